@@ -1,0 +1,34 @@
+"""Model text and places in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Span:
+    """A piece of text: offsets ``start`` (inclusive) and ``end`` (exclusive) into the source."""
+
+    start: int
+    end: int
+
+    def __or__(self, other: Span) -> Span:
+        """The smallest span that covers both."""
+        return Span(start=min(self.start, other.start), end=max(self.end, other.end))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """A model's text and the name it is reported under (a file name, or ``<model>``)."""
+
+    text: str
+    name: str = "<model>"
+
+    def place(self, span: Span) -> tuple[int, int]:
+        """Line and column of the span's start, both from 1."""
+        line = self.text.count("\n", 0, span.start) + 1
+        return line, span.start - (self.text.rfind("\n", 0, span.start) + 1) + 1
+
+    def line(self, number: int) -> str:
+        """The text of a line, without its end."""
+        return self.text.split("\n")[number - 1]
