@@ -1,0 +1,250 @@
+"""The interface for Python: compile, bind, explain, solve."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fccomodel import display, explain, files, options, pipeline, results
+from fccomodel.diagnostics import Diagnostic
+
+if TYPE_CHECKING:
+    from fccomodel.bound import Bound
+    from fccomodel.kkt import KKTReport
+    from fccomodel.run import Progress
+
+
+def compile(text_or_path: str | Path) -> CompiledModel:
+    """A model from its text (a string with a line break or a ``;``) or a file; raises ``FccoError`` with every error found."""
+    return CompiledModel(compiled=pipeline.compile_model(files.model_source(text_or_path)))
+
+
+def load(folder: str | Path) -> results.Stored:
+    """A result that ``Result.save`` or ``solve --out`` wrote: ``.variables``, ``.record`` (result.json), ``.multipliers``."""
+    return results.load(Path(folder))
+
+
+def evaluate(
+    stored: results.Stored | str | Path,
+    *,
+    data: Mapping[str, Any] | None = None,
+    nets: Mapping[str, Any] | None = None,
+    where: str | None = None,
+    data_dir: str | Path | None = None,
+    allow_python: bool = False,
+    **tables: Any,
+) -> results.Evaluation:
+    """Judge a stored answer on other rows, with the scaling and the categories that it was solved with.
+
+    Tables are given by name (``D=frame``) or in ``data``; ``where`` chooses rows, in place of the binding's own ``where``.
+    """
+    return results.evaluate(
+        stored if isinstance(stored, results.Stored) else load(stored),
+        data={**(data or {}), **tables},
+        nets=nets,
+        where=where,
+        data_dir=None if data_dir is None else Path(data_dir),
+        allow_python=allow_python,
+    )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CompiledModel:
+    """A checked model without data."""
+
+    compiled: pipeline.Compiled
+
+    @property
+    def name(self) -> str:
+        return self.compiled.problem.name
+
+    @property
+    def hash(self) -> str:
+        """Changes when the mathematics does; comments, layout and options do not count."""
+        return self.compiled.hash
+
+    @property
+    def warnings(self) -> tuple[Diagnostic, ...]:
+        """Lint notes: what is allowed but perhaps not meant."""
+        return self.compiled.problem.warnings
+
+    def bind(
+        self,
+        *,
+        spec: Mapping[str, Any] | str | Path | None = None,
+        data: Mapping[str, Any] | None = None,
+        params: Mapping[str, Any] | None = None,
+        nets: Mapping[str, Any] | None = None,
+        data_dir: str | Path | None = None,
+        allow_python: bool = False,
+        **tables: Any,
+    ) -> BoundModel:
+        """Give the model's names their data.
+
+        tables     by name: a DataFrame, a file, a mapping of arrays, tensors, a torch ``Dataset``, ``sklearn:NAME``
+        data       the same as a mapping, for names that are no keyword
+        spec       a binding file (TOML), or the same as a mapping
+        params     numbers by name; nets: torch modules by name, or texts such as ``mlp(64, 64, activation=elu)``
+        data_dir   the folder that the binding's file names start from
+        """
+        binding = pipeline.Binding(
+            spec=Path(spec) if isinstance(spec, str) else spec,
+            data={**(data or {}), **tables},
+            params=params or {},
+            nets=nets or {},
+            data_dir=None if data_dir is None else Path(data_dir),
+            allow_python=allow_python,
+        )
+        return BoundModel(compiled=self.compiled, binding=binding, bound=pipeline.bind(self.compiled, binding))
+
+    def explain(self, **given: Any) -> Explanation:
+        """What the text alone proves: the structure, its reasons, and the algorithm that it leads to."""
+        chosen = options.resolve(given, self.compiled.problem.options, options.configuration(), given_as=options.KEYWORD)
+        return Explanation(planned=pipeline.plan(self.compiled, pipeline.Binding(), chosen))
+
+    def solve(self, **given: Any) -> Result:
+        """Solve a model that needs no data."""
+        return self.bind().solve(**given)
+
+    def __repr__(self) -> str:
+        return f"<CompiledModel {self.name}>"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class BoundModel:
+    """A model with its data."""
+
+    compiled: pipeline.Compiled
+    binding: pipeline.Binding
+    bound: Bound = field(repr=False)
+
+    def plan(self, **given: Any) -> pipeline.Planned:
+        """The structure found and the algorithm chosen, with every option's value and origin."""
+        chosen = options.resolve(given, self.compiled.problem.options, options.configuration(), given_as=options.KEYWORD)
+        seed = chosen.get("seed", (0,))[0]
+        bound = self.bound if seed == 0 or not self.compiled.problem.nets else None  # a net's first weights come from the seed
+        return pipeline.plan(self.compiled, self.binding, chosen, bound=bound)
+
+    def explain(self, **given: Any) -> Explanation:
+        """The structure found and why, the algorithm chosen, and what each rejected one lacks; ``.json`` has it as data."""
+        return Explanation(planned=self.plan(**given))
+
+    def emit(self, path: str | Path | None = None, **given: Any) -> str:
+        """The text of the standalone solver; with a path, written there with its data beside it."""
+        program = pipeline.emit(self.plan(**given))
+        if path is not None:
+            results.write_program(program, Path(path))
+        return program.text
+
+    def solve(
+        self,
+        *,
+        seed: int | None = None,
+        device: str | None = None,
+        precision: str | None = None,
+        budget: str | None = None,
+        algorithm: str | None = None,
+        progress: Callable[[Progress], None] | None = None,
+        **given: Any,
+    ) -> Result:
+        """Run the solver and report on the original problem over all bound rows.
+
+        seed       whole number; the same seed gives the same answer on the same machine
+        device     ``auto``, ``cpu``, ``cuda``; precision: ``float32`` or ``float64`` of the steps (reports are float64)
+        budget     ``60s``, ``5m`` or ``5000it``
+        algorithm  in place of the one that would be chosen; its requirements are checked all the same
+        progress   called now and then with a ``Progress``; other keywords are options of the algorithm
+        """
+        own = {"seed": seed, "device": device, "precision": precision, "budget": budget, "algorithm": algorithm}
+        return Result(outcome=pipeline.solve(self.plan(**own, **given), progress))
+
+    def __repr__(self) -> str:
+        rows = ", ".join(f"{name}: {table.n:,} rows" for name, table in self.bound.tables.items())
+        return f"<BoundModel {self.compiled.problem.name} ({rows})>" if rows else f"<BoundModel {self.compiled.problem.name}>"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Explanation:
+    """What was found about a model and what follows for its solution."""
+
+    planned: pipeline.Planned
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """``objective``, ``constraints``, ``algorithm``, ``via``, ``rejected``."""
+        return results.plain(explain.to_json(self.planned.analysis, self.planned.plan))
+
+    def why(self, subject: str) -> str:
+        """The chain of rules behind the curvature of the objective (``objective``) or of a constraint (its label)."""
+        return explain.to_text(self.planned.analysis, self.planned.plan, why=subject)
+
+    def __str__(self) -> str:
+        return explain.to_text(self.planned.analysis, self.planned.plan)
+
+    __repr__ = __str__
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Result:
+    """A solved problem. ``print(result)`` shows the report."""
+
+    outcome: pipeline.Outcome
+
+    @property
+    def variables(self) -> dict[str, np.ndarray]:
+        """The decision variables by the model's names, in float64."""
+        return dict(self.outcome.solution.variables)
+
+    @property
+    def report(self) -> KKTReport:
+        """Objective, constraints and KKT residuals of the original problem over all bound rows."""
+        return self.outcome.report
+
+    @property
+    def objective(self) -> float:
+        """The objective as the model states it (a maximum is not negated)."""
+        return self.outcome.report.objective
+
+    @property
+    def constraints(self) -> dict[str, float]:
+        """Left minus right side by label; feasible when at most 0."""
+        return {label: entry[0] for label, entry in self.outcome.report.constraints.items()}
+
+    @property
+    def algorithm(self) -> str:
+        return self.outcome.planned.plan.algorithm
+
+    @property
+    def options(self) -> options.Origins:
+        """Every option's value and where it came from."""
+        return self.outcome.planned.options
+
+    @property
+    def history(self) -> list[dict[str, Any]]:
+        """Estimates on the way."""
+        return self.outcome.solution.history
+
+    @property
+    def solver(self) -> str:
+        """The text of the program that ran."""
+        return self.outcome.program.text
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """What ``save`` writes as ``result.json``."""
+        return results.to_json(self.outcome)
+
+    def save(self, folder: str | Path) -> Path:
+        """Write ``result.json``, ``variables.npz``, ``solver.py`` with ``data.pt``, and the nets' scores."""
+        results.save(self.outcome, Path(folder))
+        return Path(folder)
+
+    def __str__(self) -> str:
+        return display.to_text(display.outcome(self.outcome))
+
+    def __repr__(self) -> str:
+        return f"<Result {self.outcome.problem.name}: objective {self.objective:.6g}, {self.report.verdict}>"

@@ -1,0 +1,282 @@
+"""What a person sees: progress while a solver runs, and the report of where it ended, at 80 columns."""
+
+from __future__ import annotations
+
+import io
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from rich import box
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.padding import Padding
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from fccomodel import ir
+
+if TYPE_CHECKING:
+    from fccomodel.kkt import KKTReport
+    from fccomodel.pipeline import Outcome
+    from fccomodel.results import Evaluation
+    from fccomodel.run import Progress
+
+WIDTH = 80
+TOLERANCE = 1e-3  # a constraint violated by no more than this is marked as satisfied; its value is shown in any case
+MOST_ROWS = 12
+
+Callback = Callable[["Progress"], None]
+
+
+# ------------------------------------------------------------------------------------------------------------- numbers
+def number(value: float | None) -> str:
+    """Six significant digits, for objectives and multipliers."""
+    if value is None:
+        return "-"
+    return f"{value:.6g}" if math.isfinite(value) else str(value)
+
+
+def residual(value: float | None) -> str:
+    """Two significant digits in powers of ten, for what should be zero."""
+    if value is None:
+        return "-"
+    return "0" if value == 0 else f"{value:.1e}"
+
+
+def rate(value: float | None) -> str:
+    """Steps per second, to three digits."""
+    if not value or not math.isfinite(value):
+        return "-"
+    return f"{value / 1000:.3g}k" if value >= 10_000 else f"{value:.3g}"
+
+
+def duration(seconds: float | None) -> str:
+    """``42 s``, ``3:05``, ``1:02:03``; empty when unknown."""
+    if seconds is None or not math.isfinite(seconds):
+        return ""
+    whole = int(seconds + 0.5)
+    if whole < 60:
+        return f"{whole} s"
+    hours, minutes = divmod(whole // 60, 60)
+    return f"{hours}:{minutes:02}:{whole % 60:02}" if hours else f"{minutes}:{whole % 60:02}"
+
+
+# ------------------------------------------------------------------------------------------------------------ progress
+@contextmanager
+def progress(console: Console, *, quiet: bool = False) -> Iterator[Callback | None]:
+    """A callback for a running solver: a live panel on a terminal, a line now and then elsewhere, None when quiet."""
+    if quiet:
+        yield None
+    elif console.is_terminal:
+        began = time.monotonic()
+        with Live(console=console, refresh_per_second=8, transient=True) as live:
+            yield lambda now: live.update(_panel(now, time.monotonic() - began))
+    else:
+        yield _Lines(console)
+
+
+def _panel(now: Progress, elapsed: float) -> RenderableType:
+    """A bar with the time, and the figures under it."""
+    left = now.seconds_left
+    done = elapsed / (elapsed + left) if left is not None and elapsed + left > 0 else None
+    head = Table.grid(padding=(0, 2), expand=False)
+    bar = ProgressBar(total=None if done is None else 1.0, completed=done or 0.0, width=24, pulse=done is None)
+    remaining = f"{duration(left)} left" if left is not None else ""
+    head.add_row(Text(now.stage, style="bold"), bar, duration(elapsed), Text(remaining, style="dim"))
+    figures = Text("  ").join(_figures(now))
+    rows: list[RenderableType] = [head, figures]
+    if now.message:
+        rows.append(Text(now.message, style="dim", overflow="ellipsis", no_wrap=True))
+    return Group(*rows)
+
+
+def _figures(now: Progress) -> list[Text]:
+    """The figures of a step, each with its name; those not known are left out."""
+    shown = [("step", f"{now.iteration:,}"), ("objective", number(now.objective))]
+    if now.violation is not None:
+        shown.append(("violation", residual(now.violation)))
+    if now.kkt is not None:
+        shown.append(("KKT", residual(now.kkt)))
+    if now.steps_per_second:
+        shown.append(("steps/s", rate(now.steps_per_second)))
+    return [Text.assemble((f"{name} ", "dim"), value) for name, value in shown]
+
+
+class _Lines:
+    """Progress without a terminal: lines at 2, 4, 8, ... seconds, then once a minute."""
+
+    def __init__(self, console: Console):
+        self.console, self.began, self.due, self.gap = console, time.monotonic(), 2.0, 2.0
+
+    def __call__(self, now: Progress) -> None:
+        elapsed = time.monotonic() - self.began
+        if elapsed < self.due:
+            return
+        self.gap = min(2 * self.gap, 60.0)
+        self.due = elapsed + self.gap
+        left = f"  {duration(now.seconds_left)} left" if now.seconds_left is not None else ""
+        figures = "  ".join(text.plain for text in _figures(now))
+        self.console.print(f"{now.stage}  {duration(elapsed)}  {figures}{left}", markup=False, highlight=False, soft_wrap=True)
+
+
+# ------------------------------------------------------------------------------------------------------------- reports
+def outcome(result: Outcome) -> RenderableType:
+    """The whole report of a solve."""
+    planned, solution = result.planned, result.solution
+    seed = planned.options["seed"][0]
+    facts = [planned.plan.algorithm, f"{solution.iterations:,} steps", _seconds(result.wall_s), f"seed {seed}"]
+    parts: list[RenderableType | None] = [_title(result.problem.name, facts), *report(result.report, result.problem)]
+    if solution.stopped:
+        parts.append(_section("stopped", [solution.stopped]))
+    parts.append(_section("how", summary_lines(planned.plan.summary)))
+    parts.append(_section("data", [*data_lines(result.bound.sources), *result.bound.notes]))
+    parts.append(_section("options", option_lines(planned.options)))
+    return _page(parts)
+
+
+def evaluation(result: Evaluation) -> RenderableType:
+    """The report of a stored answer on rows of choice."""
+    record = result.stored.record
+    rows = ", ".join(f"{name}: {table.n:,} rows" for name, table in result.bound.tables.items())
+    parts: list[RenderableType | None] = [_title(str(record["model"]), [f"answer of {record['algorithm']}", rows])]
+    parts += report(result.report, result.stored.compiled.problem)
+    parts.append(_section("data", [*data_lines(result.bound.sources), *result.bound.notes]))
+    return _page(parts)
+
+
+def report(found: KKTReport, problem: ir.Problem) -> list[RenderableType | None]:
+    """Objective, constraints, KKT residuals and the verdict: the part that a point alone decides."""
+    goal = problem.objective
+    parts: list[RenderableType | None] = [
+        Text.assemble(
+            (f"{goal.sense} ", "dim"), (f"{goal.label or 'objective'}  ", "bold"), (number(found.objective), "bold cyan")
+        ),
+        Text(""),
+    ]
+    if found.constraints:
+        parts += [constraints(found.constraints, kinds(problem)), Text("")]
+    figures = [
+        ("stationarity", found.stationarity),
+        ("feasibility", found.feasibility),
+        ("complementarity", found.complementarity),
+    ]
+    line = [part for name, value in figures for part in ((f"{name} ", "dim"), (f"{residual(value)}   ", ""))]
+    parts.append(_section("KKT", [Text.assemble(*line)]))
+    parts.append(_section("verdict", [Text(found.verdict, style="bold")]))
+    parts.append(_section("notes", list(found.notes)))
+    return parts
+
+
+def kinds(problem: ir.Problem) -> dict[str, str]:
+    """``le`` or ``eq`` by the label of each constraint or family."""
+    return {constraint.label: constraint.kind for constraint in problem.constraints}
+
+
+def constraints(rows: Mapping[str, tuple[float, float, float]], kind: Mapping[str, str]) -> Table:
+    """The constraints' table; past a dozen rows each family shows its worst ones and a count of the others."""
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="dim", padding=(0, 2))
+    table.add_column("", width=1)
+    table.add_column("constraint", overflow="fold", max_width=34)
+    for name in ("left - right", "multiplier", "|ν c|"):
+        table.add_column(name, justify="right", no_wrap=True)
+    families: dict[str, list[str]] = {}
+    for label in rows:
+        families.setdefault(label.partition("[")[0], []).append(label)
+
+    def violation(label: str) -> float:
+        value = rows[label][0]
+        return abs(value) if kind.get(label.partition("[")[0]) == "eq" else value
+
+    most = MOST_ROWS if len(rows) <= MOST_ROWS else max(1, MOST_ROWS // len(families))
+    for name, labels in families.items():
+        shown = labels if len(labels) <= most else sorted(labels, key=violation, reverse=True)[:most]
+        for label in shown:
+            value, multiplier, complementarity = rows[label]
+            good = violation(label) <= TOLERANCE
+            mark = Text("✓", style="green") if good else Text("✗", style="bold red")
+            table.add_row(
+                mark,
+                Text(label),
+                Text(f"{value:+.2e}", style="" if good else "red"),
+                number(multiplier),
+                residual(complementarity),
+            )
+        if hidden := [violation(label) for label in labels if label not in set(shown)]:
+            table.add_row(
+                "",
+                Text(f"{len(hidden)} more of {name}, each at most", style="dim"),
+                Text(f"{max(hidden):+.2e}", style="dim"),
+                "",
+                "",
+            )
+    return table
+
+
+def summary_lines(summary: Any) -> list[str]:
+    """A plan's summary as lines."""
+    return (
+        [line for line in summary.splitlines() if line.strip()] if isinstance(summary, str) else [str(line) for line in summary]
+    )
+
+
+def option_lines(options: Mapping[str, tuple[Any, str]]) -> list[Text]:
+    """One line per origin: who gave which values."""
+    groups: dict[str, list[str]] = {}
+    for name, (value, origin) in options.items():
+        if value is not None:
+            groups.setdefault(origin, []).append(f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}")
+    order = sorted(groups, key=lambda origin: origin == "automatic")
+    return [Text.assemble((f"{origin}: ", "dim"), ", ".join(groups[origin])) for origin in order]
+
+
+def data_lines(sources: Mapping[str, Any]) -> list[str]:
+    """What was bound: rows used and rows dropped, one line per table."""
+    lines = []
+    for name, source in sources.items():
+        if not isinstance(source, Mapping):
+            continue
+        said = [str(source["origin"])] if "origin" in source else []
+        said += [f"{source['rows']:,} rows"] if isinstance(source.get("rows"), int) else []
+        lines.append(f"{name}: {', '.join(said)}" if said else str(name))
+    return lines
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.1f} s" if value < 60 else duration(value)
+
+
+def _title(name: str, facts: list[str]) -> RenderableType:
+    line = Table.grid(expand=True)
+    line.add_column(justify="left", no_wrap=True)
+    line.add_column(justify="right")
+    line.add_row(Text(name, style="bold"), Text(" · ".join(facts), style="dim"))
+    return Padding(line, (0, 0, 1, 0))
+
+
+def _page(parts: list[RenderableType | None]) -> RenderableType:
+    """The parts that there are, with a margin."""
+    return Padding(Group(*(part for part in parts if part is not None)), (1, 1, 0, 1))
+
+
+def _section(name: str, lines: list[Any]) -> RenderableType | None:
+    """A name in the margin and lines beside it; nothing where there are no lines."""
+    if not lines:
+        return None
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(width=8, style="dim")
+    table.add_column(overflow="fold")
+    for place, line in enumerate(lines):
+        table.add_row(name if place == 0 else "", line if isinstance(line, Text) else Text(line))
+    return table
+
+
+def to_text(renderable: RenderableType, *, width: int = WIDTH) -> str:
+    """The same without colours, as a string."""
+    console = Console(file=io.StringIO(), width=width, color_system=None, force_terminal=False, legacy_windows=False)
+    console.print(renderable)
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    return "\n".join(line.rstrip() for line in text.rstrip().split("\n"))

@@ -1,0 +1,202 @@
+"""The whole flow as one page: text -> syntax -> problem -> bound data -> plan -> program -> solution -> report.
+
+The stages that need torch are imported where they are used, so that ``check`` and ``format`` start at once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fccomodel import ir, options, syntax
+from fccomodel.diagnostics import FccoError
+from fccomodel.files import fail
+from fccomodel.source import Source
+
+if TYPE_CHECKING:
+    from fccomodel.bound import Bound
+    from fccomodel.emit import Program
+    from fccomodel.kkt import KKTReport
+    from fccomodel.plan import Plan
+    from fccomodel.run import Progress, Solution
+    from fccomodel.structure import Analysis
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Compiled:
+    """A checked model: its text, its syntax and its typed problem."""
+
+    source: Source
+    model: syntax.Model
+    problem: ir.Problem
+
+    @property
+    def hash(self) -> str:
+        """Sixteen hexadecimal digits that change when the mathematics does: comments, layout and options do not count."""
+        kept = [repr(s) for s in self.model.statements if not isinstance(s, syntax.Options)]
+        return hashlib.sha256("\n".join(kept).encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Binding:
+    """What the user gave to bind: a binding file (or the same as a mapping), data by name, parameters, nets."""
+
+    spec: Mapping[str, Any] | Path | None = None
+    data: Mapping[str, Any] = field(default_factory=dict)
+    params: Mapping[str, Any] = field(default_factory=dict)
+    nets: Mapping[str, Any] = field(default_factory=dict)
+    data_dir: Path | None = None
+    allow_python: bool = False
+
+    def __bool__(self) -> bool:
+        return self.spec is not None or bool(self.data)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Planned:
+    """A bound problem with the structure found and the plan made; ``options`` holds every value with its origin."""
+
+    compiled: Compiled
+    binding: Binding
+    bound: Bound | None
+    analysis: Analysis
+    plan: Plan
+    options: options.Origins
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Outcome:
+    """A solved problem: what was planned, the program that ran, where it ended, and the report on that point."""
+
+    planned: Planned
+    program: Program
+    solution: Solution
+    report: KKTReport
+    wall_s: float
+
+    @property
+    def problem(self) -> ir.Problem:
+        return self.planned.compiled.problem
+
+    @property
+    def bound(self) -> Bound:
+        assert self.planned.bound is not None
+        return self.planned.bound
+
+
+def compile_model(source: Source) -> Compiled:
+    """Text to a checked problem; raises with every error found."""
+    from fccomodel.check import check
+    from fccomodel.parse import parse
+
+    model = parse(source)
+    return Compiled(source=source, model=model, problem=check(model, source))
+
+
+def bind(
+    compiled: Compiled, binding: Binding, *, seed: int = 0, encoding: Mapping | None = None, where: str | None = None
+) -> Bound:
+    """Give every name of the problem its data. ``encoding`` is a stored result's, ``where`` a further choice of rows."""
+    from fccomodel.bind import bind as bind_data
+
+    try:
+        return bind_data(
+            compiled.problem,
+            spec=binding.spec,
+            data=binding.data,
+            params=binding.params,
+            nets=binding.nets,
+            data_dir=binding.data_dir,
+            allow_python=binding.allow_python,
+            seed=seed,
+            encoding=encoding,
+            where=where,
+        )
+    except FccoError as error:
+        raise with_source(error, compiled.source) from None
+
+
+def plan(compiled: Compiled, binding: Binding, chosen: options.Origins, *, bound: Bound | None = None) -> Planned:
+    """Bind where there is anything to bind (and it is not bound yet), find the structure, and choose the algorithm."""
+    from fccomodel import plan as planner
+    from fccomodel import structure
+
+    problem = compiled.problem
+    if bound is None and (binding or not needs_data(problem)):
+        bound = bind(compiled, binding, seed=chosen.get("seed", (0, options.AUTOMATIC))[0])
+    try:
+        analysis = structure.analyse(problem, bound)
+        made = planner.make(problem, bound=bound, analysis=analysis, options=chosen)
+    except FccoError as error:
+        raise with_source(error, compiled.source) from None
+    settled = {**_automatic(), **chosen, **made.options}
+    return Planned(compiled=compiled, binding=binding, bound=bound, analysis=analysis, plan=made, options=settled)
+
+
+def _automatic() -> options.Origins:
+    """The values of the options that every solver has, where neither the user nor the plan gave one."""
+    values = {"seed": 0, "device": "auto", "precision": "float32", "budget": None}
+    return {name: (value, options.AUTOMATIC) for name, value in values.items()}
+
+
+def needs_data(problem: ir.Problem) -> bool:
+    """Whether anything of the problem stands for data still to come."""
+    sized = any(isinstance(s, ir.LabelSet) and s.labels is None for s in problem.sets.values())
+    return bool(problem.tables or problem.arrays or problem.nets or problem.dims) or sized
+
+
+def emit(planned: Planned) -> Program:
+    """The text of a standalone solver and the data that it reads."""
+    from fccomodel.emit import emit as emit_program
+
+    if planned.bound is None:
+        names = ", ".join([*planned.compiled.problem.tables, *planned.compiled.problem.arrays])
+        raise fail(
+            "F0811",
+            f"{names or 'The problem'} has no data",
+            reason="A solver is made for the data it runs on: sizes, groups and scaling are part of it.",
+            fix="Give --bind FILE.toml, or --data NAME=FILE; in Python, .bind(NAME=table).",
+        )
+    try:
+        return emit_program(planned.compiled.problem, planned.bound, planned.plan)
+    except FccoError as error:
+        raise with_source(error, planned.compiled.source) from None
+
+
+def solve(planned: Planned, progress: Callable[[Progress], None] | None = None) -> Outcome:
+    """Emit, run, and report on the original problem over all bound rows."""
+    from fccomodel import kkt
+    from fccomodel.run import run
+
+    began = time.perf_counter()
+    program = emit(planned)
+    bound = planned.bound
+    assert bound is not None
+    value = {name: entry[0] for name, entry in planned.options.items()}
+    seconds, iterations = options.parse_budget(value["budget"])
+    device = options.pick_device(value["device"])
+    try:
+        solution = run(
+            program,
+            bound,
+            seed=value["seed"],
+            device=device,
+            precision=value["precision"],
+            budget_s=seconds,
+            budget_it=iterations,
+            progress=progress,
+        )
+        report = kkt.report(bound, solution.variables, multipliers=solution.multipliers)
+    except FccoError as error:
+        raise with_source(error, planned.compiled.source) from None
+    wall = time.perf_counter() - began
+    return Outcome(planned=planned, program=program, solution=solution, report=report, wall_s=wall)
+
+
+def with_source(error: FccoError, source: Source) -> FccoError:
+    """The same error knowing the text that its places are in."""
+    return error if error.source is not None else FccoError(error.diagnostics, source)
