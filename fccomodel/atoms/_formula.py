@@ -1,0 +1,66 @@
+"""Formulas of scalar atoms: one text, read by NumPy for values and by sympy for mathematics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache, reduce
+from math import pi
+from typing import Any
+
+import numpy as np
+
+
+def _piecewise(*cases: tuple[Any, Any]) -> Any:
+    values = np.broadcast_arrays(*(value for value, _ in cases), *(case for _, case in cases))
+    return np.select([np.asarray(case, dtype=bool) for case in values[len(cases) :]], values[: len(cases)])
+
+
+def _erf(u: Any) -> Any:
+    from math import erf
+
+    return np.vectorize(erf, otypes=[float])(u)
+
+
+_NUMPY = {
+    "Abs": np.abs,
+    "Max": lambda *u: reduce(np.maximum, u),
+    "Min": lambda *u: reduce(np.minimum, u),
+    "Piecewise": _piecewise,
+    "And": lambda *u: reduce(np.logical_and, u),
+    "Or": lambda *u: reduce(np.logical_or, u),
+    "Not": np.logical_not,
+    "Eq": np.equal,
+    "Ne": np.not_equal,
+    "erf": _erf,
+    "exp": np.exp,
+    "log": np.log,
+    "logaddexp": np.logaddexp,
+    "pi": pi,
+    "sign": np.sign,
+    "sqrt": np.sqrt,
+    "tanh": np.tanh,
+}
+
+
+@cache
+def _code(text: str) -> Any:
+    return compile(text, text, "eval")
+
+
+def evaluate(text: str, values: Mapping[str, Any]) -> Any:
+    """The formula's value in float64, entry by entry (nan or inf outside its domain)."""
+    env = {name: np.asarray(u) if np.asarray(u).dtype == bool else np.asarray(u, dtype=float) for name, u in values.items()}
+    with np.errstate(all="ignore"):
+        return eval(_code(text), {"__builtins__": {}}, {**_NUMPY, **env})  # noqa: S307 (the texts are this package's own)
+
+
+@cache
+def symbolic(text: str) -> Any:
+    """The formula as a sympy expression in real symbols."""
+    import sympy
+
+    code = _code(text)
+    symbols = {name: sympy.Symbol(name, real=True) for name in code.co_names if name not in _NUMPY}
+    functions = {name: getattr(sympy, name) for name in _NUMPY if hasattr(sympy, name)}
+    functions["logaddexp"] = lambda a, b: sympy.log(sympy.exp(a) + sympy.exp(b))
+    return sympy.sympify(eval(code, {"__builtins__": {}}, {**functions, **symbols}))  # noqa: S307

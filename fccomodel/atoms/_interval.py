@@ -1,0 +1,91 @@
+"""Intervals of the real line: what is known about an argument's value."""
+
+from __future__ import annotations
+
+from math import inf, isinf
+from typing import NamedTuple
+
+
+class Interval(NamedTuple):
+    """The reals from ``lo`` to ``hi``; an end is left out where its ``open`` flag says so (infinite ends always are)."""
+
+    lo: float = -inf
+    hi: float = inf
+    lo_open: bool = False
+    hi_open: bool = False
+
+    @classmethod
+    def point(cls, x: float) -> Interval:
+        """The single number ``x``."""
+        return cls(x, x)
+
+    @property
+    def is_point(self) -> bool:
+        return self.lo == self.hi
+
+    @property
+    def mag(self) -> float:
+        """The largest ``|x|``."""
+        return max(abs(self.lo), abs(self.hi))
+
+    @property
+    def mig(self) -> float:
+        """The smallest ``|x|`` (of the closure)."""
+        return 0.0 if self.lo <= 0 <= self.hi else min(abs(self.lo), abs(self.hi))
+
+    @property
+    def positive(self) -> bool:
+        """Every member is > 0."""
+        return self.lo > 0 or (self.lo == 0 and self.lo_open)
+
+    @property
+    def negative(self) -> bool:
+        """Every member is < 0."""
+        return self.hi < 0 or (self.hi == 0 and self.hi_open)
+
+    def has(self, x: float) -> bool:
+        """``x`` is a member."""
+        above = self.lo < x or (self.lo == x and not self.lo_open)
+        return above and (x < self.hi or (x == self.hi and not self.hi_open))
+
+    def inside(self, other: Interval) -> bool:
+        """Every member is one of ``other``'s."""
+        low = self.lo > other.lo or (self.lo == other.lo and (self.lo_open or not other.lo_open or isinf(self.lo)))
+        high = self.hi < other.hi or (self.hi == other.hi and (self.hi_open or not other.hi_open or isinf(self.hi)))
+        return low and high
+
+    def disjoint(self, other: Interval) -> bool:
+        """No member is one of ``other``'s."""
+        return (
+            self.hi < other.lo
+            or other.hi < self.lo
+            or (self.hi == other.lo and (self.hi_open or other.lo_open))
+            or (other.hi == self.lo and (other.hi_open or self.lo_open))
+        )
+
+    def __str__(self) -> str:
+        left = "(" if self.lo_open or isinf(self.lo) else "["
+        right = ")" if self.hi_open or isinf(self.hi) else "]"
+        return f"{left}{self.lo:g}, {self.hi:g}{right}"
+
+
+REALS = Interval()
+NONNEGATIVE = Interval(0.0, inf)
+POSITIVE = Interval(0.0, inf, lo_open=True)
+UNIT = Interval(0.0, 1.0)
+
+
+def product(a: float, b: float) -> float:
+    """``a * b`` with 0 * inf = 0, as ends of intervals multiply."""
+    return 0.0 if a == 0 or b == 0 else a * b
+
+
+def times(u: Interval, v: Interval) -> Interval:
+    """The products of their members (ends taken as closed)."""
+    ends = [product(a, b) for a in u[:2] for b in v[:2]]
+    return Interval(min(ends), max(ends))
+
+
+def hull(*intervals: Interval) -> Interval:
+    """The smallest interval that covers all."""
+    return Interval(min(i.lo for i in intervals), max(i.hi for i in intervals))
