@@ -130,6 +130,7 @@ def outcome(result: Outcome) -> RenderableType:
     seed = planned.options["seed"][0]
     facts = [planned.plan.algorithm, f"{solution.iterations:,} steps", _seconds(result.wall_s), f"seed {seed}"]
     parts: list[RenderableType | None] = [_title(result.problem.name, facts), *report(result.report, result.problem)]
+    parts.append(Text(""))
     if solution.stopped:
         parts.append(_section("stopped", [solution.stopped]))
     parts.append(_section("how", summary_lines(planned.plan.summary)))
@@ -192,7 +193,7 @@ def constraints(rows: Mapping[str, tuple[float, float, float]], kind: Mapping[st
         return abs(value) if kind.get(label.partition("[")[0]) == "eq" else value
 
     most = MOST_ROWS if len(rows) <= MOST_ROWS else max(1, MOST_ROWS // len(families))
-    for name, labels in families.items():
+    for name, labels in sorted(families.items(), key=lambda family: -max(map(violation, family[1]))):
         shown = labels if len(labels) <= most else sorted(labels, key=violation, reverse=True)[:most]
         for label in shown:
             value, multiplier, complementarity = rows[label]
@@ -208,7 +209,7 @@ def constraints(rows: Mapping[str, tuple[float, float, float]], kind: Mapping[st
         if hidden := [violation(label) for label in labels if label not in set(shown)]:
             table.add_row(
                 "",
-                Text(f"{len(hidden)} more of {name}, each at most", style="dim"),
+                Text(f"{len(hidden)} more {name}, at most", style="dim"),
                 Text(f"{max(hidden):+.2e}", style="dim"),
                 "",
                 "",
