@@ -1,0 +1,160 @@
+"""What the language and the compiler know, as lists and cards: ``fccomodel atoms`` and ``fccomodel algorithms``."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, is_dataclass
+from math import isinf
+from typing import TYPE_CHECKING, Any
+
+from fccomodel import diagnostics
+from fccomodel.files import fail
+
+if TYPE_CHECKING:
+    from fccomodel.atoms import Atom
+
+WIDTH = 80
+OPERATORS = ("add", "sub", "mul", "div", "neg", "pow", "le", "lt", "ge", "gt", "eq", "ne", "and", "or", "not")
+
+
+def rows(pairs: Iterable[tuple[str, str]], *, margin: int = 2) -> str:
+    """Names and what they mean, in two columns of 80 together."""
+    pairs = list(pairs)
+    left = min(max((len(name) for name, _ in pairs), default=0), 26) + margin + 2
+    lines = []
+    for name, meaning in pairs:
+        head = " " * margin + name
+        first = head.ljust(left) if len(head) + 2 <= left else head + "\n" + " " * left
+        wrapped = textwrap.wrap(meaning, WIDTH - left, break_on_hyphens=False) or [""]
+        lines.append(first + ("\n" + " " * left).join(wrapped))
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _known(name: str, names: Iterable[str], kind: str) -> None:
+    """The name must be one of those."""
+    names = list(names)
+    if name not in names:
+        fix = diagnostics.did_you_mean(name, names) or f"`fccomodel {kind}s` lists them."
+        raise fail("F0805", f"There is no {kind} `{name}`", fix=fix)
+
+
+# --------------------------------------------------------------------------------------------------------------- atoms
+def atoms(name: str | None = None) -> str:
+    """All atoms by kind, or the card of one."""
+    from fccomodel import atoms as registry
+
+    known = {key: atom for key, atom in registry.all().items() if not atom.internal}
+    if name is not None:
+        _known(name, [*known, *registry.aliases()], "atom")
+        atom = registry.get(name)
+        assert atom is not None
+        return _atom(atom)
+    groups: dict[str, list[tuple[str, str]]] = {"entry by entry": [], "of whole vectors and matrices": [], "operators": []}
+    for key, atom in known.items():
+        kind = (
+            "operators" if key in OPERATORS else "entry by entry" if hasattr(atom, "formula") else "of whole vectors and matrices"
+        )
+        also = f" (also {', '.join(atom.aliases)})" if atom.aliases else ""
+        groups[kind].append((atom.signature, atom.meaning + also))
+    return "\n\n".join(f"{title}\n{rows(entries)}" for title, entries in groups.items() if entries)
+
+
+def _atom(atom: Atom) -> str:
+    """Everything known about an atom where its arguments are anything in its domain."""
+    from fccomodel.atoms import Interval
+
+    names = atom.names(2)
+    whole = tuple(Interval() for _ in names)
+    domain = [where or Interval() for where in atom.domains(*whole)]
+    domain += list(whole[len(domain) :])
+    card = [("also called", ", ".join(atom.aliases))] if atom.aliases else []
+    card += [("domain", _domain(names, domain))]
+    if atom.parameters:
+        card.append(("constant", ", ".join(atom.parameters) + ": must not depend on the decision variables"))
+    if atom.boolean:
+        card.append(("value", "true or false"))
+    elif not atom.internal:
+        varying = tuple(n not in atom.parameters for n in names)
+        card += [("curvature", str(atom.curvature(*domain, varying=varying)))]
+        card += [("monotone", _per_argument(names, varying, lambda k: atom.monotone(*domain, argument=k)))]
+        smooth = atom.gradient_lipschitz(*domain, varying=varying)
+        card += [("gradient", "not everywhere" if smooth is None else _lipschitz(smooth))]
+        card += [("Lipschitz", _per_argument(names, varying, lambda k: _lipschitz(atom.lipschitz(*domain, argument=k))))]
+        card += [("range", _interval(atom.range(*domain)))]
+        if isinstance(atom.derivative, tuple) and atom.derivative:
+            shown = zip([n for n, free in zip(names, varying, strict=True) if free], atom.derivative, strict=False)
+            card += [("derivative", "; ".join(f"{n}: {text}" for n, text in shown))]
+    if isinstance(atom.torch, str):
+        card.append(("torch", atom.lower(names)))
+    if atom.cite:
+        card.append(("from", atom.cite))
+    return f"{atom.signature}\n" + textwrap.indent(textwrap.fill(atom.meaning, WIDTH - 2), "  ") + "\n\n" + rows(card)
+
+
+def _per_argument(names: tuple[str, ...], varying: tuple[bool, ...], what: Any) -> str:
+    """A property per argument that may vary; said once where it is the same for all."""
+    found = [(n, str(what(k))) for k, (n, free) in enumerate(zip(names, varying, strict=True)) if free]
+    same = len({text for _, text in found}) == 1
+    return found[0][1] if same else "; ".join(f"{n}: {text}" for n, text in found)
+
+
+def _lipschitz(constant: float) -> str:
+    return "no global constant" if isinf(constant) else f"constant {constant:g}"
+
+
+def _interval(where: Any) -> str:
+    """``(0, inf)``, or ``all reals``."""
+    if isinf(where.lo) and isinf(where.hi):
+        return "all reals"
+    left = "(" if where.lo_open or isinf(where.lo) else "["
+    right = ")" if where.hi_open or isinf(where.hi) else "]"
+    return f"{left}{where.lo:g}, {where.hi:g}{right}"
+
+
+def _domain(names: tuple[str, ...], domain: list[Any]) -> str:
+    limited = [(n, where) for n, where in zip(names, domain, strict=False) if not (isinf(where.lo) and isinf(where.hi))]
+    return ", ".join(f"{n} in {_interval(where)}" for n, where in limited) or "everything"
+
+
+# ---------------------------------------------------------------------------------------------------------- algorithms
+def algorithms(name: str | None = None) -> str:
+    """All algorithms with where they are from, or the card of one."""
+    from fccomodel import algorithms as registry
+
+    known = registry.all()
+    if name is not None:
+        _known(name, known, "algorithm")
+        return _card(name, known[name])
+    return rows((key, _first_line(algorithm)) for key, algorithm in known.items())
+
+
+def _first_line(record: Any) -> str:
+    """The meaning of a record: its own sentence, or the first line of its documentation."""
+    text = getattr(record, "meaning", "") or getattr(record, "title", "") or (record.__doc__ or "")
+    return text.strip().partition("\n")[0]
+
+
+def _card(name: str, record: Any) -> str:
+    """Every declared property of a record that reads as text."""
+    shown = []
+    for item in fields(record) if is_dataclass(record) else ():
+        text = _text(getattr(record, item.name))
+        if text and item.name not in ("name", "meaning", "title"):
+            shown.append((item.name, text))
+    return f"{name}\n  {_first_line(record)}\n\n{rows(shown)}"
+
+
+def _text(value: Any) -> str:
+    """Texts and collections of texts; nothing for code."""
+    if isinstance(value, str):
+        return " ".join(value.split())
+    if isinstance(value, bool) or value is None or callable(value):
+        return ""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {_text(entry) or entry}" for key, entry in value.items())
+    if isinstance(value, list | tuple | set | frozenset):
+        return ", ".join(
+            filter(None, (_text(entry) for entry in (sorted(value, key=str) if isinstance(value, set | frozenset) else value)))
+        )
+    return str(value) if isinstance(value, int | float) else ""
