@@ -52,10 +52,11 @@ def atoms(name: str | None = None) -> str:
         return _atom(atom)
     groups: dict[str, list[tuple[str, str]]] = {"entry by entry": [], "of whole vectors and matrices": [], "operators": []}
     for key, atom in known.items():
-        kind = (
-            "operators" if key in OPERATORS else "entry by entry" if hasattr(atom, "formula") else "of whole vectors and matrices"
-        )
+        if key in OPERATORS:
+            groups["operators"].append((atom.meaning, key))
+            continue
         also = f" (also {', '.join(atom.aliases)})" if atom.aliases else ""
+        kind = "entry by entry" if hasattr(atom, "formula") else "of whole vectors and matrices"
         groups[kind].append((atom.signature, atom.meaning + also))
     return "\n\n".join(f"{title}\n{rows(entries)}" for title, entries in groups.items() if entries)
 
