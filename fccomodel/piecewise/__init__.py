@@ -1,0 +1,11 @@
+"""Convex piecewise linear-quadratic functions of one number, exactly: prox, Moreau envelope, conjugate, sums, compositions.
+
+Such a function f is kept as the graph of its subdifferential, a non-decreasing polyline. Then every operation of convex
+analysis is one on polylines: the conjugate swaps the axes, the Moreau envelope of parameter lam shears (x, y) to
+(x + lam y, y), the prox reads the sheared graph back, sums add ordinates.
+"""
+
+from fccomodel.piecewise.expression import along_line, of_atom, of_expression, of_max
+from fccomodel.piecewise.function import PiecewiseLQ
+
+__all__ = ["PiecewiseLQ", "along_line", "of_atom", "of_expression", "of_max"]
