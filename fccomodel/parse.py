@@ -12,7 +12,7 @@ from fccomodel.lex import grammar_text
 from fccomodel.source import Source, Span
 from fccomodel.split import STARTS, Piece, split
 
-__all__ = ["grammar_text", "parse"]
+__all__ = ["declared_indices", "grammar_text", "parse"]
 
 #: A model file's length in characters, and one statement's in words: the text is mathematics, data are bound to it.
 MAX_CHARACTERS = 1_000_000
@@ -34,7 +34,7 @@ def parse(source: Source) -> syntax.Model:
     pieces, faults = split(words, text, max_errors=MAX_ERRORS)
     errors += faults
     statements: list[syntax.Statement] = []
-    indices = _declared_indices(pieces)
+    indices = declared_indices(pieces)
     constrained = False
     for piece in pieces:
         if len(errors) >= MAX_ERRORS:
@@ -70,7 +70,7 @@ def _sorted(errors: list[Diagnostic]) -> list[Diagnostic]:
     return [*errors[:MAX_ERRORS], error("F0118", f"stopped after {MAX_ERRORS} errors", reason=why, fix="mend the first ones and try again")]
 
 
-def _declared_indices(pieces: list[Piece]) -> frozenset[str]:
+def declared_indices(pieces: list[Piece]) -> frozenset[str]:
     """Names that `index i in P, j ~ N;` declares anywhere in the file: what may stand as a subscript in `mean_i`."""
     return frozenset(
         str(word)
