@@ -29,6 +29,10 @@ class Source:
         line = self.text.count("\n", 0, span.start) + 1
         return line, span.start - (self.text.rfind("\n", 0, span.start) + 1) + 1
 
+    def at(self, span: Span) -> tuple[Source, Span]:
+        """The file that a place is in, and the place there: itself, unless the text joins several files."""
+        return self, span
+
     def line(self, number: int) -> str:
         """The text of a line, without its end."""
         return self.text.split("\n")[number - 1]

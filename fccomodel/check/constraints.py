@@ -1,0 +1,264 @@
+"""The objective, the constraints and the options."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from fccomodel import ir, syntax
+from fccomodel.check import declarations, expressions, reductions, sets, signs
+from fccomodel.check.context import Context, Scope
+from fccomodel.check.shapes import describe
+from fccomodel.source import Span
+
+
+def objective(ctx: Context, node: syntax.Objective) -> ir.Objective | None:
+    """The function that is minimised or maximised: a scalar without anything left to draw."""
+    body = expressions.number(ctx, _open(ctx), node.body, "the objective")
+    if body is None or not declarations.settled(ctx, body, (), "the objective"):
+        return None
+    if not ir.variables_of(body):
+        ctx.warn(
+            "F0436",
+            "the objective depends on no variable",
+            node.body.span,
+            reason="Every point is a solution.",
+            fix="Use the variables in it, for instance a loss of `dot(w, z.x)`.",
+        )
+    return ir.Objective(sense=node.sense, expr=body, label=node.label, span=node.span)
+
+
+def _open(ctx: Context) -> Scope:
+    ctx.pending = {}
+    return reductions.indices_open(ctx, Scope())
+
+
+def constraint(ctx: Context, node: syntax.Constraint, label: str) -> list[ir.Constraint]:
+    """One constraint, or two for ``lo <= e <= hi``."""
+    relation = node.relation
+    if not isinstance(relation, syntax.Compare):
+        ctx.error(
+            "F0405",
+            f"`{ctx.text(relation.span)}` is not a comparison",
+            relation.span,
+            reason="A constraint compares two sides.",
+            fix="Write `... <= 0`.",
+        )
+        return []
+    if not _operators(ctx, relation):
+        for operand in relation.operands:
+            expressions.evaluate(ctx, _open(ctx), operand)
+        return []
+    scope, condition = _open(ctx), None
+    binders: tuple[ir.Binder, ...] = ()
+    if node.family is not None:
+        head = declarations._family(ctx, node.family, "a family of constraints", scope)
+        if head is None:
+            return []
+        scope, binders, condition = head.scope, head.binders, head.condition
+    sides = [expressions.number(ctx, scope, operand, "a side of a constraint") for operand in relation.operands]
+    options = _with(ctx, node)
+    if any(s is None for s in sides) or options is None:
+        return []
+    known = [s for s in sides if s is not None]
+    if relation.ops[0] == ">=":
+        known = known[::-1]
+    bodies = [_difference(a, b, relation.span) for a, b in zip(known, known[1:], strict=False)]
+    made: list[ir.Constraint] = []
+    suffixes = [""] if len(bodies) == 1 else [".lower", ".upper"]
+    for suffix, body in zip(suffixes, bodies, strict=True):
+        if not _all_settled(ctx, body, binders):
+            return []
+        free = reductions.needed(body, {b: c for b, c in ctx.pending.items() if b.kind == "in"})
+        own = expressions.conjunction([*(ctx.pending[b] for b in free), condition])
+        kind = "eq" if relation.ops[0] == "==" else "le"
+        one = ir.Constraint(
+            label=label + suffix, body=body, kind=kind, binders=(*free, *binders), condition=own, options=options, span=node.span
+        )
+        if not _possible(ctx, one, relation):
+            return []
+        made.append(one)
+    _lint(ctx, made, relation, label)
+    return made
+
+
+def _all_settled(ctx: Context, body: ir.Expr, binders: tuple[ir.Binder, ...]) -> bool:
+    """Draws must be averaged; free ``in`` indices make a family."""
+    open_in = tuple(b for b in ctx.pending if b.kind == "in")
+    return declarations.settled(ctx, body, (*binders, *open_in), "a constraint")
+
+
+def _operators(ctx: Context, relation: syntax.Compare) -> bool:
+    ops = relation.ops
+    for op in ops:
+        if op not in ("<=", ">=", "=="):
+            fix = {"<": "<=", ">": ">=", "=": "=="}.get(op)
+            ctx.error(
+                "F0404",
+                f"`{op}` does not constrain",
+                relation.span,
+                reason={"<": "Constraints are closed.", ">": "Constraints are closed.", "=": "`=` gives a name its value."}.get(
+                    op, "It leaves out a point."
+                ),
+                fix=f"Write `{fix}`." if fix else "Use `<=`, `>=` or `==`.",
+            )
+            return False
+    if len(ops) > 2 or (len(ops) == 2 and (len(set(ops)) > 1 or ops[0] == "==")):
+        ctx.error(
+            "F0404",
+            f"`{' '.join(ops)}` in one constraint",
+            relation.span,
+            reason="Two-sided constraints are `lo <= e <= hi` or `hi >= e >= lo`.",
+            fix="Split it into constraints with two sides each.",
+        )
+        return False
+    return True
+
+
+def _difference(left: ir.Expr, right: ir.Expr, span: Span) -> ir.Expr:
+    """Left minus right, without a zero."""
+    if isinstance(right, ir.Const) and right.value == 0:
+        return left
+    if isinstance(left, ir.Const) and isinstance(right, ir.Const):
+        return ir.Const(value=left.value - right.value, span=span)
+    if isinstance(left, ir.Const) and left.value == 0:
+        return ir.Apply(op="neg", args=(right,), span=span)
+    return ir.Apply(op="sub", args=(left, right), span=span)
+
+
+def _possible(ctx: Context, one: ir.Constraint, relation: syntax.Compare) -> bool:
+    """True, or an error where no point can satisfy a constraint."""
+    lies = signs.interval(ctx, one.body)
+    never = lies.positive or (one.kind == "eq" and lies.negative)
+    if never:
+        ctx.error(
+            "F0423",
+            f"`{ctx.text(relation.span)}` can never hold",
+            relation.span,
+            reason=f"Its left minus its right side lies in {lies}, and must be {'0' if one.kind == 'eq' else '<= 0'}.",
+            fix="Turn the comparison round, or correct the bound.",
+        )
+    return not never
+
+
+def _lint(ctx: Context, made: list[ir.Constraint], relation: syntax.Compare, label: str) -> None:
+    """Remarks: no variable in it; a plain bound on a variable, which a declaration would project on."""
+    for one in made:
+        if not ir.variables_of(one.body):
+            ctx.warn(
+                "F0436",
+                f"constraint `{label}` depends on no variable",
+                relation.span,
+                reason="It holds everywhere or nowhere.",
+                fix="Leave it out, or use the variables in it.",
+            )
+            return
+    names = [o.id for o in relation.operands if isinstance(o, syntax.Name) and o.id in ctx.variables]
+    if len(names) == 1 and len(relation.operands) - 1 == sum(
+        isinstance(o, syntax.Number | syntax.Unary) for o in relation.operands
+    ):
+        ctx.warn(
+            "F0435",
+            f"`{ctx.text(relation.span)}` is a bound on one variable",
+            relation.span,
+            reason="A bound that is declared is kept exactly, by projection; a constraint is approached.",
+            fix=f"Declare it: `var {names[0]} {relation.ops[0]} ...;`.",
+        )
+
+
+def _with(ctx: Context, node: syntax.Constraint) -> dict[str, ir.Expr] | None:
+    """``with name = value``: numbers that are fixed, or words."""
+    found: dict[str, ir.Expr] = {}
+    for option in node.options:
+        value: ir.Expr | None
+        if isinstance(option.value, syntax.Name) and option.value.id not in ctx.symbols:
+            value = ir.Label(text=option.value.id, span=option.value.span)
+        else:
+            value = expressions.evaluate(ctx, Scope(), option.value)
+        if value is None or not sets.is_fixed(ctx, value):
+            return None
+        found[option.name] = value
+    return found
+
+
+def label_of(ctx: Context, node: syntax.Constraint, taken: dict[str, Span], number: int, written: set[str]) -> tuple[str, int]:
+    """The constraint's label; an unlabelled one is c1, c2, ..., and noted."""
+    if node.label is not None:
+        span = Span(start=node.span.start, end=node.span.start + len(node.label))
+        if node.label in taken:
+            ctx.error(
+                "F0212",
+                f"the label `{node.label}` is used a second time",
+                span,
+                reason=f"Line {ctx.line(taken[node.label])} has it already; multipliers and reports are listed by label.",
+                fix=f"Rename one, for instance `{node.label}2`.",
+            )
+        taken.setdefault(node.label, span)
+        return node.label, number
+    number += 1
+    while f"c{number}" in taken or f"c{number}" in written:
+        number += 1
+    label = f"c{number}"
+    taken[label] = node.span
+    ctx.warn(
+        "F0431",
+        f"this constraint has no label and is called `{label}`",
+        node.relation.span,
+        reason="Its value and multiplier are reported under its label.",
+        fix=f"Write `name: {ctx.text(node.relation.span)}`.",
+    )
+    return label, number
+
+
+# ---------------------------------------------------------------------------------------------------------------- options
+def options(ctx: Context, node: syntax.Options, into: dict[str, object]) -> None:
+    """Dotted names with plain values: numbers, texts, words, true and false."""
+    for item in node.items:
+        if item.name in into:
+            ctx.error(
+                "F0418",
+                f"the option `{item.name}` is given twice",
+                item.span,
+                reason="An option has one value.",
+                fix="Leave one out.",
+            )
+            continue
+        value = _plain(ctx, item.value)
+        if value is None:
+            ctx.error(
+                "F0418",
+                f"`{ctx.text(item.value.span)}` is not the value of an option",
+                item.value.span,
+                reason="Options are numbers, texts in quotes, words, `true` or `false`.",
+                fix="Write one of these.",
+            )
+            continue
+        into[item.name] = value
+
+
+def _plain(ctx: Context, node: syntax.Expr) -> object:
+    match node:
+        case syntax.Name():
+            symbol_value = {"true": True, "false": False}.get(node.id)
+            return node.id if symbol_value is None else symbol_value
+        case syntax.String():
+            return node.value
+        case syntax.Number():
+            whole = node.text.isdigit()
+            return int(node.text) if whole else node.value
+        case syntax.Unary(op="-", arg=syntax.Number() as inner):
+            value = _plain(ctx, inner)
+            return -value if isinstance(value, int | float) else None
+        case syntax.SetLiteral():
+            values = [_plain(ctx, i) for i in node.items]
+            return None if any(v is None for v in values) else tuple(values)
+        case syntax.Call():
+            return ctx.text(node.span)
+        case syntax.Binary():
+            before = len(ctx.found)
+            value = expressions.evaluate(ctx, Scope(), node)
+            del ctx.found[before:]
+            return value.value if isinstance(value, ir.Const) else None
+    return None
+
+
+__all__ = ["constraint", "describe", "label_of", "objective", "options", "replace"]
