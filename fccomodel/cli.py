@@ -10,6 +10,7 @@ import argparse
 import json
 import os
 import sys
+import textwrap
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -42,14 +43,14 @@ def parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
         description="Write a composed stochastic optimisation problem as mathematics; get a solver, an answer and a KKT report.",
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=_Help,
     )
     top.add_argument("--version", action="version", version=f"fccomodel {fccomodel.__version__}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
     def command(name: str, run: Callable[[argparse.Namespace], int], summary: str, detail: str = "") -> argparse.ArgumentParser:
         description = f"{summary[0].upper()}{summary[1:]}. {detail}".strip()
-        made = commands.add_parser(name, help=summary, description=description, allow_abbrev=False)
+        made = commands.add_parser(name, help=summary, description=description, allow_abbrev=False, formatter_class=_Help)
         made.set_defaults(run=run)
         return made
 
@@ -110,6 +111,17 @@ def parser() -> argparse.ArgumentParser:
     made = command("algorithms", algorithms, "list the algorithms, or describe one: what it needs, gives, and where it is from")
     made.add_argument("name", nargs="?", metavar="NAME")
     return top
+
+
+class _Help(argparse.RawDescriptionHelpFormatter):
+    """Help at 80 columns; a description is one paragraph, the examples stay as they are."""
+
+    def __init__(self, prog: str):
+        super().__init__(prog, max_help_position=26, width=80)
+        self._action_max_length = 14  # argparse leaves the indentation of subcommands out of account
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return super()._fill_text(text, width, indent) if "\n" in text else textwrap.fill(text, width)
 
 
 def _model(to: argparse.ArgumentParser) -> None:
@@ -308,6 +320,19 @@ def _show(found: Sequence[Diagnostic], source: Source | None) -> None:
     """Diagnostics on standard error, in colour on a terminal."""
     colour = sys.stderr.isatty() and "NO_COLOR" not in os.environ
     print(diagnostics.render(found, source, colour=colour).rstrip("\n"), file=sys.stderr)
+    errors = [d for d in found if d.severity == "error"]
+    if len(errors) > 1 or errors and not sys.stderr.isatty():
+        print(f"\n{_in_a_line(errors, source)}", file=sys.stderr)
+
+
+def _in_a_line(errors: Sequence[Diagnostic], source: Source | None) -> str:
+    """The last line of an error's output, for logs that keep no other."""
+    first = errors[0]
+    place = ""
+    if source is not None and first.span is not None:
+        place = "{}:{}:{} ".format(source.name, *source.place(first.span))
+    count = "1 error: " if len(errors) == 1 else f"{len(errors)} errors, the first: "
+    return f"{count}{first.code} {place}{' '.join(first.message.split())}"
 
 
 def _print_json(record: dict[str, Any]) -> None:
