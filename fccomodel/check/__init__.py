@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from fccomodel import ir, syntax
-from fccomodel.check import constraints, declarations, include, lint
+from fccomodel.check import constraints, functions, include, index_sets, lint, numbers, tables, variables
 from fccomodel.check.context import Context
 from fccomodel.diagnostics import Diagnostic, FccoError
 from fccomodel.source import Source, Span
@@ -15,16 +15,16 @@ from fccomodel.source import Source, Span
 FRAMES = 40_000
 
 DECLARE = {
-    syntax.DimDecl: declarations.dim,
-    syntax.SetDecl: declarations.set_,
-    syntax.IndexDecl: declarations.index,
-    syntax.DataDecl: declarations.data,
-    syntax.ParamDecl: declarations.param,
-    syntax.ConstDecl: declarations.const,
-    syntax.NetDecl: declarations.net,
-    syntax.VarDecl: declarations.var,
-    syntax.DefDecl: declarations.def_,
-    syntax.LetDecl: declarations.let,
+    syntax.DimDecl: index_sets.dim,
+    syntax.SetDecl: index_sets.set_,
+    syntax.IndexDecl: index_sets.index,
+    syntax.DataDecl: tables.data,
+    syntax.ParamDecl: numbers.param,
+    syntax.ConstDecl: numbers.const,
+    syntax.NetDecl: variables.net,
+    syntax.VarDecl: variables.var,
+    syntax.DefDecl: functions.def_,
+    syntax.LetDecl: functions.let,
 }
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from fccomodel import ir, syntax
-from fccomodel.check import expressions, shapes
+from fccomodel.check import (
+    expressions,
+    shapes,
+)
 from fccomodel.check.context import Context, Scope, listed
 from fccomodel.check.shapes import describe, labels_of, sort
 from fccomodel.source import Span
@@ -97,7 +100,8 @@ def _numbers(ctx: Context, op: str, left: ir.Expr, right: ir.Expr, span: Span) -
                     "F0415",
                     f"`{ctx.text(own.span)}` is never {other.value:g}",
                     span,
-                    reason=f"It takes its values in {domain.name if domain else ''}, so this condition is always {'false' if op == '==' else 'true'}.",
+                    reason=f"It takes its values in {domain.name if domain else ''},"
+                    f" so this condition is always {'false' if op == '==' else 'true'}.",
                     fix=f"Compare with {' or '.join(f'{v:g}' for v in known[:4])}, or correct the declared values.",
                 )
                 return False
@@ -179,7 +183,8 @@ def _mixed(ctx: Context, left: ir.Expr, right: ir.Expr, span: Span) -> None:
     domain = labels_of(ctx, label) if sort(ctx, label) == "label" else None
     fix = "Compare things of one kind."
     if domain is not None and isinstance(other, ir.Const):
-        fix = f'Write the label in quotes: `{ctx.text(label.span)} == "{other.value:g}"`; or declare the values as numbers, `{{{other.value:g}, ...}}`.'
+        fix = f'Write the label in quotes: `{ctx.text(label.span)} == "{other.value:g}"`;'
+        fix += f" or declare the values as numbers, `{{{other.value:g}, ...}}`."
     elif isinstance(label, ir.Label) and domain is None:
         fix = f'Declare the column with its labels, `{{"{label.text}", ...}}` or a set\'s name, or compare with a number.'
     elif "row" in (sort(ctx, left), sort(ctx, right)):

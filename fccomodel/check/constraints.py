@@ -5,7 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fccomodel import ir, syntax
-from fccomodel.check import declarations, expressions, reductions, sets, signs
+from fccomodel.check import (
+    expressions,
+    functions,
+    index_sets,
+    literals,
+    reductions,
+    signs,
+)
 from fccomodel.check.context import Context, Scope
 from fccomodel.check.shapes import describe
 from fccomodel.source import Span
@@ -14,7 +21,7 @@ from fccomodel.source import Span
 def objective(ctx: Context, node: syntax.Objective) -> ir.Objective | None:
     """The function that is minimised or maximised: a scalar without anything left to draw."""
     body = expressions.number(ctx, _open(ctx), node.body, "the objective")
-    if body is None or not declarations.settled(ctx, body, (), "the objective"):
+    if body is None or not functions.settled(ctx, body, (), "the objective"):
         return None
     if not ir.variables_of(body):
         ctx.warn(
@@ -51,7 +58,7 @@ def constraint(ctx: Context, node: syntax.Constraint, label: str) -> list[ir.Con
     scope, condition = _open(ctx), None
     binders: tuple[ir.Binder, ...] = ()
     if node.family is not None:
-        head = declarations._family(ctx, node.family, "a family of constraints", scope)
+        head = index_sets.family(ctx, node.family, "a family of constraints", scope)
         if head is None:
             return []
         scope, binders, condition = head.scope, head.binders, head.condition
@@ -84,7 +91,7 @@ def constraint(ctx: Context, node: syntax.Constraint, label: str) -> list[ir.Con
 def _all_settled(ctx: Context, body: ir.Expr, binders: tuple[ir.Binder, ...]) -> bool:
     """Draws must be averaged; free ``in`` indices make a family."""
     open_in = tuple(b for b in ctx.pending if b.kind == "in")
-    return declarations.settled(ctx, body, (*binders, *open_in), "a constraint")
+    return functions.settled(ctx, body, (*binders, *open_in), "a constraint")
 
 
 def _operators(ctx: Context, relation: syntax.Compare) -> bool:
@@ -174,7 +181,7 @@ def _with(ctx: Context, node: syntax.Constraint) -> dict[str, ir.Expr] | None:
             value = ir.Label(text=option.value.id, span=option.value.span)
         else:
             value = expressions.evaluate(ctx, Scope(), option.value)
-        if value is None or not sets.is_fixed(ctx, value):
+        if value is None or not literals.is_fixed(ctx, value):
             return None
         found[option.name] = value
     return found

@@ -82,7 +82,7 @@ class Domain:
 
 @dataclass(frozen=True, kw_only=True)
 class SetSymbol(Symbol):
-    """``base`` with ``rules`` reads the set as its base's elements under conditions; ``set`` is the set itself where it has a size."""
+    """``base`` gives the set as elements of another under conditions; ``set`` is the set itself where it has a size of its own."""
 
     set: ir.Set | None
     base: Domain

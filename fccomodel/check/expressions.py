@@ -6,7 +6,14 @@ import math
 from collections.abc import Sequence
 
 from fccomodel import ir, syntax
-from fccomodel.check import calls, comparisons, indexing, names, reductions, signs
+from fccomodel.check import (
+    calls,
+    comparisons,
+    indexing,
+    names,
+    reductions,
+    signs,
+)
 from fccomodel.check.context import LARGEST, Context, Scope
 from fccomodel.check.shapes import broadcast, describe, same_dim, show, sort
 from fccomodel.source import Span

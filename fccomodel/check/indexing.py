@@ -5,7 +5,11 @@ from __future__ import annotations
 import math
 
 from fccomodel import ir, syntax
-from fccomodel.check import expressions, names, shapes
+from fccomodel.check import (
+    expressions,
+    names,
+    shapes,
+)
 from fccomodel.check.context import BrokenSymbol, Context, LetSymbol, Scope, SetFamilySymbol, TableSymbol, listed
 from fccomodel.check.shapes import describe, labels_of, show, sort
 from fccomodel.source import Span

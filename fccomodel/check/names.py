@@ -6,7 +6,9 @@ import dataclasses
 from collections.abc import Iterator
 
 from fccomodel import ir, syntax
-from fccomodel.check import calls
+from fccomodel.check import (
+    calls,
+)
 from fccomodel.check.context import (
     BrokenSymbol,
     ConstSymbol,
@@ -59,7 +61,7 @@ def resolve(ctx: Context, scope: Scope, node: syntax.Name) -> ir.Expr | None:
                 names = ", ".join(b.name for b in symbol.let.binders)
                 ctx.error(
                     "F0307",
-                    f"`{name}` is a family: it needs {len(symbol.let.binders)} {'index' if len(symbol.let.binders) == 1 else 'indices'}",
+                    f"`{name}` is a family and needs {'its index' if len(symbol.let.binders) == 1 else 'its indices'}",
                     span,
                     reason=f"It is declared as `let {name}[{names}]` on line {ctx.line(symbol.span)}.",
                     fix=f"Write `{name}[{names}]`, with each index bound or a member of its set.",
@@ -111,7 +113,7 @@ def element(binder: ir.Binder, span: Span) -> ir.Expr:
 
 # -------------------------------------------------------------------------------------------------------------- subscripts
 def split_subscript(ctx: Context, scope: Scope, name: str) -> tuple[str, tuple[str, ...]] | None:
-    """``h_k`` as ``h`` and ``(k,)`` where ``h`` is declared and ``k`` is an index or binder; None where it is not of this form."""
+    """``h_k`` as ``h`` and ``(k,)`` where ``h`` is declared and ``k`` an index or a binder; None where it is not of this form."""
     parts = name.split("_")
     for cut in range(len(parts) - 1, 0, -1):
         base, subscripts = "_".join(parts[:cut]), tuple(parts[cut:])
@@ -126,7 +128,10 @@ def is_index(ctx: Context, scope: Scope, name: str) -> bool:
 
 def subscripted(ctx: Context, scope: Scope, node: syntax.Name, base: str, subscripts: tuple[str, ...]) -> ir.Expr | None:
     """``x_i`` as ``x[i]``, or as the call ``h()`` at the index."""
-    from fccomodel.check import expressions
+    from fccomodel.check import (
+        calls,
+        expressions,
+    )
 
     if isinstance(ctx.symbols[base], DefSymbol):
         return calls.call(ctx, scope, syntax.Call(func=node.id, span=node.span))
@@ -163,8 +168,8 @@ def unknown(ctx: Context, scope: Scope, name: str, span: Span, *, what: str = ""
             "F0211",
             f"`{name}` is not bound here",
             span,
-            reason=f"`{ctx.text(binder.span)}` on line {ctx.line(binder.span)} binds it in the body of its own reduction, which is one product:"
-            " `E[z ~ D] a + b` is `(E[z ~ D] a) + b`.",
+            reason=f"`{ctx.text(binder.span)}` on line {ctx.line(binder.span)} binds it in the body of its own reduction,"
+            " which is one product: `E[z ~ D] a + b` is `(E[z ~ D] a) + b`.",
             fix="Put the whole body in parentheses: `E[z ~ D] (a + b)`.",
         )
         return

@@ -8,7 +8,14 @@ from dataclasses import dataclass
 from math import inf
 
 from fccomodel import ir, syntax
-from fccomodel.check import comparisons, expressions, names, sets, signs
+from fccomodel.check import (
+    comparisons,
+    domains,
+    expressions,
+    literals,
+    names,
+    signs,
+)
 from fccomodel.check.context import Context, IndexSymbol, Scope, listed
 from fccomodel.check.shapes import describe
 from fccomodel.source import Span
@@ -95,16 +102,16 @@ def bind(
         is_index = isinstance(symbol, IndexSymbol) and names.find(ctx, binder.name) is symbol
         outside = Scope(indices=scope.indices, opened=scope.opened) if at is not None else scope
         if at is None:
-            good = sets.check_new(ctx, scope, binder) and (not is_index or _restates(ctx, binder, symbol))
+            good = domains.check_new(ctx, scope, binder) and (not is_index or _restates(ctx, binder, symbol))
         else:
             good = True
         before = len(ctx.errors)
-        domain = sets.domain_of(ctx, outside, binder.domain, binder.kind)
+        domain = domains.domain_of(ctx, outside, binder.domain, binder.kind)
         new: ir.Binder | None = None
         if domain is not None:
             new = ir.Binder(name=binder.name, kind=binder.kind, domain=domain.set, span=at or binder.span)
             made.append(new)
-            conditions.append(sets.condition_of(ctx, domain, new))
+            conditions.append(domains.condition_of(ctx, domain, new))
         broken = broken or new is None or not good or len(ctx.errors) > before
         scope = scope.with_local(binder.name, new)
         if is_index:
@@ -115,7 +122,7 @@ def bind(
         broken = broken or own is None
         conditions.append(own)
     joined = expressions.conjunction(conditions)
-    if joined is not None and not sets.condition_is_fixed(ctx, joined):
+    if joined is not None and not domains.condition_is_fixed(ctx, joined):
         broken = True
     return Head(scope=scope, binders=tuple(made), condition=joined, broken=broken)
 
@@ -209,11 +216,13 @@ def indices_open(
     for name, symbol in ctx.symbols.items():
         if not isinstance(symbol, IndexSymbol) or symbol.binder.kind not in kinds.split() or name in scope.opened:
             continue
-        domain = sets.domain_of(ctx, Scope(indices=scope.indices, opened=scope.opened), symbol.binder.domain, symbol.binder.kind)
+        domain = domains.domain_of(
+            ctx, Scope(indices=scope.indices, opened=scope.opened), symbol.binder.domain, symbol.binder.kind
+        )
         binder = None
         if domain is not None:
             binder = ir.Binder(name=name, kind=symbol.binder.kind, domain=domain.set, span=symbol.binder.span)
-            into[binder] = sets.condition_of(ctx, domain, binder)
+            into[binder] = domains.condition_of(ctx, domain, binder)
         scope = scope.with_index(name, binder)
     return scope
 
@@ -284,7 +293,7 @@ def _options(ctx: Context, scope: Scope, node: syntax.Reduce, kind: Kind) -> dic
             good = False
             continue
         value = expressions.number(ctx, scope, keyword.value, f"`{keyword.name}` of `{node.kind}`")
-        if value is None or not sets.is_fixed(ctx, value):
+        if value is None or not literals.is_fixed(ctx, value):
             good = False
             continue
         what = f"`{keyword.name}` of `{node.kind}`"
@@ -346,7 +355,8 @@ def _lint_quotient(ctx: Context, node: syntax.Reduce, scope: Scope, binders: Seq
                 f"this is the {'expectation' if node.kind == 'E' else 'mean'} of a quotient",
                 node.span,
                 reason="The body of a reduction is one product, quotients included.",
-                fix=f"For the quotient of the two write `({head} {top}) / ({head} {bottom})`; if this is meant, put the body in parentheses.",
+                fix=f"For the quotient of the two write `({head} {top}) / ({head} {bottom})`;"
+                " if this is meant, put the body in parentheses.",
             )
             return
         source, part = source.left, part.args[0]
