@@ -1,0 +1,157 @@
+"""The interface for Python."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+import fccomodel
+
+RIDGE = """
+model ridge;
+dim d;
+data D : table(x: real[d], y: real);
+param mu >= 0 default 0.1;
+var w[d];
+minimize loss: E[z ~ D] (dot(w, z.x) - z.y)^2 + mu * sumsq(w);
+"""
+
+
+@pytest.fixture(scope="module")
+def data() -> dict[str, np.ndarray]:
+    random = np.random.default_rng(0)
+    x = random.normal(size=(200, 3))
+    return {"x": x, "y": x @ [1.0, -2.0, 0.5] + 0.1 * random.normal(size=200)}
+
+
+@pytest.fixture(scope="module")
+def model() -> fccomodel.CompiledModel:
+    return fccomodel.compile(RIDGE)
+
+
+@pytest.fixture(scope="module")
+def result(model, data) -> fccomodel.Result:
+    return model.bind(D=data).solve(seed=0, budget="3000it")
+
+
+def exact(data, mu=0.1) -> np.ndarray:
+    x, y = data["x"], data["y"]
+    return np.linalg.solve(x.T @ x / len(y) + mu * np.eye(x.shape[1]), x.T @ y / len(y))
+
+
+def test_everything_is_exported():
+    for name in fccomodel.__all__:
+        assert hasattr(fccomodel, name) and name in dir(fccomodel)
+    with pytest.raises(AttributeError):
+        fccomodel.nothing  # noqa: B018
+
+
+def test_a_compiled_model(model):
+    assert (model.name, repr(model), model.warnings) == ("ridge", "<CompiledModel ridge>", ())
+    assert model.explain().json["objective"]["curvature"] == "convex"
+
+
+def test_errors_are_raised_together():
+    with pytest.raises(fccomodel.FccoError) as error:
+        fccomodel.compile("model m; dim d; var w[d]; minimize sumsq(v) + nope(w);")
+    assert len(error.value.diagnostics) == 2
+    assert all(isinstance(d, fccomodel.Diagnostic) for d in error.value.diagnostics)
+
+
+def test_the_hash_is_of_the_mathematics(model):
+    assert fccomodel.compile("# a comment\n" + RIDGE.replace("; ", ";\n") + "options { seed = 4; }").hash == model.hash
+    assert fccomodel.compile(RIDGE.replace("0.1", "0.2")).hash != model.hash
+
+
+def test_the_answer_is_the_known_one(result, data):
+    assert np.allclose(result.variables["w"], exact(data), atol=5e-3)
+    residual = data["x"] @ result.variables["w"] - data["y"]
+    assert result.objective == pytest.approx((residual**2).mean() + 0.1 * (result.variables["w"] ** 2).sum(), rel=1e-9)
+    assert result.constraints == {} and result.report.epsilon < 0.05
+
+
+def test_a_result_prints_its_report(result):
+    text = str(result)
+    assert "ridge" in text and "stationarity" in text and max(map(len, text.splitlines())) <= 80
+    assert repr(result).startswith("<Result ridge: objective 0.")
+    assert result.algorithm in text and result.options["seed"] == (0, "keyword argument")
+    assert "import torch" in result.solver and result.history
+
+
+def test_json_is_json(result):
+    assert json.loads(json.dumps(result.json, allow_nan=False))["model"] == "ridge"
+
+
+@pytest.mark.parametrize("kind", ["frame", "tensors", "npz", "csv"])
+def test_tables_of_every_kind_give_the_same_problem(kind, model, data, result, tmp_path):
+    import pandas as pd
+
+    if kind == "frame":
+        table = pd.DataFrame({"x": list(data["x"]), "y": data["y"]})
+    elif kind == "tensors":
+        table = {name: torch.as_tensor(values) for name, values in data.items()}
+    elif kind == "npz":
+        table = tmp_path / "d.npz"
+        np.savez(table, **data)
+    else:
+        table = tmp_path / "d.csv"
+        pd.DataFrame({f"x{k}": data["x"][:, k] for k in range(3)} | {"y": data["y"]}).to_csv(table, index=False)
+        again = model.bind(spec={"D": {"source": str(table), "x": {"columns": ["x0", "x1", "x2"]}, "y": {"column": "y"}}})
+        assert again.solve(seed=0, budget="3000it").objective == pytest.approx(result.objective, rel=1e-6)
+        return
+    again = model.bind(D=table).solve(seed=0, budget="3000it")
+    assert again.objective == pytest.approx(result.objective, rel=1e-6)
+
+
+def test_parameters_change_without_compiling(model, data):
+    found = model.bind(D=data, params={"mu": 1.0}).solve(seed=0, budget="3000it")
+    assert np.allclose(found.variables["w"], exact(data, 1.0), atol=5e-3)
+
+
+def test_saved_and_judged_on_other_rows(result, data, tmp_path):
+    result.save(tmp_path / "out")
+    stored = fccomodel.load(tmp_path / "out")
+    assert np.array_equal(stored.variables["w"], result.variables["w"])
+    few = {name: values[:50] for name, values in data.items()}
+    found = fccomodel.evaluate(stored, D=few)
+    residual = few["x"] @ stored.variables["w"] - few["y"]
+    assert found.report.objective == pytest.approx((residual**2).mean() + 0.1 * (stored.variables["w"] ** 2).sum(), rel=1e-9)
+    with pytest.raises(fccomodel.FccoError):
+        fccomodel.evaluate(stored)  # the arrays lived in Python alone
+    with pytest.raises(fccomodel.FccoError):
+        fccomodel.evaluate(stored, D={"x": np.zeros((5, 4)), "y": np.zeros(5)})
+
+
+def test_emitted_text(model, data, tmp_path):
+    problem = model.bind(D=data)
+    text = problem.emit(tmp_path / "solver.py")
+    assert (tmp_path / "solver.py").read_text() == text and (tmp_path / "data.pt").exists()
+
+
+def test_progress_is_called(model, data):
+    seen = []
+    model.bind(D=data).solve(seed=0, budget="2000it", progress=seen.append)
+    assert seen and seen[-1].iteration <= 2000 and np.isfinite(seen[-1].objective)
+
+
+def test_a_net_and_its_scores(tmp_path):
+    random = np.random.default_rng(1)
+    table = {"x": random.normal(size=(60, 2)), "y": random.normal(size=60)}
+    text = """
+    model fit;
+    dim d;
+    data D : table(x: real[d], y: real);
+    net s : real[d] -> real;
+    var w = params(s);
+    minimize loss: E[z ~ D] (s(w; z.x) - z.y)^2;
+    """
+    module = torch.nn.Sequential(torch.nn.Linear(2, 4), torch.nn.ELU(), torch.nn.Linear(4, 1))
+    result = fccomodel.compile(text).bind(D=table, nets={"s": module}).solve(seed=0, budget="300it")
+    assert result.variables["w"].shape == (17,)
+    result.save(tmp_path)
+    record = json.loads((tmp_path / "result.json").read_text())
+    scores = np.load(tmp_path / record["scores_file"])["s"].ravel()
+    assert record["objective"] == pytest.approx(((scores - table["y"]) ** 2).mean(), rel=1e-9)
