@@ -54,7 +54,7 @@ def too_deep(at: Span) -> Diagnostic:
         "F0107",
         f"more than {MAX_DEPTH} levels of operators",
         span=Span(start=at.start, end=at.start + 1),
-        reason=f"Operators, calls and brackets may stand inside one another {MAX_DEPTH} deep; a sum of n terms counts n - 1 levels.",
+        reason=f"Operators and calls may stand inside one another {MAX_DEPTH} deep; a sum of n terms counts n - 1 levels.",
         fix="name parts of it with `let`, or write a long sum as `sum[k in K] ...`",
     )
 
@@ -72,8 +72,8 @@ def declared(name: Token) -> str:
                 "F0110",
                 f"`{name.value}` is a word of the language",
                 span=_at(name),
-                reason="Statement words, `in`, `and`, `E`, `sum` and the like cannot name sets, data, variables or functions.",
-                fix=f"choose another name, such as `{name.value}_` or `{name.value}1`",
+                reason="Statement words, `in`, `and`, `E`, `sum` and the like can name nothing but a table's columns.",
+                fix=f"choose another name, such as `{name.value}1`",
             )
         )
     return str(name.value)
@@ -113,7 +113,9 @@ def _args(c: list, at: Span) -> tuple[tuple[syntax.Expr, ...], tuple[syntax.Keyw
             semicolon = len(positional)
         elif isinstance(part, syntax.Keyword):
             if part.name in named:
-                raise Refusal(error("F0112", f"`{part.name}` is given twice", span=part.span, reason="An argument has one value."))
+                raise Refusal(
+                    error("F0112", f"`{part.name}` is given twice", span=part.span, reason="An argument has one value.")
+                )
             named[part.name] = part
         elif named:
             raise Refusal(
@@ -142,7 +144,7 @@ def _call(c: list, at: Span) -> syntax.Expr:
                 "F0113",
                 f"`{func}` takes its draw in square brackets",
                 span=_at(c[0]),
-                reason=f"Round brackets after `{func}` would hold named options only; the draw says over what the average is taken.",
+                reason=f"The draw says over what the average is taken; round brackets after `{func}` hold named options only.",
                 fix=f"{func}[{_NEEDS_INDEX[func]}] (...)",
             )
         )
@@ -152,7 +154,7 @@ def _call(c: list, at: Span) -> syntax.Expr:
                 "F0113",
                 f"`{func}` does not say over what",
                 span=_at(c[0]),
-                reason=f"`{func}` is a reduction: its options stand in round brackets, then its index in square ones, then its body.",
+                reason=f"`{func}` is a reduction: options in round brackets, then its index in square ones, then its body.",
                 fix=f"{func}({_NAMED[func]})[k in K] (...)",
             )
         )
@@ -262,6 +264,16 @@ def _constraint(c: list, at: Span) -> syntax.Constraint:
 
 def _check_relation(relation: syntax.Expr) -> None:
     """A constraint is ``a <= b``, ``a >= b``, ``a == b``, ``lo <= e <= hi`` or ``hi >= e >= lo``."""
+    if isinstance(relation, syntax.Binary) and relation.op in ("and", "or"):
+        why = (
+            "Constraints hold together: each is a statement, and a choice between two of them is no constraint of this language."
+        )
+        fix = (
+            "write each side as a constraint of its own"
+            if relation.op == "and"
+            else "write a function that is small where either holds"
+        )
+        raise Refusal(error("F0115", f"`{relation.op}` between constraints", span=relation.span, reason=why, fix=fix))
     if not isinstance(relation, syntax.Compare):
         raise Refusal(
             error(

@@ -244,7 +244,7 @@ def _render_one(d: Diagnostic, source: Source | None, colour: bool) -> str:
     if d.fix:
         fix = _wrap(d.fix, "     ")
         lines += ["  " + paint("Fix:", "1;32") + " " + fix[0], *("  " + line for line in fix[1:])]
-    return "\n".join(lines)
+    return "\n".join(line.rstrip() for line in lines)
 
 
 def _wrap(text: str, hanging: str) -> list[str]:

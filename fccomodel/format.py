@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -11,7 +10,7 @@ from lark import Token
 from fccomodel import lex
 from fccomodel.parse import declared_indices, parse
 from fccomodel.source import Source
-from fccomodel.split import STARTS, Piece, split
+from fccomodel.split import STARTS, split
 
 #: Columns of a line, comments excepted.
 WIDTH = 100
@@ -201,7 +200,13 @@ def _spaced(tokens: Sequence[Token], end: str, indices: frozenset[str]) -> list[
             rank = _BREAK_AFTER[before.type]
         elif body:
             rank = _BREAK_AT_BODY
-        words.append(_Word(text=token + (end if k == len(tokens) - 1 else ""), space=space, rank=None if rank is None else (len(brackets), rank)))
+        words.append(
+            _Word(
+                text=token + (end if k == len(tokens) - 1 else ""),
+                space=space,
+                rank=None if rank is None else (len(brackets), rank),
+            )
+        )
         body = False
         tight = sign or kind in lex.OPEN or kind == "POW"
         if kind in lex.OPEN:

@@ -14,6 +14,8 @@ from fccomodel.source import Span
 
 #: What the scanner makes of text that the language has no word for.
 JUNK = "JUNK"
+JUNK_NAME = "JUNK_NAME"
+JUNK_STRING = "JUNK_STRING"
 #: Text between words.
 SPACE = ("WS", "COMMENT")
 OPEN = {"LPAR": "RPAR", "LSQB": "RSQB", "LBRACE": "RBRACE"}
@@ -58,8 +60,8 @@ def grammar() -> Grammar:
         if t.name in ("RED", "SENSE"):
             words.update({word: t.name for word in re.findall(r"\w+", t.pattern.value.split(")")[0])})
     # What follows is no word of the language.
-    parts.insert(0, rf"(?P<{JUNK}_NAME>(?![A-Za-z0-9_]+(?!\w))[^\W\d]\w*)")
-    parts += [rf'(?P<{JUNK}_STRING>"[^"\n]*)', rf"(?P<{JUNK}>.)"]
+    parts.insert(0, rf"(?P<{JUNK_NAME}>(?![A-Za-z0-9_]+(?!\w))[^\W\d]\w*)")
+    parts += [rf'(?P<{JUNK_STRING}>"[^"\n]*)', rf"(?P<{JUNK}>.)"]
     reductions = frozenset(word for word, kind in words.items() if kind == "RED")
     return Grammar(parser=parser, pattern=re.compile("|".join(parts), re.DOTALL), words=words, reductions=reductions)
 

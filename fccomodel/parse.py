@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from lark import Token
 from lark.exceptions import UnexpectedToken
+from lark.parsers.lalr_interactive_parser import InteractiveParser
 
-from fccomodel import lex, slips, syntax
+from fccomodel import characters, lex, slips, syntax
 from fccomodel.build import Refusal, build
 from fccomodel.diagnostics import Diagnostic, FccoError, error
 from fccomodel.lex import grammar_text
@@ -19,18 +23,16 @@ MAX_CHARACTERS = 1_000_000
 MAX_WORDS = 50_000
 #: Errors reported at once.
 MAX_ERRORS = 30
-# Never read as names, wherever they stand: `a + in b` is a slip, not a sum with a quantity called `in`.
-_FIXED = frozenset({"IN", "AND", "OR", "NOT"})
 
 
 def parse(source: Source) -> syntax.Model:
     """The abstract syntax of a model; raises ``FccoError`` with all syntax errors, in the order of the text."""
     text = source.text
-    refused = slips.unreadable(text, MAX_CHARACTERS)
+    refused = characters.unreadable(text, MAX_CHARACTERS)
     if refused is not None:
         raise FccoError([refused], source)
     words = [word for word in lex.tokens(text) if word.type not in lex.SPACE]
-    errors = [slips.junk(words, k) for k in _first(k for k, word in enumerate(words) if word.type.startswith(lex.JUNK))]
+    errors = characters.all_junk(words, MAX_ERRORS)
     pieces, faults = split(words, text, max_errors=MAX_ERRORS)
     errors += faults
     statements: list[syntax.Statement] = []
@@ -50,15 +52,10 @@ def parse(source: Source) -> syntax.Model:
                     errors.append(slips.not_closed(piece))
     errors += slips.order(statements)
     if not words:
-        errors.append(slips.empty(text))
+        errors.append(characters.empty(text))
     if errors:
         raise FccoError(_sorted(errors), source)
     return syntax.Model(statements=tuple(statements), span=Span(start=0, end=len(text)))
-
-
-def _first(found):
-    """At most ``MAX_ERRORS`` of them."""
-    return [item for _, item in zip(range(MAX_ERRORS), found, strict=False)]
 
 
 def _sorted(errors: list[Diagnostic]) -> list[Diagnostic]:
@@ -67,7 +64,10 @@ def _sorted(errors: list[Diagnostic]) -> list[Diagnostic]:
     if len(errors) < MAX_ERRORS:
         return errors
     why = "The rest of the file was not read, or its errors are not shown: many follow from the first ones."
-    return [*errors[:MAX_ERRORS], error("F0118", f"stopped after {MAX_ERRORS} errors", reason=why, fix="mend the first ones and try again")]
+    return [
+        *errors[:MAX_ERRORS],
+        error("F0118", f"stopped after {MAX_ERRORS} errors", reason=why, fix="mend the first ones and try again"),
+    ]
 
 
 def declared_indices(pieces: list[Piece]) -> frozenset[str]:
@@ -88,27 +88,47 @@ def _statement(piece: Piece, constrained: bool, indices: frozenset[str]) -> synt
         raise Refusal(slips.too_long(words, MAX_WORDS))
     labelled = constrained and len(words) > 1 and words[1].type in ("COLON", "LSQB")
     begins = words[0].type in STARTS and not labelled
-    if not begins and (not constrained or slips.looks_declared(words)):
+    declares = len(words) > 1 and words[0].type == words[1].type == "NAME"
+    if not begins and (declares or not constrained):
         raise Refusal(slips.unknown_statement(words, constrained))
-    state = lex.grammar().parser.parse_interactive(start="statement" if begins else "constraint")
-    for k, word in enumerate(words):
-        try:
-            state.feed_token(_as_read(word, state.choices(), indices))
-        except UnexpectedToken as unexpected:
-            raise Refusal(slips.unexpected(words, k, unexpected.expected, piece.closed)) from None
+    parser = lex.grammar().parser.parse_interactive(start="statement" if begins else "constraint")
+    k, states = 0, []
     try:
-        tree = state.feed_eof(words[-1])
-    except UnexpectedToken as unexpected:
-        raise Refusal(slips.unexpected(words, len(words), unexpected.expected, piece.closed)) from None
+        while k < len(words):
+            states = list(parser.parser_state.state_stack)
+            parser.feed_token(_as_read(words[k], parser.choices(), indices))
+            k += 1
+        states = list(parser.parser_state.state_stack)
+        tree = parser.feed_eof(words[-1])
+    except UnexpectedToken:
+        raise Refusal(slips.unexpected(words, k, _acceptable(parser, states))) from None
     return build(tree)
 
 
-def _as_read(word: Token, choices: dict, indices: frozenset[str]) -> Token:
-    """A word as its place reads it: statement words are names where only a name can stand, `mean_i` a reduction if `i` is an index."""
+def _as_read(word: Token, choices: Mapping[str, Any], indices: frozenset[str]) -> Token:
+    """A word as its place reads it: a name where only a name can stand, ``mean_i`` a reduction if ``i`` is an index."""
     kind = word.type
     if kind == "NAME":
         if "SUBRED" in choices and lex.subscript(word) in indices:
             return Token("SUBRED", word.value, word.start_pos, end_pos=word.end_pos)
-    elif kind not in choices and kind not in _FIXED and "NAME" in choices and lex.is_name(word):
+    elif kind not in choices and "NAME" in choices and "NUMBER" not in choices and lex.is_name(word):
         return Token("NAME", word.value, word.start_pos, end_pos=word.end_pos)
     return word
+
+
+def _acceptable(parser: InteractiveParser, before: list[int]) -> set[str]:
+    """Types of the words that the parser would shift in the states ``before``: its table lists more, shared between states."""
+    table, end = parser.parser_state.parse_conf.parse_table.states, parser.parser_state.parse_conf.end_state
+    found: set[str] = set()
+    for kind in filter(str.isupper, table[before[-1]]):
+        states = list(before)
+        while kind in table[states[-1]]:
+            action, rule = table[states[-1]][kind]
+            if action.name == "Shift":
+                found.add(kind)
+                break
+            del states[len(states) - len(rule.expansion) :]
+            states.append(table[states[-1]][rule.origin.name][1])
+        if kind == "$END" and states[-1] == end:
+            found.add(kind)
+    return found

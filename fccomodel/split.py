@@ -19,7 +19,7 @@ STARTS = _DECLARE | {"INCLUDE", "SENSE", "OPTIONS", "SUBJECT"}
 
 @dataclass(frozen=True, kw_only=True)
 class Piece:
-    """The words of one statement without its ``;``: ``closed`` if the ``;`` is there, ``broken`` if a fault was already reported."""
+    """The words of one statement without its ``;``; ``closed``: it has one; ``broken``: its fault is already reported."""
 
     words: tuple[Token, ...]
     closed: bool = True
@@ -161,7 +161,8 @@ class _Splitter:
             "The statement ends before its bracket does.",
             f"add the missing `{lex.CLOSER[str(word)]}`",
         )
-        for j in range(opener + 1, min(k + 1, len(self.words) - 1)):
+        options = word.type == "LBRACE" and self.words[self.start].type == "OPTIONS"
+        for j in range(k if options else opener + 1, min(k + 1, len(self.words) - 1)):
             if self.words[j].type == "SEMICOLON" and (j == k or self.first_on_line(j + 1) or self.words[j + 1].type == "EOF"):
                 self.cut(j)
                 self.start = j + 1
