@@ -1,0 +1,74 @@
+"""What a regulariser is.
+
+The functions of a regulariser use methods of torch tensors alone, so that the source of each stands by itself in a solver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import inf
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import torch
+
+
+@dataclass(frozen=True, kw_only=True)
+class Regulariser:
+    """A closed convex r(w) with r(0) = 0 least.
+
+    name             also its key in the registry
+    meaning          its formula
+    coefficients     names of its coefficients, each >= 0 (sizes >= 1), in the order of every function's last arguments
+    forms            how models write it, with ``w`` for the variable: an atom's name, or (outer atom, inner atom)
+    value            (w, *coefficients) -> scalar
+    prox             (v, step, *coefficients) -> argmin over w of step r(w) + |w - v|^2/2
+    step_per_entry   the step may be a tensor of v's shape: argmin over w of r(w) + sum of (w - v)^2/(2 step)
+    subdifferential  where r is a sum over entries: (w, *coefficients) -> the least and the largest subgradient of each entry
+    distance         (s, w, *coefficients) -> the Euclidean distance of s to the subdifferential at w
+    critical         (g, *coefficients) -> the least value of the first coefficient for which 0 minimises g.w + r(w); inf if none
+    cite             where the prox is from
+    """
+
+    name: str
+    meaning: str
+    coefficients: tuple[str, ...]
+    forms: tuple[str | tuple[str, str], ...]
+    value: Callable[..., torch.Tensor]
+    prox: Callable[..., torch.Tensor]
+    distance: Callable[..., torch.Tensor]
+    critical: Callable[..., float]
+    step_per_entry: bool = False
+    subdifferential: Callable[..., tuple[torch.Tensor, torch.Tensor]] | None = None
+    cite: str = ""
+
+    def then_projected(self, family: str) -> bool:
+        """The prox of r plus the indicator of a set of this family is the prox of r, then the projection."""
+        if self.name == "squared_l2":
+            return True
+        separable = self.subdifferential is not None
+        return (separable and family in ("box", "nonneg")) or (self.name == "l2" and family == "ball")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recognised:
+    """A term of the objective that is a regulariser of a variable, with the values of its coefficients."""
+
+    regulariser: Regulariser
+    variable: str
+    coefficients: Mapping[str, float]
+
+    @property
+    def name(self) -> str:
+        return self.regulariser.name
+
+
+def distance_to_interval(s: torch.Tensor, low: torch.Tensor, high: torch.Tensor) -> torch.Tensor:
+    """The Euclidean distance of s to the box [low, high]."""
+    return ((low - s).relu() + (s - high).relu()).norm()
+
+
+def never(g: torch.Tensor, *coefficients: float) -> float:
+    """No finite coefficient makes 0 a minimiser, unless g = 0."""
+    return inf if bool((g != 0).any()) else 0.0
