@@ -43,13 +43,14 @@ Rule = str | float | None | Interval | Callable[..., Any]
 class Properties:
     """What holds where the arguments (for arrays: their entries) lie in given intervals.
 
-    Each is a value, or a function of one interval per argument. ``curvature``, ``gradient_lipschitz`` and ``weak_convexity`` of an atom
-    with several arguments that may vary take first the tuple ``varying`` (True where an argument depends on the variables).
-    ``monotone`` and ``lipschitz`` may be a tuple, one per argument.
+    Each is a value, or a function of one interval per argument. ``curvature``, ``gradient_lipschitz`` and ``weak_convexity`` of
+    an atom with several arguments that may vary take first the tuple ``varying`` (True where an argument depends on the
+    variables). ``monotone`` and ``lipschitz`` may be a tuple, one per argument.
 
     curvature           constant, affine, convex, concave or none, jointly in the varying arguments
     monotone            increasing, decreasing, constant or none (increasing: non-decreasing)
-    lipschitz           constant of the value in the Euclidean norm; a function for an array atom takes its size last (inf: unknown)
+    lipschitz           constant of the value in the Euclidean norm; an array atom's function takes the argument's size last
+                        (inf: unknown)
     gradient_lipschitz  constant of the gradient; inf: continuous without a bound; None: not differentiable at some point there
     weak_convexity      rho such that f + rho/2 |u|^2 is convex; inf where there is none
     range               where the value lies
@@ -73,18 +74,18 @@ class Atom:
 
     name         as models write it; ``aliases`` are further names for the same atom
     meaning      what it is, with its formula, in one line
-    arguments    names of the arguments, used by ``derivative``; one name ending in ``...`` stands for any number of them (u1, u2, ...)
+    arguments    names of the arguments, used by ``derivative``; ``u...`` stands for any number of them: u1, u2, ...
     parameters   those that must not depend on the decision variables; they come last
-    torch        the torch expression with ``{0}``, ``{1}``, ... for the arguments' texts (each a name, a number or in parentheses; an
-                 argument may occur several times) and ``{axes0}``, ... for the own axes of an array argument; or a function of a ``Site``.
-                 It stands as it is in any place where a name may stand.
-    derivative   per argument that may vary, the factor that the chain rule multiplies by (entrywise atoms), or the adjoint in terms of ``dy`` (array
-                 atoms), in the modelling language: argument names, ``y`` (the value), ``pi`` and atoms. At a kink it is one subgradient.
-                 Or a function of a ``Site``.
+    torch        the torch expression with ``{0}``, ``{1}``, ... for the arguments' texts (each a name, a number or in parentheses,
+                 and used several times perhaps) and ``{axes0}``, ... for the own axes of an array argument; or a function of
+                 a ``Site``. The result may stand where a name may stand.
+    derivative   per argument that may vary, the factor that the chain rule multiplies by (entrywise atoms), or the adjoint in
+                 terms of ``dy`` (array atoms), in the modelling language: argument names, ``y`` (the value), ``pi`` and atoms. At
+                 a kink it is one subgradient. Or a function of a ``Site``.
     domain       per argument an Interval, None for all reals; or a function of the intervals
     nonzero      positions of arguments that must not be 0
     boolean      its value is a truth value
-    internal     True for an atom that derivatives use and models need not know; its ``derivative`` may be () (never differentiated)
+    internal     for derivatives, not for models; its ``derivative`` may be () (never differentiated)
     cite         where the definition comes from
     """
 
@@ -210,10 +211,12 @@ class Atom:
 class ScalarAtom(Atom):
     """An atom applied entry by entry; arguments have one shape, or are scalars.
 
-    formula     the definition, which sympy and NumPy both read: ``Piecewise((u, u > 0), (0, True))``; or a function of the number of arguments
+    formula     the definition, which sympy and NumPy both read: ``Piecewise((u, u > 0), (0, True))``; or a function of the
+                number of arguments
     breaks      the first argument's points without a derivative: formulas in the parameters, monotone in each
-    graph       for a convex piecewise linear-quadratic atom: its subdifferential as (points, first slope, last slope), a polyline through
-                ``points`` (u, f'(u)) continued with these slopes (inf: vertical, the end of the domain); or a function of the parameters
+    graph       for a convex piecewise linear-quadratic atom: its subdifferential as (points, first slope, last slope), a polyline
+                through ``points`` (u, f'(u)) continued with these slopes (inf: vertical, the end of the domain); or a function of
+                the parameters. Prox, Moreau envelope and conjugate follow from it.
     conjugate   f*(s) in the modelling language, in terms of ``s`` and the parameters, for s in ``slopes``; +inf elsewhere
     """
 
@@ -227,9 +230,8 @@ class ScalarAtom(Atom):
         arrays = [shape for shape in shapes if shape]
         for shape in arrays[1:]:
             if shape != arrays[0]:
-                raise ShapeError(
-                    f"{self.name} works entry by entry, so its arguments are scalars or have one shape, not {show(arrays[0])} and {show(shape)}"
-                )
+                found = f"{show(arrays[0])} and {show(shape)}"
+                raise ShapeError(f"{self.name} works entry by entry, so its arguments are scalars or have one shape, not {found}")
         return arrays[0] if arrays else ()
 
     def definition(self, count: int) -> str:

@@ -43,7 +43,8 @@ def logistic(x: float) -> float:
 # ---------------------------------------------------------------------------------------------------------------- shapes
 def size(shape: Shape) -> str:
     """The number of entries, as an expression of the modelling language."""
-    return " * ".join(str(n) for n in shape) or "1"
+    text = " * ".join(str(n) for n in shape) or "1"
+    return f"({text})" if len(shape) > 1 else text
 
 
 def array(name: str, scalar: str) -> Callable[[Shape], Shape]:

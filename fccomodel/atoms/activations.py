@@ -6,8 +6,9 @@ from fccomodel.atoms._base import Properties, ScalarAtom
 from fccomodel.atoms._interval import Interval
 from fccomodel.atoms._shapes import logistic, safe_exp, through
 
-_BEND = 2.3993572805154675  # u tanh(u/2) = 2: silu is convex between -_BEND and _BEND, concave outside; its slope is largest there
-_LOWEST = -1.278464542761074  # where silu is least
+# silu is convex from -_BEND to _BEND (where u tanh(u/2) = 2, and it is steepest), concave outside, and least at _LOWEST
+_BEND = 2.3993572805154675
+_LOWEST = -1.278464542761074
 _LEAST = -0.27846454276107385
 _STEEPEST = 1.0998393201288668
 

@@ -1,9 +1,10 @@
 """``max`` and ``min`` of any number of arguments, and ``clip``.
 
-Where several arguments attain the extreme, the first of them takes the whole derivative: one subgradient among those that sum to 1.
+Where several arguments attain the extreme, the first of them takes the whole derivative: one subgradient among those that
+sum to 1.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import reduce
 from math import inf
 
@@ -18,7 +19,8 @@ def _torch(pairwise: str, side: str) -> Callable[[Site], str]:
         text = reduce(lambda a, b: f"{pairwise}({a}, {b})", tensors)
         if not numbers:
             return text
-        return f"{text}.clamp({side}={numbers[0] if len(numbers) == 1 else ('max' if side == 'min' else 'min') + '(' + ', '.join(numbers) + ')'})"
+        bound = numbers[0] if len(numbers) == 1 else f"{'max' if side == 'min' else 'min'}({', '.join(numbers)})"
+        return f"{text}.clamp({side}={bound})"
 
     return template
 
@@ -66,13 +68,19 @@ min_ = ScalarAtom(
         range=lambda *u: Interval(min(i.lo for i in u), min(i.hi for i in u)),
     ),
 )
+
+def _clip(site: Site) -> str:
+    """torch's clamp takes two numbers or two tensors, not one of each."""
+    return "{0}.clamp({1}, {2})" if site.python[1] == site.python[2] else "{0}.clamp(min={1}).clamp(max={2})"
+
+
 clip = ScalarAtom(
     name="clip",
     meaning="u, but lo where it is less and hi where it is more",
     arguments=("u", "lo", "hi"),
     parameters=("lo", "hi"),
     formula="Max(lo, Min(u, hi))",
-    torch="{0}.clamp({1}, {2})",
+    torch=_clip,
     derivative=("step(u - lo) * step(hi - u)",),
     breaks=("lo", "hi"),
     properties=Properties(
@@ -95,6 +103,6 @@ clip = ScalarAtom(
 )
 
 
-def _settled(u) -> bool:
+def _settled(u: Sequence[Interval]) -> bool:
     """One argument is the largest wherever they lie."""
     return any(a.lo >= max((b.hi for k, b in enumerate(u) if k != j), default=-inf) for j, a in enumerate(u))

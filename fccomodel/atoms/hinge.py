@@ -1,5 +1,7 @@
 """``pos`` (the hinge), its square, and its smoothing."""
 
+from math import inf
+
 from fccomodel.atoms._base import Properties, ScalarAtom
 from fccomodel.atoms._interval import UNIT, Interval
 
@@ -9,9 +11,9 @@ def _positive(u: Interval) -> Interval:
 
 
 def _smoothed(x: float, delta: float) -> float:
-    if x <= 0 or delta == float("inf"):
+    if x <= 0 or delta == inf:
         return 0.0
-    return x - delta / 2 if x > delta else x * x / (2 * delta)
+    return x - delta / 2 if x >= delta else x * x / (2 * delta)
 
 
 pos = ScalarAtom(
@@ -43,7 +45,7 @@ sqhinge = ScalarAtom(
     derivative=("2 * pos(u)",),
     graph=(((0.0, 0.0),), 0.0, 2.0),
     conjugate="s^2 / 4",
-    slopes=Interval(0.0, float("inf")),
+    slopes=Interval(0.0, inf),
     properties=Properties(
         curvature=lambda u: "constant" if u.hi <= 0 else "convex",
         monotone=lambda u: "constant" if u.hi <= 0 else "increasing",
@@ -58,9 +60,9 @@ smooth_hinge = ScalarAtom(
     arguments=("u", "delta"),
     parameters=("delta",),
     formula="Piecewise((0, u <= 0), (u**2 / (2 * delta), u <= delta), (u - delta / 2, True))",
-    torch="({0}.clamp(0, {1}) * ({0} - {0}.clamp(0, {1}) / 2) / {1})",
+    torch="({0}.relu().clamp(max={1}) * ({0} - {0}.relu().clamp(max={1}) / 2) / {1})",
     derivative=("clip(u / delta, 0, 1)",),
-    domain=(None, Interval(0.0, float("inf"), lo_open=True)),
+    domain=(None, Interval(0.0, inf, lo_open=True)),
     graph=lambda delta: (((0.0, 0.0), (delta, 1.0)), 0.0, 0.0),
     conjugate="delta * s^2 / 2",
     slopes=UNIT,
@@ -68,7 +70,7 @@ smooth_hinge = ScalarAtom(
         curvature=lambda u, delta: "constant" if u.hi <= 0 else "affine" if u.lo >= delta.hi else "convex",
         monotone=lambda u, delta: "constant" if u.hi <= 0 else "increasing",
         lipschitz=lambda u, delta: 0.0 if u.hi <= 0 else min(1.0, u.hi / delta.lo) if delta.lo > 0 else 1.0,
-        gradient_lipschitz=lambda u, delta: 0.0 if u.hi <= 0 or u.lo >= delta.hi else 1 / delta.lo if delta.lo > 0 else float("inf"),
-        range=lambda u, delta: Interval(_smoothed(u.lo, delta.hi), _smoothed(u.hi, delta.lo or 1e-300)),
+        gradient_lipschitz=lambda u, delta: 0.0 if u.hi <= 0 or u.lo >= delta.hi else 1 / delta.lo if delta.lo > 0 else inf,
+        range=lambda u, delta: Interval(_smoothed(u.lo, delta.hi), _smoothed(u.hi, max(delta.lo, 0.0))),
     ),
 )

@@ -25,6 +25,10 @@ def _groups(u: np.ndarray, size: float) -> np.ndarray:
     return np.reshape(u, (-1, int(size)))
 
 
+def _lengths(u: np.ndarray, size: float) -> np.ndarray:
+    return np.linalg.norm(_groups(u, size), axis=1)
+
+
 def _in_groups(text: str):
     def template(site: Site) -> str:
         size = "int({1})" if site.numbers[1] is None else str(int(site.numbers[1]))
@@ -103,7 +107,7 @@ group_norm = ArrayAtom(
     meaning="the sum of the Euclidean norms of consecutive groups of `size` entries",
     arguments=("u", "size"),
     parameters=("size",),
-    reference=lambda u, size: np.sum(np.linalg.norm(_groups(u, size), axis=1)),
+    reference=lambda u, size: np.sum(_lengths(u, size)),
     rule=_group_shape,
     torch=_in_groups("torch.linalg.vector_norm(GROUPS, dim=-1).sum(-1)"),
     derivative=("dy * group_direction(u, size)",),
@@ -131,7 +135,7 @@ group_direction = ArrayAtom(
     meaning="every group of `size` entries divided by its Euclidean norm (0 where that is 0)",
     arguments=("u", "size"),
     parameters=("size",),
-    reference=lambda u, size: (_groups(u, size) / np.maximum(np.linalg.norm(_groups(u, size), axis=1, keepdims=True), 1e-30)).ravel(),
+    reference=lambda u, size: (_groups(u, size) / np.maximum(_lengths(u, size)[:, None], 1e-30)).ravel(),
     rule=lambda u, size: u,
     torch=_in_groups("torch.nn.functional.normalize(GROUPS, dim=-1, eps=1e-30).flatten(-2)"),
     derivative=(),

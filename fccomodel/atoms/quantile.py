@@ -3,16 +3,16 @@
 from math import inf
 
 from fccomodel.atoms._base import Properties, ScalarAtom
-from fccomodel.atoms._interval import NONNEGATIVE, UNIT, Interval
+from fccomodel.atoms._interval import NONNEGATIVE, UNIT, Interval, product
 from fccomodel.atoms._shapes import valley
 
 
 def _check(x: float, tau: float) -> float:
-    return tau * x if x >= 0 else (tau - 1) * x if tau != 1 else 0.0
+    return product(tau, x) if x >= 0 else product(tau - 1, x)
 
 
 def _pinball_range(u: Interval, tau: Interval) -> Interval:
-    ends = [_check(x, t) if x not in (inf, -inf) else (inf if _check(1.0 if x > 0 else -1.0, t) else 0.0) for x in u[:2] for t in tau[:2]]
+    ends = [_check(x, t) for x in u[:2] for t in tau[:2]]
     return Interval(0.0 if u.lo <= 0 <= u.hi else min(ends), max(ends))
 
 
@@ -58,7 +58,7 @@ eps_insensitive = ScalarAtom(
     slopes=Interval(-1.0, 1.0),
     properties=Properties(
         curvature=lambda u, eps: "constant" if u.mag <= eps.lo else "affine" if u.mig >= eps.hi else "convex",
-        monotone=lambda u, eps: "constant" if u.mag <= eps.lo else valley(Interval(u.lo + eps.lo, u.hi - eps.lo)) if eps.lo < inf else "constant",
+        monotone=lambda u, eps: "constant" if u.mag <= eps.lo else valley(Interval(u.lo + eps.lo, u.hi - eps.lo)),
         lipschitz=lambda u, eps: 0.0 if u.mag <= eps.lo else 1.0,
         gradient_lipschitz=0.0,
         range=lambda u, eps: Interval(max(u.mig - eps.hi, 0.0) if eps.hi < inf else 0.0, max(u.mag - eps.lo, 0.0)),

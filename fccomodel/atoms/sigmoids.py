@@ -1,9 +1,10 @@
 """``tanh``, ``sigmoid``, and the logarithms of the latter."""
 
+from collections.abc import Callable
 from math import log1p, sqrt, tanh
 
 from fccomodel.atoms._base import Properties, ScalarAtom
-from fccomodel.atoms._interval import UNIT
+from fccomodel.atoms._interval import UNIT, Interval
 from fccomodel.atoms._shapes import logistic, s_curve, safe_exp, steepest, through
 
 
@@ -15,7 +16,7 @@ def _bump(x: float) -> float:
     return logistic(x) * logistic(-x)
 
 
-def _peaked(slope_at_zero: float, slope):
+def _peaked(slope_at_zero: float, slope: Callable[[float], float]) -> Callable[[Interval], float]:
     """The largest slope of an s-curve over an interval."""
     return lambda u: slope_at_zero if u.lo <= 0 <= u.hi else max(slope(u.lo), slope(u.hi))
 

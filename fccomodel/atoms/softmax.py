@@ -4,12 +4,12 @@ from math import inf
 
 import numpy as np
 
-from fccomodel.atoms._base import ArrayAtom, Properties
+from fccomodel.atoms._base import ArrayAtom, Properties, Shape
 from fccomodel.atoms._interval import UNIT, Interval
 from fccomodel.atoms._shapes import vector
 
 
-def _softmax_shape(u):
+def _softmax_shape(u: Shape) -> Shape:
     vector("softmax")(u)
     return u
 

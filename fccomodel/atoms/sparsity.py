@@ -1,9 +1,10 @@
 """Weakly convex sparsity penalties: ``scad`` and ``mcp``."""
 
+from collections.abc import Callable
 from math import inf
 
 from fccomodel.atoms._base import Properties, ScalarAtom
-from fccomodel.atoms._interval import NONNEGATIVE, Interval
+from fccomodel.atoms._interval import NONNEGATIVE, Interval, product
 from fccomodel.atoms._shapes import valley
 
 
@@ -14,9 +15,12 @@ def _curvature(u: Interval, a: Interval, level: Interval) -> str:
     return "concave" if u.lo >= 0 or u.hi <= 0 else "none"
 
 
-def _range(top):
-    return lambda u, a, level: Interval(0.0, min(top(a.hi, level.hi), level.hi * u.mag) if level.hi < inf and u.mag < inf else top(a.hi, level.hi))
+def _range(top: Callable[[float, float], float]) -> Callable[[Interval, Interval, Interval], Interval]:
+    """From 0 to the plateau's height, or to what the slope l reaches before it."""
+    return lambda u, a, level: Interval(0.0, min(top(a.hi, level.hi), product(level.hi, u.mag)))
 
+
+_BEND = "{0}.abs().clamp(min={2}).clamp(max={1} * {2})"
 
 scad = ScalarAtom(
     name="scad",
@@ -25,8 +29,8 @@ scad = ScalarAtom(
     parameters=("a", "l"),
     formula="Piecewise((l * Abs(u), Abs(u) <= l), ((2 * a * l * Abs(u) - u**2 - l**2) / (2 * (a - 1)), Abs(u) <= a * l), "
     "(l**2 * (a + 1) / 2, True))",
-    torch="({2} * {0}.abs().clamp(max={2}) + ({0}.abs().clamp({2}, {1} * {2}) - {2}) * (2 * {1} * {2} - {0}.abs().clamp({2}, {1} * {2}) - {2})"
-    " / (2 * ({1} - 1)))",
+    torch=f"({{2}} * {{0}}.abs().clamp(max={{2}})"
+    f" + ({_BEND} - {{2}}) * (2 * {{1}} * {{2}} - {_BEND} - {{2}}) / (2 * ({{1}} - 1)))",
     derivative=("sign(u) * min(l, pos(a * l - abs(u)) / (a - 1))",),
     domain=(None, Interval(2.0, inf, lo_open=True), NONNEGATIVE),
     breaks=("0",),

@@ -1,5 +1,6 @@
 """``dot``, ``sum``, ``mean``, ``concat``, ``outer``, ``transpose`` and ``matmul``."""
 
+from dataclasses import replace
 from math import inf, sqrt
 
 import numpy as np
@@ -97,6 +98,8 @@ def _concat_derivative(site: Site) -> tuple[str, ...]:
     return tuple(found)
 
 
+_PRODUCT = replace(_BILINEAR, lipschitz=(lambda u, v, size: inf if v.mag else 0.0, lambda u, v, size: inf if u.mag else 0.0))
+
 dot = ArrayAtom(
     name="dot",
     meaning="the inner product of two vectors",
@@ -115,7 +118,7 @@ matmul = ArrayAtom(
     rule=_product_shape,
     torch=_product_torch,
     derivative=_product_derivative,
-    properties=_BILINEAR,
+    properties=_PRODUCT,
 )
 sum_ = ArrayAtom(
     name="sum",
@@ -140,7 +143,7 @@ mean = ArrayAtom(
     reference=np.mean,
     rule=array("mean", "it alone"),
     torch="{0}.mean({axes0})",
-    derivative=lambda site: (f"dy / ({size(site.shapes[0])})",),
+    derivative=lambda site: (f"dy / {size(site.shapes[0])}",),
     properties=Properties(
         curvature="affine",
         monotone="increasing",
@@ -157,13 +160,7 @@ outer = ArrayAtom(
     rule=_outer_shape,
     torch="({0}.unsqueeze(-1) * {1}.unsqueeze(-2))",
     derivative=("dy @ v", "u @ dy"),
-    properties=Properties(
-        curvature=_bilinear,
-        monotone=(lambda u, v: _signed(v), lambda u, v: _signed(u)),
-        lipschitz=(lambda u, v, size: inf if v.mag else 0.0, lambda u, v, size: inf if u.mag else 0.0),
-        gradient_lipschitz=lambda varying, u, v: 1.0 if all(varying) else 0.0,
-        range=times,
-    ),
+    properties=replace(_PRODUCT, range=times),
 )
 transpose = ArrayAtom(
     name="transpose",
