@@ -1,0 +1,22 @@
+"""SOX: moving-average estimates of the inner expectations, momentum on the gradient (sox-2022, Algorithm 1)."""
+
+from fccomodel.algorithms import _steps
+from fccomodel.algorithms._base import Algorithm
+from fccomodel.estimators import moving_average
+
+algorithm = Algorithm(
+    name="sox",
+    title="SOX",
+    requires={
+        "outer smooth": "a smooth outer function f (sox-2022, Assumption 1); non-smooth here",
+        "inner smooth": "smooth inner functions g (sox-2022, Assumption 1); not proved here",
+        "unconstrained": "a problem without constraints: sox-2022 has none, and their penalty is a non-smooth outer function",
+    },
+    estimator=moving_average,
+    steps={"adam": _steps.adam_step, "momentum": _steps.momentum_step},
+    rate="O(n / (B1 B2 eps^4)) iterations",
+    theorem="sox-2022, Theorem 1",
+    cite="Wang and Yang, Finite-sum coupled compositional stochastic optimization, ICML 2022",
+    hyper={"gamma": 0.5, "beta": 0.1, "beta_prime": 0.01, "eps": 1e-8},
+    preference=(4.0, 0.0),
+)

@@ -1,0 +1,435 @@
+"""The target program before it is text: values with named axes, built with value numbering, and their reverse derivative.
+
+A value is laid out as ``[axes in order ..., event dims ...]``. An axis is one binder made concrete: every element, a
+minibatch of them, or a chunk of a full pass. Gradients are built from the same operations as values, down to the scores
+``X @ w`` (and net outputs), which are the only places where the variables are met.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from fccomodel import atoms
+from fccomodel.source import Span
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Axis:
+    """``kind`` is ``all`` (every element), ``sample`` (a minibatch) or ``chunk`` (a slice of a full pass); ``order`` fixes layout."""
+
+    name: str
+    order: int
+    size: int
+    kind: str
+
+
+@dataclass(eq=False, kw_only=True)
+class Val:
+    """One value: an operation on other values."""
+
+    id: int
+    op: str
+    args: tuple[Val, ...] = ()
+    attrs: Mapping[str, Any] = field(default_factory=dict)
+    axes: tuple[Axis, ...] = ()
+    event: tuple[int, ...] = ()
+    varying: bool = False  # depends on a decision variable through differentiable operations
+    static: bool = False  # depends on the bound data alone
+    span: Span | None = None
+
+    @property
+    def number(self) -> float | None:
+        """The value of a constant, else None."""
+        return self.attrs["value"] if self.op == "const" else None
+
+
+def merge_axes(vals: Iterable[Val]) -> tuple[Axis, ...]:
+    """The union of the axes, in layout order."""
+    return tuple(sorted({axis for val in vals for axis in val.axes}, key=lambda axis: axis.order))
+
+
+def broadcast(events: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
+    """The shape of an entrywise operation: scalars spread over arrays."""
+    return functools.reduce(lambda a, b: a if len(a) >= len(b) else b, events, ())
+
+
+#: operations whose value is fixed by the data when their arguments are
+SOURCES_STATIC = {"const", "param", "array_data"}
+
+
+class Graph:
+    """A builder with value numbering: asking twice for the same operation gives the same value."""
+
+    def __init__(self) -> None:
+        self.vals: list[Val] = []
+        self.known: dict[Any, Val] = {}
+        self.axes = 0
+
+    def axis(self, name: str, size: int, kind: str) -> Axis:
+        self.axes += 1
+        return Axis(name=f"{name}", order=self.axes, size=size, kind=kind)
+
+    def make(
+        self,
+        op: str,
+        args: Iterable[Val] = (),
+        *,
+        axes: tuple[Axis, ...] | None = None,
+        event: tuple[int, ...] = (),
+        varying: bool | None = None,
+        static: bool | None = None,
+        span: Span | None = None,
+        **attrs: Any,
+    ) -> Val:
+        """The value ``op(args; attrs)``; axes default to the union of the arguments'."""
+        args = tuple(args)
+        key = (op, tuple(a.id for a in args), tuple(sorted((k, _key(v)) for k, v in attrs.items())), event)
+        if key in self.known:
+            return self.known[key]
+        if axes is None:
+            axes = merge_axes(args)
+        if varying is None:
+            varying = any(a.varying for a in args)
+        if static is None:
+            static = op in SOURCES_STATIC or (bool(args) and all(a.static for a in args))
+        val = Val(
+            id=len(self.vals), op=op, args=args, attrs=attrs, axes=axes, event=event, varying=varying, static=static, span=span
+        )
+        self.vals.append(val)
+        self.known[key] = val
+        return val
+
+    # ------------------------------------------------------------------------------------------------ scalar operations
+    def const(self, value: float) -> Val:
+        return self.make("const", value=float(value), static=True)
+
+    def apply(self, name: str, *args: Val, span: Span | None = None) -> Val:
+        """A scalar atom, entrywise; constants fold."""
+        name = atoms.get(name).name
+        folded = self._fold(name, args)
+        if folded is not None:
+            return folded
+        flat = name in FLAT
+        return self.make(
+            "ew", args, event=broadcast(a.event for a in args), varying=False if flat else None, atom=name, span=span
+        )
+
+    def _fold(self, name: str, args: tuple[Val, ...]) -> Val | None:
+        numbers = [a.number for a in args]
+        if name == "neg":
+            if numbers[0] is not None:
+                return self.const(-numbers[0])
+            if args[0].op == "ew" and args[0].attrs["atom"] == "neg":
+                return args[0].args[0]
+        elif name in ("add", "sub", "mul", "div", "pow") and len(args) == 2:
+            a, b = numbers
+            if a is not None and b is not None:
+                return self.const(
+                    {"add": lambda: a + b, "sub": lambda: a - b, "mul": lambda: a * b, "div": lambda: a / b, "pow": lambda: a**b}[
+                        name
+                    ]()
+                )
+            if name == "add" and a == 0:
+                return args[1]
+            if name in ("add", "sub") and b == 0:
+                return args[0]
+            if name == "sub" and a == 0:
+                return self.apply("neg", args[1])
+            if name == "mul" and (a == 0 or b == 0):
+                return self.const(0.0)
+            if name == "mul" and a is not None and b is None and args[1].op == "ew" and args[1].attrs["atom"] == "mul":
+                inner = args[1].args
+                if inner[0].number is not None:
+                    return self.apply("mul", self.const(a * inner[0].number), inner[1])
+            if name == "mul" and b is not None:
+                return self.apply("mul", args[1], args[0])
+            if name == "mul" and a == 1:
+                return args[1]
+            if name == "mul" and a == -1:
+                return self.apply("neg", args[1])
+            if name == "div" and b == 1:
+                return args[0]
+            if (
+                name == "div"
+                and b is not None
+                and args[0].op == "ew"
+                and args[0].attrs["atom"] == "mul"
+                and args[0].args[0].number is not None
+            ):
+                return self.apply("mul", self.const(args[0].args[0].number / b), args[0].args[1])
+            if name == "div" and a == 0:
+                return self.const(0.0)
+            if name == "pow" and b == 1:
+                return args[0]
+            if name == "pow" and b == 0:
+                return self.const(1.0)
+        return None
+
+    # ------------------------------------------------------------------------------------------------------- reductions
+    def total(self, val: Val, axes: Iterable[Axis]) -> Val:
+        """Sum over axes (those the value lacks count by their size)."""
+        axes = tuple(axes)
+        times = math.prod(a.size for a in axes if a not in val.axes)
+        have = tuple(a for a in val.axes if a in axes)
+        result = (
+            val
+            if not have
+            else self.make("sum_axes", [val], axes=tuple(a for a in val.axes if a not in have), event=val.event, over=have)
+        )
+        return self.apply("mul", self.const(times), result)
+
+    def average(self, val: Val, axes: Iterable[Axis]) -> Val:
+        """Mean over axes."""
+        have = tuple(a for a in val.axes if a in tuple(axes))
+        if not have:
+            return val
+        return self.make("mean_axes", [val], axes=tuple(a for a in val.axes if a not in have), event=val.event, over=have)
+
+    def sum_event(self, val: Val) -> Val:
+        """Sum of all entries."""
+        return val if not val.event else self.make("sum_event", [val], event=())
+
+    def evaluate(self, text: str, names: Mapping[str, Val]) -> Val:
+        """A formula of an atom's derivative, such as ``y*(1 - y)``, on values."""
+        return self._ast(_parsed(text), names)
+
+    def _ast(self, node: ast.expr, names: Mapping[str, Val]) -> Val:
+        match node:
+            case ast.Constant(value=value):
+                return self.const(value)
+            case ast.Name(id="pi"):
+                return self.const(math.pi)
+            case ast.Name(id=name):
+                return names[name]
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return self.apply("neg", self._ast(operand, names))
+            case ast.BinOp(left=left, op=op, right=right):
+                return self.apply(OPERATORS[type(op)], self._ast(left, names), self._ast(right, names))
+            case ast.Call(func=ast.Name(id=name), args=args):
+                atom = atoms.get(name)
+                inner = [self._ast(a, names) for a in args]
+                return self.apply(name, *inner) if isinstance(atom, atoms.ScalarAtom) else self.array(name, inner)
+        raise ValueError(f"not a derivative formula: {ast.dump(node)}")
+
+    def array(self, name: str, args: Iterable[Val], span: Span | None = None) -> Val:
+        """An array atom on event dims, batched over axes."""
+        args = tuple(args)
+        atom = atoms.get(name)
+        return self.make("array", args, event=tuple(atom.shape(tuple(a.event for a in args))), atom=atom.name, span=span)
+
+
+OPERATORS = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.Pow: "pow", ast.MatMult: "matmul"}
+#: atoms with derivative zero wherever it exists
+FLAT = {"step", "sign", "le", "lt", "ge", "gt", "eq", "ne", "and", "or", "not"}
+
+
+@functools.cache
+def _parsed(text: str) -> ast.expr:
+    return ast.parse(text.replace("^", "**"), mode="eval").body
+
+
+def _key(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return tuple(_key(v) for v in value)
+    return value if isinstance(value, (str, int, float, bool, type(None))) else id(value)
+
+
+# ---------------------------------------------------------------------------------------------------------- derivative
+@dataclass(frozen=True, kw_only=True)
+class Pull:
+    """A contribution to a variable's gradient: ``kind`` is ``add`` (an array of the variable's shape), ``score``
+    (rows weighted by the adjoint of ``X @ w``), ``scatter`` (entries indexed by axes) or ``net`` (a vector-Jacobian product)."""
+
+    kind: str
+    variable: str
+    source: Val
+    adjoint: Val
+
+
+def previous(graph: Graph, val: Val) -> Val:
+    """The same minibatch value at the previous iterate; estimates inside it stay as they are."""
+    made: dict[int, Val] = {}
+
+    def remake(v: Val) -> Val:
+        if not v.varying or v.op == "track":
+            return v
+        if v.id not in made:
+            attrs = {**v.attrs, "previous": True} if v.op == "var" else v.attrs
+            made[v.id] = graph.make(
+                v.op, [remake(a) for a in v.args], axes=v.axes, event=v.event, varying=False, static=False, span=v.span, **attrs
+            )
+        return made[v.id]
+
+    return remake(val)
+
+
+def backward(graph: Graph, roots: Mapping[Val, Val]) -> list[Pull]:
+    """Contributions to the variables' gradients of ``sum_r <adjoint_r, r>`` for roots ``{r: adjoint_r}``."""
+    adjoints: dict[int, Val] = {}
+
+    def give(val: Val, adjoint: Val) -> None:
+        if not val.varying:
+            return
+        missing = [a for a in adjoint.axes if a not in val.axes]
+        if missing:
+            adjoint = graph.total(adjoint, missing)
+        if len(adjoint.event) > len(val.event):
+            adjoint = graph.sum_event(adjoint)
+        adjoints[val.id] = graph.apply("add", adjoints[val.id], adjoint) if val.id in adjoints else adjoint
+
+    for val, adjoint in roots.items():
+        give(val, adjoint)
+    pulls: list[Pull] = []
+    for index in range(max(adjoints, default=-1), -1, -1):
+        if index not in adjoints or adjoints[index].number == 0:
+            continue
+        val, adjoint = graph.vals[index], adjoints[index]
+        RULES[val.op](graph, val, adjoint, give, pulls)
+    return pulls
+
+
+Give = Callable[[Val, Val], None]
+
+
+def _entrywise(graph: Graph, val: Val, adjoint: Val, give: Give, pulls: list[Pull]) -> None:
+    atom = atoms.get(val.attrs["atom"])
+    if atom.name in ("max", "min"):
+        for arg, weight in _choose(graph, atom.name, val):
+            give(arg, graph.apply("mul", adjoint, weight))
+        return
+    names = dict(zip(atom.names(len(val.args)), val.args, strict=True)) | {"y": val}
+    for arg, formula in zip(val.args, atom.derivatives(site(val)), strict=True):
+        if arg.varying:
+            give(arg, graph.apply("mul", adjoint, graph.evaluate(formula, names)))
+
+
+def site(val: Val) -> atoms.Site:
+    """How the atom of a value is used."""
+    numbers = tuple(a.number for a in val.args)
+    return atoms.Site(
+        shapes=tuple(a.event for a in val.args), numbers=numbers, python=tuple(a.op in ("const", "param") for a in val.args)
+    )
+
+
+def _choose(graph: Graph, name: str, val: Val) -> Iterable[tuple[Val, Val]]:
+    """Weights of max/min: the first argument that attains it."""
+    taken = graph.const(0.0)
+    for arg in val.args:
+        hit = graph.apply("ge" if name == "max" else "le", arg, val)
+        weight = graph.apply("mul", hit, graph.apply("sub", graph.const(1.0), taken))
+        yield arg, weight
+        taken = graph.apply("add", taken, weight)
+
+
+def _array(graph: Graph, val: Val, adjoint: Val, give: Give, pulls: list[Pull]) -> None:
+    atom = atoms.get(val.attrs["atom"])
+    names = dict(zip(atom.names(len(val.args)), val.args, strict=True)) | {"y": val, "dy": adjoint}
+    for arg, formula in zip(val.args, atom.derivatives(site(val)), strict=True):
+        if arg.varying:
+            give(arg, graph.evaluate(formula, names))
+
+
+def _sum_event(graph: Graph, val: Val, adjoint: Val, give: Give, pulls: list[Pull]) -> None:
+    give(val.args[0], adjoint)
+
+
+def _mean_axes(graph: Graph, val: Val, adjoint: Val, give: Give, pulls: list[Pull]) -> None:
+    count = math.prod(a.size for a in val.attrs["over"])
+    give(val.args[0], graph.apply("div", adjoint, graph.const(count)))
+
+
+def _sum_axes(graph: Graph, val: Val, adjoint: Val, give: Give, pulls: list[Pull]) -> None:
+    give(val.args[0], adjoint)
+
+
+def _through(graph: Graph, val: Val, adjoint: Val, give: Give, pulls: list[Pull]) -> None:
+    """A tracked quantity: its value is the estimate u, its derivative that of the minibatch g."""
+    give(val.args[0], adjoint)
+
+
+def _pick(graph: Graph, val: Val, adjoint: Val, give: Give, pulls: list[Pull]) -> None:
+    """Members of an array over axes: the adjoint goes back to those members."""
+    base = val.args[0]
+    spread = graph.make(
+        "unpick",
+        [adjoint, *val.args[1:]],
+        axes=base.axes,
+        event=base.event,
+        over=val.attrs["over"],
+        fixed=val.attrs["fixed"],
+        extra=tuple(val.axes),
+    )
+    give(base, spread)
+
+
+def _variable(graph: Graph, val: Val, adjoint: Val, give: Give, pulls: list[Pull]) -> None:
+    pulls.append(Pull(kind="add", variable=val.attrs["name"], source=val, adjoint=adjoint))
+
+
+def _score(graph: Graph, val: Val, adjoint: Val, give: Give, pulls: list[Pull]) -> None:
+    variable = val.args[-1]
+    if variable.op == "var":
+        pulls.append(Pull(kind="score", variable=variable.attrs["name"], source=val, adjoint=adjoint))
+    else:
+        give(variable, graph.make("score_t", [val.args[0], adjoint], axes=(), event=variable.event, source=val))
+
+
+def _entry(graph: Graph, val: Val, adjoint: Val, give: Give, pulls: list[Pull]) -> None:
+    base = val.args[0]
+    if base.op == "var":
+        pulls.append(Pull(kind="scatter", variable=base.attrs["name"], source=val, adjoint=adjoint))
+    else:
+        give(
+            base,
+            graph.make(
+                "entry_t",
+                [adjoint, *val.args[1:]],
+                axes=merge_axes([base, adjoint, *val.args[1:]]),
+                event=base.event,
+                fixed=val.attrs["fixed"],
+            ),
+        )
+
+
+def _net(graph: Graph, val: Val, adjoint: Val, give: Give, pulls: list[Pull]) -> None:
+    pulls.append(Pull(kind="net", variable=val.attrs["variable"], source=val, adjoint=adjoint))
+
+
+def _envelope(graph: Graph, val: Val, adjoint: Val, give: Give, pulls: list[Pull]) -> None:
+    """A smoothed outer function: its derivative is an operation of its own."""
+    slope = graph.make("envelope_slope", val.args, event=val.event, varying=False, **val.attrs)
+    give(val.args[0], graph.apply("mul", adjoint, slope))
+
+
+def _smooth_max(graph: Graph, val: Val, adjoint: Val, give: Give, pulls: list[Pull]) -> None:
+    """The smoothed maximum: its derivative is a point of the simplex."""
+    weights = graph.make("simplex_weights", val.args, axes=val.args[0].axes, event=val.args[0].event, varying=False, **val.attrs)
+    give(val.args[0], graph.apply("mul", adjoint, weights))
+
+
+def _stack(graph: Graph, val: Val, adjoint: Val, give: Give, pulls: list[Pull]) -> None:
+    for k, arg in enumerate(val.args):
+        give(arg, graph.make("entry", [adjoint], event=(), fixed=(k,)))
+
+
+RULES: dict[str, Callable[[Graph, Val, Val, Give, list[Pull]], None]] = {
+    "ew": _entrywise,
+    "array": _array,
+    "sum_event": _sum_event,
+    "mean_axes": _mean_axes,
+    "sum_axes": _sum_axes,
+    "track": _through,
+    "pick": _pick,
+    "var": _variable,
+    "score": _score,
+    "entry": _entry,
+    "net": _net,
+    "envelope": _envelope,
+    "smooth_max": _smooth_max,
+    "stack": _stack,
+}

@@ -1,0 +1,299 @@
+"""The normal form: minimise a sum of compositions f_i(E g_i) plus regularisers over simple sets, constraints as penalties."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from fccomodel import atoms, elements, ir, reformulations
+from fccomodel.bound import Bound
+from fccomodel.reformulations._base import Chain
+from fccomodel.rewrite import apply as make
+from fccomodel.rewrite import const
+from fccomodel.smoothing import Smoothed, Smoother
+
+#: a reduction over rows, whose value a minibatch can only estimate
+SAMPLED = ("E", "mean", "sum", "prob")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Term:
+    """A summand of the objective or a constraint: ``scale * mean over outer of f(u_1, .., u_d1)``, ``u_j = E g_j``.
+
+    label   ``objective`` or the constraint's label     text   the user's text
+    outer   its outer reduction, as text, or ''          inner  the texts of the tracked expectations
+    f       the outer function with holes u1, u2, ...    g      the bodies of the tracked expectations
+    n       number of blocks (None without data)         d1     number of arguments of f
+    depth   levels of expectation below the outer function
+    kind    ``composition``, ``expectation`` (f is affine: merged into sampling), or ``deterministic``
+    """
+
+    label: str
+    text: str
+    outer: str
+    inner: tuple[str, ...]
+    f: ir.Expr
+    g: tuple[ir.Expr, ...]
+    n: int | None
+    d1: int
+    depth: int
+    kind: str
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Prox:
+    """A regulariser split off the objective: applied by its prox."""
+
+    variable: str
+    text: str
+    name: str
+    coefficients: Mapping[str, float]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class NormalForm:
+    """What the algorithms solve, and what became of each part of the problem.
+
+    variables   the user's and those that reformulations added
+    objective   smooth where ``smoothed`` made it so; penalties of constraints included
+    penalties   per constraint family: its envelope, whose slope is the multiplier
+    smoothed    every envelope, with the exact function beside it
+    treatment   (text, how, why) per non-smooth or simple part: prox, projected, smoothed, subgradient
+    """
+
+    problem: ir.Problem
+    chain: Chain
+    variables: Mapping[str, ir.Variable]
+    objective: ir.Expr
+    penalties: Mapping[str, Smoothed]
+    smoothed: tuple[Smoothed, ...]
+    prox: tuple[Prox, ...]
+    terms: tuple[Term, ...]
+    treatment: tuple[tuple[str, str, str], ...]
+
+    @property
+    def via(self) -> tuple[str, ...]:
+        """Names of the reformulations applied, in order."""
+        names = [name for name, _ in self.chain.steps]
+        if self.penalties:
+            names.append("smoothed hinge penalty")
+        if any(s not in self.penalties.values() and not s.inner for s in self.smoothed):
+            names.append("outer Moreau smoothing")
+        if any(s.inner for s in self.smoothed):
+            names.append("nested Moreau smoothing")
+        return tuple(names)
+
+
+def normalise(problem: ir.Problem, bound: Bound | None = None) -> NormalForm:
+    """The normal form of a problem; sizes and constants come from ``bound`` where there is one, else from defaults."""
+    chain = reformulations.chain(problem)
+    reformed = chain.problem
+    constant = constants(reformed, bound)
+    treatment: list[tuple[str, str, str]] = []
+    terms = [term for part in summands(reformed.objective.expr) for term in [describe("objective", part, reformed, bound)]]
+    rest, prox = split_regularisers(reformed, constant)
+    treatment += [(p.text, "prox", f"no data, and the prox of {p.name} is known") for p in prox]
+    for name, variable in reformed.variables.items():
+        treatment += [(name, "projected", f"a simple set: {s.family}") for s in variable.sets]
+    smoother = Smoother(constant=constant, found=[], kept=[])
+    objective = smoother(rest)
+    penalties: dict[str, Smoothed] = {}
+    for constraint in reformed.constraints:
+        terms.append(describe(constraint.label, constraint.body, reformed, bound))
+        penalty = make("pos" if constraint.kind == "le" else "abs", constraint.body, span=constraint.span)
+        envelope = smoother.envelope(penalty, False, bound="rho")
+        if envelope is None:
+            inside = smoother(constraint.body)
+            envelope = smoother.envelope(make(penalty.op, inside, span=constraint.span), False, bound="rho")
+        assert envelope is not None
+        penalties[constraint.label] = envelope
+        summed: ir.Expr = envelope
+        if constraint.binders:
+            summed = ir.Reduce(
+                kind="sum", binders=constraint.binders, condition=constraint.condition, body=envelope, span=constraint.span
+            )
+        objective = make("add", objective, summed, span=constraint.span)
+        treatment.append(
+            (constraint.label, "smoothed", "a constraint: the penalty rho [c]_+ (equality: rho |c|) by its Moreau envelope")
+        )
+    chosen = set(map(id, penalties.values()))
+    treatment += [
+        (
+            reformed.text(s.original),
+            "smoothed",
+            "inside an expectation" if s.inner else "a non-smooth outer function, by its Moreau envelope",
+        )
+        for s in smoother.found
+        if id(s) not in chosen and used(s, objective)
+    ]
+    treatment += [(reformed.text(node), "subgradient", why) for node, why in smoother.kept]
+    kept = tuple(s for s in smoother.found if used(s, objective))
+    return NormalForm(
+        problem=problem, chain=chain, variables=reformed.variables, objective=objective, penalties=penalties, smoothed=kept,
+        prox=tuple(prox), terms=tuple(terms), treatment=tuple(treatment),
+    )  # fmt: skip
+
+
+def used(part: ir.Expr, whole: ir.Expr) -> bool:
+    return any(node is part for node in ir.walk(whole))
+
+
+def constants(problem: ir.Problem, bound: Bound | None) -> Callable[[ir.Expr], float | None]:
+    """The value of a scalar expression of constants, params and sizes; None where anything else enters."""
+    memo: dict[int, tuple[ir.Expr, float | None]] = {}
+
+    def value(node: ir.Expr) -> float | None:
+        if id(node) not in memo:
+            memo[id(node)] = (node, compute(node))
+        return memo[id(node)][1]
+
+    def compute(node: ir.Expr) -> float | None:
+        match node:
+            case ir.Const(value=v):
+                return v
+            case ir.Param(name=name) if not node.shape:
+                if bound is not None and name in bound.params:
+                    return float(bound.params[name])
+                default = problem.params[name].default if name in problem.params else None
+                return None if default is None else value(default)
+            case ir.Size(dim=dim) if bound is not None:
+                return float(elements.size(bound, dim))
+            case ir.Apply(op=op, args=args) if not node.shape:
+                numbers = [value(a) for a in args]
+                atom = atoms.get(op)
+                if isinstance(atom, atoms.ScalarAtom) and all(v is not None for v in numbers):
+                    with np.errstate(all="ignore"):
+                        return float(atom.value(*(np.float64(v) for v in numbers)))
+        return None
+
+    return value
+
+
+def summands(expr: ir.Expr) -> list[ir.Expr]:
+    """The terms of a sum, left to right (differences keep their sign in the term)."""
+    result: list[ir.Expr] = []
+    stack = [(expr, 1)]
+    while stack:
+        node, sign = stack.pop()
+        match node:
+            case ir.Apply(op="add", args=args):
+                stack.extend((a, sign) for a in reversed(args))
+            case ir.Apply(op="sub", args=(a, b)):
+                stack.extend([(b, -sign), (a, sign)])
+            case ir.Apply(op="neg", args=(a,)):
+                stack.append((a, -sign))
+            case _:
+                result.append(node if sign > 0 else make("neg", node, span=node.span))
+    return result
+
+
+def split_regularisers(problem: ir.Problem, constant: Callable[[ir.Expr], float | None]) -> tuple[ir.Expr, list[Prox]]:
+    """The objective without the terms that have no data and a known prox, and those terms."""
+    from fccomodel import regularisers
+
+    kept: ir.Expr | None = None
+    recognised: list[tuple[ir.Expr, regularisers.Recognised]] = []
+    for term in summands(problem.objective.expr):
+        found = None
+        names = ir.variables_of(term)
+        if len(names) == 1 and not any(isinstance(n, ir.Reduce) for n in ir.walk(term)):
+            found = regularisers.recognise(term, next(iter(names)), constant)
+        if found is not None and problem.variables[found.variable].net is None:
+            recognised.append((term, found))
+        else:
+            kept = term if kept is None else make("add", kept, term, span=term.span)
+    prox = [
+        Prox(
+            variable=made.variable,
+            text=" + ".join(problem.text(t) for t, f in recognised if f.variable == made.variable),
+            name=made.name,
+            coefficients=made.coefficients,
+        )
+        for made in regularisers.combine([f for _, f in recognised])
+    ]
+    return kept if kept is not None else const(0), prox
+
+
+def describe(label: str, part: ir.Expr, problem: ir.Problem, bound: Bound | None) -> Term:
+    """A summand as ``mean of f(E g)``."""
+    body, outer, n = part, "", 1
+    while isinstance(body, ir.Reduce) and body.kind in SAMPLED and _nonlinear_below(body.body):
+        outer = problem.source.text[body.span.start : body.body.span.start].strip() or body.kind
+        n = n * _count(body, bound) if bound is not None and n is not None else None
+        body = body.body
+    holes: list[ir.Reduce] = []
+    f = _cut(body, holes, {})
+    kind = "deterministic" if not holes else "expectation" if isinstance(f, ir.Hole) or _affine(f) else "composition"
+    return Term(
+        label=label, text=problem.text(part), outer=outer, inner=tuple(problem.text(h) for h in holes), f=f, g=tuple(h.body for h in holes),
+        n=n, d1=len(holes), depth=max((_depth(h) for h in holes), default=0), kind=kind,
+    )  # fmt: skip
+
+
+def _nonlinear_below(node: ir.Expr) -> bool:
+    """A composition stands below: some expectation under a function that is not affine."""
+    holes: list[ir.Reduce] = []
+    f = _cut(node, holes, {})
+    return (
+        bool(holes)
+        and not (isinstance(f, ir.Hole) or _affine(f))
+        or (isinstance(f, ir.Hole) and bool(holes) and _nonlinear_below(holes[0].body))
+    )
+
+
+def _cut(node: ir.Expr, holes: list[ir.Reduce], memo: dict[int, ir.Expr]) -> ir.Expr:
+    """The expression with its topmost expectations over rows replaced by holes u1, u2, ..."""
+    if id(node) in memo:
+        return memo[id(node)]
+    if isinstance(node, ir.LetRef):
+        result = _cut(node.let.body, holes, memo)
+    elif isinstance(node, ir.Reduce) and node.kind in SAMPLED:
+        holes.append(node)
+        result = ir.Hole(name=f"u{len(holes)}", shape=node.shape, span=node.span)
+    elif not node.children:
+        result = node
+    else:
+        from fccomodel.rewrite import with_children
+
+        children = tuple(_cut(c, holes, memo) for c in node.children)
+        result = node if all(a is b for a, b in zip(children, node.children, strict=True)) else with_children(node, children)
+    memo[id(node)] = result
+    return result
+
+
+def _affine(f: ir.Expr) -> bool:
+    """Affine in its holes, by sums and constant factors."""
+    match f:
+        case ir.Hole():
+            return True
+        case ir.Apply(op="add" | "sub" | "neg", args=args):
+            return all(_affine(a) or not _has_hole(a) for a in args)
+        case ir.Apply(op="mul", args=(a, b)):
+            return (_affine(a) and not _has_hole(b)) or (_affine(b) and not _has_hole(a))
+        case ir.Apply(op="div", args=(a, b)):
+            return _affine(a) and not _has_hole(b)
+    return not _has_hole(f)
+
+
+def _has_hole(node: ir.Expr) -> bool:
+    return any(isinstance(n, ir.Hole) for n in ir.walk(node))
+
+
+def _depth(node: ir.Reduce) -> int:
+    return 1 + max((_depth(n) for n in ir.walk(node.body) if isinstance(n, ir.Reduce) and n.kind in SAMPLED), default=0)
+
+
+def _count(node: ir.Reduce, bound: Bound) -> int:
+    """The number of members of an outer reduction (an upper bound where a condition relates binders)."""
+    from fccomodel import selection
+
+    total = 1
+    for sel in selection.split(node.binders, node.condition):
+        if not isinstance(sel.binder.domain, ir.Distribution):
+            total *= len(
+                selection.realise(bound, dataclasses.replace(sel, keys=(), orders=(), excludes=(), masks=(), parents=())).rows
+            )
+    return total

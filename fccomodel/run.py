@@ -1,0 +1,179 @@
+"""Runs an emitted program: the text is what runs."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import signal
+import sys
+import threading
+import time
+import types
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from fccomodel import diagnostics, elements, ir, selection
+from fccomodel.bound import Bound
+from fccomodel.emit import Program
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progress:
+    """Where a run is: objective and violation of the best point so far, on the exact problem."""
+
+    stage: int
+    iteration: int
+    objective: float
+    violation: float
+    kkt: float | None
+    steps_per_second: float
+    seconds_left: float | None
+    message: str = ""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Solution:
+    """Where a run ended: the user's variables (float64), multipliers by label, and how it went."""
+
+    variables: Mapping[str, np.ndarray]
+    multipliers: Mapping[str, float]
+    history: list[dict[str, Any]]
+    iterations: int
+    wall_s: float
+    stopped: str
+    interrupted: bool
+
+
+def run(
+    program: Program,
+    bound: Bound,
+    *,
+    seed: int = 0,
+    device: str = "cpu",
+    precision: str = "float32",
+    budget_s: float | None = None,
+    budget_it: int | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> Solution:
+    """Execute the program's text on its data; Ctrl-C ends it with the best point so far. Raises F0701 where nothing finite was found."""
+    module = types.ModuleType("solver")
+    exec(compile(program.text, "solver.py", "exec"), module.__dict__)  # noqa: S102 - the text that we emitted
+    began = time.perf_counter()
+    seconds = module.SECONDS if budget_s is None and budget_it is None else budget_s
+
+    def report(entry: Mapping[str, Any]) -> None:
+        if progress is None:
+            return
+        elapsed = time.perf_counter() - began
+        progress(
+            Progress(
+                stage=entry["stage"],
+                iteration=entry["iteration"],
+                objective=module.SIGN * entry["merit"],
+                violation=entry["violation"],
+                kkt=None,
+                steps_per_second=entry["iteration"] / max(elapsed, 1e-9),
+                seconds_left=None if seconds is None else max(0.0, seconds - elapsed),
+            )
+        )
+
+    threads = torch.get_num_threads()
+    with interruptible() as asked:
+        try:
+            torch.set_num_threads(module.THREADS)
+            with module.no_grad():
+                found = module.solve(
+                    dict(program.data),
+                    seed=seed,
+                    device=device,
+                    dtype=getattr(torch, precision),
+                    seconds=seconds,
+                    iterations=budget_it,
+                    progress=report,
+                    stop=asked.is_set,
+                )
+                w = found.w.cpu().clone()
+        finally:
+            torch.set_num_threads(threads)
+    if not bool(torch.isfinite(w).all()) or not found.history or not np.isfinite(found.history[-1]["merit"]):
+        raise diagnostics.FccoError(
+            [
+                diagnostics.error(
+                    "F0701",
+                    "the objective was not finite at any point tried",
+                    reason="The run starts at zero (nets: at their initialisation) and keeps only points with a finite objective.",
+                    fix='Check the data\'s scale (scale = "standard"), the domain of logarithms and powers, or give a smaller eta.',
+                )
+            ],
+            bound.problem.source,
+        )
+    names = bound.problem.variables
+    variables = {
+        name: w[a:b].reshape(shape).numpy().astype(np.float64) for name, (a, b, shape) in program.layout.items() if name in names
+    }
+    return Solution(
+        variables=variables,
+        multipliers=multipliers(program, bound, found),
+        history=found.history,
+        iterations=found.iterations,
+        wall_s=time.perf_counter() - began,
+        stopped=found.reason,
+        interrupted=found.reason == "interrupted",
+    )
+
+
+def multipliers(program: Program, bound: Bound, found: Any) -> dict[str, float]:
+    """The solver's own multipliers by label: the slopes of the penalties (inequalities: nonnegative)."""
+    result: dict[str, float] = {}
+    for constraint in bound.problem.constraints:
+        name, slope = program.penalties[constraint.label]
+        array = getattr(found.c, name, None)
+        if array is None:
+            continue
+        values = array.cpu().double().numpy() / slope
+        values = np.abs(values) if constraint.kind == "le" else values
+        for key, index in members(bound, constraint):
+            result[key] = float(values[index])
+    return result
+
+
+def members(bound: Bound, constraint: ir.Constraint) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """The members of a constraint family: ``label[k1,k2]`` and the ids of their elements."""
+    if not constraint.binders:
+        yield constraint.label, ()
+        return
+    parts = selection.split(constraint.binders, constraint.condition)
+    if any(part.parents for part in parts):
+        parts = tuple(dataclasses.replace(p, keys=(), orders=(), excludes=(), masks=(), parents=()) for p in parts)
+    lists = [selection.realise(bound, part).rows for part in parts]
+    shown = [elements.names(bound, part.binder.domain) for part in parts]
+    places = [{int(i): k for k, i in enumerate(elements.ids(bound, part.binder.domain))} for part in parts]
+    for cell in itertools.product(*lists):
+        text = ",".join(names[place[int(i)]] for names, place, i in zip(shown, places, cell, strict=True))
+        yield f"{constraint.label}[{text}]", tuple(int(i) for i in cell)
+
+
+@contextmanager
+def interruptible() -> Iterator[threading.Event]:
+    """The first Ctrl-C sets the event, the second raises KeyboardInterrupt; only in the main thread."""
+    asked = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield asked
+        return
+
+    def on_interrupt(number: int, frame: Any) -> None:
+        if asked.is_set():
+            raise KeyboardInterrupt
+        asked.set()
+        print("stopping at the best point so far ...", file=sys.stderr)
+
+    before = signal.signal(signal.SIGINT, on_interrupt)
+    try:
+        yield asked
+    finally:
+        signal.signal(signal.SIGINT, before)
