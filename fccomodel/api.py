@@ -79,6 +79,7 @@ class CompiledModel:
         data: Mapping[str, Any] | None = None,
         params: Mapping[str, Any] | None = None,
         nets: Mapping[str, Any] | None = None,
+        samplers: Mapping[str, Callable[..., Any]] | None = None,
         data_dir: str | Path | None = None,
         allow_python: bool = False,
         **tables: Any,
@@ -89,6 +90,7 @@ class CompiledModel:
         data       the same as a mapping, for names that are no keyword
         spec       a binding file (TOML), or the same as a mapping
         params     numbers by name; nets: torch modules by name, or texts such as ``mlp(64, 64, activation=elu)``
+        samplers   functions for the distributions that the model names and the language does not have
         data_dir   the folder that the binding's file names start from
         """
         binding = pipeline.Binding(
@@ -96,6 +98,7 @@ class CompiledModel:
             data={**(data or {}), **tables},
             params=params or {},
             nets=nets or {},
+            samplers=samplers or {},
             data_dir=None if data_dir is None else Path(data_dir),
             allow_python=allow_python,
         )
@@ -104,7 +107,7 @@ class CompiledModel:
     def explain(self, **given: Any) -> Explanation:
         """What the text alone proves: the structure, its reasons, and the algorithm that it leads to."""
         chosen = options.resolve(given, self.compiled.problem.options, options.configuration(), given_as=options.KEYWORD)
-        return Explanation(planned=pipeline.plan(self.compiled, pipeline.Binding(), chosen))
+        return Explanation(planned=pipeline.plan(self.compiled, pipeline.Binding(), chosen, explaining=True))
 
     def solve(self, **given: Any) -> Result:
         """Solve a model that needs no data."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import fields
 from math import isinf
 from typing import TYPE_CHECKING, Any
 
@@ -127,23 +127,17 @@ def algorithms(name: str | None = None) -> str:
     if name is not None:
         _known(name, known, "algorithm")
         return _card(name, known[name])
-    return rows((key, _first_line(algorithm)) for key, algorithm in known.items())
-
-
-def _first_line(record: Any) -> str:
-    """The meaning of a record: its own sentence, or the first line of its documentation."""
-    text = getattr(record, "meaning", "") or getattr(record, "title", "") or (record.__doc__ or "")
-    return text.strip().partition("\n")[0]
+    return rows((key, f"{algorithm.title}: {algorithm.cite}") for key, algorithm in known.items())
 
 
 def _card(name: str, record: Any) -> str:
     """Every declared property of a record that reads as text."""
-    shown = []
-    for item in fields(record) if is_dataclass(record) else ():
-        text = _text(getattr(record, item.name))
-        if text and item.name not in ("name", "meaning", "title"):
-            shown.append((item.name, text))
-    return f"{name}\n  {_first_line(record)}\n\n{rows(shown)}"
+    shown: list[tuple[str, str]] = []
+    for item in fields(record):
+        value = getattr(record, item.name)
+        entries = [f"{key}: {entry}" for key, entry in value.items()] if item.name == "requires" else [_text(value)]
+        shown += [(item.name if place == 0 else "", text) for place, text in enumerate(entries) if text]
+    return f"{name}\n\n{rows(row for row in shown if row[0] not in ('name', 'preference'))}"
 
 
 def _text(value: Any) -> str:
@@ -153,7 +147,7 @@ def _text(value: Any) -> str:
     if isinstance(value, bool) or value is None or callable(value):
         return ""
     if isinstance(value, Mapping):
-        return ", ".join(f"{key} {_text(entry) or entry}" for key, entry in value.items())
+        return "; ".join(f"{key}: {text}" if (text := _text(entry)) else str(key) for key, entry in value.items())
     if isinstance(value, list | tuple | set | frozenset):
         return ", ".join(
             filter(None, (_text(entry) for entry in (sorted(value, key=str) if isinstance(value, set | frozenset) else value)))

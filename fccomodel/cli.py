@@ -186,7 +186,7 @@ def explain(args: argparse.Namespace) -> int:
     """``explain MODEL [--bind B]``."""
     from fccomodel.api import Explanation
 
-    found = Explanation(planned=_plan(args))
+    found = Explanation(planned=_plan(args, explaining=True))
     if args.json:
         _print_json(found.json)
     elif args.why:
@@ -286,7 +286,7 @@ def algorithms(args: argparse.Namespace) -> int:
 
 
 # -------------------------------------------------------------------------------------------------------------- shared
-def _plan(args: argparse.Namespace) -> pipeline.Planned:
+def _plan(args: argparse.Namespace, *, explaining: bool = False) -> pipeline.Planned:
     """From the command line to a plan; lint notes are printed on the way."""
     given: dict[str, Any] = {name: _value(text) for name, text in files.pairs(args.option, "--option").items()}
     given |= {name: getattr(args, name) for name in ("algorithm", "seed", "device", "precision", "budget")}
@@ -300,7 +300,8 @@ def _plan(args: argparse.Namespace) -> pipeline.Planned:
     )
     compiled = pipeline.compile_model(files.read_model(args.model))
     _lint(compiled, args.quiet)
-    return pipeline.plan(compiled, binding, options.resolve(given, compiled.problem.options, options.configuration()))
+    chosen = options.resolve(given, compiled.problem.options, options.configuration())
+    return pipeline.plan(compiled, binding, chosen, explaining=explaining)
 
 
 def _value(text: str) -> Any:

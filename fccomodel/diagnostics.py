@@ -135,7 +135,6 @@ CODES: dict[str, str] = {
     "F0808": "option",
     "F0809": "device",
     "F0810": "result",
-    "F0811": "no data",
     "F0501": "binding file",
     "F0502": "unknown key",
     "F0503": "binding value",

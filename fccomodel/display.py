@@ -86,7 +86,7 @@ def _panel(now: Progress, elapsed: float) -> RenderableType:
     head = Table.grid(padding=(0, 2), expand=False)
     bar = ProgressBar(total=None if done is None else 1.0, completed=done or 0.0, width=24, pulse=done is None)
     remaining = f"{duration(left)} left" if left is not None else ""
-    head.add_row(Text(now.stage, style="bold"), bar, duration(elapsed), Text(remaining, style="dim"))
+    head.add_row(Text(f"stage {now.stage}", style="bold"), bar, duration(elapsed), Text(remaining, style="dim"))
     figures = Text("  ").join(_figures(now))
     rows: list[RenderableType] = [head, figures]
     if now.message:
@@ -120,7 +120,9 @@ class _Lines:
         self.due = elapsed + self.gap
         left = f"  {duration(now.seconds_left)} left" if now.seconds_left is not None else ""
         figures = "  ".join(text.plain for text in _figures(now))
-        self.console.print(f"{now.stage}  {duration(elapsed)}  {figures}{left}", markup=False, highlight=False, soft_wrap=True)
+        self.console.print(
+            f"stage {now.stage}  {duration(elapsed)}  {figures}{left}", markup=False, highlight=False, soft_wrap=True
+        )
 
 
 # ------------------------------------------------------------------------------------------------------------- reports
@@ -133,7 +135,7 @@ def outcome(result: Outcome) -> RenderableType:
     parts.append(Text(""))
     if solution.stopped:
         parts.append(_section("stopped", [solution.stopped]))
-    parts.append(_section("how", summary_lines(planned.plan.summary)))
+    parts.append(_section("how", planned.plan.summary))
     parts.append(_section("data", [*data_lines(result.bound.sources), *result.bound.notes]))
     parts.append(_section("options", option_lines(planned.options)))
     return _page(parts)
@@ -217,13 +219,6 @@ def constraints(rows: Mapping[str, tuple[float, float, float]], kind: Mapping[st
     return table
 
 
-def summary_lines(summary: Any) -> list[str]:
-    """A plan's summary as lines."""
-    return (
-        [line for line in summary.splitlines() if line.strip()] if isinstance(summary, str) else [str(line) for line in summary]
-    )
-
-
 def option_lines(options: Mapping[str, tuple[Any, str]]) -> list[Text]:
     """One line per origin: who gave which values."""
     groups: dict[str, list[str]] = {}
@@ -235,14 +230,13 @@ def option_lines(options: Mapping[str, tuple[Any, str]]) -> list[Text]:
 
 
 def data_lines(sources: Mapping[str, Any]) -> list[str]:
-    """What was bound: rows used and rows dropped, one line per table."""
+    """What was bound: where it is from, the rows used, and those left out with the reason."""
     lines = []
     for name, source in sources.items():
-        if not isinstance(source, Mapping):
-            continue
-        said = [str(source["origin"])] if "origin" in source else []
-        said += [f"{source['rows']:,} rows"] if isinstance(source.get("rows"), int) else []
-        lines.append(f"{name}: {', '.join(said)}" if said else str(name))
+        said = [str(source["origin"])] if source.get("origin") else []
+        said += [f"{source['rows']:,} rows"] if "rows" in source else []
+        said += [f"{drop['rows']:,} left out ({drop['reason']})" for drop in source.get("dropped", ()) if drop["rows"]]
+        lines.append(f"{name}: {', '.join(said)}")
     return lines
 
 

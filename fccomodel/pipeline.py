@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from fccomodel import ir, options, syntax
 from fccomodel.diagnostics import FccoError
-from fccomodel.files import fail
 from fccomodel.source import Source
 
 if TYPE_CHECKING:
@@ -49,6 +48,7 @@ class Binding:
     data: Mapping[str, Any] = field(default_factory=dict)
     params: Mapping[str, Any] = field(default_factory=dict)
     nets: Mapping[str, Any] = field(default_factory=dict)
+    samplers: Mapping[str, Any] = field(default_factory=dict)
     data_dir: Path | None = None
     allow_python: bool = False
 
@@ -110,6 +110,7 @@ def bind(
             data=binding.data,
             params=binding.params,
             nets=binding.nets,
+            samplers=binding.samplers,
             data_dir=binding.data_dir,
             allow_python=binding.allow_python,
             seed=seed,
@@ -120,47 +121,38 @@ def bind(
         raise with_source(error, compiled.source) from None
 
 
-def plan(compiled: Compiled, binding: Binding, chosen: options.Origins, *, bound: Bound | None = None) -> Planned:
-    """Bind where there is anything to bind (and it is not bound yet), find the structure, and choose the algorithm."""
+def plan(
+    compiled: Compiled, binding: Binding, chosen: options.Origins, *, bound: Bound | None = None, explaining: bool = False
+) -> Planned:
+    """Bind (unless bound already), find the structure, and choose the algorithm; to explain a model, no data is needed."""
     from fccomodel import plan as planner
     from fccomodel import structure
 
     problem = compiled.problem
-    if bound is None and (binding or not needs_data(problem)):
+    if bound is None and (binding or not explaining):
         bound = bind(compiled, binding, seed=chosen.get("seed", (0, options.AUTOMATIC))[0])
     try:
         analysis = structure.analyse(problem, bound)
         made = planner.make(problem, bound=bound, analysis=analysis, options=chosen)
     except FccoError as error:
         raise with_source(error, compiled.source) from None
-    settled = {**_automatic(), **chosen, **made.options}
+    settled = {**_automatic(made), **chosen, **made.options}
     return Planned(compiled=compiled, binding=binding, bound=bound, analysis=analysis, plan=made, options=settled)
 
 
-def _automatic() -> options.Origins:
-    """The values of the options that every solver has, where neither the user nor the plan gave one."""
-    values = {"seed": 0, "device": "auto", "precision": "float32", "budget": None}
+def _automatic(made: Plan) -> options.Origins:
+    """The values of the options that every solver has, where nobody gave one."""
+    seconds, iterations = made.budget
+    budget = f"{seconds:g}s" if seconds is not None else f"{iterations}it"
+    values = {"seed": 0, "device": "auto", "precision": "float32", "budget": budget}
     return {name: (value, options.AUTOMATIC) for name, value in values.items()}
-
-
-def needs_data(problem: ir.Problem) -> bool:
-    """Whether anything of the problem stands for data still to come."""
-    sized = any(isinstance(s, ir.LabelSet) and s.labels is None for s in problem.sets.values())
-    return bool(problem.tables or problem.arrays or problem.nets or problem.dims) or sized
 
 
 def emit(planned: Planned) -> Program:
     """The text of a standalone solver and the data that it reads."""
     from fccomodel.emit import emit as emit_program
 
-    if planned.bound is None:
-        names = ", ".join([*planned.compiled.problem.tables, *planned.compiled.problem.arrays])
-        raise fail(
-            "F0811",
-            f"{names or 'The problem'} has no data",
-            reason="A solver is made for the data it runs on: sizes, groups and scaling are part of it.",
-            fix="Give --bind FILE.toml, or --data NAME=FILE; in Python, .bind(NAME=table).",
-        )
+    assert planned.bound is not None, "planned for explanation alone"
     try:
         return emit_program(planned.compiled.problem, planned.bound, planned.plan)
     except FccoError as error:

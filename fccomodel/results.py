@@ -75,8 +75,7 @@ def to_json(outcome: pipeline.Outcome) -> dict[str, Any]:
         "source": {"name": compiled.source.name, "text": compiled.source.text},
         "binding": binding_json(planned.binding),
         "sources": outcome.bound.sources,
-        "encoding": {name: table.encoding for name, table in outcome.bound.tables.items()},
-        "notes": [*planned.plan.summary_lines, *outcome.bound.notes, *outcome.report.notes],
+        "notes": [*planned.plan.summary, *outcome.bound.notes, *outcome.report.notes],
         "history": solution.history,
     }
     return plain(record)
@@ -238,7 +237,7 @@ def load(folder: Path) -> Stored:
         record = json.loads(read_text(folder / RESULT, kind="result"))
         source = Source(text=record["source"]["text"], name=record["source"]["name"])
         stored = record["binding"]
-        record["constraints"], record["encoding"]  # noqa: B018  (fail now where they are missing)
+        record["constraints"], record["sources"]  # noqa: B018  (fail now where they are missing)
     except (json.JSONDecodeError, KeyError, TypeError) as error:
         raise fail("F0810", f"`{folder / RESULT}` is not the result of a solve: {type(error).__name__} {error}") from None
     if record.get("format") != FORMAT:
@@ -279,7 +278,7 @@ def evaluate(
         allow_python=allow_python,
     )
     seed = int(stored.record["seed"])
-    bound = pipeline.bind(stored.compiled, binding, seed=seed, encoding=stored.record["encoding"], where=where)
+    bound = pipeline.bind(stored.compiled, binding, seed=seed, encoding=stored.record["sources"], where=where)
     for name, variable in stored.compiled.problem.variables.items():
         if name not in stored.variables:
             raise fail("F0810", f"`{stored.folder / VARIABLES}` has no `{name}`", reason=f"The model declares `var {name}`.")

@@ -84,7 +84,7 @@ def test_numbers():
 
 
 def step(**changes):
-    fields = {"stage": "sonex", "iteration": 1200, "objective": 0.5, "violation": 1e-3, "kkt": None}
+    fields = {"stage": 3, "iteration": 1200, "objective": 0.5, "violation": 1e-3, "kkt": None}
     return SimpleNamespace(**(fields | {"steps_per_second": 900.0, "seconds_left": 30.0, "message": ""} | changes))
 
 
@@ -107,7 +107,7 @@ def test_progress_on_a_terminal_shows_a_panel():
         assert callback is not None
         callback(step(kkt=2e-3, message="polishing"))
     text = file.getvalue()
-    assert "sonex" in text and "steps/s" in text and "polishing" in text and "2.0e-03" in text
+    assert "stage 3" in text and "steps/s" in text and "polishing" in text and "2.0e-03" in text
 
 
 def test_quiet_progress_is_none():
