@@ -120,11 +120,20 @@ CODES: dict[str, str] = {
     "F0436": "no variable",
     "F0437": "no draw in the body",
     "F0001": "internal",
+    "F0601": "tail in the wrong place",
+    "F0602": "no dual",
+    "F0603": "algorithm",
+    "F0604": "requirements",
+    "F0605": "no algorithm",
+    "F0606": "option",
+    "F0607": "step",
+    "F0608": "not emitted",
     "F0701": "not finite",
     "F0702": "point",
     "F0703": "evaluation",
     "F0704": "too large",
     "F0705": "empty group",
+    "F0711": "nothing finite",
     "F0801": "no such file",
     "F0802": "file",
     "F0803": "size",
@@ -166,6 +175,7 @@ CODES: dict[str, str] = {
     "F0529": "package missing",
     "F0530": "sampler missing",
     "F0531": "stored encoding",
+    "F0532": "empty set",
 }
 
 

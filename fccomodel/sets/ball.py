@@ -1,0 +1,43 @@
+"""The Euclidean ball around 0 (of a matrix: the Frobenius norm)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fccomodel.atoms import Interval
+from fccomodel.sets._base import SimpleSet
+
+if TYPE_CHECKING:
+    import torch
+
+
+def project_ball(v: torch.Tensor, radius: float) -> torch.Tensor:
+    """v, shortened to the radius where it is longer."""
+    return v * (radius / v.norm().clamp(min=radius + 1e-30))
+
+
+def _contains(w: torch.Tensor, radius: float, tolerance: float = 0.0) -> bool:
+    return float(w.norm()) <= float(radius) * (1 + 1e-14) + tolerance
+
+
+def _normal_distance(s: torch.Tensor, w: torch.Tensor, radius: float, tolerance: float = 0.0) -> torch.Tensor:
+    """Normals are the nonnegative multiples of w on the sphere, 0 inside, anything if the ball is a point."""
+    if float(radius) == 0:
+        return 0 * s.norm()
+    if float(w.norm()) < float(radius) * (1 - 1e-12) - tolerance or not bool(w.any()):
+        return s.norm()
+    out = w / w.norm()
+    return (s - (s * out).sum().relu() * out).norm()
+
+
+ball = SimpleSet(
+    name="ball",
+    meaning="|w|_2 <= radius",
+    arguments=("radius",),
+    project=project_ball,
+    contains=_contains,
+    normal_distance=_normal_distance,
+    support=lambda s, radius: radius * s.norm(),
+    empty=lambda shape, radius: f"The radius, {float(radius):g}, is negative." if float(radius) < 0 else "",
+    entries=lambda radius: Interval(-float(radius), float(radius)),
+)

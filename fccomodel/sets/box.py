@@ -1,0 +1,57 @@
+"""Bounds on every entry."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fccomodel.atoms import Interval
+from fccomodel.sets._base import SimpleSet, bounds
+
+if TYPE_CHECKING:
+    import torch
+
+Ends = Any  # a number or a tensor of the variable's shape; infinite where there is no bound
+
+
+def project_box(v: torch.Tensor, low: Ends, high: Ends) -> torch.Tensor:
+    """Entries moved to the nearer end."""
+    return v.clamp(min=low).clamp(max=high)
+
+
+def _contains(w: torch.Tensor, low: Ends, high: Ends, tolerance: float = 0.0) -> bool:
+    return bool(((w >= low - tolerance) & (w <= high + tolerance)).all())
+
+
+def _normal_distance(s: torch.Tensor, w: torch.Tensor, low: Ends, high: Ends, tolerance: float = 0.0) -> torch.Tensor:
+    """Normals point out: <= 0 at the low end, >= 0 at the high end, 0 between."""
+    excess = s.relu().where(w < high - tolerance, s.new_zeros(())) - (-s).relu().where(w > low + tolerance, s.new_zeros(()))
+    return excess.norm()
+
+
+def _support(s: torch.Tensor, low: Ends, high: Ends) -> torch.Tensor:
+    zero = s.new_zeros(())
+    return (s * high).where(s > 0, (s * low).where(s < 0, zero)).sum()
+
+
+def _empty(shape: tuple, low: Ends, high: Ends) -> str:
+    if bounds(low > high, True):
+        worst = low - high
+        at = int(worst.argmax()) if getattr(worst, "ndim", 0) else None
+        a, b = (float(x.reshape(-1)[at]) if at is not None and getattr(x, "ndim", 0) else float(x) for x in (low, high))
+        where = "" if at is None else f" of entry {at + 1}"
+        return f"The low end{where}, {a:g}, is above the high end, {b:g}."
+    return ""
+
+
+box = SimpleSet(
+    name="box",
+    meaning="low <= w <= high",
+    arguments=("low", "high"),
+    project=project_box,
+    contains=_contains,
+    normal_distance=_normal_distance,
+    support=_support,
+    empty=_empty,
+    entries=lambda low, high: Interval(bounds(low, False), bounds(high, True)),
+    entrywise=True,
+)

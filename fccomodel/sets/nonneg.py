@@ -1,0 +1,36 @@
+"""The nonnegative orthant."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import TYPE_CHECKING
+
+from fccomodel.atoms import Interval
+from fccomodel.sets._base import SimpleSet
+
+if TYPE_CHECKING:
+    import torch
+
+
+def project_nonneg(v: torch.Tensor) -> torch.Tensor:
+    """Negative entries become 0."""
+    return v.relu()
+
+
+def _normal_distance(s: torch.Tensor, w: torch.Tensor, tolerance: float = 0.0) -> torch.Tensor:
+    """Normals are <= 0 where w = 0, and 0 elsewhere."""
+    return s.where(w > tolerance, s.relu()).norm()
+
+
+nonneg = SimpleSet(
+    name="nonneg",
+    meaning="w >= 0",
+    arguments=(),
+    project=project_nonneg,
+    contains=lambda w, tolerance=0.0: bool((w >= -tolerance).all()),
+    normal_distance=_normal_distance,
+    support=lambda s: s.new_tensor(inf if bool((s > 0).any()) else 0.0),
+    empty=lambda shape: "",
+    entries=lambda: Interval(0.0, inf),
+    entrywise=True,
+)

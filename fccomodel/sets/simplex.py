@@ -1,0 +1,43 @@
+"""The probability simplex."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fccomodel.atoms import Interval
+from fccomodel.sets._base import SimpleSet, distance_on_line
+
+if TYPE_CHECKING:
+    import torch
+
+
+def project_simplex(v: torch.Tensor) -> torch.Tensor:
+    """max(v - t, 0), t such that the entries (along the last axis) sum to 1."""
+    largest = v.sort(dim=-1, descending=True).values
+    count = v.new_ones(v.shape[-1]).cumsum(0)
+    t = ((largest.cumsum(-1) - 1) / count).amax(-1, keepdim=True)
+    return (v - t).relu()
+
+
+def _contains(w: torch.Tensor, tolerance: float = 0.0) -> bool:
+    return bool((w >= -tolerance).all()) and bool((w.sum(-1) - 1).abs().max() <= max(tolerance, 1e-12))
+
+
+def _normal_distance(s: torch.Tensor, w: torch.Tensor, tolerance: float = 0.0) -> torch.Tensor:
+    """Normals equal one number where w > 0, and are at most that where w = 0."""
+    positive = (w > tolerance).to(s.dtype)
+    return distance_on_line(s, positive, 1 - positive, 0 * s)
+
+
+simplex = SimpleSet(
+    name="simplex",
+    meaning="w >= 0, sum(w) == 1",
+    arguments=(),
+    project=project_simplex,
+    contains=_contains,
+    normal_distance=_normal_distance,
+    support=lambda s: s.amax(-1),
+    empty=lambda shape: "A simplex without entries has no point whose sum is 1." if shape and shape[-1] == 0 else "",
+    entries=lambda: Interval(0.0, 1.0),
+    cite="J. Duchi, S. Shalev-Shwartz, Y. Singer, T. Chandra, Efficient projections onto the l1-ball, ICML 2008",
+)
