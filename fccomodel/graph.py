@@ -62,6 +62,10 @@ def broadcast(events: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
 SOURCES_STATIC = {"const", "param", "array_data"}
 
 
+#: operations that read a state which changes from step to step
+CHANGING = {"centre", "track"}
+
+
 class Graph:
     """A builder with value numbering: asking twice for the same operation gives the same value."""
 
@@ -96,7 +100,7 @@ class Graph:
         if varying is None:
             varying = any(a.varying for a in args)
         if static is None:
-            static = op in SOURCES_STATIC or (bool(args) and all(a.static for a in args))
+            static = op in SOURCES_STATIC or (op not in CHANGING and bool(args) and all(a.static for a in args))
         val = Val(
             id=len(self.vals), op=op, args=args, attrs=attrs, axes=axes, event=event, varying=varying, static=static, span=span
         )
@@ -303,9 +307,14 @@ def _entrywise(graph: Graph, val: Val, adjoint: Val, give: Give, pulls: list[Pul
             give(arg, graph.apply("mul", adjoint, weight))
         return
     names = dict(zip(atom.names(len(val.args)), val.args, strict=True)) | {"y": val}
-    for arg, formula in zip(val.args, atom.derivatives(site(val)), strict=True):
+    for arg, formula in zip(differentiable(atom, val), atom.derivatives(site(val)), strict=True):
         if arg.varying:
             give(arg, graph.apply("mul", adjoint, graph.evaluate(formula, names)))
+
+
+def differentiable(atom: atoms.Atom, val: Val) -> list[Val]:
+    """The arguments that have a derivative: all but the atom's parameters."""
+    return [arg for name, arg in zip(atom.names(len(val.args)), val.args, strict=True) if name not in atom.parameters]
 
 
 def site(val: Val) -> atoms.Site:
@@ -329,7 +338,7 @@ def _choose(graph: Graph, name: str, val: Val) -> Iterable[tuple[Val, Val]]:
 def _array(graph: Graph, val: Val, adjoint: Val, give: Give, pulls: list[Pull]) -> None:
     atom = atoms.get(val.attrs["atom"])
     names = dict(zip(atom.names(len(val.args)), val.args, strict=True)) | {"y": val, "dy": adjoint}
-    for arg, formula in zip(val.args, atom.derivatives(site(val)), strict=True):
+    for arg, formula in zip(differentiable(atom, val), atom.derivatives(site(val)), strict=True):
         if arg.varying:
             give(arg, graph.evaluate(formula, names))
 

@@ -295,7 +295,7 @@ class Lowering:
         sel = selection.Selection(binder=binder)
         key = ("all", id(binder))
         if key not in self.slots:
-            self.slots[key] = Ranged(env={binder: self.all_slot(sel)}, axes=(), weight=None, count=self.graph.const(1))
+            self.slots[key] = Ranged(env={binder: self.all_slot(sel)}, parts=())
         return self.slots[key].env[binder]
 
     # ------------------------------------------------------------------------------------------------------- reductions

@@ -61,6 +61,7 @@ class NormalForm:
     objective   smooth where ``smoothed`` made it so; penalties of constraints included
     penalties   per constraint family: its envelope, whose slope is the multiplier
     smoothed    every envelope, with the exact function beside it
+    kept        non-smooth parts left to a subgradient, each with whether it is inside an expectation
     treatment   (text, how, why) per non-smooth or simple part: prox, projected, smoothed, subgradient
     """
 
@@ -73,6 +74,7 @@ class NormalForm:
     prox: tuple[Prox, ...]
     terms: tuple[Term, ...]
     treatment: tuple[tuple[str, str, str], ...]
+    kept: tuple[tuple[ir.Expr, bool], ...] = ()
 
     @property
     def via(self) -> tuple[str, ...]:
@@ -129,11 +131,11 @@ def normalise(problem: ir.Problem, bound: Bound | None = None) -> NormalForm:
         for s in smoother.found
         if id(s) not in chosen and used(s, objective)
     ]
-    treatment += [(reformed.text(node), "subgradient", why) for node, why in smoother.kept]
+    treatment += [(reformed.text(node), "subgradient", "no prox is known for it") for node, _ in smoother.kept]
     kept = tuple(s for s in smoother.found if used(s, objective))
     return NormalForm(
         problem=problem, chain=chain, variables=reformed.variables, objective=objective, penalties=penalties, smoothed=kept,
-        prox=tuple(prox), terms=tuple(terms), treatment=tuple(treatment),
+        prox=tuple(prox), terms=tuple(terms), treatment=tuple(treatment), kept=tuple(smoother.kept),
     )  # fmt: skip
 
 
@@ -220,6 +222,8 @@ def split_regularisers(problem: ir.Problem, constant: Callable[[ir.Expr], float 
 def describe(label: str, part: ir.Expr, problem: ir.Problem, bound: Bound | None) -> Term:
     """A summand as ``mean of f(E g)``."""
     body, outer, n = part, "", 1
+    while isinstance(body, ir.Apply) and body.op in ("mul", "neg") and sum(_has_reduce(a) for a in body.args) == 1:
+        body = next(a for a in body.args if _has_reduce(a))
     while isinstance(body, ir.Reduce) and body.kind in SAMPLED and _nonlinear_below(body.body):
         outer = problem.source.text[body.span.start : body.body.span.start].strip() or body.kind
         n = n * _count(body, bound) if bound is not None and n is not None else None
@@ -231,6 +235,10 @@ def describe(label: str, part: ir.Expr, problem: ir.Problem, bound: Bound | None
         label=label, text=problem.text(part), outer=outer, inner=tuple(problem.text(h) for h in holes), f=f, g=tuple(h.body for h in holes),
         n=n, d1=len(holes), depth=max((_depth(h) for h in holes), default=0), kind=kind,
     )  # fmt: skip
+
+
+def _has_reduce(node: ir.Expr) -> bool:
+    return any(isinstance(n, ir.Reduce) for n in ir.walk(node))
 
 
 def _nonlinear_below(node: ir.Expr) -> bool:

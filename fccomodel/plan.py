@@ -10,7 +10,6 @@ from fccomodel import algorithms, diagnostics, ir
 from fccomodel.algorithms import Algorithm
 from fccomodel.bound import Bound
 from fccomodel.normal import NormalForm, normalise
-from fccomodel.smoothing import kinked
 
 Origins = Mapping[str, tuple[Any, str]]
 AUTOMATIC = "automatic"
@@ -136,18 +135,11 @@ def satisfied(normal: NormalForm, bound: Bound | None) -> tuple[dict[str, str], 
 
     note("unconstrained", not normal.problem.constraints, "the model has no constraint")
     outer = [s for s in normal.smoothed if not s.inner]
-    kept = [text for text, how, _ in normal.treatment if how == "subgradient"]
+    kept = [node for node, inner in normal.kept if not inner]
     note("outer smooth", not outer and not kept, "every outer function is smooth")
     note("outer prox", not kept, "non-smooth outer functions are piecewise linear-quadratic or maxima: their prox is exact")
-    rough = rough_nets(normal, bound)
-    inner_kinks = any(kinked(n) for term in normal.terms for g in term.g for n in ir.walk(g)) and not any(
-        s.inner for s in normal.smoothed
-    )
-    note(
-        "inner smooth",
-        not rough and not inner_kinks,
-        "inner functions are smooth (after nested Moreau smoothing where they were not)",
-    )
+    rough = rough_nets(normal, bound) or [node for node, inner in normal.kept if inner]
+    note("inner smooth", not rough, "inner functions are smooth (after nested Moreau smoothing where they were not)")
     return facts, missing
 
 

@@ -59,12 +59,12 @@ class Smoother:
 
     constant  the value of a subexpression that no variable and no row enters
     found     the envelopes made, in order
-    kept      non-smooth parts left as they are, each with the reason
+    kept      non-smooth parts left as they are, each with whether it is inside a sampled expectation
     """
 
     constant: Callable[[ir.Expr], float | None]
     found: list[Smoothed]
-    kept: list[tuple[ir.Expr, str]]
+    kept: list[tuple[ir.Expr, bool]]
 
     def __post_init__(self) -> None:
         self.memo: dict[tuple[int, bool], tuple[ir.Expr, ir.Expr]] = {}
@@ -83,7 +83,7 @@ class Smoother:
             envelope = self.envelope(node, inner)
             if envelope is not None:
                 return envelope
-            self.kept.append((node, "no prox is known for it: a subgradient is used"))
+            self.kept.append((node, inner))
         if isinstance(node, ir.Reduce):
             inner = inner or (node.kind in ("E", "mean", "sum") and not _blocks_inside(node.body))
         if isinstance(node, ir.LetRef):
