@@ -1,0 +1,257 @@
+"""What is known of a net as a function of its parameters: smooth, weakly convex, or unknown, and why.
+
+Every operation is followed from the input (which does not depend on the parameters) to the output. A value is ``constant``,
+``affine`` or ``smooth`` in the parameters, ``weakly convex``, or ``unknown``. A convex kink (ReLU) of a smooth value is weakly
+convex; a layer with free weights after it may multiply the kink by a negative number, so that nothing is known.
+"""
+
+from __future__ import annotations
+
+import builtins
+import operator
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.fx
+from torch import nn
+from torch.nn import functional as F
+
+CONSTANT, AFFINE, SMOOTH, WEAK, UNKNOWN = "constant", "affine", "smooth", "weakly convex", "unknown"
+ORDER = (CONSTANT, AFFINE, SMOOTH, WEAK, UNKNOWN)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetFacts:
+    """``kind``: ``smooth``, ``weakly convex`` or ``unknown`` in the parameters; ``affine`` is a case of ``smooth``.
+
+    Smooth means continuously differentiable, without a bound on the gradient's Lipschitz constant over all parameters.
+    ``reasons`` name the layers.
+    """
+
+    kind: str
+    affine: bool = False
+    reasons: tuple[str, ...] = ()
+
+    @property
+    def smooth(self) -> bool:
+        return self.kind == SMOOTH
+
+
+_Rule = Callable[[str], str]
+
+
+def _smooth(state: str) -> str:
+    return {CONSTANT: CONSTANT, AFFINE: SMOOTH, SMOOTH: SMOOTH}.get(state, UNKNOWN)
+
+
+def _convex_increasing(state: str) -> str:
+    return {CONSTANT: CONSTANT, AFFINE: WEAK, SMOOTH: WEAK, WEAK: WEAK}.get(state, UNKNOWN)
+
+
+def _convex(state: str) -> str:
+    return {CONSTANT: CONSTANT, AFFINE: WEAK, SMOOTH: WEAK}.get(state, UNKNOWN)
+
+
+def _average(state: str) -> str:
+    return state
+
+
+def _kinked(state: str) -> str:
+    return CONSTANT if state == CONSTANT else UNKNOWN
+
+
+def _weights(state: str) -> str:
+    """A layer linear in its own free weights and in its input."""
+    return {CONSTANT: AFFINE, AFFINE: SMOOTH, SMOOTH: SMOOTH}.get(state, UNKNOWN)
+
+
+def _fixed_weights(state: str) -> str:
+    return state if state in (CONSTANT, AFFINE, SMOOTH) else UNKNOWN
+
+
+LINEAR = (nn.Linear, nn.modules.conv._ConvNd, nn.Embedding, nn.modules.batchnorm._BatchNorm)
+NORMALISING = (nn.LayerNorm, nn.GroupNorm, nn.modules.instancenorm._InstanceNorm)
+RECURRENT = (nn.LSTM, nn.GRU, nn.LSTMCell, nn.GRUCell)
+SMOOTH_LAYERS = (
+    nn.SiLU, nn.GELU, nn.Softplus, nn.Tanh, nn.Sigmoid, nn.LogSigmoid, nn.Softmax, nn.LogSoftmax, nn.Softmin, nn.Mish,
+    nn.Softsign, nn.CELU, nn.GLU, nn.Tanhshrink,
+)  # fmt: skip
+AVERAGES = (
+    nn.Identity, nn.Flatten, nn.Unflatten, nn.modules.dropout._DropoutNd, nn.AvgPool1d, nn.AvgPool2d, nn.AvgPool3d,
+    nn.AdaptiveAvgPool1d, nn.AdaptiveAvgPool2d, nn.AdaptiveAvgPool3d, nn.Upsample, nn.PixelShuffle, nn.ConstantPad1d,
+    nn.ConstantPad2d, nn.ZeroPad2d,
+)  # fmt: skip
+MAXIMA = (nn.MaxPool1d, nn.MaxPool2d, nn.MaxPool3d, nn.AdaptiveMaxPool1d, nn.AdaptiveMaxPool2d, nn.AdaptiveMaxPool3d)
+
+_SMOOTH_FUNCTIONS = (
+    F.silu, F.gelu, F.softplus, torch.tanh, torch.sigmoid, F.sigmoid, F.tanh, F.logsigmoid, F.softmax, F.log_softmax, F.mish,
+    F.celu, F.softsign, F.layer_norm, torch.exp, torch.sin, torch.cos, torch.softmax, torch.log_softmax, torch.square, torch.erf,
+    torch.logsumexp, torch.sinh,
+)  # fmt: skip
+_RESHAPING = (
+    torch.flatten, torch.squeeze, torch.unsqueeze, torch.reshape, torch.permute, torch.transpose, torch.movedim, torch.cat,
+    torch.stack, torch.clone, torch.mean, torch.sum, operator.getitem, builtins.getattr, F.avg_pool1d, F.avg_pool2d,
+    F.adaptive_avg_pool1d, F.adaptive_avg_pool2d, F.dropout,
+)  # fmt: skip
+FUNCTIONS: Mapping[Any, _Rule] = {
+    **dict.fromkeys(_SMOOTH_FUNCTIONS, _smooth),
+    **dict.fromkeys((F.relu, torch.relu, torch.amax, F.max_pool1d, F.max_pool2d), _convex_increasing),
+    **dict.fromkeys((torch.abs, builtins.abs, operator.abs), _convex),
+    **dict.fromkeys(_RESHAPING, _average),
+}
+_RESHAPING_METHODS = (
+    "flatten", "unflatten", "squeeze", "unsqueeze", "reshape", "view", "permute", "transpose", "movedim", "expand", "contiguous",
+    "clone", "float", "double", "to", "mean", "sum", "size", "dim",
+)  # fmt: skip
+METHODS: Mapping[str, _Rule] = {
+    **dict.fromkeys(("tanh", "sigmoid", "exp", "sin", "cos", "square", "softmax", "log_softmax", "logsumexp"), _smooth),
+    **dict.fromkeys(("relu", "amax"), _convex_increasing),
+    "abs": _convex,
+    **dict.fromkeys(_RESHAPING_METHODS, _average),
+}
+
+
+def walk(module: nn.Module) -> NetFacts:
+    """Follow the module's operations from input to output."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            graph = torch.fx.Tracer().trace(module)
+    except Exception as error:  # whatever a user's forward does with a traced value
+        said = (str(error).strip() or type(error).__name__).splitlines()[0]
+        return NetFacts(kind=UNKNOWN, reasons=(f"the forward of {type(module).__name__} cannot be followed: {said}",))
+    states: dict[torch.fx.Node, str] = {}
+    kinks: dict[str, list[str]] = {}
+    unknown: list[str] = []
+    turned = ""
+    for node in graph.nodes:
+        before = max((states[source] for source in node.all_input_nodes), key=ORDER.index, default=CONSTANT)
+        states[node] = _step(module, node, states, before)
+        if before != CONSTANT and _step(module, node, states, SMOOTH) == WEAK:
+            kinks.setdefault(_called(module, node), []).append(str(node.target))
+        elif states[node] == UNKNOWN and before == WEAK:
+            turned = turned or f"{_called(module, node)}{_where(module, [node.target])}"
+        elif states[node] == UNKNOWN and before != UNKNOWN:
+            unknown.append(f"{_called(module, node)}{_where(module, [node.target])}")
+    final = next(states[node] for node in graph.nodes if node.op == "output")
+    layers = ", ".join(f"{name}{_where(module, paths)}" for name, paths in kinks.items())
+    if final == UNKNOWN:
+        reasons = (
+            [f"{layers}: a kink where the argument is 0, which {turned} after it may multiply by a negative number"]
+            if turned
+            else []
+        )
+        reasons += [f"{name}: not differentiable everywhere, or not known here" for name in dict.fromkeys(unknown)]
+        return NetFacts(kind=UNKNOWN, reasons=tuple(reasons))
+    if final == WEAK:
+        return NetFacts(kind=WEAK, reasons=(f"{layers}: convex kinks, and no free weights after them",))
+    if final == SMOOTH:
+        return NetFacts(kind=SMOOTH, reasons=("every layer is continuously differentiable in its input and its weights",))
+    return NetFacts(kind=SMOOTH, affine=True, reasons=("the output is affine in the parameters",))
+
+
+def _called(module: nn.Module, node: torch.fx.Node) -> str:
+    """A node as people call it: the layer's class, or the function."""
+    if node.op == "call_module":
+        return type(module.get_submodule(str(node.target))).__name__
+    return f"{node.target if isinstance(node.target, str) else getattr(node.target, '__name__', node.target)}()"
+
+
+def _where(module: nn.Module, paths: list[Any]) -> str:
+    layers = [str(path) for path in paths if isinstance(path, str) and dict(module.named_modules()).get(path) is not None]
+    return f" (layer{'s' * (len(layers) > 1)} {', '.join(layers)})" if layers else ""
+
+
+def _step(module: nn.Module, node: torch.fx.Node, states: Mapping[torch.fx.Node, str], before: str) -> str:
+    """The state after a node whose inputs are at most ``before``."""
+    if node.op == "placeholder":
+        return CONSTANT
+    if node.op == "output":
+        return before
+    if node.op == "get_attr":
+        value: Any = module
+        for part in str(node.target).split("."):
+            value = getattr(value, part)
+        return AFFINE if isinstance(value, nn.Parameter) and value.requires_grad else CONSTANT
+    if node.op == "call_module":
+        return _layer(module.get_submodule(str(node.target)))(before)
+    if node.op == "call_method" and node.target in METHODS:
+        return METHODS[str(node.target)](before)
+    if node.target in FUNCTIONS:
+        return FUNCTIONS[node.target](before)
+    return _arithmetic(node, states, before)
+
+
+def _layer(layer: nn.Module) -> _Rule:
+    """How a layer of torch changes a state."""
+    free = any(parameter.requires_grad for parameter in layer.parameters())
+    if isinstance(layer, LINEAR):
+        return _weights if free else _fixed_weights
+    if isinstance(layer, NORMALISING):
+        return (lambda state: AFFINE if state == CONSTANT and free else _smooth(state)) if layer.eps > 0 else _kinked
+    if isinstance(layer, RECURRENT) or isinstance(layer, nn.RNN | nn.RNNCell) and layer.nonlinearity == "tanh":
+        return lambda state: SMOOTH if state in (CONSTANT, AFFINE, SMOOTH) else UNKNOWN
+    if isinstance(layer, SMOOTH_LAYERS):
+        return _smooth
+    if isinstance(layer, nn.ELU):
+        return _smooth if layer.alpha == 1 else _convex_increasing if 0 <= layer.alpha < 1 else _kinked
+    if (
+        isinstance(layer, nn.ReLU)
+        or isinstance(layer, MAXIMA)
+        or isinstance(layer, nn.LeakyReLU)
+        and 0 <= layer.negative_slope <= 1
+    ):
+        return _convex_increasing
+    if isinstance(layer, AVERAGES):
+        return _average
+    return _kinked if not free else (lambda state: UNKNOWN)
+
+
+def _arithmetic(node: torch.fx.Node, states: Mapping[torch.fx.Node, str], before: str) -> str:
+    """Sums, products and quotients of values and numbers."""
+    sides = [states[arg] if isinstance(arg, torch.fx.Node) else CONSTANT for arg in node.args[:2]]
+    numbers = [arg for arg in node.args[:2] if isinstance(arg, int | float)]
+    if node.target in (operator.add, torch.add, operator.iadd):
+        return before
+    if node.target in (operator.sub, torch.sub):
+        return UNKNOWN if len(sides) > 1 and sides[1] == WEAK else before
+    if node.target in (operator.neg, torch.neg):
+        return _fixed_weights(before)
+    if node.target in (operator.mul, torch.mul, operator.matmul, torch.matmul, torch.bmm, torch.mm, torch.einsum, F.linear):
+        dependent = [states[source] for source in node.all_input_nodes if states[source] != CONSTANT]
+        if len(dependent) > 1:
+            return SMOOTH if all(state in (AFFINE, SMOOTH) for state in dependent) else UNKNOWN
+        return before if before != WEAK or numbers and numbers[0] >= 0 else UNKNOWN
+    if node.target in (operator.truediv, torch.div):
+        if len(sides) > 1 and sides[1] != CONSTANT:
+            return UNKNOWN
+        return before if before != WEAK or numbers and numbers[0] > 0 else UNKNOWN
+    if node.target in (operator.pow, torch.pow) and numbers and numbers[-1] in (1, 2, 3, 4) and sides[0] != WEAK:
+        return _smooth(before)
+    if node.target in (F.leaky_relu, F.elu):
+        value = node.args[1] if len(node.args) > 1 else node.kwargs.get("negative_slope", node.kwargs.get("alpha"))
+        if node.target is F.elu:
+            return _smooth(before) if value in (None, 1, 1.0) else _kinked(before)
+        return (
+            _convex_increasing(before) if value is None or isinstance(value, int | float) and 0 <= value <= 1 else _kinked(before)
+        )
+    return CONSTANT if before == CONSTANT else UNKNOWN
+
+
+def train_mode(module: nn.Module) -> list[tuple[str, str]]:
+    """Layers that, as they are set, make the output random or dependent on other rows: (what, why)."""
+    found = []
+    for path, layer in module.named_modules():
+        called = f"{type(layer).__name__}{f' (layer {path})' if path else ''}"
+        if isinstance(layer, nn.modules.batchnorm._BatchNorm) and (layer.training or layer.running_mean is None):
+            found.append((called, "in train mode the output for a row depends on the other rows of its batch"))
+        elif isinstance(layer, nn.modules.dropout._DropoutNd) and layer.training and layer.p > 0:
+            found.append((called, "in train mode the output is random"))
+        elif isinstance(layer, nn.RReLU) and layer.training:
+            found.append((called, "in train mode the output is random"))
+        elif isinstance(layer, nn.RNNBase | nn.MultiheadAttention) and layer.training and layer.dropout > 0:
+            found.append((called, "in train mode its dropout makes the output random"))
+    return found
