@@ -1,0 +1,136 @@
+"""The package as a whole: who imports whom, what is shipped, and that its documents run as they stand."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import fccomodel
+
+PACKAGE = Path(fccomodel.__file__).resolve().parent
+ROOT = Path(__file__).resolve().parent.parent
+STAGES = ("parse", "check", "bind", "structure", "normal", "plan", "emit", "run", "pipeline", "results", "api", "cli")
+SOLVING = {"normal", "reformulations", "plan", "algorithms", "estimators", "emit", "run", "pipeline"}
+
+
+@cache
+def imports() -> dict[str, set[str]]:
+    """For each part of the package (a module, or a folder) the parts that it imports, annotations aside."""
+    found: dict[str, set[str]] = {}
+    for path in PACKAGE.rglob("*.py"):
+        inside = path.relative_to(PACKAGE)
+        part = inside.parts[0].removesuffix(".py")
+        found.setdefault(part, set()).update(_imported(ast.parse(path.read_text())) - {part})
+    return found
+
+
+def _imported(tree: ast.AST) -> set[str]:
+    parts: set[str] = set()
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            continue
+        if isinstance(node, ast.ImportFrom) and node.module == "fccomodel":
+            parts |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("fccomodel."):
+            parts.add(str(node.module).split(".")[1])
+        elif isinstance(node, ast.Import):
+            parts |= {alias.name.split(".")[1] for alias in node.names if alias.name.startswith("fccomodel.")}
+        parts |= _imported(node)
+    return parts
+
+
+def reach(part: str) -> set[str]:
+    """Everything that a part imports, directly or not."""
+    seen: set[str] = set()
+    ahead = [part]
+    while ahead:
+        for other in imports().get(ahead.pop(), ()):
+            if other not in seen and other in imports():
+                seen.add(other)
+                ahead.append(other)
+    return seen
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_no_stage_imports_a_later_one(stage):
+    assert stage in imports()
+    assert not reach(stage) & set(STAGES[STAGES.index(stage) + 1 :])
+
+
+def test_the_report_cannot_see_the_solver():
+    assert not (reach("kkt") | reach("interpret")) & SOLVING
+
+
+def test_only_the_terminal_knows_rich():
+    users = {path.stem for path in PACKAGE.rglob("*.py") if re.search(r"^\s*(from|import) rich", path.read_text(), re.MULTILINE)}
+    assert users <= {"cli", "display"}
+
+
+def test_the_package_starts_without_torch():
+    code = "import sys, fccomodel, fccomodel.cli; sys.exit('torch' in sys.modules or 'sympy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
+
+
+def test_the_version_is_the_installed_one():
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        assert version("fccomodel") == fccomodel.__version__
+    except PackageNotFoundError:
+        pytest.skip("run from a checkout that is not installed")
+
+
+def test_the_module_is_the_command():
+    done = subprocess.run([sys.executable, "-m", "fccomodel", "--version"], capture_output=True, text=True, timeout=60)
+    assert done.stdout.strip() == f"fccomodel {fccomodel.__version__}"
+
+
+def test_the_grammar_is_shipped():
+    from fccomodel.lex import grammar_text
+
+    assert "reduce_subscript" in grammar_text()
+    if (ROOT / "pyproject.toml").exists():
+        assert '"grammar/fcco.lark" = "fccomodel/grammar/fcco.lark"' in (ROOT / "pyproject.toml").read_text()
+
+
+def blocks(path: Path, language: str) -> list[str]:
+    """The fenced blocks of a document in one language."""
+    return re.findall(rf"^```{language}\n(.*?)^```", path.read_text(), re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("document", ["README.md", "tutorials/01_first_model.md"])
+def test_the_documents_run_as_they_stand(document, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    for text in blocks(ROOT / document, "fcco"):
+        name = re.search(r"model (\w+);", text)
+        assert name is not None
+        (tmp_path / f"{name[1]}.fcco").write_text(text)
+    scope: dict[str, object] = {}
+    for text in blocks(ROOT / document, "python"):
+        exec(compile(text.replace('budget="30s"', 'budget="500it"'), document, "exec"), scope)
+    assert (tmp_path / "out" / "solver.py").exists()
+
+
+def test_the_readme_names_every_command():
+    readme = (ROOT / "README.md").read_text()
+    for command in ("check", "explain", "solve", "emit", "evaluate", "format", "atoms", "algorithms"):
+        assert f"fccomodel {command}" in readme
+
+
+def test_examples_come_in_pairs():
+    from fccomodel import files, pipeline
+
+    models = sorted((ROOT / "examples").glob("*.fcco"))
+    assert len(models) >= 5
+    for path in models:
+        compiled = pipeline.compile_model(files.read_model(path))
+        assert compiled.problem.name == path.stem
+        pipeline.bind(compiled, pipeline.Binding(spec=path.with_suffix(".toml")))
