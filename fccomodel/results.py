@@ -6,10 +6,12 @@ learned from the rows it was solved on (scaling, categories, groups).
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 import platform
 import tomllib
+import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, is_dataclass, replace
 from pathlib import Path
@@ -140,13 +142,21 @@ def save(outcome: pipeline.Outcome, folder: Path) -> dict[str, Any]:
     """Write all files of a result; the last one is ``result.json``, so that a folder with it is complete."""
     make_folder(folder)
     record = to_json(outcome)
-    np.savez(folder / VARIABLES, **{name: np.asarray(value) for name, value in outcome.solution.variables.items()})
+    write_arrays(folder / VARIABLES, outcome.solution.variables)
     write_program(outcome.program, folder / SOLVER)
     if scores := dict(net_scores(outcome.bound, outcome.solution.variables)):
-        np.savez(folder / SCORES, **scores)
+        write_arrays(folder / SCORES, scores)
         record["scores_file"] = SCORES
     write_text(folder / RESULT, json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
     return record
+
+
+def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
+    """An npz file. ``np.savez`` would take a variable named ``file`` for its own argument."""
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, value in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, np.asarray(value), allow_pickle=False)
 
 
 def write_program(program: Any, path: Path) -> Path:
@@ -185,11 +195,11 @@ def _outputs(bound: Bound, call: ir.NetCall, variables: Mapping[str, np.ndarray]
 
     from fccomodel.interpret import net_apply
 
-    chunk = 8192
+    chunk, module = 8192, copy.deepcopy(bound.nets[call.net]).double().eval()
     weights = torch.as_tensor(np.asarray(variables[call.params.name]), dtype=torch.float64)
     with torch.no_grad():
         parts = [
-            net_apply(bound.nets[call.net], weights, torch.as_tensor(rows[start : start + chunk], dtype=torch.float64)).numpy()
+            net_apply(module, weights, torch.as_tensor(rows[start : start + chunk], dtype=torch.float64)).numpy()
             for start in range(0, len(rows), chunk)
         ]
     return np.concatenate(parts) if parts else np.zeros(0)
