@@ -71,7 +71,6 @@ CODES: dict[str, str] = {
     "F0206": "unknown function",
     "F0207": "not a function",
     "F0208": "unknown column",
-    "F0210": "unknown index",
     "F0211": "out of scope",
     "F0212": "label used twice",
     "F0213": "include",
@@ -93,12 +92,11 @@ CODES: dict[str, str] = {
     "F0402": "two objectives",
     "F0403": "unbound index",
     "F0404": "comparison",
-    "F0405": "constraint",
     "F0406": "in or ~",
     "F0407": "not a set",
     "F0408": "option of a reduction",
-    "F0409": "range",
-    "F0410": "empty set",
+    "F0409": "members of a set",
+    "F0410": "no value left",
     "F0411": "default",
     "F0412": "set of a variable",
     "F0413": "domain",
@@ -278,7 +276,7 @@ def _window(line: str, start: int, length: int) -> tuple[str, int, int]:
     """
     line = line.rstrip("\r")
     start = min(start, len(line))
-    length = max(1, min(length, len(line) - start, WIDTH - 8))
+    length = max(1, min(length, len(line) - start, WIDTH // 2))
     first, last = 0, len(line)
     if len(line) > WIDTH:
         first = max(0, min(start - 30, len(line) - WIDTH))

@@ -49,7 +49,7 @@ def check(model: syntax.Model, source: Source) -> ir.Problem:
     finally:
         sys.setrecursionlimit(limit)
     if problem is None or ctx.errors:
-        raise FccoError(_ordered(ctx.found), source)
+        raise FccoError(_ordered(ctx.errors), source)
     return problem
 
 

@@ -91,7 +91,7 @@ def apply_atom(ctx: Context, scope: Scope, node: syntax.Call, atom: Atom) -> ir.
                     "F0417",
                     f"`{ctx.text(value.span)}` depends on a variable",
                     value.span,
-                    reason=f"`{argument}` of `{atom.signature}` must be fixed: what is known of {atom.name} holds for a given {argument}.",
+                    reason=f"`{argument}` of `{atom.signature}` must be fixed: {atom.name} is known for a given {argument}.",
                     fix="Use a constant, a param, or data.",
                 )
                 return None
@@ -123,11 +123,15 @@ def _shape(ctx: Context, node: syntax.Call, atom: Atom, args: Sequence[ir.Expr])
                 "F0301",
                 f"the arguments of `{node.func}` do not fit",
                 node.span,
-                reason=f"{str(error)[0].upper()}{str(error)[1:]}. Here {given}."
-                + (f"\nWhat would fit: {others}." if others else ""),
+                reason=f"{_sentence(atom, str(error))} Here {given}." + (f"\nWhat would fit: {others}." if others else ""),
                 fix="Change the arguments, or the shapes they are declared with.",
             )
     return None
+
+
+def _sentence(atom: Atom, text: str) -> str:
+    """A reason as a sentence, with the function's name in quotes."""
+    return f"`{atom.name}`{text.removeprefix(atom.name)}." if text.startswith(atom.name) else f"{text[0].upper()}{text[1:]}."
 
 
 def _candidates(ctx: Context, node: syntax.Call, args: Sequence[ir.Expr], atom: Atom) -> str:
@@ -136,7 +140,7 @@ def _candidates(ctx: Context, node: syntax.Call, args: Sequence[ir.Expr], atom: 
     for other in registry.all().values():
         if other is atom or other.internal or other.name in UNNAMED or not other.accepts(len(args)):
             continue
-        if other.name[:4] == atom.name[:4] or nearest(atom.name, [other.name]):
+        if _distance(other, atom) <= 1 and type(other) is type(atom):
             try:
                 other.shape(tuple(v.shape for v in args))
             except ShapeError:
@@ -148,8 +152,8 @@ def _candidates(ctx: Context, node: syntax.Call, args: Sequence[ir.Expr], atom: 
 def _misfit(ctx: Context, node: syntax.Call, values: Sequence[ir.Expr], atom: Atom, reason: str) -> None:
     """The error of a call with the wrong arguments: candidates, nearest first, each with why it does not fit."""
     lines = [f"  {atom.signature}: {reason}"]
-    for other in sorted(registry.all().values(), key=lambda a: (_distance(a.name, atom.name), a.name)):
-        if other is atom or other.internal or other.name in UNNAMED or _distance(other.name, atom.name) > 4 or len(lines) > 3:
+    for other in sorted(registry.all().values(), key=lambda a: (_distance(a, atom), a.name)):
+        if other is atom or other.internal or other.name in UNNAMED or _distance(other, atom) > 2 or len(lines) > 3:
             continue
         if not other.accepts(len(values)):
             why = f"{other.min_count} or more" if other.variadic else _count(len(other.arguments))
@@ -169,10 +173,14 @@ def _misfit(ctx: Context, node: syntax.Call, values: Sequence[ir.Expr], atom: At
     )
 
 
-def _distance(a: str, b: str) -> int:
-    """How far two function names are: a shared beginning of four letters counts as near."""
-    common = next((k for k, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
-    return max(len(a), len(b)) - common if common >= 4 else 5 + (nearest(a, [b]) is None)
+def _distance(a: Atom, b: Atom) -> int:
+    """How far two functions are: 0 the same, 1 of similar names, 2 with a parameter of the same name, 3 of another kind."""
+    if a is b:
+        return 0
+    common = next((k for k, (x, y) in enumerate(zip(a.name, b.name, strict=False)) if x != y), min(len(a.name), len(b.name)))
+    if common >= 3 or nearest(a.name, [b.name]):
+        return 1
+    return 2 if set(a.parameters) & set(b.parameters) else 3
 
 
 def _fold(atom: Atom, values: list[float]) -> float | None:

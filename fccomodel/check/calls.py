@@ -22,7 +22,7 @@ from fccomodel.check.context import (
     Scope,
     listed,
 )
-from fccomodel.check.shapes import describe, show, sort
+from fccomodel.check.shapes import describe, show
 from fccomodel.diagnostics import did_you_mean
 from fccomodel.source import Span
 
@@ -143,6 +143,10 @@ def _unknown(ctx: Context, node: syntax.Call) -> None:
         )
 
 
+def _arguments(number: int) -> str:
+    return "1 argument is" if number == 1 else f"{number} arguments are"
+
+
 def _net(ctx: Context, scope: Scope, node: syntax.Call, net: ir.Net) -> ir.Expr | None:
     """``s(w; z.x)``."""
     owner = next((n for n, v in ctx.variables.items() if v.net == net.name), None)
@@ -153,8 +157,7 @@ def _net(ctx: Context, scope: Scope, node: syntax.Call, net: ir.Net) -> ir.Expr 
             "F0313",
             f"`{ctx.text(node.span)}` does not fit the net `{net.name}`",
             node.span,
-            reason="A net is called with its parameters and one input;"
-            f" {len(node.args) + len(node.keywords)} arguments are given.",
+            reason=f"A net is called with its parameters and one input; {_arguments(len(node.args) + len(node.keywords))} given.",
             fix=f"Write `{form}`" + ("" if owner else f", after `var w = params({net.name});`") + ".",
         )
         return None
@@ -162,7 +165,7 @@ def _net(ctx: Context, scope: Scope, node: syntax.Call, net: ir.Net) -> ir.Expr 
     if weights is None or value is None:
         return None
     if not isinstance(weights, ir.Var) or weights.shape != (f"params({net.name})",):
-        what = "the parameters of another net" if sort(ctx, weights) == "net parameters" else describe(ctx, weights)
+        what = "the parameters of another net" if shapes.is_net_parameters(weights) else describe(ctx, weights)
         ctx.error(
             "F0313",
             f"`{ctx.text(weights.span)}` is not the parameters of `{net.name}`",

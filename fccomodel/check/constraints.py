@@ -42,18 +42,14 @@ def _open(ctx: Context) -> Scope:
 def constraint(ctx: Context, node: syntax.Constraint, label: str) -> list[ir.Constraint]:
     """One constraint, or two for ``lo <= e <= hi``."""
     relation = node.relation
-    if not isinstance(relation, syntax.Compare):
+    if not isinstance(relation, syntax.Compare) or not _is_closed(relation):
         ctx.error(
-            "F0405",
-            f"`{ctx.text(relation.span)}` is not a comparison",
+            "F0404",
+            f"`{ctx.text(relation.span)}` does not constrain",
             relation.span,
-            reason="A constraint compares two sides.",
-            fix="Write `... <= 0`.",
+            reason="A constraint is `a <= b`, `a >= b`, `a == b`, `lo <= e <= hi` or `hi >= e >= lo`.",
+            fix="Write it in one of these forms.",
         )
-        return []
-    if not _operators(ctx, relation):
-        for operand in relation.operands:
-            expressions.evaluate(ctx, _open(ctx), operand)
         return []
     scope, condition = _open(ctx), None
     binders: tuple[ir.Binder, ...] = ()
@@ -62,7 +58,11 @@ def constraint(ctx: Context, node: syntax.Constraint, label: str) -> list[ir.Con
         if head is None:
             return []
         scope, binders, condition = head.scope, head.binders, head.condition
-    sides = [expressions.number(ctx, scope, operand, "a side of a constraint") for operand in relation.operands]
+    advice = (
+        "Constrain each entry by a family, `name[k in K]: v[k] <= 1`, or one number made of them, `norminf(v) <= 1`;"
+        " bounds of a variable belong to its declaration."
+    )
+    sides = [expressions.number(ctx, scope, operand, "a side of a constraint", advice=advice) for operand in relation.operands]
     options = _with(ctx, node)
     if any(s is None for s in sides) or options is None:
         return []
@@ -94,31 +94,10 @@ def _all_settled(ctx: Context, body: ir.Expr, binders: tuple[ir.Binder, ...]) ->
     return functions.settled(ctx, body, (*binders, *open_in), "a constraint")
 
 
-def _operators(ctx: Context, relation: syntax.Compare) -> bool:
+def _is_closed(relation: syntax.Compare) -> bool:
+    """One closed comparison, or two in the same direction."""
     ops = relation.ops
-    for op in ops:
-        if op not in ("<=", ">=", "=="):
-            fix = {"<": "<=", ">": ">=", "=": "=="}.get(op)
-            ctx.error(
-                "F0404",
-                f"`{op}` does not constrain",
-                relation.span,
-                reason={"<": "Constraints are closed.", ">": "Constraints are closed.", "=": "`=` gives a name its value."}.get(
-                    op, "It leaves out a point."
-                ),
-                fix=f"Write `{fix}`." if fix else "Use `<=`, `>=` or `==`.",
-            )
-            return False
-    if len(ops) > 2 or (len(ops) == 2 and (len(set(ops)) > 1 or ops[0] == "==")):
-        ctx.error(
-            "F0404",
-            f"`{' '.join(ops)}` in one constraint",
-            relation.span,
-            reason="Two-sided constraints are `lo <= e <= hi` or `hi >= e >= lo`.",
-            fix="Split it into constraints with two sides each.",
-        )
-        return False
-    return True
+    return ops in (("<=",), (">=",), ("==",), ("<=", "<="), (">=", ">="))
 
 
 def _difference(left: ir.Expr, right: ir.Expr, span: Span) -> ir.Expr:

@@ -82,7 +82,7 @@ class Domain:
 
 @dataclass(frozen=True, kw_only=True)
 class SetSymbol(Symbol):
-    """``base`` gives the set as elements of another under conditions; ``set`` is the set itself where it has a size of its own."""
+    """``base`` gives the set as elements of another under conditions; ``set`` is the set where it has a size of its own."""
 
     set: ir.Set | None
     base: Domain
@@ -138,7 +138,7 @@ class IndexSymbol(Symbol):
 
 # ------------------------------------------------------------------------------------------------------------------ context
 #: An inlined model may not grow beyond this many nodes.
-LARGEST = 400_000
+LARGEST = 100_000
 
 
 @dataclass(kw_only=True)
@@ -159,6 +159,7 @@ class Context:
     intervals: dict[int, Interval] = field(default_factory=dict)
     nodes: int = 0
     overgrown: bool = False
+    missing: set[str] = field(default_factory=set)  # names reported as unknown
 
     dims: list[str] = field(default_factory=list)
     sets: dict[str, ir.Set] = field(default_factory=dict)

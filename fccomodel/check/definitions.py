@@ -39,11 +39,12 @@ def definition(ctx: Context, scope: Scope, node: syntax.Call, symbol: DefSymbol,
     if key in ctx.inlined and all(v is not None for v in values.values()):
         return ctx.inlined[key]
     ctx.kept.extend((*values.values(), scope))
+    depth = len(ctx.calls)
     ctx.calls.append((symbol.name, node.span))
     try:
         result = expressions.evaluate(ctx, Scope(locals=values, indices=scope.indices, opened=scope.opened), symbol.body)
     finally:
-        ctx.calls.pop()
+        del ctx.calls[depth:]
     ctx.inlined[key] = result
     return result
 

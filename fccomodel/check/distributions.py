@@ -39,7 +39,7 @@ def distribution(ctx: Context, scope: Scope, node: syntax.Call, items: tuple[syn
         ctx.error(
             "F0206",
             f"there is no distribution `{node.func}`",
-            node.span,
+            Span(start=node.span.start, end=node.span.start + len(node.func)),
             reason=f"The distributions are {listed(DISTRIBUTIONS)}.",
             fix=hint,
         )
@@ -102,7 +102,8 @@ def _ordered(ctx: Context, scope: Scope, node: syntax.Call, wanted: tuple[str, .
     if wanted is not None and len(parts) != len(wanted):
         ctx.error(
             "F0302",
-            f"`{node.func}` has {len(wanted)} {'parameter' if len(wanted) == 1 else 'parameters'}, and {len(parts)} are given",
+            f"`{node.func}` has {len(wanted)} parameter{'' if len(wanted) == 1 else 's'},"
+            f" and {len(parts)} {'is' if len(parts) == 1 else 'are'} given",
             node.span,
             fix=f"Write `{node.func}({', '.join(wanted)})`.",
         )

@@ -323,16 +323,16 @@ def check_new(ctx: Context, scope: Scope, binder: syntax.Binder) -> bool:
     """True, or an error: a binder may not reuse a visible name."""
     name = binder.name
     if name in scope.locals:
-        what, where = "bound", "around this place"
+        what = "bound around this place"
     elif (symbol := names.find(ctx, name)) is not None and symbol.what != "an index":
-        what, where = symbol.what, f"on line {ctx.line(symbol.span)}"
+        what = f"{symbol.what}, declared on line {ctx.line(symbol.span)}"
     else:
         return True
     ctx.error(
         "F0204",
-        f"`{name}` is {what} already",
+        f"the name `{name}` is taken",
         binder.span,
-        reason=f"It is {what if what != 'bound' else 'bound'} {where}; a binder may not reuse a visible name.",
+        reason=f"`{name}` is {what}; a binder may not reuse a visible name.",
         fix=f"Take another letter, for instance `{_other(ctx, scope, name)}`, here and in the body.",
     )
     return False

@@ -35,10 +35,12 @@ def evaluate(ctx: Context, scope: Scope, node: syntax.Expr) -> ir.Expr | None:
     if ctx.nodes > LARGEST:
         if not ctx.overgrown:
             ctx.overgrown = True
+            outermost = ctx.calls[0][1] if ctx.calls else node.span
+            ctx.calls.clear()
             ctx.error(
                 "F0422",
                 f"the model grows beyond {LARGEST:,} expressions when its definitions are inlined",
-                node.span,
+                outermost,
                 reason="A `def` is copied to each of its calls, so definitions that call each other twice double at every step.",
                 fix="Name the shared quantity once with `let`.",
             )
@@ -74,7 +76,7 @@ def evaluate(ctx: Context, scope: Scope, node: syntax.Expr) -> ir.Expr | None:
     return None
 
 
-def number(ctx: Context, scope: Scope, node: syntax.Expr, what: str, *, scalar: bool = True) -> ir.Expr | None:
+def number(ctx: Context, scope: Scope, node: syntax.Expr, what: str, *, scalar: bool = True, advice: str = "") -> ir.Expr | None:
     """A number (by default a scalar) where one is needed; ``what`` names the place in the message."""
     value = evaluate(ctx, scope, node)
     if value is None or not is_number(ctx, value, what):
@@ -84,7 +86,7 @@ def number(ctx: Context, scope: Scope, node: syntax.Expr, what: str, *, scalar: 
             "F0303",
             f"{what} must be a scalar, and this is {describe(ctx, value)}",
             value.span,
-            fix="Reduce it to one number: `sum(...)`, `sumsq(...)`, `norm2(...)`, `dot(..., ...)`.",
+            fix=advice or "Reduce it to one number: `sum(...)`, `sumsq(...)`, `norm2(...)`, `dot(..., ...)`.",
         )
         return None
     return value
@@ -120,16 +122,8 @@ def is_number(ctx: Context, value: ir.Expr, what: str) -> bool:
             "F0306",
             f"`{text}` is a label, and {what} must be a number",
             value.span,
-            reason="Labels can be compared (`z.g == k`) and can index an array, but they have no value.",
+            reason="Labels can be compared (`z.g == k`), but they have no value.",
             fix="Use a numeric column, or declare the set's members as numbers.",
-        )
-    else:
-        ctx.error(
-            "F0316",
-            f"`{text}` is the parameters of a net, and {what} must be a number",
-            value.span,
-            reason="They are one object, which only the net itself reads.",
-            fix="Call the net, `s(w; z.x)`; for a penalty on its weights use the algorithm's weight decay.",
         )
     return False
 

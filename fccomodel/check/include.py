@@ -93,7 +93,12 @@ class _Joiner:
             text = read_text(shown, kind="model", limit=LONGEST_MODEL)
         except FccoError as error:
             for d in error.diagnostics:
-                self.refuse(node, d.message, d.reason or "The path is relative to the file that includes it.", d.fix)
+                self.refuse(
+                    node,
+                    d.message,
+                    d.reason or "The path is relative to the file that includes it.",
+                    d.fix or "Correct the path.",
+                )
             return ()
         part = Source(text=text, name=str(shown))
         offset = self.length

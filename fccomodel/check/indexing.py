@@ -82,7 +82,7 @@ def index(ctx: Context, scope: Scope, node: syntax.Index) -> ir.Expr | None:
         for item in node.items:
             expressions.evaluate(ctx, scope, item)
         return None
-    if not base.shape or sort(ctx, base) == "net parameters":
+    if not base.shape or shapes.is_net_parameters(base):
         ctx.error(
             "F0310",
             f"`{ctx.text(node.obj.span)}` is {describe(ctx, base)} and cannot be indexed",
@@ -93,7 +93,10 @@ def index(ctx: Context, scope: Scope, node: syntax.Index) -> ir.Expr | None:
         return None
     if not _counted(ctx, node, len(base.shape), f"a {show(base.shape)}"):
         return None
-    places = [place(ctx, scope, item, _axis(ctx, dim)) for item, dim in zip(node.items, base.shape, strict=True)]
+    places = [
+        place(ctx, scope, item, _axis(ctx, dim), ctx.text(node.obj.span))
+        for item, dim in zip(node.items, base.shape, strict=True)
+    ]
     if any(p is None for p in places):
         return None
     return ir.Item(base=base, indices=tuple(p for p in places if p is not None), span=node.span)
@@ -122,7 +125,7 @@ def member(ctx: Context, scope: Scope, node: syntax.Index, symbol: LetSymbol) ->
     family = f"the family `{symbol.name}[{', '.join(b.name for b in let.binders)}]`"
     if not _counted(ctx, node, len(let.binders), family):
         return None
-    places = [place(ctx, scope, item, b.domain) for item, b in zip(node.items, let.binders, strict=True)]
+    places = [place(ctx, scope, item, b.domain, symbol.name) for item, b in zip(node.items, let.binders, strict=True)]
     if any(p is None for p in places):
         return None
     return ir.LetRef(let=let, args=tuple(p for p in places if p is not None), shape=let.body.shape, span=node.span)
@@ -157,8 +160,10 @@ def _axis(ctx: Context, dim: ir.Dim) -> ir.Set | ir.Dim:
     return dim
 
 
-def place(ctx: Context, scope: Scope, item: syntax.Expr, axis: ir.Set | ir.Dim) -> ir.Element | ir.Const | None:
-    """An index as an element of the axis's set, or as a position counted from 0."""
+def place(
+    ctx: Context, scope: Scope, item: syntax.Expr, axis: ir.Set | ir.Dim, base: str = "..."
+) -> ir.Element | ir.Const | None:
+    """An index of ``base`` as an element of the axis's set, or as a position counted from 0."""
     value = expressions.evaluate(ctx, scope, item)
     if value is None:
         return None
@@ -171,7 +176,7 @@ def place(ctx: Context, scope: Scope, item: syntax.Expr, axis: ir.Set | ir.Dim) 
         return _label_place(ctx, value, axis)
     name = axis.name if isinstance(axis, ir.Set) else str(axis)
     if isinstance(value, ir.Column) and labels_of(ctx, value) is not None:
-        fix = f"Iterate: `sum[k in {name} | {text} == k] ...[k]`."
+        fix = f"Iterate over `{name}`: `sum[k in {name} | {text} == k] {base}[k]`."
     else:
         fix = f"Use an index bound over `{name}`, or a constant."
     ctx.error(

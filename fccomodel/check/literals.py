@@ -71,7 +71,7 @@ def _distinct(ctx: Context, keys: tuple, values: list[ir.Expr]) -> bool:
     for k, key in enumerate(keys):
         if key in keys[:k]:
             ctx.error(
-                "F0410",
+                "F0409",
                 f"`{ctx.text(values[k].span)}` is listed twice",
                 values[k].span,
                 reason="A set has every member once.",
@@ -174,6 +174,10 @@ def declared_dim(ctx: Context, scope: Scope, node: syntax.Expr) -> ir.Dim | None
             if node.id in ctx.later or any(c[0] == node.id for c in ctx.calls):
                 names.unknown(ctx, scope, node.id, node.span)
             else:
+                hint = ctx.suggest(node.id, candidates)
+                if not hint and node.id in ctx.missing:
+                    return None
+                ctx.missing.add(node.id)
                 ctx.error(
                     "F0201",
                     f"size `{node.id}` is not declared",
@@ -181,7 +185,7 @@ def declared_dim(ctx: Context, scope: Scope, node: syntax.Expr) -> ir.Dim | None
                     reason=f"The dims and sets declared so far are {listed(candidates)}."
                     if candidates
                     else "No dim or set is declared so far.",
-                    fix=ctx.suggest(node.id, candidates) or f"Declare `dim {node.id};` before this statement.",
+                    fix=hint or f"Declare `dim {node.id};` before this statement.",
                 )
             return None
         ctx.used.add(node.id)

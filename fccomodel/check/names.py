@@ -143,6 +143,9 @@ def subscripted(ctx: Context, scope: Scope, node: syntax.Name, base: str, subscr
 def unknown(ctx: Context, scope: Scope, name: str, span: Span, *, what: str = "", candidates: list[str] | None = None) -> None:
     """The error for a name that means nothing here: declared later, bound elsewhere, or a slip of the pen."""
     if name in ctx.later or name in ctx.symbols:
+        if name in ctx.missing:
+            return
+        ctx.missing.add(name)
         place = ctx.later.get(name) or ctx.symbols[name].span
         own = any(c[0] == name for c in ctx.calls) or (isinstance(ctx.statement, syntax.DefDecl) and ctx.statement.name == name)
         if own or (isinstance(ctx.statement, syntax.Statement) and getattr(ctx.statement, "name", None) == name):
@@ -175,12 +178,27 @@ def unknown(ctx: Context, scope: Scope, name: str, span: Span, *, what: str = ""
         return
     names = ctx.visible(scope) if candidates is None else candidates
     hint = ctx.suggest(name, names)
+    if not hint and name in ctx.missing:
+        return
+    ctx.missing.add(name)
+    reason, fix = (
+        _where_names_come_from(names),
+        f"Declare `{name}` before this statement, for instance `param {name} default 1;`.",
+    )
+    if what:
+        fix = f"Declare it before this statement, for instance `set {name} = {{z in D | ...}};`."
+    for local, value in scope.locals.items():
+        domain = value.domain if isinstance(value, ir.Binder) else None
+        if isinstance(domain, ir.RowSet) and name in ctx.tables[domain.table].columns:
+            reason = f"`{name}` is a column of `{domain.table}`, and a column is read at a row."
+            hint = f"Write `{local}.{name}`."
+            break
     ctx.error(
         "F0201",
         f"{what or 'name'} `{name}` is not declared",
         span,
-        reason="" if hint else _where_names_come_from(names),
-        fix=hint or f"Declare `{name}` before this statement, for instance `param {name} default 1;`." if not what else hint,
+        reason="" if hint.startswith("Did") else reason,
+        fix=hint or fix,
     )
 
 

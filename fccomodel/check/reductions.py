@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
@@ -14,9 +15,10 @@ from fccomodel.check import (
     expressions,
     literals,
     names,
+    shapes,
     signs,
 )
-from fccomodel.check.context import Context, IndexSymbol, Scope, listed
+from fccomodel.check.context import BrokenSymbol, Context, IndexSymbol, Scope, listed
 from fccomodel.check.shapes import describe
 from fccomodel.source import Span
 
@@ -60,16 +62,18 @@ def reduce(ctx: Context, scope: Scope, node: syntax.Reduce) -> ir.Expr | None:
         head = bind(ctx, scope, node.indexing.binders, node.indexing.condition)
         _check_kinds(ctx, node, kind, node.indexing.binders)
     elif node.subscript is not None:
-        declared = _subscripts(ctx, scope, node)
+        declared = _subscript(ctx, scope, node)
         if declared is None:
             expressions.evaluate(ctx, scope, node.body)
             return None
-        head = bind(ctx, scope, declared, None, at=node.span)
+        head = bind(ctx, scope, declared, None, at=head_span(node))
         _check_kinds(ctx, node, kind, declared)
     else:
         return _free(ctx, scope, node, kind, options)
     body = expressions.evaluate(ctx, head.scope, node.body)
     if body is None or head.broken or options is None or not _fits(ctx, node, kind, body):
+        return None
+    if node.kind == "topk" and not _enough(ctx, options["k"], head):
         return None
     _lint_quotient(ctx, node, head.scope, head.binders, body)
     _lint_constant(ctx, node, head.binders, body)
@@ -142,38 +146,32 @@ def _restates(ctx: Context, binder: syntax.Binder, symbol: object) -> bool:
     return False
 
 
-def _subscripts(ctx: Context, scope: Scope, node: syntax.Reduce) -> tuple[syntax.Binder, ...] | None:
-    """The declared indices that ``mean_i`` or ``E_i_j`` names."""
-    assert node.subscript is not None
-    parts = (node.subscript,) if isinstance(ctx.symbols.get(node.subscript), IndexSymbol) else tuple(node.subscript.split("_"))
-    found: list[syntax.Binder] = []
-    for part in parts:
-        symbol = names.find(ctx, part)
-        if not isinstance(symbol, IndexSymbol):
-            indices = [n for n, s in ctx.symbols.items() if isinstance(s, IndexSymbol)]
-            if part in ctx.later:
-                names.unknown(ctx, scope, part, node.span)
-                return None
-            ctx.error(
-                "F0210",
-                f"`{node.kind}_{node.subscript}` needs an index `{part}`",
-                Span(start=node.span.start, end=node.span.start + len(node.kind) + 1 + len(node.subscript)),
-                reason=f"A subscript names an index declared by an `index` statement; declared are {listed(indices)}.",
-                fix=ctx.suggest(part, indices) or f"Declare `index {part} in ...;`, or write `{node.kind}[{part} in ...] ...`.",
-            )
-            return None
-        if part in scope.locals:
-            ctx.error(
-                "F0204",
-                f"`{part}` is bound already",
-                node.span,
-                reason="A reduction around this one binds it.",
-                fix="Use another index.",
-            )
-            return None
-        ctx.used.add(part)
-        found.append(symbol.binder)
-    return tuple(found)
+def _subscript(ctx: Context, scope: Scope, node: syntax.Reduce) -> tuple[syntax.Binder, ...] | None:
+    """The declared index that ``mean_i`` names."""
+    name = node.subscript
+    assert name is not None
+    symbol = names.find(ctx, name)
+    if not isinstance(symbol, IndexSymbol):
+        if not isinstance(symbol, BrokenSymbol):
+            names.unknown(ctx, scope, name, head_span(node))
+        return None
+    if name in scope.locals:
+        ctx.error(
+            "F0204",
+            f"the name `{name}` is taken",
+            head_span(node),
+            reason=f"A reduction around this one binds `{name}`; a binder may not reuse a visible name.",
+            fix="Declare another index over the same set, and use it here.",
+        )
+        return None
+    ctx.used.add(name)
+    return (symbol.binder,)
+
+
+def head_span(node: syntax.Reduce) -> Span:
+    """The place of ``mean``, or of ``mean_i``."""
+    length = len(node.kind) + (0 if node.subscript is None else 1 + len(node.subscript))
+    return Span(start=node.span.start, end=node.span.start + length)
 
 
 def _check_kinds(ctx: Context, node: syntax.Reduce, kind: Kind, binders: Iterable[syntax.Binder]) -> None:
@@ -181,7 +179,7 @@ def _check_kinds(ctx: Context, node: syntax.Reduce, kind: Kind, binders: Iterabl
     binders = tuple(binders)
     for binder in binders:
         if binder.kind not in kind.binders.split():
-            span = binder.span if node.subscript is None else node.span
+            span = binder.span if node.subscript is None else head_span(node)
             if binder.kind == "in":
                 reason = (
                     f"`{node.kind}` averages draws (`~`); `{binder.name}` is bound by `in`, which iterates over all elements."
@@ -193,6 +191,8 @@ def _check_kinds(ctx: Context, node: syntax.Reduce, kind: Kind, binders: Iterabl
             text = ctx.text(binder.domain.span)
             swapped = f"`{node.kind}[{binder.name} {'~' if binder.kind == 'in' else 'in'} {text}]`"
             fix = f"Write {swapped}" + (f", or `{other}` in place of `{node.kind}`." if other else ".")
+            if node.subscript is not None:
+                fix = f"Write `{other}_{node.subscript}`." if other else f"Declare another index by `{kind.binders[:2].strip()}`."
             ctx.error(
                 "F0406", f"`{node.kind}` does not go with `{binder.name} {binder.kind} {text}`", span, reason=reason, fix=fix
             )
@@ -207,6 +207,22 @@ def _check_kinds(ctx: Context, node: syntax.Reduce, kind: Kind, binders: Iterabl
         )
 
 
+def _enough(ctx: Context, k: ir.Expr, head: Head) -> bool:
+    """True, or an error: the largest k of fewer than k elements."""
+    sizes = [shapes.count(b.domain) for b in head.binders]
+    known = math.prod(n for n in sizes if n is not None)
+    if isinstance(k, ir.Const) and None not in sizes and k.value > known:
+        ctx.error(
+            "F0421",
+            f"`k` of `topk` is {k.value:g}",
+            k.span,
+            reason=f"Its set has {known} elements.",
+            fix=f"Use a `k` from 1 to {known}.",
+        )
+        return False
+    return True
+
+
 # ------------------------------------------------------------------------------------------------------------- free draws
 def indices_open(
     ctx: Context, scope: Scope, kinds: str = "in ~", *, pending: dict[ir.Binder, ir.Expr | None] | None = None
@@ -215,6 +231,8 @@ def indices_open(
     into = ctx.pending if pending is None else pending
     for name, symbol in ctx.symbols.items():
         if not isinstance(symbol, IndexSymbol) or symbol.binder.kind not in kinds.split() or name in scope.opened:
+            continue
+        if names.find(ctx, name) is None:
             continue
         domain = domains.domain_of(
             ctx, Scope(indices=scope.indices, opened=scope.opened), symbol.binder.domain, symbol.binder.kind
@@ -309,7 +327,7 @@ def _options(ctx: Context, scope: Scope, node: syntax.Reduce, kind: Kind) -> dic
         ctx.error(
             "F0408",
             f"`{node.kind}` needs its option `{kind.option}`",
-            node.span,
+            head_span(node),
             reason="Options are given by name.",
             fix=f"Write `{kind.form}`.",
         )

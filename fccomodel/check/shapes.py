@@ -83,7 +83,7 @@ def column_type(ctx: Context, node: ir.Column) -> ir.ColumnType | None:
 
 
 def sort(ctx: Context, node: ir.Expr) -> str:
-    """``number``, ``truth``, ``label``, ``row`` or ``net parameters``."""
+    """``number``, ``truth``, ``label`` or ``row``."""
     while True:
         match node:
             case ir.Apply():
@@ -99,12 +99,15 @@ def sort(ctx: Context, node: ir.Expr) -> str:
             case ir.Param():
                 array = ctx.arrays.get(node.name)
                 return "label" if array is not None and isinstance(array.type.domain, ir.LabelSet) else "number"
-            case ir.Var():
-                return "net parameters" if node.shape and str(node.shape[0]).startswith("params(") else "number"
             case ir.Item():
                 node = node.base
             case _:
                 return "number"
+
+
+def is_net_parameters(node: ir.Expr) -> bool:
+    """A variable declared by ``params(s)``: all parameters of a net as one vector, whose entries have no names."""
+    return isinstance(node, ir.Var) and len(node.shape) == 1 and str(node.shape[0]).startswith("params(")
 
 
 def labels_of(ctx: Context, node: ir.Expr) -> ir.LabelSet | None:
@@ -137,7 +140,7 @@ def describe(ctx: Context, node: ir.Expr) -> str:
     if kind == "row":
         assert isinstance(node, ir.Element) and isinstance(node.binder.domain, ir.RowSet)
         return f"a row of `{node.binder.domain.table}`"
-    if kind == "net parameters":
+    if is_net_parameters(node):
         return "the parameters of a net"
     if kind == "truth":
         return "a condition (true or false)"

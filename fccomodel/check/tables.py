@@ -102,13 +102,13 @@ def column_type(ctx: Context, node: syntax.TypeExpr) -> ir.ColumnType | None:
     at = Span(start=node.span.start, end=node.span.start + len(node.name))
     value_sets = [n for n, s in ctx.symbols.items() if isinstance(s, SetSymbol) and isinstance(s.set, ir.ValueSet | ir.LabelSet)]
     foreign = {
-        "float": "real",
-        "number": "real",
-        "double": "real",
-        "integer": "int",
-        "bool": "{0, 1}",
-        "binary": "{0, 1}",
-        "boolean": "{0, 1}",
+        "float": "`real`",
+        "number": "`real`",
+        "double": "`real`",
+        "integer": "`int`",
+        "bool": "`{0, 1}`",
+        "binary": "`{0, 1}`",
+        "boolean": "`{0, 1}`",
         "string": "a set of labels: `set G;` before the table, then `G`",
         "str": "a set of labels: `set G;` before the table, then `G`",
     }

@@ -84,7 +84,9 @@ def _simplex(
             f"`{ctx.text(span)}` has vectors [{own[0]}], and the variable is a {show(shape)}",
             span,
             reason="A variable's set has the variable's shape.",
-            fix=f"Write `{family}({shape[0]}...)`." if shape else "Give the variable a shape.",
+            fix=f"Write `{family}({shape[0]}{', ...' if family != 'simplex' else ''})`."
+            if shape
+            else "Give the variable a shape.",
         )
         return None
     rest: tuple[ir.Expr, ...] = ()
