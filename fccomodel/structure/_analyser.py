@@ -1,0 +1,279 @@
+"""The walk: facts of every node from those of its children, children first, each node once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import inf
+
+import numpy as np
+
+from fccomodel import atoms, ir
+from fccomodel.facts import INCREASING, NEITHER, NONE, SOME, ZERO, Amount, Facts, Standing, amount, combine
+from fccomodel.structure import _arithmetic, _nets, _whole
+from fccomodel.structure._compose import compose, spread
+from fccomodel.structure._context import REALS, Context, Leaf
+from fccomodel.structure._draft import Draft
+from fccomodel.structure._reduce import reduce
+
+LINEAR = ("dot", "matmul", "outer")
+
+
+class Analyser:
+    """Facts under one context. ``base`` is an analyser that knows less (the text without the data): what it proves is kept."""
+
+    def __init__(self, ctx: Context, base: Analyser | None = None):
+        self.ctx = ctx
+        self.base = base
+        self.memo: dict[int, tuple[ir.Expr, Facts]] = {}
+        self.keys: dict[int, int] = {}
+        self.known: dict[tuple, int] = {}
+        self._wide: Analyser | None = None
+
+    # ------------------------------------------------------------------------------------------------------------ walking
+    def __call__(self, expr: ir.Expr) -> Facts:
+        """The facts of an expression."""
+        if id(expr) not in self.memo:
+            for node in ir.walk(expr):
+                if id(node) not in self.memo:
+                    facts = self._node(node)
+                    if self.base is not None:
+                        facts = combine(self.base(node), facts)
+                    self.memo[id(node)] = node, facts
+        return self.memo[id(expr)][1]
+
+    def everywhere(self, facts: Facts) -> Facts:
+        """The facts of the same expression with its variables ranging over all reals."""
+        if not facts.restricted:
+            return facts
+        if self._wide is None:
+            self._wide = self if self.ctx.free else Analyser(replace(self.ctx, free=True))
+        return self._wide(facts.expr)
+
+    def key(self, expr: ir.Expr) -> int:
+        """A number that two expressions share only if they have the same value."""
+        for node in ir.walk(expr, lets=False):
+            if id(node) not in self.keys:
+                parts = tuple(self.keys[id(c)] for c in node.children)
+                self.keys[id(node)] = self.known.setdefault((*_own(node), parts), len(self.known))
+        return self.keys[id(expr)]
+
+    # ------------------------------------------------------------------------------------------------------------- nodes
+    def _node(self, node: ir.Expr) -> Facts:
+        match node:
+            case ir.Const() | ir.Label() | ir.Size() | ir.Param() | ir.Column() | ir.Element():
+                return self._constant(node)
+            case ir.Var() | ir.Hole():
+                return self._variable(node)
+            case ir.Item():
+                return self._item(node)
+            case ir.LetRef():
+                return self(node.let.body)
+            case ir.NetCall():
+                return _nets.call(node, (self(node.params), self(node.arg)), self.ctx)
+            case ir.Reduce():
+                return reduce(node, self(node.body), self.ctx, self)
+            case ir.Apply():
+                return self._apply(node)
+        args = tuple(self(c) for c in node.children)
+        draft = Draft(expr=node, args=args, leaves={name: NEITHER for a in args for name in a.leaves})
+        return draft.finish()
+
+    def _constant(self, node: ir.Expr) -> Facts:
+        match node:
+            case ir.Const(value=value):
+                leaf = Leaf(interval=atoms.Interval.point(value), size=amount(value))
+            case ir.Size(dim=dim):
+                n = self.ctx.dim(dim)
+                where = atoms.Interval.point(n) if n < inf else atoms.Interval(0.0, inf, False, True)
+                leaf = Leaf(
+                    interval=where,
+                    size=amount(n) if n < inf else SOME,
+                    standing=Standing.BOUNDED if isinstance(dim, str) and n < inf else Standing.PROVED,
+                )
+            case ir.Param():
+                leaf = self.ctx.param(node)
+            case ir.Column():
+                leaf = self.ctx.column(node)
+            case ir.Element(binder=binder):
+                leaf = self.ctx.element(binder)
+            case _:
+                leaf = Leaf()
+        return self._leaf(node, leaf).finish()
+
+    def _leaf(self, node: ir.Expr, leaf: Leaf) -> Draft:
+        draft = Draft(expr=node, entries=self.ctx.entries(node.shape), random=leaf.random, compact=not leaf.random)
+        known = leaf.standing == Standing.BOUNDED
+        if leaf.interval != REALS:
+            draft.propose("interval", leaf.interval, "data range" if known else "declared range", standing=leaf.standing)
+        if leaf.size.finite:
+            rule = "data range" if known else "finite data" if not leaf.size.known else "declared range"
+            draft.propose("size", leaf.size, rule, standing=leaf.standing)
+        return draft
+
+    def _variable(self, node: ir.Var | ir.Hole) -> Facts:
+        leaf = self.ctx.variable(node.name)
+        draft = self._leaf(node, leaf)
+        draft.compact = leaf.size.finite
+        draft.restricted = leaf.interval != REALS or leaf.size.finite
+        draft.leaves, draft.parts = {node.name: INCREASING}, {node.name: Amount(1.0)}
+        rule = "argument" if isinstance(node, ir.Hole) else "variable"
+        draft.both(ZERO, rule)
+        draft.propose("lipschitz", Amount(1.0), rule)
+        draft.propose("differentiable", True, rule)
+        draft.propose("gradient", ZERO, rule)
+        return draft.finish()
+
+    def _item(self, node: ir.Item) -> Facts:
+        base = self(node.base)
+        if not base.interval.holds and not base.size.value.finite:
+            return replace(base, expr=node)
+        draft = Draft(expr=node, args=(base,), leaves=base.leaves, parts=base.parts)
+        for kind in ("interval", "size", "below", "above", "lipschitz", "gradient", "differentiable"):
+            fact = getattr(base, kind)
+            draft.propose(kind, fact.value, fact.rule, fact.reason, [fact], lacks=fact.lacks, fix=fact.fix)
+        return draft.finish()
+
+    # ------------------------------------------------------------------------------------------------------------- atoms
+    def _apply(self, node: ir.Apply) -> Facts:
+        atom = atoms.get(node.op)
+        args = tuple(self(a) for a in node.args)
+        if atom is None or not atom.accepts(len(args)):
+            draft = Draft(expr=node, args=args, leaves={name: NEITHER for a in args for name in a.leaves})
+            if draft.leaves:
+                draft.both(NONE, "no rule", f"nothing is known of {node.op}")
+            elif all(a.size.value.finite for a in args):
+                draft.propose("size", SOME, "finite data", uses=[a.size for a in args])
+            return draft.finish()
+        entries = self.ctx.entries(node.shape)
+        if isinstance(atom, atoms.ScalarAtom) and node.shape:
+            args = tuple(spread(a, entries) if not child.shape else a for a, child in zip(args, node.args, strict=True))
+        facts = self._operation(node, atom, args, entries)
+        facts = self._structure(node, args, facts)
+        return facts
+
+    def _operation(self, node: ir.Apply, atom: atoms.Atom, args: tuple[Facts, ...], entries: float) -> Facts:
+        sizes = (
+            tuple(self.ctx.entries(a.shape) for a in node.args)
+            if not isinstance(atom, atoms.ScalarAtom)
+            else (entries,) * len(args)
+        )
+        op, moving = atom.name, [a for a in args if not a.constant]
+        match op:
+            case "add" | "sub" | "neg":
+                return _arithmetic.add(node, args, {"add": (1, 1), "sub": (1, -1), "neg": (-1,)}[op], entries)
+            case "mul" | "dot" | "matmul" | "outer" if len(moving) == 1:
+                factor, other = (args[0], args[1]) if args[0].constant else (args[1], args[0])
+                count = sizes[0] if factor is args[1] else sizes[1]
+                return _arithmetic.scale(node, factor, other, entries, op, _arithmetic.spread_to(count))
+            case "mul" | "dot" | "matmul" | "outer" if len(moving) == 2:
+                return self._square(node, op, args, sizes, entries) or _arithmetic.product(node, args[0], args[1], entries, op)
+            case "div" if moving:
+                facts = _arithmetic.quotient(node, args[0], args[1], entries, self.everywhere)
+                return facts if node.shape or args[1].constant else _whole.perspective(node, args[0], args[1], facts)
+            case "pow" if moving:
+                return _arithmetic.power(node, args[0], args[1], entries, self.everywhere)
+        return compose(node, atom, args, sizes, entries, self.everywhere)
+
+    def _square(self, node: ir.Apply, op: str, args: tuple[Facts, ...], sizes: tuple[float, ...], entries: float) -> Facts | None:
+        """A product of an expression with itself, or x' A x."""
+        left, right = node.args
+        name = "square" if op == "mul" else "sumsq"
+        if self.key(left) == self.key(right) and (op == "mul" or len(left.shape) == 1):
+            atom = atoms.get(name)
+            assert atom is not None
+            facts = compose(node, atom, args[:1], sizes[:1], entries, self.everywhere)
+            p = 2.0 if args[0].affine else None
+            return replace(_arithmetic.renamed(facts, "square"), powers=None if p is None else (p, atoms.Interval(0.0, 0.0)))
+        for x, other in ((left, right), (right, left)):
+            if (
+                op in ("dot", "matmul")
+                and isinstance(other, ir.Apply)
+                and other.op == "matmul"
+                and len(left.shape) == len(right.shape) == 1
+            ):
+                matrix = (
+                    other.args[0]
+                    if self.key(other.args[1]) == self.key(x)
+                    else other.args[1]
+                    if self.key(other.args[0]) == self.key(x)
+                    else None
+                )
+                if matrix is not None and self(matrix).constant and len(matrix.shape) == 2:
+                    plain = _arithmetic.product(node, args[0], args[1], entries, op)
+                    low, high = self._spectrum(matrix)
+                    return _whole.quadratic_form(node, self(x), low, high, plain, Standing.BOUNDED)
+        return None
+
+    def _spectrum(self, matrix: ir.Expr) -> tuple[float | None, float | None]:
+        """The least and the largest eigenvalue of the symmetric part of a bound matrix."""
+        turned = isinstance(matrix, ir.Apply) and matrix.op == "transpose"
+        inner = matrix.args[0] if turned and isinstance(matrix, ir.Apply) else matrix
+        value = self.ctx.value(inner.name) if isinstance(inner, ir.Param) else None
+        if value is None or np.ndim(value) != 2 or np.shape(value)[0] != np.shape(value)[1]:
+            return None, None
+        ends = np.linalg.eigvalsh((np.asarray(value, float) + np.asarray(value, float).T) / 2)
+        return float(ends[0]), float(ends[-1])
+
+    # -------------------------------------------------------------------------------------------------- what the whole has
+    def _structure(self, node: ir.Apply, args: tuple[Facts, ...], facts: Facts) -> Facts:
+        if facts.constant:
+            return facts
+        atom = atoms.get(node.op)
+        assert atom is not None
+        op = atom.name
+        if op in ("log", "log1p") and not node.shape:
+            facts = _whole.log_of(node, args[0], facts)
+        if op in ("sqrt", "pow") and not node.shape:
+            facts = _whole.root_of_powers(node, args, facts)
+        if op == "square" or op == "pow" and args[1].interval.value == atoms.Interval.point(2.0):
+            inner = node.args[0]
+            size = self.ctx.entries(inner.args[0].shape) if isinstance(inner, ir.Apply) else 1.0
+            facts = _whole.squared_norm(node, args[0], size, facts)
+            facts = self._squared_part(node, args[0], facts)
+        powers = _whole.powers_of(node, args) or facts.powers
+        inside = args[0] if op in ("pos", "norm2", "norm_fro") else self._hinge(node, args)
+        facts = replace(facts, powers=powers, inner=inside)
+        if node.shape:
+            return facts
+        return _whole.attach_log(facts, _whole.apply_log(node, args, facts))
+
+    def _hinge(self, node: ir.Apply, args: tuple[Facts, ...]) -> Facts | None:
+        """u of ``max(0, u)``."""
+        if node.op != "max" or len(args) != 2:
+            return None
+        zero = [a.constant and a.interval.value == atoms.Interval.point(0.0) for a in args]
+        return args[1] if zero[0] else args[0] if zero[1] else None
+
+    def _squared_part(self, node: ir.Apply, arg: Facts, facts: Facts) -> Facts:
+        """``square(pos(u))`` is ``sqhinge(u)``."""
+        inside, atom = _arithmetic.positive_part(arg), atoms.get("sqhinge")
+        if inside is None or atom is None or node.op == "pow":
+            return facts
+        entries = self.ctx.entries(node.shape)
+        return combine(
+            _arithmetic.renamed(compose(node, atom, (inside,), (entries,), entries, self.everywhere), "positive part"), facts
+        )
+
+
+def _own(node: ir.Expr) -> tuple:
+    """What tells a node apart besides its children."""
+    match node:
+        case ir.Const(value=value):
+            return ("const", value)
+        case ir.Size(dim=dim):
+            return ("size", dim)
+        case ir.Param(name=name) | ir.Var(name=name):
+            return (type(node).__name__, name)
+        case ir.Column(binder=binder, name=name):
+            return ("column", id(binder), name)
+        case ir.Element(binder=binder):
+            return ("element", id(binder))
+        case ir.Item() | ir.NetCall():
+            return (type(node).__name__, getattr(node, "net", ""))
+        case ir.Apply(op=op):
+            return ("apply", op)
+        case ir.LetRef(let=let):
+            return ("let", id(let))
+        case ir.Hole(name=name):
+            return ("hole", name)
+    return ("node", id(node))

@@ -1,0 +1,255 @@
+"""What the declarations, and the data where bound, say about the leaves of an expression."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from math import inf, prod
+from typing import Any
+
+import numpy as np
+
+from fccomodel import ir
+from fccomodel.atoms import Interval
+from fccomodel.bound import Bound
+from fccomodel.facts import SOME, Amount, Standing, amount
+
+REALS = Interval(-inf, inf, True, True)
+
+
+def interval(lo: float = -inf, hi: float = inf, lo_open: bool = False, hi_open: bool = False) -> Interval:
+    """An interval whose infinite ends are marked open."""
+    return Interval(lo, hi, lo_open or lo == -inf, hi_open or hi == inf)
+
+
+def opened(u: Interval) -> Interval:
+    """The same with infinite ends marked open."""
+    return interval(*u)
+
+
+def meet(u: Interval, v: Interval) -> Interval:
+    """The intersection (``v`` where it is empty)."""
+    if u.disjoint(v):
+        return v
+    lo_open = u.lo_open if u.lo > v.lo else v.lo_open if v.lo > u.lo else u.lo_open or v.lo_open
+    hi_open = u.hi_open if u.hi < v.hi else v.hi_open if v.hi < u.hi else u.hi_open or v.hi_open
+    return interval(max(u.lo, v.lo), min(u.hi, v.hi), lo_open, hi_open)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Leaf:
+    """Where a value lies, a bound of its Euclidean norm, and who says so."""
+
+    interval: Interval = REALS
+    size: Amount = SOME
+    standing: Standing = Standing.PROVED
+    random: bool = False
+
+
+@dataclass(eq=False, kw_only=True)
+class Context:
+    """A problem's declarations, with data or without.
+
+    holes   where each hole's value lies, by name       values  values of params known without a bound problem
+    free    variables and holes range over all reals: for facts that must hold everywhere
+    stats   statistics of bound arrays, each computed once
+    """
+
+    problem: ir.Problem | None = None
+    bound: Bound | None = None
+    holes: Mapping[str, Interval] = field(default_factory=dict)
+    values: Mapping[str, Any] = field(default_factory=dict)
+    free: bool = False
+    stats: dict[int, tuple[np.ndarray, Leaf]] = field(default_factory=dict)
+
+    # ------------------------------------------------------------------------------------------------------------- sizes
+    def dim(self, dim: ir.Dim) -> float:
+        """The number that a dim stands for; inf where it is not known."""
+        if isinstance(dim, int):
+            return dim
+        if self.bound is not None and dim in self.bound.dims:
+            return self.bound.dims[dim]
+        if self.problem is not None and dim in self.problem.sets:
+            return self.count(self.problem.sets[dim])
+        if self.bound is not None and dim in self.bound.tables:
+            return self.bound.tables[dim].n
+        return inf
+
+    def entries(self, shape: ir.Shape) -> float:
+        """The number of entries of an array; inf where it is not known."""
+        return float(prod(self.dim(n) for n in shape))
+
+    def count(self, domain: ir.Set) -> float:
+        """At most so many elements; inf where it is not known."""
+        if isinstance(domain, ir.RowSet):
+            return self.bound.tables[domain.table].n if self.bound is not None and domain.table in self.bound.tables else inf
+        if isinstance(domain, ir.LabelSet):
+            if domain.labels is not None:
+                return len(domain.labels)
+            return len(self.bound.labels[domain.name]) if self.bound is not None and domain.name in self.bound.labels else inf
+        if isinstance(domain, ir.ValueSet):
+            if domain.items is not None:
+                return len(domain.items)
+            ends = [self.number(e) for e in (domain.low, domain.high, domain.step)]
+            if ends[0] is not None and ends[1] is not None:
+                step = ends[2] or 1.0
+                return max(0.0, float(int((ends[1] - ends[0]) / step + 1e-9) + 1))
+        return inf
+
+    def number(self, expr: ir.Expr | None) -> float | None:
+        """The value of a literal, a size or a scalar param with a value; else None."""
+        match expr:
+            case ir.Const(value=value):
+                return value
+            case ir.Size(dim=dim):
+                n = self.dim(dim)
+                return n if n < inf else None
+            case ir.Param(name=name):
+                value = self.value(name)
+                return float(value) if value is not None and np.ndim(value) == 0 else None
+            case ir.Apply(op="neg", args=(arg,)):
+                inner = self.number(arg)
+                return None if inner is None else -inner
+        return None
+
+    # ------------------------------------------------------------------------------------------------------------ leaves
+    def value(self, name: str) -> Any:
+        if self.bound is not None:
+            if name in self.bound.params:
+                return self.bound.params[name]
+            if name in self.bound.arrays:
+                return self.bound.arrays[name]
+        return self.values.get(name)
+
+    def param(self, node: ir.Param) -> Leaf:
+        """A declared param or array: its value where bound, else its bounds."""
+        value = self.value(node.name)
+        if isinstance(value, Interval):
+            return Leaf(interval=value, size=amount(value.mag) if value.mag < inf else SOME)
+        if isinstance(value, ir.Parameter):
+            return self._declared(value)
+        if value is not None:
+            return self.measured(np.asarray(value, dtype=float), rows=False)
+        if self.problem is not None:
+            if node.name in self.problem.params:
+                return self._declared(self.problem.params[node.name])
+            if node.name in self.problem.arrays:
+                return self._typed(self.problem.arrays[node.name].type, node.shape)
+        return Leaf()
+
+    def _declared(self, p: ir.Parameter) -> Leaf:
+        return Leaf(interval=interval(p.lower, p.upper, p.strict_lower, p.strict_upper))
+
+    def column(self, node: ir.Column) -> Leaf:
+        """A column at any row, or a draw."""
+        domain = node.binder.domain
+        if not isinstance(domain, ir.RowSet) or node.name is None:
+            return self.element(node.binder)
+        table = self.problem.tables.get(domain.table) if self.problem is not None else None
+        declared = (
+            self._typed(table.columns[node.name], node.shape) if table is not None and node.name in table.columns else Leaf()
+        )
+        if (
+            self.bound is None
+            or domain.table not in self.bound.tables
+            or node.name not in self.bound.tables[domain.table].columns
+        ):
+            return declared
+        found = self.measured(self.bound.tables[domain.table].columns[node.name], rows=True)
+        if found.interval.inside(declared.interval) and not declared.interval.inside(found.interval):
+            return found
+        return replace(found, interval=declared.interval) if node.shape else declared
+
+    def _typed(self, kind: ir.ColumnType, shape: ir.Shape) -> Leaf:
+        """What a declared type says: the values' ends."""
+        if kind.domain is None:
+            return Leaf()
+        return Leaf(interval=self.elements(kind.domain))
+
+    def elements(self, domain: ir.Set) -> Interval:
+        """Where the elements of a value set or the positions of a label set lie."""
+        if isinstance(domain, ir.LabelSet):
+            n = self.count(domain)
+            return interval(0.0, n - 1 if n < inf else inf)
+        if isinstance(domain, ir.ValueSet):
+            if domain.items is not None:
+                numbers = [self.number(item) for item in domain.items]
+                known = [n for n in numbers if n is not None]
+                return interval(min(known), max(known)) if known and len(known) == len(numbers) else REALS
+            low, high = self.number(domain.low), self.number(domain.high)
+            return interval(-inf if low is None else low, inf if high is None else high)
+        return REALS
+
+    def element(self, binder: ir.Binder) -> Leaf:
+        """The binder's own value: an element of a set, or a draw of a distribution."""
+        domain = binder.domain
+        if isinstance(domain, ir.Distribution):
+            return self._draw(domain)
+        if isinstance(domain, ir.VectorSet):
+            return self.vector(domain, domain.shape)
+        return Leaf(interval=self.elements(domain))
+
+    def _draw(self, domain: ir.Distribution) -> Leaf:
+        if domain.family == "uniform" and len(domain.args) == 2:
+            low, high = (self._end(a) for a in domain.args)
+            return Leaf(interval=interval(low.lo, high.hi))
+        if domain.family == "bernoulli":
+            return Leaf(interval=Interval(0.0, 1.0))
+        known = domain.family in ("normal", "laplace", "exponential")
+        where = interval(0.0, inf) if domain.family == "exponential" else REALS
+        return Leaf(interval=where, random=True, standing=Standing.PROVED if known else Standing.ASSUMED)
+
+    def _end(self, expr: ir.Expr) -> Interval:
+        value = self.number(expr)
+        return Interval.point(value) if value is not None else self.param(expr).interval if isinstance(expr, ir.Param) else REALS
+
+    # --------------------------------------------------------------------------------------------------------- variables
+    def variable(self, name: str) -> Leaf:
+        """Where a variable lies by its simple sets; its size is NONE where they leave it unbounded."""
+        if name in self.holes:
+            where = REALS if self.free else opened(self.holes[name])
+            return Leaf(interval=where, size=amount(where.mag))
+        declared = self.problem.variables.get(name) if self.problem is not None else None
+        result = Leaf(size=amount(inf))
+        if declared is None or self.free:
+            return result
+        for domain in declared.sets:
+            found = self.vector(domain, declared.shape)
+            size = min(found.size, result.size, key=lambda a: (not a.finite, not a.known, a.value))
+            result = Leaf(
+                interval=meet(found.interval, result.interval), size=size, standing=max(result.standing, found.standing)
+            )
+        return result
+
+    def vector(self, domain: ir.VectorSet, shape: ir.Shape) -> Leaf:
+        """Entries and norm of the vectors of a simple set."""
+        if domain.family == "simplex":
+            return Leaf(interval=Interval(0.0, 1.0), size=Amount(1.0))
+        if domain.family == "capped_simplex":
+            return Leaf(interval=Interval(0.0, 1.0), size=Amount(1.0))
+        if domain.family == "ball":
+            radius = self._end(domain.args[0]) if domain.args else REALS
+            return Leaf(interval=interval(-radius.hi, radius.hi), size=amount(radius.hi) if radius.hi < inf else SOME)
+        if domain.family == "nonneg":
+            return Leaf(interval=interval(0.0, inf), size=amount(inf))
+        if domain.family == "box" and len(domain.args) == 2:
+            low, high = (self._end(a) for a in domain.args)
+            where = interval(low.lo, high.hi)
+            n = self.entries(shape)
+            ends = all(not isinstance(a, ir.Const) or abs(a.value) < inf for a in domain.args)
+            if where.mag < inf and n < inf:
+                return Leaf(interval=where, size=amount(where.mag * n**0.5))
+            return Leaf(interval=where, size=SOME if ends else amount(inf))
+        return Leaf(size=amount(inf))
+
+    # -------------------------------------------------------------------------------------------------------------- data
+    def measured(self, values: np.ndarray, *, rows: bool) -> Leaf:
+        """Ends of all entries, and the largest norm of a row (of the whole array without ``rows``)."""
+        if id(values) not in self.stats:
+            if values.size == 0:
+                return Leaf(standing=Standing.BOUNDED)
+            ends = interval(float(values.min()), float(values.max()))
+            flat = values.reshape(len(values), -1) if rows else values.reshape(1, -1)
+            top = float(np.sqrt(np.einsum("ij,ij->i", flat, flat, dtype=float).max()))
+            self.stats[id(values)] = values, Leaf(interval=ends, size=amount(top), standing=Standing.BOUNDED)
+        return self.stats[id(values)][1]

@@ -1,0 +1,76 @@
+"""Networks: what the bound module's layers give, and what the model assumes."""
+
+from __future__ import annotations
+
+from fccomodel import ir
+from fccomodel.facts import NEITHER, NONE, SOME, ZERO, Facts, Standing, amount
+from fccomodel.structure._context import Context
+from fccomodel.structure._draft import Draft
+
+BOUNDED = "on every bounded set of weights; that the iterates stay in one is assumed"
+
+
+def call(node: ir.NetCall, args: tuple[Facts, ...], ctx: Context) -> Facts:
+    """The facts of ``s(w; x)`` as a function of w."""
+    params, row = args
+    names = {name: NEITHER for a in args for name in a.leaves}
+    draft = Draft(expr=node, args=args, entries=ctx.entries(node.shape), leaves=names, random=row.random)
+    if not row.constant:
+        draft.both(NONE, "no rule", f"the input of {node.net} depends on the variables", [row.below],
+                   fix="give the net the data alone, and combine its output with the variables.")  # fmt: skip
+        return draft.finish()
+    declared = ctx.problem.nets.get(node.net) if ctx.problem is not None else None
+    for name, values in declared.assume if declared is not None else ():
+        _assume(draft, name, values, node)
+    module = ctx.bound.nets.get(node.net) if ctx.bound is not None else None
+    if module is not None:
+        _layers(draft, node, module)
+    if not draft.found:
+        fix = f'bind a net with smooth activations, as --net "{node.net}=mlp(64, 64, activation = elu)"; or declare'
+        fix += f" `net {node.net} : ... assume smooth;` (reports will say that it is your assumption)."
+        draft.both(NONE, "no rule", f"net {node.net} is not bound yet, and the model assumes nothing of it", fix=fix)
+        draft.propose("differentiable", False, "no rule", f"net {node.net} is not bound yet", fix=fix)
+    return draft.finish()
+
+
+def _assume(draft: Draft, name: str, values: tuple[float, ...], node: ir.NetCall) -> None:
+    rule, given = "network assumption", Standing.ASSUMED
+    number = amount(values[0]) if values else SOME
+    said = f"the model assumes that {node.net} is {name.replace('_', ' ')}" + (f" with constant {values[0]:g}" if values else "")
+    if name == "smooth":
+        draft.propose("differentiable", True, rule, said, standing=given)
+        draft.propose("gradient", number, rule, said, standing=given)
+        draft.propose("lipschitz", SOME, rule, f"{said}, {BOUNDED}", standing=given)
+    elif name == "lipschitz":
+        draft.propose("lipschitz", number, rule, said, standing=given)
+    elif name == "weakly_convex":
+        draft.propose("below", number, rule, said, standing=given)
+        draft.propose("lipschitz", SOME, rule, f"{said}, {BOUNDED}", standing=given)
+    elif name == "convex":
+        draft.propose("below", ZERO, rule, said, standing=given)
+    if draft.value("lipschitz").finite:
+        draft.parts = {leaf: draft.value("lipschitz") for leaf in draft.leaves}
+
+
+def _layers(draft: Draft, node: ir.NetCall, module: object) -> None:
+    from fccomodel.nets import walk
+
+    found = walk(module)  # type: ignore[arg-type]
+    said = "; ".join(found.reasons)
+    if found.affine:
+        draft.both(ZERO, "network", f"{node.net}: {said}")
+        draft.propose("lipschitz", SOME, "finite data")
+    elif found.smooth:
+        draft.propose("differentiable", True, "network", f"{node.net}: {said}")
+        draft.propose("gradient", SOME, "network", f"{node.net} is smooth {BOUNDED}", standing=Standing.ASSUMED)
+        draft.propose("lipschitz", SOME, "network", f"{node.net} is smooth {BOUNDED}", standing=Standing.ASSUMED)
+    else:
+        fix = "use smooth activations (SiLU, softplus, ELU, tanh); or declare `assume smooth`"
+        draft.propose("differentiable", False, "network", f"{node.net}: {said}", fix=fix)
+        if found.kind == "weakly convex":
+            draft.propose("below", SOME, "network", f"{node.net}: {said}, {BOUNDED}", standing=Standing.ASSUMED)
+            draft.propose("lipschitz", SOME, "network", f"{node.net} is weakly convex {BOUNDED}", standing=Standing.ASSUMED)
+        else:
+            draft.both(NONE, "no rule", f"{node.net}: {said}", fix=fix + " (reports will say that it is your assumption).")
+    if draft.value("lipschitz").finite:
+        draft.parts = {leaf: draft.value("lipschitz") for leaf in draft.leaves}

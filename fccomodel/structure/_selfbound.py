@@ -1,0 +1,79 @@
+"""Functions of a self-bounded argument: a smooth g that stays above m has |grad g|^2 <= 2 L_g (g - m)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from math import inf, sqrt
+from typing import TYPE_CHECKING
+
+from fccomodel.atoms import ArrayAtom
+from fccomodel.facts import ZERO, Amount, Facts, amount, plus, root, times
+from fccomodel.structure._context import interval, opened
+from fccomodel.structure._draft import Draft
+from fccomodel.structure._fixes import advice
+
+if TYPE_CHECKING:
+    from fccomodel.structure._compose import Composition
+
+RULE = "self-bounded argument"
+TWO = Amount(2.0)
+
+
+def self_bounded(f: Composition, draft: Draft, free: Callable[[Facts], Facts] | None) -> None:
+    """Bound f(g) where g has no Lipschitz constant of its own: ``L_f C_g^2`` becomes ``sup |f''(u)| 2 L_g (u - m)``.
+
+    The inequality needs g smooth and above m on the whole space, so the facts of g under unrestricted variables are used.
+    """
+    if free is None or isinstance(f.atom, ArrayAtom) or len(f.active) != 1 or f.bend is None:
+        return
+    i, inner = f.active[0]
+    if f.expr.shape or not inner.smooth or draft.value("gradient").finite and draft.value("lipschitz").finite:
+        return
+    wide = free(inner)
+    curved = wide.gradient.value
+    if not wide.smooth or not curved.finite or curved.zero:
+        return
+    lies = opened(wide.interval.value)
+    for anchor, sign in ((lies.lo, 1.0), (lies.hi, -1.0)):
+        if abs(anchor) == inf:
+            continue
+        slope, bent = _tails(f, i, anchor, sign)
+        uses = (wide.gradient, wide.interval)
+        side = "above" if sign > 0 else "below"
+        reason = f"its argument is smooth and stays {side} {anchor:g}, so it is flat where {f.atom.name} bends"
+        quad = times(TWO, curved, bent)
+        draft.propose("lipschitz", times(root(times(TWO, curved)), slope), RULE, reason, uses)
+        gradient = plus(times(f.slopes[i], inner.gradient.value), quad)
+        draft.propose("gradient", gradient, RULE, reason, (*uses, inner.gradient))
+        for kind in ("below", "above"):
+            own = f.weak if kind == "below" else f.weak_above
+            value, facts = f.side(i, kind)
+            total = plus(value, ZERO if own.zero else quad)
+            fix = advice(f.atom, f.args, kind)
+            draft.propose(kind, total, RULE, reason, (*facts, *uses), lacks=f.lacks(kind), fix=fix)
+
+
+def _tails(f: Composition, i: int, anchor: float, sign: float) -> tuple[Amount, Amount]:
+    """sup |f'(u)| sqrt|u - anchor| and sup |f''(u)| |u - anchor|, over geometric steps away from the anchor."""
+    slope = bent = before = 0.0
+    own = f.intervals[i]
+    limit = own.hi - anchor if sign > 0 else anchor - own.lo
+    for after in _steps():
+        far = min(after, limit)
+        near, end = sorted((anchor + sign * before, anchor + sign * far))
+        piece = interval(near, end, before > 0 or own.lo_open)
+        pieces = tuple(piece if k == i else u for k, u in enumerate(f.intervals))
+        slope = max(slope, f.atom.lipschitz(*pieces, argument=i) * sqrt(far))
+        second = f.atom.gradient_lipschitz(*pieces, varying=f.varying)
+        bent = max(bent, inf if second is None else second * far)
+        if slope == inf and bent == inf or after >= limit:
+            break
+        before = after
+    return amount(slope), amount(bent)
+
+
+def _steps() -> Iterable[float]:
+    """From 1e-300 to 1e300: coarse near the anchor, where the factor is tiny, and fine in between."""
+    yield from (10.0**k for k in range(-300, -6, 30))
+    yield from (10.0 ** (k / 32) for k in range(-192, 193))
+    yield from (10.0 ** (k / 8) for k in range(49, 2401))

@@ -1,0 +1,269 @@
+"""Properties that only the whole has: log-convexity, powers of p-norms, perspectives, squares of norms."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import log
+
+from fccomodel import atoms, ir
+from fccomodel.atoms import Interval
+from fccomodel.facts import KINDS, NONE, ONE, ZERO, Amount, Fact, Facts, Standing, amount, combine, most, plus, root, times
+from fccomodel.structure._arithmetic import add, merged, renamed, scale
+from fccomodel.structure._compose import compose
+from fccomodel.structure._context import interval, opened
+from fccomodel.structure._draft import Draft
+
+
+# ------------------------------------------------------------------------------------------------------------- logarithms
+def logarithm(f: Facts) -> Facts | None:
+    """The facts of log f for a positive f: its own, or by composition."""
+    if f.log is not None:
+        return f.log
+    atom = atoms.get("log")
+    if atom is None or not f.interval.value.positive or f.expr.shape:
+        return None
+    return compose(f.expr, atom, (f,))
+
+
+def log_sum(expr: ir.Expr, terms: tuple[Facts, ...], whole: Interval) -> Facts:
+    """The facts of log of a nonnegative combination of e^h, over the terms h: a log-sum-exp.
+
+    Its gradient is an average of theirs, and its second derivative adds their variance, at most the largest |grad h|^2. For draws
+    without bounds the weights follow the exponents, and only curvature is left.
+    """
+    draft = Draft(expr=expr, args=terms)
+    lo = log(whole.lo) if whole.lo > 0 else float("-inf")
+    hi = log(whole.hi) if 0 < whole.hi < float("inf") else float("inf")
+    draft.propose("interval", interval(lo, hi, whole.lo_open, whole.hi_open), "interval arithmetic")
+    varying = [t for t in terms if not t.constant]
+    if not varying:
+        return draft.finish()
+    draft.leaves = merged([(t.leaves, 1) for t in varying])
+    draft.parts = {n: most(*(t.parts[n] for t in varying if n in t.parts)) for n in draft.leaves}
+    random = any(t.random for t in terms)
+    steep = NONE if random else most(*(t.lipschitz.value for t in varying))
+    draft.parts = {} if random else draft.parts
+    slopes = [t.lipschitz for t in varying]
+    draft.propose("lipschitz", steep, "log-convex", "its slope is an average of the exponents' slopes", slopes)
+    lower, upper = [t.below for t in varying], [t.above for t in varying]
+    bent = most(*(f.value for f in lower))
+    bent = NONE if random and not bent.zero else bent
+    good = "every exponent is convex" if bent.zero else "every exponent is weakly convex"
+    draft.propose("below", bent, "log-convex", good if bent.finite else "an exponent is of unknown curvature", lower)
+    alone = len(terms) == 1 and not isinstance(expr, ir.Reduce)
+    var = ZERO if alone else times(steep, steep)
+    draft.propose("above", plus(most(*(f.value for f in upper)), var), "log-convex", "", [*upper, *slopes])
+    smooth = all(t.smooth for t in varying)
+    draft.propose("differentiable", smooth, "log-convex" if smooth else "kink", "", [t.differentiable for t in varying])
+    gradient = NONE if random else plus(most(*(t.gradient.value for t in varying)), var)
+    draft.propose(
+        "gradient", gradient, "log-convex", "L_h + C_h^2 over the exponents h", [*(t.gradient for t in varying), *slopes]
+    )
+    return draft.finish()
+
+
+def attach_log(facts: Facts, found: Facts | None) -> Facts:
+    """Give an expression the facts of its logarithm, and itself what follows from them."""
+    if found is None:
+        return facts
+    exp = atoms.get("exp")
+    assert exp is not None
+    through = compose(facts.expr, exp, (found,))
+    if found.convex and not found.constant:
+        through = replace(
+            through, below=_said(through.below, "log-convex", f"its logarithm is {found.curvature}", (found.below,))
+        )
+    known = replace(facts, log=found)
+    return combine(known, replace(through, leaves=dict(found.leaves), interval=facts.interval, size=facts.size))
+
+
+def _said(fact: Fact, rule: str, reason: str, uses: tuple[Fact, ...]) -> Fact:
+    return replace(fact, rule=rule, reason=reason, uses=uses)
+
+
+def apply_log(expr: ir.Apply, args: tuple[Facts, ...], facts: Facts) -> Facts | None:
+    """The logarithm's facts of an operation on functions that have them."""
+    if expr.shape or facts.constant:
+        return None
+    structural = any(a.log is not None for a in args)
+    match expr.op:
+        case "exp":
+            return args[0]
+        case "sigmoid":
+            atom = atoms.get("logsigmoid")
+            return None if atom is None else compose(expr, atom, args)
+        case "mul" | "div" if all(a.interval.value.positive for a in args):
+            a, b = (logarithm(x) for x in args)
+            return None if a is None or b is None else add(expr, (a, b), (1, 1 if expr.op == "mul" else -1), 1.0)
+        case "add" if structural and all(a.interval.value.positive or _null(a) for a in args):
+            logs = [logarithm(a) for a in args if not _null(a)]
+            terms = tuple(x for x in logs if x is not None)
+            return log_sum(expr, terms, facts.interval.value) if len(terms) == len(logs) else None
+        case "pow" | "sqrt" | "square" | "inv" if args[0].log is not None or (
+            expr.op != "inv" and args[0].interval.value.positive
+        ):
+            p = {"sqrt": 0.5, "square": 2.0, "inv": -1.0}.get(expr.op)
+            factor = args[1] if p is None else number(expr, p)
+            found = logarithm(args[0])
+            return scale(expr, factor, found, 1.0) if found is not None and factor.constant else None
+        case "max" if structural and all(a.interval.value.positive for a in args):
+            atom, logs = atoms.get("max"), [logarithm(a) for a in args]
+            terms = tuple(x for x in logs if x is not None)
+            return compose(expr, atom, terms) if atom is not None and len(terms) == len(logs) else None
+    return None
+
+
+def _null(f: Facts) -> bool:
+    return f.interval.value.is_point and f.interval.value.lo == 0
+
+
+def number(expr: ir.Expr, value: float) -> Facts:
+    """The facts of a number that a rule brings in."""
+    draft = Draft(expr=expr, compact=True)
+    draft.propose("interval", Interval.point(value), "constant")
+    return draft.finish()
+
+
+def log_of(expr: ir.Apply, arg: Facts, facts: Facts) -> Facts:
+    """``log(arg)`` or ``log1p(arg)`` where the argument's logarithm is known better than by composition."""
+    if arg.log is None:
+        return facts
+    found = arg.log
+    if expr.op == "log1p":
+        found = log_sum(expr, (number(expr, 0.0), arg.log), interval(1.0, 1 + arg.interval.value.hi))
+    return combine(facts, credited(replace(found, expr=expr), expr))
+
+
+def credited(facts: Facts, expr: ir.Expr) -> Facts:
+    """Facts of a rewritten expression, told of the one that was written."""
+
+    def told(fact: Fact) -> Fact:
+        return fact if fact.subject is expr else replace(fact, subject=expr)
+
+    return facts.with_facts({kind: told(getattr(facts, kind)) for kind in KINDS})
+
+
+# ----------------------------------------------------------------------------------------------------------------- powers
+def powers_of(expr: ir.Expr, args: tuple[Facts, ...]) -> tuple[float, Interval] | None:
+    """(p, c) where it is c + a sum of p-th powers of functions that are convex and >= 0, or affine under an even power."""
+    if not isinstance(expr, ir.Apply):
+        return None
+    nothing = Interval(0.0, 0.0)
+    match expr.op:
+        case "square" | "sumsq" | "pow":
+            p = (
+                args[1].interval.value.lo
+                if expr.op == "pow" and args[1].interval.value.is_point
+                else 2.0
+                if expr.op != "pow"
+                else 0.0
+            )
+            base = args[0]
+            if base.powers is not None and p * base.powers[0] >= 1:
+                return p * base.powers[0], nothing
+            if p >= 1 and (_cone(base) or (p % 2 == 0 and (base.affine or _cone(base.negated())))):
+                return p, nothing
+        case "sqrt" if args[0].powers is not None and args[0].powers[0] >= 2:
+            return args[0].powers[0] / 2, nothing
+        case "sqhinge" if args[0].convex:
+            return 2.0, nothing
+        case "add":
+            return _added(args)
+        case "mul" | "div":
+            factor, other = (args[0], args[1]) if args[0].constant else (args[1], args[0])
+            if (
+                factor.constant
+                and factor.interval.value.lo >= 0
+                and other.powers is not None
+                and (expr.op == "mul" or factor is args[1])
+            ):
+                p, c = other.powers
+                return p, nothing if c.hi == 0 else Interval(0.0, float("inf"), c.positive and factor.interval.value.positive)
+    return None
+
+
+def _cone(f: Facts) -> bool:
+    return f.convex and f.interval.value.lo >= 0
+
+
+def _added(args: tuple[Facts, ...]) -> tuple[float, Interval] | None:
+    """Sums of powers of one p, and nonnegative constants."""
+    powers = {a.powers[0] for a in args if a.powers is not None}
+    if len(powers) != 1 or any(a.powers is None and not (a.constant and a.interval.value.lo >= 0) for a in args):
+        return None
+    rest = [a.powers[1] if a.powers is not None else a.interval.value for a in args]
+    total = opened(Interval(sum(c.lo for c in rest), sum(c.hi for c in rest), any(c.lo_open for c in rest)))
+    return powers.pop(), total
+
+
+def root_of_powers(expr: ir.Apply, args: tuple[Facts, ...], facts: Facts) -> Facts:
+    """``(c + sum g^p)^q`` with pq >= 1, where composition alone sees a concave function of a convex one."""
+    base = args[0]
+    if base.powers is None or facts.convex:
+        return facts
+    q = 0.5 if expr.op == "sqrt" else args[1].interval.value.lo if args[1].interval.value.is_point else 0.0
+    p, rest = base.powers
+    if p * q < 1 - 1e-12:
+        return facts
+    draft = Draft(expr=expr, args=args, leaves=facts.leaves, parts=facts.parts)
+    draft.propose("below", ZERO, "power sums", f"a power {p * q:g} of a {p:g}-norm", (base.below,))
+    if abs(p * q - 1) < 1e-12 and p == 2 and base.smooth and base.gradient.value.finite and not base.restricted:
+        steep = root(times(Amount(0.5), base.gradient.value))
+        draft.propose("lipschitz", steep, "power sums", "|grad g|^2 <= 2 L_g g for a smooth g >= 0", (base.gradient,))
+        if rest.positive and rest.lo > 0:
+            bent = times(base.gradient.value, amount(0.5 / rest.lo**0.5))
+            draft.propose("gradient", bent, "power sums", f"the root of at least {rest.lo:g}", (base.gradient,))
+            draft.propose("differentiable", True, "smooth of smooth", "the root of a positive number", (base.differentiable,))
+    return combine(facts, draft.finish())
+
+
+# ------------------------------------------------------------------------------------------------------------ other forms
+def perspective(expr: ir.Expr, a: Facts, b: Facts, facts: Facts) -> Facts:
+    """``a / b`` for a sum of squares (or higher powers) over a positive concave function."""
+    if facts.convex or a.powers is None or a.powers[0] < 2 or not b.concave or b.interval.value.lo < 0:
+        return facts
+    draft = Draft(expr=expr, args=(a, b), leaves=facts.leaves, parts=facts.parts, domain=facts.domain)
+    draft.propose(
+        "below",
+        ZERO,
+        "quadratic over linear",
+        f"a sum of powers {a.powers[0]:g} over a positive {b.curvature} function",
+        (a.below, b.above, b.interval),
+    )
+    return combine(facts, draft.finish())
+
+
+def squared_norm(expr: ir.Expr, arg: Facts, size: float, facts: Facts) -> Facts:
+    """``norm2(u)^2`` is ``sumsq(u)``."""
+    inner, sumsq = arg.inner, atoms.get("sumsq")
+    if inner is None or sumsq is None or not isinstance(arg.expr, ir.Apply) or arg.expr.op not in ("norm2", "norm_fro"):
+        return facts
+    return combine(renamed(compose(expr, sumsq, (inner,), (size,)), "square of a norm"), facts)
+
+
+def quadratic_form(
+    expr: ir.Expr, x: Facts, least_eigenvalue: float | None, largest: float | None, facts: Facts, standing: Standing
+) -> Facts:
+    """``x' A x`` for an affine x, with the ends of the spectrum of (A + A')/2 where known."""
+    if least_eigenvalue is None or largest is None or not x.affine:
+        return facts
+    draft = Draft(expr=expr, args=(x,), leaves=facts.leaves, parts=facts.parts)
+    steep = times(ONE, x.lipschitz.value, x.lipschitz.value)
+    where = f"the eigenvalues of A lie in [{least_eigenvalue:.3g}, {largest:.3g}]"
+    tiny = 1e-12 * max(abs(least_eigenvalue), abs(largest))
+    low, high = max(0.0, -least_eigenvalue), max(0.0, largest)
+    draft.propose(
+        "below", times(amount(2 * low if low > tiny else 0.0), steep), "quadratic form", where, (x.lipschitz,), standing=standing
+    )
+    draft.propose(
+        "above",
+        times(amount(2 * high if high > tiny else 0.0), steep),
+        "quadratic form",
+        where,
+        (x.lipschitz,),
+        standing=standing,
+    )
+    top = amount(2 * max(abs(least_eigenvalue), abs(largest)))
+    draft.propose("differentiable", True, "quadratic form", where, (x.differentiable,))
+    draft.propose("gradient", times(top, steep), "quadratic form", where, (x.lipschitz,), standing=standing)
+    return combine(facts, draft.finish())
