@@ -17,10 +17,11 @@ MAX_DEPTH = 200
 
 
 class Refusal(Exception):
-    """A sentence that the grammar allows and the language does not."""
+    """A statement that is none; ``rest`` is the index of the word where the next one begins, where that is clear."""
 
-    def __init__(self, diagnostic: Diagnostic):
+    def __init__(self, diagnostic: Diagnostic, rest: int | None = None):
         self.diagnostic = diagnostic
+        self.rest = rest
         super().__init__(diagnostic.message)
 
 

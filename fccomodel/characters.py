@@ -72,14 +72,15 @@ def all_junk(words: Sequence[Token], limit: int) -> list[Diagnostic]:
 def _junk(words: Sequence[Token], k: int, times: int) -> Diagnostic:
     word, at = words[k], lex.span(words[k])
     text = str(word)
+    shown = text if len(text) <= 30 else text[:29] + "…"
     often = f" ({times} times in this file)" if times > 1 else ""
     if word.type == lex.JUNK_STRING:
         start = Span(start=at.start, end=at.start + 1)
         why = "A string begins and ends with a double quote on the same line."
         return error("F0103", "this string has no end", span=start, reason=why, fix='add the closing `"`')
     if word.type == lex.JUNK_NAME:
-        message, why = f"`{text}` has letters beyond a to z{often}", "Names are made of a-z, A-Z, 0-9 and _."
-        return error("F0102", message, span=at, reason=why, fix=f"write `{_ascii(text)}`")
+        message, why = f"`{shown}` has letters beyond a to z{often}", "Names are made of a-z, A-Z, 0-9 and _."
+        return error("F0102", message, span=at, reason=why, fix=f"write `{_ascii(shown)}`")
     before = words[k - 1] if k and words[k - 1].end_pos == word.start_pos else None
     after = words[k + 1] if k + 1 < len(words) and words[k + 1].start_pos == word.end_pos else None
     if text == "." and after is not None and after.type == "NUMBER":

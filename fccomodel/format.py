@@ -115,12 +115,21 @@ def _options(tokens: Sequence[Token], indices: frozenset[str]) -> list[str]:
             page.between(tokens[k])
             k += 1
             continue
-        end = next(j for j in range(k, closed) if tokens[j].type == "SEMICOLON")
+        end = _semicolon(tokens, k)
         while tokens[end - 1].type in lex.SPACE:
             end -= 1
         page.statement(_lay_out(tokens[k:end], ";", _INDENT, indices), _INDENT)
         k = end
     return [*page.lines, *(_INDENT + line if line else "" for line in page.waiting), "}"]
+
+
+def _semicolon(tokens: Sequence[Token], k: int) -> int:
+    """The index of the first ``;`` outside brackets from ``k`` on."""
+    depth = 0
+    while depth or tokens[k].type != "SEMICOLON":
+        depth += (tokens[k].type in lex.OPEN) - (tokens[k].type in lex.OPEN.values())
+        k += 1
+    return k
 
 
 def _lay_out(tokens: Sequence[Token], end: str, indent: str, indices: frozenset[str]) -> list[str]:

@@ -74,13 +74,15 @@ def tokens(text: str) -> list[Token]:
     """
     g = grammar()
     found: list[Token] = []
+    line = 1
     for match in g.pattern.finditer(text):
         kind, value = str(match.lastgroup), match.group()
         if kind == "NAME":
             kind = g.words.get(value, kind)
         elif kind == JUNK and found and found[-1].type == JUNK:
             value = found.pop().value + value
-        found.append(Token(kind, value, match.end() - len(value), end_pos=match.end()))
+        found.append(Token(kind, value, match.end() - len(value), line, end_pos=match.end()))
+        line += value.count("\n")
     return found
 
 

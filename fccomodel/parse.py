@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from lark import Token
@@ -38,18 +39,21 @@ def parse(source: Source) -> syntax.Model:
     statements: list[syntax.Statement] = []
     indices = declared_indices(pieces)
     constrained = False
-    for piece in pieces:
-        if len(errors) >= MAX_ERRORS:
-            break
+    waiting = pieces[::-1]
+    while waiting and len(errors) < MAX_ERRORS:
+        piece = waiting.pop()
         constrained = constrained or piece.words[0].type == "SUBJECT"
-        if not piece.broken:
-            try:
-                statements.append(_statement(piece, constrained, indices))
-            except Refusal as refusal:
-                errors.append(refusal.diagnostic)
-            else:
-                if not piece.closed:
-                    errors.append(slips.not_closed(piece))
+        if piece.broken:
+            continue
+        try:
+            statements.append(_statement(piece, constrained, indices))
+        except Refusal as refusal:
+            errors.append(refusal.diagnostic)
+            if refusal.rest is not None:
+                waiting.append(replace(piece, words=piece.words[refusal.rest :]))
+        else:
+            if not piece.closed:
+                errors.append(slips.not_closed(piece))
     errors += slips.order(statements)
     if not words:
         errors.append(characters.empty(text))
@@ -88,7 +92,7 @@ def _statement(piece: Piece, constrained: bool, indices: frozenset[str]) -> synt
         raise Refusal(slips.too_long(words, MAX_WORDS))
     labelled = constrained and len(words) > 1 and words[1].type in ("COLON", "LSQB")
     begins = words[0].type in STARTS and not labelled
-    declares = len(words) > 1 and words[0].type == words[1].type == "NAME"
+    declares = len(words) > 1 and words[0].type == words[1].type == "NAME" and lex.subscript(words[0]) not in indices
     if not begins and (declares or not constrained):
         raise Refusal(slips.unknown_statement(words, constrained))
     parser = lex.grammar().parser.parse_interactive(start="statement" if begins else "constraint")
@@ -101,7 +105,10 @@ def _statement(piece: Piece, constrained: bool, indices: frozenset[str]) -> synt
         states = list(parser.parser_state.state_stack)
         tree = parser.feed_eof(words[-1])
     except UnexpectedToken:
-        raise Refusal(slips.unexpected(words, k, _acceptable(parser, states))) from None
+        acceptable = _acceptable(parser, states)
+        found = slips.unexpected(words, k, acceptable)
+        missing = found.code == "F0105" and "$END" in acceptable
+        raise Refusal(found, rest=k if missing else None) from None
     return build(tree)
 
 
@@ -110,9 +117,9 @@ def _as_read(word: Token, choices: Mapping[str, Any], indices: frozenset[str]) -
     kind = word.type
     if kind == "NAME":
         if "SUBRED" in choices and lex.subscript(word) in indices:
-            return Token("SUBRED", word.value, word.start_pos, end_pos=word.end_pos)
+            return Token("SUBRED", word.value, word.start_pos, word.line, end_pos=word.end_pos)
     elif kind not in choices and "NAME" in choices and "NUMBER" not in choices and lex.is_name(word):
-        return Token("NAME", word.value, word.start_pos, end_pos=word.end_pos)
+        return Token("NAME", word.value, word.start_pos, word.line, end_pos=word.end_pos)
     return word
 
 

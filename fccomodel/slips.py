@@ -277,7 +277,7 @@ def _bar(s: _Slip) -> Diagnostic | None:
 
 
 def _semicolon(s: _Slip) -> Diagnostic | None:
-    ends = "$END" in s.expected and (s.word.type in STARTS or _labels(s))
+    ends = "$END" in s.expected and (s.word.type in STARTS or _labels(s) or _misspelt_start(s))
     if s.before is None or not (ends or s.word.type == "RBRACE" and "SEMICOLON" in s.expected):
         return None
     fix = f"write `{_short(s.before)};`"
@@ -309,6 +309,13 @@ def _labels(s: _Slip) -> bool:
         return False
     indexed = s.after.type == "LSQB" and s.k + 3 < len(s.words) and s.words[s.k + 3].type in ("IN", "TILDE")
     return s.after.type == "COLON" or indexed
+
+
+def _misspelt_start(s: _Slip) -> bool:
+    """Whether the word begins a line like a statement would, were it spelt well: ``pram lam ...``."""
+    if s.before is None or s.after is None or s.before.line == s.word.line or not lex.is_name(s.after):
+        return False
+    return str(s.word) in _OTHER_WORDS or nearest(str(s.word), FORMS) is not None
 
 
 def _form(words: Sequence[Token]) -> str:

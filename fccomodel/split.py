@@ -39,7 +39,7 @@ class _Splitter:
     """One pass over the words: the open brackets, where the statement began, and whether it is known to be at fault."""
 
     def __init__(self, words: list[Token], text: str):
-        self.words = [*words, Token("EOF", "", len(text), end_pos=len(text))]
+        self.words = [*words, Token("EOF", "", len(text), 0, end_pos=len(text))]
         self.text = text
         self.errors: list[Diagnostic] = []
         self.pieces: list[Piece] = []
@@ -85,8 +85,7 @@ class _Splitter:
         return not self.open or self.first_on_line(k)
 
     def first_on_line(self, k: int) -> bool:
-        at = self.words[k].start_pos or 0
-        return k == 0 or "\n" in self.text[self.words[k - 1].end_pos : at]
+        return k == 0 or self.words[k - 1].line != self.words[k].line
 
     def cut(self, end: int, closed: bool = True) -> None:
         """The statement ends before word ``end``."""
@@ -182,8 +181,8 @@ class _Splitter:
     def where(self, opener: Token, word: Token) -> str:
         """How to find a bracket from another word."""
         start = opener.start_pos or 0
-        if "\n" in self.text[start : word.start_pos]:
-            return f"of line {1 + self.text.count(chr(10), 0, start)}"
+        if opener.line != word.line:
+            return f"of line {opener.line}"
         return f"of column {start - self.text.rfind(chr(10), 0, start)}"
 
     def fault(self, code: str, message: str, at: Span, reason: str, fix: str) -> None:
