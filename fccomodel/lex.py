@@ -61,7 +61,7 @@ def grammar() -> Grammar:
             words.update({word: t.name for word in re.findall(r"\w+", t.pattern.value.split(")")[0])})
     # What follows is no word of the language.
     parts.insert(0, rf"(?P<{JUNK_NAME}>(?![A-Za-z0-9_]+(?!\w))[^\W\d]\w*)")
-    parts += [rf'(?P<{JUNK_STRING}>"[^"\n]*)', rf"(?P<{JUNK}>.)"]
+    parts += [rf'(?P<{JUNK_STRING}>"[^"\r\n]*)', rf"(?P<{JUNK}>.)"]
     reductions = frozenset(word for word, kind in words.items() if kind == "RED")
     return Grammar(parser=parser, pattern=re.compile("|".join(parts), re.DOTALL), words=words, reductions=reductions)
 
@@ -91,7 +91,7 @@ def is_name(token: Token) -> bool:
     return token.type == "NAME" or str(token) in grammar().words
 
 
-def subscript(word: Token) -> str | None:
+def subscript(word: str) -> str | None:
     """The ``i`` of ``mean_i``, of a word that begins like that."""
     kind, bar, index = word.partition("_")
     return index if bar and kind in grammar().reductions else None

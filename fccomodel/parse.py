@@ -54,7 +54,7 @@ def parse(source: Source) -> syntax.Model:
         else:
             if not piece.closed:
                 errors.append(slips.not_closed(piece))
-    errors += slips.order(statements)
+    errors += slips.order(statements) + slips.subscripts(statements, indices)
     if not words:
         errors.append(characters.empty(text))
     if errors:

@@ -121,6 +121,20 @@ def order(statements: Sequence[syntax.Statement]) -> list[Diagnostic]:
     return found
 
 
+def subscripts(statements: Sequence[syntax.Statement], indices: frozenset[str]) -> list[Diagnostic]:
+    """Names given to something that would afterwards read as a reduction: ``let mean_i = 1;`` beside ``index i in P;``."""
+    found: list[Diagnostic] = []
+    for statement in statements:
+        names = (*getattr(statement, "names", ()), *getattr(statement, "params", ()), getattr(statement, "name", ""))
+        for name in names:
+            kind, _, index = name.partition("_")
+            if lex.subscript(name) in indices:
+                why = f"`{index}` is declared as an index, so that `{name} u` is `{kind}[{index} ...] u`."
+                fix = "choose another name for the one or the other"
+                found.append(error("F0110", f"`{name}` reads as a reduction", span=statement.span, reason=why, fix=fix))
+    return found
+
+
 # ------------------------------------------------------------------------------------------------------ inside a statement
 @dataclass(frozen=True, kw_only=True)
 class _Slip:

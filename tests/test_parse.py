@@ -318,3 +318,7 @@ def test_damage_is_found_where_it_is() -> None:
         read("var x;\nvar y;\nminimize x + * y;\n")
     (d,) = found.value.diagnostics
     assert d.span is not None and Source(text="var x;\nvar y;\nminimize x + * y;\n").place(d.span) == (3, 14)
+
+
+def test_a_carriage_return_ends_a_comment() -> None:
+    assert read("var x;# 1\rminimize x;\r") == read("var x; minimize x;")
