@@ -16,6 +16,7 @@ from fccomodel.bind._spec import ArraySpec, Spec, TableSpec
 from fccomodel.bind._tables import Draft
 from fccomodel.bound import Bound, BoundTable
 from fccomodel.diagnostics import did_you_mean
+from fccomodel.sources._base import refuse
 
 __all__ = ["bind"]
 
@@ -161,9 +162,28 @@ class _Binder:
                 continue
             place = "" if name in keywords else self.spec.place("dims", name)
             sizes.known[name] = _sizes.Known(size=size, place=place or f"{name} = {size} as given")
+        with self.errors.collect():
+            self.demand_encoding()
+        if any(d.code == "F0531" for d in self.errors.found):
+            self.errors.stop(self.problem.source)
         for record in (record for columns in self.encoding.values() for record in columns.values()):
             if record.get("labels") is not None and record["set"] not in sizes.labels:
                 sizes.declare_labels(record["set"], tuple(record["labels"]), "the earlier binding")
+
+    def demand_encoding(self) -> None:
+        """F0531 for a stored encoding that is not of this model."""
+        for name, columns in self.encoding.items():
+            table = self.problem.tables.get(name)
+            kinds = ("number", "vector", "features", "labels", "family")
+            good = table is not None and isinstance(columns, Mapping)
+            good = good and all(isinstance(record, Mapping) and record.get("kind") in kinds for record in columns.values())
+            if table is None or not good or set(columns) - {*table.columns, FAMILY}:
+                refuse(
+                    "F0531",
+                    f"the stored encoding of {name} does not fit this model",
+                    reason="it is what an earlier binding of the same model learned from its data",
+                    fix="evaluate with the model that was solved, or bind without it",
+                )
 
     def domains(self, values: _values.Values) -> dict[str, dict[str, tuple[float, ...]]]:
         """The numbers of value sets by table and column, as far as they are known before the data."""
@@ -254,7 +274,7 @@ class _Binder:
         if unknown:
             first = int(np.flatnonzero(codes < 0)[0])
             known, place = sizes.labels[domain.name], sizes.ordered[domain.name]
-            _families.refuse(
+            refuse(
                 "F0521",
                 f"{what}: {', '.join(map(repr, unknown[:4]))}{', ...' if len(unknown) > 4 else ''} "
                 f"{'are' if len(unknown) > 1 else 'is'} not in {domain.name}",

@@ -95,11 +95,11 @@ def _from_table(array: ir.Array, spec: ArraySpec, value: Any, request: Request) 
         names = (array.name,)
     rank = len(array.type.shape)
     if not names or rank == 1 and len(names) > 1:
-        fix = f'[{array.name}] source = "{raw.origin}"  column = "{names[0] if names else "..."}"'
-        refuse("F0528", f"{array.name}: {raw.origin} does not say which of its columns it is", fix=fix)
+        fix = f'[{array.name}] source = "{raw.called}"  column = "{names[0] if names else "..."}"'
+        refuse("F0528", f"{array.name}: {raw.called} does not say which of its columns it is", fix=fix)
     loaded = [raw.load(column) for column in names]
     if bad := [column for column, read in zip(names, loaded, strict=True) if read.categories is not None or read.unusable]:
-        refuse("F0512", f"{array.name}: column {bad[0]} of {raw.origin} is not numbers", fix="name a column of numbers")
+        refuse("F0512", f"{array.name}: column {bad[0]} of {raw.called} is not numbers", fix="name a column of numbers")
     values = loaded[0].values if len(loaded) == 1 and rank == 1 else np.column_stack([read.values for read in loaded])
     if rank == 0 and values.shape == (1, 1):
         values = values[0, 0]

@@ -68,7 +68,7 @@ def read(raw: RawTable, name: str, rows: Rows, what: str) -> RawColumn:
     if column.unusable:
         refuse(
             "F0512",
-            f"{what}: column {name} of {raw.origin} cannot be used",
+            f"{what}: column {name} of {raw.called} cannot be used",
             reason=column.unusable,
             fix="convert or leave out the column",
         )
@@ -196,18 +196,16 @@ def _mapped(
         else:
             unnamed.append(text)
     if unnamed:
-        seen = [spelled(value) for value in distinct]
+        found = [spelled(value) for value in distinct]
         refuse(
             "F0514",
             f"{what}: map does not say what {_shown_texts(unnamed)} in column {name} stand{'s' if len(unnamed) == 1 else ''} for",
-            reason=f"the column holds {_shown_texts(seen)}; map names {_shown_texts(list(exact))}; keys are compared as text",
+            reason=f"the column holds {_shown_texts(found)}; map names {_shown_texts(list(exact))}; keys are compared as text",
             fix="add the missing values to map, or leave their rows out with where",
         )
-    if spare := [
-        key
-        for key in exact
-        if key not in map(spelled, distinct) and _as_number(key) not in map(_as_number, map(spelled, distinct))
-    ]:
+    seen = {spelled(value) for value in distinct}
+    seen_numbers = {number for text in seen if column.categories is None and (number := _as_number(text)) is not None}
+    if spare := [key for key in exact if key not in seen and _as_number(key) not in seen_numbers]:
         notes.append(f"{what}: map names {_shown_texts(spare)}, which column {name} does not hold")
     if any(isinstance(value, str) for value in results):
         results = [str(value) for value in results]

@@ -53,7 +53,7 @@ def _open_one(table: ir.Table, spec: TableSpec, value: Any, where: str | None, f
         )
     raw = sources.open(value, Request(name=table.name, fields=tuple(table.columns), folders=folders, options=spec.options))
     if raw.n == 0:
-        refuse("F0510", f"{table.name}: {raw.origin} has no rows", fix="give data with at least one row")
+        refuse("F0510", f"{table.name}: {raw.called} has no rows", fix="give data with at least one row")
     record: dict[str, Any] = {"origin": raw.origin, "rows_read": raw.n, "dropped": []}
     where = spec.where if where is None else where
     rows = Rows(total=raw.n)
@@ -64,7 +64,7 @@ def _open_one(table: ir.Table, spec: TableSpec, value: Any, where: str | None, f
         if rows.n == 0:
             refuse(
                 "F0510",
-                f"{table.name}: no row of {raw.origin} satisfies {where}",
+                f"{table.name}: no row of {raw.called} satisfies {where}",
                 fix="change where; the values must be spelled as in the data",
             )
     return Opened(raw=raw, rows=rows, record=record)
@@ -211,16 +211,20 @@ def demand_column(raw: RawTable, name: str, what: str) -> None:
     """F0508 where the data have no such column."""
     if name in raw.numeric:
         return
-    listed = ", ".join(raw.names[:20]) + (f" and {len(raw.names) - 20} more" if len(raw.names) > 20 else "")
-    reason = f"its columns are {listed}"
-    if raw.names and all(_is_number(column) for column in raw.names):
-        reason += "; they look like a row of data: a csv file begins with a line of names"
     refuse(
         "F0508",
-        f"{what}: {raw.origin} has no column {name}",
-        reason=reason,
+        f"{what}: {raw.called} has no column {name}",
+        reason=columns_of(raw),
         fix=did_you_mean(name, raw.names) or "name one of its columns",
     )
+
+
+def columns_of(raw: RawTable) -> str:
+    """A source's columns, for the reason of an error."""
+    listed = ", ".join(raw.names[:20]) + (f" and {len(raw.names) - 20} more" if len(raw.names) > 20 else "")
+    data = bool(raw.names) and all(_is_number(column) for column in raw.names)
+    hint = "; they look like a row of data, and a csv file begins with a line of names" if data else ""
+    return f"its columns are {listed}{hint}"
 
 
 def _is_number(text: str) -> bool:

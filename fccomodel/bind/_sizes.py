@@ -89,9 +89,9 @@ class Sizes:
                 told = ["they come in another order"]
             refuse(
                 "F0516",
-                f"{what}: its columns are not the {len(known)} elements of {name}: {', '.join(told)}",
+                f"{what} does not have the {len(known)} elements of {name}: {', '.join(told)}",
                 reason=f"{name} = {', '.join(known[:6])}{', ...' if len(known) > 6 else ''} by {self.ordered[name]}",
-                fix=f"list the columns in the order of {name}: columns = [...]",
+                fix=f"give one value for each element of {name}; columns = [...] lists them in their order",
             )
 
     def positions(self, name: str, labels: tuple[str, ...], codes: np.ndarray) -> tuple[np.ndarray, list[str]]:

@@ -13,7 +13,7 @@ from fccomodel import ir
 from fccomodel.bind import _encode
 from fccomodel.bind._encode import Built, Rows
 from fccomodel.bind._errors import Errors
-from fccomodel.bind._families import Opened, demand_column
+from fccomodel.bind._families import Opened, columns_of, demand_column
 from fccomodel.bind._sizes import Sizes
 from fccomodel.bind._spec import Entry, TableSpec
 from fccomodel.diagnostics import FccoError, did_you_mean
@@ -132,12 +132,11 @@ def _automatic(table: ir.Table, name: str, kind: ir.ColumnType, raw: RawTable, s
     if name in raw.numeric and (rank == 0 or name in raw.vectors):
         return Entry(columns=(name,), single=True)
     if rank == 0:
-        listed = ", ".join(raw.names[:20]) + (f" and {len(raw.names) - 20} more" if len(raw.names) > 20 else "")
         near = did_you_mean(name, raw.names)
         refuse(
             "F0508",
-            f"{what}: {raw.origin} has no column {name}",
-            reason=f"its columns are {listed}; a column that the binding file does not mention is the one of the same name",
+            f"{what}: {raw.called} has no column {name}",
+            reason=f"{columns_of(raw)}; a column that the binding file does not mention is the one of the same name",
             fix=f'{near} Write in a binding file: [{table.name}]  {name} = {{ column = "..." }}'.strip(),
         )
     if rank == 1:
@@ -149,13 +148,14 @@ def _automatic(table: ir.Table, name: str, kind: ir.ColumnType, raw: RawTable, s
     claimed = {column for entry in spec.entries.values() for column in entry.columns if entry.columns != "*"} | set(table.columns)
     numbers = [column for column in raw.names if raw.numeric[column] and column not in claimed and column not in raw.hidden]
     shape = ", ".join(map(str, kind.shape))
-    source = f'source = "{spec.source or raw.origin}"  ' if not spec.entries else ""
+    is_file = raw.called != raw.origin
+    source = f'source = "{spec.source or raw.origin}"  ' if not spec.entries and (spec.source or is_file) else ""
     several = f'{name} = {{ columns = "*" }}' if numbers and rank == 1 else f'{name} = {{ column = "..." }}'
     known = f"; it has {len(numbers)} other columns of numbers: {', '.join(numbers[:6])}{', ...' if len(numbers) > 6 else ''}"
     scalar = f"; its column {name} holds one number per row" if name in raw.numeric else ""
     refuse(
         "F0528",
-        f"{what} is a vector ({shape}), and {raw.origin} does not say which columns make it",
+        f"{what} is a vector ({shape}), and {raw.called} does not say which columns make it",
         reason=f"there is no column {name} with vectors, and no columns {name}1, {name}2, ..{scalar}{known if numbers else ''}. "
         "Nothing is guessed",
         fix=f"write in a binding file: [{table.name}]  {source}{several}",
@@ -174,7 +174,7 @@ def _numbered(name: str, raw: RawTable, what: str) -> tuple[str, ...]:
             lacking = gaps[0] if gaps else 1
             refuse(
                 "F0528",
-                f"{what}: the columns {found[order[0]]} .. {found[order[-1]]} of {raw.origin} leave out number {lacking}",
+                f"{what}: the columns {found[order[0]]} .. {found[order[-1]]} of {raw.called} leave out number {lacking}",
                 reason="numbered columns make a vector when they run from 0 or 1 without a gap",
                 fix=f"name the columns in a binding file: {what.partition('.')[2]} = {{ columns = [...] }}",
             )
@@ -227,7 +227,7 @@ def _chosen(
     )
     if not columns:
         refuse(
-            "F0508", f'{what}: "*" finds no column of numbers in {raw.origin} that no other entry uses', fix="list the columns"
+            "F0508", f'{what}: "*" finds no column of numbers in {raw.called} that no other entry uses', fix="list the columns"
         )
     return columns
 
@@ -309,7 +309,7 @@ def _column(
             fix=f"declare {name}: real[{', '.join(map(str, built.values.shape[1:]))}], or bind one column with such arrays",
         )
     for axis, dim in enumerate(kind.shape):
-        place = f"{what} ({raw.origin})"
+        place = f"{what} ({raw.called})"
         names = built.names if axis == 0 and built.names is not None else None
         sizes.unify(dim, built.values.shape[axis + 1], what, place, names)
     return built
@@ -334,7 +334,7 @@ def check_domain(built: Built, kind: ir.ColumnType, what: str, members: np.ndarr
         return
     distinct, counts = np.unique(values[bad], return_counts=True)
     listed = ", ".join(
-        f"{value:g} ({count} time{'s' * (count > 1)})" for value, count in zip(distinct[:4], counts[:4], strict=True)
+        f"{value:g} ({count} time{'s' * int(count > 1)})" for value, count in zip(distinct[:4], counts[:4], strict=True)
     )
     more = f" and {len(distinct) - 4} other values" if len(distinct) > 4 else ""
     first = int(bad.reshape(len(bad), -1).any(1).argmax())

@@ -182,7 +182,7 @@ class _Evaluator:
         if name not in self.table.numeric:
             near = did_you_mean(name, self.table.names)
             self.refuse(
-                f"{name} is not a column of {self.table.origin}", near or f"if {name} is a text, put it in quotes: '{name}'"
+                f"{name} is not a column of {self.table.called}", near or f"if {name} is a text, put it in quotes: '{name}'"
             )
         raw: RawColumn = self.table.load(name)
         if raw.unusable or raw.values.ndim != 1:

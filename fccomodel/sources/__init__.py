@@ -44,7 +44,7 @@ def open_array(value: Any, request: Request) -> np.ndarray:
         names = [request.name]
     if not names:
         refuse(
-            "F0512", f"{table.origin} has no column of numbers for {request.name}", fix="name a file with numbers in its columns"
+            "F0512", f"{table.called} has no column of numbers for {request.name}", fix="name a file with numbers in its columns"
         )
     return np.column_stack([table.load(name).values for name in names]) if len(names) > 1 else table.load(names[0]).values
 

@@ -57,6 +57,11 @@ class RawTable:
     hidden: frozenset[str] = frozenset()
 
     @property
+    def called(self) -> str:
+        """The origin as messages name it: a file without its folders."""
+        return Path(self.origin).name
+
+    @property
     def names(self) -> tuple[str, ...]:
         """The columns in their order."""
         return tuple(self.numeric)

@@ -27,11 +27,11 @@ def _open(path: Path, request: Request) -> RawTable:
     if len(data.columns) == 1 and separator == ",":
         other = next((mark for mark in ";\t|" if mark in str(data.columns[0])), None)
         if other is not None:
-            shown = {"\t": "\\t"}.get(other, other)
+            shown = {"\t": "\\t"}.get(other, other)  # as TOML writes it
             refuse(
                 "F0506",
                 f"{path.name} has one column, named {str(data.columns[0])[:60]!r}",
-                reason=f"its columns look separated by {shown!r}, and a .csv file is read with commas",
+                reason=f'its columns look separated by "{shown}", and a .csv file is read with commas',
                 fix=f'write separator = "{shown}" in [{request.name}] of the binding file',
             )
     return frame.from_pandas(data, str(path))

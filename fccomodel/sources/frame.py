@@ -11,7 +11,7 @@ from fccomodel.sources._base import RawColumn, RawTable, Request, Source, from_a
 
 
 def _is_pandas(value: Any) -> bool:
-    return any(base.__module__.startswith("pandas.") and base.__name__ == "DataFrame" for base in type(value).__mro__)
+    return any(base.__module__.partition(".")[0] == "pandas" and base.__name__ == "DataFrame" for base in type(value).__mro__)
 
 
 def from_pandas(data: Any, origin: str = "a DataFrame") -> RawTable:

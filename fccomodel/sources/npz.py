@@ -14,10 +14,11 @@ from fccomodel.sources._base import RawTable, Request, Source, refuse
 def _read(path: Path) -> dict[str, np.ndarray]:
     """The arrays of an .npz file; a .npy file is one array named by the file. Pickled objects are not loaded."""
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        content = np.load(path, allow_pickle=False)
+        if isinstance(content, np.ndarray):
+            return {path.stem: content}
+        with content as archive:
             return {name: archive[name] for name in archive.files}
-    except AttributeError:  # an .npy file is an array, which no `with` closes
-        return {path.stem: np.load(path, allow_pickle=False)}
     except (ValueError, OSError, EOFError, zipfile.BadZipFile, KeyError) as error:
         text = (str(error).strip() or type(error).__name__).splitlines()[0]
         pickled = "allow_pickle" in text
