@@ -36,7 +36,7 @@ def definition(ctx: Context, scope: Scope, node: syntax.Call, symbol: DefSymbol,
         tuple((n, id(b)) for n, b in scope.indices.items()),
         scope.opened,
     )
-    if key in ctx.inlined and all(v is not None for v in values.values()):
+    if key in ctx.inlined:
         return ctx.inlined[key]
     ctx.kept.extend((*values.values(), scope))
     depth = len(ctx.calls)
