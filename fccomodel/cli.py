@@ -314,7 +314,7 @@ def _value(text: str) -> Any:
 
 def _lint(compiled: pipeline.Compiled, quiet: bool) -> None:
     if compiled.problem.warnings and not quiet:
-        _show(compiled.problem.warnings, compiled.source)
+        _show(compiled.problem.warnings, compiled.problem.source)
 
 
 def _show(found: Sequence[Diagnostic], source: Source | None) -> None:

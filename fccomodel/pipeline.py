@@ -34,10 +34,27 @@ class Compiled:
     problem: ir.Problem
 
     @property
+    def statements(self) -> tuple[syntax.Statement, ...]:
+        """The model's statements, those of included files among them."""
+        from fccomodel.check.include import expand
+
+        return expand(self.model.statements, self.source)[0]
+
+    @property
     def hash(self) -> str:
         """Sixteen hexadecimal digits that change when the mathematics does: comments, layout and options do not count."""
-        kept = [repr(s) for s in self.model.statements if not isinstance(s, syntax.Options)]
+        kept = [repr(s) for s in self.statements if not isinstance(s, syntax.Options)]
         return hashlib.sha256("\n".join(kept).encode()).hexdigest()[:16]
+
+    @property
+    def text(self) -> str:
+        """The model as one file: its own text, or where it includes others, the text of all statements."""
+        statements, whole = self.statements, self.problem.source.text
+        if statements == self.model.statements:
+            return self.source.text
+        shown = (whole[s.span.start : s.span.end].rstrip("; \n") for s in statements)
+        open_ended = (syntax.SubjectTo, syntax.Options)
+        return "".join(f"{t}{'' if isinstance(s, open_ended) else ';'}\n" for t, s in zip(shown, statements, strict=True))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -118,7 +135,7 @@ def bind(
             where=where,
         )
     except FccoError as error:
-        raise with_source(error, compiled.source) from None
+        raise with_source(error, compiled.problem.source) from None
 
 
 def plan(
@@ -135,7 +152,7 @@ def plan(
         analysis = structure.analyse(problem, bound)
         made = planner.make(problem, bound=bound, analysis=analysis, options=chosen)
     except FccoError as error:
-        raise with_source(error, compiled.source) from None
+        raise with_source(error, compiled.problem.source) from None
     settled = {**_automatic(made), **chosen, **made.options}
     return Planned(compiled=compiled, binding=binding, bound=bound, analysis=analysis, plan=made, options=settled)
 
@@ -156,7 +173,7 @@ def emit(planned: Planned) -> Program:
     try:
         return emit_program(planned.compiled.problem, planned.bound, planned.plan)
     except FccoError as error:
-        raise with_source(error, planned.compiled.source) from None
+        raise with_source(error, planned.compiled.problem.source) from None
 
 
 def solve(planned: Planned, progress: Callable[[Progress], None] | None = None) -> Outcome:
@@ -184,7 +201,7 @@ def solve(planned: Planned, progress: Callable[[Progress], None] | None = None) 
         )
         report = kkt.report(bound, solution.variables, multipliers=solution.multipliers)
     except FccoError as error:
-        raise with_source(error, planned.compiled.source) from None
+        raise with_source(error, planned.compiled.problem.source) from None
     wall = time.perf_counter() - began
     return Outcome(planned=planned, program=program, solution=solution, report=report, wall_s=wall)
 

@@ -74,7 +74,7 @@ def to_json(outcome: pipeline.Outcome) -> dict[str, Any]:
         "options": {name: {"value": value, "origin": origin} for name, (value, origin) in options.items()},
         "warnings": [f"{w.code}: {w.message}" for w in compiled.problem.warnings],
         "versions": versions(),
-        "source": {"name": compiled.source.name, "text": compiled.source.text},
+        "source": {"name": compiled.source.name, "text": compiled.text},
         "binding": binding_json(planned.binding),
         "sources": outcome.bound.sources,
         "notes": [*planned.plan.summary, *outcome.bound.notes, *outcome.report.notes],

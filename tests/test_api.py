@@ -66,6 +66,16 @@ def test_the_hash_is_of_the_mathematics(model):
     assert fccomodel.compile(RIDGE.replace("0.1", "0.2")).hash != model.hash
 
 
+def test_an_included_file_is_part_of_the_model(tmp_path, model):
+    head, tail = RIDGE.split("param")
+    (tmp_path / "data.fcco").write_text(head.replace("model ridge;", "# its data"))
+    (tmp_path / "ridge.fcco").write_text(f'model ridge;\ninclude "data.fcco";\nparam{tail}')
+    joined = fccomodel.compile(tmp_path / "ridge.fcco").compiled
+    assert joined.hash == model.hash
+    again = fccomodel.compile(joined.text).compiled
+    assert again.hash == model.hash and "include" not in joined.text
+
+
 def test_the_answer_is_the_known_one(result, data):
     assert np.allclose(result.variables["w"], exact(data), atol=5e-3)
     residual = data["x"] @ result.variables["w"] - data["y"]
