@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import keyword
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -62,6 +63,27 @@ def broadcast(events: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
 SOURCES_STATIC = {"const", "param", "array_data"}
 
 
+#: names that emitted functions use for their own; a model's names give way to them
+RESERVED = {
+    *keyword.kwlist,
+    "w",
+    "w_prev",
+    "u",
+    "c",
+    "h",
+    "t",
+    "y",
+    "data",
+    "batch",
+    "G",
+    "T",
+    "rng",
+    "torch",
+    "math",
+    "time",
+    "part",
+    "track",
+}
 #: operations that read a state which changes from step to step
 CHANGING = {"centre", "track"}
 
@@ -388,6 +410,20 @@ def _score(graph: Graph, val: Val, adjoint: Val, give: Give, pulls: list[Pull]) 
         give(variable, graph.make("score_t", [val.args[0], adjoint], axes=(), event=variable.event, source=val))
 
 
+def _table_score(graph: Graph, val: Val, adjoint: Val, give: Give, pulls: list[Pull]) -> None:
+    variable = val.args[0]
+    if variable.op == "var":
+        pulls.append(Pull(kind="table_score", variable=variable.attrs["name"], source=val, adjoint=adjoint))
+    else:
+        give(variable, graph.make("table_score_t", [adjoint], axes=(), event=variable.event, key=val.attrs["key"]))
+
+
+def _take_val(graph: Graph, val: Val, adjoint: Val, give: Give, pulls: list[Pull]) -> None:
+    """Scores of some rows: the adjoint goes back to the rows of the table."""
+    whole, index = val.args
+    give(whole, graph.make("scatter_val", [adjoint, index], axes=(), event=whole.event, onto=val.axes))
+
+
 def _entry(graph: Graph, val: Val, adjoint: Val, give: Give, pulls: list[Pull]) -> None:
     base = val.args[0]
     if base.op == "var":
@@ -436,6 +472,8 @@ RULES: dict[str, Callable[[Graph, Val, Val, Give, list[Pull]], None]] = {
     "pick": _pick,
     "var": _variable,
     "score": _score,
+    "table_score": _table_score,
+    "take_val": _take_val,
     "entry": _entry,
     "net": _net,
     "envelope": _envelope,

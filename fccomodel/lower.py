@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -10,13 +11,15 @@ import numpy as np
 
 from fccomodel import atoms, elements, ir, selection
 from fccomodel.bound import Bound
-from fccomodel.graph import Axis, Graph, Val, merge_axes
+from fccomodel.graph import RESERVED, Axis, Graph, Val, merge_axes
 from fccomodel.smoothing import Smoothed
 
 #: a let family with at most so many members is evaluated whole, once a step
 WHOLE_LET = 4096
 #: a full pass over more pairs than this goes through its outer binder in chunks
 DENSE = 1 << 21
+#: between stages, the exact problem is evaluated on at most so many pairs
+QUICK = 1 << 24
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -87,10 +90,12 @@ class Lowering:
     centres: dict[str, tuple[int, ...]] = field(default_factory=dict)
     draws: list[Val] = field(default_factory=list)
     memo: dict[tuple, Val] = field(default_factory=dict)
-    names: dict[str, int] = field(default_factory=dict)
+    names: dict[str, int] = field(default_factory=lambda: dict.fromkeys(RESERVED, 1))
     spans: dict[int, ir.Expr] = field(default_factory=dict)
     alive: list = field(default_factory=list)
     slots: dict[tuple, Ranged] = field(default_factory=dict)
+    nests: list[dict[str, int]] = field(default_factory=list)
+    thin: dict[str, int] = field(default_factory=dict)
     freed: dict[int, tuple[ir.Expr, tuple[ir.Binder, ...]]] = field(default_factory=dict)
 
     # ----------------------------------------------------------------------------------------------------------- names
@@ -102,10 +107,12 @@ class Lowering:
 
     def ship(self, key: str, array: np.ndarray) -> str:
         """Registers an array that the program needs, under its key."""
-        if key in self.data and self.data[key] is not array and not np.array_equal(self.data[key], array):
-            key = self.unique(key)
-        self.data[key] = array
-        return key
+        for count in itertools.count(1):
+            name = key if count == 1 else f"{key}_{count}"
+            known = self.data.setdefault(name, array)
+            if known is array or (known.shape == array.shape and known.dtype == array.dtype and np.array_equal(known, array)):
+                return name
+        raise AssertionError
 
     def size(self, dim: ir.Dim) -> int:
         """A size as a number."""
@@ -215,13 +222,12 @@ class Lowering:
         return any(isinstance(n, ir.Reduce) for n in ir.walk(node))
 
     def score(self, column: ir.Column, weights: Val, env: Mapping[ir.Binder, Slot]) -> Val:
-        """``X[rows] @ w``; in a full pass ``(X @ w)[rows]``."""
+        """``X[rows] @ w``, or ``(X @ w)[rows]`` where that touches fewer rows."""
         slot = env[column.binder]
         key = self.column_key(column.binder, column.name)
-        if self.full and not weights.axes:
-            whole = self.graph.make(
-                "table_score", [weights], key=key, axes=(), event=(len(self.data[key]),), varying=True, static=False
-            )
+        sampled = math.prod(a.size for a in slot.ids.axes)
+        if not weights.axes and (self.full or 2 * sampled >= len(self.data[key])):
+            whole = self.graph.make("table_score", [weights], key=key, axes=(), event=(len(self.data[key]),), static=False)
             return self.graph.make("take_val", [whole, slot.ids], axes=slot.ids.axes, event=())
         rows = self.take(key, slot.ids, self.column(column.binder, column.name).shape[1:])
         return self.graph.make("score", [rows, weights], event=())
@@ -299,11 +305,16 @@ class Lowering:
         return self.slots[key].env[binder]
 
     # ------------------------------------------------------------------------------------------------------- reductions
-    def all_slot(self, sel: selection.Selection, kind: str = "all") -> Slot:
+    def all_slot(self, sel: selection.Selection, kind: str = "all", averaged: bool = False) -> Slot:
+        """Every element; in a full pass over many pairs, rows that are averaged over are kept as an array that can be thinned."""
         rows = selection.realise(self.bound, replace(sel, keys=(), orders=(), excludes=(), masks=(), parents=())).rows
         axis = self.graph.axis(self.unique(sel.binder.name), len(rows), kind)
-        pos = self.graph.make("arange" if kind == "all" else "chunk", axes=(axis,), static=kind == "all", axis=axis)
-        ids = self.rows(sel, rows, pos)
+        heavy = self.full and averaged and bool(self.nests)
+        key = self.rows_key(sel, rows, heavy)
+        pos = self.graph.make("arange" if kind == "all" else "chunk", axes=(axis,), static=kind == "all", axis=axis, key=key)
+        ids = self.rows(sel, rows, pos, heavy)
+        if heavy and key is not None:
+            self.nests[-1][key] = len(rows)
         return Slot(binder=sel.binder, ids=ids, pos=ids, n=self.total(sel.binder), members=rows)
 
     def total(self, binder: ir.Binder) -> int:
@@ -311,14 +322,18 @@ class Lowering:
         domain = binder.domain
         return self.bound.tables[domain.table].n if isinstance(domain, ir.RowSet) else len(elements.ids(self.bound, domain))
 
-    def rows(self, sel: selection.Selection, rows: np.ndarray, pos: Val) -> Val:
-        """Row numbers at positions; positions themselves where all elements are there in order."""
-        domain = sel.binder.domain
+    def rows_key(self, sel: selection.Selection, rows: np.ndarray, force: bool = False) -> str | None:
+        """The key of an array of row numbers; None where all elements are there in order."""
         total = self.total(sel.binder)
-        if len(rows) == total and np.array_equal(rows, np.arange(total)):
-            return pos
-        stem = self.set_key(domain) if not sel.static else f"{self.set_key(domain)}_{sel.binder.name}"
-        return self.graph.make("take", [pos], key=self.ship(stem, rows), event=(), static=pos.static)
+        if not force and len(rows) == total and np.array_equal(rows, np.arange(total)):
+            return None
+        domain = self.set_key(sel.binder.domain)
+        return self.ship(domain if not sel.static else f"{domain}_{sel.binder.name}", rows)
+
+    def rows(self, sel: selection.Selection, rows: np.ndarray, pos: Val, force: bool = False) -> Val:
+        """Row numbers at positions; positions themselves where all elements are there in order."""
+        key = self.rows_key(sel, rows, force)
+        return pos if key is None else self.graph.make("take", [pos], key=key, event=(), static=pos.static)
 
     def ranges(
         self, binders: tuple[ir.Binder, ...], condition: ir.Expr | None, env: Mapping[ir.Binder, Slot], inner: bool, chunk: bool
@@ -335,7 +350,7 @@ class Lowering:
                 slot = self.noise(sel.binder, env)
                 part = Part(axis=slot.ids.axes[-1], weight=None, count=self.graph.const(1))
             elif self.full:
-                slot, part, aliases = self.full_slot(sel, env, chunk and not parts)
+                slot, part, aliases = self.full_slot(sel, env, chunk and not parts, inner)
                 env.update(aliases)
             else:
                 slot, part = self.sampled_slot(sel, env, inner)
@@ -423,12 +438,12 @@ class Lowering:
         )
 
     def full_slot(
-        self, sel: selection.Selection, env: Mapping[ir.Binder, Slot], chunk: bool
+        self, sel: selection.Selection, env: Mapping[ir.Binder, Slot], chunk: bool, averaged: bool
     ) -> tuple[Slot, Part, dict[ir.Binder, Slot]]:
         """All elements of the binder; keyed to complete axes they lie flat, otherwise a mask says which pairs count."""
         g = self.graph
         if not sel.parents:
-            slot = self.all_slot(sel, "chunk" if chunk else "all")
+            slot = self.all_slot(sel, "chunk" if chunk else "all", averaged)
             return slot, Part(axis=slot.ids.axes[0], weight=None, count=g.const(slot.n)), {}
         plain = sel.keys and not (sel.orders or sel.excludes or sel.masks)
         if plain and all(env[p].draw is None and env[p].ids.static and len(env[p].ids.axes) == 1 for p in sel.parents):
@@ -487,10 +502,32 @@ class Lowering:
 
     def reduce(self, node: ir.Reduce, env: Mapping[ir.Binder, Slot], linear: bool) -> Val:
         """A reduction; in a minibatch under a nonlinear function, the estimate u of it that is tracked."""
-        g = self.graph
         averaged = node.kind in ("E", "mean", "sum", "prob")
         inside = any(a.kind == "chunk" for slot in env.values() for a in slot.ids.axes)
-        chunk = self.full and not inside and self.pairs(node) > DENSE
+        pairs = self.pairs(node) if self.full else 0.0
+        chunk = self.full and not inside and pairs > DENSE
+        if chunk and not self.nests:
+            self.nests.append({})
+            try:
+                return self.reduced(node, env, linear, averaged, chunk)
+            finally:
+                self.thinned(self.nests.pop(), pairs)
+        return self.reduced(node, env, linear, averaged, chunk)
+
+    def thinned(self, axes: Mapping[str, int], pairs: float) -> None:
+        """Row sets to be thinned, the largest first, until a quick evaluation takes at most ``QUICK`` pairs."""
+        sizes = dict(axes)
+        while pairs > QUICK and sizes:
+            key = max(sizes, key=lambda k: sizes[k])
+            kept = max(256, int(sizes[key] / max(2.0, min(pairs / QUICK, 8.0))))
+            if kept >= sizes[key]:
+                break
+            pairs *= kept / sizes[key]
+            sizes[key] = kept
+        self.thin |= {k: min(n, self.thin.get(k, n)) for k, n in sizes.items() if n < axes[k]}
+
+    def reduced(self, node: ir.Reduce, env: Mapping[ir.Binder, Slot], linear: bool, averaged: bool, chunk: bool) -> Val:
+        g = self.graph
         ranged = self.ranges(node.binders, node.condition, env, averaged, chunk)
         body = self.expr(node.body, ranged.env, averaged)
         if node.kind == "prob":
@@ -548,9 +585,9 @@ class Lowering:
         mean = g.average(weighted, [part.axis])
         return g.apply("mul", part.count, mean) if kind == "sum" else mean
 
-    def gather(self, body: Val, axis: Axis) -> Val:
+    def gather(self, body: Val, axis: Axis, onto: Axis | None = None) -> Val:
         """The values of all chunks together."""
-        onto = self.graph.known.get(("onto", axis))
+        onto = onto or self.graph.known.get(("onto", axis))  # type: ignore[assignment]
         if onto is None:
             self.graph.axes += 1
             onto = Axis(name=axis.name, order=axis.order, size=axis.size, kind="all")
@@ -591,16 +628,25 @@ class Lowering:
     def block(self, node: Smoothed) -> tuple[list[Val], Val]:
         """In a full pass: the ids of all cells of an envelope, and its argument there (a maximum's terms along the last axis)."""
         inside = node.args[0] if len(node.args) == 1 and node.graph is None and isinstance(node.args[0], ir.Reduce) else None
-        root = inside or node.original
-        env = {b: self.everything(b) for b in self.free(root)}
-        if inside is not None:
-            env |= {b: self.everything(b) for b in inside.binders}
-            value = self.expr(inside.body, env, False)
-        elif node.graph is not None:
-            value = self.expr(node.argument, env, False)
-        else:
+        free = self.free(inside or node.original)
+        binders = (*free, *(inside.binders if inside else ()))
+        cells = {b: self.everything(b) for b in binders}
+        env = dict(cells)
+        argument = inside.body if inside is not None else node.argument if node.argument is not None else node.original
+        size = math.prod((cells[b].ids.axes[0].size for b in binders), start=1) * self.pairs(argument)
+        self.nests.append({})
+        chunked = binders[0] if binders and size > DENSE else None
+        if chunked is not None:
+            env[chunked] = self.all_slot(selection.Selection(binder=chunked), "chunk")
+        if inside is None and node.graph is None:
             value = self.graph.make("stack", [self.expr(a, env, False) for a in node.original.children], event=(len(node.args),))
-        return [env[b].ids for b in (*self.free(root), *(inside.binders if inside else ()))], value
+        else:
+            value = self.expr(argument, env, False)
+        if chunked is not None:
+            axis = env[chunked].ids.axes[0]
+            value = self.gather(value, axis, cells[chunked].ids.axes[0])
+        self.thinned(self.nests.pop(), size)
+        return [cells[b].ids for b in binders], value
 
     def track(self, node: ir.Reduce, g_value: Val, env: Mapping[ir.Binder, Slot]) -> Val:
         """u: one estimate per block, updated from the minibatch value g."""

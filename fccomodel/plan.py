@@ -28,6 +28,7 @@ OPTIONS = {
     "rho": "largest multiplier that the penalty allows, to begin with",
     "stage": "steps of the first stage",
     "longest": "steps of the longest stage",
+    "patience": "stages without progress before the end",
     "tol": "relative gain of a stage that counts as progress",
 }
 SETTINGS = ("seed", "device", "precision", "budget")
@@ -92,11 +93,12 @@ def make(problem: ir.Problem, *, bound: Bound | None = None, analysis: Any = Non
         "stage": 200,
         "longest": 4000,
         "tol": 1e-4,
+        "patience": 12,
     }
     hyper = {}
     for name, value in defaults.items():
         settled.setdefault(name, (value, AUTOMATIC))
-        hyper[name] = float(settled[name][0]) if name not in ("stage", "longest") else int(settled[name][0])
+        hyper[name] = float(settled[name][0]) if name not in ("stage", "longest", "patience") else int(settled[name][0])
     batch, sizes = batches(settled, nets, bound, problem)
     for name, value in sizes.items():
         settled.setdefault(name, (value, AUTOMATIC))

@@ -1,7 +1,6 @@
 """Updates of the flat variables, shared by the algorithms; the emitter copies the one that a plan uses."""
 
 
-
 def momentum_step(state, G, h):
     """v <- (1 - beta) v + beta G;  w <- w - eta v. Returns the step size that a prox must use (a scalar)."""
     state.v.lerp_(G, h.beta)

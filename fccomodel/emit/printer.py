@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from fccomodel import atoms
-from fccomodel.graph import Axis, Graph, Pull, Val, merge_axes, site
+from fccomodel.graph import RESERVED, Axis, Graph, Pull, Val, merge_axes, site
 from fccomodel.piecewise import PiecewiseLQ
 
 #: operations that print inside the expression that uses them, when only one does
@@ -29,7 +30,7 @@ class Printer:
     prepared: list[str] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
     names: dict[int, str] = field(default_factory=dict)
-    counters: dict[str, int] = field(default_factory=dict)
+    counters: dict[str, int] = field(default_factory=lambda: dict.fromkeys(RESERVED, 1))
     uses: dict[int, int] = field(default_factory=dict)
     scoped: dict[Axis, list[Val]] = field(default_factory=dict)
     double: bool = False
@@ -121,10 +122,12 @@ class Printer:
         function = self.fresh(f"over_{axis.name}")
         name = self.name(val)
         self.lines += [f"def {function}({axis.name}):", *("    " + line for line in inner), f"    return {result}"]
-        width = max((a.size for a in merge_axes(here) if a.kind != "chunk"), default=1)
+        width = max((math.prod(a.size for a in v.axes if a.kind != "chunk") for v in here), default=1)
         step = max(1, (1 << 20) // max(width, 1))
         dim = body.axes.index(axis)
-        pieces = f"{function}(part) for part in torch.arange({axis.size}, device=data.device).split({step})"
+        key = next((v.attrs["key"] for v in here if v.op == "chunk" and v.attrs["axis"] is axis), None)
+        length = axis.size if key is None else f"len(data.{key})"
+        pieces = f"{function}(part) for part in torch.arange({length}, device=data.device).split({step})"
         self.lines.append(f"{name} = torch.cat([{pieces}], {dim})")
         self.names[val.id] = name
 
@@ -298,6 +301,18 @@ class Printer:
     def op_table_score(self, val: Val) -> str:
         return f"data.{val.attrs['key']} @ {self.ref(val.args[0])}"
 
+    def op_table_score_t(self, val: Val) -> str:
+        return f"{self.ref(val.args[0])} @ data.{val.attrs['key']}"
+
+    def op_scatter_val(self, val: Val) -> str:
+        adjoint, index = val.args
+        axes, n = val.attrs["onto"], val.event[0]
+        values = self.expanded(adjoint, axes)
+        if index.op == "arange" and index.axes[0].size == n:
+            return values
+        flat = "" if len(axes) == 1 else ".reshape(-1)"
+        return f"w.new_zeros({n}).index_add_(0, {self.ref(index)}{flat}, {values}{flat})"
+
     def op_table_net(self, val: Val) -> str:
         return f"net_in_parts(net_{val.attrs['net']}, {self.ref(val.args[0])}, data.{val.attrs['key']})"
 
@@ -437,6 +452,8 @@ class Printer:
         match pull.kind:
             case "score":
                 return self.pull_rows(pull.source.args[0], pull.adjoint)
+            case "table_score":
+                return f"{self.ref(pull.adjoint)} @ data.{pull.source.attrs['key']}"
             case "add":
                 if pull.adjoint.op in ("const", "param"):
                     return f"w.new_full(({size},), {self.ref(pull.adjoint)})"

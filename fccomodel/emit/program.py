@@ -50,6 +50,7 @@ class Emitter:
         self.step = Lowering(bound=bound, full=False, batch=plan.batch)
         self.exact = Lowering(bound=bound, full=True, data=self.step.data)
         self.layout = self.lay_out()
+        self.cells: set[str] = set()
 
     # ------------------------------------------------------------------------------------------------------- variables
     def lay_out(self) -> dict[str, tuple[int, int, tuple[int, ...]]]:
@@ -72,6 +73,7 @@ class Emitter:
     def program(self) -> Program:
         gradient, prepare = self.gradient_section()
         evaluate, prepare_full, blocks = self.evaluation_section()
+        assert not set(self.exact.thin) & self.cells, "rows that index centres are never thinned"
         body = "\n\n\n".join(
             part
             for part in [
@@ -145,6 +147,7 @@ class Emitter:
             "THREADS": self.plan.threads,
             "SIGN": -1 if self.problem.objective.sense == "maximize" else 1,
             "LAYOUT": dict(self.layout),
+            "THIN": dict(self.exact.thin),
         }
         fixed = "\n".join(f"{name} = {value!r}" for name, value in run.items())
         guard = "no_grad = torch.no_grad" if self.bound.nets else "no_grad = torch.inference_mode"
@@ -430,6 +433,7 @@ class Emitter:
             return 'def blocks(data, w):\n    """No function is smoothed with a centre."""\n    return {}'
         lowering = self.exact
         found = [(s, *lowering.block(s)) for s in self.step_centres()]
+        self.cells = {i.attrs["key"] for _, ids, _ in found for i in ids if i.op == "take"}
         printer = Printer(graph=lowering.graph, layout=self.layout, prepared=shared.prepared, double=True)
         printer.names = {i: n for i, n in shared.names.items() if n.startswith("data.")}
         printer.counters = dict(shared.counters)
