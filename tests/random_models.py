@@ -182,4 +182,62 @@ def text(expr: ir.Expr) -> str:
     return type(expr).__name__
 
 
-__all__ = ["BOXES", "Generator", "Interval", "base", "data", "point", "text", "value"]
+
+
+
+class NoCounterpart(Exception):
+    """CVXPY has no such function, or another convention for where it is defined."""
+
+
+def counterpart(expr: ir.Expr, bound: Bound, variables: Mapping[str, Any], env: Mapping[int, int] | None = None) -> Any:
+    """The same expression in CVXPY, with the data's numbers in place."""
+    import cvxpy as cp
+
+    env = env or {}
+    match expr:
+        case ir.Const() | ir.Param() | ir.Column():
+            return np.asarray(value(expr, {}, bound, env))
+        case ir.Var(name=name):
+            return variables[name]
+        case ir.Apply(op=op, args=args):
+            inner = [counterpart(a, bound, variables, env) for a in args]
+            return _mirror(cp, op, *[cp.Constant(a) if isinstance(a, np.ndarray) else a for a in inner])
+        case ir.Reduce(kind=kind, binders=(binder,), body=body, options=options):
+            rows = [counterpart(body, bound, variables, {**env, id(binder): row}) for row in range(ROWS)]
+            members = cp.hstack(rows)
+            number = next((value(o, {}, bound, env) for o in options.values()), 0.0)
+            if kind in ("E", "mean"):
+                return cp.sum(members) / ROWS
+            if kind == "topk":
+                return cp.sum_largest(members, int(number)) / int(number)
+            if kind == "cvar":
+                return cp.cvar(members, 1 - number)
+            if kind == "logmeanexp":
+                return number * (cp.log_sum_exp(members / number) - np.log(ROWS))
+            return {"sum": cp.sum, "max": cp.max, "min": cp.min}.get(kind, _none)(members)
+    raise NoCounterpart
+
+
+def _none(*_: Any) -> Any:
+    raise NoCounterpart
+
+
+def _mirror(cp: Any, op: str, *args: Any) -> Any:
+    u = args[0]
+    plain = {
+        "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "neg": lambda a: -a, "abs": cp.abs, "exp": cp.exp, "log": cp.log,
+        "log1p": cp.log1p, "expm1": lambda a: cp.exp(a) - 1, "sqrt": cp.sqrt, "pos": cp.pos, "square": cp.square, "entr": cp.entr,
+        "sqhinge": lambda a: cp.square(cp.pos(a)), "log1pexp": cp.logistic, "logsigmoid": lambda a: -cp.logistic(-a),
+        "max": cp.maximum, "min": cp.minimum, "huber": lambda a, m: cp.huber(a, m.value) / 2, "dot": lambda a, b: cp.sum(cp.multiply(a, b)),
+        "mul": cp.multiply, "pinball": lambda a, t: cp.maximum(t * a, (t - 1) * a), "eps_insensitive": lambda a, e: cp.pos(cp.abs(a) - e),
+    }  # fmt: skip
+    if op == "inv" and u.is_nonneg():
+        return cp.inv_pos(u)
+    if op == "div":
+        if args[1].is_constant():
+            return u / args[1]
+        return cp.multiply(u, cp.inv_pos(args[1])) if u.is_constant() and args[1].is_nonneg() else _none()
+    if op == "pow":
+        p = float(args[1].value)
+        return cp.power(u, p) if p in (1.0, 2.0, 4.0) or u.is_nonneg() else _none()
+    return plain.get(op, _none)(*args)
