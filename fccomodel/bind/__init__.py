@@ -52,9 +52,9 @@ def bind(
     return _Binder(
         problem=problem,
         spec=spec,
-        data=dict(data or {}),
+        data={name: value for name, value in (data or {}).items() if value is not None},
         params=dict(params or {}),
-        given_nets=dict(nets or {}),
+        given_nets={name: value for name, value in (nets or {}).items() if value is not None},
         samplers=dict(samplers or {}),
         folders=tuple(Path(folder) for folder in ([data_dir] if data_dir is not None else [])),
         allow_python=allow_python,
@@ -111,7 +111,6 @@ class _Binder:
         params = _values.bind_params(problem, values, self.spec, self.params, errors)
         tables = self.finish(drafts, sizes, values)
         self.demand_sizes(sizes)
-        errors.stop(problem.source)
         dims = self.all_sizes(sizes, tables)
         modules = self.nets(dims)
         samplers = self.find_samplers()
@@ -329,6 +328,8 @@ class _Binder:
         for k, (name, net) in enumerate(self.problem.nets.items()):
             given = self.given_nets.get(name, self.spec.nets.get(name))
             place = "" if name in self.given_nets else self.spec.place("nets", name) if name in self.spec.nets else ""
+            if self.errors.found and any(isinstance(dim, str) and dim not in dims for dim in (*net.input, *net.output)):
+                continue  # the error found before says why a size is not known
             with self.errors.collect(span=net.span, place=place):
                 modules[name], told = nets.build(
                     net, given, dims, seed=self.seed + k, allow_python=self.allow_python, folders=self.folders

@@ -99,12 +99,16 @@ def demand_finite(column: RawColumn, name: str, rows: Rows, what: str) -> None:
         return
     count, first = int(bad.sum()), int(bad.argmax())
     infinite = column.categories is None and bool(np.isinf(column.values).any())
+    absent = column.categories is not None or bool(np.isnan(column.values).any())
+    kind = " or ".join(["missing"] * absent + ["infinite"] * infinite)
     label = f"`{name}`" if not name.isidentifier() else name
+    drop = "" if infinite else 'missing = "drop" or '
+    where = f"-1e300 < {label} < 1e300" if infinite else f"{label}.notna()"
     refuse(
         "F0511",
-        f"{what}: column {name} has {count} {'missing or infinite' if infinite else 'missing'} value{'s' * (count > 1)}",
+        f"{what}: column {name} has {count} {kind} value{'s' * (count > 1)}",
         reason=f"the first is in {rows.called(first)} (counted from 0); nothing is filled in silently",
-        fix=f'leave such rows out with missing = "drop" or where = "{label}.notna()", or fill them in the data',
+        fix=f'leave such rows out with {drop}where = "{where}", or mend the data',
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -9,6 +10,20 @@ from dataclasses import replace
 from fccomodel import diagnostics
 from fccomodel.diagnostics import Diagnostic, FccoError
 from fccomodel.source import Source, Span
+
+#: A message that already begins with a line of a binding file.
+PLACED = re.compile(r"[^:\n]+\.toml:\d+: ")
+
+
+@contextmanager
+def at(place: str) -> Iterator[None]:
+    """Put ``place`` (``name.toml:4``, or nothing) before the messages of the errors that the block raises."""
+    try:
+        yield
+    except FccoError as error:
+        if not place:
+            raise
+        raise FccoError(replace(d, message=f"{place}: {d.message}") for d in error.diagnostics) from None
 
 
 class Errors:
@@ -29,8 +44,9 @@ class Errors:
             yield
         except FccoError as error:
             for d in error.diagnostics:
-                message = f"{place}: {d.message}" if place else d.message
-                self.found.append(replace(d, message=message, span=d.span or (None if place else span)))
+                placed = d.message.startswith(f"{place.partition(':')[0]}:")
+                message = f"{place}: {d.message}" if place and not placed else d.message
+                self.found.append(replace(d, message=message, span=d.span or (None if place or PLACED.match(message) else span)))
 
     def stop(self, source: Source | None) -> None:
         """Raise what was found, if anything was; the same finding is shown once."""

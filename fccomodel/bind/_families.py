@@ -12,6 +12,7 @@ import numpy as np
 from fccomodel import ir, sources
 from fccomodel.bind import _where
 from fccomodel.bind._encode import Rows, labels
+from fccomodel.bind._errors import at
 from fccomodel.bind._spec import TableSpec
 from fccomodel.diagnostics import did_you_mean
 from fccomodel.sources import RawColumn, RawTable, Request
@@ -58,7 +59,8 @@ def _open_one(table: ir.Table, spec: TableSpec, value: Any, where: str | None, f
     where = spec.where if where is None else where
     rows = Rows(total=raw.n)
     if where:
-        rows = Rows(total=raw.n, chosen=_where.rows(where, raw))
+        with at(spec.where_place if where == spec.where else ""):
+            rows = Rows(total=raw.n, chosen=_where.rows(where, raw))
         record["where"] = where
         record["dropped"].append({"reason": f"where {where}", "rows": raw.n - rows.n})
         if rows.n == 0:
@@ -144,7 +146,10 @@ def _join(
     for name in order:
         member = given[name] if isinstance(given[name], TableSpec) else spec.members.get(name, TableSpec())
         merged = TableSpec(
-            source=member.source, where=member.where or spec.where, options={**spec.options, **member.options}, place=member.place
+            source=member.source,
+            where=member.where or spec.where,
+            options={**spec.options, **member.options},
+            where_place=member.where_place if member.where else spec.where_place,
         )
         value = None if isinstance(given[name], TableSpec) else given[name]
         single = ir.Table(name=f"{table.name}.{name}", columns=table.columns)
@@ -161,14 +166,14 @@ def _join(
         chosen=None if everything else np.concatenate(chosen),
         parts=tuple((f"{table.name}.{name}", int(start)) for name, start in zip(order, starts, strict=False)),
     )
-    record = {
+    record: dict[str, Any] = {
         "origin": ", ".join(dict.fromkeys(raw.origin for raw in raws)),
         "rows_read": int(starts[-1]),
         "dropped": [drop for part in opened for drop in part.record["dropped"]],
         "members": {name: part.record for name, part in zip(order, opened, strict=True)},
     }
     codes = np.repeat(np.arange(len(order)), [part.rows.n for part in opened])
-    joined = Opened(raw=_concatenated(raws, record["origin"]), rows=rows, record=record)
+    joined = Opened(raw=_concatenated(raws, str(record["origin"])), rows=rows, record=record)
     return _placed(table, joined, codes, tuple(order), known)
 
 

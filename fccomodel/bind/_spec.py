@@ -55,6 +55,7 @@ class TableSpec:
     family: Entry | None = None
     members: Mapping[str, TableSpec] = field(default_factory=dict)
     place: str = ""
+    where_place: str = ""
     raw: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -293,6 +294,7 @@ class _Reader:
             family=values.get("family"),
             members=members,
             place=self.place(*path),
+            where_place=self.place(*path, "where"),
             raw=dict(content),
         )
 

@@ -16,7 +16,7 @@ from fccomodel.bind._errors import Errors
 from fccomodel.bind._families import Opened, columns_of, demand_column
 from fccomodel.bind._sizes import Sizes
 from fccomodel.bind._spec import Entry, TableSpec
-from fccomodel.diagnostics import FccoError, did_you_mean
+from fccomodel.diagnostics import Diagnostic, FccoError, did_you_mean
 from fccomodel.sources import RawTable
 from fccomodel.sources._base import refuse
 
@@ -114,7 +114,7 @@ def _stored_entry(record: Mapping[str, Any] | None) -> Entry | None:
 
 def _demand_all(raw: RawTable, entry: Entry, what: str) -> None:
     """Every column that an entry names; all that are missing at once."""
-    found = []
+    found: list[Diagnostic] = []
     for name in (*(entry.columns if entry.columns != "*" else ()), *entry.skip):
         try:
             demand_column(raw, name, what)
@@ -198,8 +198,8 @@ def _chosen(
                 "F0515",
                 f"{what} is a vector of labels",
                 reason="a row has one label in each column",
-                fix=f"declare {name}: {kind.domain.name}",
-            )  # type: ignore[union-attr]
+                fix=f"declare {name} without a shape",
+            )
         if entry.columns == "*" or entry.encode or entry.scale or entry.intercept:
             fix = f'{name} = {{ column = "..." }}, or columns = [...] for a combined key'
             refuse("F0503", f'{what} is a label: it takes no "*", encode, scale or intercept', fix=fix)

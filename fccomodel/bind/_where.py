@@ -13,7 +13,7 @@ import operator
 import tokenize
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -70,7 +70,7 @@ def _parse(text: str) -> tuple[ast.expr, dict[str, str]]:
     quoted: dict[str, str] = {}
     pieces = text.split("`")
     if len(pieces) % 2 == 0:
-        refuse("F0509", f"where: a backquote is not closed in {_shown(text)}", fix="write `column name` with one on each side")
+        _bad(text, "a backquote is not closed", "write `column name` with one on each side")
     for k in range(1, len(pieces), 2):
         key = f"_column_{k}"
         quoted[key], pieces[k] = pieces[k], f" {key} "
@@ -83,7 +83,7 @@ def _parse(text: str) -> tuple[ast.expr, dict[str, str]]:
             if "=" in text and "==" not in text
             else "a condition reads like: split == 'train' and age >= 18"
         )
-        refuse("F0509", f"where: {said} in {_shown(text)}", fix=hint)
+        _bad(text, said, hint)
 
 
 def _words(text: str) -> str:
@@ -108,12 +108,16 @@ def _as_float(value: float) -> float:
         return float("inf")
 
 
+def _bad(text: str, message: str, fix: str, reason: str = "") -> NoReturn:
+    refuse("F0509", f"where: {message}", reason=f"in {_shown(text)}{'; ' * bool(reason)}{reason}", fix=fix)
+
+
 class _Evaluator:
     def __init__(self, text: str, table: RawTable, quoted: dict[str, str]):
         self.text, self.table, self.quoted = text, table, quoted
 
     def refuse(self, message: str, fix: str, reason: str = "") -> Any:
-        refuse("F0509", f"where: {message} in {_shown(self.text)}", reason=reason, fix=fix)
+        _bad(self.text, message, fix, reason)
 
     def condition(self, node: ast.expr) -> np.ndarray:
         """A mask."""
@@ -158,11 +162,8 @@ class _Evaluator:
                 with np.errstate(all="ignore"):
                     return ARITHMETIC[type(op)](self.number(left), self.number(right))
             case ast.Compare(left=left, ops=ops, comparators=others):
-                result, first = np.bool_(True), left
-                for op, other in zip(ops, others, strict=True):
-                    result = np.logical_and(result, self.compare(op, first, other))
-                    first = other
-                return result
+                links = zip(ops, [left, *others], others, strict=False)
+                return np.logical_and.reduce([self.compare(link, first, other) for link, first, other in links])
             case ast.Call(
                 func=ast.Attribute(value=column, attr="isna" | "isnull" | "notna" | "notnull" as method), args=[], keywords=[]
             ):

@@ -106,6 +106,7 @@ _RESHAPING_METHODS = (
     "flatten", "unflatten", "squeeze", "unsqueeze", "reshape", "view", "permute", "transpose", "movedim", "expand", "contiguous",
     "clone", "float", "double", "to", "mean", "sum", "size", "dim",
 )  # fmt: skip
+PRODUCTS = (operator.mul, torch.mul, operator.matmul, torch.matmul, torch.bmm, torch.mm, F.linear)
 METHODS: Mapping[str, _Rule] = {
     **dict.fromkeys(("tanh", "sigmoid", "exp", "sin", "cos", "square", "softmax", "log_softmax", "logsumexp"), _smooth),
     **dict.fromkeys(("relu", "amax"), _convex_increasing),
@@ -130,7 +131,7 @@ def walk(module: nn.Module) -> NetFacts:
     for node in graph.nodes:
         before = max((states[source] for source in node.all_input_nodes), key=ORDER.index, default=CONSTANT)
         states[node] = _step(module, node, states, before)
-        if before != CONSTANT and _step(module, node, states, SMOOTH) == WEAK:
+        if before != CONSTANT and _bends(module, node) and _step(module, node, states, SMOOTH) == WEAK:
             kinks.setdefault(_called(module, node), []).append(str(node.target))
         elif states[node] == UNKNOWN and before == WEAK:
             turned = turned or f"{_called(module, node)}{_where(module, [node.target])}"
@@ -151,6 +152,11 @@ def walk(module: nn.Module) -> NetFacts:
     if final == SMOOTH:
         return NetFacts(kind=SMOOTH, reasons=("every layer is continuously differentiable in its input and its weights",))
     return NetFacts(kind=SMOOTH, affine=True, reasons=("the output is affine in the parameters",))
+
+
+def _bends(module: nn.Module, node: torch.fx.Node) -> bool:
+    """Whether a node can have kinks of its own: arithmetic passes on those of its arguments."""
+    return node.op == "call_module" or node.target in METHODS or node.target in FUNCTIONS or node.target in (F.leaky_relu, F.elu)
 
 
 def _called(module: nn.Module, node: torch.fx.Node) -> str:
@@ -220,11 +226,15 @@ def _arithmetic(node: torch.fx.Node, states: Mapping[torch.fx.Node, str], before
         return UNKNOWN if len(sides) > 1 and sides[1] == WEAK else before
     if node.target in (operator.neg, torch.neg):
         return _fixed_weights(before)
-    if node.target in (operator.mul, torch.mul, operator.matmul, torch.matmul, torch.bmm, torch.mm, torch.einsum, F.linear):
-        dependent = [states[source] for source in node.all_input_nodes if states[source] != CONSTANT]
-        if len(dependent) > 1:
-            return SMOOTH if all(state in (AFFINE, SMOOTH) for state in dependent) else UNKNOWN
-        return before if before != WEAK or numbers and numbers[0] >= 0 else UNKNOWN
+    if node.target in PRODUCTS:
+        dependent = [side for side in sides if side != CONSTANT]
+        if len(dependent) == 2:
+            product = SMOOTH if all(side in (AFFINE, SMOOTH) for side in dependent) else UNKNOWN
+        else:
+            product = (dependent or [CONSTANT])[0]
+        if product == WEAK and not (numbers and numbers[0] >= 0):
+            return UNKNOWN
+        return max([product, *(states[source] for source in node.all_input_nodes[2:])], key=ORDER.index)
     if node.target in (operator.truediv, torch.div):
         if len(sides) > 1 and sides[1] != CONSTANT:
             return UNKNOWN

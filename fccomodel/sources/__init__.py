@@ -82,7 +82,7 @@ def _find(value: Any, request: Request) -> tuple[Source, Any]:
             return source, value
     refuse(
         "F0507",
-        f"{request.name}: a {type(value).__module__}.{type(value).__qualname__} is not a table",
+        f"{request.name}: a {type(value).__qualname__} is not a table",
         fix="give a DataFrame, a dict of arrays or tensors, a torch Dataset, or a path",
     )
 

@@ -66,7 +66,7 @@ def column(array: Any) -> RawColumn:
         if t.is_decimal(kind) or t.is_float16(kind) or (t.is_boolean(kind) and array.null_count):
             array = array.cast(pa.uint8()).cast(pa.float64()) if t.is_boolean(kind) else array.cast(pa.float64())
         return RawColumn(values=array.to_numpy(zero_copy_only=False), dtype=dtype)
-    if t.is_string(kind) or t.is_large_string(kind) or t.is_temporal(kind) or t.is_string_view(kind):
+    if t.is_string(kind) or t.is_large_string(kind) or t.is_temporal(kind) or str(kind) == "string_view":
         text = array if t.is_string(kind) or t.is_large_string(kind) else array.cast(pa.string())
         return _text(text, dtype)
     return RawColumn(values=np.zeros(0), dtype=dtype, unusable=f"values of type {dtype} are neither numbers nor text")

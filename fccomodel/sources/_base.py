@@ -128,9 +128,12 @@ def from_array(values: np.ndarray, dtype: str = "") -> RawColumn:
         return RawColumn(values=values, dtype=dtype)
     if kind in "USTO" and values.ndim == 1:
         return _from_objects(values, dtype)
-    if kind == "M":
-        texts = np.datetime_as_string(values, unit="D" if (values == values.astype("datetime64[D]")).all() else "s")
-        return _from_objects(np.where(np.isnat(values), None, texts.astype(object)), dtype)
+    if kind == "M" and values.ndim == 1:
+        absent = np.isnat(values)
+        days = ((values == values.astype("datetime64[D]")) | absent).all()
+        texts = np.datetime_as_string(values, unit="D" if days else "s").astype(object)
+        texts[absent] = None
+        return _from_objects(texts, dtype)
     return RawColumn(values=values, dtype=dtype, unusable=f"values of type {dtype} are neither numbers nor text")
 
 

@@ -24,9 +24,7 @@ def _read(path: Path) -> dict[str, np.ndarray]:
         pickled = "allow_pickle" in text
         refuse(
             "F0506",
-            f"{path.name} holds Python objects, not arrays of numbers or text"
-            if pickled
-            else f"{path.name} cannot be read: {text}",
+            f"{path.name} is no NumPy file, or holds Python objects" if pickled else f"{path.name} cannot be read: {text}",
             reason="objects in NumPy files are pickled, and loading a pickle runs code" if pickled else "",
             fix="store plain arrays with numpy.savez" if pickled else "write the file again, or give the right one",
         )
