@@ -76,8 +76,8 @@ class Atom:
     meaning      what it is, with its formula, in one line
     arguments    names of the arguments, used by ``derivative``; ``u...`` stands for any number of them: u1, u2, ...
     parameters   those that must not depend on the decision variables; they come last
-    torch        the torch expression with ``{0}``, ``{1}``, ... for the arguments' texts (each a name, a number or in parentheses,
-                 and used several times perhaps) and ``{axes0}``, ... for the own axes of an array argument; or a function of
+    torch        the torch expression with ``{0}``, ``{1}``, ... for the arguments' texts (a name, a number or parenthesised,
+                 used several times perhaps) and ``{axes0}``, ... for the own axes of an array argument; or a function of
                  a ``Site``. The result may stand where a name may stand.
     derivative   per argument that may vary, the factor that the chain rule multiplies by (entrywise atoms), or the adjoint in
                  terms of ``dy`` (array atoms), in the modelling language: argument names, ``y`` (the value), ``pi`` and atoms. At
@@ -218,6 +218,7 @@ class ScalarAtom(Atom):
                 through ``points`` (u, f'(u)) continued with these slopes (inf: vertical, the end of the domain); or a function of
                 the parameters. Prox, Moreau envelope and conjugate follow from it.
     conjugate   f*(s) in the modelling language, in terms of ``s`` and the parameters, for s in ``slopes``; +inf elsewhere
+    slopes      the domain of the conjugate, where no ``graph`` gives it
     """
 
     formula: str | Callable[[int], str]

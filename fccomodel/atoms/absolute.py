@@ -19,7 +19,6 @@ abs_ = ScalarAtom(
     breaks=("0",),
     graph=(((0.0, -1.0), (0.0, 1.0)), 0.0, 0.0),
     conjugate="0",
-    slopes=Interval(-1.0, 1.0),
     properties=Properties(
         curvature=lambda u: "affine" if u.lo >= 0 or u.hi <= 0 else "convex",
         monotone=valley,

@@ -69,6 +69,7 @@ min_ = ScalarAtom(
     ),
 )
 
+
 def _clip(site: Site) -> str:
     """torch's clamp takes two numbers or two tensors, not one of each."""
     return "{0}.clamp({1}, {2})" if site.python[1] == site.python[2] else "{0}.clamp(min={1}).clamp(max={2})"

@@ -15,7 +15,7 @@ erf_ = ScalarAtom(
     properties=Properties(
         curvature=s_curve,
         monotone="increasing",
-        lipschitz=lambda u: 2 / sqrt(pi) * exp(-min(u.mig, 1e100) ** 2),
+        lipschitz=lambda u: 2 / sqrt(pi) * exp(-(min(u.mig, 1e100) ** 2)),
         gradient_lipschitz=2 * sqrt(2 / pi) * exp(-0.5),
         range=through(erf),
     ),

@@ -3,7 +3,7 @@
 from math import inf
 
 from fccomodel.atoms._base import Properties, ScalarAtom
-from fccomodel.atoms._interval import UNIT, Interval
+from fccomodel.atoms._interval import Interval
 
 
 def _positive(u: Interval) -> Interval:
@@ -27,7 +27,6 @@ pos = ScalarAtom(
     breaks=("0",),
     graph=(((0.0, 0.0), (0.0, 1.0)), 0.0, 0.0),
     conjugate="0",
-    slopes=UNIT,
     properties=Properties(
         curvature=lambda u: "constant" if u.hi <= 0 else "affine" if u.lo >= 0 else "convex",
         monotone=lambda u: "constant" if u.hi <= 0 else "increasing",
@@ -45,7 +44,6 @@ sqhinge = ScalarAtom(
     derivative=("2 * pos(u)",),
     graph=(((0.0, 0.0),), 0.0, 2.0),
     conjugate="s^2 / 4",
-    slopes=Interval(0.0, inf),
     properties=Properties(
         curvature=lambda u: "constant" if u.hi <= 0 else "convex",
         monotone=lambda u: "constant" if u.hi <= 0 else "increasing",
@@ -65,7 +63,6 @@ smooth_hinge = ScalarAtom(
     domain=(None, Interval(0.0, inf, lo_open=True)),
     graph=lambda delta: (((0.0, 0.0), (delta, 1.0)), 0.0, 0.0),
     conjugate="delta * s^2 / 2",
-    slopes=UNIT,
     properties=Properties(
         curvature=lambda u, delta: "constant" if u.hi <= 0 else "affine" if u.lo >= delta.hi else "convex",
         monotone=lambda u, delta: "constant" if u.hi <= 0 else "increasing",

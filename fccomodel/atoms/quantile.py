@@ -55,7 +55,6 @@ eps_insensitive = ScalarAtom(
     breaks=("-eps", "eps"),
     graph=lambda eps: (((-eps, -1.0), (-eps, 0.0), (eps, 0.0), (eps, 1.0)), 0.0, 0.0),
     conjugate="eps * abs(s)",
-    slopes=Interval(-1.0, 1.0),
     properties=Properties(
         curvature=lambda u, eps: "constant" if u.mag <= eps.lo else "affine" if u.mig >= eps.hi else "convex",
         monotone=lambda u, eps: "constant" if u.mag <= eps.lo else valley(Interval(u.lo + eps.lo, u.hi - eps.lo)),

@@ -170,9 +170,7 @@ transpose = ArrayAtom(
     rule=_transpose_shape,
     torch="{0}.mT",
     derivative=("transpose(dy)",),
-    properties=Properties(
-        curvature="affine", monotone="increasing", lipschitz=1.0, gradient_lipschitz=0.0, range=lambda u: u
-    ),
+    properties=Properties(curvature="affine", monotone="increasing", lipschitz=1.0, gradient_lipschitz=0.0, range=lambda u: u),
 )
 concat = ArrayAtom(
     name="concat",

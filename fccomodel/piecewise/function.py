@@ -77,7 +77,11 @@ class PiecewiseLQ:
 
     def prox(self, x: np.ndarray | float, lam: float) -> np.ndarray:
         """argmin over v of f(v) + (v - x)^2/(2 lam); x any shape."""
-        return np.asarray(x, dtype=float) - lam * self.envelope(lam).gradient(x)
+        x = np.asarray(x, dtype=float)
+        at, y = np.array(self.points, dtype=float).T
+        sheared = at + lam * y
+        below, above = (x - sheared[0]) / (1 + lam * self.left), (x - sheared[-1]) / (1 + lam * self.right)
+        return np.interp(x, sheared, at) + np.minimum(below, 0) + np.maximum(above, 0)
 
     def gradient(self, x: np.ndarray | float) -> np.ndarray:
         """f'(x), from the right at a kink; x in the domain, any shape."""

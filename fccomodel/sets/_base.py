@@ -63,7 +63,8 @@ def bounds(x: Any, largest: bool) -> float:
 def distance_on_line(s: torch.Tensor, free: torch.Tensor, low: torch.Tensor, high: torch.Tensor) -> torch.Tensor:
     """The least over t of the norm of (s - t where free, (s - t)_+ where low, (t - s)_+ where high).
 
-    The normal cone of {w : sum w = 1, bounds} at a point with these entries strictly between, at the lower and at the upper bound.
+    That is the distance to the normal cone of {w : sum w = 1, bounds} at a point whose entries are free, at the lower bound or
+    at the upper one.
     """
 
     def residual(t: torch.Tensor) -> torch.Tensor:
@@ -75,5 +76,3 @@ def distance_on_line(s: torch.Tensor, free: torch.Tensor, low: torch.Tensor, hig
         too_low = residual(middle).sum() > 0
         left, right = middle.where(too_low, left), right.where(too_low, middle)
     return residual((left + right) / 2).norm()
-
-

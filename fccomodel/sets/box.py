@@ -35,11 +35,12 @@ def _support(s: torch.Tensor, low: Ends, high: Ends) -> torch.Tensor:
 
 def _empty(shape: tuple, low: Ends, high: Ends) -> str:
     if bounds(low > high, True):
-        worst = low - high
-        at = int(worst.argmax()) if getattr(worst, "ndim", 0) else None
-        a, b = (float(x.reshape(-1)[at]) if at is not None and getattr(x, "ndim", 0) else float(x) for x in (low, high))
-        where = "" if at is None else f" of entry {at + 1}"
-        return f"The low end{where}, {a:g}, is above the high end, {b:g}."
+        if not getattr(low - high, "ndim", 0):
+            return f"The low end, {float(low):g}, is above the high end, {float(high):g}."
+        low, high = low + 0 * (low > high), high + 0 * (low > high)
+        at = int((low - high).argmax())
+        a, b = float(low.reshape(-1)[at]), float(high.reshape(-1)[at])
+        return f"The low end of entry {at + 1}, {a:g}, is above the high end, {b:g}."
     return ""
 
 
