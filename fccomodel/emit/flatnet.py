@@ -6,55 +6,62 @@ import torch
 
 
 class FlatNet:
-    """A torch module evaluated at a flat parameter vector, in the order of ``named_parameters``."""
+    """A torch module evaluated at a flat parameter vector, in the order of ``named_parameters``.
 
-    def __init__(self, module):
-        self.module = module.eval()
+    ``rank`` is the number of dims of one input. Several inputs go through the module as one batch.
+    """
+
+    def __init__(self, module, rank):
+        self.module, self.rank = module.eval(), rank
         self.shapes = [(name, tuple(p.shape), p.numel()) for name, p in module.named_parameters()]
-        self.tape = {}
+        self.tape = None
 
-    def parameters(self, w, taped):
+    def forward(self, w, inputs, taped):
         parts = w.split([size for _, _, size in self.shapes])
-        return {
-            name: part.view(shape).detach().requires_grad_(taped)
-            for part, (name, shape, _) in zip(parts, self.shapes, strict=True)
-        }
-
-    def __call__(self, w, x):
-        """Outputs for the rows of x, without a gradient."""
-        if next(self.module.buffers(), w).dtype != w.dtype:
+        named = zip(parts, self.shapes, strict=True)
+        parameters = {name: part.view(shape).detach().requires_grad_(taped) for part, (name, shape, _) in named}
+        if any(b.is_floating_point() and b.dtype != w.dtype for b in self.module.buffers()):
             self.module.to(w.dtype)
-        return self.squeeze(torch.func.functional_call(self.module, self.parameters(w, False), (x,)), x)
+        rows = [x.reshape(-1, *x.shape[x.dim() - self.rank :]) for x in inputs]
+        out = torch.func.functional_call(self.module, parameters, (torch.cat(rows) if len(rows) > 1 else rows[0],))
+        outs = out.split([len(x) for x in rows])
+        return (
+            [o.view(x.shape[: x.dim() - self.rank] + out.shape[1:]) for o, x in zip(outs, inputs, strict=True)],
+            out,
+            parameters,
+        )
 
-    def taped(self, w, x):
-        """Outputs for the rows of x, kept until ``vjp``."""
+    def __call__(self, w, *inputs):
+        """Outputs for the rows of each input, without a gradient."""
+        with torch.no_grad():
+            outs, _, _ = self.forward(w, inputs, False)
+        return outs[0] if len(outs) == 1 else outs
+
+    def taped(self, w, *inputs):
+        """Outputs for the rows of each input, kept until ``vjp``."""
         with torch.enable_grad():
-            parameters = self.parameters(w, True)
-            out = self.squeeze(torch.func.functional_call(self.module, parameters, (x,)), x)
-        plain = out.detach()
-        self.tape[id(plain)] = (plain, out, list(parameters.values()))
-        return plain
+            outs, whole, parameters = self.forward(w, inputs, True)
+        self.tape = whole, list(parameters.values())
+        outs = [o.detach() for o in outs]
+        return outs[0] if len(outs) == 1 else outs
 
-    def squeeze(self, out, x):
-        """A last dim of 1 is dropped: a real output."""
-        return out.squeeze(-1) if out.dim() == x.dim() and out.shape[-1] == 1 else out
-
-    def vjp(self, plain, adjoint):
-        """The flat gradient of <adjoint, out> in the parameters."""
-        _, out, parameters = self.tape.pop(id(plain))
-        return torch.cat([g.reshape(-1) for g in torch.autograd.grad(out, parameters, adjoint)])
+    def vjp(self, *adjoints):
+        """The flat gradient of the sum of <adjoint, output> in the parameters, for the outputs of the last ``taped``."""
+        (whole, parameters), self.tape = self.tape, None
+        adjoint = torch.cat([a.reshape(-1, *whole.shape[1:]) for a in adjoints])
+        return torch.cat([g.reshape(-1) for g in torch.autograd.grad(whole, parameters, adjoint)])
 
 
-def constructor(name: str, module: torch.nn.Module) -> str:
+def constructor(name: str, module: torch.nn.Module, rank: int) -> str:
     """The text that makes the module again: torch's own layers by their printed form, anything else by its file."""
     text = layers(module)
     if text is not None:
-        return f"net_{name} = FlatNet({text})"
+        return f"net_{name} = FlatNet({text}, {rank})"
     source = type(module)
     import inspect
 
     code = inspect.getsource(source).rstrip()
-    return f"import torch.nn as nn\nimport torch.nn.functional as F\n\n\n{code}\n\n\nnet_{name} = FlatNet({source.__name__}())"
+    return f"import torch.nn as nn\nimport torch.nn.functional as F\n\n\n{code}\n\n\nnet_{name} = FlatNet({source.__name__}(), {rank})"
 
 
 def layers(module: torch.nn.Module) -> str | None:

@@ -33,6 +33,8 @@ class Printer:
     counters: dict[str, int] = field(default_factory=lambda: dict.fromkeys(RESERVED, 1))
     uses: dict[int, int] = field(default_factory=dict)
     scoped: dict[Axis, list[Val]] = field(default_factory=dict)
+    together: dict[int, list[Val]] = field(default_factory=dict)
+    needed: set[int] = field(default_factory=set)
     double: bool = False
 
     # -------------------------------------------------------------------------------------------------------- printing
@@ -40,6 +42,7 @@ class Printer:
         """Statements for the roots and all they need."""
         roots = list(roots)
         needed = self.reach(roots)
+        self.needed = {v.id for v in needed}
         for val in needed:
             for arg in val.args:
                 self.uses[arg.id] = self.uses.get(arg.id, 0) + (2 if self.stretches(val, arg) else 1)
@@ -73,6 +76,9 @@ class Printer:
             return
         if val.op == "chunked":
             self.chunked(val, inside)
+            return
+        if val.op == "net":
+            self.nets(val, self.needed)
             return
         if val.op in INLINE and self.uses.get(val.id, 0) == 1:
             return
@@ -326,6 +332,47 @@ class Printer:
         call = ".taped" if val.varying else ""
         return f"net_{val.attrs['net']}{call}({self.ref(val.args[0])}, {self.ref(val.args[1])})"
 
+    def group_nets(self, graph: Graph) -> dict[int, list[Val]]:
+        """Calls of one net at one parameter vector go through it as one batch: by each call's id, all of them."""
+        groups: dict[tuple[int, str, bool], list[Val]] = {}
+        for val in graph.vals:
+            if val.op == "net":
+                groups.setdefault((val.args[0].id, val.attrs["net"], val.varying), []).append(val)
+        self.together = {val.id: group for group in groups.values() for val in group}
+        return self.together
+
+    def nets(self, val: Val, needed: set[int]) -> None:
+        """One statement for all calls that are made together."""
+        group = [v for v in self.together.get(val.id, [val]) if v.id in needed]
+        for v in group:
+            self.names[v.id] = self.name(v)
+        call = ".taped" if val.varying else ""
+        inputs = ", ".join(self.ref(v.args[1]) for v in group)
+        left = ", ".join(self.names[v.id] for v in group)
+        comments = "; ".join(dict.fromkeys(self.comments[v.id] for v in group if v.id in self.comments))
+        line = f"{left} = net_{val.attrs['net']}{call}({self.ref(val.args[0])}, {inputs})"
+        self.lines.append(f"{line}  # {comments}" if comments and len(line) + len(comments) < 140 else line)
+
+    def net_pulls(self, pulls: list[Pull]) -> list[tuple[str, str]]:
+        """One vector-Jacobian product per net, for all its calls."""
+        by_variable: dict[str, list[Pull]] = {}
+        for pull in pulls:
+            by_variable.setdefault(pull.variable, []).append(pull)
+        result = []
+        for variable, group in by_variable.items():
+            order = [v for v in self.together[group[0].source.id] if v.id in self.names]
+            found = {p.source.id: p for p in group}
+            texts = []
+            for v in order:
+                if v.id not in found:
+                    texts.append(f"torch.zeros_like({self.names[v.id]})")
+                elif v.event:
+                    texts.append(f"{self.ref(found[v.id].adjoint, v.axes, len(v.event))}.expand_as({self.names[v.id]})")
+                else:
+                    texts.append(self.expanded(found[v.id].adjoint, v.axes))
+            result.append((variable, f"net_{group[0].source.attrs['net']}.vjp({', '.join(texts)})"))
+        return result
+
     def op_entry(self, val: Val) -> str:
         base, *moving = val.args
         fixed, queue = val.attrs["fixed"], list(moving)
@@ -469,14 +516,6 @@ class Printer:
                 if pull.adjoint.op in ("const", "param") and not axes:
                     adjoint = f"w.new_full((), {self.ref(pull.adjoint)})"
                 return f"spread({shape}, ({', '.join(keys)},), {adjoint})" + ("" if len(shape) == 1 else f".reshape({size})")
-            case "net":
-                out = self.ref(pull.source)
-                adjoint = (
-                    self.expanded(pull.adjoint, pull.source.axes)
-                    if not pull.source.event
-                    else self.ref(pull.adjoint, pull.source.axes)
-                )
-                return f"net_{pull.source.attrs['net']}.vjp({out}, {adjoint})"
         raise AssertionError(pull.kind)
 
 

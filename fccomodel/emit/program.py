@@ -161,7 +161,7 @@ class Emitter:
             return ""
         parts = ["# ---- nets", inspect.getsource(flatnet.FlatNet).rstrip()]
         for name, net in self.bound.nets.items():
-            parts.append(flatnet.constructor(name, net))
+            parts.append(flatnet.constructor(name, net, len(self.problem.nets[name].input)))
         return "\n\n\n".join(parts)
 
     def data_section(self) -> str:
@@ -292,9 +292,8 @@ class Emitter:
         tracks = [v for v in graph.vals if v.op == "track"]
         before = {v.id: previous(graph, v.args[0]) for v in tracks} if estimator.needs_previous else {}
         self.print_with_tracks(printer, pulls, before)
-        used: list[tuple[str, str]] = []
-        for pull in pulls:
-            used.append((pull.variable, printer.pull(pull)))
+        used = [(pull.variable, printer.pull(pull)) for pull in pulls if pull.kind != "net"]
+        used += printer.net_pulls([pull for pull in pulls if pull.kind == "net"])
         lines = printer.lines
         lines += self.assemble(used)
         names = [v.attrs["axis"].name if v.op == "draw" else f"r_{v.attrs['axis'].name}" for v in lowering.draws]
@@ -322,6 +321,7 @@ class Emitter:
 
         printer.op_track = op_track  # type: ignore[method-assign]
         reach = printer.reach
+        together = printer.group_nets(self.step.graph)
 
         def with_previous(roots: Any) -> list[Val]:
             found = {v.id: v for v in reach(roots)}
@@ -340,7 +340,9 @@ class Emitter:
                         order.setdefault(v.id, v)
                     elif v.id not in order:
                         stack.append((v, True))
-                        stack.extend((a, False) for a in reversed(v.args + ((before[v.id],) if v.id in before else ())))
+                        extra = (before[v.id],) if v.id in before else ()
+                        extra += tuple(a for other in together.get(v.id, ()) if other.id in found for a in other.args)
+                        stack.extend((a, False) for a in reversed(v.args + extra))
 
             for k in sorted(found):
                 visit(found[k])
