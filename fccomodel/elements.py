@@ -190,8 +190,16 @@ def extent(bound: Bound, domain: ir.Set) -> int:
 def positions(bound: Bound, domain: ir.Set, dim: ir.Dim) -> np.ndarray | None:
     """Where each id of ``domain`` stands in an array's dimension ``dim``; None where the ids are the positions themselves."""
     target = bound.problem.sets.get(dim) if isinstance(dim, str) else None
-    if target is None or target is domain:
-        target = domain
+    return matching(bound, domain, domain if target is None else target, place=True)
+
+
+def matching(bound: Bound, domain: ir.Set, target: ir.Set, *, place: bool = False) -> np.ndarray | None:
+    """For each id of ``domain`` the id (with ``place``: the position) of the same element in ``target``; None: the same ones.
+
+    It is -1 where ``target`` has no such element.
+    """
+    if isinstance(domain, ir.RowSet) and not place:
+        return None
     return remember(bound, ("positions", domain, target), lambda: _positions(bound, domain, target))
 
 
@@ -210,6 +218,11 @@ def _positions(bound: Bound, domain: ir.Set, target: ir.Set) -> np.ndarray | Non
         return None
     close = np.isclose(own[:, None], other[None, :])
     return np.where(close.any(1), close.argmax(1), -1).astype(np.int64)
+
+
+def name_of(bound: Bound, domain: ir.Set, element: int) -> str:
+    """One element (by its id) as shown to people."""
+    return str(element) if isinstance(domain, ir.RowSet) else names(bound, domain)[element]
 
 
 def labels_of(bound: Bound, node: ir.Expr) -> ir.LabelSet | None:
@@ -256,7 +269,7 @@ def apply_atom(op: str, args: Sequence[Named], numbers: Sequence[float | None]) 
     tensors, axes = align(args, entrywise=entrywise)
     if atom.variadic and not entrywise:  # concat
         lengths = torch.broadcast_shapes(*(tensor.shape[: len(axes)] for tensor in tensors))
-        tensors = [tensor.expand(*lengths, *arg.event) for tensor, arg in zip(tensors, args, strict=True)]
+        tensors = [tensor.expand((*lengths, *arg.event)) for tensor, arg in zip(tensors, args, strict=True)]
     textual = [entrywise or name in atom.parameters for name in atom.names(len(args))]
     known = [
         number if may and number is not None and math.isfinite(number) else None
@@ -289,7 +302,7 @@ class Pointwise:
         """What decides a node's value within this evaluation."""
         return (id(node), *(id(env[binder]) for binder in self.free(node) if binder in env))
 
-    def inner(self, node: ir.Expr) -> tuple[ir.Expr, ...]:
+    def inner(self, node: ir.Expr, env: Env) -> tuple[ir.Expr, ...]:
         """The subexpressions to evaluate before a node, in its own environment."""
         if isinstance(node, ir.Apply):
             return tuple(arg for arg in node.args if not isinstance(arg, ir.Label))
@@ -310,7 +323,7 @@ class Pointwise:
                 continue
             if not ready:
                 stack.append((node, True))
-                stack.extend((child, False) for child in self.inner(node))
+                stack.extend((child, False) for child in self.inner(node, env))
                 continue
             memo[key] = self.compute(node, env)
         return memo[root]
@@ -319,7 +332,7 @@ class Pointwise:
         """The value of one node whose ``inner`` ones are known."""
         match node:
             case ir.Const(value=value):
-                return Named(torch.tensor(value, dtype=DTYPE))
+                return Named(torch.full(shape(self.bound, node.shape), value, dtype=DTYPE))
             case ir.Size(dim=dim):
                 return Named(torch.tensor(float(size(self.bound, dim)), dtype=DTYPE))
             case ir.Param(name=name):
@@ -402,7 +415,7 @@ class Pointwise:
         if node.op in ("eq", "ne") and any(isinstance(arg, ir.Label) for arg in args):
             args = tuple(self.position(arg, args[1 - k]) for k, arg in enumerate(args))
         found = [self.value(arg, env) for arg in args]
-        numbers = [arg.value if isinstance(arg, ir.Const) else None for arg in args]
+        numbers = [arg.value if isinstance(arg, ir.Const) and not arg.shape else None for arg in args]
         if node.op == "dot":
             return self.dot(*found)
         return apply_atom(node.op, found, numbers)

@@ -3,16 +3,31 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, cast
+from typing import Literal, NoReturn, cast
 
 import numpy as np
 import torch
 
 from fccomodel import ir
 from fccomodel.bound import Bound
-from fccomodel.elements import Env, Named, Pointwise, accepted, extent, fail, ids, names, new_axis, remember, size, spread, values
+from fccomodel.elements import (
+    Env,
+    Named,
+    Pointwise,
+    accepted,
+    extent,
+    fail,
+    ids,
+    name_of,
+    names,
+    new_axis,
+    remember,
+    size,
+    spread,
+    values,
+)
 
 __all__ = ["Index", "Ranges", "Selection", "ids", "index", "names", "realise", "size", "split", "values"]
 
@@ -286,7 +301,7 @@ def realise(bound: Bound, selection: Selection, *, empty: str = "error") -> Rang
     found = index(bound, selection)
     if not selection.parents:
         if not len(found.rows) and empty == "error":
-            _empty(bound, selection, ())
+            no_elements(bound, selection.binder)
         return Ranges(rows=found.rows)
     cells = tuple(extent(bound, parent.domain) for parent in selection.parents)
     if math.prod(cells) > MOST_CELLS:
@@ -317,7 +332,8 @@ def realise(bound: Bound, selection: Selection, *, empty: str = "error") -> Rang
 
 def _check(bound: Bound, selection: Selection, ranges: Ranges) -> None:
     assert ranges.size is not None
-    members = np.ix_(*(ids(bound, parent.domain) for parent in selection.parents))
+    lists = [ids(bound, parent.domain) for parent in selection.parents]
+    members = np.ix_(*lists)
     count = ranges.size[members]
     if ranges.skip is not None:
         count = count - (ranges.skip[members] >= 0)
@@ -325,21 +341,36 @@ def _check(bound: Bound, selection: Selection, ranges: Ranges) -> None:
         count = count * ranges.accept[members]
     if count.size and not (count > 0).all():
         cell = np.unravel_index(int(np.argmin(count > 0)), count.shape)
-        _empty(bound, selection, cell, int((count <= 0).sum()))
+        which = {p: int(own[at]) for p, own, at in zip(selection.parents, lists, cell, strict=True)}
+        no_elements(bound, selection.binder, which, int((count <= 0).sum()))
 
 
-def _empty(bound: Bound, selection: Selection, cell: Sequence[np.integer | int], total: int = 1) -> None:
-    which = ", ".join(f"{p.name} = {names(bound, p.domain)[k]}" for p, k in zip(selection.parents, cell, strict=False))
+def no_elements(bound: Bound, binder: ir.Binder, which: Mapping[ir.Binder, int] | None = None, total: int = 1) -> NoReturn:
+    """The error for a mean over nothing: ``which`` outer elements leave nothing, in ``total`` cases."""
+    where = ", ".join(f"{parent.name} = {name_of(bound, parent.domain, element)}" for parent, element in (which or {}).items())
     more = f" (and for {total - 1} more)" if total > 1 else ""
-    domain = selection.binder.domain.name
     fail(
         bound,
         "F0705",
-        f"no element of `{domain}` is left for `{selection.binder.name}`" + (f" where {which}{more}" if which else ""),
-        span=selection.binder.span,
+        f"no element of `{binder.domain.name}` is left for `{binder.name}`" + (f" where {where}{more}" if where else ""),
+        span=binder.span,
         reason="A mean over no elements has no value.",
-        fix="Bind data that has them, or leave this case out of the outer set.",
+        fix="Bind data that has them, or leave this case out of the outer set; `E(empty = drop)[...]` leaves such cases out.",
     )
+
+
+def occupied(bound: Bound, binder: ir.Binder, elements: np.ndarray, body: ir.Expr) -> np.ndarray:
+    """Which elements of an outer binder keep some rows in every ``(empty = drop)`` reduction of a body, as booleans."""
+    keep = np.ones(len(elements), dtype=bool)
+    for node in ir.walk(body):
+        option = node.options.get("empty") if isinstance(node, ir.Reduce) else None
+        if not (isinstance(node, ir.Reduce) and isinstance(option, ir.Label) and option.text == "drop"):
+            continue
+        for part in split(node.binders, node.condition):
+            if part.parents == (binder,) and listed(part.binder):
+                _, count, skip = index(bound, part).locate({binder: _named(elements, (new_axis(),))})
+                keep &= (count.data - (0 if skip is None else (skip.data >= 0).long()) > 0).numpy()
+    return keep
 
 
 def _accepted(bound: Bound, selection: Selection, ranges: Ranges) -> np.ndarray:
@@ -376,7 +407,7 @@ def _accepted(bound: Bound, selection: Selection, ranges: Ranges) -> np.ndarray:
     return accept
 
 
-def pair_blocks(count: np.ndarray, block: int = 1 << 20):
+def pair_blocks(count: np.ndarray, block: int = 1 << 20) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """All pairs (cell, offset < count[cell]) in blocks of at most ``block`` pairs, in order."""
     ends = np.cumsum(count)
     total = int(ends[-1]) if len(ends) else 0

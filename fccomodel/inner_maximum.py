@@ -1,0 +1,245 @@
+"""``max[q in simplex(K)] (...)`` and its kin: the maximiser found exactly, then the body evaluated there (Danskin's theorem).
+
+With r the coefficients of the affine part, p the reference distribution and (t)_+ = max(0, t):
+
+    r.q                   on the simplex: the largest r;  on the capped simplex: the mean of the worst ones
+    r.q - mu kl(q, p)     q_k proportional to p_k exp(r_k / mu), cut at the cap
+    r.q - mu chi2(q, p)   q_k = p_k (1 + (r_k - nu) / (2 mu))_+, cut at the cap; the number nu makes the sum 1
+
+Any other concave body is maximised by accelerated projected ascent.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+
+from fccomodel import elements, ir
+from fccomodel.elements import DTYPE, Env, Named, fail
+
+if TYPE_CHECKING:
+    from fccomodel.interpret import Evaluator
+
+STEPS, TOLERANCE = 20_000, 1e-12
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Form:
+    """``affine(q) - weight * divergence(q, reference)``; without a divergence the body is affine."""
+
+    divergence: str = ""
+    weight: ir.Expr | None = None
+    reference: ir.Expr | None = None
+
+
+def value(evaluator: Evaluator, node: ir.Reduce, env: Env) -> Named:
+    """The largest value of the body over the set (the least for ``min``); its derivative is the body's at that point, held fixed."""
+    if len(node.binders) != 1 or node.kind not in ("max", "min"):
+        fail(evaluator.bound, "F0703", f"`{node.kind}` cannot go over a set of vectors", span=node.span, fix="Use max or min.")
+    (binder,) = node.binders
+    at = maximiser(evaluator, node, env)
+    return evaluator.value(node.body, {**env, binder: at})
+
+
+def maximiser(evaluator: Evaluator, node: ir.Reduce, env: Env) -> Named:
+    """The weights q at which the body is largest, over the axes that it depends on."""
+    (binder,) = node.binders
+    domain = binder.domain
+    assert isinstance(domain, ir.VectorSet)
+    bound, sign = evaluator.bound, 1.0 if node.kind == "max" else -1.0
+    shape = elements.shape(bound, domain.shape)
+    lengths = evaluator.axes(node, env)
+    axes = tuple(sorted(lengths))
+    start = torch.full((*(lengths[axis] for axis in axes), *shape), 1 / max(1, math.prod(shape)), dtype=DTYPE)
+    project = projection(evaluator, domain)
+
+    def slope(q: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Values and gradients of the body (times the sign) at q, for every element of the axes."""
+        q = q.detach().requires_grad_(True)
+        with torch.enable_grad():
+            found = evaluator.value(node.body, {**env, binder: Named(q, axes)})
+            full = sign * elements.spread(found, axes).expand(start.shape[: len(axes)])
+            (gradient,) = torch.autograd.grad(full.sum(), q, allow_unused=True)
+        return full.detach(), torch.zeros_like(q) if gradient is None else gradient
+
+    form = recognise(node.body, binder)
+    family = domain.family
+    if form is None or family not in ("simplex", "capped_simplex") or (form.divergence and sign < 0):
+        return Named(ascent(slope, project, project(start)), axes)
+    cap = 1.0 if family == "simplex" else 1 / (_number(evaluator, domain.args[0]) * shape[0])
+    if not form.divergence:
+        return Named(vertex(slope(start)[1], cap), axes)
+    assert form.reference is not None
+    p = elements.spread(evaluator.value(form.reference, env), axes).expand(start.shape).detach()
+    mu = 1.0 if form.weight is None else elements.spread(evaluator.value(form.weight, env), axes).detach()
+    mu = torch.as_tensor(mu, dtype=DTYPE).expand(start.shape[: len(axes)]).unsqueeze(-1)
+    r = slope(p)[1]  # at q = p the divergence's own slope is the same for every entry, which no simplex sees
+    if not bool((mu > 0).all()):
+        return Named(vertex(r, cap), axes)
+    return Named((tilted if form.divergence == "kl" else shifted)(r, p, mu, cap), axes)
+
+
+def _number(evaluator: Evaluator, expr: ir.Expr) -> float:
+    return float(evaluator.value(expr, {}).data)
+
+
+# --------------------------------------------------------------------------------------------------------- known maximisers
+def vertex(r: torch.Tensor, cap: float) -> torch.Tensor:
+    """argmax r.q over 0 <= q <= cap, sum q = 1."""
+    rank = torch.arange(r.shape[-1], dtype=DTYPE)
+    return torch.zeros_like(r).scatter(
+        -1, r.argsort(dim=-1, descending=True, stable=True), (1 - cap * rank).clamp(0, cap).expand(r.shape)
+    )
+
+
+def tilted(r: torch.Tensor, p: torch.Tensor, mu: torch.Tensor, cap: float) -> torch.Tensor:
+    """argmax r.q - mu kl(q, p) over the capped simplex: q = min(cap, p exp((r - nu) / mu)), from the sorted ratios."""
+    free = torch.softmax(r / mu + p.log(), -1)
+    for _ in range(r.shape[-1]):
+        over = free > cap * (1 + 1e-15)
+        if not bool(over.any()):
+            break
+        full = free >= cap
+        rest = torch.where(full, torch.zeros_like(free), free)
+        room = 1 - cap * full.sum(-1, keepdim=True)
+        free = torch.where(full, torch.full_like(free, cap), rest * room / rest.sum(-1, keepdim=True).clamp(min=1e-300))
+    return free
+
+
+def shifted(r: torch.Tensor, p: torch.Tensor, mu: torch.Tensor, cap: float) -> torch.Tensor:
+    """argmax r.q - mu chi2(q, p) over the capped simplex, by bisection on nu and one exact step on the active entries."""
+    low, high = (r - 2 * mu * (cap / p - 1)).amin(-1, keepdim=True) - 1, (r + 2 * mu).amax(-1, keepdim=True) + 1
+
+    def at(nu: torch.Tensor) -> torch.Tensor:
+        return (p * (1 + (r - nu) / (2 * mu))).clamp(0, cap)
+
+    for _ in range(200):
+        middle = (low + high) / 2
+        above = at(middle).sum(-1, keepdim=True) > 1
+        low, high = torch.where(above, middle, low), torch.where(above, high, middle)
+    q = at((low + high) / 2)
+    inside = ((q > 0) & (q < cap)).to(DTYPE)
+    missing = 1 - q.sum(-1, keepdim=True)
+    return q + missing * inside * p / (inside * p).sum(-1, keepdim=True).clamp(min=1e-300)
+
+
+def ascent(
+    slope: Callable[[torch.Tensor], tuple[torch.Tensor, torch.Tensor]],
+    project: Callable[[torch.Tensor], torch.Tensor],
+    q: torch.Tensor,
+) -> torch.Tensor:
+    """argmax of a concave function over a convex set, at every element of the leading axes: FISTA with backtracking, restarts."""
+    step = torch.ones(*q.shape[:-1], 1, dtype=DTYPE)
+    ahead, momentum = q, 1.0
+    now, gradient = slope(ahead)
+    for _ in range(STEPS):
+        for _ in range(60):
+            new = project(ahead + step * gradient)
+            move = new - ahead
+            value_new = slope(new)[0]
+            bound = now + (gradient * move).sum(-1) - (move * move).sum(-1) / (2 * step.squeeze(-1))
+            bad = ~(value_new >= bound - 1e-14 * (1 + now.abs()))
+            if not bool(bad.any()):
+                break
+            step = torch.where(bad.unsqueeze(-1), step / 2, step)
+        if float((move.abs() / step).max() if move.numel() else 0.0) < TOLERANCE * (1 + float(gradient.abs().max())):
+            return new
+        if float(((ahead - new) * (new - q)).sum()) > 0:
+            ahead, momentum = q, 1.0
+        else:
+            following = (1 + math.sqrt(1 + 4 * momentum**2)) / 2
+            ahead, q, momentum = project(new + (momentum - 1) / following * (new - q)), new, following
+        now, gradient = slope(ahead)
+    return q
+
+
+# ------------------------------------------------------------------------------------------------------------- projections
+def projection(evaluator: Evaluator, domain: ir.VectorSet) -> Callable[[torch.Tensor], torch.Tensor]:
+    """The nearest point of a set of vectors, over the last dim."""
+    args = [evaluator.value(arg, {}).data for arg in domain.args]
+    match domain.family:
+        case "simplex":
+            return lambda q: project_simplex(q, 1.0)
+        case "capped_simplex":
+            return lambda q: project_simplex(q, 1 / (float(args[0]) * q.shape[-1]))
+        case "box":
+            return lambda q: q.clamp(args[0], args[1])
+        case "nonneg":
+            return lambda q: q.clamp(min=0)
+        case "ball":
+            return lambda q: q * (args[0] / q.norm(dim=-1, keepdim=True).clamp(min=1e-300)).clamp(max=1)
+        case "affine":
+            inverse = torch.linalg.pinv(args[0])
+            return lambda q: q - (q @ args[0].mT - args[1]) @ inverse.mT
+    fail(evaluator.bound, "F0703", f"`{domain.name}` is not a set that can be maximised over")
+
+
+def project_simplex(q: torch.Tensor, cap: float) -> torch.Tensor:
+    """The nearest point with 0 <= q <= cap and sum 1, over the last dim: clip(q - shift, 0, cap), its break points sorted."""
+    n = q.shape[-1]
+    points, order = torch.cat([q - cap, q], -1).sort(-1)
+    slope = torch.where(order < n, -1.0, 1.0).to(q.dtype).cumsum(-1)
+    total = torch.cat([torch.full_like(q[..., :1], cap * n), cap * n + (slope[..., :-1] * points.diff(dim=-1)).cumsum(-1)], -1)
+    k = (total >= 1).sum(-1, keepdim=True).clamp(1, 2 * n - 1) - 1
+    left, right, fall = points.gather(-1, k), total.gather(-1, k), slope.gather(-1, k)
+    shift = left + torch.where(fall < 0, (1 - right) / fall.clamp(max=-1), torch.zeros_like(left))
+    return (q - shift).clamp(0, cap)
+
+
+# -------------------------------------------------------------------------------------------------------------- recognition
+def recognise(body: ir.Expr, q: ir.Binder) -> Form | None:
+    """The form of a body that is affine in q, or affine less a multiple of kl(q, p) or chi2(q, p); None for any other."""
+    if affine(body, q):
+        return Form()
+    if isinstance(body, ir.Apply) and body.op in ("sub", "add"):
+        left, right = body.args
+        if body.op == "sub" and affine(left, q):
+            return _penalty(right, q)
+        for part, other in ((left, right), (right, left)):
+            inner = recognise(part, q)
+            if affine(other, q) and inner is not None and (body.op == "add" or part is left):
+                return inner
+    return None
+
+
+def _penalty(node: ir.Expr, q: ir.Binder) -> Form | None:
+    weight = None
+    if isinstance(node, ir.Apply) and node.op == "mul":
+        for factor, rest in (node.args, node.args[::-1]):
+            if constant(factor, q):
+                weight, node = factor, rest
+                break
+    if not (isinstance(node, ir.Apply) and node.op in ("kl", "chi2")):
+        return None
+    first, second = node.args
+    if not (isinstance(first, ir.Element) and first.binder is q and constant(second, q)):
+        return None
+    return Form(divergence=node.op, weight=weight, reference=second)
+
+
+def constant(node: ir.Expr, q: ir.Binder) -> bool:
+    return q not in ir.free_binders(node)
+
+
+def affine(node: ir.Expr, q: ir.Binder) -> bool:
+    """Affine in q (or constant), by the rules of the language's linear operations."""
+    if constant(node, q):
+        return True
+    match node:
+        case ir.Element():
+            return True
+        case ir.Item(base=base):
+            return affine(base, q)
+        case ir.Apply(op="add" | "sub" | "neg" | "sum" | "concat", args=args):
+            return all(affine(arg, q) for arg in args)
+        case ir.Apply(op="mul" | "dot" | "matmul", args=(left, right)):
+            return constant(left, q) and affine(right, q) or affine(left, q) and constant(right, q)
+        case ir.Apply(op="div", args=(left, right)):
+            return affine(left, q) and constant(right, q)
+        case ir.Reduce(kind="sum" | "mean" | "E", body=body, condition=condition):
+            return affine(body, q) and (condition is None or constant(condition, q))
+    return False
