@@ -1,4 +1,4 @@
-"""Bounds on every entry."""
+"""Bounds on every entry: numbers, or tensors of the variable's shape, infinite where there is no bound."""
 
 from __future__ import annotations
 
@@ -10,30 +10,28 @@ from fccomodel.sets._base import SimpleSet, bounds
 if TYPE_CHECKING:
     import torch
 
-Ends = Any  # a number or a tensor of the variable's shape; infinite where there is no bound
 
-
-def project_box(v: torch.Tensor, low: Ends, high: Ends) -> torch.Tensor:
+def project_box(v: torch.Tensor, low: float | torch.Tensor, high: float | torch.Tensor) -> torch.Tensor:
     """Entries moved to the nearer end."""
     return v.clamp(min=low).clamp(max=high)
 
 
-def _contains(w: torch.Tensor, low: Ends, high: Ends, tolerance: float = 0.0) -> bool:
+def _contains(w: torch.Tensor, low: Any, high: Any, tolerance: float = 0.0) -> bool:
     return bool(((w >= low - tolerance) & (w <= high + tolerance)).all())
 
 
-def _normal_distance(s: torch.Tensor, w: torch.Tensor, low: Ends, high: Ends, tolerance: float = 0.0) -> torch.Tensor:
+def _normal_distance(s: torch.Tensor, w: torch.Tensor, low: Any, high: Any, tolerance: float = 0.0) -> torch.Tensor:
     """Normals point out: <= 0 at the low end, >= 0 at the high end, 0 between."""
     excess = s.relu().where(w < high - tolerance, s.new_zeros(())) - (-s).relu().where(w > low + tolerance, s.new_zeros(()))
     return excess.norm()
 
 
-def _support(s: torch.Tensor, low: Ends, high: Ends) -> torch.Tensor:
+def _support(s: torch.Tensor, low: Any, high: Any) -> torch.Tensor:
     zero = s.new_zeros(())
     return (s * high).where(s > 0, (s * low).where(s < 0, zero)).sum()
 
 
-def _empty(shape: tuple, low: Ends, high: Ends) -> str:
+def _empty(shape: tuple, low: Any, high: Any) -> str:
     if bounds(low > high, True):
         if not getattr(low - high, "ndim", 0):
             return f"The low end, {float(low):g}, is above the high end, {float(high):g}."

@@ -1,0 +1,189 @@
+"""Every simple set keeps what it declares: projections by the variational inequality, normal cones, supports, emptiness."""
+
+import inspect
+import math
+
+import numpy as np
+import pytest
+import torch
+from conformance_tools import Book
+
+from fccomodel import sets
+from fccomodel.diagnostics import FccoError
+from fccomodel.sets import SimpleSet
+from fccomodel.source import Span
+
+BOOK = Book(SimpleSet)
+ALL = sets.all()
+MATRIX = torch.tensor([[1.0, 2.0, 0.0, 1.0, -1.0], [0.0, 1.0, 1.0, -2.0, 0.5]], dtype=torch.float64)
+LOW = torch.tensor([-1.0, 0.0, 0.2, -math.inf, 0.3], dtype=torch.float64)
+HIGH = torch.tensor([1.0, math.inf, 0.2, 0.0, 0.4], dtype=torch.float64)
+CASES = {
+    "box": ("box", (-0.5, 0.8)),
+    "box of tensors": ("box", (LOW, HIGH)),
+    "half-space": ("box", (0.1, math.inf)),
+    "nonneg": ("nonneg", ()),
+    "simplex": ("simplex", ()),
+    "capped 0.5": ("capped_simplex", (0.5,)),
+    "capped 1": ("capped_simplex", (1.0,)),
+    "capped 0.05": ("capped_simplex", (0.05,)),
+    "capped 0.3": ("capped_simplex", (0.3,)),
+    "ball": ("ball", (0.9,)),
+    "point": ("ball", (0.0,)),
+    "affine": ("affine", (MATRIX, torch.tensor([0.5, -1.0]).double())),
+    "affine of low rank": ("affine", (torch.cat([MATRIX, MATRIX[:1] * 2]), torch.tensor([0.5, -1.0, 1.0]).double())),
+}
+cases = pytest.mark.parametrize(("simple", "args"), [(ALL[name], args) for name, args in CASES.values()], ids=CASES)
+N = 5
+
+
+def vectors(count: int, scale: float = 1.5) -> torch.Tensor:
+    rng = np.random.default_rng(3)
+    return torch.tensor(rng.normal(0, scale, (count, N)) * rng.integers(0, 2, (count, N)) + rng.normal(0, 0.3, (count, N)))
+
+
+def members(simple: SimpleSet, args: tuple, count: int = 200) -> torch.Tensor:
+    """Points of the set, its corners among them."""
+    return torch.stack([simple.project(v, *simple.prepare(*args)) for v in vectors(count, 3.0)])
+
+
+@BOOK.checks("name", "meaning", "arguments", "cite")
+@pytest.mark.parametrize("simple", ALL.values(), ids=ALL)
+def test_names(simple):
+    assert sets.get(simple.name) is simple and simple.meaning and "\n" not in simple.meaning + simple.cite
+    assert sets.get("nothing") is None
+
+
+@BOOK.checks("project", "prepare", "contains")
+@cases
+def test_projection(simple, args):
+    """<v - p, c - p> <= 0 for every point c of the set, and p is one."""
+    others = members(simple, args)
+    assert all(simple.contains(c, *args, tolerance=1e-9) for c in others)
+    for v in [*vectors(60), torch.zeros(N).double(), torch.ones(N).double(), *vectors(5, 1e4)]:
+        p = simple.project(v, *simple.prepare(*args))
+        assert simple.contains(p, *args, tolerance=1e-9)
+        assert float(((others - p) @ (v - p)).max()) <= 1e-8 * (1 + float(v.norm()))
+        assert torch.allclose(simple.project(p, *simple.prepare(*args)), p, atol=1e-12)
+    outside = others[0] + torch.full((N,), 10.0).double()
+    if simple.name == "nonneg" or (simple.name == "box" and args[1] is math.inf):
+        outside = -outside
+    assert not simple.contains(outside, *args, tolerance=1e-3)
+
+
+@cases
+def test_projection_in_float32(simple, args):
+    narrow = [a.float() if isinstance(a, torch.Tensor) else a for a in simple.prepare(*args)]
+    for v in vectors(30):
+        p = simple.project(v.float(), *narrow)
+        assert p.dtype == torch.float32
+        assert torch.allclose(p, simple.project(v, *simple.prepare(*args)).float(), atol=2e-5)
+
+
+@BOOK.checks("normal_distance")
+@cases
+def test_distance_to_the_normal_cone(simple, args):
+    """v - p is normal at p; a normal s satisfies <s, c - p> <= 0; the rest of s is at least as long as any ascent shows."""
+    others = members(simple, args)
+    for k, v in enumerate(vectors(60)):
+        p = simple.project(v, *simple.prepare(*args))
+        assert float(simple.normal_distance(v - p, p, *args, tolerance=1e-9)) < 1e-8
+        assert float(simple.normal_distance(3 * (v - p), p, *args, tolerance=1e-9)) < 1e-8
+        s = vectors(61)[60 - k]
+        distance = float(simple.normal_distance(s, p, *args, tolerance=1e-9))
+        # the projection of s on the tangent cone has the length of the distance: the limit of projected steps
+        step = (simple.project(p + 1e-6 * s, *simple.prepare(*args)) - p) / 1e-6
+        assert distance == pytest.approx(float(step.norm()), abs=1e-4)
+        far = others - p
+        length = far.norm(dim=1)
+        assert (
+            float(((far @ s)[length > 1e-6] / length[length > 1e-6]).max() if bool((length > 1e-6).any()) else 0.0)
+            <= distance + 1e-8
+        )
+
+
+@BOOK.checks("support")
+@cases
+def test_support(simple, args):
+    others = members(simple, args)
+    for s in [*vectors(40), torch.zeros(N).double()]:
+        support = float(simple.support(s, *args))
+        assert float((others @ s).max()) <= support + 1e-8
+        if support < math.inf:
+            far = simple.project(others[0] + 1e7 * s, *simple.prepare(*args))
+            assert float((far * s).sum()) == pytest.approx(support, abs=1e-5)
+
+
+@BOOK.checks("entries", "entrywise")
+@cases
+def test_entries(simple, args):
+    where = simple.entries(*args)
+    for c in members(simple, args):
+        assert bool(((c >= where.lo - 1e-9) & (c <= where.hi + 1e-9)).all())
+    if simple.entrywise:
+        v, w = vectors(2)
+        moved = v.clone()
+        moved[2] = w[2]
+        apart = simple.project(moved, *args) != simple.project(v, *args)
+        assert not bool(apart[[0, 1, 3, 4]].any())
+
+
+@BOOK.checks("empty")
+@pytest.mark.parametrize(
+    ("name", "shape", "args", "reason"),
+    [
+        ("box", (3,), (1.0, 0.5), "The low end, 1, is above the high end, 0.5."),
+        ("box", (2,), (torch.tensor([0.0, 2.0]), torch.tensor([1.0, 1.5])), "of entry 2, 2, is above the high end, 1.5"),
+        ("box", (2,), (0.0, torch.tensor([1.0, -1.0])), "of entry 2, 0, is above the high end, -1"),
+        ("simplex", (0,), (), "without entries"),
+        ("capped_simplex", (4,), (1.5,), "alpha = 1.5"),
+        ("capped_simplex", (4,), (0.0,), "alpha = 0"),
+        ("capped_simplex", (0,), (0.5,), "without entries"),
+        ("ball", (4,), (-1.0,), "-1, is negative"),
+        ("affine", (2,), (torch.tensor([[1.0, 1.0], [2.0, 2.0]]).double(), torch.tensor([1.0, 3.0]).double()), "contradict"),
+    ],
+)
+def test_empty_sets(name, shape, args, reason):
+    assert reason in ALL[name].empty(shape, *args)
+    with pytest.raises(FccoError) as found:
+        sets.check_not_empty(name, f"{name}(..)", shape, args, Span(start=0, end=1))
+    (diagnostic,) = found.value.diagnostics
+    assert diagnostic.code == "F0532" and reason in diagnostic.reason and name in diagnostic.message
+
+
+@cases
+def test_sets_with_points_are_not_empty(simple, args):
+    assert simple.empty((N,), *args) == ""
+    sets.check_not_empty(simple.name, simple.name, (N,), args)
+
+
+@cases
+def test_the_projection_stands_by_itself(simple, args):
+    """Its source runs with nothing but torch, as it does inside a solver."""
+    scope = {"torch": torch}
+    exec(compile(inspect.getsource(simple.project), "solver", "exec"), scope)  # noqa: S102
+    v = vectors(1)[0]
+    prepared = simple.prepare(*args)
+    assert torch.equal(scope[simple.project.__name__](v, *prepared), simple.project(v, *prepared))
+
+
+def test_matrices_and_batches():
+    v = vectors(4).reshape(4, N)
+    rows = ALL["simplex"].project(v)
+    assert all(torch.allclose(rows[k], ALL["simplex"].project(v[k])) for k in range(4))
+    assert float(ALL["ball"].project(v, 1.0).norm()) == pytest.approx(1.0)
+    assert ALL["box"].project(v, -0.1, 0.1).abs().max() <= 0.1
+
+
+def test_large_vectors():
+    v = torch.tensor(np.random.default_rng(0).normal(size=100_000))
+    for name, args in (("simplex", ()), ("capped_simplex", (0.1,))):
+        p = ALL[name].project(v, *args)
+        assert ALL[name].contains(p, *args, tolerance=1e-9)
+        assert float(ALL[name].normal_distance(v - p, p, *args, tolerance=1e-12)) < 1e-8
+        narrow = ALL[name].project(v.float(), *args)
+        assert abs(float(narrow.double().sum()) - 1) < 1e-3
+
+
+def test_every_declared_field_is_checked():
+    assert BOOK.missing == set()
