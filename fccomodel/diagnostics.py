@@ -126,6 +126,8 @@ CODES: dict[str, str] = {
     "F0606": "option",
     "F0607": "step",
     "F0608": "not emitted",
+    "F0609": "explanation",
+    "F0609": "empty set of a variable",
     "F0701": "not finite",
     "F0702": "point",
     "F0703": "evaluation",

@@ -85,7 +85,7 @@ RESERVED = {
     "track",
 }
 #: operations that read a state which changes from step to step
-CHANGING = {"centre", "track"}
+CHANGING = {"centre", "track", "scatter_val", "unpick", "entry_t", "score_t", "table_score_t"}
 
 
 class Graph:

@@ -475,7 +475,7 @@ class Printer:
         if len(val.args) > 1:
             t += f" + {self.ref(val.args[1], val.axes, len(val.event))}"
         dims = self.dims(body, val.attrs["over"]) if val.attrs["over"] else "-1"
-        return f"project_simplex({t}, {dims})"
+        return f"onto_simplex({t}, {dims})"
 
     # -------------------------------------------------------------------------------------------------------- gradients
     def pull_rows(self, rows: Val, adjoint: Val) -> str:

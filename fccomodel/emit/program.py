@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from fccomodel import ir
+from fccomodel import diagnostics, interpret, ir, regularisers, sets
 from fccomodel.algorithms import _driver
 from fccomodel.bound import Bound
 from fccomodel.emit import flatnet, support
@@ -51,6 +51,7 @@ class Emitter:
         self.exact = Lowering(bound=bound, full=True, data=self.step.data)
         self.layout = self.lay_out()
         self.cells: set[str] = set()
+        self.initial: dict[str, torch.Tensor] = {}
 
     # ------------------------------------------------------------------------------------------------------- variables
     def lay_out(self) -> dict[str, tuple[int, int, tuple[int, ...]]]:
@@ -108,7 +109,7 @@ class Emitter:
 
     def tensors(self) -> dict[str, Any]:
         """Arrays as tensors: float64 numbers, int64 positions; and the nets' initial parameters."""
-        tensors: dict[str, Any] = {}
+        tensors: dict[str, Any] = dict(self.initial)
         for key, array in self.step.data.items():
             array = np.asarray(array)
             tensors[key] = torch.from_numpy(np.ascontiguousarray(array if array.dtype.kind == "f" else array.astype(np.int64)))
@@ -253,8 +254,6 @@ class Emitter:
         return "\n".join([*helpers, *text, *(lines or ["    return"])])
 
     def proximal_lines(self) -> tuple[list[str], list[str]]:
-        from fccomodel import regularisers, sets
-
         helpers: dict[str, str] = {}
         lines: list[str] = []
         for p in self.normal.prox:
@@ -270,12 +269,42 @@ class Emitter:
             for domain in self.normal.variables[name].sets:
                 record = sets.get(domain.family)
                 helpers[record.project.__name__] = inspect.getsource(record.project).rstrip()
-                arguments = ", ".join(record.argument_texts(domain, self.bound))
-                view = "" if len(shape) == 1 else f".view({', '.join(map(str, shape)) or '()'})"
-                lines.append(
-                    f"    w[{start}:{stop}] = {record.project.__name__}(w[{start}:{stop}]{view}{', ' + arguments if arguments else ''}).reshape(-1)"
-                )
+                arguments = "".join(f", {text}" for text in self.set_arguments(name, domain))
+                piece = f"w[{start}:{stop}]"
+                viewed = piece if len(shape) == 1 else f"{piece}.view({', '.join(map(str, shape)) or '()'})"
+                lines.append(f"{piece} = {record.project.__name__}({viewed}{arguments}).reshape(-1)  # {name} in {domain.name}")
+        lines = [f"    {line}" if not line.startswith(" ") else line for line in lines]
         return [line for text in helpers.values() for line in (text, "", "")], lines
+
+    def set_arguments(self, name: str, domain: ir.VectorSet) -> list[str]:
+        """What the projection takes, as text: numbers, and arrays kept with the initial values."""
+        record = sets.get(domain.family)
+        values = [self.set_value(a) for a in domain.args]
+        shape = self.layout[name][2]
+        if reason := record.empty(shape, *values):
+            raise diagnostics.FccoError(
+                [
+                    diagnostics.error(
+                        "F0609", f"{domain.name}, the set of {name}, has no point", span=domain.args[0].span if domain.args else None, reason=reason,
+                        fix="Correct its arguments.",
+                    )
+                ],
+                self.problem.source,
+            )  # fmt: skip
+        texts = []
+        for k, value in enumerate(record.prepare(*values)):
+            if isinstance(value, torch.Tensor) and value.dim():
+                key = f"net_set_{name}_{domain.family}_{k}"
+                self.initial[key] = value.to(torch.float64)
+                texts.append(f"INITIAL[{key!r}].to(w)")
+            else:
+                texts.append(number(float(value)))
+        return texts
+
+    def set_value(self, node: ir.Expr) -> Any:
+        """An argument of a set: a number, or a tensor."""
+        value = interpret.evaluate(self.bound, node, {})
+        return value if value.dim() else float(value)
 
     # -------------------------------------------------------------------------------------------------------- gradient
     def gradient_section(self) -> tuple[str, str]:
@@ -456,7 +485,7 @@ class Emitter:
             else:
                 inside = bool(ids) and len(s.args) == 1
                 dim = "-1" if not inside else str(len(axes) - 1)
-                inner, bounded = f"project_simplex(t / h.lam_{s.name} + y, {dim})", "0"
+                inner, bounded = f"onto_simplex(t / h.lam_{s.name} + y, {dim})", "0"
             lines.append(f"def {slope}(t, y, h):  # {shorten(self.problem.text(s.original))}")
             lines.append(f"    return {inner}")
             key = f"({index},)" if ids else "()"

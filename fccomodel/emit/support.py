@@ -32,7 +32,7 @@ def spread(shape, index, values):
     )
 
 
-def project_simplex(x, dim):
+def onto_simplex(x, dim):
     """The nearest point of {q >= 0, sum q = 1} along ``dim``."""
     ordered = x.sort(dim=dim, descending=True).values
     count = torch.arange(1, x.shape[dim] + 1, device=x.device, dtype=x.dtype).view((-1,) + (1,) * (x.dim() - 1 - dim % x.dim()))
