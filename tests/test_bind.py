@@ -238,6 +238,17 @@ def test_a_matrix_of_float64_is_not_copied():
     assert np.shares_memory(bound.tables["D"].columns["x"], x)
 
 
+@pytest.mark.parametrize("make", [dict, pd.DataFrame])
+def test_arrays_can_be_shared_with_torch_without_a_warning(make):
+    frozen = np.array([1.0, -1.0])
+    frozen.flags.writeable = False
+    bound = bind(
+        problem(LOGISTIC),
+        data={"D": make({"x1": [1.0, 2.0], "y": frozen}) if make is pd.DataFrame else {"x": np.eye(2), "y": frozen}},
+    )
+    assert all(column.flags.writeable and column.flags.c_contiguous for column in bound.tables["D"].columns.values())
+
+
 def test_arrays_need_neither_pandas_nor_pyarrow(tmp_path):
     import subprocess
 
@@ -322,6 +333,21 @@ def test_an_array_takes_the_order_of_its_labels(tmp_path):
         bound = bind(problem(ARRAY), **{**given, "data": table | given.get("data", {})})
         assert bound.arrays["c"].tolist() == [10.0, 20.0], given
         assert bound.labels["A"] == ("u", "v")
+
+
+PER_ROW = """
+model m; dim d; data D : table(x: real[d], y: {-1, 1}); set P = {z in D | z.y == 1}; data c : real[D]; data b : real[P]; var w[d];
+minimize E[z ~ D] dot(w, z.x) + sum(c) + sum(b);
+"""
+
+
+def test_arrays_with_one_value_per_row():
+    table = {"D": {"x": np.eye(3), "y": np.array([1, -1, 1])}}
+    bound = bind(problem(PER_ROW), data=table | {"c": np.ones(3), "b": np.ones(2)})
+    assert bound.arrays["b"].shape == (2,) and bound.dims["D"] == 3
+    for given, words in (({"c": np.ones(2), "b": np.ones(2)}, "D = 3"), ({"c": np.ones(3), "b": np.ones(3)}, "where P has 2")):
+        (found,) = failure(PER_ROW, data=table | given)
+        assert found.code == "F0516" and words in found.message
 
 
 # ------------------------------------------------------------------------------------------------------------- families

@@ -100,7 +100,7 @@ def test_arrow_types(tmp_path):
         "large": pa.array(["a", "b"], pa.large_string()),
         "day": pa.array([datetime.date(2020, 1, 1), None]),
         "struct": pa.array([{"a": 1}, {"a": 2}]),
-        "dictionary": pa.array(["u", None]).dictionary_encode(),
+        "dictionary": pa.DictionaryArray.from_arrays(pa.array([0, None], pa.uint32()), ["u"]),
         "education.num": pa.array([1, 2]),
     }
     pq.write_table(pa.table(columns), tmp_path / "d.parquet")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fccomodel import ir, nets
+from fccomodel import elements, ir, nets
 from fccomodel.bind import _arrays, _families, _sizes, _spec, _tables, _values
 from fccomodel.bind._errors import Errors
 from fccomodel.bind._sizes import Sizes
@@ -115,7 +115,7 @@ class _Binder:
         modules = self.nets(dims)
         samplers = self.find_samplers()
         errors.stop(problem.source)
-        return Bound(
+        bound = Bound(
             problem=problem,
             tables=tables,
             arrays=arrays,
@@ -127,6 +127,22 @@ class _Binder:
             sources=self.records(drafts, sizes) | array_sources,
             notes=tuple(dict.fromkeys([*(note for draft in drafts.values() for note in draft.notes), *self.notes])),
         )
+        self.check_claims(bound, sizes)
+        errors.stop(problem.source)
+        return bound
+
+    def check_claims(self, bound: Bound, sizes: Sizes) -> None:
+        """F0516 for an array over the rows of a filtered set (``real[P]``) that has another number of elements."""
+        for name, size, what in sizes.claims:
+            with self.errors.collect():
+                rows = len(elements.ids(bound, self.problem.sets[name]))
+                if rows != size:
+                    refuse(
+                        "F0516",
+                        f"{what} has {size} elements where {name} has {rows}",
+                        reason=f"{name} is a set of rows; its size is their number",
+                        fix=f"give one value for each row of {name}, in their order",
+                    )
 
     # ------------------------------------------------------------------------------------------------------------- names
     def known_names(self) -> None:
@@ -211,6 +227,9 @@ class _Binder:
             if opened.members and table.family is not None and known is None:
                 sizes.declare_labels(table.family.domain.name, opened.members, f"the members of {name}")
             drafts[name] = _tables.draft(table, section, opened, stored, sizes, domains.get(name, {}), self.errors)
+            if drafts[name].columns:
+                with self.errors.collect(span=table.span):
+                    sizes.unify(name, drafts[name].rows.n, name, f"the rows of {name}")
             for column, built in drafts[name].columns.items():
                 domain = table.columns[column].domain
                 if built.labels is not None and domain is not None and domain.name not in sizes.labels:

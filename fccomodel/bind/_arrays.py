@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fccomodel import ir, sources
-from fccomodel.bind._encode import RawColumn, Rows, demand_finite
+from fccomodel.bind._encode import RawColumn, Rows, demand_finite, writable
 from fccomodel.bind._families import demand_column
 from fccomodel.bind._sizes import Sizes
 from fccomodel.bind._spec import ArraySpec
@@ -30,7 +30,7 @@ def bind_array(
         refuse("F0515", f"{name} is an array of labels", reason="arrays hold numbers", fix="put the labels in a table")
     if values.dtype.kind not in "biuf":
         refuse("F0512", f"{name}: {origin} holds {values.dtype}, not numbers", fix="give an array of numbers")
-    values = np.asarray(values, np.float64)
+    values = writable(values)
     shape = array.type.shape
     if values.ndim != len(shape):
         refuse(

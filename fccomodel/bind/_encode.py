@@ -112,6 +112,11 @@ def demand_finite(column: RawColumn, name: str, rows: Rows, what: str) -> None:
     )
 
 
+def writable(values: np.ndarray) -> np.ndarray:
+    """Float64 in C order; a copy only where the source's own array is neither or may not be written to (torch warns of those)."""
+    return np.require(values, np.float64, ["C", "W"])
+
+
 def spelled(value: Any) -> str:
     """A value as the text that a ``map`` names it by: ``1``, ``0.5``, ``True``."""
     return str(value.item() if isinstance(value, np.bool_ | np.integer) else value)
@@ -146,7 +151,7 @@ def number(
                 fix=_map_fix(what, name, texts, domain),
             )
         demand_finite(column, name, rows, what)
-        values = np.asarray(column.values, np.float64)
+        values = writable(column.values)
     record: dict[str, Any] = {"kind": "number", "column": name, "map": None if mapping is None else dict(mapping)}
     if entry.scale or (stored or {}).get("scale"):
         values, record["scale"] = _scaled(values[:, None].copy(), (stored or {}).get("scale"), (name,), what, notes)
@@ -244,7 +249,7 @@ def vector(raw: RawTable, entry: Entry, rows: Rows, what: str, rank: int) -> Bui
             )
         return None
     demand_finite(column, name, rows, what)
-    return Built(values=np.ascontiguousarray(column.values, np.float64), encoding={"kind": "vector", "column": name})
+    return Built(values=writable(column.values), encoding={"kind": "vector", "column": name})
 
 
 def features(

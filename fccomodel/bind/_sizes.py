@@ -30,6 +30,7 @@ class Sizes:
         self.labels: dict[str, tuple[str, ...]] = {}
         self.ordered: dict[str, str] = {}  # label sets whose order is fixed, with what fixed it
         self.learned: dict[str, dict[str, Key]] = {}  # label sets that collect labels from columns
+        self.claims: list[tuple[str, int, str]] = []  # sizes of filtered rows, to be compared when the rows are known
 
     def declare_labels(self, name: str, labels: tuple[str, ...], place: str) -> None:
         """Labels in their final order."""
@@ -57,6 +58,9 @@ class Sizes:
     def unify(self, dim: ir.Dim, size: int, what: str, place: str, names: tuple[str, ...] | None = None) -> None:
         """Note that an axis declared as ``dim`` has ``size`` elements (called ``names``) in the data; F0516 if it has not."""
         chosen = self.problem.sets.get(dim) if isinstance(dim, str) else None
+        if isinstance(dim, str) and isinstance(chosen, ir.RowSet):
+            self.claims.append((dim, size, what))
+            return
         if isinstance(dim, str) and isinstance(chosen, ir.LabelSet) and names is not None:
             self._unify_labels(dim, names, what, place)
             return

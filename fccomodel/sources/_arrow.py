@@ -52,13 +52,14 @@ def column(array: Any) -> RawColumn:
     if t.is_fixed_size_binary(kind):
         if array.null_count:
             return RawColumn(values=np.zeros(0), dtype=dtype, unusable=f"{array.null_count} of its values are missing")
-        joined = np.frombuffer(b"".join(array.to_pylist()), np.uint8)
-        return RawColumn(values=joined.reshape(len(array), kind.byte_width), dtype=dtype)
+        width = kind.byte_width
+        joined = np.frombuffer(array.buffers()[1], np.uint8)[array.offset * width : (array.offset + len(array)) * width]
+        return RawColumn(values=joined.reshape(len(array), width), dtype=dtype)
     if t.is_list(kind) or t.is_large_list(kind) or t.is_fixed_size_list(kind):
         return _lists(array, dtype)
     if t.is_dictionary(kind):
         values = array.dictionary.to_pylist()
-        codes = array.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32)
+        codes = array.indices.cast(pa.int32()).fill_null(-1).to_numpy(zero_copy_only=False)
         if any(value is None for value in values):
             codes = np.where(np.array([value is None for value in values] + [False])[codes], -1, codes)
         return RawColumn(values=codes, categories=tuple(str(value) for value in values), dtype=dtype)
