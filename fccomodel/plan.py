@@ -19,7 +19,7 @@ OPTIONS = {
     "step": "its update of w",
     "outer_batch": "blocks i sampled each step (B1)",
     "inner_batch": "samples per inner expectation (B2)",
-    "eta": "first step size",
+    "eta": "first step size; 0: the inverse of the estimated smoothness",
     "gamma": "weight of the new inner value",
     "gamma_prime": "weight of the inner difference",
     "beta": "weight of the new gradient",
@@ -88,7 +88,7 @@ def make(problem: ir.Problem, *, bound: Bound | None = None, analysis: Any = Non
     settled.setdefault("step", (step, AUTOMATIC))
     defaults = {
         **record.hyper,
-        "eta": 2e-3 if nets else 0.05,
+        "eta": 0.0 if step == "momentum" else 2e-3 if nets else 0.05,
         "rho": 10.0,
         "stage": 200,
         "longest": 4000,
@@ -110,10 +110,13 @@ def make(problem: ir.Problem, *, bound: Bound | None = None, analysis: Any = Non
 
 
 def default_step(normal: NormalForm) -> str:
-    """Adam-type, unless a regulariser's prox is not separable."""
-    from fccomodel import regularisers
+    """Adam-type, unless a prox or a projection would be wrong in its metric: those that do not act entry by entry."""
+    from fccomodel import regularisers, sets
 
-    return "adam" if all(regularisers.get(p.name).step_per_entry for p in normal.prox) else "momentum"
+    entrywise = all(regularisers.get(p.name).step_per_entry for p in normal.prox) and all(
+        sets.get(s.family).entrywise for v in normal.variables.values() for s in v.sets
+    )
+    return "adam" if entrywise else "momentum"
 
 
 def parse_budget(settled: Origins) -> tuple[float | None, int | None]:

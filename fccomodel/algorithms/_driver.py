@@ -81,6 +81,19 @@ def move_centres(data, w, c, h, worst, before):
     return saturated
 
 
+def smoothness(G, w):
+    """The gradient's Lipschitz constant near w along its steepest direction: power iteration on differences of gradients."""
+    base = G(w).clone()
+    direction, size, found = base, 1e-3 * (1.0 + float(w.norm())), 0.0
+    for _ in range(8):
+        length = float(direction.norm())
+        if not math.isfinite(length) or length == 0.0:
+            break
+        direction = (G(w + direction * (size / length)) - base) / size
+        found = max(found, float(direction.norm())) if math.isfinite(float(direction.norm())) else found
+    return found
+
+
 def solve(data, *, seed=0, device="cpu", dtype=torch.float32, seconds=30.0, iterations=None, progress=None, stop=None):
     """Run to the end of the budget, or until stages gain nothing more. Returns the best point seen."""
     began = time.perf_counter()
@@ -92,10 +105,13 @@ def solve(data, *, seed=0, device="cpu", dtype=torch.float32, seconds=30.0, iter
     w = start(rng, device, dtype)
     state = SimpleNamespace(w=w, w_prev=w.clone(), v=torch.zeros_like(w), s=torch.zeros_like(w))
     u, c = buffers(device, dtype), centres(device, dtype)
+    first = [part[0] for part in draw(data, rng, 1)]
     if CENTRED:
-        first = [part[0] for part in draw(data, rng, 1)]
         scale_penalty(quick, w.double(), c, h, lambda: gradient(data, w, w, u, c, first, h))
-        u = buffers(device, dtype)
+    if h.eta <= 0:
+        largest = smoothness(lambda x: gradient(data, x, x, buffers(device, dtype), c, first, h), w)
+        h.eta = 1.0 / largest if largest > 0 else 0.05
+    u = buffers(device, dtype)
     best_merit, worst = merit(evaluate(quick, w.double()), h.rho)
     best, best_violation = copy_state(state), worst
     average = w.clone()
