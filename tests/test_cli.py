@@ -239,7 +239,7 @@ HERE = {"M": MODEL, "B": BINDING}
         ("check .", "F0802"),
         ("check long.fcco", "F0803"),
         ("check binary.fcco", "F0804"),
-        ("solve {M} --bind nowhere.toml", "F0801"),
+        ("solve {M} --bind nowhere.toml", "F0505"),
         ("solve {M} --bind {B} --data D", "F0805"),
         ("solve {M} --bind {B} --param tau=much", "F0805"),
         ("solve {M} --bind {B} --param nope=1", "F05"),
