@@ -26,7 +26,7 @@ def project_capped_simplex(v: torch.Tensor, alpha: float) -> torch.Tensor:
     sums = v.new_zeros(2 * n)
     sums[1:] = (slopes[:-1] * (bends[:-1] - bends[1:])).cumsum(0)
     last = ((sums < 1).sum() - 1).clamp(min=0)
-    t = bends[last] - (1 - sums[last]) / slopes[last].clamp(min=1)
+    t = bends.take(last) - (1 - sums.take(last)) / slopes.take(last).clamp(min=1)
     return (v - t).clamp(0, cap)
 
 
