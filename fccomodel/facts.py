@@ -297,7 +297,7 @@ class Facts:
 
     @property
     def rho(self) -> float | None:
-        """The weak convexity constant: 0 if convex, inf where one exists that is not known as a number, None where none is known."""
+        """The weak convexity constant: 0 if convex, inf where one exists whose number is not known, None where none does."""
         return self.below.value.number if self.weakly_convex else None
 
     # ------------------------------------------------------------------------------------------------- smoothness

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import time
-from math import sqrt
-
-import numpy as np
 import pytest
 
 from fccomodel import ir, structure
-from fccomodel.atoms import Interval
-from fccomodel.bound import Bound, BoundTable
+from fccomodel.bound import Bound
 from fccomodel.check import check
-from fccomodel.facts import Standing
 from fccomodel.parse import parse
 from fccomodel.source import Source
 

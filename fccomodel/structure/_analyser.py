@@ -231,7 +231,7 @@ class Analyser:
             facts = _whole.squared_norm(node, args[0], size, facts)
             facts = self._squared_part(node, args[0], facts)
         powers = _whole.powers_of(node, args) or facts.powers
-        inside = args[0] if op in ("pos", "norm2", "norm_fro") else self._hinge(node, args)
+        inside = args[0] if op in ("pos", "abs", "norm2", "norm_fro") else self._hinge(node, args)
         facts = replace(facts, powers=powers, inner=inside)
         if node.shape:
             return facts
@@ -245,9 +245,12 @@ class Analyser:
         return args[1] if zero[0] else args[0] if zero[1] else None
 
     def _squared_part(self, node: ir.Apply, arg: Facts, facts: Facts) -> Facts:
-        """``square(pos(u))`` is ``sqhinge(u)``."""
-        inside, atom = _arithmetic.positive_part(arg), atoms.get("sqhinge")
-        if inside is None or atom is None or node.op == "pow":
+        """``square(pos(u))`` is ``sqhinge(u)``, and ``square(abs(u))`` is ``square(u)``."""
+        inside, name = _arithmetic.positive_part(arg), "sqhinge"
+        if inside is None and isinstance(arg.expr, ir.Apply) and arg.expr.op == "abs":
+            inside, name = arg.inner, "square"
+        atom = atoms.get(name)
+        if inside is None or atom is None:
             return facts
         entries = self.ctx.entries(node.shape)
         return combine(

@@ -57,7 +57,11 @@ def add(expr: ir.Expr, args: tuple[Facts, ...], signs: tuple[int, ...], entries:
         value = plus(*(u.value for u in uses))
         worst = [u for u in uses if not u.value.zero]
         curved = "convex" if kind == "below" else "concave"
-        reason = f"every term is {curved}" if value.zero else "" if value.finite else f"a term is not known to be weakly {curved}"
+        reason = (
+            f"every term is {'' if value.zero else 'weakly '}{curved}"
+            if value.finite
+            else f"a term is not known to be weakly {curved}"
+        )
         lacks = "" if not worst else f"{len(worst)} of its {len(uses)} terms {'is' if len(worst) == 1 else 'are'} not {curved}"
         draft.propose(kind, value, "sum" if value.finite else "no rule", reason, uses if value.finite else worst, lacks=lacks)
     uses = [a.lipschitz for a, _ in varying]
@@ -119,7 +123,13 @@ def scale(expr: ir.Expr, factor: Facts, g: Facts, entries: float, op: str = "mul
         return draft.finish()
     draft.leaves = {name: own * sign for name, own in g.leaves.items()}
     draft.parts = {name: times(by, value) for name, value in g.parts.items()}
-    draft.propose("lipschitz", times(by, g.lipschitz.value), "scaling", f"the factor's size is at most {by}", [g.lipschitz, size])
+    draft.propose(
+        "lipschitz",
+        times(by, g.lipschitz.value),
+        "scaling",
+        f"the factor is at most {by}" if by.known else "the factor is bounded",
+        [g.lipschitz, size],
+    )
     rule = "linear map" if linear else "scaling"
     word = {INCREASING: "nonnegative", DECREASING: "nonpositive", NEITHER: "of unknown sign"}[sign]
     for kind, other in (("below", "above"), ("above", "below")):

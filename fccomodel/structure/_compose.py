@@ -39,7 +39,7 @@ FAR = 30.0  # stands for an unknown finite bound where only finiteness is asked
 NEAR = 1e-3
 #: atoms whose value at a random draw has all the moments that the draw has
 POLYNOMIAL = frozenset(
-    "add sub neg mul square abs pos sqhinge huber max min dot sum mean matmul outer transpose concat sumsq norm1 norm2 norminf".split()
+    "abs add concat dot huber matmul max mean min mul neg norm1 norm2 norminf outer pos sqhinge square sub sum sumsq".split()
 )
 
 
@@ -204,7 +204,8 @@ class Composition:
         for i, (arg, domain) in enumerate(zip(self.args, self.domains, strict=True)):
             lies = opened(arg.interval.value)
             needs = "" if domain is None or lies.inside(domain) else f"in {opened(domain)}"
-            if not needs and i in self.atom.nonzero and lies.has(0.0):
+            pole = i in self.atom.nonzero or self.atom.name == "pow" and i == 0 and self.args[1].interval.value.lo < 0
+            if not needs and pole and lies.has(0.0):
                 needs = "other than 0"
             if needs:
                 text = f"{self.atom.name} needs an argument {needs}, and this one is only known to lie in {lies}"
@@ -302,7 +303,7 @@ class Composition:
         own = self.curvature
         if own not in (curved, "affine", "constant"):
             where = "" if self.intervals[0] == REALS else f" over {self.intervals[0]}"
-            return f"{name} is {own if own != 'none' else 'neither convex nor concave'}{where}, not {curved}"
+            return f"{name} is {own}{where}, not {curved}" if own != "none" else f"{name} is neither convex nor concave{where}"
         for i, arg in self.active:
             value, _ = self.side(i, kind)
             if not value.zero:
@@ -358,16 +359,10 @@ class Composition:
         steep = length(a.lipschitz.value for _, a in self.active)
         bent = times(self.bend, steep, steep)
         total = plus(bent, self.total(*(times(self.slopes[i], a.gradient.value) for i, a in self.active)))
-        needed = [a.gradient for i, a in self.active if not self.slopes[i].zero] + (
-            [] if self.bend.zero else [a.lipschitz for _, a in self.active]
-        )
-        draft.propose(
-            "gradient",
-            total,
-            "smooth of smooth",
-            f"C_f L_g + L_f C_g^2 with C_f = {self.slopes[self.active[0][0]]}, L_f = {self.bend}",
-            needed,
-        )
+        curved = [(i, a) for i, a in self.active if not a.gradient.value.zero]
+        needed = [a.gradient for _, a in curved] + ([] if self.bend.zero else [a.lipschitz for _, a in self.active])
+        said = [f"C_f = {self.slopes[i]}" for i, _ in curved] + ([] if self.bend.zero else [f"L_f = {self.bend}"])
+        draft.propose("gradient", total, "smooth of smooth", ", ".join(dict.fromkeys(said)), needed)
 
 
 def _bounded(arg: Facts) -> Interval:

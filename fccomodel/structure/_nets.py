@@ -37,6 +37,8 @@ def _assume(draft: Draft, name: str, values: tuple[float, ...], node: ir.NetCall
     rule, given = "network assumption", Standing.ASSUMED
     number = amount(values[0]) if values else SOME
     said = f"the model assumes that {node.net} is {name.replace('_', ' ')}" + (f" with constant {values[0]:g}" if values else "")
+    if name in ("smooth", "lipschitz", "weakly_convex"):
+        draft.both(NONE, "no rule", f"the model does not assume that {node.net} is convex")
     if name == "smooth":
         draft.propose("differentiable", True, rule, said, standing=given)
         draft.propose("gradient", number, rule, said, standing=given)
@@ -61,6 +63,9 @@ def _layers(draft: Draft, node: ir.NetCall, module: object) -> None:
         draft.both(ZERO, "network", f"{node.net}: {said}")
         draft.propose("lipschitz", SOME, "finite data")
     elif found.smooth:
+        draft.both(
+            NONE, "no rule", f"{node.net} has free weights before free weights, so it is neither convex nor concave in them"
+        )
         draft.propose("differentiable", True, "network", f"{node.net}: {said}")
         draft.propose("gradient", SOME, "network", f"{node.net} is smooth {BOUNDED}", standing=Standing.ASSUMED)
         draft.propose("lipschitz", SOME, "network", f"{node.net} is smooth {BOUNDED}", standing=Standing.ASSUMED)

@@ -86,6 +86,10 @@ def apply_log(expr: ir.Apply, args: tuple[Facts, ...], facts: Facts) -> Facts | 
     if expr.shape or facts.constant:
         return None
     structural = any(a.log is not None for a in args)
+    if expr.op == "mul" and structural and not all(a.interval.value.positive for a in args):
+        factor, other = (args[0], args[1]) if args[0].constant else (args[1], args[0])
+        if factor.constant and factor.interval.value.lo >= 0 and other.log is not None:
+            return _weighted(expr, factor, other.log)
     match expr.op:
         case "exp":
             return args[0]
@@ -95,7 +99,7 @@ def apply_log(expr: ir.Apply, args: tuple[Facts, ...], facts: Facts) -> Facts | 
         case "mul" | "div" if all(a.interval.value.positive for a in args):
             a, b = (logarithm(x) for x in args)
             return None if a is None or b is None else add(expr, (a, b), (1, 1 if expr.op == "mul" else -1), 1.0)
-        case "add" if structural and all(a.interval.value.positive or _null(a) for a in args):
+        case "add" if structural and all(a.log is not None or a.interval.value.positive or _null(a) for a in args):
             logs = [logarithm(a) for a in args if not _null(a)]
             terms = tuple(x for x in logs if x is not None)
             return log_sum(expr, terms, facts.interval.value) if len(terms) == len(logs) else None
@@ -111,6 +115,15 @@ def apply_log(expr: ir.Apply, args: tuple[Facts, ...], facts: Facts) -> Facts | 
             terms = tuple(x for x in logs if x is not None)
             return compose(expr, atom, terms) if atom is not None and len(terms) == len(logs) else None
     return None
+
+
+def _weighted(expr: ir.Expr, factor: Facts, h: Facts) -> Facts:
+    """log(c e^h) = log c + h for a constant c >= 0, minus infinity where c is 0."""
+    draft = Draft(expr=expr, args=(factor, h), leaves=h.leaves, parts=h.parts)
+    for kind in ("below", "above", "lipschitz", "gradient", "differentiable"):
+        fact = getattr(h, kind)
+        draft.propose(kind, fact.value, fact.rule, fact.reason, [fact])
+    return draft.finish()
 
 
 def _null(f: Facts) -> bool:
