@@ -174,6 +174,9 @@ def test_gradient_text_is_that_of_the_envelope_text(f):
     [
         ("abs", 0.01, "(u / 0.01).clamp(-1, 1)"),
         ("pos", "smoothing", "(u / smoothing).clamp(0, 1)"),
+        ("pos", "h.lam", "(u / h.lam).clamp(0, 1)"),
+        ("pos", "(h.rho * h.lam)", "(u / (h.rho * h.lam)).clamp(0, 1)"),
+        ("pos", "(a) * (b)", "(u / ((a) * (b))).clamp(0, 1)"),
         ("square", 0.5, "u"),
         ("huber", 0.5, "(u / 1.5).clamp(-0.7, 0.7)"),
         ("eps_insensitive", 0.1, "((u + 0.4) / 0.1).clamp(-1, 0) + ((u - 0.4) / 0.1).clamp(0, 1)"),

@@ -79,7 +79,7 @@ def _terms(f: PiecewiseLQ, lam: float | str, u: str) -> list[_Term]:
     for k, part in enumerate(_stretches(f)):
         lift = part.low if k else 0.0
         if isinstance(lam, str):
-            name = lam if lam.isidentifier() else f"({lam})"
+            name = lam if _stands_alone(lam) else f"({lam})"
             rate = name if part.slope == inf else f"({number(1 / part.slope)} + {name})"
             half = f"{rate} / 2"
             move = _plus(-part.root) + (f" - {number(lift)} * {rate}" if lift else "")
@@ -97,6 +97,14 @@ def _terms(f: PiecewiseLQ, lam: float | str, u: str) -> list[_Term]:
             line += "".join(f".clamp({name}={end})" for name, end in ends.items())
         terms.append(_Term(clamp=line, distance=distance, half=half, base=part.base))
     return terms
+
+
+def _stands_alone(text: str) -> bool:
+    """A name with dots, or one pair of parentheses around the whole: an operator may follow."""
+    if all(part.isidentifier() for part in text.split(".")):
+        return True
+    depth = [text[:k].count("(") - text[:k].count(")") for k in range(1, len(text))]
+    return text[:1] == "(" and text[-1:] == ")" and min(depth, default=0) > 0
 
 
 def number(x: float | str) -> str:
