@@ -153,10 +153,9 @@ def kinked(node: ir.Expr) -> bool:
     if atom is None or node.op in ("add", "sub", "mul", "div", "neg", "pow", "matmul", "dot"):
         return False
     everywhere = tuple(atoms.Interval(-inf, inf) for _ in node.args)
-    try:
-        return atom.gradient_lipschitz(*everywhere) is None
-    except (TypeError, ValueError):
-        return False
+    if isinstance(atom, atoms.ScalarAtom):
+        return bool(atom.kinks(*everywhere))
+    return atom.gradient_lipschitz(*everywhere) is None
 
 
 def _blocks_inside(body: ir.Expr) -> bool:
@@ -166,8 +165,10 @@ def _blocks_inside(body: ir.Expr) -> bool:
 
 def sole_argument(node: ir.Expr, constant: Callable[[ir.Expr], float | None]) -> ir.Expr | None:
     """The one scalar expression of which ``node`` is composed by piecewise linear-quadratic operations."""
+    if not isinstance(node, ir.Apply) or node.op not in COMPOSED:
+        return None
     leaves: dict[int, ir.Expr] = {}
-    stack = [node]
+    stack: list[ir.Expr] = [node]
     while stack:
         part = stack.pop()
         if constant(part) is not None:
