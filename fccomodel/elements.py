@@ -67,7 +67,7 @@ def spread(value: Named, axes: Sequence[int], event: int | None = None) -> torch
         return value.data
     shape = [value.length(axis) if axis in value.axes else 1 for axis in axes]
     shape += [1] * ((own if event is None else event) - own)
-    return value.data.reshape(*shape, *value.event)
+    return value.data.reshape((*shape, *value.event))
 
 
 def align(values: Sequence[Named], *, entrywise: bool) -> tuple[list[torch.Tensor], tuple[int, ...]]:

@@ -37,7 +37,7 @@ class Form:
 
 
 def value(evaluator: Evaluator, node: ir.Reduce, env: Env) -> Named:
-    """The largest value of the body over the set (the least for ``min``); its derivative is the body's at that point, held fixed."""
+    """The largest value of the body over the set (the least for ``min``); its derivative is the body's there, q held fixed."""
     if len(node.binders) != 1 or node.kind not in ("max", "min"):
         fail(evaluator.bound, "F0703", f"`{node.kind}` cannot go over a set of vectors", span=node.span, fix="Use max or min.")
     (binder,) = node.binders
@@ -133,7 +133,7 @@ def ascent(
     q: torch.Tensor,
 ) -> torch.Tensor:
     """argmax of a concave function over a convex set, at every element of the leading axes: FISTA with backtracking, restarts."""
-    step = torch.ones(*q.shape[:-1], 1, dtype=DTYPE)
+    step = torch.ones((*q.shape[:-1], 1), dtype=DTYPE)
     ahead, momentum = q, 1.0
     now, gradient = slope(ahead)
     for _ in range(STEPS):

@@ -278,10 +278,15 @@ class Evaluator(Pointwise):
                 found.append(node)
                 continue
             event = max(event, self.event(node))
+            if isinstance(
+                node, ir.Reduce | ir.LetRef | ir.NetCall
+            ):  # evaluated anew in every block, at its pieces of the variables
+                found.extend(v for v in ir.walk(node) if isinstance(v, ir.Var))
             fresh = [child for child in Pointwise.inner(self, node, inner) if id(child) not in seen]
             seen.update(id(child) for child in fresh)
             stack.extend(fresh)
-        return found, event
+        once = {leaf.name if isinstance(leaf, ir.Var) else id(leaf): leaf for leaf in found}
+        return list(once.values()), event
 
     def in_block(
         self, body: ir.Expr, inner: Env, leaves: Sequence[ir.Expr], block: Block, seeds: Sequence[Named] | None = None
@@ -291,7 +296,11 @@ class Evaluator(Pointwise):
         child.memo, child.kept, child.inside = {}, [], True
         env = {binder: block.take(value) for binder, value in inner.items()}
         for k, leaf in enumerate(leaves):
-            child.memo[child.key(leaf, env)] = block.take(self.value(leaf, inner)) if seeds is None else seeds[k]
+            piece = block.take(self.value(leaf, inner)) if seeds is None else seeds[k]
+            if isinstance(leaf, ir.Var):
+                child.point = {**child.point, leaf.name: piece.data}
+            else:
+                child.memo[child.key(leaf, env)] = piece
         return child.value(body, env)
 
     def not_empty(self, node: ir.Reduce, space: Product | Listing, count: torch.Tensor, inner: Env) -> None:

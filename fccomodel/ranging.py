@@ -95,7 +95,7 @@ def step_of(
     prefix: Mapping[int, np.ndarray],
     lengths: Mapping[int, int],
 ) -> tuple[Step, Named]:
-    """One binder's run for each combination so far, and its elements along an axis of their own (only those that some run has)."""
+    """One binder's run for each combination so far, and its elements along an own axis (only those that some run has)."""
     total = len(next(iter(prefix.values()))) if prefix else 1
     if isinstance(part.binder.domain, ir.Distribution):
         value = all_of(evaluator, part, node, inner, {})

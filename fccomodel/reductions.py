@@ -150,7 +150,7 @@ class Plan:
             yield block, block.full(self.body(block, [piece.data for piece in pieces]))
 
     def total(self, leaves: Sequence[torch.Tensor], f: Callable[..., torch.Tensor] | None = None) -> torch.Tensor:
-        result = torch.zeros(*self.space.shape, *self.event, dtype=torch.float64)
+        result = torch.zeros((*self.space.shape, *self.event), dtype=torch.float64)
         for block, full in self.elements(leaves):
             block.add(result, full.to(torch.float64) if f is None else f(full, block.at))
         return result

@@ -182,10 +182,10 @@ class Listing:
     def finish(self, result: torch.Tensor) -> Named:
         """A result with the cells as axes again."""
         event = result.shape[len(self.shape) :]
-        result = result.reshape(*self.shape[:-1], *(self.lengths[axis] for axis in self.cells), *event)
+        result = result.reshape((*self.shape[:-1], *(self.lengths[axis] for axis in self.cells), *event))
         axes = (*self.kept, *self.cells)
         order = sorted(range(len(axes)), key=lambda k: axes[k])
-        return Named(result.permute(*order, *range(len(axes), result.dim())), tuple(axes[k] for k in order))
+        return Named(result.permute((*order, *range(len(axes), result.dim()))), tuple(axes[k] for k in order))
 
     def blocks(self, size: int) -> Iterator[ListingBlock]:
         """Pieces with at most ``size`` combinations, in order."""
@@ -248,7 +248,7 @@ class ListingBlock:
             rest = [k for k, axis in enumerate(value.axes) if axis not in self.space.merged]
             first = [k for k, axis in enumerate(value.axes) if axis in self.space.merged]
             tail = range(len(value.axes), value.data.dim())
-            data = value.data.permute(*first, *rest, *tail)[tuple(self.index[axis] for axis in merged)].movedim(0, len(rest))
+            data = value.data.permute((*first, *rest, *tail))[tuple(self.index[axis] for axis in merged)].movedim(0, len(rest))
         return Named(data, self.place(value.axes))
 
     def place(self, axes: tuple[int, ...]) -> tuple[int, ...]:
@@ -286,14 +286,19 @@ class ListingBlock:
 
     def raise_to(self, total: torch.Tensor, full: torch.Tensor) -> None:
         part = full.amax(self._over()) if self._over() else full
-        total.index_reduce_(len(self.space.kept), self.cell, part, "amax")
+        dim = len(self.space.kept)
+        total.scatter_reduce_(dim, self._spread(part, dim), part, "amax")
+
+    def _spread(self, part: torch.Tensor, dim: int) -> torch.Tensor:
+        """The cells as an index of the shape of ``part``."""
+        return self.cell.reshape([-1 if k == dim else 1 for k in range(part.dim())]).expand(part.shape)
 
     # ------------------------------------------------------------------------ the whole listing as one block, differentiable
     def total(self, full: torch.Tensor) -> torch.Tensor:
         """Sums by cell."""
         part = full.sum(self._over()) if self._over() else full
         dim = len(self.space.kept)
-        zero = part.new_zeros(*part.shape[:dim], self.space.entries, *part.shape[dim + 1 :])
+        zero = part.new_zeros((*part.shape[:dim], self.space.entries, *part.shape[dim + 1 :]))
         return zero.index_add(dim, self.cell, part)
 
     def top(self, full: torch.Tensor) -> torch.Tensor:
@@ -301,7 +306,7 @@ class ListingBlock:
         part = full.amax(self._over()) if self._over() else full
         dim = len(self.space.kept)
         low = part.new_full((*part.shape[:dim], self.space.entries, *part.shape[dim + 1 :]), -torch.inf)
-        return low.index_reduce(dim, self.cell, part, "amax")
+        return low.scatter_reduce(dim, self._spread(part, dim), part, "amax")
 
     @property
     def count(self) -> torch.Tensor:
