@@ -366,7 +366,7 @@ def walk(expr: Expr, *, lets: bool = True) -> Iterator[Expr]:
 def free_binders(expr: Expr) -> tuple[Binder, ...]:
     """The binders that an expression's value depends on and that it does not bind itself, in order of first use."""
     memo: dict[int, tuple[Binder, ...]] = {}
-    for node in walk(expr, lets=False):
+    for node in walk(expr):
         if isinstance(node, Column | Element):
             own: list[Binder] = [node.binder]
         else:
@@ -380,7 +380,7 @@ def free_binders(expr: Expr) -> tuple[Binder, ...]:
                         own.extend(free_binders(arg))
             own = [b for b in own if all(b is not mine for mine in node.binders)]
         elif isinstance(node, LetRef):
-            own.extend(b for b in free_binders(node.let.body) if all(b is not mine for mine in node.let.binders))
+            own.extend(b for b in memo[id(node.let.body)] if all(b is not mine for mine in node.let.binders))
         unique: dict[int, Binder] = {id(b): b for b in own}
         memo[id(node)] = tuple(unique.values())
     return memo[id(expr)]

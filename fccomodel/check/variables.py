@@ -68,7 +68,7 @@ def _assumption(ctx: Context, node: syntax.Expr) -> tuple[str, tuple[float, ...]
             f"`{ctx.text(node.span)}` is no assumption about a net",
             node.span,
             reason="Known are `smooth`, `smooth(L)`, `lipschitz(C)`, `weakly_convex(rho)` and `convex`.",
-            fix=ctx.suggest(name, ASSUMPTIONS),
+            fix=ctx.suggest(name, ASSUMPTIONS) or "Use one of these, or leave `assume` out.",
         )
         return None
     low, high = ASSUMPTIONS[name]
