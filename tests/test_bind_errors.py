@@ -41,6 +41,16 @@ def section(content: Any):
     return given(spec={"D": content}, data={"D": good()})
 
 
+def array(value: Any, content: Any = None):
+    """The array c over A = {u, v} bound like this."""
+    entry = {} if content is None else {"c": content}
+    return given(spec={"R": {"r": "*"}} | entry, data={"R": frame(u=[1.0], v=[2.0]), "c": value})
+
+
+def swapped(folder: Path) -> dict[str, Any]:
+    return {"spec": {"D": {"r": ["x1", "x2"], "s": ["x2", "x1"]}}, "data": {"D": good()}}
+
+
 def net(*layers: torch.nn.Module):
     return lambda folder: {"data": {"D": good()}, "nets": {"s": torch.nn.Sequential(*layers)}}
 
@@ -51,6 +61,13 @@ minimize E[z ~ D, v ~ F] dot(w, z.x - v.x);
 """
 UNUSED = GROUPS.replace("g: G", "g: real").replace("z.g == k", "z.g == 1")
 KNOWN = FAMILY.replace("set K;", 'set K = {"a", "b"};')
+STEPS = """
+model m; dim d; data D : table(x: real[d]); param h default 1; set T = 0 .. 1 by h; var w[d];
+minimize sum[t in T] (E[z ~ D] t * dot(w, z.x)) + sumsq(w);
+"""
+TWICE = """
+model m; set A; data D : table(r: real[A], s: real[A]); var x[A]; minimize E[z ~ D] dot(z.r - z.s, x);
+"""
 INT = "model m; data D : table(n: int); var u; minimize E[z ~ D] z.n * square(u);"
 SAMPLER = "model m; var u; minimize E[z ~ weibull(1)] square(u - z);"
 LABELS = """
@@ -138,8 +155,13 @@ BAD: list[tuple[str, str, str, Any]] = [
     ("F0510", "is empty", LOGISTIC, file("d.csv", "")),
     ("F0510", "none of 3 rows is left", GROUPS, section({"g": {"column": "t", "min_rows": 9}})),
     ("F0511", "has 1 missing value", LOGISTIC, given(data={"D": good().assign(x1=[1.0, np.nan, 3.0])})),
-    ("F0511", "row 2 (counted from 0)", LOGISTIC, given(data={"D": good().assign(x2=[1.0, 3.0, np.inf])})),
-    ("F0511", "column t has 1 missing", GROUPS, given(spec={"D": {"g": "t"}}, data={"D": good().assign(t=["a", None, "b"])})),
+    ("F0511", "1 infinite value the first is in row 2 of x2", LOGISTIC, given(data={"D": good().assign(x2=[1.0, 3.0, np.inf])})),
+    (
+        "F0511",
+        "column t has 1 missing value",
+        GROUPS,
+        given(spec={"D": {"g": "t"}}, data={"D": good().assign(t=["a", None, "b"])}),
+    ),
     ("F0512", 'map = { "a" = -1, "b" = 1 }', LOGISTIC, section({"y": "t"})),
     ("F0512", 'add encode = "onehot"', LOGISTIC, section({"x": ["x1", "t"]})),
     ("F0512", "its lists have 1 to 2 values", LOGISTIC, given(data={"D": frame(x=[[1.0], [1.0, 2.0]], y=[1, 1])})),
@@ -184,6 +206,40 @@ BAD: list[tuple[str, str, str, Any]] = [
     ("F0528", "leave out number 2", LOGISTIC, given(data={"D": frame(x1=[1.0], x3=[2.0], y=[1])})),
     ("F0531", "does not fit this model", LOGISTIC, given(data={"D": good()}, encoding={"Q": {}})),
     ("F0531", "does not fit this model", LOGISTIC, given(data={"D": good()}, encoding={"D": {"x": {}}})),
+    ("F0527", "both one source and members", FAMILY, given(spec={"S": {"source": "a.csv", "eu": "b.csv"}})),
+    ("F0508", "S: family: a DataFrame has no column region", FAMILY, given(spec={"S": {"family": "region"}}, data={"S": good()})),
+    (
+        "F0512",
+        "it is text for some members",
+        FAMILY,
+        given(data={"S": {"a": frame(x1=[1.0], y=[1.0]), "b": frame(x1=["u"], y=[1.0])}}),
+    ),
+    ("F0512", "rows have shapes", FAMILY, given(data={"S": {k: {"x": np.eye(k), "y": np.ones(k)} for k in (2, 3)}})),
+    ("F0512", "not numbers", ARRAY, array(["a", "b"])),
+    ("F0512", "are not all numbers", ARRAY, array({"u": 1.0, "v": "b"})),
+    ("F0515", "shape (1, 2), declared with 1 axes", ARRAY, array([[1.0, 2.0]])),
+    ("F0516", "A = 2", ARRAY, array([1.0, 2.0, 3.0])),
+    ("F0511", "1 missing value", ARRAY, array([1.0, np.nan])),
+    ("F0521", "two values for u", ARRAY, array(pd.Series([1.0, 2.0], index=["u", "u"]))),
+    ("F0528", "does not say which of its columns", ARRAY, array(frame(p=[1.0, 2.0], q=[1.0, 2.0]))),
+    ("F0512", "column p of a DataFrame is not numbers", ARRAY, array(frame(p=["a", "b"]), {"source": "x", "column": "p"})),
+    ("F0507", "is not an array", ARRAY, array(torch.utils.data.TensorDataset(torch.ones(2)))),
+    ("F0502", "[c] has no setting named colum", ARRAY, array(None, {"source": "c.csv", "colum": "p"})),
+    ("F0502", "e is neither a table", LOGISTIC, given(spec={"e": 3}, data={"D": good()})),
+    ("F0503", "D must be a section", LOGISTIC, given(spec={"D": 3}, data={"D": good()})),
+    ("F0503", "dim d must be a whole number", LOGISTIC, given(spec={"dims": {"d": 2.5}}, data={"D": good()})),
+    ("F0503", "na must be a list", LOGISTIC, section({"na": 3})),
+    ("F0503", "separator must be one character", LOGISTIC, section({"separator": ", "})),
+    ("F0503", "source must be a path", LOGISTIC, section({"source": 3})),
+    ("F0503", "column must be a name", LOGISTIC, section({"y": {"column": 3}})),
+    ("F0503", "except must be a list", LOGISTIC, section({"x": {"columns": "*", "except": "y"}})),
+    ("F0503", "must give numbers or labels", LOGISTIC, section({"y": {"column": "t", "map": {"a": [1]}}})),
+    ("F0503", "map is for one number per row", LOGISTIC, section({"x": {"column": "x1", "map": {"a": 1}}})),
+    ("F0520", "has shape (2,), declared ()", LOGISTIC, given(params={"mu": [1.0, 2.0]}, data={"D": good()})),
+    ("F0520", "is not a number", LOGISTIC, given(params={"mu": object()}, data={"D": good()})),
+    ("F0520", "is no range", STEPS, given(params={"h": 0}, data={"D": good()})),
+    ("F0520", "elements", STEPS, given(params={"h": 1e-12}, data={"D": good()})),
+    ("F0516", "D.s does not have the 2 elements of A: they come in another order", TWICE, swapped),
     ("F0530", "no sampler is bound for weibull", SAMPLER, given()),
 ]
 

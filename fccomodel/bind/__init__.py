@@ -48,6 +48,9 @@ def bind(
     samplers  the distributions that the model names and the language does not have
     encoding  by table what ``BoundTable.encoding`` was in an earlier binding: its categories, scales and labels are used again
     where     a condition in place of every table's own, or one per table
+
+    Feature matrices are float64, filled column by column, scaled in place: the peak is one copy and a few columns. An array that
+    is float64, contiguous and used as it is, is not copied at all.
     """
     return _Binder(
         problem=problem,

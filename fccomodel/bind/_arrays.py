@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from fccomodel import ir, sources
-from fccomodel.bind._encode import RawColumn, Rows, demand_finite, writable
 from fccomodel.bind._families import demand_column
+from fccomodel.bind._rows import Rows, demand_finite, writable
 from fccomodel.bind._sizes import Sizes
 from fccomodel.bind._spec import ArraySpec
-from fccomodel.sources import Request, find_file
+from fccomodel.sources import RawColumn, Request, find_file
 from fccomodel.sources._base import refuse
 
 

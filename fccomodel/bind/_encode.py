@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from fccomodel.bind._rows import SHOWN, Bad, Rows, count_bad, demand_all, demand_finite, read, writable
 from fccomodel.bind._spec import Entry
 from fccomodel.sources import RawColumn, RawTable
 from fccomodel.sources._base import refuse
 
 #: Bytes of the buffer in which deviations from the mean are squared.
 BUFFER = 1 << 22
-SHOWN = 8
 
 #: A label with its place in the order of labels: numbers by size, then texts; combined keys part by part.
 Key = tuple[tuple[int, float, str], ...]
@@ -36,85 +36,6 @@ class Built:
     keys: tuple[Key, ...] = ()
     encoding: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Rows:
-    """The rows in use: their numbers in the source (None for all ``total`` of them), and for a family its members' first rows."""
-
-    total: int
-    chosen: np.ndarray | None = None
-    parts: tuple[tuple[str, int], ...] = ()
-
-    @property
-    def n(self) -> int:
-        return self.total if self.chosen is None else len(self.chosen)
-
-    def called(self, position: int) -> str:
-        """``row 17`` of the source, counted from 0, and the member it is in."""
-        number = int(position if self.chosen is None else self.chosen[position])
-        member = max((part for part in self.parts if part[1] <= number), key=lambda part: part[1], default=None)
-        return f"row {number}" if member is None else f"row {number - member[1]} of {member[0]}"
-
-    def keep(self, mask: np.ndarray) -> Rows:
-        """Those where ``mask`` (over the rows in use) holds."""
-        kept = np.flatnonzero(mask)
-        return Rows(total=self.total, chosen=kept if self.chosen is None else self.chosen[kept], parts=self.parts)
-
-
-def read(raw: RawTable, name: str, rows: Rows, what: str) -> RawColumn:
-    """A source's column at the rows in use; F0512 where it can be neither numbers nor text."""
-    column = raw.load(name)
-    if column.unusable:
-        refuse(
-            "F0512",
-            f"{what}: column {name} of {raw.called} cannot be used",
-            reason=column.unusable,
-            fix="convert or leave out the column",
-        )
-    return column.take(rows.chosen)
-
-
-def missing(column: RawColumn) -> np.ndarray:
-    """Which rows lack a value, (n,)."""
-    if column.categories is not None:
-        return column.values < 0
-    if column.values.dtype.kind != "f":
-        return np.zeros(len(column.values), bool)
-    return np.isnan(column.values).reshape(len(column.values), -1).any(1)
-
-
-def demand_finite(column: RawColumn, name: str, rows: Rows, what: str) -> None:
-    """F0511 where a value is missing or infinite."""
-    if column.categories is not None:
-        bad = column.values < 0
-    elif column.values.dtype.kind == "f":
-        bad = ~np.isfinite(column.values)
-        if not bad.any():
-            return
-        bad = bad.reshape(len(bad), -1).any(1)
-    else:
-        return
-    if not bad.any():
-        return
-    count, first = int(bad.sum()), int(bad.argmax())
-    infinite = column.categories is None and bool(np.isinf(column.values).any())
-    absent = column.categories is not None or bool(np.isnan(column.values).any())
-    kind = " or ".join(["missing"] * absent + ["infinite"] * infinite)
-    label = f"`{name}`" if not name.isidentifier() else name
-    drop = "" if infinite else 'missing = "drop" or '
-    where = f"-1e300 < {label} < 1e300" if infinite else f"{label}.notna()"
-    refuse(
-        "F0511",
-        f"{what}: column {name} has {count} {kind} value{'s' * (count > 1)}",
-        reason=f"the first is in {rows.called(first)} (counted from 0); nothing is filled in silently",
-        fix=f'leave such rows out with {drop}where = "{where}", or mend the data',
-    )
-
-
-def writable(values: np.ndarray) -> np.ndarray:
-    """Float64 in C order; a copy only where the source's own array is neither or may not be written to (torch warns of those)."""
-    return np.require(values, np.float64, ["C", "W"])
 
 
 def spelled(value: Any) -> str:
@@ -274,22 +195,24 @@ def features(
     widths = {name: math.prod(blocks[name].values.shape[1:]) if name in blocks else 1 for name in numbers}
     width = sum(widths.values()) + sum(map(len, categories.values()))
     x = np.empty((rows.n, width + entry.intercept))
+    bad: list[tuple[str, Bad | None]] = []
     names: list[str] = []
     notes: list[str] = []
     for name in numbers:
         column = blocks.pop(name, None) or read(raw, name, rows, what)
-        demand_finite(column, name, rows, what)
+        bad.append((name, count_bad(column)))
         start, vector = len(names), name in raw.vectors
         names += [f"{name}[{k + 1}]" for k in range(widths[name])] if vector else [name]
         x[:, start : len(names)] = column.values.reshape(rows.n, -1)
     for name in texts:
         column = blocks.pop(name)
-        demand_finite(column, name, rows, what)
+        bad.append((name, count_bad(column)))
         start = len(names)
         names += [f"{name}={category}" for category in categories[name]]
         unknown = _one_hot(x[:, start : len(names)], column, categories[name])
         if unknown:
             notes.append(f"{what}: {unknown} rows have a value of {name} that was not there when the answer was found: all zeros")
+    demand_all(bad, rows, what)
     record: dict[str, Any] = {"kind": "features", "numbers": numbers, "texts": categories, "intercept": entry.intercept}
     if entry.scale:
         _, record["scale"] = _scaled(x[:, :width], stored.get("scale"), names, what, notes)

@@ -11,8 +11,9 @@ import numpy as np
 
 from fccomodel import ir, sources
 from fccomodel.bind import _where
-from fccomodel.bind._encode import Rows, labels
+from fccomodel.bind._encode import labels
 from fccomodel.bind._errors import at
+from fccomodel.bind._rows import Rows
 from fccomodel.bind._spec import TableSpec
 from fccomodel.diagnostics import did_you_mean
 from fccomodel.sources import RawColumn, RawTable, Request

@@ -11,9 +11,10 @@ import numpy as np
 
 from fccomodel import ir
 from fccomodel.bind import _encode
-from fccomodel.bind._encode import Built, Rows
+from fccomodel.bind._encode import Built
 from fccomodel.bind._errors import Errors
 from fccomodel.bind._families import Opened, columns_of, demand_column
+from fccomodel.bind._rows import Rows, missing, read
 from fccomodel.bind._sizes import Sizes
 from fccomodel.bind._spec import Entry, TableSpec
 from fccomodel.diagnostics import Diagnostic, FccoError, did_you_mean
@@ -67,6 +68,7 @@ def draft(
             rows, opened = _filtered(table, spec, entries, chosen, opened, stored, notes)
     else:
         return Draft(table=table, rows=rows, columns={}, entries=entries, opened=opened, record=opened.record)
+    notes += _automatic_notes(table, spec, chosen, stored)
     columns: dict[str, Built] = {}
     for name, entry in entries.items():
         with errors.collect(place=entry.place, span=table.columns[name].span):
@@ -149,7 +151,7 @@ def _automatic(table: ir.Table, name: str, kind: ir.ColumnType, raw: RawTable, s
     numbers = [column for column in raw.names if raw.numeric[column] and column not in claimed and column not in raw.hidden]
     shape = ", ".join(map(str, kind.shape))
     is_file = raw.called != raw.origin
-    source = f'source = "{spec.source or raw.origin}"  ' if not spec.entries and (spec.source or is_file) else ""
+    source = f'source = "{spec.source or raw.called}"  ' if not spec.entries and (spec.source or is_file) else ""
     several = f'{name} = {{ columns = "*" }}' if numbers and rank == 1 else f'{name} = {{ column = "..." }}'
     known = f"; it has {len(numbers)} other columns of numbers: {', '.join(numbers[:6])}{', ...' if len(numbers) > 6 else ''}"
     scalar = f"; its column {name} holds one number per row" if name in raw.numeric else ""
@@ -160,6 +162,17 @@ def _automatic(table: ir.Table, name: str, kind: ir.ColumnType, raw: RawTable, s
         "Nothing is guessed",
         fix=f"write in a binding file: [{table.name}]  {source}{several}",
     )
+
+
+def _automatic_notes(
+    table: ir.Table, spec: TableSpec, chosen: Mapping[str, tuple[str, ...]], stored: Mapping[str, Any]
+) -> list[str]:
+    """Which columns became a vector without being named."""
+    return [
+        f"{table.name}.{name} is made of the columns {columns[0]} .. {columns[-1]} ({len(columns)} of them)"
+        for name, columns in chosen.items()
+        if name not in spec.entries and name not in stored and len(columns) > 1
+    ]
 
 
 def _numbered(name: str, raw: RawTable, what: str) -> tuple[str, ...]:
@@ -247,7 +260,7 @@ def _filtered(
     kept = np.ones(rows.n, bool)
     if spec.missing == "drop":
         for column in sorted(set().union(*chosen.values())):
-            kept &= ~_encode.missing(_encode.read(raw, column, rows, table.name))
+            kept &= ~missing(read(raw, column, rows, table.name))
         rows = _narrowed(rows, kept, f"{table.name}: rows with missing values", record, notes)
     family = opened.family if opened.family is None else opened.family[kept]
     for name, entry in entries.items():

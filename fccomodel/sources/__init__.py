@@ -36,17 +36,13 @@ def open(value: Any, request: Request) -> RawTable:
 def open_array(value: Any, request: Request) -> np.ndarray:
     """An array without rows, from a file or a Python object: numbers of any shape."""
     source, value = _find(value, request)
-    if source.array is not None:
-        return np.asarray(_guarded(source, source.array, value, request))
-    table = _guarded(source, source.open, value, request)
-    names = [name for name in table.names if table.numeric[name] and name not in table.hidden]
-    if request.name in names:
-        names = [request.name]
-    if not names:
+    if source.array is None:
         refuse(
-            "F0512", f"{table.called} has no column of numbers for {request.name}", fix="name a file with numbers in its columns"
+            "F0507",
+            f"{request.name}: {source.meaning} is not an array",
+            fix="give a NumPy array, a tensor, numbers, or an .npz file",
         )
-    return np.column_stack([table.load(name).values for name in names]) if len(names) > 1 else table.load(names[0]).values
+    return np.asarray(_guarded(source, source.array, value, request))
 
 
 def find_file(text: str | Path, folders: tuple[Path, ...]) -> Path:
