@@ -85,7 +85,7 @@ RESERVED = {
     "track",
 }
 #: operations that read a state which changes from step to step
-CHANGING = {"centre", "track", "scatter_val", "unpick", "entry_t", "score_t", "table_score_t"}
+CHANGING = {"centre", "track", "scatter_val", "unpick", "unsegment", "entry_t", "score_t", "table_score_t"}
 
 
 class Graph:
@@ -378,6 +378,16 @@ def _sum_axes(graph: Graph, val: Val, adjoint: Val, give: Give, pulls: list[Pull
     give(val.args[0], adjoint)
 
 
+def _segment(graph: Graph, val: Val, adjoint: Val, give: Give, pulls: list[Pull]) -> None:
+    """Rows get the adjoint of their segment."""
+    arg = val.args[0]
+    if val.attrs["axis"] not in arg.axes:
+        weight = graph.const(1.0) if val.attrs["how"] == "mean" else graph.make("array_data", key=val.attrs["sizes"])
+        give(arg, graph.apply("mul", adjoint, weight))
+        return
+    give(arg, graph.make("unsegment", [adjoint], axes=arg.axes, event=arg.event, onto=val.axes, **val.attrs))
+
+
 def _through(graph: Graph, val: Val, adjoint: Val, give: Give, pulls: list[Pull]) -> None:
     """A tracked quantity: its value is the estimate u, its derivative that of the minibatch g."""
     give(val.args[0], adjoint)
@@ -468,6 +478,7 @@ RULES: dict[str, Callable[[Graph, Val, Val, Give, list[Pull]], None]] = {
     "sum_event": _sum_event,
     "mean_axes": _mean_axes,
     "sum_axes": _sum_axes,
+    "segment": _segment,
     "track": _through,
     "pick": _pick,
     "var": _variable,

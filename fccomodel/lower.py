@@ -353,7 +353,8 @@ class Lowering:
                 slot, part, aliases = self.full_slot(sel, env, chunk and not parts, inner)
                 env.update(aliases)
             else:
-                slot, part = self.sampled_slot(sel, env, inner)
+                slot, part, aliases = self.sampled_slot(sel, env, inner)
+                env.update(aliases)
             env[sel.binder] = slot
             parts.append(part)
         self.slots[key] = Ranged(env=env, parts=tuple(parts))
@@ -382,8 +383,10 @@ class Lowering:
         self.draws.append(draw)
         return Slot(binder=binder, ids=draw, pos=None, n=0, draw=draw)
 
-    def sampled_slot(self, sel: selection.Selection, env: Mapping[ir.Binder, Slot], inner: bool) -> tuple[Slot, Part]:
-        """A minibatch of the binder's elements, given the sampled elements around it."""
+    def sampled_slot(
+        self, sel: selection.Selection, env: Mapping[ir.Binder, Slot], inner: bool
+    ) -> tuple[Slot, Part, dict[ir.Binder, Slot]]:
+        """A minibatch of the binder's elements, given the sampled elements around it; all of them where that costs no more."""
         g = self.graph
         realised = selection.realise(self.bound, sel)
         n = len(realised.rows) if realised.size is None else int(realised.size.max())
@@ -391,13 +394,17 @@ class Lowering:
         if not sel.parents:
             if size is None or size >= n:
                 slot = self.all_slot(sel)
-                return slot, Part(axis=slot.ids.axes[0], weight=None, count=g.const(n))
+                return slot, Part(axis=slot.ids.axes[0], weight=None, count=g.const(n)), {}
             axis = g.axis(self.unique(sel.binder.name), size, "sample")
             pos = g.make("draw", axes=(axis,), axis=axis, n=n, static=False)
             self.draws.append(pos)
             ids = self.rows(sel, realised.rows, pos)
             slot = Slot(binder=sel.binder, ids=ids, pos=ids, n=self.total(sel.binder), members=realised.rows)
-            return slot, Part(axis=axis, weight=None, count=g.const(n))
+            return slot, Part(axis=axis, weight=None, count=g.const(n)), {}
+        if realised.size is not None and self.partitioned(sel, env):
+            cells = realised.size[np.ix_(*(self.known_ids(env[p]) for p in sel.parents))]
+            if cells.sum() <= cells.size * min(n, size or n):
+                return self.segments(sel, env)
         parents = [env[p].ids for p in sel.parents]
         axis = g.axis(self.unique(sel.binder.name), min(n, size or n), "sample")
         stem = self.unique(f"{sel.binder.name}_of")
@@ -414,15 +421,13 @@ class Lowering:
         slot = Slot(binder=sel.binder, ids=ids, pos=ids, n=self.total(sel.binder))
         sizes = np.asarray(float(n)) if realised.size is None else realised.size.astype(float)
         if not sel.masks:
-            return slot, Part(
-                axis=axis, weight=None, count=count, mean_count=self.mean_cell(sizes, sel, env), parents=sel.parents
-            )
+            average = self.mean_cell(sizes, sel, env)
+            return slot, Part(axis=axis, weight=None, count=count, mean_count=average, parents=sel.parents), {}
         accept = self.cells(f"{stem}_accept", realised.accept, parents)
         weight = g.apply("div", self.mask(sel, {**env, sel.binder: slot}, masks_only=True), accept)
-        mean_count = self.mean_cell(sizes * realised.accept, sel, env)
-        return slot, Part(
-            axis=axis, weight=weight, count=g.apply("mul", count, accept), mean_count=mean_count, parents=sel.parents
-        )
+        average = self.mean_cell(sizes * realised.accept, sel, env)
+        part = Part(axis=axis, weight=weight, count=g.apply("mul", count, accept), mean_count=average, parents=sel.parents)
+        return slot, part, {}
 
     def mean_cell(self, cells: np.ndarray, sel: selection.Selection, env: Mapping[ir.Binder, Slot]) -> float:
         """The average over all members of the parents."""
@@ -445,13 +450,17 @@ class Lowering:
         if not sel.parents:
             slot = self.all_slot(sel, "chunk" if chunk else "all", averaged)
             return slot, Part(axis=slot.ids.axes[0], weight=None, count=g.const(slot.n)), {}
-        plain = sel.keys and not (sel.orders or sel.excludes or sel.masks)
-        if plain and all(env[p].draw is None and env[p].ids.static and len(env[p].ids.axes) == 1 for p in sel.parents):
+        if self.partitioned(sel, env):
             return self.segments(sel, env)
         slot = self.all_slot(sel)
         mask = self.mask(sel, {**env, sel.binder: slot}, masks_only=False)
         axis = slot.ids.axes[0]
         return slot, Part(axis=axis, weight=mask, count=g.total(mask, [axis]), parents=sel.parents), {}
+
+    def partitioned(self, sel: selection.Selection, env: Mapping[ir.Binder, Slot]) -> bool:
+        """The binder's rows are split by equal keys among the elements of complete axes."""
+        plain = bool(sel.keys) and not (sel.orders or sel.excludes or sel.masks)
+        return plain and all(env[p].draw is None and env[p].ids.static and len(env[p].ids.axes) == 1 for p in sel.parents)
 
     def segments(self, sel: selection.Selection, env: Mapping[ir.Binder, Slot]) -> tuple[Slot, Part, dict[ir.Binder, Slot]]:
         """Rows partitioned by key: one flat axis, each row knowing the cell of parents that it belongs to."""

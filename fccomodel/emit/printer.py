@@ -444,6 +444,22 @@ class Printer:
             text += f".permute({', '.join(map(str, places))})"
         return text
 
+    def op_unsegment(self, val: Val) -> str:
+        adjoint = val.args[0]
+        onto, parents, axis = val.attrs["onto"], val.attrs["parents"], val.attrs["axis"]
+        dim = val.axes.index(axis)
+        others = [a for a in val.axes if a is not axis]
+        order = others[:dim] + list(parents) + others[dim:]
+        event = len(val.event)
+        sizes = tuple(a.size for a in onto) + val.event
+        text = self.ref(adjoint, onto, event)
+        if adjoint.axes != onto or adjoint.op in ("const", "param"):
+            text = f"w.new_full({sizes}, {text})" if adjoint.op in ("const", "param") else f"{text}.expand({sizes})"
+        if tuple(order) != onto:
+            places = [onto.index(a) for a in order] + list(range(len(order), len(order) + event))
+            text += f".permute({', '.join(map(str, places))})"
+        return f"unsegment({text}, {dim}, {len(parents)}, data.{val.attrs['cells']}, data.{val.attrs['sizes']}, {val.attrs['how']!r})"
+
     def op_reduce(self, val: Val) -> str:
         body, *options = val.args
         over = [a for a in val.attrs["over"] if a in body.axes]

@@ -25,6 +25,14 @@ def by_segment(values, dim, cells, sizes, shape, how):
     return total.reshape(total.shape[:dim] + tuple(shape) + total.shape[dim + 1 :])
 
 
+def unsegment(values, dim, count, cells, sizes, how):
+    """The reverse of ``by_segment``: each row gets its segment's value, ``count`` dims from ``dim`` on being the segments."""
+    rows = values.flatten(dim, dim + count - 1).index_select(dim, cells)
+    if how == "mean":
+        rows = rows / sizes[cells].to(rows.dtype).view((-1,) + (1,) * (rows.dim() - dim - 1))
+    return rows
+
+
 def spread(shape, index, values):
     """Zeros of ``shape`` with ``values`` added at ``index``."""
     return values.new_zeros(shape).index_put_(
