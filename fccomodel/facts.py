@@ -233,6 +233,7 @@ class Facts:
     log             the facts of its logarithm, where these are better known than from its own
     inner           for max(0, u) and the Euclidean norm of u: the facts of u
     powers          (p, c) if it is c + a sum of p-th powers of nonnegative convex functions, c an Interval in [0, inf)
+    pieces          0 constant, 1 piecewise linear, 2 piecewise linear-quadratic (in all it depends on), None for anything else
     random          it depends on a draw without bounds
     compact         every variable it depends on lies in a bounded closed set, and it is not random
     restricted      it depends on a variable or hole whose values are restricted to a set
@@ -252,6 +253,7 @@ class Facts:
     log: Facts | None = None
     inner: Facts | None = None
     powers: tuple[float, Interval] | None = None
+    pieces: int | None = None
     random: bool = False
     compact: bool = False
     restricted: bool = False

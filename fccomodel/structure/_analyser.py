@@ -13,6 +13,7 @@ from fccomodel.structure import _arithmetic, _nets, _whole
 from fccomodel.structure._compose import compose, spread
 from fccomodel.structure._context import REALS, Context, Leaf
 from fccomodel.structure._draft import Draft
+from fccomodel.structure._pieces import pieces
 from fccomodel.structure._reduce import reduce
 
 LINEAR = ("dot", "matmul", "outer")
@@ -27,6 +28,7 @@ class Analyser:
         self.memo: dict[int, tuple[ir.Expr, Facts]] = {}
         self.keys: dict[int, int] = {}
         self.known: dict[tuple, int] = {}
+        self.scalars: set[str] = set()  # variables and holes that are single numbers
         self._wide: Analyser | None = None
 
     # ------------------------------------------------------------------------------------------------------------ walking
@@ -35,7 +37,7 @@ class Analyser:
         if id(expr) not in self.memo:
             for node in ir.walk(expr):
                 if id(node) not in self.memo:
-                    facts = self._node(node)
+                    facts = self._pieces(node, self._node(node))
                     if self.base is not None:
                         facts = combine(self.base(node), facts)
                     self.memo[id(node)] = node, facts
@@ -56,6 +58,13 @@ class Analyser:
                 parts = tuple(self.keys[id(c)] for c in node.children)
                 self.keys[id(node)] = self.known.setdefault((*_own(node), parts), len(self.known))
         return self.keys[id(expr)]
+
+    def _pieces(self, node: ir.Expr, facts: Facts) -> Facts:
+        if facts.constant or isinstance(node, ir.Var | ir.Hole):
+            return replace(facts, pieces=0 if facts.constant else 1)
+        inner = (node.let.body,) if isinstance(node, ir.LetRef) else node.children
+        scalar = len(facts.leaves) == 1 and all(n in self.scalars for n in facts.leaves)
+        return replace(facts, pieces=pieces(node, tuple(self(c).pieces for c in inner), scalar))
 
     # ------------------------------------------------------------------------------------------------------------- nodes
     def _node(self, node: ir.Expr) -> Facts:
@@ -111,6 +120,8 @@ class Analyser:
         return draft
 
     def _variable(self, node: ir.Var | ir.Hole) -> Facts:
+        if not node.shape:
+            self.scalars.add(node.name)
         leaf = self.ctx.variable(node.name)
         draft = self._leaf(node, leaf)
         draft.compact = leaf.size.finite

@@ -39,7 +39,8 @@ FAR = 30.0  # stands for an unknown finite bound where only finiteness is asked
 NEAR = 1e-3
 #: atoms whose value at a random draw has all the moments that the draw has
 POLYNOMIAL = frozenset(
-    "abs add concat dot huber matmul max mean min mul neg norm1 norm2 norminf outer pos sqhinge square sub sum sumsq".split()
+    "abs add concat dot huber matmul max mean min mul neg norm1 norm2 norminf outer pos sqhinge square sub sum sumsq"
+    " transpose".split()
 )
 
 

@@ -106,7 +106,13 @@ class Draft:
             compact=compact,
             restricted=any(a.restricted for a in self.args) if self.restricted is None else self.restricted,
             domain=tuple(domain.values()),
-            **{kind: self.found[kind] for kind in DEFAULTS},
+            interval=self.found["interval"],
+            size=self.found["size"],
+            below=self.found["below"],
+            above=self.found["above"],
+            lipschitz=self.found["lipschitz"],
+            gradient=self.found["gradient"],
+            differentiable=self.found["differentiable"],
         )
 
     def _complete_size(self, compact: bool) -> None:

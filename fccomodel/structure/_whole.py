@@ -25,6 +25,19 @@ def logarithm(f: Facts) -> Facts | None:
     return compose(f.expr, atom, (f,))
 
 
+def leaning_on(facts: Facts, args: tuple[Facts, ...]) -> Facts:
+    """The same facts, which hold because of where some arguments lie."""
+    ranges = tuple(a.interval for a in args)
+    if not ranges:
+        return facts
+    standing = max(r.standing for r in ranges)
+    changes = {}
+    for kind in KINDS:
+        fact = getattr(facts, kind)
+        changes[kind] = replace(fact, uses=(*fact.uses, *ranges), standing=max(fact.standing, standing))
+    return facts.with_facts(changes)
+
+
 def log_sum(expr: ir.Expr, terms: tuple[Facts, ...], whole: Interval) -> Facts:
     """The facts of log of a nonnegative combination of e^h, over the terms h: a log-sum-exp.
 
@@ -82,9 +95,15 @@ def _said(fact: Fact, rule: str, reason: str, uses: tuple[Fact, ...]) -> Fact:
 
 
 def apply_log(expr: ir.Apply, args: tuple[Facts, ...], facts: Facts) -> Facts | None:
-    """The logarithm's facts of an operation on functions that have them."""
+    """The logarithm's facts of an operation on functions that have them, or are positive."""
     if expr.shape or facts.constant:
         return None
+    found = _applied(expr, args, facts)
+    direct = expr.op in ("exp", "sigmoid")
+    return found if found is None or direct else leaning_on(found, tuple(a for a in args if a.log is None))
+
+
+def _applied(expr: ir.Apply, args: tuple[Facts, ...], facts: Facts) -> Facts | None:
     structural = any(a.log is not None for a in args)
     if expr.op == "mul" and structural and not all(a.interval.value.positive for a in args):
         factor, other = (args[0], args[1]) if args[0].constant else (args[1], args[0])
@@ -219,7 +238,7 @@ def root_of_powers(expr: ir.Apply, args: tuple[Facts, ...], facts: Facts) -> Fac
     if p * q < 1 - 1e-12:
         return facts
     draft = Draft(expr=expr, args=args, leaves=facts.leaves, parts=facts.parts)
-    draft.propose("below", ZERO, "power sums", f"a power {p * q:g} of a {p:g}-norm", (base.below,))
+    draft.propose("below", ZERO, "power sums", f"a power {p * q:g} of a {p:g}-norm", (base.below, base.interval))
     if abs(p * q - 1) < 1e-12 and p == 2 and base.smooth and base.gradient.value.finite and not base.restricted:
         steep = root(times(Amount(0.5), base.gradient.value))
         draft.propose("lipschitz", steep, "power sums", "|grad g|^2 <= 2 L_g g for a smooth g >= 0", (base.gradient,))
