@@ -14,7 +14,8 @@ from fccomodel import ir
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BoundTable:
     """``n`` rows; each column is (n, *shape): float64 numbers (float32 where the source is and the user asked for it), or
-    int64 positions for a label column. A family's table has the hidden column ``__family`` (int64 position)."""
+    int64 positions for a label column. A family's table has the hidden column ``__family``: the int64 position of a label, the
+    value of a number."""
 
     name: str
     n: int

@@ -242,7 +242,8 @@ class ColumnType:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Table:
-    """``data D[family] : table(columns)``. A family is stored as one table with a hidden column ``__family`` (0-based position)."""
+    """``data D[family] : table(columns)``. A family is stored as one table with a hidden column ``__family``,
+    the element of the family's set that a row belongs to: a number, or a label's 0-based position."""
 
     name: str
     columns: Mapping[str, ColumnType]

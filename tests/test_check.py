@@ -169,7 +169,7 @@ def test_table_families() -> None:
     family = made.tables["S"].family
     assert family is not None and family.domain is made.sets["K"]
     assert problem_text(made) == (
-        "minimize None: (sum[k in K] E[z ~ S | (z.__family == k)] dot(w, z.x) + E[z1 ~ S | (z1.__family == 1)] dot(w, z1.x))"
+        "minimize None: (sum[k in K] E[z ~ S | (z.__family == k)] dot(w, z.x) + E[z1 ~ S | (z1.__family == 5)] dot(w, z1.x))"
     )
 
 
@@ -350,6 +350,12 @@ def test_labels() -> None:
     assert objective('r["f"] - r["m"]', pre) == "(r<0> - r<1>)"
     assert objective('E[z ~ D | z.s == "f"] dot(w, z.x)', pre) == 'E[z1 ~ D | (z1.s == "f")] dot(w, z1.x)'
     assert objective('max[k in G] (E[z ~ D | z.g == k and z.g != "other"] dot(w, z.x))', pre).startswith("max[k1 in G] E[z1 ~ D")
+
+
+def test_rows_index_what_belongs_to_rows() -> None:
+    pre = TABLE + "set P = {z in D | z.y == 1}; data c : real[D]; var u[P]; var w[d];"
+    assert objective("mean[i in P] u[i] * c[i]", pre) == "mean[i in P] (u[i] * c[i])"
+    assert codes(pre + "minimize mean[i in D] u[i];") == ["F0308"]
 
 
 def test_definitions_share_arguments_and_equal_calls() -> None:
@@ -554,6 +560,10 @@ def test_refused(text: str, code: str) -> None:
         ("minimize mean[i in D] dot(w, i.x) / i.time;", ["F0434"]),
         ("minimize sum(w) + mean[i in D] sumsq(w);", ["F0437"]),
         ("minimize sum(w); subject to c: 0 <= w[1] <= 1;", []),
+        ("var t; minimize sum(w) + t; subject to c: -1 <= t <= 1;", ["F0435"]),
+        ("var t; minimize sum(w) + t; subject to c: 3 >= t;", ["F0435"]),
+        ("set K = {1, 2}; var q[K]; minimize sum(w) + sum(q); subject to c[k in K]: q[k] >= 0;", ["F0435"]),
+        ("set K = {1, 2}; var q[K]; minimize sum(w) + sum(q); subject to c[k in K | k > 1]: q[k] >= 0;", []),
     ],
 )
 def test_remarks(text: str, expected: list[str]) -> None:

@@ -285,7 +285,10 @@ class _Binder:
                         _tables.check_domain(built, kind, what, self.members(kind, values), draft.rows)
                         columns[column] = built.values
             if draft.opened.family is not None:
-                columns[FAMILY] = draft.opened.family
+                domain = draft.table.family.domain if draft.table.family is not None else None
+                positions = draft.opened.family
+                values_of = _sizes.members(domain, values.scalar) if isinstance(domain, ir.ValueSet) else None
+                columns[FAMILY] = positions if values_of is None else values_of[positions]
             tables[name] = BoundTable(name=name, n=draft.rows.n, columns=columns, encoding=self.encoding_of(draft, sizes))
         return tables
 

@@ -84,7 +84,7 @@ def constraint(ctx: Context, node: syntax.Constraint, label: str) -> list[ir.Con
         if not _possible(ctx, one, relation):
             return []
         made.append(one)
-    _lint(ctx, made, relation, label)
+    _lint(ctx, made, node, label)
     return made
 
 
@@ -126,8 +126,9 @@ def _possible(ctx: Context, one: ir.Constraint, relation: syntax.Compare) -> boo
     return not never
 
 
-def _lint(ctx: Context, made: list[ir.Constraint], relation: syntax.Compare, label: str) -> None:
+def _lint(ctx: Context, made: list[ir.Constraint], node: syntax.Constraint, label: str) -> None:
     """Remarks: no variable in it; a plain bound on a variable, which a declaration would project on."""
+    relation = node.relation
     for one in made:
         if not ir.variables_of(one.body):
             ctx.warn(
@@ -138,17 +139,37 @@ def _lint(ctx: Context, made: list[ir.Constraint], relation: syntax.Compare, lab
                 fix="Leave it out, or use the variables in it.",
             )
             return
-    names = [o.id for o in relation.operands if isinstance(o, syntax.Name) and o.id in ctx.variables]
-    if len(names) == 1 and len(relation.operands) - 1 == sum(
-        isinstance(o, syntax.Number | syntax.Unary) for o in relation.operands
-    ):
+    if (bounds := _as_bounds(ctx, node, made)) is not None:
         ctx.warn(
             "F0435",
             f"`{ctx.text(relation.span)}` is a bound on one variable",
             relation.span,
             reason="A bound that is declared is kept exactly, by projection; a constraint is approached.",
-            fix=f"Declare it: `var {names[0]} {relation.ops[0]} ...;`.",
+            fix=f"Declare it: `var {bounds};`.",
         )
+
+
+def _as_bounds(ctx: Context, node: syntax.Constraint, made: list[ir.Constraint]) -> str | None:
+    """``x[K] >= 0, <= 1`` where a constraint bounds a variable, or every entry of one, by constants; None elsewhere."""
+    relation = node.relation
+    assert isinstance(relation, syntax.Compare)
+    flipped = {"<=": ">=", ">=": "<="}
+    if "==" in relation.ops or any(c.condition is not None for c in made):
+        return None
+    for k, operand in enumerate(relation.operands):
+        base = operand.obj if isinstance(operand, syntax.Index) and node.family is not None else operand
+        others = [o for o in relation.operands if o is not operand]
+        if not isinstance(base, syntax.Name) or base.id not in ctx.variables or not all(_is_number(o) for o in others):
+            continue
+        shape = ctx.variables[base.id].shape
+        parts = [f"{relation.ops[k]} {ctx.text(relation.operands[k + 1].span)}"] if k + 1 < len(relation.operands) else []
+        parts += [f"{flipped[relation.ops[k - 1]]} {ctx.text(relation.operands[k - 1].span)}"] if k else []
+        return base.id + (f"[{', '.join(map(str, shape))}]" if shape else "") + " " + ", ".join(parts)
+    return None
+
+
+def _is_number(node: syntax.Expr) -> bool:
+    return isinstance(node, syntax.Number) or (isinstance(node, syntax.Unary) and isinstance(node.arg, syntax.Number))
 
 
 def _with(ctx: Context, node: syntax.Constraint) -> dict[str, ir.Expr] | None:

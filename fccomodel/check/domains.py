@@ -172,6 +172,8 @@ def _family(ctx: Context, scope: Scope, node: syntax.Index, base: syntax.Name, k
             )
             return None
         place = indexing.place(ctx, scope, node.items[0], family.domain)
+        if isinstance(place, ir.Const) and isinstance(family.domain, ir.ValueSet):
+            place = ir.Const(value=shapes.member(family.domain, int(place.value)), span=place.span)
         return (
             None
             if place is None
@@ -199,9 +201,7 @@ def _family_member(ctx: Context, scope: Scope, item: syntax.Expr, binder: ir.Bin
     value = expressions.evaluate(ctx, scope, item)
     if value is None:
         return None
-    if isinstance(value, ir.Element) and (
-        shapes.same_set(value.binder.domain, binder.domain) or _same_rows(value.binder.domain, binder.domain)
-    ):
+    if isinstance(value, ir.Element) and (shapes.same_set(value.binder.domain, binder.domain)):
         return value
     known = shapes.members(binder.domain)
     if isinstance(value, ir.Const) and known is not None and value.value in known:
@@ -216,11 +216,6 @@ def _family_member(ctx: Context, scope: Scope, item: syntax.Expr, binder: ir.Bin
         fix=f"Use an index bound as `{binder.name} in {binder.domain.name}`.",
     )
     return None
-
-
-def _same_rows(given: ir.Set, wanted: ir.Set) -> bool:
-    """Rows of the same table, of a family declared over all of its rows."""
-    return isinstance(given, ir.RowSet) and isinstance(wanted, ir.RowSet) and given.table == wanted.table and wanted.where is None
 
 
 def condition_of(ctx: Context, domain: Domain, binder: ir.Binder) -> ir.Expr | None:

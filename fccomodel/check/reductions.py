@@ -160,7 +160,7 @@ def _subscript(ctx: Context, scope: Scope, node: syntax.Reduce) -> tuple[syntax.
             "F0204",
             f"the name `{name}` is taken",
             head_span(node),
-            reason=f"A reduction around this one binds `{name}`; a binder may not reuse a visible name.",
+            reason=f"`{name}` is bound around this place; a binder may not reuse a visible name.",
             fix="Declare another index over the same set, and use it here.",
         )
         return None

@@ -22,8 +22,20 @@ def members(domain: ir.Set) -> tuple[float, ...] | None:
     if isinstance(low, ir.Const) and isinstance(high, ir.Const) and (step is None or isinstance(step, ir.Const)):
         by = 1.0 if step is None else step.value
         count = math.floor((high.value - low.value) / by + 1e-9) + 1
-        return tuple(low.value + by * k for k in range(count)) if count <= 1_000_000 else None
+        if by <= 0 or count > 1_000_000:
+            return None
+        digits = 12 - math.floor(math.log10(by))
+        return tuple(round(low.value + by * k, digits) + 0.0 for k in range(count))  # 0.1 * 3 is 0.3
     return None
+
+
+def member(domain: ir.ValueSet, place: int) -> float:
+    """The number at a place counted from 0, of a list or of a range whose low end and step are constants."""
+    known = members(domain)
+    if known is not None:
+        return known[place]
+    assert isinstance(domain.low, ir.Const)
+    return domain.low.value + place * (domain.step.value if isinstance(domain.step, ir.Const) else 1.0)
 
 
 def count(domain: ir.Set) -> int | None:
@@ -63,11 +75,11 @@ def broadcast(ctx: Context, a: ir.Shape, b: ir.Shape) -> ir.Shape | None:
 
 
 def same_set(a: ir.Set, b: ir.Set) -> bool:
-    """The same elements in the same positions."""
+    """An element of ``a`` has the same place in ``b``: the same members, or rows of the table that ``b`` is."""
     if a is b:
         return True
     if isinstance(a, ir.RowSet) and isinstance(b, ir.RowSet):
-        return a.table == b.table and a.where is None and b.where is None
+        return a.table == b.table and b.where is None
     if isinstance(a, ir.LabelSet) and isinstance(b, ir.LabelSet):
         return a.labels is not None and a.labels == b.labels
     known = members(a)
