@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from fccomodel import ir, syntax
 from fccomodel.check import (
     expressions,
@@ -14,7 +12,6 @@ from fccomodel.check import (
     signs,
 )
 from fccomodel.check.context import Context, Scope
-from fccomodel.check.shapes import describe
 from fccomodel.source import Span
 
 
@@ -266,6 +263,3 @@ def _plain(ctx: Context, node: syntax.Expr) -> object:
             del ctx.found[before:]
             return value.value if isinstance(value, ir.Const) else None
     return None
-
-
-__all__ = ["constraint", "describe", "label_of", "objective", "options", "replace"]

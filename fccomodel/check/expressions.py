@@ -15,7 +15,7 @@ from fccomodel.check import (
     signs,
 )
 from fccomodel.check.context import LARGEST, Context, Scope
-from fccomodel.check.shapes import broadcast, describe, same_dim, show, sort
+from fccomodel.check.shapes import broadcast, describe, same_dim, sort
 from fccomodel.source import Span
 
 ARITHMETIC = {"+": "add", "-": "sub", "*": "mul", "/": "div", "^": "pow", "@": "matmul"}
@@ -250,6 +250,3 @@ def conjunction(parts: Sequence[ir.Expr | None]) -> ir.Expr | None:
         if part is not None:
             joined = part if joined is None else ir.Apply(op="and", args=(joined, part), span=joined.span | part.span)
     return joined
-
-
-__all__ = ["arithmetic", "conjunction", "evaluate", "is_number", "number", "show"]

@@ -12,7 +12,6 @@ from fccomodel.check import (
 )
 from fccomodel.check.context import BrokenSymbol, Context, LetSymbol, Scope, SetFamilySymbol, TableSymbol, listed
 from fccomodel.check.shapes import describe, labels_of, show, sort
-from fccomodel.source import Span
 
 
 def field(ctx: Context, scope: Scope, node: syntax.Field) -> ir.Expr | None:
@@ -295,7 +294,3 @@ def _label_place(ctx: Context, value: ir.Label, axis: ir.Set | ir.Dim) -> ir.Con
 
 def _quoted(name: str) -> str:
     return f"`{name}`" if name.isidentifier() else name
-
-
-def quoted_at(ctx: Context, span: Span) -> str:
-    return _quoted(ctx.text(span))

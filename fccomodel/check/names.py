@@ -24,7 +24,6 @@ from fccomodel.check.context import (
     SetSymbol,
     Symbol,
     TableSymbol,
-    a,
     listed,
 )
 from fccomodel.source import Span
@@ -217,24 +216,3 @@ def binders_in(node: syntax.Node | None) -> Iterator[syntax.Binder]:
             stack.extend(item)
         elif isinstance(item, syntax.Node):
             stack.extend(getattr(item, f.name) for f in dataclasses.fields(item) if f.name != "span")
-
-
-def names_in(node: syntax.Node | None) -> Iterator[str]:
-    """Every name read in a piece of syntax; not recursive."""
-    stack: list[object] = [node]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, syntax.Name):
-            yield item.id
-        if isinstance(item, syntax.Call):
-            yield item.func
-        if isinstance(item, tuple):
-            stack.extend(item)
-        elif isinstance(item, syntax.Node):
-            stack.extend(getattr(item, f.name) for f in dataclasses.fields(item) if f.name != "span")
-
-
-def kind_of(ctx: Context, name: str) -> str:
-    """``a variable``, ``a table``, ... for a declared name."""
-    symbol = ctx.symbols.get(name)
-    return symbol.what if symbol is not None else a("unknown name")
