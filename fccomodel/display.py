@@ -51,7 +51,7 @@ def rate(value: float | None) -> str:
     """Steps per second, to three digits."""
     if not value or not math.isfinite(value):
         return "-"
-    return f"{value / 1000:.3g}k" if value >= 10_000 else f"{value:.3g}"
+    return f"{value / 1000:.3g}k" if value >= 1000 else f"{value:.3g}"
 
 
 def duration(seconds: float | None) -> str:
@@ -258,14 +258,16 @@ def _page(parts: list[RenderableType | None]) -> RenderableType:
 
 
 def _section(name: str, lines: list[Any]) -> RenderableType | None:
-    """A name in the margin and lines beside it; nothing where there are no lines."""
+    """A name in the margin and lines beside it, marked where there are several; nothing where there are none."""
     if not lines:
         return None
-    table = Table.grid(padding=(0, 2, 0, 0))
+    table = Table.grid(padding=(0, 1, 0, 0))
     table.add_column(width=8, style="dim")
+    table.add_column(width=1, style="dim")
     table.add_column(overflow="fold")
+    mark = "·" if len(lines) > 1 else ""
     for place, line in enumerate(lines):
-        table.add_row(name if place == 0 else "", line if isinstance(line, Text) else Text(line))
+        table.add_row(name if place == 0 else "", mark, line if isinstance(line, Text) else Text(line))
     return table
 
 

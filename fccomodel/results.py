@@ -76,7 +76,8 @@ def to_json(outcome: pipeline.Outcome) -> dict[str, Any]:
         "versions": versions(),
         "source": {"name": compiled.source.name, "text": compiled.text},
         "binding": binding_json(planned.binding),
-        "sources": outcome.bound.sources,
+        "sources": _without_encoding(outcome.bound),
+        "encoding": {name: table.encoding for name, table in outcome.bound.tables.items()},
         "notes": [*planned.plan.summary, *outcome.bound.notes, *outcome.report.notes],
         "history": solution.history,
     }
@@ -99,6 +100,11 @@ def report_json(report: KKTReport) -> dict[str, Any]:
         "epsilon": report.epsilon,
         "verdict": report.verdict,
     }
+
+
+def _without_encoding(bound: Bound) -> dict[str, Any]:
+    """What was bound; the statistics have an entry of their own."""
+    return {name: {k: v for k, v in source.items() if k != "encoding"} for name, source in bound.sources.items()}
 
 
 def binding_json(binding: pipeline.Binding) -> dict[str, Any]:
@@ -236,7 +242,7 @@ class Evaluation:
         head = {"model": self.stored.record["model"], "algorithm": self.stored.record["algorithm"]}
         rows = {name: table.n for name, table in self.bound.tables.items()}
         notes = [*self.bound.notes, *self.report.notes]
-        return plain(head | report_json(self.report) | {"rows": rows, "sources": self.bound.sources, "notes": notes})
+        return plain(head | report_json(self.report) | {"rows": rows, "sources": _without_encoding(self.bound), "notes": notes})
 
 
 def load(folder: Path) -> Stored:
@@ -247,7 +253,7 @@ def load(folder: Path) -> Stored:
         record = json.loads(read_text(folder / RESULT, kind="result"))
         source = Source(text=record["source"]["text"], name=record["source"]["name"])
         stored = record["binding"]
-        record["constraints"], record["sources"]  # noqa: B018  (fail now where they are missing)
+        record["constraints"], record["encoding"]  # noqa: B018  (fail now where they are missing)
     except (json.JSONDecodeError, KeyError, TypeError) as error:
         raise fail("F0810", f"`{folder / RESULT}` is not the result of a solve: {type(error).__name__} {error}") from None
     if record.get("format") != FORMAT:
@@ -288,7 +294,7 @@ def evaluate(
         allow_python=allow_python,
     )
     seed = int(stored.record["seed"])
-    bound = pipeline.bind(stored.compiled, binding, seed=seed, encoding=stored.record["sources"], where=where)
+    bound = pipeline.bind(stored.compiled, binding, seed=seed, encoding=stored.record["encoding"], where=where)
     for name, variable in stored.compiled.problem.variables.items():
         if name not in stored.variables:
             raise fail("F0810", f"`{stored.folder / VARIABLES}` has no `{name}`", reason=f"The model declares `var {name}`.")

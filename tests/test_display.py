@@ -80,7 +80,7 @@ def test_duration(seconds, text):
 def test_numbers():
     assert (display.number(None), display.number(0.14368220), display.number(float("nan"))) == ("-", "0.143682", "nan")
     assert (display.residual(0.0), display.residual(None), display.residual(1.234e-5)) == ("0", "-", "1.2e-05")
-    assert (display.rate(None), display.rate(12_345), display.rate(123.4)) == ("-", "12.3k", "123")
+    assert (display.rate(None), display.rate(12_345), display.rate(6543), display.rate(123.4)) == ("-", "12.3k", "6.54k", "123")
 
 
 def step(**changes):
