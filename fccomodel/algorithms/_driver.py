@@ -2,7 +2,7 @@
 
 A stage is a run of steps from the best point, the step size falling towards its end. Then the exact problem is evaluated at
 the last iterate and at the average of the stage's second half; the better of them is kept if it improves on the best so
-far, otherwise the step size is halved. After it the centres of the smoothing move to the multipliers seen (hscg-2020,
+far, otherwise step size and gamma shrink. After it the centres of the smoothing move to the multipliers seen (hscg-2020,
 section 2.3, allows any centre), which takes away the bias of the smoothed hinge.
 """
 
@@ -40,25 +40,36 @@ def merit(values, rho):
     return (total if math.isfinite(total) else math.inf), worst
 
 
-def scale_penalty(data, w, c, h, G):
-    """Smoothing from the size of the arguments at the start; rho from the ratio of the objective's gradient to the constraints'."""
-    arguments = blocks(data, w)
-    for name, (_, t, _, _) in arguments.items():
+def scale_smoothing(data, w, c, h, G):
+    """lam and rho to begin with: a non-smooth objective is smoothed on a tenth of its arguments' size; a penalty so that its
+    curvature |grad c|^2 / lam is ten times the objective's, and rho is at least ten times |grad g_0| / |grad c|.
+
+    ``G(w)`` is the gradient under the smoothing and the centres as they are.
+    """
+    penalties = []
+    for name, (_, t, _, bounded) in blocks(data, w).items():
         finite = t[t.isfinite()]
         size = float(finite.square().mean().sqrt()) if finite.numel() else 0.0
-        setattr(h, "lam_" + name, max(0.1 * size, 1e-6))
-    penalised = [name for name, (_, _, _, bounded) in arguments.items() if bounded]
-    if not penalised:
+        setattr(h, "lam_" + name, 1e6 if bounded else max(0.1 * size, 1e-6))
+        penalties += [name] if bounded else []
+    if not penalties:
         return
-    rho, h.rho = h.rho, 1e-9
-    free = G()
-    h.rho = 1.0
-    ratio = float(free.norm() / (G() - free).norm().clamp(min=1e-12))
+    rho, h.rho = h.rho, 1e6
+    start = w.to(G.dtype)
+    free, curvature = G(start), smoothness(G, start)
+    for name in penalties:
+        getattr(c, name).fill_(1.0)
+    steep = float((G(start) - free).norm())
+    for name in penalties:
+        getattr(c, name).zero_()
     h.rho = rho
-    if math.isfinite(ratio) and 1e-6 < ratio < 1e6:
-        h.rho = rho * max(1.0, ratio)
-    for name in penalised:
-        setattr(h, "lam_" + name, max(10 * getattr(h, "lam_" + name) / max(0.1 * h.rho, 1e-6), 1e-6))
+    if steep > 0 and math.isfinite(steep):
+        h.rho = rho * min(max(1.0, float(free.norm()) / steep), 1e4)
+        lam = 0.1 * steep**2 / curvature if curvature > 0 else 10 * steep / h.rho
+    else:
+        lam = 0.1
+    for name in penalties:
+        setattr(h, "lam_" + name, min(max(lam, 1e-6), 1e4))
 
 
 def move_centres(data, w, c, h, worst, before):
@@ -104,12 +115,17 @@ def solve(data, *, seed=0, device="cpu", dtype=torch.float32, seconds=30.0, iter
     h = SimpleNamespace(**HYPER)
     w = start(rng, device, dtype)
     state = SimpleNamespace(w=w, w_prev=w.clone(), v=torch.zeros_like(w), s=torch.zeros_like(w))
-    u, c = buffers(device, dtype), centres(device, dtype)
+    c = centres(device, dtype)
     first = [part[0] for part in draw(data, rng, 1)]
+
+    def G(x):
+        return gradient(data, x, x, buffers(device, dtype), c, first, h)
+
+    G.dtype = dtype
     if CENTRED:
-        scale_penalty(quick, w.double(), c, h, lambda: gradient(data, w, w, u, c, first, h))
+        scale_smoothing(quick, w.double(), c, h, G)
     if h.eta <= 0:
-        largest = smoothness(lambda x: gradient(data, x, x, buffers(device, dtype), c, first, h), w)
+        largest = smoothness(G, w)
         h.eta = 1.0 / largest if largest > 0 else 0.05
     u = buffers(device, dtype)
     best_merit, worst = merit(evaluate(quick, w.double()), h.rho)
@@ -122,7 +138,7 @@ def solve(data, *, seed=0, device="cpu", dtype=torch.float32, seconds=30.0, iter
         while done < length and not reason:
             size = min(BLOCK, length - done)
             batches = draw(data, rng, size)
-            h.eta = eta * (1 - 0.95 * done / length)
+            h.eta = eta * max(1 - done / length, 0.02)
             for k in range(size):
                 G = gradient(data, state.w, state.w_prev, u, c, [part[k] for part in batches], h)
                 state.w_prev.copy_(state.w)
@@ -151,6 +167,7 @@ def solve(data, *, seed=0, device="cpu", dtype=torch.float32, seconds=30.0, iter
             state.v.zero_()
         if gain < h.tol * abs(best_merit):
             eta *= 0.6
+            h.gamma = max(0.7 * h.gamma, min(h.gamma, 0.05))
             calm += 1
         else:
             calm = 0
