@@ -162,16 +162,20 @@ def report(found: KKTReport, problem: ir.Problem) -> list[RenderableType | None]
     ]
     if found.constraints:
         parts += [constraints(found.constraints, kinds(problem)), Text("")]
-    figures = [
-        ("stationarity", found.stationarity),
-        ("feasibility", found.feasibility),
-        ("complementarity", found.complementarity),
-    ]
-    line = [part for name, value in figures for part in ((f"{name} ", "dim"), (f"{residual(value)}   ", ""))]
-    parts.append(_section("KKT", [Text.assemble(*line)]))
-    parts.append(_section("verdict", [Text(found.verdict, style="bold")]))
+    lines = [_residuals(found.stationarity, found.feasibility, found.complementarity)]
+    if found.own is not None and found.constraints:
+        said = f"with the solver's own multipliers: stationarity {residual(found.own['stationarity'])}"
+        lines.append(Text(f"{said}, complementarity {residual(found.own['complementarity'])}", style="dim"))
+    parts.append(_section("KKT", lines))
+    parts.append(_section("verdict", [Text(found.verdict, style="bold"), *([found.advice] if found.advice else [])]))
     parts.append(_section("notes", list(found.notes)))
     return parts
+
+
+def _residuals(stationarity: float, feasibility: float, complementarity: float) -> Text:
+    """The three residuals, each with its name."""
+    named = (("stationarity", stationarity), ("feasibility", feasibility), ("complementarity", complementarity))
+    return Text.assemble(*(part for name, value in named for part in ((f"{name} ", "dim"), f"{residual(value)}   ")))
 
 
 def kinds(problem: ir.Problem) -> dict[str, str]:

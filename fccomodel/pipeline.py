@@ -199,7 +199,7 @@ def solve(planned: Planned, progress: Callable[[Progress], None] | None = None) 
             budget_it=iterations,
             progress=progress,
         )
-        report = kkt.report(bound, solution.variables, multipliers=solution.multipliers)
+        report = kkt.report(bound, solution.variables, multipliers=solution.multipliers, seed=value["seed"])
     except FccoError as error:
         raise with_source(error, planned.compiled.problem.source) from None
     wall = time.perf_counter() - began

@@ -86,20 +86,10 @@ def to_json(outcome: pipeline.Outcome) -> dict[str, Any]:
 
 def report_json(report: KKTReport) -> dict[str, Any]:
     """The part of ``result.json`` that a report alone decides; ``evaluate --json`` prints the same keys."""
-    return {
-        "objective": report.objective,
-        "constraints": {
-            label: {"value": value, "multiplier": multiplier, "complementarity": complementarity}
-            for label, (value, multiplier, complementarity) in report.constraints.items()
-        },
-        "kkt": {
-            "stationarity": report.stationarity,
-            "feasibility": report.feasibility,
-            "complementarity": report.complementarity,
-        },
-        "epsilon": report.epsilon,
-        "verdict": report.verdict,
-    }
+    found = report.to_json()
+    kkt = {name: found.pop(name) for name in ("stationarity", "feasibility", "complementarity")}
+    kkt |= {name: found.pop(name) for name in ("residual", "slack", "gradient", "own")}
+    return {name: value for name, value in found.items() if name not in ("notes", "wall_s")} | {"kkt": kkt}
 
 
 def _without_encoding(bound: Bound) -> dict[str, Any]:
@@ -300,7 +290,7 @@ def evaluate(
             raise fail("F0810", f"`{stored.folder / VARIABLES}` has no `{name}`", reason=f"The model declares `var {name}`.")
         _check_shape(name, variable, stored.variables[name], bound)
     multipliers = {label: value for label, value in stored.multipliers.items()}
-    return Evaluation(stored=stored, bound=bound, report=kkt.report(bound, stored.variables, multipliers=multipliers))
+    return Evaluation(stored=stored, bound=bound, report=kkt.report(bound, stored.variables, multipliers=multipliers, seed=seed))
 
 
 def _check_shape(name: str, variable: ir.Variable, value: np.ndarray, bound: Bound) -> None:
