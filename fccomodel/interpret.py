@@ -102,6 +102,12 @@ class Evaluator(Pointwise):
             return self.mapped(node, env)
         return super().compute(node, env)
 
+    def uncut(self, node: ir.Expr, env: Env) -> Named:
+        """The value of a node that was to be cut."""
+        for child in super().inner(node, env):
+            self.value(child, env)
+        return super().compute(node, env)
+
     def other(self, node: ir.Expr, env: Env) -> Named:
         match node:
             case ir.Var(name=name):

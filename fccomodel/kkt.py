@@ -1,0 +1,130 @@
+"""How good is a point? The Karush-Kuhn-Tucker conditions of the problem as the user wrote it, over all bound rows, in float64.
+
+For ``minimise f(w) s.t. c_k(w) <= 0, w in X`` a point is epsilon-KKT (sonex-alexr2-2025, Proposition 5.2) if there are multipliers
+nu_k >= 0 with ``dist(0, df + sum nu_k dc_k + N_X) <= epsilon``, ``c_k <= epsilon`` and ``|nu_k c_k| <= epsilon``. The multipliers,
+and the subgradients of functions with kinks outside the sampling, are those that make the residual least. Nothing here knows how
+the point was found.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fccomodel.bound import Bound
+from fccomodel.kkt_system import System
+from fccomodel.optimality import Optimum, gradients, optimum
+from fccomodel.verdicts import notes_of, verdict
+
+BUDGET_S = 60.0
+
+
+class Row(NamedTuple):
+    """One constraint: its value (left minus right side), its multiplier, and ``|multiplier * value|``."""
+
+    value: float
+    multiplier: float
+    complementarity: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class KKTReport:
+    """What holds at a point.
+
+    objective         as the user wrote it (of a ``maximize`` too)
+    constraints       by label: value (feasible when <= 0, of an equality when 0), best multiplier, complementarity
+    stationarity      the least norm of a (sub)gradient of the Lagrangian less the normals of simple sets, with what its
+                      subgradients miss of the functions' values (``slack``)
+    feasibility       the largest violation, of the variables' simple sets too
+    complementarity   the largest ``|nu_k c_k|``
+    residual          the Euclidean norm of stationarity and complementarities, or the violation where that is larger
+    epsilon           the least number for which the point is known to be epsilon-KKT
+    own               stationarity and complementarity with the solver's own multipliers, and those; None where none were given
+    gradient          the norm of the objective's gradient (or of the subgradient that attains it) alone, for scale
+    """
+
+    objective: float
+    constraints: Mapping[str, Row] = field(default_factory=dict)
+    stationarity: float
+    feasibility: float
+    complementarity: float
+    slack: float
+    residual: float
+    epsilon: float
+    verdict: str
+    advice: str = ""
+    own: Mapping[str, Any] | None = None
+    gradient: float = 0.0
+    notes: tuple[str, ...] = ()
+    wall_s: float = 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain numbers, texts and mappings."""
+        return dataclasses.asdict(self) | {
+            "constraints": {label: row._asdict() for label, row in self.constraints.items()},
+            "notes": list(self.notes),
+        }
+
+
+def report(
+    bound: Bound,
+    point: Mapping[str, np.ndarray],
+    *,
+    multipliers: Mapping[str, float] | None = None,
+    deadline: float | None = None,
+    seed: int = 0,
+) -> KKTReport:
+    """The KKT report of a point (variables by the model's names; a net's parameters flat).
+
+    multipliers   the solver's own, by constraint label; they are judged separately
+    deadline      seconds that the search for the best multipliers may take (60 unless given); past it, the best found so far
+
+    Raises F0701 where the objective, a constraint or a gradient is not finite, F0702 for a point that does not fit.
+    """
+    began = time.perf_counter()
+    end = began + (BUDGET_S if deadline is None else deadline)
+    system = System(bound, point, seed=seed)
+    shared = gradients(system, end)
+    found = optimum(system, shared, end)
+    own = None if multipliers is None else optimum(system, shared, end, multipliers)
+    rows = {
+        label: Row(float(value), float(nu), float(abs(value * nu)))
+        for label, value, nu in zip(system.labels, system.values, found.multipliers, strict=True)
+    }
+    complementarity = max((row.complementarity for row in rows.values()), default=0.0)
+    feasibility = max([0.0, *system.violations, system.outside])
+    stationarity = math.hypot(found.gradient, found.slack)
+    size = math.hypot(stationarity, *(row.complementarity for row in rows.values()))
+    epsilon = max(stationarity, feasibility, complementarity)
+    parts = {"stationarity": stationarity, "feasibility": feasibility, "complementarity": complementarity}
+    sentence, advice = verdict(system, rows, parts, own)
+    return KKTReport(
+        objective=system.objective,
+        constraints=rows,
+        stationarity=stationarity,
+        feasibility=feasibility,
+        complementarity=complementarity,
+        slack=found.slack,
+        residual=max(size, feasibility),
+        epsilon=epsilon,
+        verdict=sentence,
+        advice=advice,
+        own=None if own is None else _own(system, own),
+        gradient=found.plain,
+        notes=tuple(notes_of(system, found)),
+        wall_s=time.perf_counter() - began,
+    )
+
+
+def _own(system: System, own: Optimum) -> dict[str, Any]:
+    return {
+        "stationarity": math.hypot(own.gradient, own.slack),
+        "complementarity": max((abs(float(v * nu)) for v, nu in zip(system.values, own.multipliers, strict=True)), default=0.0),
+        "multipliers": {label: float(nu) for label, nu in zip(system.labels, own.multipliers, strict=True)},
+    }

@@ -1,0 +1,270 @@
+"""One point of a problem, differentiated: objective, constraints and the terms of their kinks, with the gradients asked for."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import torch
+
+from fccomodel import elements, ir, selection, sets
+from fccomodel.bound import Bound
+from fccomodel.elements import DTYPE, Named, Pointwise, fail, new_axis
+from fccomodel.interpret import Evaluator
+from fccomodel.kinks import Record, Recorder, find
+
+Array = np.ndarray
+#: How near a bound an entry of a variable counts as being at it, relative to 1 + |bound|; a step of the finite differences.
+AT_BOUND, STEP = 1e-7, 1e-5
+#: Entries of the matrix of gradients that are held at once.
+MOST_ENTRIES = 50_000_000
+
+
+class System:
+    """A problem at a point, as ``minimise f s.t. c <= 0`` (or ``== 0``); gradients are over all variables, one after the other.
+
+    objective  as the user wrote it         values, labels, equal   of the constraints, family members one by one
+    records    kinks with their terms       slopes                  of f and each c_k, their derivatives in the kinks' values
+    """
+
+    def __init__(self, bound: Bound, point: Mapping[str, np.ndarray], *, seed: int = 0):
+        self.bound, self.problem, self.seed = bound, bound.problem, seed
+        self.names = [name for name in bound.problem.variables]
+        for name in self.names:
+            if name not in point:
+                fail(bound, "F0702", f"the point has no `{name}`", span=bound.problem.variables[name].span)
+        self.point = {name: torch.as_tensor(np.array(point[name], dtype=np.float64)) for name in self.names}
+        for name, value in self.point.items():
+            if not bool(torch.isfinite(value).all()):
+                fail(
+                    bound,
+                    "F0701",
+                    f"`{name}` is not finite at this point",
+                    span=bound.problem.variables[name].span,
+                    reason="The solver diverged: its last variables hold NaN or infinity.",
+                    fix="Use a smaller step size, or scale the data.",
+                )
+        self.sign = 1.0 if bound.problem.objective.sense == "minimize" else -1.0
+        roots = {"objective": bound.problem.objective.expr} | {c.label: c.body for c in bound.problem.constraints}
+        self.kinks, self.left = find(roots)
+        leaves = {name: value.clone().requires_grad_(True) for name, value in self.point.items()}
+        began = time.perf_counter()
+        recorder = Recorder(self.kinks)
+        self.f, self.c, self.labels, self.equal, self.evaluator = self.evaluate(leaves, recorder)
+        self.forward_s = time.perf_counter() - began
+        self.leaves = [self.evaluator.point[name] for name in self.names]
+        self.records: tuple[Record, ...] = tuple(recorder.records)
+        self.refused = recorder.refused
+        self.objective = self.sign * float(self.f.detach())
+        self.values: Array = self.c.detach().numpy()
+        self.violations: list[float] = [abs(v) if e else v for v, e in zip(self.values.tolist(), self.equal, strict=True)]
+        self._finite()
+        self.slopes = self._slopes()
+
+    # --------------------------------------------------------------------------------------------------------- evaluation
+    def evaluate(
+        self, point: Mapping[str, torch.Tensor], recorder: Recorder
+    ) -> tuple[torch.Tensor, torch.Tensor, list[str], list[bool], Evaluator]:
+        """f, all c_k one after the other, their labels, which of them are equalities, and what evaluated them."""
+        evaluator = Evaluator(self.bound, point, seed=self.seed, cuts=recorder.cuts())
+        objective = self.sign * evaluator.value(self.problem.objective.expr, {}).data
+        parts, labels, equal = [torch.zeros(0, dtype=DTYPE)], [], []
+        for constraint in self.problem.constraints:
+            env, keep, text = self._family(constraint)
+            value = evaluator.value(constraint.body, env)
+            axes = tuple(axis for at in env.values() for axis in at.axes)
+            full = elements.spread(value, axes).expand([at.length(at.axes[0]) for at in env.values()])
+            parts.append(full.reshape(-1)[torch.from_numpy(keep)])
+            labels += text
+            equal += [constraint.kind == "eq"] * len(text)
+        return objective, torch.cat(parts), labels, equal, evaluator
+
+    def _family(self, constraint: ir.Constraint) -> tuple[dict[ir.Binder, Named], Array, list[str]]:
+        """What a family's binders stand for, which members there are, and their labels."""
+
+        def make() -> tuple[dict[ir.Binder, Named], Array, list[str]]:
+            env: dict[ir.Binder, Named] = {}
+            lists = []
+            for binder in constraint.binders:
+                own = selection.ids(self.bound, binder.domain)
+                own = own[selection.occupied(self.bound, binder, own, constraint.body)]
+                env[binder] = Named(torch.from_numpy(np.ascontiguousarray(own)), (new_axis(),))
+                lists.append(own)
+            shape = tuple(len(own) for own in lists)
+            keep = np.ones(shape, dtype=bool)
+            if constraint.condition is not None:
+                found = Pointwise(self.bound).value(constraint.condition, env)
+                axes = tuple(at.axes[0] for at in env.values())
+                keep = np.broadcast_to(elements.spread(found, axes).bool().numpy(), shape)
+            places = np.flatnonzero(keep.ravel())
+            if not constraint.binders:
+                return env, places, [constraint.label]
+            shown = [[elements.name_of(self.bound, b.domain, int(k)) for k in own] for b, own in zip(env, lists, strict=True)]
+            members = list(itertools.product(*shown))
+            return env, places, [f"{constraint.label}[{','.join(members[place])}]" for place in places]
+
+        return elements.remember(self.bound, ("family", constraint), make)
+
+    def _finite(self) -> None:
+        wrong = [label for label, value in zip(self.labels, self.values, strict=True) if not np.isfinite(value)]
+        if np.isfinite(self.objective) and not wrong:
+            return
+        what = "the objective" if not np.isfinite(self.objective) else f"constraint `{wrong[0]}`"
+        value = self.objective if not np.isfinite(self.objective) else self.values[self.labels.index(wrong[0])]
+        span = self.problem.objective.span
+        if np.isfinite(self.objective):
+            span = next(c.span for c in self.problem.constraints if c.label == wrong[0].partition("[")[0])
+        fail(
+            self.bound,
+            "F0701",
+            f"{what} is {value} at this point",
+            span=span,
+            reason="A logarithm or root of a negative number, a division by zero, or an overflow of exp.",
+            fix="Scale the data, use a smaller step size, or bound the variables.",
+        )
+
+    # ---------------------------------------------------------------------------------------------------------- gradients
+    def _slopes(self) -> list[list[Array | None]]:
+        """For f and every c_k, its derivative in each record's values (None where it does not depend on them)."""
+        values = [record.value for record in self.records]
+        if not values:
+            return [[] for _ in range(1 + len(self.values))]
+        found = []
+        for root in (self.f, *self.c):
+            grads: Sequence[torch.Tensor | None] = [None] * len(values)
+            if root.requires_grad:
+                grads = torch.autograd.grad(root, values, retain_graph=True, allow_unused=True)
+            found.append([None if g is None or not bool((g != 0).any()) else g.numpy() for g in grads])
+        return found
+
+    def pull(self, weights: Sequence[tuple[torch.Tensor, Array | float]]) -> Array:
+        """The gradient of a weighted sum of f, c and terms (kinks held fixed), flat; F0701 where it is not finite."""
+        total = torch.zeros((), dtype=DTYPE)
+        for tensor, weight in weights:
+            total = total + (tensor * torch.as_tensor(weight, dtype=DTYPE)).sum()
+        if not total.requires_grad:
+            return np.zeros(self.d)
+        gradient = self._flat(torch.autograd.grad(total, self.leaves, retain_graph=True, allow_unused=True))
+        if not np.isfinite(gradient).all():
+            fail(
+                self.bound,
+                "F0701",
+                "the gradient is not finite at this point",
+                span=self.problem.objective.span,
+                reason="Some function is at the edge of its domain, as sqrt is at 0.",
+                fix="Keep its argument away from the edge: `sqrt(1e-6 + u)`.",
+            )
+        return gradient
+
+    def _flat(self, gradients: Sequence[torch.Tensor | None]) -> Array:
+        parts = [torch.zeros_like(leaf) if g is None else g for g, leaf in zip(gradients, self.leaves, strict=True)]
+        return torch.cat([part.reshape(-1) for part in parts]).numpy() if parts else np.zeros(0)
+
+    @property
+    def d(self) -> int:
+        return sum(leaf.numel() for leaf in self.leaves)
+
+    def rows(self, *, terms: bool, end: float) -> Array | None:
+        """Gradients of every c_k (kinks held fixed) and, with ``terms``, of every term, by row; None where time is too short.
+
+        By one backward pass for each, or by two evaluations for every entry of the variables where those are fewer (central
+        differences).
+        """
+        roots = list(self.c)
+        if terms:
+            roots += [entry for record in self.records for entry in record.terms.reshape(-1)]
+        if not roots:
+            return np.zeros((0, self.d))
+        if len(roots) * self.d > MOST_ENTRIES:
+            return None
+        began = time.perf_counter()
+        first = self.pull([(roots[0], 1.0)])
+        by_row = (time.perf_counter() - began) * len(roots)
+        by_column = 2 * self.forward_s * self.d
+        if len(roots) > 16 and min(by_row, by_column) > end - time.perf_counter():
+            return None
+        if by_row <= by_column or len(roots) <= 16:
+            return np.stack([first, *(self.pull([(root, 1.0)]) for root in roots[1:])])
+        return self._differences(terms=terms)
+
+    def _differences(self, *, terms: bool) -> Array:
+        """The same by central differences in every entry of the variables."""
+        columns = []
+        for name, value in self.point.items():
+            for k in range(value.numel()):
+                step = STEP * (1 + abs(float(value.reshape(-1)[k])))
+                ends = []
+                for direction in (step, -step):
+                    moved = value.clone()
+                    moved.reshape(-1)[k] += direction
+                    ends.append(self._moved({**self.point, name: moved}, terms=terms))
+                columns.append((ends[0] - ends[1]) / (2 * step))
+        return np.stack(columns, axis=1)
+
+    def _moved(self, point: Mapping[str, torch.Tensor], *, terms: bool) -> Array:
+        """c_k and terms at another point, the values of kinks held fixed."""
+        recorder = Recorder(self.kinks, frozen=self.records)
+        with torch.no_grad():
+            parts = [self.evaluate(point, recorder)[1]]
+        if terms:
+            parts += [record.terms.reshape(-1) for record in recorder.records]
+        return torch.cat(parts).numpy()
+
+    # -------------------------------------------------------------------------------------------------------- simple sets
+    @property
+    def outside(self) -> float:
+        """How far the variables are from their simple sets."""
+        worst = 0.0
+        for name, value in self.point.items():
+            for simple, args in self._sets(name):
+                worst = max(worst, float((value - simple.project(value, *simple.prepare(*args))).norm()))
+        return worst
+
+    @property
+    def projected(self) -> bool:
+        return any(variable.sets for variable in self.problem.variables.values())
+
+    def _sets(self, name: str) -> list[tuple[sets.SimpleSet, tuple]]:
+        variable = self.problem.variables.get(name)
+        found = []
+        for declared in variable.sets if variable is not None else ():
+            simple = sets.get(declared.family)
+            assert simple is not None, declared.family
+            found.append((simple, tuple(self._argument(arg) for arg in declared.args)))
+        return found
+
+    def _argument(self, expr: ir.Expr) -> float | torch.Tensor:
+        value = self.evaluator.value(expr, {}).data.detach()
+        return value if value.dim() else float(value)
+
+    def tangent(self, gradient: Array) -> Array:
+        """What no normal of the simple sets can cancel of a gradient: the part by which a small step would still descend."""
+        if not self.projected:
+            return gradient
+        parts, start = [], 0
+        for name, value in self.point.items():
+            part = torch.from_numpy(gradient[start : start + value.numel()]).reshape(value.shape)
+            start += value.numel()
+            parts.append(-self._descent(-part, value, self._sets(name)).reshape(-1))
+        return torch.cat(parts).numpy()
+
+    def _descent(self, s: torch.Tensor, w: torch.Tensor, own: list[tuple[sets.SimpleSet, tuple]]) -> torch.Tensor:
+        """``s`` less the nearest sum of normals at w, one of each set."""
+        normals = [torch.zeros_like(s) for _ in own]
+        for _ in range(1 if len(own) <= 1 else 200):
+            for k, (simple, args) in enumerate(own):
+                rest = s - sum((n for j, n in enumerate(normals) if j != k), torch.zeros_like(s))
+                normals[k] = rest - _residual(simple, args, rest, w)
+        return s - sum(normals, torch.zeros_like(s))
+
+
+def _residual(simple: sets.SimpleSet, args: tuple, s: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+    """``s`` less its projection on the normal cone: the gradient of half its squared distance."""
+    s = s.detach().requires_grad_(True)
+    with torch.enable_grad():
+        distance: Callable[..., torch.Tensor] = simple.normal_distance
+        half = distance(s, w, *args, AT_BOUND).square() / 2
+        (found,) = torch.autograd.grad(half, s, allow_unused=True)
+    return torch.zeros_like(w) if found is None else found.detach()

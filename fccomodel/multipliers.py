@@ -1,0 +1,161 @@
+"""The multipliers and weights with which a point comes nearest to stationarity: least squares over a convex set."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from fccomodel.kinks import Weights
+
+Array = np.ndarray
+#: Iterations at most; without progress for this many, the solver stops.
+ITERATIONS, PATIENCE = 20_000, 400
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Simple:
+    """Independent entries: multipliers of constraints without kinks; ``free`` marks those of equalities."""
+
+    at: Array
+    free: Array
+
+    def project(self, z: Array) -> None:
+        z[self.at] = np.where(self.free, z[self.at], np.maximum(z[self.at], 0))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Weighing:
+    """Weights of kinks: (instances, terms) entries, each row in ``scale`` times the set ``weights``."""
+
+    at: Array
+    weights: Weights
+    scale: float = 1.0
+
+    def project(self, z: Array) -> None:
+        z[self.at] = self.scale * self.weights.project(z[self.at] / self.scale) if self.scale > 0 else 0.0
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Cone:
+    """A constraint's multiplier with the weights of its kinks times that multiplier: mu_j in lambda Q_j, lambda >= 0.
+
+    parts   per instance of a kink, the places of mu_j and Q_j
+    """
+
+    at: int
+    parts: tuple[tuple[Array, Weights], ...]
+
+    def project(self, z: Array) -> None:
+        if len(self.parts) == 1 and self.parts[0][1].kind == "box" and len(self.parts[0][0]) == 1:
+            self._wedge(z)
+            return
+        low, high = 0.0, max(0.0, z[self.at]) + sum(10 * float(np.abs(z[at]).sum()) for at, _ in self.parts) + 1e-300
+        for _ in range(80):
+            middle = (low + high) / 2
+            low, high = (middle, high) if self._rises(z, middle) < 0 else (low, middle)
+        scale = (low + high) / 2
+        z[self.at] = scale
+        for at, weights in self.parts:
+            z[at] = scale * weights.project(z[at] / scale) if scale > 0 else 0.0
+
+    def _rises(self, z: Array, scale: float) -> float:
+        """The derivative in lambda of half the squared distance to the cone's slice at lambda."""
+        slope = scale - z[self.at]
+        for at, weights in self.parts:
+            rest = z[at] - scale * weights.project(z[at] / scale)
+            slope -= float(weights.support(rest))
+        return slope
+
+    def _wedge(self, z: Array) -> None:
+        """One weight in an interval: the cone {low lambda <= mu <= high lambda} of the plane, between two rays."""
+        ((at, weights),) = self.parts
+        x, y = z[self.at], z[at[0]]
+        if x >= 0 and weights.low * x <= y <= weights.high * x:
+            return
+        best = (np.inf, 0.0, 0.0)
+        for slope in (weights.low, weights.high):
+            along = max(0.0, (x + slope * y) / (1 + slope**2))
+            best = min(best, ((along - x) ** 2 + (slope * along - y) ** 2, along, slope * along))
+        z[self.at], z[at[0]] = best[1:]
+
+
+Group = Simple | Weighing | Cone
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Squares:
+    """Minimise half the squared norm of ``matrix z + offset``, its first ``d`` entries after ``tangent``, z in the groups' sets.
+
+    tangent   the part of a vector (of the variables' space) that no normal of their simple sets can cancel; None for all of it
+    """
+
+    matrix: Array
+    offset: Array
+    d: int
+    groups: Sequence[Group] = ()
+    tangent: Callable[[Array], Array] | None = None
+    scale: Array = field(default_factory=lambda: np.ones(0))
+
+    def residual(self, z: Array) -> Array:
+        found = self.matrix @ z + self.offset
+        if self.tangent is not None:
+            found[: self.d] = self.tangent(found[: self.d])
+        return found
+
+
+def solve(problem: Squares, start: Array, deadline: float) -> Array:
+    """FISTA with restarts, until ``deadline`` (perf_counter); each group's entries have one scale, so that cones stay cones."""
+    matrix, offset, d = problem.matrix, problem.offset, problem.d
+    if not matrix.shape[1]:
+        return start
+    scale = np.ones(matrix.shape[1])
+    norms = np.linalg.norm(matrix, axis=0)
+    typical = float(norms.max()) or 1.0
+    for group in problem.groups:
+        if isinstance(group, Simple):
+            own = norms[group.at]
+            scale[group.at] = np.where(own > 1e-12 * typical, typical / np.maximum(own, 1e-12 * typical), 1.0)
+        elif isinstance(group, Cone):
+            places = np.concatenate([[group.at], *(at.ravel() for at, _ in group.parts)]).astype(int)
+            size = float(norms[places].max())
+            scale[places] = typical / size if size > 1e-12 * typical else 1.0
+    if problem.tangent is None and len(offset) > matrix.shape[1] + 1:
+        stacked = np.linalg.qr(np.column_stack([matrix * scale, offset]), mode="r")
+        scaled, shifted = stacked[:, :-1], stacked[:, -1]
+        reduced = Squares(matrix=scaled, offset=shifted, d=0)
+    else:
+        scaled = matrix * scale
+        reduced = Squares(matrix=scaled, offset=offset, d=d, tangent=problem.tangent)
+
+    def project(z: Array) -> Array:
+        z = z * scale
+        for group in problem.groups:
+            group.project(z)
+        return z / scale
+
+    lipschitz = np.linalg.norm(scaled, 2) ** 2
+    if not lipschitz:
+        return project(start / scale) * scale
+    z = project(start / scale)
+    ahead, momentum = z, 1.0
+    best, record, since = z, np.inf, 0
+    for iteration in range(ITERATIONS):
+        rest = reduced.residual(ahead)
+        new = project(ahead - scaled.T @ rest / lipschitz)
+        if lipschitz * np.linalg.norm(new - ahead) < 1e-14:
+            return new * scale
+        if iteration % 20 == 0:
+            size = float(np.linalg.norm(reduced.residual(new)))
+            since = 0 if size < record * (1 - 1e-5) else since + 20
+            best, record = (new, size) if size < record else (best, record)
+            if since >= PATIENCE or time.perf_counter() > deadline:
+                break
+        if (ahead - new) @ (new - z) > 0:
+            ahead, momentum = z, 1.0
+            continue
+        following = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
+        ahead, z, momentum = new + (momentum - 1) / following * (new - z), new, following
+    return project(best) * scale

@@ -1,0 +1,192 @@
+"""The multipliers and the subgradients of kinks that make a point's KKT residual least, or those of given multipliers.
+
+Unknown are the multipliers nu and, for every function (f or a c_k) that contains a kink, the kink's weights q times the
+function's multiplier (1 for f). With s the functions' gradients at kinks held fixed, a their slopes in the kinks' values phi,
+and t the kinks' terms, the squares of these are summed:
+
+    s_f + sum nu_k s_k + sum a q t', less the normals of simple sets;   nu_k c_k;   |a| (nu phi - q t) of every function
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from fccomodel.kkt_system import System
+from fccomodel.multipliers import Cone, Group, Simple, Squares, Weighing, solve
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Optimum:
+    """Multipliers with what they leave.
+
+    gradient   norm of the Lagrangian's gradient less the normals of simple sets
+    slack      by how much the chosen subgradients miss the functions' values: they are slack-subgradients
+    plain      norm of the objective's own gradient, its kinks at their largest terms
+    weighed    the weights of kinks were chosen (else they are those of the largest terms, for want of time)
+    missing    labels without a given multiplier
+    """
+
+    multipliers: Array
+    gradient: float
+    slack: float
+    plain: float
+    weighed: bool = True
+    missing: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Pair:
+    """A kink (by record) in a function (0: the objective): the slopes of its instances, and the places of its unknown weights."""
+
+    function: int
+    record: int
+    slope: Array
+    at: Array
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Gradients:
+    """What all least squares problems at a point share; ``terms`` is None where kinks are not weighed."""
+
+    c: Array
+    terms: tuple[Array, ...] | None
+
+
+def gradients(system: System, end: float) -> Gradients:
+    """The gradients of constraints and terms; of constraints alone where time is too short for the terms."""
+    count = len(system.values)
+    rows = system.rows(terms=True, end=end) if system.records else None
+    if rows is not None:
+        sizes = np.cumsum([record.terms.numel() for record in system.records])[:-1]
+        return Gradients(c=rows[:count].copy(), terms=tuple(np.split(rows[count:], sizes)))
+    rows = system.rows(terms=False, end=math.inf)
+    assert rows is not None
+    return Gradients(c=rows, terms=None if system.records else ())
+
+
+def optimum(system: System, found: Gradients, end: float, given: Mapping[str, float] | None = None) -> Optimum:
+    """The least residual over all admissible multipliers and weights; over the weights alone where multipliers are given.
+
+    A constraint that ``given`` does not name has multiplier 0.
+    """
+    count = len(system.values)
+    top = [record.top() for record in system.records]
+    nu = np.zeros(count) if given is None else np.array([float(given.get(label, 0.0)) for label in system.labels])
+    pairs, held = _pairs(system, weighed=found.terms is not None)
+    base = system.pull([(system.f, 1.0), *((system.records[p.record].terms, _share(p, top)) for p in held if p.function == 0)])
+    kinked = system.pull([(system.records[p.record].terms, _share(p, top)) for p in pairs if p.function == 0])
+    plain = np.linalg.norm(system.tangent(base + kinked))
+    c = found.c.copy()
+    for pair in (p for p in held if p.function):
+        c[pair.function - 1] += system.pull([(system.records[pair.record].terms, _share(pair, top))])
+    size = count + sum(pair.at.size for pair in pairs)
+    z = np.concatenate([nu, np.zeros(size - count)])
+    for pair in pairs:
+        z[pair.at] = top[pair.record] * (nu[pair.function - 1] if pair.function else 1.0)
+    if pairs or (count and given is None):
+        z = _solve(system, found, pairs, base, c, z, end, fixed=given is not None)
+    multipliers = z[:count]
+    weights = [(system.f, 1.0), *((system.c[k], nu_k) for k, nu_k in enumerate(multipliers) if nu_k)]
+    weights += [(system.records[p.record].terms, p.slope[:, None] * z[p.at]) for p in pairs]
+    weights += [
+        (system.records[p.record].terms, _share(p, top) * (multipliers[p.function - 1] if p.function else 1.0)) for p in held
+    ]
+    return Optimum(
+        multipliers=multipliers,
+        gradient=float(np.linalg.norm(system.tangent(system.pull(weights)))),
+        slack=float(np.linalg.norm(_slacks(system, pairs, z))),
+        plain=float(plain),
+        weighed=found.terms is not None,
+        missing=() if given is None else tuple(label for label in system.labels if label not in given),
+    )
+
+
+def _pairs(system: System, *, weighed: bool) -> tuple[list[Pair], list[Pair]]:
+    """The kinks whose weights are unknown, and those held at their largest terms (those of equalities always)."""
+    pairs: list[Pair] = []
+    held: list[Pair] = []
+    place = len(system.values)
+    for function, slopes in enumerate(system.slopes):
+        for record, slope in enumerate(slopes):
+            if slope is None:
+                continue
+            shape = tuple(system.records[record].terms.shape)
+            free = weighed and not (function and system.equal[function - 1])
+            at = place + np.arange(math.prod(shape) if free else 0).reshape(shape if free else (0,))
+            place += at.size
+            (pairs if free else held).append(Pair(function=function, record=record, slope=slope.reshape(-1), at=at))
+    return pairs, held
+
+
+def _share(pair: Pair, top: list[Array]) -> Array:
+    """A kink's subgradient at its largest terms, times its slopes: a weight for every term."""
+    return pair.slope[:, None] * top[pair.record]
+
+
+def _slack_row(system: System, pair: Pair) -> tuple[Array, float]:
+    """(by term, constant): the slack of a kink is constant * nu + by term . q nu."""
+    record, size = system.records[pair.record], np.abs(pair.slope)
+    terms, phi = (record.kink.sign * tensor.detach().numpy() for tensor in (record.terms, record.value))
+    return -size[:, None] * terms, float(size @ phi)
+
+
+def _slacks(system: System, pairs: list[Pair], z: Array) -> Array:
+    """The slack of every function's subgradients."""
+    found = np.zeros(1 + len(system.values))
+    for pair in pairs:
+        by_term, constant = _slack_row(system, pair)
+        found[pair.function] += float((by_term * z[pair.at]).sum()) + constant * (z[pair.function - 1] if pair.function else 1.0)
+    return np.maximum(found, 0.0)
+
+
+def _solve(
+    system: System, found: Gradients, pairs: list[Pair], base: Array, c: Array, z: Array, end: float, *, fixed: bool
+) -> Array:
+    d, count = system.d, len(system.values)
+    matrix, offset = np.zeros((d + 2 * count + 1, len(z))), np.zeros(d + 2 * count + 1)
+    offset[:d] = base
+    matrix[:d, :count] = c.T
+    matrix[d + np.arange(count), np.arange(count)] = system.values
+    for pair in pairs:
+        assert found.terms is not None
+        slopes = np.repeat(pair.slope, pair.at.shape[1])
+        matrix[:d, pair.at.ravel()] = (slopes[:, None] * found.terms[pair.record]).T
+        by_term, constant = _slack_row(system, pair)
+        row = d + count + pair.function
+        matrix[row, pair.at.ravel()] = by_term.ravel()
+        if pair.function:
+            matrix[row, pair.function - 1] += constant
+        else:
+            offset[row] += constant
+    tangent = system.tangent if system.projected else None
+    if fixed:
+        offset = offset + matrix[:, :count] @ z[:count]
+        groups = [_weighing(system, p, p.at - count, z[p.function - 1] if p.function else 1.0) for p in pairs]
+        rest = solve(Squares(matrix=matrix[:, count:], offset=offset, d=d, groups=groups, tangent=tangent), z[count:], end)
+        return np.concatenate([z[:count], rest])
+    return solve(Squares(matrix=matrix, offset=offset, d=d, groups=_groups(system, pairs), tangent=tangent), z, end)
+
+
+def _weighing(system: System, pair: Pair, at: Array, scale: float) -> Weighing:
+    return Weighing(at=at, weights=system.records[pair.record].weights, scale=max(scale, 0.0))
+
+
+def _groups(system: System, pairs: list[Pair]) -> list[Group]:
+    """The sets that the unknowns are in: weights, cones of multipliers with their weights, and plain multipliers."""
+    groups: list[Group] = [_weighing(system, pair, pair.at, 1.0) for pair in pairs if pair.function == 0]
+    coned: dict[int, list[Pair]] = {}
+    for pair in (p for p in pairs if p.function):
+        coned.setdefault(pair.function - 1, []).append(pair)
+    for k, own in coned.items():
+        parts = tuple((row, system.records[p.record].weights) for p in own for row in p.at)
+        groups.append(Cone(at=k, parts=parts))
+    plain = np.array([k for k in range(len(system.values)) if k not in coned], dtype=int)
+    if len(plain):
+        groups.append(Simple(at=plain, free=np.array(system.equal)[plain]))
+    return groups

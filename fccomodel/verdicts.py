@@ -1,0 +1,105 @@
+"""The report in words: one line of verdict, what to do if it is not good enough, and what was sampled, assumed or bounded."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fccomodel import interpret, ir, kinks, nets
+from fccomodel.kkt_system import System
+from fccomodel.optimality import Optimum
+
+if TYPE_CHECKING:
+    from fccomodel.kkt import Row
+
+#: epsilon up to which a point is called so
+GRADES: tuple[tuple[float, str], ...] = (
+    (1e-6, "Solved to high accuracy"),
+    (1e-3, "Solved"),
+    (1e-2, "Solved roughly"),
+    (math.inf, "Not solved yet"),
+)
+GOOD = 1e-3
+#: Samples of a distribution that an estimate of its standard error takes.
+REPEATS = 4
+
+
+def verdict(system: System, rows: Mapping[str, Row], parts: Mapping[str, float], own: Optimum | None) -> tuple[str, str]:
+    """(one line, advice): the epsilon for which the point is epsilon-KKT, what decides it, and what would lower it."""
+    epsilon = max(parts.values())
+    grade = next(text for limit, text in GRADES if epsilon <= limit)
+    name = max(parts, key=lambda key: parts[key])
+    where = _where(system, rows, name)
+    decided = f", decided by {name}{where}" if system.labels or system.projected else ""
+    sentence = f"{grade}: an ε-KKT point with ε = {epsilon:.1e}{decided}."
+    advice = "" if epsilon <= GOOD else _advice(name, own, parts["stationarity"])
+    return (f"{sentence} {advice}" if advice else sentence), advice
+
+
+def _where(system: System, rows: Mapping[str, Row], name: str) -> str:
+    if name == "stationarity" or not rows:
+        return ""
+    if name == "feasibility":
+        if system.outside >= max(system.violations, default=0.0):
+            return " (a variable is outside its set)"
+        worst = system.labels[int(np.argmax(system.violations))]
+    else:
+        worst = max(rows, key=lambda label: rows[label].complementarity)
+    return f" ({worst})"
+
+
+def _advice(name: str, own: Optimum | None, stationarity: float) -> str:
+    if name == "feasibility":
+        return "Constraints are still violated: run longer (--budget), or with a smaller smoothing."
+    if name == "complementarity":
+        return "A constraint with a positive multiplier is not at its bound yet: run longer (--budget)."
+    if own is not None and own.gradient > 10 * max(stationarity, 1e-12) and not math.isnan(own.gradient):
+        return "The variables are ahead of the solver's multipliers: run longer (--budget)."
+    return "The gradient has not settled: run longer (--budget), with larger batches or smaller final steps."
+
+
+# ------------------------------------------------------------------------------------------------------------------- notes
+def notes_of(system: System, found: Optimum) -> Iterator[str]:
+    """What a reader must know to trust the numbers."""
+    yield from _sampled(system)
+    yield from kinks.notes(system.left, system.refused, lambda node: _quoted(system, node))
+    if not found.weighed:
+        yield (
+            "The weights of the maxima were not chosen, for want of time: each subgradient is that of the largest terms, and the "
+            "stationarity is an upper bound"
+        )
+    if any(equal and any(slope is not None for slope in row) for equal, row in zip(system.equal, system.slopes[1:], strict=True)):
+        yield "An equality contains a function with a kink: one subgradient of it is taken; the stationarity is an upper bound"
+    for name, net in system.problem.nets.items():
+        facts = nets.walk(system.bound.nets[name])
+        declared = [text for text, _ in net.assume]
+        if declared:
+            yield f"Net `{name}` is taken to be {', '.join(declared)}: your assumption"
+        elif not facts.smooth:
+            reason = f" ({facts.reasons[0]})" if facts.reasons else ""
+            yield f"Net `{name}` is {facts.kind}{reason}: one generalised gradient of it is taken"
+
+
+def _quoted(system: System, node: ir.Expr) -> str:
+    text = system.problem.text(node)
+    if node.span is ir.NOWHERE or not text:
+        return f"`{node.op}`" if isinstance(node, ir.Apply) else "a reduction"
+    short = text if len(text) <= 40 else text[:37] + "..."
+    return f"`{short}` (line {system.problem.source.place(node.span)[0]})"
+
+
+def _sampled(system: System) -> Iterator[str]:
+    """Which expectations are represented by draws, and what that costs in accuracy."""
+    sampled = system.evaluator.sampled
+    if not sampled:
+        return
+    point = {name: value.detach() for name, value in system.point.items()}
+    seeds = [system.seed + 1 + k for k in range(REPEATS)]
+    values = [float(interpret.evaluate(system.bound, system.problem.objective.expr, point, seed=seed)) for seed in seeds]
+    error = float(np.std([system.objective, *values], ddof=1))
+    names = ", ".join(f"`{binder.name} ~ {binder.domain.name}`" for binder in sampled)
+    count = max(sampled.values())
+    yield f"{names}: {count:,} fixed draws stand for the distribution; standard error of the objective {error:.1e}"
