@@ -19,6 +19,8 @@ def made_report(constraints, **changes):
         "complementarity": 1e-6,
         "verdict": "good",
         "notes": (),
+        "advice": "",
+        "own": None,
     }
     return SimpleNamespace(constraints=constraints, **(fields | changes))
 
