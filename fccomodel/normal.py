@@ -12,7 +12,7 @@ from fccomodel import atoms, elements, ir, reformulations
 from fccomodel.bound import Bound
 from fccomodel.reformulations._base import Chain
 from fccomodel.rewrite import apply as make
-from fccomodel.rewrite import const
+from fccomodel.rewrite import const, shared
 from fccomodel.smoothing import Smoothed, Smoother
 
 #: a reduction over rows, whose value a minibatch can only estimate
@@ -92,7 +92,7 @@ class NormalForm:
 def normalise(problem: ir.Problem, bound: Bound | None = None) -> NormalForm:
     """The normal form of a problem; sizes and constants come from ``bound`` where there is one, else from defaults."""
     chain = reformulations.chain(problem)
-    reformed = chain.problem
+    reformed = shared(chain.problem)
     constant = constants(reformed, bound)
     treatment: list[tuple[str, str, str]] = []
     terms = [term for part in summands(reformed.objective.expr) for term in [describe("objective", part, reformed, bound)]]
@@ -109,7 +109,9 @@ def normalise(problem: ir.Problem, bound: Bound | None = None) -> NormalForm:
         envelope = smoother.envelope(penalty, False, bound="rho")
         if envelope is None:
             inside = smoother(constraint.body)
-            envelope = smoother.envelope(make(penalty.op, inside, span=constraint.span), False, bound="rho")
+            envelope = smoother.envelope(
+                make("pos" if constraint.kind == "le" else "abs", inside, span=constraint.span), False, bound="rho"
+            )
         assert envelope is not None
         penalties[constraint.label] = envelope
         summed: ir.Expr = envelope
@@ -221,7 +223,8 @@ def split_regularisers(problem: ir.Problem, constant: Callable[[ir.Expr], float 
 
 def describe(label: str, part: ir.Expr, problem: ir.Problem, bound: Bound | None) -> Term:
     """A summand as ``mean of f(E g)``."""
-    body, outer, n = part, "", 1
+    body, outer = part, ""
+    n: int | None = 1
     while isinstance(body, ir.Apply) and body.op in ("mul", "neg") and sum(_has_reduce(a) for a in body.args) == 1:
         body = next(a for a in body.args if _has_reduce(a))
     while isinstance(body, ir.Reduce) and body.kind in SAMPLED and _nonlinear_below(body.body):
@@ -245,11 +248,9 @@ def _nonlinear_below(node: ir.Expr) -> bool:
     """A composition stands below: some expectation under a function that is not affine."""
     holes: list[ir.Reduce] = []
     f = _cut(node, holes, {})
-    return (
-        bool(holes)
-        and not (isinstance(f, ir.Hole) or _affine(f))
-        or (isinstance(f, ir.Hole) and bool(holes) and _nonlinear_below(holes[0].body))
-    )
+    if not holes:
+        return False
+    return _nonlinear_below(holes[0].body) if isinstance(f, ir.Hole) else not _affine(f)
 
 
 def _cut(node: ir.Expr, holes: list[ir.Reduce], memo: dict[int, ir.Expr]) -> ir.Expr:

@@ -113,10 +113,9 @@ def default_step(normal: NormalForm) -> str:
     """Adam-type, unless a prox or a projection would be wrong in its metric: those that do not act entry by entry."""
     from fccomodel import regularisers, sets
 
-    entrywise = all(regularisers.get(p.name).step_per_entry for p in normal.prox) and all(
-        sets.get(s.family).entrywise for v in normal.variables.values() for s in v.sets
-    )
-    return "adam" if entrywise else "momentum"
+    proxes = [regularisers.all()[p.name].step_per_entry for p in normal.prox]
+    projections = [sets.all()[s.family].entrywise for v in normal.variables.values() for s in v.sets]
+    return "adam" if all(proxes + projections) else "momentum"
 
 
 def parse_budget(settled: Origins) -> tuple[float | None, int | None]:
@@ -143,7 +142,7 @@ def satisfied(normal: NormalForm, bound: Bound | None) -> tuple[dict[str, str], 
     kept = [node for node, inner in normal.kept if not inner]
     note("outer smooth", not outer and not kept, "every outer function is smooth")
     note("outer prox", not kept, "non-smooth outer functions are piecewise linear-quadratic or maxima: their prox is exact")
-    rough = rough_nets(normal, bound) or [node for node, inner in normal.kept if inner]
+    rough = bool(rough_nets(normal, bound)) or any(inner for _, inner in normal.kept)
     note("inner smooth", not rough, "inner functions are smooth (after nested Moreau smoothing where they were not)")
     return facts, missing
 

@@ -60,7 +60,10 @@ def run(
     budget_it: int | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Solution:
-    """Execute the program's text on its data; Ctrl-C ends it with the best point so far. Raises F0711 where nothing finite was found."""
+    """Execute the program's text on its data; Ctrl-C ends it with the best point so far.
+
+    Raises F0711 where nothing finite was found.
+    """
     module = types.ModuleType("solver")
     exec(compile(program.text, "solver.py", "exec"), module.__dict__)  # noqa: S102 - the text that we emitted
     began = time.perf_counter()
@@ -106,8 +109,8 @@ def run(
                 diagnostics.error(
                     "F0711",
                     "the objective was not finite at any point tried",
-                    reason="The run starts at zero (nets: at their initialisation) and keeps only points with a finite objective.",
-                    fix='Check the data\'s scale (scale = "standard"), the domain of logarithms and powers, or give a smaller eta.',
+                    reason="A run starts at zero (nets: at their initialisation) and keeps points with a finite objective alone.",
+                    fix='Check the scale of the data (scale = "standard") and the domains of logarithms and powers; try a smaller eta.',
                 )
             ],
             bound.problem.source,

@@ -9,8 +9,16 @@ section 2.3, allows any centre), which takes away the bias of the smoothed hinge
 import math
 import time
 from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import torch
+
+if TYPE_CHECKING:  # what the emitted program defines around this text
+    HYPER: dict[str, Any] = {}
+    THIN: dict[str, Any] = {}
+    BLOCK, CENTRED = 1, True
+    as_namespace: Any = None
+    prepare = prepare_full = start = buffers = centres = draw = gradient = update = project = evaluate = blocks = as_namespace
 
 
 def copy_state(state):
@@ -40,7 +48,7 @@ def merit(values, rho):
     return (total if math.isfinite(total) else math.inf), worst
 
 
-def scale_smoothing(data, w, c, h, G):
+def scale_smoothing(data, w, c, h, G, dtype):
     """lam and rho to begin with: a non-smooth objective is smoothed on a tenth of its arguments' size; a penalty so that its
     curvature |grad c|^2 / lam is ten times the objective's, and rho is at least ten times |grad g_0| / |grad c|.
 
@@ -55,11 +63,11 @@ def scale_smoothing(data, w, c, h, G):
     if not penalties:
         return
     rho, h.rho = h.rho, 1e6
-    start = w.to(G.dtype)
-    free, curvature = G(start), smoothness(G, start)
+    begin = w.to(dtype)
+    free, curvature = G(begin), smoothness(G, begin)
     for name in penalties:
         getattr(c, name).fill_(1.0)
-    steep = float((G(start) - free).norm())
+    steep = float((G(begin) - free).norm())
     for name in penalties:
         getattr(c, name).zero_()
     h.rho = rho
@@ -121,9 +129,8 @@ def solve(data, *, seed=0, device="cpu", dtype=torch.float32, seconds=30.0, iter
     def G(x):
         return gradient(data, x, x, buffers(device, dtype), c, first, h)
 
-    G.dtype = dtype
     if CENTRED:
-        scale_smoothing(quick, w.double(), c, h, G)
+        scale_smoothing(quick, w.double(), c, h, G, dtype)
     if h.eta <= 0:
         largest = smoothness(G, w)
         h.eta = 1.0 / largest if largest > 0 else 0.05

@@ -6,7 +6,10 @@ needs_previous = True
 
 
 def track(u, index, g, g_prev, h):
-    """u_i <- (1 - gamma) u_i + gamma g_i(w_t) + gamma' (g_i(w_t) - g_i(w_{t-1})), one batch at both points. First visit: u_i = g_i."""
+    """u_i <- (1 - gamma) u_i + gamma g_i(w_t) + gamma' (g_i(w_t) - g_i(w_{t-1})), one batch at both points.
+
+    At the first visit u_i = g_i.
+    """
     old = u[index]
     old = torch.where(old.isnan(), g, old)
     new = old + h.gamma * (g - old) + h.gamma_prime * (g - g_prev)

@@ -155,7 +155,8 @@ PROBLEMS = (
     ),
     Conformance(
         name="square_of_mean",
-        text=HEAD + "minimize mean[k in {0, 1, 2, 3, 4}] square(E[z ~ D | z.g == k] square(dot(w, z.x) - z.y)) + 0.05 * sumsq(w);",
+        text=HEAD
+        + "minimize mean[k in {0, 1, 2, 3, 4}] square(E[z ~ D | z.g == k] square(dot(w, z.x) - z.y)) + 0.05 * sumsq(w);",
         data=regression,
         optimum=_square_of_mean,
     ),
@@ -197,7 +198,10 @@ PROBLEMS = (
         optimum=_simplex,
     ),
     Conformance(
-        name="variance", text=HEAD + "minimize variance[z ~ D] dot(w, z.x) - E[z ~ D] dot(w, z.x);", data=regression, optimum=_variance
+        name="variance",
+        text=HEAD + "minimize variance[z ~ D] dot(w, z.x) - E[z ~ D] dot(w, z.x);",
+        data=regression,
+        optimum=_variance,
     ),
     Conformance(
         name="absolute",

@@ -1,4 +1,4 @@
-"""Every algorithm on every conformance problem that its requirements admit, whole batches and small ones, against known optima."""
+"""Every algorithm on every conformance problem that it admits, whole batches and small ones, against known optima."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from conformance.problems import PROBLEMS, Conformance
 
+from conformance.problems import PROBLEMS, Conformance
 from fccomodel import algorithms, emit, interpret, pipeline, plan, run
 from fccomodel.diagnostics import FccoError
 from fccomodel.source import Source
 
+SAMPLED = ("square_of_mean", "cvar", "entropic", "bounded_group")
 needs_cvxpy = pytest.mark.skipif(importlib.util.find_spec("cvxpy") is None, reason="cvxpy gives the optima")
 
 
@@ -53,7 +54,7 @@ def test_reaches_the_optimum(name: str, problem: Conformance) -> None:
 
 
 @needs_cvxpy
-@pytest.mark.parametrize("problem", [p for p in PROBLEMS if p.name in ("square_of_mean", "cvar", "entropic", "bounded_group")], ids=lambda p: p.name)
+@pytest.mark.parametrize("problem", [p for p in PROBLEMS if p.name in SAMPLED], ids=lambda p: p.name)
 def test_small_batches_reach_it_too(problem: Conformance) -> None:
     bound, _, point = solved(problem, outer_batch=3, inner_batch=6)
     value, _ = problem.optimum(problem.data())
