@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from fccomodel import atoms, ir
-from fccomodel.atoms import Interval
 from fccomodel.bound import Bound, BoundTable
 from fccomodel.check import check
 from fccomodel.parse import parse
@@ -100,13 +99,22 @@ REDUCTIONS = {
     "variance": lambda e, _: np.var(e),
     "cvar": lambda e, o: _tail(e, o["tail"]),
     "topk": lambda e, o: np.mean(np.sort(e)[-int(o["k"]) :]),
-    "logmeanexp": lambda e, o: o["theta"] * (np.max(e / o["theta"]) + np.log(np.mean(np.exp(e / o["theta"] - np.max(e / o["theta"]))))),
+    "logmeanexp": lambda e, o: (
+        o["theta"] * (np.max(e / o["theta"]) + np.log(np.mean(np.exp(e / o["theta"] - np.max(e / o["theta"])))))
+    ),
     "pmean": lambda e, o: np.mean(e ** o["p"]) ** (1 / o["p"]),
 }
-UNARY = (
+UNARY = tuple(
     "abs exp expm1 log log1p sqrt pos sqhinge square inv tanh sigmoid log1pexp logsigmoid silu gelu elu entr erf normcdf neg".split()
 )
-PARAMETRIC = {"huber": (0.8,), "pinball": (0.7,), "eps_insensitive": (0.3,), "smooth_hinge": (0.5,), "scad": (3.0, 0.8), "mcp": (1.5, 0.8)}
+PARAMETRIC = {
+    "huber": (0.8,),
+    "pinball": (0.7,),
+    "eps_insensitive": (0.3,),
+    "smooth_hinge": (0.5,),
+    "scad": (3.0, 0.8),
+    "mcp": (1.5, 0.8),
+}
 POWERS = (-2.0, -1.0, -0.5, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0)
 
 
@@ -137,10 +145,39 @@ class Generator:
             return self.apply("pow", self.scalar(depth - 1, binder), ir.Const(value=rng.choice(POWERS)))
         if roll < 0.84:
             op = rng.choice(["add", "add", "sub", "mul", "mul", "div", "max", "min"])
-            return self.apply(op, self.scalar(depth - 1, binder), self.scalar(depth - rng.choice([1, 1, 2]) if depth > 1 else 0, binder))
+            return self.apply(
+                op, self.scalar(depth - 1, binder), self.scalar(depth - rng.choice([1, 1, 2]) if depth > 1 else 0, binder)
+            )
+        if roll < 0.91:
+            op = rng.choice(["norm1", "norm2", "norminf", "sumsq", "sum", "mean", "logsumexp", "dot"])
+            args = [self.vector(depth - 1, binder) for _ in range(2 if op == "dot" else 1)]
+            return self.apply(op, *args)
         if binder is None:
             return self.reduction(depth)
         return self.apply("mul", self.constant(binder), self.scalar(depth - 1, binder))
+
+    def vector(self, depth: int, binder: ir.Binder | None) -> ir.Expr:
+        """An expression with two entries."""
+        rng, shape = self.rng, ("d",)
+        w = ir.Var(name="w", shape=shape)
+        if depth <= 0 or rng.random() < 0.3:
+            return w if binder is None or rng.random() < 0.7 else ir.Column(binder=binder, name="x", shape=shape)
+        roll = rng.random()
+        if roll < 0.25:
+            return ir.Apply(op="concat", args=(self.scalar(depth - 1, binder), self.scalar(depth - 1, binder)), shape=shape)
+        if roll < 0.5:
+            return ir.Apply(
+                op=rng.choice(["exp", "abs", "tanh", "square", "pos", "neg", "sigmoid"]),
+                args=(self.vector(depth - 1, binder),),
+                shape=shape,
+            )
+        if roll < 0.75:
+            args = (self.vector(depth - 1, binder), self.scalar(depth - 1, binder))
+            return ir.Apply(
+                op=rng.choice(["add", "mul", "sub", "max"]), args=args if rng.random() < 0.5 else args[::-1], shape=shape
+            )
+        args = (self.vector(depth - 1, binder), self.vector(depth - 1, binder))
+        return ir.Apply(op=rng.choice(["add", "sub", "mul", "min"]), args=args, shape=shape)
 
     def leaf(self, binder: ir.Binder | None) -> ir.Expr:
         rng = self.rng
@@ -180,9 +217,6 @@ def text(expr: ir.Expr) -> str:
         case ir.Reduce(kind=kind, body=body):
             return f"{kind}[{text(body)}]"
     return type(expr).__name__
-
-
-
 
 
 class NoCounterpart(Exception):
@@ -225,12 +259,25 @@ def _none(*_: Any) -> Any:
 def _mirror(cp: Any, op: str, *args: Any) -> Any:
     u = args[0]
     plain = {
-        "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "neg": lambda a: -a, "abs": cp.abs, "exp": cp.exp, "log": cp.log,
-        "log1p": cp.log1p, "expm1": lambda a: cp.exp(a) - 1, "sqrt": cp.sqrt, "pos": cp.pos, "square": cp.square, "entr": cp.entr,
-        "sqhinge": lambda a: cp.square(cp.pos(a)), "log1pexp": cp.logistic, "logsigmoid": lambda a: -cp.logistic(-a),
-        "max": cp.maximum, "min": cp.minimum, "huber": lambda a, m: cp.huber(a, m.value) / 2, "dot": lambda a, b: cp.sum(cp.multiply(a, b)),
-        "mul": cp.multiply, "pinball": lambda a, t: cp.maximum(t * a, (t - 1) * a), "eps_insensitive": lambda a, e: cp.pos(cp.abs(a) - e),
-    }  # fmt: skip
+        "add": lambda a, b: a + b,
+        "sub": lambda a, b: a - b,
+        "neg": lambda a: -a,
+        "mul": cp.multiply,
+        "dot": lambda a, b: cp.sum(cp.multiply(a, b)),
+        "concat": lambda a, b: cp.hstack([a, b]),
+        "max": cp.maximum,
+        "min": cp.minimum,
+        "expm1": lambda a: cp.exp(a) - 1,
+        "sqhinge": lambda a: cp.square(cp.pos(a)),
+        "log1pexp": cp.logistic,
+        "logsigmoid": lambda a: -cp.logistic(-a),
+        "huber": lambda a, m: cp.huber(a, m.value) / 2,
+        "pinball": lambda a, t: cp.maximum(t * a, (t - 1) * a),
+        "eps_insensitive": lambda a, e: cp.pos(cp.abs(a) - e),
+        "norminf": cp.norm_inf,
+        "sumsq": cp.sum_squares,
+        "logsumexp": cp.log_sum_exp,
+    } | {name: getattr(cp, name) for name in ("abs exp log log1p sqrt pos square entr norm1 norm2 sum mean").split()}
     if op == "inv" and u.is_nonneg():
         return cp.inv_pos(u)
     if op == "div":

@@ -116,7 +116,7 @@ TABLE = [
     ("exp(square(u))", "convex", True, "none"),
     ("exp(-log(l))", "convex", True, ("l", "decreasing")),
     ("square(exp(u))", "convex", True, "increasing"),
-    ("square(square(u) - 1)", "unknown", True, "none"),
+    ("square(square(u) - 1)", "weakly convex", True, "none"),
     ("sqhinge(square(u) - 1)", "convex", True, "none"),
     ("log(1 + p)", "concave", True, ("p", "increasing")),
     ("-log(1 - h^2 / 2)", "convex", True, ("h", "none")),

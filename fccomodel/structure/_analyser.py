@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from math import inf
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from fccomodel import atoms, ir
 from fccomodel.facts import INCREASING, NEITHER, NONE, SOME, ZERO, Amount, Facts, Standing, amount, combine
+from fccomodel.rewrite import substitute
 from fccomodel.structure import _arithmetic, _nets, _whole
 from fccomodel.structure._compose import compose, spread
 from fccomodel.structure._context import REALS, Context, Leaf
@@ -16,7 +18,7 @@ from fccomodel.structure._draft import Draft
 from fccomodel.structure._pieces import pieces
 from fccomodel.structure._reduce import reduce
 
-LINEAR = ("dot", "matmul", "outer")
+LARGEST = 3000  # rows of a matrix whose eigenvalues are computed
 
 
 class Analyser:
@@ -158,9 +160,7 @@ class Analyser:
         entries = self.ctx.entries(node.shape)
         if isinstance(atom, atoms.ScalarAtom) and node.shape:
             args = tuple(spread(a, entries) if not child.shape else a for a, child in zip(args, node.args, strict=True))
-        facts = self._operation(node, atom, args, entries)
-        facts = self._structure(node, args, facts)
-        return facts
+        return self._structure(node, args, self._operation(node, atom, args, entries))
 
     def _operation(self, node: ir.Apply, atom: atoms.Atom, args: tuple[Facts, ...], entries: float) -> Facts:
         sizes = (
@@ -170,6 +170,8 @@ class Analyser:
         )
         op, moving = atom.name, [a for a in args if not a.constant]
         match op:
+            case "sub" if (spread_out := self._variance(node)) is not None:
+                return combine(spread_out, _arithmetic.add(node, args, (1, -1), entries))
             case "add" | "sub" | "neg":
                 return _arithmetic.add(node, args, {"add": (1, 1), "sub": (1, -1), "neg": (-1,)}[op], entries)
             case "mul" | "dot" | "matmul" | "outer" if len(moving) == 1:
@@ -195,32 +197,44 @@ class Analyser:
             facts = compose(node, atom, args[:1], sizes[:1], entries, self.everywhere)
             p = 2.0 if args[0].affine else None
             return replace(_arithmetic.renamed(facts, "square"), powers=None if p is None else (p, atoms.Interval(0.0, 0.0)))
+        if op not in ("dot", "matmul") or not len(left.shape) == len(right.shape) == 1:
+            return None
         for x, other in ((left, right), (right, left)):
-            if (
-                op in ("dot", "matmul")
-                and isinstance(other, ir.Apply)
-                and other.op == "matmul"
-                and len(left.shape) == len(right.shape) == 1
-            ):
-                matrix = (
-                    other.args[0]
-                    if self.key(other.args[1]) == self.key(x)
-                    else other.args[1]
-                    if self.key(other.args[0]) == self.key(x)
-                    else None
-                )
-                if matrix is not None and self(matrix).constant and len(matrix.shape) == 2:
+            factors = other.args if isinstance(other, ir.Apply) and other.op == "matmul" else ()
+            for matrix, vector in (factors, factors[::-1]) if factors else ():
+                if self.key(vector) == self.key(x) and len(matrix.shape) == 2 and self(matrix).constant:
                     plain = _arithmetic.product(node, args[0], args[1], entries, op)
                     low, high = self._spectrum(matrix)
                     return _whole.quadratic_form(node, self(x), low, high, plain, Standing.BOUNDED)
         return None
+
+    def _variance(self, node: ir.Apply) -> Facts | None:
+        """``E e^2 - (E e)^2`` over one set is a variance, whatever the two draws are called."""
+        first, second = node.args[0], _base_of_square(node.args[1], self.key)
+        if not isinstance(first, ir.Reduce) or not isinstance(second, ir.Reduce) or first.kind not in ("E", "mean"):
+            return None
+        inner = _base_of_square(first.body, self.key)
+        if inner is None or second.kind != first.kind or len(first.binders) != len(second.binders):
+            return None
+        ours = {b: ir.Element(binder=a) for a, b in zip(first.binders, second.binders, strict=True)}
+        if any(a.binder.domain is not b.domain and not _same_rows(a.binder.domain, b.domain) for b, a in ours.items()):
+            return None
+        pairs = [(inner, substitute(second.body, ours))]
+        if (first.condition is None) != (second.condition is None):
+            return None
+        if first.condition is not None and second.condition is not None:
+            pairs.append((first.condition, substitute(second.condition, ours)))
+        if any(self.key(a) != self.key(b) for a, b in pairs) or self(inner).constant:
+            return None
+        spread_out = ir.Reduce(kind="variance", binders=first.binders, condition=first.condition, body=inner, span=node.span)
+        return replace(reduce(spread_out, self(inner), self.ctx, self), expr=node)
 
     def _spectrum(self, matrix: ir.Expr) -> tuple[float | None, float | None]:
         """The least and the largest eigenvalue of the symmetric part of a bound matrix."""
         turned = isinstance(matrix, ir.Apply) and matrix.op == "transpose"
         inner = matrix.args[0] if turned and isinstance(matrix, ir.Apply) else matrix
         value = self.ctx.value(inner.name) if isinstance(inner, ir.Param) else None
-        if value is None or np.ndim(value) != 2 or np.shape(value)[0] != np.shape(value)[1]:
+        if value is None or np.ndim(value) != 2 or np.shape(value)[0] != np.shape(value)[1] or len(value) > LARGEST:
             return None, None
         ends = np.linalg.eigvalsh((np.asarray(value, float) + np.asarray(value, float).T) / 2)
         return float(ends[0]), float(ends[-1])
@@ -237,8 +251,7 @@ class Analyser:
         if op in ("sqrt", "pow") and not node.shape:
             facts = _whole.root_of_powers(node, args, facts)
         if op == "square" or op == "pow" and args[1].interval.value == atoms.Interval.point(2.0):
-            inner = node.args[0]
-            size = self.ctx.entries(inner.args[0].shape) if isinstance(inner, ir.Apply) else 1.0
+            size = self.ctx.entries(args[0].inner.expr.shape) if args[0].inner is not None else 1.0
             facts = _whole.squared_norm(node, args[0], size, facts)
             facts = self._squared_part(node, args[0], facts)
         powers = _whole.powers_of(node, args) or facts.powers
@@ -267,6 +280,21 @@ class Analyser:
         return combine(
             _arithmetic.renamed(compose(node, atom, (inside,), (entries,), entries, self.everywhere), "positive part"), facts
         )
+
+
+def _base_of_square(node: ir.Expr, key: Callable[[ir.Expr], int]) -> ir.Expr | None:
+    """e of ``square(e)``, ``e^2`` or ``e * e``."""
+    match node:
+        case ir.Apply(op="square", args=(e,)) | ir.Apply(op="pow", args=(e, ir.Const(value=2.0))):
+            return e
+        case ir.Apply(op="mul", args=(e, again)) if key(e) == key(again):
+            return e
+    return None
+
+
+def _same_rows(a: ir.Set, b: ir.Set) -> bool:
+    """Both range over all rows of one table."""
+    return isinstance(a, ir.RowSet) and isinstance(b, ir.RowSet) and a.table == b.table and a.where is None and b.where is None
 
 
 def _own(node: ir.Expr) -> tuple:

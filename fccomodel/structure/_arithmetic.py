@@ -17,6 +17,7 @@ from fccomodel.facts import (
     SOME,
     ZERO,
     Amount,
+    Fact,
     Facts,
     amount,
     combine,
@@ -142,16 +143,10 @@ def scale(expr: ir.Expr, factor: Facts, g: Facts, entries: float, op: str = "mul
         needed = (*uses, factor.interval) if sign != NEITHER and not g.affine else uses
         needed = needed if value.zero else (*needed, size)
         reason = f"the factor is {word}" if not g.affine else "the other factor is affine"
-        lacks = (
-            ""
-            if value.zero
-            else f"with a factor {word}, the other one would have to be {_wanted(kind, sign)}, and it is {g.curvature}"
-        )
-        fix = (
-            "declare the factor's sign, as in `param c >= 0`."
-            if sign == NEITHER and (g.convex or g.concave) and not g.affine
-            else ""
-        )
+        if value.zero:
+            draft.propose(kind, value, rule, reason, needed)
+            continue
+        lacks, fix = _unscaled(expr, g, kind, sign, uses)
         draft.propose(
             kind, value, rule if value.finite else "no rule", reason if value.finite else lacks, needed, lacks=lacks, fix=fix
         )
@@ -159,9 +154,16 @@ def scale(expr: ir.Expr, factor: Facts, g: Facts, entries: float, op: str = "mul
     return draft.finish()
 
 
-def _wanted(kind: str, sign: int) -> str:
+def _unscaled(expr: ir.Expr, g: Facts, kind: str, sign: int, uses: tuple[Fact, ...]) -> tuple[str, str]:
+    """Why a multiple of g is not convex (concave), and what to write instead."""
+    if g.expr is expr:  # a step inside the expression, such as 1/b in a/b: its own reason
+        return next(((u.lacks, u.fix) for u in uses if u.lacks), ("", ""))
     convex = (kind == "below") == (sign == INCREASING)
-    return "affine" if sign == NEITHER else "convex" if convex else "concave"
+    wanted = "affine" if sign == NEITHER else "convex" if convex else "concave"
+    word = {INCREASING: "a nonnegative factor", DECREASING: "a nonpositive factor", NEITHER: "a factor of unknown sign"}[sign]
+    known = "of unknown curvature" if g.curvature == "unknown" else g.curvature
+    fix = "declare the factor's sign, as in `param c >= 0`." if sign == NEITHER and (g.convex or g.concave) else ""
+    return f"with {word}, the other one would have to be {wanted}, and it is {known}", fix
 
 
 def _range(op: str, u: Interval, v: Interval) -> Interval:
@@ -185,8 +187,12 @@ def product(expr: ir.Expr, a: Facts, b: Facts, entries: float, op: str = "mul") 
         "lipschitz", steep, "product", f"|a| <= {size_a} and |b| <= {size_b}", [a.lipschitz, b.lipschitz, a.size, b.size]
     )
     cross = times(Amount(2.0), a.lipschitz.value, b.lipschitz.value)
-    lacks = "it is a product of two factors that both depend on the variables"
-    fix = "write a convex function of the two, as square(a + b), or take one factor out by a constraint of its own."
+    if isinstance(expr, ir.Apply) and expr.op == "div":
+        lacks = "both parts of the quotient depend on the variables"
+        fix = "with b > 0, a / b <= k is a - k * b <= 0; and minimising log(a) - log(b) minimises a / b."
+    else:
+        lacks = "both factors depend on the variables"
+        fix = "a bilinear form is not convex: fix one factor (a param), or bound the product by (square(a) + square(b)) / 2."
     for kind in ("below", "above"):
         value = plus(times(size_a, _side(b, kind, sign_a)), times(size_b, _side(a, kind, sign_b)), cross)
         if op != "mul" and not (a.affine and b.affine):

@@ -35,6 +35,18 @@ from fccomodel.structure._selfbound import self_bounded
 
 SIGNS = {"increasing": INCREASING, "decreasing": DECREASING, "none": NEITHER}
 WORDS = {INCREASING: "non-decreasing", DECREASING: "non-increasing", NEITHER: "neither non-decreasing nor non-increasing"}
+SYMBOLS = {
+    "inv": "1/u",
+    "mul": "*",
+    "div": "/",
+    "matmul": "@",
+    "lt": "<",
+    "le": "<=",
+    "gt": ">",
+    "ge": ">=",
+    "eq": "==",
+    "ne": "!=",
+}
 FAR = 30.0  # stands for an unknown finite bound where only finiteness is asked
 NEAR = 1e-3
 #: atoms whose value at a random draw has all the moments that the draw has
@@ -170,6 +182,14 @@ class Composition:
                 used.append(arg.interval)
         return tuple(used)
 
+    @cached_property
+    def called(self) -> str:
+        """The atom as models write it."""
+        if self.atom.name == "pow":
+            p = self.args[1].interval.value
+            return f"u^{p.lo:g}" if p.is_point else "u^p"
+        return SYMBOLS.get(self.atom.name, self.atom.name)
+
     @property
     def total(self) -> Callable[..., Amount]:
         """How the arguments' constants add up: the weights of ``max`` and ``min`` sum to 1."""
@@ -209,7 +229,7 @@ class Composition:
             if not needs and pole and lies.has(0.0):
                 needs = "other than 0"
             if needs:
-                text = f"{self.atom.name} needs an argument {needs}, and this one is only known to lie in {lies}"
+                text = f"{self.called} needs an argument {needs}, and this one is only known to lie in {lies}"
                 found.append(make("domain", False, arg.expr, "no rule", text, [arg.interval]))
         return tuple(found)
 
@@ -220,7 +240,7 @@ class Composition:
             everywhere = settled(self.atom.range(*(REALS if d is None else opened(d) for d in self.domains)))
             uses = [a.interval for a in self.args if a.interval.holds] if everywhere != where else []
             draft.propose(
-                "interval", where, "interval arithmetic", f"the range of {self.atom.name} over where its arguments lie", uses
+                "interval", where, "interval arithmetic", f"the range of {self.called} over where its arguments lie", uses
             )
 
     def _constant_size(self, draft: Draft) -> None:
@@ -246,18 +266,36 @@ class Composition:
 
     def _constants_reason(self) -> str:
         texts = [str(self.slopes[i]) for i, _ in self.active]
-        return f"{self.atom.name} has slope {' and '.join(dict.fromkeys(texts))} where its argument lies"
+        return f"{self.called} has slope {' and '.join(dict.fromkeys(texts))} where its argument lies"
+
+    def rising_and_falling(self, i: int) -> tuple[Amount, Amount]:
+        """The steepest the atom rises in argument i, and the steepest it falls."""
+        slope, way = self.slopes[i], self.ways[i]
+        if way == INCREASING:
+            return slope, ZERO
+        if way == DECREASING:
+            return ZERO, slope
+        lies = self.intervals[i]
+        if not isinstance(self.atom, ArrayAtom) and lies.lo < 0 < lies.hi:  # a valley or a hill with its turn at 0
+            found = {}
+            for side in (interval(lies.lo, 0.0), interval(0.0, lies.hi)):
+                part = tuple(side if k == i else u for k, u in enumerate(self.intervals))
+                direction = SIGNS.get(self.atom.monotone(*part, argument=self._argument(i)), NEITHER)
+                found[direction] = amount(self.atom.lipschitz(*part, argument=self._argument(i)))
+            if set(found) == {INCREASING, DECREASING}:
+                return tuple(v if v.finite else slope for v in (found[INCREASING], found[DECREASING]))  # type: ignore[return-value]
+        return slope, slope
 
     def side(self, i: int, kind: str) -> tuple[Amount, tuple[Fact, ...]]:
-        """How far argument i bends on the side that matters for ``kind``, times the slope of the atom in it."""
-        arg, way = self.args[i], self.ways[i]
-        other = "above" if kind == "below" else "below"
-        sides = {INCREASING: (kind,), DECREASING: (other,), NEITHER: ("below", "above")}[way]
-        uses = tuple(getattr(arg, s) for s in sides)
-        bend = most(*(u.value for u in uses))
-        if not isinstance(self.atom, ArrayAtom) or self.sizes[i] == 1:
-            return times(self.slopes[i], bend), uses
-        spread = times(self.slopes[i], amount(sqrt(self.sizes[i])) if self.sizes[i] < inf else SOME, bend)
+        """How far argument i bends on the sides that matter for ``kind``, times the slope of the atom in it."""
+        arg = self.args[i]
+        same, turned = (arg.below, arg.above) if kind == "below" else (arg.above, arg.below)
+        rising, falling = self.rising_and_falling(i)
+        uses = tuple(fact for fact, slope in ((same, rising), (turned, falling)) if not slope.zero)
+        bend = most(times(rising, same.value), times(falling, turned.value))
+        if not isinstance(self.atom, ArrayAtom) or self.sizes[i] == 1 or bend.zero:
+            return bend, uses
+        spread = times(amount(sqrt(self.sizes[i])) if self.sizes[i] < inf else SOME, bend)
         whole = times(self.slopes[i], arg.gradient.value)
         return (spread, uses) if least(spread, whole) == spread else (whole, (arg.gradient,))
 
@@ -280,7 +318,7 @@ class Composition:
 
     def _why(self, kind: str, own: Amount, total: Amount) -> tuple[str, str]:
         """The rule's name, and what it says here."""
-        name, curved = self.atom.name, {"below": "convex", "above": "concave"}[kind]
+        name, curved = self.called, {"below": "convex", "above": "concave"}[kind]
         affine = all(a.affine for _, a in self.active)
         if total.zero:
             if affine:
@@ -300,7 +338,7 @@ class Composition:
 
     def lacks(self, kind: str) -> str:
         """Why the rule of convex (or concave) composition does not apply."""
-        name, curved = self.atom.name, {"below": "convex", "above": "concave"}[kind]
+        name, curved = self.called, {"below": "convex", "above": "concave"}[kind]
         own = self.curvature
         if own not in (curved, "affine", "constant"):
             where = "" if self.intervals[0] == REALS else f" over {self.intervals[0]}"
@@ -321,7 +359,7 @@ class Composition:
         for i, arg in self.active:
             if not self.side(i, kind)[0].finite:
                 if not self.slopes[i].finite:
-                    missing.append(f"{self.atom.name} has no bounded slope where its argument lies")
+                    missing.append(f"{self.called} has no bounded slope where its argument lies")
                 elif not arg.gradient.value.finite:
                     missing.append(
                         "the argument is not known to be smooth"
@@ -329,7 +367,7 @@ class Composition:
                         else "the argument's gradient has no Lipschitz constant"
                     )
         if not own.finite:
-            missing.append(f"{self.atom.name} bends without bound where its argument lies")
+            missing.append(f"{self.called} bends without bound where its argument lies")
         elif not own.zero and any(not a.lipschitz.value.finite for _, a in self.active):
             missing.append("the argument has no Lipschitz constant")
         return "; nor is it weakly convex by composition: " + ", ".join(dict.fromkeys(missing)) if missing else ""
@@ -341,7 +379,7 @@ class Composition:
                 "differentiable",
                 False,
                 "kink",
-                f"{self.atom.name} has a kink where its argument lies",
+                f"{self.called} has a kink where its argument lies",
                 self.ranges,
                 fix=advice(self.atom, self.args, "smooth"),
             )
@@ -351,12 +389,12 @@ class Composition:
                 "differentiable",
                 False,
                 "kink",
-                f"{self.atom.name} is differentiable, its argument is not",
+                f"{self.called} is differentiable, its argument is not",
                 [a.differentiable for a in rough],
             )
             return
         uses = [a.differentiable for _, a in self.active] + [r for r in self.ranges]
-        draft.propose("differentiable", True, "smooth of smooth", f"{self.atom.name} has no kink where its argument lies", uses)
+        draft.propose("differentiable", True, "smooth of smooth", f"{self.called} has no kink where its argument lies", uses)
         steep = length(a.lipschitz.value for _, a in self.active)
         bent = times(self.bend, steep, steep)
         total = plus(bent, self.total(*(times(self.slopes[i], a.gradient.value) for i, a in self.active)))

@@ -20,6 +20,7 @@ ADVICE: dict[tuple[str, str], str] = {
     ("log", "below"): "log is concave; log of a sum or average of exponentials is convex: logsumexp(..), logmeanexp[..].",
     ("square", "below"): "square(u) is convex for affine u, convex u >= 0, or concave u <= 0: use sqhinge(u) for [u]_+ squared.",
     ("inv", "below"): "1/u is convex for concave u > 0 (and concave for convex u < 0): state the sign of u in its declaration.",
+    ("pow", "below"): "an odd power is convex for a base >= 0: state its sign where it is declared, or write pos(u)^p.",
     ("min", "below"): "min is concave: bound each member by a constraint of its own, or maximise it.",
     ("max", "above"): "max is convex: minimise it, or bound it from above.",
     ("sigmoid", "below"): "the logistic loss log1pexp(-u) is a convex surrogate of sigmoid(-u).",
@@ -30,6 +31,8 @@ ADVICE: dict[tuple[str, str], str] = {
 def advice(atom: Atom, args: tuple[Facts, ...], kind: str) -> str:
     """A rewrite for an atom that does not have what is wanted."""
     known = ADVICE.get((atom.name, kind), "")
+    if atom.name == "pow" and args[1].interval.value.is_point and args[1].interval.value.lo == 2:
+        return ADVICE.get(("square", kind), "")
     if not known and kind in ("below", "above") and atom.name == "abs" and not args[0].affine:
         return "make its argument smooth, which makes abs of it weakly convex; or bound it from both sides by two constraints."
     return known

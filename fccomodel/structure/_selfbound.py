@@ -40,7 +40,7 @@ def self_bounded(f: Composition, draft: Draft, free: Callable[[Facts], Facts] | 
         slope, bent = _tails(f, i, anchor, sign)
         uses = (wide.gradient, wide.interval)
         side = "above" if sign > 0 else "below"
-        reason = f"its argument is smooth and stays {side} {anchor:g}, so it is flat where {f.atom.name} bends"
+        reason = f"its argument is smooth and stays {side} {anchor:g}, so it is flat where {f.called} bends"
         quad = times(TWO, curved, bent)
         draft.propose("lipschitz", times(root(times(TWO, curved)), slope), RULE, reason, uses)
         gradient = plus(times(f.slopes[i], inner.gradient.value), quad)
