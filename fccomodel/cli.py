@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import sys
 import textwrap
 import traceback
@@ -365,6 +366,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _show(error.diagnostics, error.source)
         return BAD_INPUT
     except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # nothing is left to stop
         print("fccomodel: interrupted", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:  # the reader of our output has gone: `fccomodel ... | head`

@@ -214,9 +214,9 @@ class Stored:
 
     @property
     def multipliers(self) -> dict[str, float]:
-        """By constraint label; a multiplier that was not finite is left out."""
-        entries = self.record["constraints"].items()
-        return {label: entry["multiplier"] for label, entry in entries if entry["multiplier"] is not None}
+        """The solver's own, by constraint label."""
+        own = self.record["kkt"].get("own") or {"multipliers": {}}
+        return {label: value for label, value in own["multipliers"].items() if value is not None}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -243,7 +243,7 @@ def load(folder: Path) -> Stored:
         record = json.loads(read_text(folder / RESULT, kind="result"))
         source = Source(text=record["source"]["text"], name=record["source"]["name"])
         stored = record["binding"]
-        record["constraints"], record["encoding"]  # noqa: B018  (fail now where they are missing)
+        record["kkt"], record["encoding"]  # noqa: B018  (fail now where they are missing)
     except (json.JSONDecodeError, KeyError, TypeError) as error:
         raise fail("F0810", f"`{folder / RESULT}` is not the result of a solve: {type(error).__name__} {error}") from None
     if record.get("format") != FORMAT:
@@ -289,8 +289,8 @@ def evaluate(
         if name not in stored.variables:
             raise fail("F0810", f"`{stored.folder / VARIABLES}` has no `{name}`", reason=f"The model declares `var {name}`.")
         _check_shape(name, variable, stored.variables[name], bound)
-    multipliers = {label: value for label, value in stored.multipliers.items()}
-    return Evaluation(stored=stored, bound=bound, report=kkt.report(bound, stored.variables, multipliers=multipliers, seed=seed))
+    report = kkt.report(bound, stored.variables, multipliers=stored.multipliers, seed=seed)
+    return Evaluation(stored=stored, bound=bound, report=report)
 
 
 def _check_shape(name: str, variable: ir.Variable, value: np.ndarray, bound: Bound) -> None:

@@ -143,7 +143,8 @@ def solve(data, *, seed=0, device="cpu", dtype=torch.float32, seconds=30.0, iter
     while not reason:
         done, kept = 0, 0
         while done < length and not reason:
-            size = min(BLOCK, length - done)
+            left = length if iterations is None else min(length, iterations - count)
+            size = min(BLOCK, left - done)
             batches = draw(data, rng, size)
             h.eta = eta * max(1 - done / length, 0.02)
             for k in range(size):
