@@ -1,9 +1,9 @@
 """How good is a point? The Karush-Kuhn-Tucker conditions of the problem as the user wrote it, over all bound rows, in float64.
 
-For ``minimise f(w) s.t. c_k(w) <= 0, w in X`` a point is epsilon-KKT (sonex-alexr2-2025, Proposition 5.2) if there are multipliers
-nu_k >= 0 with ``dist(0, df + sum nu_k dc_k + N_X) <= epsilon``, ``c_k <= epsilon`` and ``|nu_k c_k| <= epsilon``. The multipliers,
-and the subgradients of functions with kinks outside the sampling, are those that make the residual least. Nothing here knows how
-the point was found.
+For ``minimise f(w) s.t. c_k(w) <= 0, w in X`` a point is epsilon-KKT (sonex-alexr2-2025, Proposition 5.2) if there are
+multipliers nu_k >= 0 with ``dist(0, df + sum nu_k dc_k + N_X) <= epsilon``, ``c_k <= epsilon`` and ``|nu_k c_k| <= epsilon``. The
+multipliers, and the subgradients of functions with kinks outside the sampling, are those that make the residual least. Nothing
+here knows how the point was found.
 """
 
 from __future__ import annotations

@@ -27,6 +27,7 @@ class System:
 
     objective  as the user wrote it         values, labels, equal   of the constraints, family members one by one
     records    kinks with their terms       slopes                  of f and each c_k, their derivatives in the kinks' values
+    slope      the gradient of f where kinks are held fixed
     """
 
     def __init__(self, bound: Bound, point: Mapping[str, np.ndarray], *, seed: int = 0):
@@ -62,6 +63,7 @@ class System:
         self.violations: list[float] = [abs(v) if e else v for v, e in zip(self.values.tolist(), self.equal, strict=True)]
         self._finite()
         self.slopes = self._slopes()
+        self.slope = self.pull([(self.f, 1.0)])
 
     # --------------------------------------------------------------------------------------------------------- evaluation
     def evaluate(

@@ -65,7 +65,7 @@ class Cone:
         """The derivative in lambda of half the squared distance to the cone's slice at lambda."""
         slope = scale - z[self.at]
         for at, weights in self.parts:
-            rest = z[at] - scale * weights.project(z[at] / scale)
+            rest = z[at] - (scale * weights.project(z[at] / scale) if scale > 1e-200 else 0.0)
             slope -= float(weights.support(rest))
         return slope
 

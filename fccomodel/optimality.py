@@ -42,12 +42,23 @@ class Optimum:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Pair:
-    """A kink (by record) in a function (0: the objective): the slopes of its instances, and the places of its unknown weights."""
+    """A kink (by record) in a function (0: the objective).
+
+    instances, slope   those of its instances that the function depends on, with their slopes
+    at                 the places of their weights among the unknowns, (instances, terms)
+    """
 
     function: int
     record: int
+    instances: Array
     slope: Array
     at: Array
+
+    def spread(self, system: System, weights: Array) -> Array:
+        """Weights of these instances' terms, times their slopes, as weights of all of the record's terms."""
+        full = np.zeros(tuple(system.records[self.record].terms.shape))
+        full[self.instances] = self.slope[:, None] * weights
+        return full
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -79,27 +90,28 @@ def optimum(system: System, found: Gradients, end: float, given: Mapping[str, fl
     top = [record.top() for record in system.records]
     nu = np.zeros(count) if given is None else np.array([float(given.get(label, 0.0)) for label in system.labels])
     pairs, held = _pairs(system, weighed=found.terms is not None)
-    base = system.pull([(system.f, 1.0), *((system.records[p.record].terms, _share(p, top)) for p in held if p.function == 0)])
-    kinked = system.pull([(system.records[p.record].terms, _share(p, top)) for p in pairs if p.function == 0])
+    base = system.slope + system.pull([(system.records[p.record].terms, _share(system, p, top)) for p in held if p.function == 0])
+    kinked = system.pull([(system.records[p.record].terms, _share(system, p, top)) for p in pairs if p.function == 0])
     plain = np.linalg.norm(system.tangent(base + kinked))
     c = found.c.copy()
     for pair in (p for p in held if p.function):
-        c[pair.function - 1] += system.pull([(system.records[pair.record].terms, _share(pair, top))])
+        c[pair.function - 1] += system.pull([(system.records[pair.record].terms, _share(system, pair, top))])
     size = count + sum(pair.at.size for pair in pairs)
     z = np.concatenate([nu, np.zeros(size - count)])
     for pair in pairs:
-        z[pair.at] = top[pair.record] * (nu[pair.function - 1] if pair.function else 1.0)
+        z[pair.at] = top[pair.record][pair.instances] * (nu[pair.function - 1] if pair.function else 1.0)
     if pairs or (count and given is None):
         z = _solve(system, found, pairs, base, c, z, end, fixed=given is not None)
     multipliers = z[:count]
-    weights = [(system.f, 1.0), *((system.c[k], nu_k) for k, nu_k in enumerate(multipliers) if nu_k)]
-    weights += [(system.records[p.record].terms, p.slope[:, None] * z[p.at]) for p in pairs]
+    weights: list = [(system.c[k], nu_k) for k, nu_k in enumerate(multipliers) if nu_k]
+    weights += [(system.records[p.record].terms, p.spread(system, z[p.at])) for p in pairs]
     weights += [
-        (system.records[p.record].terms, _share(p, top) * (multipliers[p.function - 1] if p.function else 1.0)) for p in held
+        (system.records[p.record].terms, _share(system, p, top) * (multipliers[p.function - 1] if p.function else 1.0))
+        for p in held
     ]
     return Optimum(
         multipliers=multipliers,
-        gradient=float(np.linalg.norm(system.tangent(system.pull(weights)))),
+        gradient=float(np.linalg.norm(system.tangent(system.slope + system.pull(weights)))),
         slack=float(np.linalg.norm(_slacks(system, pairs, z))),
         plain=float(plain),
         weighed=found.terms is not None,
@@ -116,23 +128,25 @@ def _pairs(system: System, *, weighed: bool) -> tuple[list[Pair], list[Pair]]:
         for record, slope in enumerate(slopes):
             if slope is None:
                 continue
-            shape = tuple(system.records[record].terms.shape)
             free = weighed and not (function and system.equal[function - 1])
-            at = place + np.arange(math.prod(shape) if free else 0).reshape(shape if free else (0,))
+            instances = np.flatnonzero(slope)
+            shape = (len(instances), system.records[record].terms.shape[1]) if free else (0, 0)
+            at = place + np.arange(math.prod(shape)).reshape(shape)
             place += at.size
-            (pairs if free else held).append(Pair(function=function, record=record, slope=slope.reshape(-1), at=at))
+            own = slope.reshape(-1)[instances]
+            (pairs if free else held).append(Pair(function=function, record=record, instances=instances, slope=own, at=at))
     return pairs, held
 
 
-def _share(pair: Pair, top: list[Array]) -> Array:
+def _share(system: System, pair: Pair, top: list[Array]) -> Array:
     """A kink's subgradient at its largest terms, times its slopes: a weight for every term."""
-    return pair.slope[:, None] * top[pair.record]
+    return pair.spread(system, top[pair.record][pair.instances])
 
 
 def _slack_row(system: System, pair: Pair) -> tuple[Array, float]:
     """(by term, constant): the slack of a kink is constant * nu + by term . q nu."""
     record, size = system.records[pair.record], np.abs(pair.slope)
-    terms, phi = (record.kink.sign * tensor.detach().numpy() for tensor in (record.terms, record.value))
+    terms, phi = (record.kink.sign * tensor.detach().numpy()[pair.instances] for tensor in (record.terms, record.value))
     return -size[:, None] * terms, float(size @ phi)
 
 
@@ -156,7 +170,8 @@ def _solve(
     for pair in pairs:
         assert found.terms is not None
         slopes = np.repeat(pair.slope, pair.at.shape[1])
-        matrix[:d, pair.at.ravel()] = (slopes[:, None] * found.terms[pair.record]).T
+        rows = found.terms[pair.record].reshape(-1, pair.at.shape[1], d)[pair.instances].reshape(-1, d)
+        matrix[:d, pair.at.ravel()] = (slopes[:, None] * rows).T
         by_term, constant = _slack_row(system, pair)
         row = d + count + pair.function
         matrix[row, pair.at.ravel()] = by_term.ravel()
