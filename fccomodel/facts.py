@@ -379,11 +379,11 @@ class Facts:
 
 
 def combine(first: Facts, second: Facts) -> Facts:
-    """The stronger fact of each kind from two ways to analyse one expression."""
+    """The stronger fact of each kind from two ways to analyse one expression; what only helps others, from the second."""
     changes: dict[str, Any] = {kind: getattr(first, kind).better(getattr(second, kind)) for kind in KINDS}
     changes["leaves"] = {name: sign or second.leaves.get(name, 0) for name, sign in first.leaves.items() if name in second.leaves}
     changes["parts"] = {name: least(first.parts.get(name, NONE), second.parts.get(name, NONE)) for name in changes["leaves"]}
-    changes["log"] = first.log or second.log
-    changes["inner"] = first.inner or second.inner
-    changes["powers"] = first.powers or second.powers
+    changes["log"] = second.log or first.log
+    changes["inner"] = second.inner or first.inner
+    changes["powers"] = second.powers or first.powers
     return replace(first, **changes)

@@ -106,7 +106,8 @@ def _sum(node: ir.Reduce, body: Facts, ctx: Context) -> Facts:
         count *= ctx.count(binder.domain)
     number = amount(count) if count < inf else SOME
     low, high = body.interval.value.lo, body.interval.value.hi
-    full = node.condition is None and count < inf
+    filtered = any(isinstance(b.domain, ir.RowSet) and b.domain.where is not None for b in node.binders)
+    full = node.condition is None and count < inf and not filtered
     lo = (low * count if full or low < 0 else 0.0) if low != 0 else 0.0
     hi = (high * count if full or high > 0 else 0.0) if high != 0 else 0.0
     powers = None if body.powers is None else (body.powers[0], Interval(0.0, inf if body.powers[1].hi > 0 else 0.0, False))
