@@ -162,20 +162,26 @@ def report(found: KKTReport, problem: ir.Problem) -> list[RenderableType | None]
     ]
     if found.constraints:
         parts += [constraints(found.constraints, kinds(problem)), Text("")]
-    lines = [_residuals(found.stationarity, found.feasibility, found.complementarity)]
-    if found.own is not None and found.constraints:
-        said = f"with the solver's own multipliers: stationarity {residual(found.own['stationarity'])}"
-        lines.append(Text(f"{said}, complementarity {residual(found.own['complementarity'])}", style="dim"))
-    parts.append(_section("KKT", lines))
+    parts += [_residuals(found), Text("")]
     parts.append(_section("verdict", [Text(found.verdict, style="bold"), *([found.advice] if found.advice else [])]))
     parts.append(_section("notes", list(found.notes)))
     return parts
 
 
-def _residuals(stationarity: float, feasibility: float, complementarity: float) -> Text:
-    """The three residuals, each with its name."""
-    named = (("stationarity", stationarity), ("feasibility", feasibility), ("complementarity", complementarity))
-    return Text.assemble(*(part for name, value in named for part in ((f"{name} ", "dim"), f"{residual(value)}   ")))
+def _residuals(found: KKTReport) -> Table:
+    """The three residuals, with the best multipliers and with the solver's own."""
+    table = Table.grid(padding=(0, 3, 0, 0))
+    table.add_column(width=22)
+    names = ("stationarity", "feasibility", "complementarity")
+    for _ in names:
+        table.add_column(justify="right")
+    table.add_row(Text("KKT residuals", style="dim"), *(Text(name, style="dim") for name in names))
+    own = found.own if found.constraints else None
+    label = "  best multipliers" if own is not None else ""
+    table.add_row(label, residual(found.stationarity), residual(found.feasibility), residual(found.complementarity))
+    if own is not None:
+        table.add_row("  the solver's own", residual(own["stationarity"]), "", residual(own["complementarity"]))
+    return table
 
 
 def kinds(problem: ir.Problem) -> dict[str, str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -188,6 +188,7 @@ def solve(planned: Planned, progress: Callable[[Progress], None] | None = None) 
     value = {name: entry[0] for name, entry in planned.options.items()}
     seconds, iterations = options.parse_budget(value["budget"])
     device = options.pick_device(value["device"])
+    planned = replace(planned, options={**planned.options, "device": (device, planned.options["device"][1])})
     try:
         solution = run(
             program,
