@@ -38,7 +38,10 @@ class Progress:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Solution:
-    """Where a run ended: the user's variables (float64), multipliers by label, and how it went."""
+    """Where a run ended: the user's variables (float64), multipliers by label, and how it went.
+
+    ``notes`` say what the smoothing left: its parameter at the end, and by how much a block's envelope can differ.
+    """
 
     variables: Mapping[str, np.ndarray]
     multipliers: Mapping[str, float]
@@ -47,6 +50,7 @@ class Solution:
     wall_s: float
     stopped: str
     interrupted: bool
+    notes: tuple[str, ...] = ()
 
 
 def run(
@@ -127,7 +131,13 @@ def run(
         wall_s=time.perf_counter() - began,
         stopped=found.reason,
         interrupted=found.reason == "interrupted",
+        notes=tuple(gap(text, getattr(found.h, f"lam_{name}"), width) for name, (text, width) in program.smoothed.items()),
     )
+
+
+def gap(text: str, lam: float, width: float) -> str:
+    """How far an envelope can lie below its function: max over y, c in the dual domain of lam/2 |y - c|^2."""
+    return f"smoothing of {text}: lambda = {lam:.2g}, so a block lies at most {0.5 * lam * width**2:.2g} below its function"
 
 
 def multipliers(program: Program, bound: Bound, found: Any) -> dict[str, float]:

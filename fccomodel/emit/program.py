@@ -16,11 +16,13 @@ from fccomodel import diagnostics, interpret, ir, regularisers, sets
 from fccomodel.algorithms import _driver
 from fccomodel.bound import Bound
 from fccomodel.emit import flatnet, support
-from fccomodel.emit.printer import Printer, number, slope_text
+from fccomodel.emit.printer import Printer, ball_text, number, slope_text
 from fccomodel.graph import Val, backward, merge_axes, previous
-from fccomodel.lower import Lowering
+from fccomodel.lower import Lowering, Slot
 from fccomodel.normal import NormalForm
 from fccomodel.plan import Plan
+from fccomodel.reformulations import robust
+from fccomodel.rewrite import shared
 from fccomodel.smoothing import Smoothed
 
 
@@ -28,12 +30,13 @@ from fccomodel.smoothing import Smoothed
 class Program:
     """``text`` is a complete Python program that imports torch and the standard library alone; ``data`` is what it reads
     from ``data.pt`` beside it. ``layout`` says where each variable lies in the flat vector w; ``penalties`` name the centre
-    that holds each constraint family's multipliers."""
+    that holds each constraint family's multipliers, ``smoothed`` the other envelopes: text, and width of the dual domain."""
 
     text: str
     data: Mapping[str, Any]
     layout: Mapping[str, tuple[int, int, tuple[int, ...]]]
     penalties: Mapping[str, tuple[str, float]]
+    smoothed: Mapping[str, tuple[str, float]]
 
 
 def emit(problem: ir.Problem, bound: Bound, plan: Plan) -> Program:
@@ -46,6 +49,7 @@ class Emitter:
 
     def __init__(self, problem: ir.Problem, bound: Bound, plan: Plan):
         self.problem, self.bound, self.plan = problem, bound, plan
+        self.reference = reference(problem)
         self.normal: NormalForm = plan.normal
         self.step = Lowering(bound=bound, full=False, batch=plan.batch)
         self.exact = Lowering(bound=bound, full=True, data=self.step.data)
@@ -72,6 +76,8 @@ class Emitter:
 
     # -------------------------------------------------------------------------------------------------------- sections
     def program(self) -> Program:
+        self.root = self.step.expr(self.normal.objective, {}, True)
+        draw = self.draw_section()
         gradient, prepare = self.gradient_section()
         evaluate, prepare_full, blocks = self.evaluation_section()
         assert not set(self.exact.thin) & self.cells, "rows that index centres are never thinned"
@@ -84,7 +90,7 @@ class Emitter:
                 prepare,
                 prepare_full,
                 self.variables_section(),
-                self.draw_section(),
+                draw,
                 self.update_section(),
                 gradient,
                 evaluate,
@@ -105,7 +111,12 @@ class Emitter:
         centred = {
             label: (s.name, s.graph.lipschitz if s.graph is not None else 1.0) for label, s in self.normal.penalties.items()
         }
-        return Program(text=text, data=self.tensors(), layout=self.layout, penalties=centred)
+        smoothed = {
+            s.name: (shorten(self.problem.text(s.original)), s.graph.slopes[1] - s.graph.slopes[0] if s.graph is not None else 2**0.5)
+            for s in self.step_centres()
+            if s not in self.normal.penalties.values()
+        }
+        return Program(text=text, data=self.tensors(), layout=self.layout, penalties=centred, smoothed=smoothed)
 
     def tensors(self) -> dict[str, Any]:
         """Arrays as tensors: float64 numbers, int64 positions; and the nets' initial parameters."""
@@ -155,7 +166,8 @@ class Emitter:
         return f"{fixed}\n{guard}\n\n# ---- hyper-parameters\nHYPER = {{\n{items}\n}}\nBLOCK = {self.plan.block}  # steps whose samples are drawn together\nCENTRED = {centred}"
 
     def step_centres(self) -> list[Smoothed]:
-        return [s for s in self.normal.smoothed if not s.inner]
+        """The smoothed functions whose centres move."""
+        return [s for s in self.normal.smoothed if s.name in self.step.centres]
 
     def net_section(self) -> str:
         if not self.bound.nets:
@@ -228,8 +240,9 @@ class Emitter:
                 names.append(f"r_{axis.name}")
             else:
                 shape = ", ".join(str(n) for n in [a.size for a in val.axes] + list(val.event))
-                lines.append(f"    r_{axis.name} = noise({val.attrs['family']!r}, (T, {shape}), rng, data.device).to(data.dtype)")
-                names.append(f"r_{axis.name}")
+                name = f"r_{val.attrs['name']}"
+                lines.append(f"    {name} = noise({val.attrs['family']!r}, (T, {shape}), rng, data.device, data.dtype)")
+                names.append(name)
         self.batch_names = names
         lines.append(f"    return [{', '.join(names)}]" if names else "    return []")
         return "\n".join(lines)
@@ -309,9 +322,8 @@ class Emitter:
     # -------------------------------------------------------------------------------------------------------- gradient
     def gradient_section(self) -> tuple[str, str]:
         lowering = self.step
-        root = lowering.expr(self.normal.objective, {}, True)
         graph = lowering.graph
-        pulls = backward(graph, {root: graph.const(1.0)})
+        pulls = backward(graph, {self.root: graph.const(1.0)})
         printer = Printer(graph=graph, layout=self.layout, comments=self.comments(lowering))
         for val in lowering.draws:
             printer.counters[val.attrs["axis"].name] = 1
@@ -325,7 +337,7 @@ class Emitter:
         used += printer.net_pulls([pull for pull in pulls if pull.kind == "net"])
         lines = printer.lines
         lines += self.assemble(used)
-        names = [v.attrs["axis"].name if v.op == "draw" else f"r_{v.attrs['axis'].name}" for v in lowering.draws]
+        names = self.batch_names
         unpack = [f"{', '.join(names)}{',' if len(names) == 1 else ''} = batch"] if names else []
         body = "\n".join("    " + line for line in [*unpack, *lines])
         text = (
@@ -417,20 +429,19 @@ class Emitter:
     def evaluation_section(self) -> tuple[str, str, str]:
         lowering = self.exact
         graph = lowering.graph
-        objective = lowering.expr(self.problem.objective.expr, {}, True)
+        objective = lowering.expr(self.reference.objective.expr, {}, True)
         if self.problem.objective.sense == "maximize":
             objective = graph.apply("neg", objective)
         constraints: dict[str, tuple[str, Val]] = {}
-        for constraint in self.problem.constraints:
-            env = {}
-            mask = None
+        for constraint in self.reference.constraints:
+            env: dict[ir.Binder, Slot] = {}
+            weights: list[Val] = []
             if constraint.binders:
-                ranged = lowering.ranges(constraint.binders, constraint.condition, {}, False, False)
+                ranged = lowering.ranges(constraint.binders, constraint.condition, {}, body=constraint.body, dense=True)
                 env = ranged.env
                 weights = [p.weight for p in ranged.parts if p.weight is not None]
-                mask = weights[0] if weights else None
             value = lowering.expr(constraint.body, env, True)
-            if mask is not None:
+            for mask in weights:
                 value = graph.apply("mul", mask, value)
             constraints[constraint.label] = (constraint.kind, value)
         printer = Printer(graph=graph, layout=self.layout, comments=self.comments(lowering), double=True)
@@ -464,27 +475,29 @@ class Emitter:
             return 'def blocks(data, w):\n    """No function is smoothed with a centre."""\n    return {}'
         lowering = self.exact
         found = [(s, *lowering.block(s)) for s in self.step_centres()]
-        self.cells = {i.attrs["key"] for _, ids, _ in found for i in ids if i.op == "take"}
+        self.cells = {i.attrs["key"] for _, ids, _, _ in found for i in ids if i.op == "take"}
         printer = Printer(graph=lowering.graph, layout=self.layout, prepared=shared.prepared, double=True)
         printer.names = {i: n for i, n in shared.names.items() if n.startswith("data.")}
         printer.counters = dict(shared.counters)
-        printer.print([v for _, _, v in found if v.op not in ("const", "param")])
+        printer.print([v for _, _, v, _ in found if v.op not in ("const", "param")])
         lines = list(printer.lines)
         printer.lines = []
         entries = []
-        for s, ids, value in found:
+        for s, ids, value, over in found:
             axes = merge_axes([*ids, value])
             index = ", ".join(printer.ref(i, axes, 0) for i in ids)
             sizes = tuple(a.size for a in axes)
             t = printer.ref(value, axes, len(value.event))
             t = t if value.axes == axes else f"{t}.expand({sizes + value.event})"
             slope = f"slope_{s.name}"
-            if s.graph is not None:
+            if s.ball is not None:
+                inner, bounded = ball_text(s.ball, f"t / h.lam_{s.name} + y", len(value.event)), "0"
+            elif s.graph is not None:
                 inner = slope_text(s.graph, s.bound, f"h.lam_{s.name}", f"(t + h.lam_{s.name} * y)")
                 bounded = number(s.graph.lipschitz) if s.bound else "0"
             else:
-                inside = bool(ids) and len(s.args) == 1
-                dim = "-1" if not inside else str(len(axes) - 1)
+                dim = ", ".join(str(axes.index(a)) for a in over) if over else "-1"
+                dim = f"({dim})" if len(over) > 1 else dim
                 inner, bounded = f"onto_simplex(t / h.lam_{s.name} + y, {dim})", "0"
             lines.append(f"def {slope}(t, y, h):  # {shorten(self.problem.text(s.original))}")
             lines.append(f"    return {inner}")
@@ -493,6 +506,11 @@ class Emitter:
         lines.append(f"return {{{', '.join(entries)}}}")
         head = 'def blocks(data, w):\n    """Per smoothed function: cells, exact arguments, slope, and its largest slope if it is a penalty."""\n'
         return head + "\n".join("    " + x for x in lines)
+
+
+def reference(problem: ir.Problem) -> ir.Problem:
+    """The problem that ``evaluate`` computes: the user's own, inner maxima by their duals."""
+    return shared(robust.reformulation.apply(problem)[0])
 
 
 def functions(module: ModuleType) -> dict[str, Any]:

@@ -1,0 +1,110 @@
+"""Each reformulation against the quantity it replaces: equal once the variables it added are minimised over."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from fccomodel import interpret, pipeline, reformulations
+from fccomodel.diagnostics import FccoError
+from fccomodel.source import Source
+
+HEAD = "dim d;\nset K = {0, 1, 2};\ndata D : table(x: real[d], g: {0, 1, 2});\nvar w[d];\n"
+LOSS = "square(dot(w, z.x) - 1)"
+
+
+def bound(text: str, rows: int = 40) -> tuple[object, object]:
+    rng = np.random.default_rng(1)
+    compiled = pipeline.compile_model(Source(text=HEAD + text, name="m"))
+    data = {"D": {"x": rng.normal(size=(rows, 3)), "g": np.arange(rows) % 3.0}}
+    return compiled.problem, pipeline.bind(compiled, pipeline.Binding(data=data))
+
+
+def value(problem: object, bound_problem: object, point: dict[str, torch.Tensor]) -> float:
+    objective = problem.objective
+    sign = -1 if objective.sense == "maximize" else 1
+    return sign * float(interpret.evaluate(bound_problem, objective.expr, point))
+
+
+def least(problem: object, bound_problem: object, point: dict[str, torch.Tensor], name: str, shape: tuple[int, ...]) -> float:
+    """The least over an added convex threshold: by the values at which it can change."""
+    from scipy.optimize import minimize
+
+    def at(s: np.ndarray) -> float:
+        return value(problem, bound_problem, {**point, name: torch.tensor(s.reshape(shape))})
+
+    start = np.zeros(int(np.prod(shape)) if shape else 1)
+    found = minimize(at, start, method="Powell", options={"xtol": 1e-10, "ftol": 1e-14, "maxiter": 20000})
+    return float(found.fun)
+
+
+EQUAL = {
+    "variance": "minimize variance[z ~ D] dot(w, z.x);",
+    "logmeanexp": f"minimize logmeanexp(theta = 0.7)[z in D] {LOSS};",
+    "pmean": f"minimize pmean(p = 3)[z in D] {LOSS};",
+    "minimised": "maximize E[z ~ D] tanh(dot(w, z.x));",
+    "kl": f"minimize max[q in simplex(K)] (sum[k in K] q[k] * (E[z ~ D | z.g == k] {LOSS}) - 0.5 * kl(q, uniform(K)));",
+    "simplex": f"minimize max[q in simplex(K)] (sum[k in K] q[k] * (E[z ~ D | z.g == k] {LOSS}));",
+}
+
+
+@pytest.mark.parametrize("name", EQUAL)
+def test_equal_values(name: str) -> None:
+    problem, data = bound(EQUAL[name])
+    chain = reformulations.chain(problem)
+    assert chain.steps
+    for seed in range(3):
+        point = {"w": torch.tensor(np.random.default_rng(seed).normal(size=3))}
+        assert value(chain.problem, data, point) == pytest.approx(value(problem, data, point), rel=1e-9, abs=1e-10)
+
+
+TAILS = {
+    "cvar": (f"minimize cvar(tail = 0.3)[z in D] {LOSS};", ()),
+    "topk": (f"minimize topk(k = 5)[z in D] {LOSS};", ()),
+    "capped simplex": (f"minimize max[q in capped_simplex(K, 0.5)] (sum[k in K] q[k] * (E[z ~ D | z.g == k] {LOSS}));", ()),
+}
+
+
+@pytest.mark.parametrize("name", TAILS)
+def test_equal_at_the_best_threshold(name: str) -> None:
+    text, shape = TAILS[name]
+    problem, data = bound(text)
+    chain = reformulations.chain(problem)
+    added = [v for v in chain.problem.variables if v not in problem.variables]
+    assert len(added) == 1
+    point = {"w": torch.tensor([0.3, -0.2, 0.5], dtype=torch.float64)}
+    assert least(chain.problem, data, point, added[0], shape) == pytest.approx(value(problem, data, point), rel=1e-6)
+    assert chain.recover({"w": np.zeros(3), added[0]: np.zeros(1)}).keys() == {"w"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"maximize cvar(tail = 0.3)[z in D] {LOSS};",
+        f"minimize -cvar(tail = 0.3)[z in D] {LOSS};",
+        f"minimize sumsq(w);\nsubject to c: cvar(tail = 0.3)[z in D] {LOSS} >= 1;",
+        f"minimize sumsq(w);\nsubject to c: cvar(tail = 0.3)[z in D] {LOSS} == 1;",
+    ],
+)
+def test_a_tail_that_should_be_large_is_refused(text: str) -> None:
+    problem, _ = bound(text)
+    with pytest.raises(FccoError) as caught:
+        reformulations.chain(problem)
+    assert [d.code for d in caught.value.diagnostics] == ["F0601"]
+
+
+def test_an_unknown_inner_maximum_is_refused() -> None:
+    problem, _ = bound(f"minimize max[q in simplex(K)] (sum[k in K] square(q[k]) * (E[z ~ D | z.g == k] {LOSS}));")
+    with pytest.raises(FccoError) as caught:
+        reformulations.chain(problem)
+    assert [d.code for d in caught.value.diagnostics] == ["F0602"]
+
+
+def test_every_reformulation_is_under_test() -> None:
+    used = {
+        name
+        for text in [*EQUAL.values(), *(t for t, _ in TAILS.values())]
+        for name, _ in reformulations.chain(bound(text)[0]).steps
+    }
+    assert used == {r.name for r in reformulations.all()}
