@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from fccomodel import elements, inner_maximum, ir, ranging, selection
+from fccomodel import elements, inner_maximum, ir, pairs, ranging, selection
 from fccomodel.bound import Bound
 from fccomodel.draws import DRAWS
 from fccomodel.elements import DTYPE, Env, Named, Pointwise, fail, new_axis, remember, spread
@@ -42,6 +42,7 @@ def evaluate(
     chunk: int = CHUNK,
     seed: int = 0,
     draws: int = DRAWS,
+    shortcuts: bool = True,
 ) -> torch.Tensor:
     """The value of an expression, float64: [one dim per binder of ``env`` with 1-d ids, in that order ..., event dims ...].
 
@@ -49,10 +50,11 @@ def evaluate(
     env     ids (row numbers, positions; see ``selection.ids``) that free binders stand for: 1-d for an axis, or one id
     chunk   numbers held at once: it decides memory and time, never the value
     seed, draws   of the fixed sample that stands for each distribution
+    shortcuts     use the closed forms of ``pairs`` for means over many pairs
 
     Raises F0702 for a point that does not fit, F0703 to F0705 for what cannot be evaluated.
     """
-    evaluator = Evaluator(bound, point, chunk=chunk, seed=seed, draws=draws)
+    evaluator = Evaluator(bound, point, chunk=chunk, seed=seed, draws=draws, shortcuts=shortcuts)
     inner: dict[ir.Binder, Named] = {}
     for binder, given in (env or {}).items():
         at = torch.as_tensor(given, dtype=torch.int64)
@@ -79,11 +81,12 @@ class Evaluator(Pointwise):
         chunk: int = CHUNK,
         seed: int = 0,
         draws: int = DRAWS,
+        shortcuts: bool = True,
         cuts: Mapping[int, Handler] | None = None,
     ):
         super().__init__(bound)
         self.point = {name: _fitted(bound, name, value) for name, value in point.items()}
-        self.chunk, self.seed, self.draws = chunk, seed, draws
+        self.chunk, self.seed, self.draws, self.shortcuts = chunk, seed, draws, shortcuts
         self.cuts = dict(cuts or {})
         self.inside = False  # within a block: no further blocks of pointwise nodes, no tables of row values
         self.sampled: dict[ir.Binder, int] = {}  # draws taken of each distribution
@@ -226,6 +229,8 @@ class Evaluator(Pointwise):
             self.not_empty(node, space, whole.count, inner)
             value = self.value(node.body, inner) if isinstance(whole, Product) else self.in_block(node.body, inner, leaves, whole)
             return collapse(node.kind, whole, value, options)
+        if self.shortcuts and (fast := pairs.value(self, node, space, inner)) is not None:
+            return fast
         count = space.count if isinstance(space, Product) else space.counts(self.chunk)
         self.not_empty(node, space, count, inner)
         if node.kind in ("cvar", "topk") and size > MOST_SORTED:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from fccomodel import bind, check, inner_maximum, interpret, parse, selection
+from fccomodel import bind, check, inner_maximum, interpret, pairs, parse, selection
 from fccomodel.bound import Bound
 from fccomodel.diagnostics import FccoError
 from fccomodel.source import Source
@@ -164,13 +164,37 @@ def test_value_and_gradient(name):
     np.testing.assert_allclose(gradient(made, variable), differences(made, variable), rtol=2e-6, atol=2e-8)
 
 
-@pytest.mark.parametrize("chunk", [3, 200])
+@pytest.mark.parametrize("chunk, shortcuts", [(9, True), (9, False), (200, False)])
 @pytest.mark.parametrize("name", CASES)
-def test_blocks_change_nothing(name, chunk):
+def test_blocks_and_shortcuts_change_nothing(name, chunk, shortcuts):
     made = bound(f"minimize {CASES[name][0]};")
-    variable = variable_of(CASES[name][0])
-    assert value(made, chunk=chunk) == pytest.approx(value(made), rel=1e-12)
-    np.testing.assert_allclose(gradient(made, variable, chunk=chunk), gradient(made, variable), rtol=1e-10, atol=1e-13)
+    variable, options = variable_of(CASES[name][0]), {"chunk": chunk, "shortcuts": shortcuts}
+    assert value(made, **options) == pytest.approx(value(made), rel=1e-12)
+    np.testing.assert_allclose(gradient(made, variable, **options), gradient(made, variable), rtol=1e-10, atol=1e-13)
+
+
+KERNELS = [
+    "mean[p in P] square(E[n ~ N] pos(dot(w, n.x) - dot(w, p.x)))",
+    "E[p ~ P, n ~ N] abs(dot(w, n.x) - 0.5 + dot(w, p.x))",
+    "E[p ~ P, n ~ N] (2 * (1 + dot(w, n.x) - dot(w, p.x))^2 - pos(1 - dot(w, p.x) - dot(w, n.x))^2 / 3)",
+    "sum[p in P, n in N] (mu * exp(tanh(dot(w, n.x)) - dot(w, p.x) + mu))",
+    "mean[p in P] (E[n ~ N] (p.t * exp(dot(w, n.x) - dot(w, p.x)) + dot(w, n.x)))^2",
+    "mean[i in D] log(E[j ~ D | j.t <= i.t] exp(dot(w, j.x) - dot(w, i.x)))",
+    "mean[i in D] log(sum[j in D | j.t > i.t - 1] exp(dot(w, j.x)))",
+    "mean[i in P] square(E[j ~ D | j.t >= i.t] tanh(dot(w, j.x)))",
+]
+
+
+@pytest.mark.parametrize("text", KERNELS)
+def test_closed_forms_of_pairs(text, monkeypatch):
+    made = bound(f"minimize {text};")
+    used = []
+    real = pairs.value
+    monkeypatch.setattr(pairs, "value", lambda *args: used.append(real(*args)) or used[-1])
+    found = value(made, chunk=40), gradient(made, chunk=40)
+    assert any(part is not None for part in used)
+    assert found[0] == pytest.approx(value(made), rel=1e-12)
+    np.testing.assert_allclose(found[1], gradient(made), rtol=1e-10, atol=1e-13)
 
 
 def test_products_with_a_zero_have_a_gradient():

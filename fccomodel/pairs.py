@@ -1,0 +1,213 @@
+"""Means over many pairs without forming them, where the pair enters through a sum of one-row terms: exact, in O(n log n).
+
+With u = a_i + b_j:
+
+    mean_j exp(u)          = exp(a_i) mean_j exp(b_j); over the rows after row i in some order: a cumulative sum
+    mean_j (u)_+^2         = (a_i^2 n_i + 2 a_i B_i + C_i) / n, with n_i, B_i, C_i the count and the sums of b_j and b_j^2 over
+                             b_j > -a_i, from the sorted b
+    mean_j (u)_+, |u|, u^2   likewise
+
+and means of sums of such functions, times factors that are the same for all j. Everything is made of differentiable operations.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import torch
+
+from fccomodel import atoms, elements, ir
+from fccomodel.elements import DTYPE, Env, Named
+from fccomodel.reductions import MEANS
+from fccomodel.spaces import Listing, Product
+
+if TYPE_CHECKING:
+    from fccomodel.interpret import Evaluator
+
+
+def value(evaluator: Evaluator, node: ir.Reduce, space: Product | Listing, inner: Env) -> Named | None:
+    """A sum or mean over a space, or None where it is not of this form."""
+    if node.kind not in MEANS | {"sum"} or node.kind == "prob" or node.shape:
+        return None
+    if isinstance(space, Product):
+        mean = _mean(evaluator, node.body, space, inner)
+        times = 1.0 if node.kind in MEANS else float(space.count)
+        return None if mean is None else Named(mean.data * times, mean.axes)
+    return _along(evaluator, node, space, inner)
+
+
+# ------------------------------------------------------------------------------------------------------ products of axes
+def _mean(evaluator: Evaluator, body: ir.Expr, space: Product, inner: Env) -> Named | None:
+    """The mean of a body over the reduced axes, by the rules of sums and of constant factors down to known functions."""
+    over = frozenset(space.over)
+    if not over.intersection(evaluator.axes(body, inner)):
+        return evaluator.value(body, inner)
+    if len(over.intersection(evaluator.axes(body, inner))) == 1 and not evaluator.heavy(body, inner):
+        return _average(evaluator.value(body, inner), over)
+    if not isinstance(body, ir.Apply):
+        return None
+    if body.op in ("add", "sub", "neg"):
+        parts = [_mean(evaluator, arg, space, inner) for arg in body.args]
+        known = [part for part in parts if part is not None]
+        return elements.apply_atom(body.op, known, [None] * len(known)) if len(known) == len(parts) else None
+    if body.op in ("mul", "div"):
+        left, right = body.args
+        fixed = [not over.intersection(evaluator.axes(arg, inner)) for arg in body.args]
+        if fixed[1] or fixed[0] and body.op == "mul":
+            parts = [_mean(evaluator, arg, space, inner) for arg in (left, right)]
+            known = [part for part in parts if part is not None]
+            return elements.apply_atom(body.op, known, [None, None]) if len(known) == 2 else None
+        return None
+    kernel = _kernel(body)
+    if kernel is None:
+        return None
+    name, argument = kernel
+    terms = _terms(evaluator, argument, inner, over)
+    if terms is None:
+        return None
+    return _exp(terms, space) if name == "exp" else _sorted(PIECES[name], terms, space)
+
+
+def _average(part: Named, over: frozenset[int]) -> Named:
+    dims = tuple(k for k, axis in enumerate(part.axes) if axis in over)
+    return Named(part.data.mean(dims) if dims else part.data, tuple(axis for axis in part.axes if axis not in over))
+
+
+def _kernel(node: ir.Apply) -> tuple[str, ir.Expr] | None:
+    """(exp or a piecewise polynomial, its argument)."""
+    atom = atoms.get(node.op)
+    name = node.op if atom is None else atom.name
+    if name == "pow" and isinstance(node.args[1], ir.Const) and node.args[1].value == 2:
+        name = "square"
+    if name == "square" and isinstance(node.args[0], ir.Apply) and _is(node.args[0], "pos"):
+        return "sqhinge", node.args[0].args[0]
+    return (name, node.args[0]) if name == "exp" or name in PIECES else None
+
+
+def _is(node: ir.Apply, name: str) -> bool:
+    atom = atoms.get(node.op)
+    return atom is not None and atom.name == name
+
+
+Parts = Mapping[frozenset[int], Named]
+
+
+def _terms(evaluator: Evaluator, argument: ir.Expr, inner: Env, over: frozenset[int]) -> Parts | None:
+    """A sum of terms by the reduced axes that they depend on: none on two of them, none on one and a kept axis too."""
+    found: dict[frozenset[int], list[Named]] = {}
+    stack: list[tuple[ir.Expr, float]] = [(argument, 1.0)]
+    while stack:
+        node, sign = stack.pop()
+        if isinstance(node, ir.Apply) and node.op in ("add", "sub", "neg"):
+            signs = (sign, -sign) if node.op == "sub" else (-sign,) if node.op == "neg" else (sign, sign)
+            stack.extend(zip(node.args, signs, strict=True))
+            continue
+        axes = frozenset(evaluator.axes(node, inner))
+        mine = axes & over
+        if len(mine) > 1 or mine and axes != mine or evaluator.heavy(node, inner):
+            return None
+        part = evaluator.value(node, inner)
+        found.setdefault(mine, []).append(Named(sign * part.data, part.axes))
+    return {mine: _added(parts) for mine, parts in found.items()}
+
+
+def _added(parts: Sequence[Named]) -> Named:
+    total = parts[0]
+    for part in parts[1:]:
+        (left, right), axes = elements.align([total, part], entrywise=True)
+        total = Named(left + right, axes)
+    return total
+
+
+ZERO = Named(torch.zeros((), dtype=DTYPE))
+
+
+def _exp(terms: Parts, space: Product) -> Named:
+    """exp(a) times the means of exp(b) over each reduced axis, in logarithms so that only a result overflows."""
+    kept = terms.get(frozenset(), ZERO)
+    log = kept.data
+    for mine, part in terms.items():
+        if mine:
+            (axis,) = mine
+            log = log + part.data.logsumexp(0) - math.log(space.lengths[axis])
+    return Named(log.exp(), kept.axes)
+
+
+#: kernel -> for u > 0 and for u < 0, the coefficients of 1, u, u^2
+PIECES: Mapping[str, tuple[tuple[float, float, float], tuple[float, float, float]]] = {
+    "sqhinge": ((0, 0, 1), (0, 0, 0)),
+    "pos": ((0, 1, 0), (0, 0, 0)),
+    "abs": ((0, 1, 0), (0, -1, 0)),
+    "square": ((0, 0, 1), (0, 0, 1)),
+}
+
+
+def _sorted(pieces: tuple[tuple[float, float, float], ...], terms: Parts, space: Product) -> Named | None:
+    """The mean of a piecewise quadratic of a_i + b_j over j, for every i; then over i too, where that is reduced."""
+    parts = {next(iter(mine)): part for mine, part in terms.items() if mine}
+    if not 1 <= len(parts) <= 2:
+        return None
+    last = max(parts, key=lambda axis: space.lengths[axis])
+    a = _added([terms.get(frozenset(), ZERO), *(part for axis, part in parts.items() if axis != last)])
+    b = parts[last].data
+    centre = b.detach().median()
+    order = b.detach().argsort(descending=True)
+    shifted = (b - centre)[order]
+    from_top = a.data + centre
+    count = torch.searchsorted(-shifted.detach(), from_top.detach().contiguous())  # a + b > 0 for so many, from the top
+    n = len(b)
+    total = torch.zeros_like(from_top)
+    for piece, sums, number in ((pieces[0], _heads, count), (pieces[1], _tails, n - count)):
+        if any(piece):
+            first, second = sums(shifted, count), sums(shifted.square(), count) if piece[2] else None
+            total = total + piece[0] * number + piece[1] * (from_top * number + first)
+            if second is not None:
+                total = total + piece[2] * (from_top * (from_top * number + 2 * first) + second)
+    return _average(Named(total / n, a.axes), frozenset(space.over))
+
+
+def _heads(values: torch.Tensor, count: torch.Tensor) -> torch.Tensor:
+    """Sums of the first ``count`` values."""
+    return torch.cat([values.new_zeros(1), values.cumsum(0)])[count]
+
+
+def _tails(values: torch.Tensor, count: torch.Tensor) -> torch.Tensor:
+    """Sums of the values after the first ``count``."""
+    return torch.cat([values.flip(0).cumsum(0).flip(0), values.new_zeros(1)])[count]
+
+
+# ------------------------------------------------------------------------------------------- rows after (or before) each row
+def _along(evaluator: Evaluator, node: ir.Reduce, space: Listing, inner: Env) -> Named | None:
+    """A sum over runs that all end (or all begin) where the order does, of v_j or exp(a_i + b_j): a cumulative sum."""
+    step = space.step
+    if space.tests or space.over or step.skip is not None or set(space.prefix) != set(space.cells) or not len(step.order):
+        return None
+    ends = step.start + step.size
+    after, before = bool((ends == len(step.order)).all()), bool((step.start == 0).all())
+    if not after and not before or bool((step.size == 0).any()):
+        return None
+    place = torch.from_numpy(step.start.copy() if after else ends - 1)
+    order = torch.from_numpy(step.order)
+
+    def cumulated(part: Named, sums: Callable[..., torch.Tensor]) -> Named:
+        values = part.data[order]
+        run = sums(values.flip(0), 0).flip(0) if after else sums(values, 0)
+        return Named(run[place].reshape([space.lengths[axis] for axis in space.cells]), space.cells)
+
+    size = Named(torch.from_numpy(step.size.copy()).to(DTYPE).reshape([space.lengths[axis] for axis in space.cells]), space.cells)
+    if frozenset(evaluator.axes(node.body, inner)) == {space.own}:
+        if evaluator.heavy(node.body, inner):
+            return None
+        total = cumulated(evaluator.value(node.body, inner), torch.cumsum)
+        return Named(total.data / size.data if node.kind in MEANS else total.data, space.cells)
+    kernel = _kernel(node.body) if isinstance(node.body, ir.Apply) else None
+    if kernel is None or kernel[0] != "exp":
+        return None
+    terms = _terms(evaluator, kernel[1], inner, frozenset({space.own}))
+    if terms is None or frozenset({space.own}) not in terms:
+        return None
+    logs = cumulated(terms[frozenset({space.own})], torch.logcumsumexp)
+    total = _added([terms.get(frozenset(), ZERO), logs, *([Named(-size.data.log(), size.axes)] if node.kind in MEANS else [])])
+    return Named(total.data.exp(), total.axes)
