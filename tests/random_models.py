@@ -105,7 +105,9 @@ REDUCTIONS = {
     "pmean": lambda e, o: np.mean(e ** o["p"]) ** (1 / o["p"]),
 }
 UNARY = tuple(
-    "abs exp expm1 log log1p sqrt pos sqhinge square inv tanh sigmoid log1pexp logsigmoid silu gelu elu entr erf normcdf neg".split()
+    name
+    for name, atom in atoms.all().items()
+    if isinstance(atom, atoms.ScalarAtom) and atom.arguments == ("u",) and not atom.boolean and not atom.internal
 )
 PARAMETRIC = {
     "huber": (0.8,),
@@ -136,10 +138,10 @@ class Generator:
             return self.leaf(binder)
         roll = rng.random()
         if roll < 0.38:
-            op = rng.choice([name for name in UNARY if atoms.get(name) is not None])
+            op = rng.choice(UNARY)
             return self.apply(op, self.scalar(depth - 1, binder))
         if roll < 0.47:
-            op = rng.choice([name for name in PARAMETRIC if atoms.get(name) is not None])
+            op = rng.choice(list(PARAMETRIC))
             return self.apply(op, self.scalar(depth - 1, binder), *(ir.Const(value=x) for x in PARAMETRIC[op]))
         if roll < 0.54:
             return self.apply("pow", self.scalar(depth - 1, binder), ir.Const(value=rng.choice(POWERS)))
