@@ -166,6 +166,10 @@ def size(bound: Bound, dim: ir.Dim) -> int:
     """The number that a size stands for: itself, a bound ``dim``, or the number of a set's elements."""
     if isinstance(dim, int):
         return dim
+    if dim.isdigit():
+        return int(dim)
+    if " + " in dim:  # of joined vectors
+        return sum(size(bound, part) for part in dim.split(" + "))
     if dim in bound.dims:
         return int(bound.dims[dim])
     if dim in bound.problem.sets:

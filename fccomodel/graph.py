@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from fccomodel import atoms
 from fccomodel.source import Span
 
@@ -147,6 +149,9 @@ class Graph:
 
     def _fold(self, name: str, args: tuple[Val, ...]) -> Val | None:
         numbers = [a.number for a in args]
+        if all(n is not None for n in numbers) and name not in FOLDED:
+            with np.errstate(all="ignore"):
+                return self.const(float(atoms.get(name).value(*(np.float64(n) for n in numbers))))
         if name == "neg":
             if numbers[0] is not None:
                 return self.const(-numbers[0])
@@ -234,6 +239,8 @@ class Graph:
                 return names[name]
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 return self.apply("neg", self._ast(operand, names))
+            case ast.BinOp(left=left, op=ast.MatMult(), right=right):
+                return self.array("matmul", [self._ast(left, names), self._ast(right, names)])
             case ast.BinOp(left=left, op=op, right=right):
                 return self.apply(OPERATORS[type(op)], self._ast(left, names), self._ast(right, names))
             case ast.Call(func=ast.Name(id=name), args=args):
@@ -249,7 +256,9 @@ class Graph:
         return self.make("array", args, event=tuple(atom.shape(tuple(a.event for a in args))), atom=atom.name, span=span)
 
 
-OPERATORS = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.Pow: "pow", ast.MatMult: "matmul"}
+#: operations whose constants fold by the rules of arithmetic
+FOLDED = {"neg", "add", "sub", "mul", "div", "pow"}
+OPERATORS = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.Pow: "pow"}
 #: atoms with derivative zero wherever it exists
 FLAT = {"step", "sign", "le", "lt", "ge", "gt", "eq", "ne", "and", "or", "not"}
 
@@ -277,6 +286,10 @@ class Pull:
     adjoint: Val
 
 
+#: operations that spread an argument over axes it lacks: the adjoint, if it lacks them too, counts once for each element
+BROADCASTING = {"ew", "array", "stack", "spread", "masked", "envelope", "norm_envelope"}
+
+
 def previous(graph: Graph, val: Val) -> Val:
     """The same minibatch value at the previous iterate; estimates inside it stay as they are."""
     made: dict[int, Val] = {}
@@ -301,13 +314,17 @@ def backward(graph: Graph, roots: Mapping[Val, Val]) -> list[Pull]:
     def give(val: Val, adjoint: Val) -> None:
         if not val.varying:
             return
-        missing = [a for a in adjoint.axes if a not in val.axes]
+        source = sources[-1] if sources and sources[-1].op in BROADCASTING else adjoint
+        missing = [a for a in merge_axes([adjoint, source]) if a not in val.axes]
         if missing:
             adjoint = graph.total(adjoint, missing)
         if len(adjoint.event) > len(val.event):
             adjoint = graph.sum_event(adjoint)
+        elif source.op == "ew" and len(source.event) > len(val.event):
+            adjoint = graph.apply("mul", graph.const(math.prod(source.event)), adjoint)
         adjoints[val.id] = graph.apply("add", adjoints[val.id], adjoint) if val.id in adjoints else adjoint
 
+    sources: list[Val] = []
     for val, adjoint in roots.items():
         give(val, adjoint)
     pulls: list[Pull] = []
@@ -315,6 +332,7 @@ def backward(graph: Graph, roots: Mapping[Val, Val]) -> list[Pull]:
         if index not in adjoints or adjoints[index].number == 0:
             continue
         val, adjoint = graph.vals[index], adjoints[index]
+        sources[:] = [val]
         RULES[val.op](graph, val, adjoint, give, pulls)
     return pulls
 
@@ -360,9 +378,17 @@ def _choose(graph: Graph, name: str, val: Val) -> Iterable[tuple[Val, Val]]:
 def _array(graph: Graph, val: Val, adjoint: Val, give: Give, pulls: list[Pull]) -> None:
     atom = atoms.get(val.attrs["atom"])
     names = dict(zip(atom.names(len(val.args)), val.args, strict=True)) | {"y": val, "dy": adjoint}
+    whole = names | {"dy": filled(graph, adjoint, val.event)}
     for arg, formula in zip(differentiable(atom, val), atom.derivatives(site(val)), strict=True):
-        if arg.varying:
+        if arg.varying and ("(" in formula or "@" in formula):
+            give(arg, graph.evaluate(formula, whole))
+        elif arg.varying:
             give(arg, graph.evaluate(formula, names))
+
+
+def filled(graph: Graph, val: Val, event: tuple[int, ...]) -> Val:
+    """A scalar as an array of one number."""
+    return val if val.event == event else graph.make("fill", [val], event=event)
 
 
 def _sum_event(graph: Graph, val: Val, adjoint: Val, give: Give, pulls: list[Pull]) -> None:
@@ -461,6 +487,24 @@ def _envelope(graph: Graph, val: Val, adjoint: Val, give: Give, pulls: list[Pull
     give(val.args[0], graph.apply("mul", adjoint, slope))
 
 
+def _norm_envelope(graph: Graph, val: Val, adjoint: Val, give: Give, pulls: list[Pull]) -> None:
+    """A smoothed norm: its derivative is a point of the dual ball."""
+    slope = graph.make("norm_slope", val.args, event=val.args[0].event, varying=False, **val.attrs)
+    give(val.args[0], graph.apply("mul", adjoint, slope))
+
+
+def _same(graph: Graph, val: Val, adjoint: Val, give: Give, pulls: list[Pull]) -> None:
+    """Spread over more axes, or with entries left out whose adjoint is zero."""
+    give(val.args[0], adjoint)
+
+
+def _reduce(graph: Graph, val: Val, adjoint: Val, give: Give, pulls: list[Pull]) -> None:
+    """A maximum, product, tail mean, ...: the adjoint times its derivative in each element."""
+    body = val.args[0]
+    slope = graph.make("reduce_slope", [*val.args, val], axes=body.axes, event=body.event, varying=False, **val.attrs)
+    give(body, graph.apply("mul", adjoint, slope))
+
+
 def _smooth_max(graph: Graph, val: Val, adjoint: Val, give: Give, pulls: list[Pull]) -> None:
     """The smoothed maximum: its derivative is a point of the simplex."""
     weights = graph.make("simplex_weights", val.args, axes=val.args[0].axes, event=val.args[0].event, varying=False, **val.attrs)
@@ -488,6 +532,10 @@ RULES: dict[str, Callable[[Graph, Val, Val, Give, list[Pull]], None]] = {
     "entry": _entry,
     "net": _net,
     "envelope": _envelope,
+    "norm_envelope": _norm_envelope,
     "smooth_max": _smooth_max,
+    "spread": _same,
+    "masked": _same,
+    "reduce": _reduce,
     "stack": _stack,
 }

@@ -81,6 +81,44 @@ def rewrite_problem(problem: ir.Problem, rule: Rule) -> ir.Problem:
     return dataclasses.replace(problem, objective=objective, constraints=constraints)
 
 
+def shared(problem: ir.Problem) -> ir.Problem:
+    """Equal subexpressions become one node; every reduction stays a draw of its own."""
+    known: dict[tuple, ir.Expr] = {}
+
+    def rule(node: ir.Expr) -> ir.Expr | None:
+        key = _content(node)
+        return None if key is None else known.setdefault(key, node)
+
+    return rewrite_problem(problem, rule)
+
+
+def _content(node: ir.Expr) -> tuple | None:
+    """What makes two nodes equal, their children being shared already; None for nodes that are never merged."""
+    own: tuple
+    match node:
+        case ir.Const(value=value):
+            own = ("const", value, node.shape)
+        case ir.Size(dim=dim):
+            own = ("size", dim)
+        case ir.Param(name=name) | ir.Var(name=name):
+            own = (type(node).__name__, name)
+        case ir.Column(binder=binder, name=name):
+            own = ("column", id(binder), name)
+        case ir.Element(binder=binder):
+            own = ("element", id(binder))
+        case ir.Item():
+            own = ("item",)
+        case ir.Apply(op=op):
+            own = ("apply", op)
+        case ir.NetCall(net=net):
+            own = ("net", net)
+        case ir.LetRef(let=let):
+            own = ("let", id(let))
+        case _:
+            return None
+    return (*own, *(id(child) for child in node.children))
+
+
 # --------------------------------------------------------------------------------------------- small constructors of IR
 def const(value: float) -> ir.Const:
     return ir.Const(value=float(value))

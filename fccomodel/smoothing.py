@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
 
 from fccomodel import atoms, ir
 from fccomodel.piecewise import PiecewiseLQ, of_expression
+from fccomodel.rewrite import apply as make
 from fccomodel.rewrite import with_children
+
+#: norms, and the ball of their dual norm: norm(t) = max of y.t over it
+BALLS = {"norm2": "l2", "norm_fro": "l2", "norm1": "linf", "norminf": "l1"}
 
 #: operations through which a piecewise linear-quadratic function of one argument is composed
 COMPOSED = {
@@ -36,6 +41,7 @@ class Smoothed(ir.Expr):
     argument  the scalar of which ``original`` is a piecewise linear-quadratic function (None for a maximum)
     name    of its centre: the point of the dual domain that the smoothing is centred at
     graph   the piecewise linear-quadratic outer function of the scalar ``arg``; None for the maximum of the entries of ``args``
+    ball    the dual ball of a norm of the vector ``arg``: ``l2`` (norm2), ``linf`` (norm1) or ``l1`` (norminf), else None
     bound   name of the hyper-parameter that scales the function (``rho`` for a penalty), or None
     inner   True inside a sampled expectation: no centre, smoothing parameter ``lam_g``
     """
@@ -45,6 +51,7 @@ class Smoothed(ir.Expr):
     original: ir.Expr
     argument: ir.Expr | None = None
     graph: PiecewiseLQ | None = None
+    ball: str | None = None
     bound: str | None = None
     inner: bool = False
 
@@ -68,6 +75,7 @@ class Smoother:
 
     def __post_init__(self) -> None:
         self.memo: dict[tuple[int, bool], tuple[ir.Expr, ir.Expr]] = {}
+        self.lets: dict[tuple[int, int], tuple[ir.Let, ir.Let]] = {}
 
     def __call__(self, node: ir.Expr, *, inner: bool = False) -> ir.Expr:
         """The expression with envelopes; ``inner`` is True below a sampled expectation."""
@@ -83,6 +91,9 @@ class Smoother:
             envelope = self.envelope(node, inner)
             if envelope is not None:
                 return envelope
+            opposite = self.opposite(node)
+            if opposite is not None:
+                return self(opposite, inner=inner)
             self.kept.append((node, inner))
         if isinstance(node, ir.Reduce):
             inner = inner or (node.kind in ("E", "mean", "sum") and not _blocks_inside(node.body))
@@ -95,46 +106,54 @@ class Smoother:
         return with_children(node, children)
 
     def _let(self, node: ir.LetRef, body: ir.Expr) -> ir.LetRef:
-        import dataclasses
-
-        key = (id(node.let), False)
-        made = self.memo.get(key)
-        if made is None or made[1].body is not body:  # type: ignore[attr-defined]
-            made = (node.let, dataclasses.replace(node.let, body=body))  # type: ignore[assignment]
-            self.memo[key] = made
-        return dataclasses.replace(node, let=made[1])  # type: ignore[arg-type]
+        key = (id(node.let), id(body))
+        if key not in self.lets:
+            self.lets[key] = (node.let, dataclasses.replace(node.let, body=body))
+        return dataclasses.replace(node, let=self.lets[key][1])
 
     def envelope(self, node: ir.Expr, inner: bool, bound: str | None = None) -> Smoothed | None:
         """The Moreau envelope of ``node``, or None where none is known."""
-        name = f"y{len(self.found) + 1}"
-        argument = sole_argument(node, self.constant)
-        if argument is not None:
+        for argument in arguments(node, self.constant):
             graph = of_expression(node, argument, self.constant)
             if graph is not None:
-                return self._add(name, node, (self(argument, inner=inner),), argument, graph, bound, inner)
-        if isinstance(node, ir.Apply) and node.op == "max" and not node.shape and not inner:
-            return self._add(name, node, tuple(self(a) for a in node.args), None, None, bound, inner)
-        if isinstance(node, ir.Reduce) and node.kind == "max" and not node.shape and not inner:
-            return self._add(name, node, (with_children(node, (self(node.body), *node.children[1:])),), None, None, bound, inner)
+                return self._add(node, (self(argument, inner=inner),), argument, graph, bound, inner)
+        if isinstance(node, ir.Apply) and node.op in BALLS and node.args[0].shape:
+            return self._add(node, (self(node.args[0], inner=inner),), node.args[0], None, bound, inner, ball=BALLS[node.op])
+        if isinstance(node, ir.Apply) and node.op == "max" and not node.shape:
+            return self._add(node, tuple(self(a, inner=inner) for a in node.args), None, None, bound, inner)
+        if isinstance(node, ir.Reduce) and node.kind == "max" and not node.shape:
+            over = with_children(node, (self(node.body, inner=inner), *node.children[1:]))
+            return self._add(node, (over,), None, None, bound, inner)
         return None
+
+    def opposite(self, node: ir.Expr) -> ir.Expr | None:
+        """``min e`` as ``-max(-e)``; None for anything else."""
+        if isinstance(node, ir.Apply) and node.op == "min" and not node.shape:
+            negated = dataclasses.replace(node, op="max", args=tuple(make("neg", a, span=a.span) for a in node.args))
+        elif isinstance(node, ir.Reduce) and node.kind == "min" and not node.shape:
+            negated = dataclasses.replace(node, kind="max", body=make("neg", node.body, span=node.body.span))
+        else:
+            return None
+        return make("neg", negated, span=node.span)
 
     def _add(
         self,
-        name: str,
         node: ir.Expr,
         args: tuple[ir.Expr, ...],
         argument: ir.Expr | None,
         graph: PiecewiseLQ | None,
         bound: str | None,
         inner: bool,
+        ball: str | None = None,
     ) -> Smoothed:
         made = Smoothed(
-            name=name,
+            name=f"y{len(self.found) + 1}",
             args=args,
             original=node,
             argument=argument,
             graph=graph,
             bound=bound,
+            ball=ball,
             inner=inner,
             shape=node.shape,
             span=node.span,
@@ -154,8 +173,9 @@ def kinked(node: ir.Expr) -> bool:
         return False
     everywhere = tuple(atoms.Interval(-inf, inf) for _ in node.args)
     if isinstance(atom, atoms.ScalarAtom):
-        return bool(atom.kinks(*everywhere))
-    return atom.gradient_lipschitz(*everywhere) is None
+        return node.op in ("max", "min") or bool(atom.kinks(*everywhere))
+    domains = (d or atoms.Interval(-inf, inf) for d in atom.domains(*everywhere))
+    return atom.gradient_lipschitz(*(atoms.Interval(d.lo, d.hi, True, True) for d in domains)) is None
 
 
 def _blocks_inside(body: ir.Expr) -> bool:
@@ -163,21 +183,22 @@ def _blocks_inside(body: ir.Expr) -> bool:
     return any(isinstance(n, ir.Reduce) for n in ir.walk(body))
 
 
-def sole_argument(node: ir.Expr, constant: Callable[[ir.Expr], float | None]) -> ir.Expr | None:
-    """The one scalar expression of which ``node`` is composed by piecewise linear-quadratic operations."""
-    if not isinstance(node, ir.Apply) or node.op not in COMPOSED:
-        return None
-    leaves: dict[int, ir.Expr] = {}
-    stack: list[ir.Expr] = [node]
-    while stack:
-        part = stack.pop()
-        if constant(part) is not None:
-            continue
-        if isinstance(part, ir.Apply) and part.op in COMPOSED and (part is node or _composed(part)):
-            stack.extend(part.args)
-        else:
-            leaves[id(part)] = part
-    return next(iter(leaves.values())) if len(leaves) == 1 else None
+def arguments(node: ir.Expr, constant: Callable[[ir.Expr], float | None]) -> list[ir.Expr]:
+    """Expressions of which ``node`` is composed by piecewise linear-quadratic operations: the deepest one, then the nearest."""
+    found: list[ir.Expr] = []
+    for deep in (True, False):
+        leaves: dict[int, ir.Expr] = {}
+        stack = [node]
+        while stack:
+            part = stack.pop()
+            if constant(part) is not None:
+                continue
+            if isinstance(part, ir.Apply) and part.op in COMPOSED and (part is node or deep and _composed(part)):
+                stack.extend(part.args)
+            else:
+                leaves[id(part)] = part
+        found += leaves.values() if len(leaves) == 1 and node not in leaves.values() else []
+    return found
 
 
 def _composed(part: ir.Expr) -> bool:

@@ -140,11 +140,16 @@ class Printer:
     # ------------------------------------------------------------------------------------------------------------ names
     def fresh(self, stem: str) -> str:
         """A name not used before: the stem, or its number raised."""
-        self.counters[stem] = self.counters.get(stem, 0) + 1
-        count = self.counters[stem]
-        if stem[-1] == "1" and not stem[-2:-1].isdigit():
-            return f"{stem[:-1]}{count}"
-        return stem if count == 1 else f"{stem}_{count}"
+        while True:
+            self.counters[stem] = self.counters.get(stem, 0) + 1
+            count = self.counters[stem]
+            if stem[-1] == "1" and not stem[-2:-1].isdigit():
+                return f"{stem[:-1]}{count}"
+            if count == 1:
+                return stem
+            if (name := f"{stem}_{count}") not in self.counters:
+                self.counters[name] = 1
+                return name
 
     def name(self, val: Val) -> str:
         return self.fresh(self.stem(val))
@@ -198,7 +203,8 @@ class Printer:
         if val.id not in self.names:
             text = self.text(val)
             if len(text) <= LONGEST:
-                return f"({text})" if not simple(text) else text
+                lined = self.view(val, val.axes if axes is None else axes, len(val.event) if event is None else event) if val.axes else ""
+                return (f"({text})" if not simple(text) else text) + lined
             self.names[val.id] = self.name(val)
             self.lines.append(f"{self.names[val.id]} = {bare(text)}")
         name = self.names[val.id]
@@ -225,7 +231,7 @@ class Printer:
         return atoms.get(val.attrs["atom"]).lower(texts, site(val))
 
     def op_number(self, val: Val) -> str:
-        return f"{self.ref(val.args[0])}.to({'torch.float64' if self.double else 'w.dtype'})"
+        return f"{self.ref(val.args[0])}.to(data.dtype)"
 
     def op_mean_axes(self, val: Val) -> str:
         arg = val.args[0]
@@ -269,13 +275,14 @@ class Printer:
             return f"in_range({self.ref(start, spread, 0)}, {self.ref(size, spread, 0)}, {uniform})"
         return f"in_range({self.ref(start, spread, 0)}, {self.ref(size, spread, 0)}, {uniform}, {self.ref(skip[0], spread, 0)})"
 
+    def op_fixed_noise(self, val: Val) -> str:
+        sizes = tuple(a.size for a in val.axes) + val.event
+        return f"fixed_noise({val.attrs['family']!r}, {sizes}, {val.attrs['seed']}, data)"
+
     def op_noise(self, val: Val) -> str:
         axes, event = val.axes, len(val.event)
         args = [self.ref(a, axes, event) for a in val.args]
-        base = f"r_{val.attrs['axis'].name}"
-        if val.attrs["fixed_seed"]:
-            sizes = [a.size for a in axes] + list(val.event)
-            base = f"fixed_noise({val.attrs['family']!r}, {tuple(sizes)}, {val.attrs['serial']}, data)"
+        base = args.pop() if val.attrs["fixed_seed"] else f"r_{val.attrs['name']}"
         match val.attrs["family"]:
             case "normal" | "laplace":
                 return f"{args[0]} + {args[1]} * {base}"
@@ -283,9 +290,7 @@ class Printer:
                 return f"{args[0]} + ({args[1]} - {args[0]}) * {base}"
             case "bernoulli":
                 return f"({base} < {args[0]}).to({base}.dtype)"
-            case "exponential":
-                return f"{base} / {args[0]}"
-        return base
+        return f"{base} / {args[0]}"
 
     def op_var(self, val: Val) -> str:
         start, stop, shape = self.layout[val.attrs["name"]]
@@ -401,7 +406,7 @@ class Printer:
         return f"spread({shape}, ({', '.join(grid + keys)},), {self.ref(adjoint, val.axes, len(adjoint.event))})"
 
     def op_stack(self, val: Val) -> str:
-        parts = [self.ref(a, val.axes, 0) for a in val.args]
+        parts = [f"w.new_full((), {self.ref(a)})" if a.op in ("const", "param") else self.ref(a, val.axes, 0) for a in val.args]
         return f"torch.stack(torch.broadcast_tensors({', '.join(parts)}), -1)"
 
     def op_pick(self, val: Val) -> str:
@@ -463,13 +468,12 @@ class Printer:
     def op_reduce(self, val: Val) -> str:
         body, *options = val.args
         over = [a for a in val.attrs["over"] if a in body.axes]
-        masked = val.attrs["masked"]
-        weights = [o for o in options if o.axes] if masked else []
-        options = [o for o in options if o not in weights]
-        dims = self.dims(body, over)
+        mask = f", mask={self.ref(options.pop(), merged(val, over), len(body.event))}" if val.attrs["masked"] else ""
         extra = "".join(f", {self.ref(o)}" for o in options)
-        mask = f", mask={self.ref(weights[0], body.axes, 0)}" if weights else ""
-        return f"reduce_{val.attrs['kind']}({self.ref(body)}, {dims}{extra}{mask})"
+        whole = self.ref(body, merged(val, over), len(body.event))
+        places = [merged(val, over).index(a) for a in over]
+        dims = str(places[0]) if len(places) == 1 else str(tuple(places))
+        return f"reduce_{val.attrs['kind']}({whole}, {dims}{extra}{mask})"
 
     def op_track(self, val: Val) -> str:
         raise AssertionError("estimators print themselves")
@@ -478,20 +482,82 @@ class Printer:
         index = ", ".join(self.ref(p, val.axes, 0) for p in val.args)
         return f"c.{val.attrs['name']}[{index}]" if index else f"c.{val.attrs['name']}"
 
-    def op_envelope_slope(self, val: Val) -> str:
+    def shifted(self, val: Val) -> tuple[str, str]:
+        """The smoothing parameter's text, and that of the argument moved by the centre: t + lam c."""
         lam = f"h.lam_{val.attrs['name']}"
-        t = self.ref(val.args[0], val.axes, len(val.event))
-        if len(val.args) > 1 and val.args[1].number != 0:
-            t = f"({t} + {lam} * {self.ref(val.args[1], val.axes, len(val.event))})"
+        event = len(val.args[0].event)
+        t = self.ref(val.args[0], val.axes, event)
+        if len(val.args) > 1:
+            t = f"({t} + {lam} * {self.ref(val.args[1], val.axes, event)})"
+        return lam, t
+
+    def op_envelope_slope(self, val: Val) -> str:
+        lam, t = self.shifted(val)
         return slope_text(val.attrs["graph"], val.attrs["scale"], lam, t)
 
-    def op_simplex_weights(self, val: Val) -> str:
-        body = val.args[0]
-        t = f"{self.ref(body)} / h.lam_{val.attrs['name']}"
+    def op_envelope(self, val: Val) -> str:
+        """max over y of y t - f*(y) - lam/2 (y - c)^2: the envelope at t + lam c, less lam/2 c^2."""
+        lam, t = self.shifted(val)
+        scale = val.attrs["scale"]
+        text = val.attrs["graph"].envelope_text(lam if scale is None else f"(h.{scale} * {lam})", t)
+        text = f"({text})" if scale is None else f"h.{scale} * ({text})"
         if len(val.args) > 1:
-            t += f" + {self.ref(val.args[1], val.axes, len(val.event))}"
-        dims = self.dims(body, val.attrs["over"]) if val.attrs["over"] else "-1"
-        return f"onto_simplex({t}, {dims})"
+            text += f" - {lam} / 2 * {self.ref(val.args[1], val.axes, len(val.event))}.square()"
+        return f"({text})"
+
+    def op_norm_slope(self, val: Val) -> str:
+        body, *centre = val.args
+        c = f" + {self.ref(centre[0], val.axes, len(body.event))}" if centre else ""
+        point = f"{self.ref(body, val.axes, len(body.event))} / h.lam_{val.attrs['name']}{c}"
+        return ball_text(val.attrs["ball"], point, len(body.event))
+
+    def op_norm_envelope(self, val: Val) -> str:
+        body, *centre = val.args
+        t, c = self.ref(body), self.ref(centre[0], body.axes, len(body.event)) if centre else "0"
+        y = ball_text(val.attrs["ball"], f"{t} / h.lam_{val.attrs['name']} + {c}", len(body.event))
+        dims = tuple(range(-len(body.event), 0))
+        return f"smoothed_value({t}, {y}, {c}, h.lam_{val.attrs['name']}, {dims})"
+
+    def op_simplex_weights(self, val: Val) -> str:
+        body, *centre = val.args
+        t = f"{self.ref(body)} / h.lam_{val.attrs['name']}"
+        if centre:
+            t += f" + {self.ref(centre[0], body.axes, len(body.event))}"
+        return f"onto_simplex({t}, {self.dims(body, val.attrs['over']) if val.attrs['over'] else '-1'})"
+
+    def op_smooth_max(self, val: Val) -> str:
+        """max over y of the simplex of y.t - lam/2 |y - c|^2."""
+        body, *centre = val.args
+        c = self.ref(centre[0], body.axes, len(body.event)) if centre else "0"
+        lam, dims = f"h.lam_{val.attrs['name']}", self.dims(body, val.attrs["over"]) if val.attrs["over"] else "-1"
+        y = f"onto_simplex({self.ref(body)} / {lam} + {c}, {dims})"
+        return f"smoothed_value({self.ref(body)}, {y}, {c}, {lam}, {dims})"
+
+    def op_spread(self, val: Val) -> str:
+        arg = val.args[0]
+        sizes = tuple(a.size for a in val.axes) + val.event
+        text = self.ref(arg, val.axes, len(val.event))
+        if arg.op in ("const", "param"):
+            return f"torch.full({sizes}, {text}, dtype=data.dtype, device=data.device)"
+        return f"{text}.expand({sizes})"
+
+    def op_fill(self, val: Val) -> str:
+        arg, sizes = val.args[0], tuple(a.size for a in val.axes) + val.event
+        if arg.op in ("const", "param"):
+            return f"torch.full({sizes}, {self.ref(arg)}, dtype=data.dtype, device=data.device)"
+        return f"{self.ref(arg, val.axes, 0)}[{', '.join(['...'] + ['None'] * len(val.event))}].expand({sizes})"
+
+    def op_masked(self, val: Val) -> str:
+        body, mask = val.args
+        return f"{self.ref(body, val.axes, len(val.event))}.masked_fill({self.ref(mask, val.axes, len(val.event))} == 0, -math.inf)"
+
+    def op_reduce_slope(self, val: Val) -> str:
+        body, *options, whole = val.args
+        masked = val.attrs["masked"]
+        over = [a for a in val.attrs["over"] if a in body.axes]
+        mask = f", mask={self.ref(options.pop(), body.axes, len(body.event))}" if masked else ""
+        extra = "".join(f", {self.ref(o)}" for o in options)
+        return f"slope_{val.attrs['kind']}({self.ref(body)}, {self.ref(whole, body.axes, len(body.event))}, {self.dims(body, over)}{extra}{mask})"
 
     # -------------------------------------------------------------------------------------------------------- gradients
     def pull_rows(self, rows: Val, adjoint: Val) -> str:
@@ -533,6 +599,22 @@ class Printer:
                     adjoint = f"w.new_full((), {self.ref(pull.adjoint)})"
                 return f"spread({shape}, ({', '.join(keys)},), {adjoint})" + ("" if len(shape) == 1 else f".reshape({size})")
         raise AssertionError(pull.kind)
+
+
+def merged(val: Val, over: Iterable[Axis]) -> tuple[Axis, ...]:
+    """The axes of a reduction's elements, in layout order."""
+    return tuple(sorted((*val.axes, *over), key=lambda a: a.order))
+
+
+def ball_text(ball: str, point: str, dims: int) -> str:
+    """The nearest point of a unit ball."""
+    axes = tuple(range(-dims, 0))
+    match ball:
+        case "linf":
+            return f"({point}).clamp(-1, 1)"
+        case "l2":
+            return f"onto_ball({point}, {axes})"
+    return f"onto_cross_polytope({point})"
 
 
 def slope_text(graph: PiecewiseLQ, scale: str | None, lam: str, t: str) -> str:

@@ -9,12 +9,9 @@ import torch
 
 
 def in_range(start, size, r, skip=None):
-    """Row positions start + floor(r * size) of uniform r in [0, 1), leaving out ``skip`` (an offset, or -1)."""
-    if skip is None:
-        return start + torch.minimum((r * size).long(), size - 1)
-    size = size - (skip >= 0).long()
+    """Row positions start + floor(r * size) of uniform r in [0, 1), stepping over ``skip`` (an offset, or -1)."""
     k = torch.minimum((r * size).long(), size - 1)
-    return start + k + ((skip >= 0) & (k >= skip)).long()
+    return start + k if skip is None else start + k + ((skip >= 0) & (k >= skip)).long()
 
 
 def by_segment(values, dim, cells, sizes, shape, how):
@@ -41,12 +38,31 @@ def spread(shape, index, values):
 
 
 def onto_simplex(x, dim):
-    """The nearest point of {q >= 0, sum q = 1} along ``dim``."""
+    """The nearest point of {q >= 0, sum q = 1} along one dim, or along several as if they were one."""
+    if isinstance(dim, tuple):
+        flat = x.movedim(dim, tuple(range(-len(dim), 0)))
+        return onto_simplex(flat.flatten(-len(dim)), -1).view(flat.shape).movedim(tuple(range(-len(dim), 0)), dim)
     ordered = x.sort(dim=dim, descending=True).values
     count = torch.arange(1, x.shape[dim] + 1, device=x.device, dtype=x.dtype).view((-1,) + (1,) * (x.dim() - 1 - dim % x.dim()))
     shift = (ordered.cumsum(dim) - 1) / count
     last = (ordered > shift).sum(dim, keepdim=True) - 1
     return (x - shift.gather(dim, last)).clamp(min=0)
+
+
+def onto_ball(x, dims):
+    """The nearest point of the Euclidean unit ball along ``dims``."""
+    return x / x.square().sum(dims, keepdim=True).sqrt().clamp(min=1)
+
+
+def onto_cross_polytope(x):
+    """The nearest point of {sum |y| <= 1} along the last dim."""
+    inside = x.abs().sum(-1, keepdim=True) <= 1
+    return torch.where(inside, x, x.sign() * onto_simplex(x.abs(), -1))
+
+
+def smoothed_value(t, y, c, lam, dims):
+    """y.t - lam/2 |y - c|^2 along ``dims``; entries left out are at -inf, with y = 0."""
+    return (y * t.clamp(min=-1e30) - lam / 2 * (y - c).square()).sum(dims)
 
 
 def reduce_max(x, dim, mask=None):
@@ -58,32 +74,71 @@ def reduce_min(x, dim, mask=None):
 
 
 def reduce_prod(x, dim, mask=None):
-    return (x if mask is None else torch.where(mask == 0, torch.ones_like(x), x)).prod(dim)
+    x = x if mask is None else torch.where(mask == 0, torch.ones_like(x), x)
+    for d in sorted((dim,) if isinstance(dim, int) else dim, reverse=True):
+        x = x.prod(d)
+    return x
 
 
 def reduce_cvar(x, dim, tail, mask=None):
     """The mean of the largest ``tail`` fraction along ``dim``, the boundary element counted in part."""
-    n = x.shape[dim] if mask is None else mask.sum(dim, keepdim=True)
-    ordered = (x if mask is None else x.masked_fill(mask == 0, float("-inf"))).sort(dim=dim, descending=True).values
-    count = torch.arange(x.shape[dim], device=x.device, dtype=x.dtype).view((-1,) + (1,) * (x.dim() - 1 - dim % x.dim()))
-    weight = (tail * n - count).clamp(0, 1)
-    return (torch.where(weight > 0, ordered, torch.zeros_like(ordered)) * weight).sum(dim) / weight.sum(dim)
+    return tail_mean(x, dim, tail * counted(x, dim, mask), mask)
 
 
 def reduce_topk(x, dim, k, mask=None):
-    """The mean of the ``k`` largest along ``dim``."""
-    return reduce_cvar(x, dim, k / x.shape[dim], mask)
+    """The mean of the ``k`` largest along ``dim``, of all where there are fewer."""
+    return tail_mean(x, dim, counted(x, dim, mask).clamp(max=k), mask)
+
+
+def counted(x, dim, mask):
+    """The number of elements along ``dim``, kept as dims of size 1."""
+    return (torch.ones_like(x) if mask is None else torch.broadcast_to(mask, x.shape).to(x.dtype)).sum(dim, keepdim=True)
+
+
+def tail_mean(x, dim, weight, mask):
+    """The mean of the largest elements along ``dim`` that weigh ``weight`` together, each at most 1."""
+    if mask is not None:
+        x = x.masked_fill(mask == 0, float("-inf"))
+    if isinstance(dim, tuple):
+        last = tuple(range(-len(dim), 0))
+        x, weight = x.movedim(dim, last).flatten(-len(dim)), weight.movedim(dim, last).flatten(-len(dim))
+        dim = -1
+    ordered = x.sort(dim=dim, descending=True).values
+    count = torch.arange(x.shape[dim], device=x.device, dtype=x.dtype).view((-1,) + (1,) * (x.dim() - 1 - dim % x.dim()))
+    share = (weight - count).clamp(0, 1)
+    return (torch.where(share > 0, ordered, torch.zeros_like(ordered)) * share).sum(dim) / share.sum(dim)
 
 
 def reduce_logmeanexp(x, dim, theta=1.0, mask=None):
-    n = x.shape[dim] if mask is None else mask.sum(dim)
     shifted = (x if mask is None else x.masked_fill(mask == 0, float("-inf"))) / theta
-    return theta * (torch.logsumexp(shifted, dim) - torch.log(torch.as_tensor(n, dtype=x.dtype, device=x.device)))
+    return theta * (torch.logsumexp(shifted, dim) - counted(x, dim, mask).log().sum(dim))
 
 
 def reduce_pmean(x, dim, p, mask=None):
     power = x.pow(p)
-    return (power.mean(dim) if mask is None else (power * mask).sum(dim) / mask.sum(dim)).pow(1 / p)
+    return (power.mean(dim) if mask is None else (power * mask).sum(dim) / counted(x, dim, mask).sum(dim)).pow(1 / p)
+
+
+def slope_max(x, y, dim, mask=None):
+    """The derivative of a maximum y over x: 1 shared by the elements that attain it."""
+    hit = (x == y).to(x.dtype) if mask is None else (x == y) * mask
+    return hit / hit.sum(dim, keepdim=True)
+
+
+def slope_min(x, y, dim, mask=None):
+    return slope_max(x, y, dim, mask)
+
+
+def slope_prod(x, y, dim, mask=None):
+    """The derivative of a product y over x: the product of the others."""
+    x = x if mask is None else torch.where(mask == 0, torch.ones_like(x), x)
+    zeros = (x == 0).sum(dim, keepdim=True)
+    others = torch.where(x == 0, torch.ones_like(x), x)
+    rest = others
+    for d in (dim,) if isinstance(dim, int) else dim:
+        rest = rest.prod(d, keepdim=True)
+    slope = torch.where(x == 0, rest * (zeros == 1), rest / others * (zeros == 0))
+    return slope if mask is None else slope * mask
 
 
 def net_in_parts(net, w, rows):
@@ -92,24 +147,19 @@ def net_in_parts(net, w, rows):
         return torch.cat([net(w, part) for part in rows.split(8192)])
 
 
-def fixed_noise(family, shape, serial, data):
+def fixed_noise(family, shape, seed, data):
     """The same draws at every call: common random numbers for a distribution that is sampled in a full pass."""
-    key = ("noise", serial)
-    if not hasattr(data, "noise"):
-        data.noise = {}
-    if key not in data.noise:
-        rng = torch.Generator(device=data.device).manual_seed(1729 + serial)
-        data.noise[key] = noise(family, shape, rng, data.device).to(torch.float64)
-    return data.noise[key]
+    rng = torch.Generator(device="cpu").manual_seed(seed)
+    return noise(family, shape, rng, "cpu", torch.float64).to(data.device)
 
 
-def noise(family, shape, rng, device):
+def noise(family, shape, rng, device, dtype):
     """Standard draws: normal, laplace and exponential of scale 1, otherwise uniform on [0, 1)."""
     if family == "normal":
-        return torch.randn(shape, generator=rng, device=device)
-    uniform = torch.rand(shape, generator=rng, device=device)
+        return torch.randn(shape, generator=rng, device=device, dtype=dtype)
+    uniform = torch.rand(shape, generator=rng, device=device, dtype=dtype)
     if family == "exponential":
         return -torch.log1p(-uniform)
     if family == "laplace":
-        return torch.sign(uniform - 0.5) * -torch.log1p(-2 * (uniform - 0.5).abs())
+        return -(uniform - 0.5).sign() * torch.log1p(-2 * (uniform - 0.5).abs())
     return uniform

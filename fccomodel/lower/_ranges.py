@@ -1,0 +1,375 @@
+"""Binders made concrete: minibatches of their elements, or all of them, given the binders around them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+
+from fccomodel import draws, elements, interpret, ir, selection
+from fccomodel.graph import Axis, Val, merge_axes
+from fccomodel.lower._records import Part, Ranged, Segment, Slot
+from fccomodel.lower._state import Env, State
+
+#: families of distributions that emitted programs sample
+FAMILIES = ("normal", "uniform", "bernoulli", "laplace", "exponential")
+#: draws of a distribution in a step
+DRAWN = 256
+
+
+@dataclass(eq=False)
+class Ranging(State):
+    """Slots for binders, by minibatch or in full."""
+
+    def ranges(
+        self,
+        binders: tuple[ir.Binder, ...],
+        condition: ir.Expr | None,
+        env: Env,
+        *,
+        body: ir.Expr,
+        inner: bool = False,
+        chunk: bool = False,
+        whole: bool = False,
+        dense: bool = False,
+    ) -> Ranged:
+        """The binders of a reduction of ``body`` made concrete.
+
+        inner   drawn for a mean       chunk   the first binder goes through in slices (full pass)
+        whole   no minibatch           dense   no rows laid out flat by their keys
+        """
+        outside = tuple((id(b), s.ids.id) for b, s in env.items())
+        key = (tuple(id(b) for b in binders), id(condition), outside, chunk, whole, dense)
+        if key in self.slots:
+            return self.slots[key]
+        env = dict(env)
+        parts: list[Part] = []
+        selections = selection.split(binders, condition)
+        needed = {b for sel in selections for b in sel.parents}
+        listed = [s for s in selections if not isinstance(s.binder.domain, ir.Distribution) or s.binder in needed]
+        own = {s.binder for s in listed}
+        averaged = inner and not any(p in own for s in listed for p in s.parents)
+        for sel in [*listed, *(s for s in selections if s not in listed)]:
+            if isinstance(sel.binder.domain, ir.VectorSet):
+                self.refuse(sel.binder, f"an inner problem over `{sel.binder.name}`", "It has no known dual.",
+                            "Write it as max[q in simplex(K)] (sum[k in K] q[k] * r[k] - mu * kl(q, uniform(K))), or its dual.")  # fmt: skip
+            if isinstance(sel.binder.domain, ir.Distribution):
+                if sel.parents:
+                    self.refuse(sel.binder, f"a condition on the draw `{sel.binder.name}`", "Draws are not sorted or filtered.",
+                                "Multiply by the condition's indicator, or draw from the distribution that the condition leaves.")  # fmt: skip
+                slot, part = self.noise(sel.binder, env, parts, body)
+            elif self.full:
+                single = sum(bool(s.parents) for s in selections) == 1
+                flat = not dense and (not any(p in own for p in sel.parents) or single and all(p in own for p in sel.parents))
+                slot, part, aliases = self.full_slot(sel, env, chunk and not parts, averaged, own, body, flat)
+                env.update(aliases)
+            else:
+                slot, part, aliases = self.sampled_slot(sel, env, inner, whole, own, body)
+                env.update(aliases)
+            env[sel.binder] = slot
+            parts.append(part)
+        self.slots[key] = Ranged(env=env, parts=tuple(parts))
+        self.alive.append((condition, binders))
+        return self.slots[key]
+
+    # ---------------------------------------------------------------------------------------------------- all elements
+    def everything(self, binder: ir.Binder) -> Slot:
+        """The binder at every element of its set."""
+        key = ("all", id(binder))
+        if key not in self.slots:
+            self.slots[key] = Ranged(env={binder: self.all_slot(selection.Selection(binder=binder))}, parts=())
+            self.alive.append(binder)
+        return self.slots[key].env[binder]
+
+    def members(self, sel: selection.Selection, body: ir.Expr | None) -> np.ndarray:
+        """The ids of a binder's elements by itself, less those that ``empty = drop`` in ``body`` leaves out."""
+        alone = replace(sel, keys=(), orders=(), excludes=(), masks=(), parents=())
+        rows = selection.realise(self.bound, alone).rows
+        if body is None:
+            return rows
+        keep = selection.occupied(self.bound, sel.binder, rows, body)
+        return rows if keep.all() else rows[keep]
+
+    def all_slot(
+        self, sel: selection.Selection, kind: str = "all", averaged: bool = False, body: ir.Expr | None = None
+    ) -> Slot:
+        """Every element; in a full pass over many pairs, rows that are averaged over are kept as an array that can be thinned."""
+        rows = self.members(sel, body)
+        axis = self.graph.axis(self.unique(sel.binder.name), len(rows), kind)
+        heavy = self.full and averaged and bool(self.nests)
+        key = self.rows_key(sel, rows, heavy)
+        pos = self.graph.make("arange" if kind == "all" else "chunk", axes=(axis,), static=kind == "all", axis=axis, key=key)
+        ids = pos if key is None else self.take(key, pos, ())
+        if heavy and key is not None:
+            self.nests[-1][key] = len(rows)
+        return Slot(binder=sel.binder, ids=ids, pos=ids, n=self.total(sel.binder), members=rows)
+
+    def total(self, binder: ir.Binder) -> int:
+        """How many ids there are: the rows of its table, or the members of its set."""
+        return elements.extent(self.bound, binder.domain)
+
+    def rows_key(self, sel: selection.Selection, rows: np.ndarray, force: bool = False) -> str | None:
+        """The key of an array of row numbers; None where all elements are there in order."""
+        if not force and len(rows) == self.total(sel.binder) and np.array_equal(rows, np.arange(len(rows))):
+            return None
+        domain = self.set_key(sel.binder.domain)
+        return self.ship(domain if not sel.static else f"{domain}_{sel.binder.name}", rows)
+
+    def set_key(self, domain: ir.Set) -> str:
+        return domain.name if domain.name.isidentifier() else "set"
+
+    # ------------------------------------------------------------------------------------------------------ random draws
+    def noise(self, binder: ir.Binder, env: Env, parts: list[Part], body: ir.Expr) -> tuple[Slot, Part]:
+        """A draw of a distribution: in a full pass the fixed sample of the reference, jointly with the binders beside it."""
+        domain = binder.domain
+        assert isinstance(domain, ir.Distribution)
+        if domain.family not in FAMILIES:
+            self.refuse(binder, f"a draw from `{domain.family}`", "A solver stands by itself, without samplers from Python.",
+                        f"Use one of {', '.join(FAMILIES)}, or bind a table of draws.")  # fmt: skip
+        args = [self.expr(a, env, False) for a in domain.args]
+        event = self.shape(domain.shape)
+        joint = [p.axis for p in parts if p.axis is not None and p.binder in env]
+        if self.full:
+            draw, axis = self.fixed_noise(binder, args, event, joint, env, body)
+        else:
+            beside = joint[-1:]
+            axis = beside[0] if beside else self.graph.axis(self.unique(binder.name), self.batch(binder, 1 << 30, True) or DRAWN, "sample")
+            size = max((a.size for a in beside), default=axis.size)
+            draw = self.graph.make(
+                "noise", args, axes=merge_axes([*args, Val(id=-1, op="const", axes=(axis,))]), event=event, family=domain.family,
+                axis=axis, static=False, name=self.unique(binder.name) if beside else axis.name, size=size, fixed_seed=None,
+            )  # fmt: skip
+            self.draws.append(draw)
+            if beside:
+                return Slot(binder=binder, ids=draw, pos=None, n=0, draw=draw), Part(binder=binder, axis=None, count=self.graph.const(1))
+        return Slot(binder=binder, ids=draw, pos=None, n=0, draw=draw), Part(binder=binder, axis=axis, count=self.graph.const(1))
+
+    def fixed_noise(
+        self, binder: ir.Binder, args: list[Val], event: tuple[int, ...], joint: list[Axis], env: Env, body: ir.Expr
+    ) -> tuple[Val, Axis]:
+        """The interpreter's sample of a distribution, made again from its seed."""
+        domain, g = binder.domain, self.graph
+        assert isinstance(domain, ir.Distribution)
+        around = {a for b in self.free(body) if b in env for a in env[b].ids.axes}
+        number = draws.count(
+            draws.DRAWS, math.prod(a.size for a in around) * math.prod(event), math.prod(a.size for a in joint)
+        )
+        axis = g.axis(self.unique(binder.name), number, "all")
+        whole = [self.onto(a) if a.kind == "chunk" else a for a in joint]
+        base = g.make(
+            "fixed_noise", axes=(*whole, axis), event=event, family=domain.family, static=True,
+            seed=draws.stream(self.bound, binder, 0), serial=axis.order,
+        )  # fmt: skip
+        for a in joint:
+            if a.kind == "chunk":
+                slot = next(s for s in env.values() if s.ids.axes == (a,) and s.pos is not None)
+                position = slot.ids.args[0] if slot.ids.op == "take" else slot.ids
+                base = g.make("pick", [base, position], axes=merge_axes([position, Val(id=-1, op="const", axes=tuple(x for x in base.axes if x is not self.onto(a)))]),
+                              event=event, over=(self.onto(a),), fixed=(None,))  # fmt: skip
+        draw = g.make("noise", [*args, base], event=event, family=domain.family, static=False, axis=axis, fixed_seed=True)
+        return draw, axis
+
+    def onto(self, axis: Axis) -> Axis:
+        """The complete axis that a chunked one is a slice of."""
+        known = self.graph.known.get(("onto", axis))
+        if known is None:
+            self.graph.axes += 1
+            known = Axis(name=axis.name, order=axis.order, size=axis.size, kind="all")  # type: ignore[assignment]
+            self.graph.known[("onto", axis)] = known  # type: ignore[assignment]
+        return known  # type: ignore[return-value]
+
+    # ------------------------------------------------------------------------------------------------------- minibatches
+    def sampled_slot(
+        self, sel: selection.Selection, env: Env, inner: bool, whole: bool, own: set[ir.Binder], body: ir.Expr
+    ) -> tuple[Slot, Part, Mapping[ir.Binder, Slot]]:
+        """A minibatch of the binder's elements, given the sampled elements around it; all of them where that costs no more."""
+        g, binder = self.graph, sel.binder
+        related = any(p in own for p in sel.parents)
+        if not sel.parents:
+            rows = self.members(sel, body)
+            n = len(rows)
+            size = None if whole else self.batch(binder, n, inner)
+            if size is None or size >= n:
+                slot = self.all_slot(sel, body=body)
+                return slot, Part(binder=binder, axis=slot.ids.axes[0], count=g.const(n)), {}
+            axis = g.axis(self.unique(binder.name), size, "sample")
+            pos = g.make("draw", axes=(axis,), axis=axis, n=n, static=False)
+            self.draws.append(pos)
+            key = self.rows_key(sel, rows)
+            ids = pos if key is None else self.take(key, pos, ())
+            slot = Slot(binder=binder, ids=ids, pos=ids, n=self.total(binder), members=rows)
+            return slot, Part(binder=binder, axis=axis, count=g.const(n)), {}
+        realised = selection.realise(self.bound, sel if not related else replace(sel, masks=()), empty="keep")
+        if not related:
+            self.no_empty_cell(sel, realised, env)
+        if realised.size is not None and (whole or self.complete(sel, env)):
+            return (*self.masked_slot(sel, env, body), {})
+        n = len(realised.rows) if realised.size is None else int(realised.size.max())
+        if not related and self.keyed(sel):
+            found = self.segments(sel, env, own, most=min(n, self.batch(binder, n, inner) or n))
+            if found is not None:
+                return found
+        parents = [env[p].ids for p in sel.parents]
+        axis = g.axis(self.unique(binder.name), min(n, self.batch(binder, n, inner) or n) or 1, "sample")
+        stem = self.unique(f"{binder.name}_of")
+        skip = None
+        if realised.start is None or realised.size is None:
+            pos = g.make("draw", axes=(axis,), axis=axis, n=n, static=False)
+            count: Val = g.const(n)
+        else:
+            valid = realised.size if realised.skip is None else realised.size - (realised.skip >= 0)
+            start = self.cells(f"{stem}_start", realised.start, parents)
+            count = self.cells(f"{stem}_size", valid, parents)
+            skip = None if realised.skip is None else self.cells(f"{stem}_skip", realised.skip, parents)
+            pos = g.make(
+                "draw_range", [start, count, *([] if skip is None else [skip])], axes=(*merge_axes([start, count]), axis), axis=axis, static=False
+            )  # fmt: skip
+        self.draws.append(pos)
+        ids = g.make("take", [pos], key=self.ship(f"{stem}_rows", realised.rows), event=(), static=False)
+        slot = Slot(binder=binder, ids=ids, pos=ids, n=self.total(binder))
+        count = g.make("number", [count], event=()) if count.op == "cell" else count
+        weight = accept = None
+        if sel.masks:
+            weight = self.mask(replace(sel, keys=(), orders=(), excludes=()), {**env, binder: slot})
+            accept = None if related or realised.accept is None else self.cells(f"{stem}_accept", realised.accept, parents)
+        return slot, Part(binder=binder, axis=axis, weight=weight, count=count, accept=accept, parents=sel.parents), {}
+
+    def keyed(self, sel: selection.Selection) -> bool:
+        """Equal keys alone decide the binder's range."""
+        return bool(sel.keys) and not (sel.orders or sel.excludes or sel.masks)
+
+    def complete(self, sel: selection.Selection, env: Env) -> bool:
+        """A small set of values or labels under a condition: all of it, with a mask."""
+        return not sel.keys and not isinstance(sel.binder.domain, ir.RowSet) and self.total(sel.binder) <= 64
+
+    def masked_slot(self, sel: selection.Selection, env: Env, body: ir.Expr) -> tuple[Slot, Part]:
+        """All elements, with a mask for those that the condition accepts."""
+        slot = self.all_slot(sel)
+        mask = self.mask(sel, {**env, sel.binder: slot})
+        axis = slot.ids.axes[0]
+        n = self.graph.const(axis.size)
+        accept = self.graph.average(mask, [axis])
+        return slot, Part(binder=sel.binder, axis=axis, weight=mask, count=n, accept=accept, parents=sel.parents)
+
+    def no_empty_cell(self, sel: selection.Selection, realised: selection.Ranges, env: Env) -> None:
+        """F0705 where an element that can be met has nothing in its range."""
+        if realised.size is None:
+            return
+        count = realised.size if realised.skip is None else realised.size - (realised.skip >= 0)
+        count = count * (1 if realised.accept is None else realised.accept)
+        lists = []
+        for parent, total in zip(sel.parents, count.shape, strict=True):
+            known = env[parent].members
+            lists.append(np.arange(total) if known is None and not isinstance(parent.domain, ir.RowSet) else elements.ids(self.bound, parent.domain) if known is None else known)
+        found = count[np.ix_(*lists)]
+        if found.size and not (found > 0).all():
+            cell = np.unravel_index(int(np.argmin(found > 0)), found.shape)
+            which = {p: int(ids[at]) for p, ids, at in zip(sel.parents, lists, cell, strict=True)}
+            selection.no_elements(self.bound, sel.binder, which, int((found <= 0).sum()))
+
+    def cells(self, key: str, array: np.ndarray, parents: list[Val]) -> Val:
+        """A number per cell of the parents' ids."""
+        static = all(p.static for p in parents)
+        return self.graph.make("cell", parents, key=self.ship(key, np.asarray(array)), event=(), static=static)
+
+    def combinations(self, node: ir.Reduce, env: Env) -> Val:
+        """How many combinations of a reduction's binders satisfy its condition, for each cell of the binders around it."""
+        one = ir.Reduce(kind="sum", binders=node.binders, body=ir.Const(value=1.0), condition=node.condition, span=node.span)
+        parents = [b for b in self.free(one) if b in env]
+        lists = [elements.ids(self.bound, b.domain) for b in parents]
+        with torch.no_grad():
+            found = interpret.evaluate(self.bound, one, {}, dict(zip(parents, lists, strict=True))).numpy()
+        if not (found > 0).all():
+            selection.no_elements(self.bound, node.binders[-1])
+        if not parents:
+            return self.graph.const(float(found))
+        table = np.ones(tuple(self.total(b) for b in parents))
+        table[np.ix_(*lists)] = found
+        return self.cells(self.unique(f"{node.binders[0].name}_combinations"), table, [env[b].ids for b in parents])
+
+    # -------------------------------------------------------------------------------------------------------- full passes
+    def full_slot(
+        self, sel: selection.Selection, env: Env, chunk: bool, averaged: bool, own: set[ir.Binder], body: ir.Expr, flat: bool
+    ) -> tuple[Slot, Part, Mapping[ir.Binder, Slot]]:
+        """All elements of the binder; keyed to complete axes they lie flat, otherwise a mask says which pairs count."""
+        g, binder = self.graph, sel.binder
+        if not sel.parents:
+            slot = self.all_slot(sel, "chunk" if chunk else "all", averaged, body)
+            axis = slot.ids.axes[0]
+            return slot, Part(binder=binder, axis=axis, count=g.const(axis.size)), {}
+        if flat and self.keyed(sel):
+            found = self.segments(sel, env, own)
+            if found is not None:
+                return found
+        slot = self.all_slot(sel)
+        mask = self.mask(sel, {**env, binder: slot})
+        axis = slot.ids.axes[0]
+        part = Part(binder=binder, axis=axis, weight=mask, count=g.total(mask, [axis]), parents=sel.parents)
+        if not sel.masks and not any(p in own for p in sel.parents):
+            self.no_empty_cell(sel, selection.realise(self.bound, sel, empty="keep"), env)
+        return slot, part, {}
+
+    def segments(
+        self, sel: selection.Selection, env: Env, own: set[ir.Binder], most: int | None = None
+    ) -> tuple[Slot, Part, Mapping[ir.Binder, Slot]] | None:
+        """Rows partitioned by key: one flat axis, each row knowing the cell of parents that it belongs to; None where binders
+        around them do not lie along the parents' axes alone, or where there are more than ``most`` rows for each cell."""
+        g, binder = self.graph, sel.binder
+        parents = [env[p] for p in sel.parents]
+        axes = [s.ids.axes[0] for s in parents if len(s.ids.axes) == 1 and s.ids.static and s.draw is None]
+        if len(axes) != len(parents) or len(set(axes)) != len(axes):
+            return None
+        moved = {b: s for b, s in env.items() if any(a in axes for a in s.ids.axes)}
+        if any(len(s.ids.axes) != 1 or s.draw is not None or not s.ids.static for s in moved.values()):
+            return None
+        realised = selection.realise(self.bound, sel, empty="keep")
+        if not any(p in own for p in sel.parents):
+            self.no_empty_cell(sel, realised, env)
+        assert realised.start is not None and realised.size is not None
+        lists = [self.known_ids(s) for s in parents]
+        grid = np.ix_(*lists)
+        start, size = realised.start[grid].ravel(), realised.size[grid].ravel()
+        if most is not None and size.sum() > size.size * most:
+            return None
+        cell = np.repeat(np.arange(len(size)), size)
+        offset = np.arange(len(cell)) - np.repeat(np.cumsum(size) - size, size)
+        stem = self.unique(f"{binder.name}_by")
+        axis = g.axis(self.unique(binder.name), len(cell), "all")
+        pos = g.make("arange", axes=(axis,), static=True, axis=axis)
+
+        def per_row(key: str, array: np.ndarray) -> Val:
+            return g.make("take", [pos], key=self.ship(f"{stem}_{key}", array), event=(), static=True)
+
+        rows = realised.rows[np.repeat(start, size) + offset]
+        own_ids = per_row("rows", rows)
+        slot = Slot(binder=binder, ids=own_ids, pos=own_ids, n=self.total(binder), members=np.unique(rows))
+        places = dict(zip(axes, np.unravel_index(cell, tuple(len(x) for x in lists)), strict=True))
+        aliases = {}
+        for b, s in moved.items():
+            ids = self.known_ids(s)[places[s.ids.axes[0]]]
+            alias = per_row(b.name, ids)
+            aliases[b] = replace(s, ids=alias, pos=alias)
+        segment = Segment(
+            cells=self.ship(f"{stem}_cell", cell), sizes=self.ship(f"{stem}_size", size), parents=tuple(axes)
+        )
+        part = Part(binder=binder, axis=axis, count=g.const(1), segment=segment, parents=sel.parents)
+        return slot, part, aliases
+
+    def known_ids(self, slot: Slot) -> np.ndarray:
+        """The ids that a complete axis goes through."""
+        return self.data[slot.ids.attrs["key"]] if slot.ids.op == "take" else np.arange(slot.ids.axes[0].size)
+
+    def mask(self, sel: selection.Selection, env: Env) -> Val:
+        """1 where the conditions with other binders hold, else 0."""
+        g = self.graph
+        parts = [self.expr(m, env, False) for m in sel.masks]
+        parts += [self.expr(ir.Apply(op="eq", args=pair), env, False) for pair in sel.keys]
+        parts += [g.apply(op, self.expr(a, env, False), self.expr(b, env, False)) for op, a, b in sel.orders]
+        parts += [g.apply("ne", env[sel.binder].ids, env[b].ids) for b in sel.excludes]
+        result = parts[0]
+        for part in parts[1:]:
+            result = g.apply("and", result, part)
+        return g.make("number", [result], event=())

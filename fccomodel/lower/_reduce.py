@@ -1,0 +1,206 @@
+"""Reductions: means and sums of minibatches or of everything, maxima and the like over complete axes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from fccomodel import draws, elements, ir, selection
+from fccomodel.graph import Axis, Val, merge_axes
+from fccomodel.lower._ranges import Ranging
+from fccomodel.lower._records import Buffer, Part, Ranged
+from fccomodel.lower._state import Env
+
+#: a full pass over more pairs than this goes through its outer binder in chunks
+DENSE = 1 << 21
+#: between stages, the exact problem is evaluated on at most so many pairs
+QUICK = 1 << 24
+#: a maximum, product or tail in a step goes over at most so many elements
+LISTED = 4096
+MEANS = ("E", "mean", "sum", "prob")
+
+
+@dataclass(eq=False)
+class Reducing(Ranging):
+    """Reductions of expressions, and the estimates of those under nonlinear functions."""
+
+    def reduce(self, node: ir.Reduce, env: Env, linear: bool) -> Val:
+        """A reduction; in a minibatch under a nonlinear function, the estimate u of it that is tracked."""
+        inside = any(a.kind == "chunk" for slot in env.values() for a in slot.ids.axes)
+        pairs = self.pairs(node) if self.full else 0.0
+        chunk = self.full and not inside and pairs > DENSE
+        if chunk and not self.nests:
+            self.nests.append({})
+            try:
+                return self.reduced(node, env, linear, chunk)
+            finally:
+                self.thinned(self.nests.pop(), pairs)
+        return self.reduced(node, env, linear, chunk)
+
+    def thinned(self, axes: Mapping[str, int], pairs: float) -> None:
+        """Row sets to be thinned, the largest first, until a quick evaluation takes at most ``QUICK`` pairs."""
+        sizes = dict(axes)
+        while pairs > QUICK and sizes:
+            key = max(sizes, key=lambda k: sizes[k])
+            kept = max(256, int(sizes[key] / max(2.0, min(pairs / QUICK, 8.0))))
+            if kept >= sizes[key]:
+                break
+            pairs *= kept / sizes[key]
+            sizes[key] = kept
+        self.thin |= {k: min(n, self.thin.get(k, n)) for k, n in sizes.items() if n < axes[k]}
+
+    def reduced(self, node: ir.Reduce, env: Env, linear: bool, chunk: bool) -> Val:
+        averaged = node.kind in MEANS
+        ranged = self.ranges(
+            node.binders, node.condition, env, body=node.body, inner=averaged, chunk=chunk, whole=not averaged, dense=not averaged
+        )
+        if not averaged:
+            return self.other(node, self.expr(node.body, ranged.env, False), ranged, env)
+        body = self.expr(node.body, ranged.env, True)
+        if node.kind == "prob":
+            body = self.graph.make("number", [body], event=())
+        body = self.combined(node, ranged, body, env) if ranged.related else self.averaged(node.kind, ranged, body)
+        sampled = any(a.kind == "sample" for a in ranged.axes)
+        if self.full or linear or not sampled or not body.varying:
+            return body
+        return self.track(node, body, env)
+
+    def averaged(self, kind: str, ranged: Ranged, body: Val) -> Val:
+        """One mean or sum after another, from the last binder to the first."""
+        for part in reversed(ranged.parts):
+            if part.axis is not None and part.axis.kind == "chunk":
+                body = self.gather(body, part.axis)
+                part = replace(part, axis=body.attrs["onto"])
+            body = self.reduce_part(kind, body, part)
+        return body
+
+    def reduce_part(self, kind: str, body: Val, part: Part) -> Val:
+        g, axis = self.graph, part.axis
+        if axis is None:
+            return body
+        if part.segment is not None:
+            axes = tuple(sorted({*(a for a in body.axes if a is not axis), *part.segment.parents}, key=lambda a: a.order))
+            return g.make("segment", [body], axes=axes, event=body.event, axis=axis, how="sum" if kind == "sum" else "mean",
+                          cells=part.segment.cells, sizes=part.segment.sizes, parents=part.segment.parents)  # fmt: skip
+        if part.weight is None:
+            mean = g.average(body, [axis])
+            return g.apply("mul", part.count, mean) if kind == "sum" else mean
+        weighted = g.apply("mul", part.weight, body)
+        if self.full:
+            total = g.total(weighted, [axis])
+            return total if kind == "sum" else g.apply("div", total, part.count)
+        mean = g.average(weighted, [axis])
+        if kind == "sum":
+            return g.apply("mul", part.count, mean)
+        return mean if part.accept is None else g.apply("div", mean, part.accept)
+
+    def combined(self, node: ir.Reduce, ranged: Ranged, body: Val, env: Env) -> Val:
+        """Where one binder's range depends on another of the same reduction, every combination weighs alike."""
+        g = self.graph
+        own = set(ranged.axes)
+        flat = {a for p in ranged.parts if p.segment is not None for a in p.segment.parents if a in own}
+        parts = [p for p in ranged.parts if p.axis is not None and p.axis not in flat]
+        weights = [p.weight for p in parts if p.weight is not None]
+        if not self.full:
+            weights += [p.count for p in parts]
+        total = None if node.kind == "sum" else self.combinations(node, env)
+        for weight in weights:
+            body = g.apply("mul", weight, body)
+        if not self.full and total is not None:
+            body = g.apply("div", body, total)
+        for part in reversed(parts):
+            assert part.axis is not None
+            if not self.full:
+                body = g.average(body, [part.axis])
+            elif part.segment is not None and not own.intersection(part.segment.parents):
+                body = self.reduce_part("sum", body, part)
+            elif part.axis.kind == "chunk":
+                body = self.gather(g.total(body, [a for a in body.axes if a is not part.axis and a in ranged.axes]), part.axis)
+                body = g.total(body, [body.attrs["onto"]])
+            else:
+                body = g.total(body, [part.axis])
+        return g.apply("div", body, total) if self.full and total is not None else body
+
+    def gather(self, body: Val, axis: Axis, onto: Axis | None = None) -> Val:
+        """The values of all chunks together."""
+        onto = onto or self.onto(axis)
+        axes = tuple(onto if a is axis else a for a in body.axes)
+        if onto not in axes:
+            axes = tuple(sorted((*axes, onto), key=lambda a: a.order))
+        return self.graph.make("chunked", [body], axes=axes, event=body.event, axis=axis, onto=onto)
+
+    def pairs(self, node: ir.Expr) -> float:
+        """Elements in the largest dense product of axes below a node."""
+        if id(node) not in self.sized:
+            for part in ir.walk(node):
+                if id(part) not in self.sized:
+                    below = [*part.children, *([part.let.body] if isinstance(part, ir.LetRef) else [])]
+                    largest = max((self.sized[id(c)][1] for c in below), default=1.0)
+                    own = self._dense(part) if isinstance(part, ir.Reduce) else 1.0
+                    self.sized[id(part)] = (part, own * largest)
+        return self.sized[id(node)][1]
+
+    def _dense(self, node: ir.Reduce) -> float:
+        own = 1.0
+        for sel in selection.split(node.binders, node.condition):
+            if isinstance(sel.binder.domain, ir.Distribution):
+                own *= draws.DRAWS if own == 1 else 8
+            elif isinstance(sel.binder.domain, ir.VectorSet):
+                continue
+            elif not (sel.keys and not (sel.orders or sel.excludes or sel.masks)):
+                own *= len(elements.ids(self.bound, sel.binder.domain))
+        return own
+
+    def other(self, node: ir.Reduce, body: Val, ranged: Ranged, env: Env) -> Val:
+        """max, min, prod, cvar, ... over complete axes."""
+        g = self.graph
+        size = math.prod(a.size for a in ranged.axes)
+        if not self.full and size > LISTED:
+            self.refuse(node, f"`{node.kind}` over {size} elements in every step", "It needs all of them at once: a minibatch says little of it.",
+                        "Use E, mean or sum, logmeanexp, cvar, or a smaller set.")  # fmt: skip
+        for part in ranged.parts:
+            if part.axis is not None and part.axis.kind == "chunk":
+                body = self.gather(body, part.axis)
+        axes = tuple(self.onto(a) if a.kind == "chunk" else a for a in ranged.axes)
+        weights = [p.weight for p in ranged.parts if p.weight is not None]
+        if node.kind == "variance":
+            mean = self.mean_of(body, axes, weights)
+            return self.mean_of(g.apply("square", g.apply("sub", body, mean)), axes, weights)
+        options = [self.expr(v, env, False) for v in node.options.values() if not isinstance(v, ir.Label)]
+        mask = None
+        for weight in weights:
+            mask = weight if mask is None else g.apply("mul", mask, weight)
+        whole = {*body.axes, *axes, *(mask.axes if mask is not None else ())}
+        if len(whole) > len(body.axes):
+            body = g.make("spread", [body], axes=tuple(sorted(whole, key=lambda a: a.order)), event=body.event)
+        kept = tuple(a for a in merge_axes([body, *([] if mask is None else [mask])]) if a not in axes)
+        return g.make(
+            "reduce", [body, *options, *([] if mask is None else [mask])], axes=kept, event=body.event, kind=node.kind, over=axes,
+            masked=mask is not None,
+        )  # fmt: skip
+
+    def mean_of(self, body: Val, axes: tuple[Axis, ...], weights: list[Val]) -> Val:
+        """A mean over axes, of the elements that masks let through."""
+        g = self.graph
+        if not weights:
+            return g.average(body, axes)
+        mask = weights[0]
+        for weight in weights[1:]:
+            mask = g.apply("mul", mask, weight)
+        return g.apply("div", g.total(g.apply("mul", mask, body), axes), g.total(mask, axes))
+
+    def track(self, node: ir.Reduce, g_value: Val, env: Env) -> Val:
+        """u: one estimate per block, updated from the minibatch value g; every use of a ``let`` shares its estimates."""
+        slots = [env[b] for b in self.free(node) if b in env]
+        if any(s.pos is None for s in slots):
+            return g_value
+        key = (id(node), *(s.n for s in slots))
+        if key not in self.buffers:
+            name = f"u{len(self.buffers) + 1}"
+            shape = tuple(s.n for s in slots) + g_value.event
+            self.buffers[key] = Buffer(name=name, shape=shape, text=self.bound.problem.text(node))
+        positions = [s.pos for s in slots if s.pos is not None]
+        return self.graph.make(
+            "track", [g_value, *positions], axes=merge_axes([g_value, *positions]), event=g_value.event, name=self.buffers[key].name
+        )

@@ -1,0 +1,105 @@
+"""What lowering a problem keeps: the graph, the arrays shipped with the program, estimators, draws, names."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+import numpy as np
+
+from fccomodel import diagnostics, elements, ir
+from fccomodel.bound import Bound
+from fccomodel.graph import RESERVED, Graph, Val
+from fccomodel.lower._records import Buffer, Ranged, Slot
+
+Env = Mapping[ir.Binder, Slot]
+
+
+@dataclass(eq=False)
+class State:
+    """Lowers expressions of one problem into one graph.
+
+    full       True for a pass over all rows (in chunks where pairs are many); False for a minibatch
+    batch      (binder, number of elements, inner) -> sample size, or None for all elements
+    """
+
+    bound: Bound
+    full: bool
+    batch: Callable[[ir.Binder, int, bool], int | None] = lambda binder, n, inner: None
+    graph: Graph = field(default_factory=Graph)
+    data: dict[str, np.ndarray] = field(default_factory=dict)
+    buffers: dict[tuple, Buffer] = field(default_factory=dict)
+    centres: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    draws: list[Val] = field(default_factory=list)
+    memo: dict[tuple, Val] = field(default_factory=dict)
+    names: dict[str, int] = field(default_factory=lambda: dict.fromkeys(RESERVED, 1))
+    spans: dict[int, ir.Expr] = field(default_factory=dict)
+    alive: list = field(default_factory=list)
+    slots: dict[tuple, Ranged] = field(default_factory=dict)
+    nests: list[dict[str, int]] = field(default_factory=list)
+    thin: dict[str, int] = field(default_factory=dict)
+    freed: dict[int, tuple[ir.Expr, tuple[ir.Binder, ...]]] = field(default_factory=dict)
+    sized: dict[int, tuple[ir.Expr, float]] = field(default_factory=dict)
+
+    def expr(self, node: ir.Expr, env: Env, linear: bool = True) -> Val:
+        """The value of an expression where the binders stand for ``env``."""
+        raise NotImplementedError
+
+    def refuse(self, node: ir.Expr | ir.Binder, what: str, reason: str, fix: str) -> NoReturn:
+        """F0608: this part of a model cannot be in a solver."""
+        span = None if node.span is ir.NOWHERE else node.span
+        error = diagnostics.error("F0608", f"{what} cannot be solved for", span=span, reason=reason, fix=fix)
+        raise diagnostics.FccoError([error], self.bound.problem.source)
+
+    def unique(self, stem: str) -> str:
+        """A fresh Python name."""
+        stem = "".join(c if c.isalnum() else "_" for c in stem).strip("_") or "v"
+        self.names[stem] = self.names.get(stem, 0) + 1
+        return stem if self.names[stem] == 1 else f"{stem}_{self.names[stem]}"
+
+    def ship(self, key: str, array: np.ndarray) -> str:
+        """Registers an array that the program needs, under its key."""
+        for count in itertools.count(1):
+            name = key if count == 1 else f"{key}_{count}"
+            known = self.data.setdefault(name, array)
+            if known is array or (known.shape == array.shape and known.dtype == array.dtype and np.array_equal(known, array)):
+                return name
+        raise AssertionError
+
+    def size(self, dim: ir.Dim) -> int:
+        """A size as a number."""
+        return elements.size(self.bound, dim)
+
+    def shape(self, shape: ir.Shape) -> tuple[int, ...]:
+        return tuple(self.size(n) for n in shape)
+
+    def free(self, node: ir.Expr) -> tuple[ir.Binder, ...]:
+        """The binders that a node depends on (found for all nodes below it at once)."""
+        if id(node) not in self.freed:
+            for part in ir.walk(node):
+                if id(part) not in self.freed:
+                    self.freed[id(part)] = (part, self._free(part))
+        return self.freed[id(node)][1]
+
+    def _free(self, node: ir.Expr) -> tuple[ir.Binder, ...]:
+        """``free`` where it is known for the nodes below."""
+        if isinstance(node, ir.Column | ir.Element):
+            return (node.binder,)
+        own: dict[ir.Binder, None] = {}
+        for child in node.children:
+            own |= dict.fromkeys(self.freed[id(child)][1])
+        bound: tuple[ir.Binder, ...] = ()
+        if isinstance(node, ir.Reduce):
+            bound = node.binders
+            for binder in bound:
+                for arg in getattr(binder.domain, "args", ()):
+                    own |= dict.fromkeys(self.free(arg))
+        elif isinstance(node, ir.LetRef):
+            own |= {b: None for b in self.freed[id(node.let.body)][1] if b not in node.let.binders}
+        return tuple(b for b in own if b not in bound)
+
+    def take(self, key: str, ids: Val, event: tuple[int, ...]) -> Val:
+        """Rows ``ids`` of a data array."""
+        return self.graph.make("take", [ids], key=key, event=event, static=ids.static)
