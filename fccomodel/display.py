@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 WIDTH = 80
 TOLERANCE = 1e-3  # a constraint violated by no more than this is marked as satisfied; its value is shown in any case
 MOST_ROWS = 12
+CONVENTION = "holds when left - right <= 0; multipliers (ν) are of the minimised problem"
 
 Callback = Callable[["Progress"], None]
 
@@ -161,9 +162,11 @@ def report(found: KKTReport, problem: ir.Problem) -> list[RenderableType | None]
         Text(""),
     ]
     if found.constraints:
-        parts += [constraints(found.constraints, kinds(problem)), Text("")]
+        parts += [constraints(found.constraints, kinds(problem)), Text(CONVENTION, style="dim"), Text("")]
     parts += [_residuals(found), Text("")]
-    parts.append(_section("verdict", [Text(found.verdict, style="bold"), *([found.advice] if found.advice else [])]))
+    parts.append(
+        _section("verdict", [Text(found.verdict, style="bold"), *([found.advice] if found.advice not in found.verdict else [])])
+    )
     parts.append(_section("notes", list(found.notes)))
     return parts
 
