@@ -70,7 +70,7 @@ def make(problem: ir.Problem, *, bound: Bound | None = None, analysis: Any = Non
     if unknown:
         raise diagnostics.FccoError([_unknown(name) for name in unknown], problem.source)
     normal = normalise(problem, bound)
-    facts, missing = satisfied(normal, bound)
+    facts, missing = satisfied(normal, bound, analysis)
     lacks = {name: [words for fact, words in a.requires.items() if fact in missing] for name, a in algorithms.all().items()}
     chosen = choose(given, lacks, problem)
     record = algorithms.all()[chosen]
@@ -93,7 +93,7 @@ def make(problem: ir.Problem, *, bound: Bound | None = None, analysis: Any = Non
         "stage": 200,
         "longest": 4000,
         "tol": 1e-4,
-        "patience": 12,
+        "patience": 9,
     }
     hyper = {}
     for name, value in defaults.items():
@@ -119,14 +119,14 @@ def default_step(normal: NormalForm) -> str:
 
 
 def parse_budget(settled: Origins) -> tuple[float | None, int | None]:
-    """Seconds and iterations; 30 s where nobody gave a budget."""
+    """Seconds and iterations; 25 s where nobody gave a budget."""
     from fccomodel import options
 
     value = settled.get("budget", (None, ""))[0]
-    return (30.0, None) if value is None else options.parse_budget(value)
+    return (25.0, None) if value is None else options.parse_budget(value)
 
 
-def satisfied(normal: NormalForm, bound: Bound | None) -> tuple[dict[str, str], set[str]]:
+def satisfied(normal: NormalForm, bound: Bound | None, analysis: Any = None) -> tuple[dict[str, str], set[str]]:
     """Requirements that hold, each with why; and those that do not."""
     facts: dict[str, str] = {}
     missing: set[str] = set()
@@ -143,8 +143,17 @@ def satisfied(normal: NormalForm, bound: Bound | None) -> tuple[dict[str, str], 
     note("outer smooth", not outer and not kept, "every outer function is smooth")
     note("outer prox", not kept, "non-smooth outer functions are piecewise linear-quadratic or maxima: their prox is exact")
     rough = bool(rough_nets(normal, bound)) or any(inner for _, inner in normal.kept)
-    note("inner smooth", not rough, "inner functions are smooth (after nested Moreau smoothing where they were not)")
+    note("inner smooth", not rough, inner_smoothness(normal, analysis))
     return facts, missing
+
+
+def inner_smoothness(normal: NormalForm, analysis: Any) -> str:
+    """Why the inner functions count as smooth, and what of it is an assumption."""
+    smoothed = " (kinks inside expectations by nested Moreau smoothing)" if any(s.inner for s in normal.smoothed) else ""
+    bodies = [g for term in normal.terms for g in term.g]
+    if analysis is not None and not smoothed and all(analysis.see(g).lipschitz_smooth for g in bodies):
+        return "every inner function has a Lipschitz gradient (proved)"
+    return f"inner functions are continuously differentiable{smoothed}; a bound on their second derivative along the iterates is assumed"
 
 
 def rough_nets(normal: NormalForm, bound: Bound | None) -> list[str]:

@@ -1,0 +1,427 @@
+"""card_form: a solver for
+
+    1  # Subscripts for declared indices: mean_i f(E_j g(w; i, j)) as on paper.
+    2  # `index` declares i, j, k and z once; `mean_i` ranges over P, `E_j` draws from N, and `E[h_k(w)]` draws the declared z.
+    3  model card_form;
+    4
+    5  dim d;
+    6  set K = {1, 2};
+    7  data D : table(x: real[d], y: {-1, 1});
+    8  set P = {z in D | z.y == 1};
+    9  set N = {z in D | z.y == -1};
+   10  index i in P, j ~ N, k in K, z ~ D;
+   11  var w[d];
+   12  def g(w, i, j) = sqhinge(1 + dot(w, j.x) - dot(w, i.x));  # a pair in the wrong order costs
+   13  def f(u) = log(1 + u);
+   14  def h(w, k, z) = sqhinge(1 - z.y * dot(w, z.x)) - 0.05 * k;
+   15
+   16  minimize mean_i f(E_j g(w; i, j)) + 0.001 * sumsq(w)
+   17  s.t.
+   18    missed: E[h_k(w)] <= 0;
+
+How it is solved
+
+  SONEX (sonex-alexr2-2025, Theorem 4.7 (unconstrained), Theorem 5.3 (constrained)), adam steps; O(n / (B1 sqrt(B2) eps^5)) iterations
+  prox: 0.001 * sumsq(w) (no data, and the prox of squared_l2 is known)
+  smoothed: missed (a constraint: the penalty rho [c]_+ (equality: rho |c|) by its Moreau envelope)
+
+Run it beside data.pt:  python solver.py --help
+"""
+
+import argparse
+import math
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import torch
+
+
+SEED = 0
+PRECISION = 'float32'
+SECONDS = 25.0
+ITERATIONS = None
+THREADS = 1
+SIGN = 1
+LAYOUT = {'w': (0, 31, (31,))}
+THIN = {}
+no_grad = torch.inference_mode
+
+# ---- hyper-parameters
+HYPER = {
+    'gamma': 0.8,
+    'gamma_prime': 0.1,
+    'beta': 0.1,
+    'beta_prime': 0.01,
+    'eps': 1e-08,
+    'eta': 0.05,
+    'rho': 10.0,
+    'stage': 200,
+    'longest': 4000,
+    'tol': 0.0001,
+    'patience': 9,
+    'lam_y1': 0.1,
+    'lam_inner': 0.01,
+}
+BLOCK = 64  # steps whose samples are drawn together
+CENTRED = True
+
+
+# ---- data: 6 arrays
+INITIAL = {}
+
+
+def as_namespace(tensors, device, dtype):
+    """The arrays on the device, numbers in the working precision; parameters of the model."""
+    data = SimpleNamespace(device=torch.device(device), dtype=dtype)
+    for key, value in tensors.items():
+        if key.startswith("net_"):
+            INITIAL[key] = value
+        setattr(data, key, value.to(device=device, dtype=dtype) if value.is_floating_point() else value.to(device))
+    return data
+
+
+def prepare(data):
+    """What depends on the data alone, computed once."""
+    data.all_j = torch.arange(357, device=data.device)
+    data.all_i = torch.arange(212, device=data.device)
+    data.x_i = data.D_x[data.P]
+    data.all_z = torch.arange(569, device=data.device)
+    data.all_k = torch.arange(2, device=data.device)
+    data.t3 = 0.05 * data.K_values
+    return data
+
+
+def prepare_full(data):
+    """What a full pass needs of the data alone."""
+    data.all_j = torch.arange(357, device=data.device)
+    data.all_i = torch.arange(212, device=data.device)
+    data.all_z = torch.arange(569, device=data.device)
+    data.all_k = torch.arange(2, device=data.device)
+    data.t2 = 0.05 * data.K_values
+    data.all_z_2 = torch.arange(569, device=data.device)
+    data.y_z_2 = data.D_y[data.D]
+    data.all_k_2 = torch.arange(2, device=data.device)
+    data.t3 = 0.05 * data.K_values
+    return data
+
+
+# ---- variables, one flat vector
+#   w[0:31] = w[31]
+def start(rng, device, dtype):
+    """The first iterate: zero, inside the simple sets; nets start from their own initialisation."""
+    w = torch.zeros(31, device=device, dtype=dtype)
+    project(w, 0.0, SimpleNamespace(**HYPER))
+    return w
+
+
+def buffers(device, dtype):
+    """Estimates u of the inner expectations, one per block; NaN until first seen."""
+    u = SimpleNamespace()
+    return u
+
+
+def centres(device, dtype):
+    """Centres of the smoothing: estimates of the multipliers."""
+    c = SimpleNamespace()
+    c.y1 = torch.zeros((2,), device=device, dtype=dtype)
+    return c
+
+
+# ---- sampling, on the device
+def draw(data, rng, T):
+    """Positions and uniform numbers for T steps, each with a leading dim of T."""
+    return []
+
+
+def prox_squared_l2(v: torch.Tensor, step: float | torch.Tensor, mu: float) -> torch.Tensor:
+    """Shrinks v by the factor 1 + 2 step mu."""
+    return v / (1 + 2 * step * mu)
+
+
+# ---- SONEX: sonex-alexr2-2025, Theorem 4.7 (unconstrained), Theorem 5.3 (constrained)
+def track(u, index, g, g_prev, h):
+    """u_i <- (1 - gamma) u_i + gamma g_i(w_t) + gamma' (g_i(w_t) - g_i(w_{t-1})), one batch at both points.
+
+    At the first visit u_i = g_i.
+    """
+    old = u[index]
+    old = torch.where(old.isnan(), g, old)
+    new = old + h.gamma * (g - old) + h.gamma_prime * (g - g_prev)
+    u[index] = new
+    return new
+
+
+def update(state, G, h):
+    """v <- (1 - beta) v + beta G;  s <- (1 - beta') s + beta' G*G;  w <- w - eta v / (sqrt(s) + eps).
+
+    sonex-alexr2-2025, appendix E. Returns the step size of each coordinate, which a separable prox must use.
+    """
+    state.v.lerp_(G, h.beta)
+    state.s.mul_(1 - h.beta_prime).addcmul_(G, G, value=h.beta_prime)
+    step = h.eta / (state.s.sqrt() + h.eps)
+    state.w.addcmul_(state.v, step, value=-1)
+    return step
+
+
+def project(w, step, h):
+    """Proximal maps of the regularisers and projections on the simple sets, in place; ``step`` is a number or one per coordinate."""
+    w[0:31] = prox_squared_l2(w[0:31], step if isinstance(step, float) else step[0:31], mu=0.001)  # 0.001 * sumsq(w)
+
+
+# ---- f and g: the stochastic gradient, from the scores up
+def gradient(data, w, w_prev, u, c, batch, h):
+    """G for card_form: estimates of the inner expectations are updated, then the chain rule goes through them."""
+    scores = data.D_x @ w
+    s_j = scores[data.N]  # line 12: dot(w, j.x)
+    s_i = data.x_i @ w  # line 12: dot(w, i.x)
+    t1 = (1 + s_j) - s_i[:, None]  # line 12: 1 + dot(w, j.x) - dot(w, i.x)
+    t2 = 1 - (data.D_y * scores)  # line 14: 1 - z.y * dot(w, z.x)
+    c_y1 = c.y1[data.all_k]
+    y1 = h.rho * ((((t2.relu().square() - data.t3[:, None]).mean(1) + h.lam_y1 * c_y1) / (h.rho * h.lam_y1)).clamp(0, 1))
+    t4 = (-((y1 / 569).sum() * (2 * t2.relu()))) * data.D_y
+    t5 = 1.3212832302732414e-05 * (1 / (1 + t1.relu().square().mean(1)))
+    t6 = t5[:, None] * (2 * t1.relu())
+    g1 = (-t6).sum(1)
+    t7 = w.new_zeros(569).index_add_(0, data.N, t6.sum(0))
+    t8 = t4 + t7
+    return g1 @ data.x_i + t8 @ data.D_x
+
+
+# ---- the problem itself, on all rows, in float64
+def evaluate(data, w):
+    """The minimised objective, and each constraint's values (left minus right side)."""
+    scores = data.D_x @ w
+    s_j = scores[data.N]  # line 12: dot(w, j.x)
+    s_i = scores[data.P]  # line 12: dot(w, i.x)
+    t1 = (1 + ((1 + s_j) - s_i[:, None]).relu().square().mean(1)).log().mean() + (0.001 * w.square().sum(-1))
+    g1 = ((1 - (data.D_y * scores)).relu().square() - data.t2[:, None]).mean(1)  # line 18: E[h_k(w)]
+    return torch.as_tensor(t1), {'missed': ('le', torch.as_tensor(g1))}
+
+
+def blocks(data, w):
+    """Per smoothed function: cells, exact arguments, slope, and its largest slope if it is a penalty."""
+    scores_2 = data.D_x @ w
+    s_z_2 = scores_2[data.D]
+    g2 = ((1 - (data.y_z_2 * s_z_2)).relu().square() - data.t3[:, None]).mean(1)
+    def slope_y1(t, y, h):  # missed: E[h_k(w)] <= 0
+        return h.rho * (((t + h.lam_y1 * y) / (h.rho * h.lam_y1)).clamp(0, 1))
+    return {'y1': ((data.all_k_2,), g2, slope_y1, 1)}
+
+
+# ---- the loop
+def copy_state(state):
+    """Iterates and moments, so that a stage can be taken back."""
+    return SimpleNamespace(w=state.w.clone(), w_prev=state.w_prev.clone(), v=state.v.clone(), s=state.s.clone())
+
+
+def thinned(data):
+    """The same data with fewer rows where pairs are many: evaluations between stages use these, the final one does not."""
+    if not THIN:
+        return data
+    quick = SimpleNamespace(**vars(data))
+    rng = torch.Generator(device=data.device).manual_seed(1)
+    for key, count in THIN.items():
+        rows = getattr(data, key)
+        chosen = torch.randperm(len(rows), generator=rng, device=data.device)[:count]
+        setattr(quick, key, rows[chosen.sort().values])
+    return quick
+
+
+def merit(values, rho):
+    """Objective plus exact penalty, and the largest violation; infinite where anything is not finite."""
+    objective, constraints = values
+    violations = [t.abs() if kind == "eq" else t.clamp(min=0) for kind, t in constraints.values()]
+    worst = max((float(t.max()) for t in violations), default=0.0)
+    total = float(objective) + rho * sum(float(t.sum()) for t in violations)
+    return (total if math.isfinite(total) else math.inf), worst
+
+
+def scale_smoothing(data, w, c, h, G, dtype):
+    """lam and rho to begin with: a non-smooth objective is smoothed on a tenth of its arguments' size; a penalty so that its
+    curvature |grad c|^2 / lam is ten times the objective's, and rho is at least ten times |grad g_0| / |grad c|.
+
+    ``G(w)`` is the gradient under the smoothing and the centres as they are.
+    """
+    penalties = []
+    for name, (_, t, _, bounded) in blocks(data, w).items():
+        finite = t[t.isfinite()]
+        size = float(finite.square().mean().sqrt()) if finite.numel() else 0.0
+        setattr(h, "lam_" + name, 1e6 if bounded else max(0.1 * size, 1e-6))
+        penalties += [name] if bounded else []
+    if not penalties:
+        return
+    rho, h.rho = h.rho, 1e6
+    begin = w.to(dtype)
+    free, curvature = G(begin), smoothness(G, begin)
+    for name in penalties:
+        getattr(c, name).fill_(1.0)
+    steep = float((G(begin) - free).norm())
+    for name in penalties:
+        getattr(c, name).zero_()
+    h.rho = rho
+    if steep > 0 and math.isfinite(steep):
+        h.rho = rho * min(max(1.0, float(free.norm()) / steep), 1e4)
+        lam = 0.1 * steep**2 / curvature if curvature > 0 else 10 * steep / h.rho
+    else:
+        lam = 0.1
+    for name in penalties:
+        setattr(h, "lam_" + name, min(max(lam, 1e-6), 1e4))
+
+
+def move_centres(data, w, c, h, worst, before):
+    """c <- the slope of the smoothed function at the exact argument. Smoothing follows the spread of the arguments, and is
+    halved for penalties whose violation does not fall; returns whether a multiplier sits at its bound."""
+    saturated = False
+    for name, (index, t, slope, bounded) in blocks(data, w).items():
+        lam, centre = "lam_" + name, getattr(c, name)
+        index = index if index else (...,)
+        new = slope(t, centre[index].to(t.dtype), h)
+        centre[index] = torch.where(new.isfinite(), new, torch.zeros_like(new)).to(centre.dtype)
+        finite = t[t.isfinite()]
+        if bounded:
+            saturated |= bool((new.abs() >= 0.99 * h.rho * bounded).any())
+            if worst > 1e-5 and worst > 0.5 * before:
+                setattr(h, lam, 0.5 * getattr(h, lam))
+        elif finite.numel() > 1:
+            spread = float((finite - finite.mean()).square().mean().sqrt())
+            setattr(h, lam, min(getattr(h, lam), max(0.3 * spread, 0.25 * getattr(h, lam))))
+    return saturated
+
+
+def smoothness(G, w):
+    """The gradient's Lipschitz constant near w along its steepest direction: power iteration on differences of gradients."""
+    base = G(w).clone()
+    direction, size, found = base, 1e-3 * (1.0 + float(w.norm())), 0.0
+    for _ in range(8):
+        length = float(direction.norm())
+        if not math.isfinite(length) or length == 0.0:
+            break
+        direction = (G(w + direction * (size / length)) - base) / size
+        found = max(found, float(direction.norm())) if math.isfinite(float(direction.norm())) else found
+    return found
+
+
+def solve(data, *, seed=0, device="cpu", dtype=torch.float32, seconds=30.0, iterations=None, progress=None, stop=None):
+    """Run to the end of the budget, or until stages gain nothing more. Returns the best point seen."""
+    began = time.perf_counter()
+    exact = prepare_full(as_namespace(data, device, torch.float64))
+    quick = thinned(exact)
+    data = prepare(as_namespace(data, device, dtype))
+    rng = torch.Generator(device=device).manual_seed(seed)
+    h = SimpleNamespace(**HYPER)
+    w = start(rng, device, dtype)
+    state = SimpleNamespace(w=w, w_prev=w.clone(), v=torch.zeros_like(w), s=torch.zeros_like(w))
+    c = centres(device, dtype)
+    first = [part[0] for part in draw(data, rng, 1)]
+
+    def G(x):
+        return gradient(data, x, x, buffers(device, dtype), c, first, h)
+
+    if CENTRED:
+        scale_smoothing(quick, w.double(), c, h, G, dtype)
+    if h.eta <= 0:
+        largest = smoothness(G, w)
+        h.eta = 1.0 / largest if largest > 0 else 0.05
+    u = buffers(device, dtype)
+    best_merit, worst = merit(evaluate(quick, w.double()), h.rho)
+    best, best_violation = copy_state(state), worst
+    average = w.clone()
+    history, count, stage, length, calm, eta = [], 0, 0, h.stage, 0, h.eta
+    reason = ""
+    while not reason:
+        done, kept = 0, 0
+        while done < length and not reason:
+            left = length if iterations is None else min(length, iterations - count)
+            size = min(BLOCK, left - done)
+            batches = draw(data, rng, size)
+            h.eta = eta * max(1 - done / length, 0.02)
+            for k in range(size):
+                G = gradient(data, state.w, state.w_prev, u, c, [part[k] for part in batches], h)
+                state.w_prev.copy_(state.w)
+                project(state.w, update(state, G, h), h)
+                if 2 * (done + k) >= length:
+                    kept += 1
+                    average.lerp_(state.w, 1.0 / kept)
+            done += size
+            elapsed = time.perf_counter() - began
+            if stop is not None and stop():
+                reason = "interrupted"
+            elif (seconds is not None and elapsed > seconds) or (iterations is not None and count + done >= iterations):
+                reason = "the budget is used up"
+        count += done
+        stage += 1
+        candidates = [(merit(evaluate(quick, x.double()), h.rho), x) for x in ([state.w, average] if kept else [state.w])]
+        (value, worst), chosen = min(candidates, key=lambda pair: pair[0][0])
+        gain = best_merit - value
+        before = best_violation
+        if gain > 0:
+            best_merit, best_violation = value, worst
+            state.w.copy_(chosen)
+            best = copy_state(state)
+        elif not math.isfinite(value) or not CENTRED:
+            state = copy_state(best)
+            state.v.zero_()
+        if gain < h.tol * abs(best_merit):
+            eta *= 0.6
+            h.gamma = max(0.7 * h.gamma, min(h.gamma, 0.05))
+            calm += 1
+        else:
+            calm = 0
+        length = min(int(length * 1.3), h.longest)
+        state.w_prev.copy_(state.w)
+        if CENTRED and math.isfinite(value):
+            saturated = move_centres(quick, state.w.double(), c, h, worst, before)
+            if saturated and worst > 1e-3 and worst > 0.5 * before:
+                h.rho *= 4
+                best_merit, best_violation = merit(evaluate(quick, best.w.double()), h.rho)
+        elapsed = time.perf_counter() - began
+        history.append(
+            {"stage": stage, "iteration": count, "merit": best_merit, "violation": best_violation, "eta": eta, "seconds": elapsed}
+        )
+        if progress is not None:
+            progress(history[-1])
+        if not reason and calm >= h.patience:
+            reason = "stages gain nothing more"
+    return SimpleNamespace(
+        w=best.w.double(),
+        c=c,
+        h=h,
+        history=history,
+        iterations=count,
+        seconds=time.perf_counter() - began,
+        reason=reason,
+        exact=exact,
+    )
+
+
+# ---- report
+def main():
+    parser = argparse.ArgumentParser(description="Solve the model at the head of this file.")
+    parser.add_argument("--data", default=Path(__file__).with_name("data.pt"), help="the bound data (default: data.pt beside this file)")
+    parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--precision", choices=["float32", "float64"], default=PRECISION)
+    parser.add_argument("--seconds", type=float, default=SECONDS)
+    parser.add_argument("--iterations", type=int, default=ITERATIONS)
+    parser.add_argument("--out", help="write the variables here (torch.save)")
+    arguments = parser.parse_args()
+    torch.set_num_threads(THREADS)
+    tensors = torch.load(arguments.data, weights_only=True)
+
+    def show(entry):
+        print("stage {stage:>3}  step {iteration:>7}  merit {merit:.6g}  violation {violation:.2e}  {seconds:.1f} s".format(**entry), flush=True)
+
+    with no_grad():
+        found = solve(tensors, seed=arguments.seed, device=arguments.device, dtype=getattr(torch, arguments.precision),
+                      seconds=arguments.seconds, iterations=arguments.iterations, progress=show)
+        objective, constraints = evaluate(found.exact, found.w)
+    print(f"objective {SIGN * float(objective):.10g}   ({found.reason}, {found.iterations} steps)")
+    for label, (_, values) in constraints.items():
+        print(f"{label}: largest value {float(values.max()):.6g}")
+    if arguments.out:
+        torch.save({name: found.w[a:b].view(shape) for name, (a, b, shape) in LAYOUT.items()}, arguments.out)
+
+
+if __name__ == "__main__":
+    main()
