@@ -136,7 +136,7 @@ def outcome(result: Outcome) -> RenderableType:
     parts.append(Text(""))
     if solution.stopped:
         parts.append(_section("stopped", [solution.stopped]))
-    parts.append(_section("how", planned.plan.summary))
+    parts.append(_section("how", [*planned.plan.summary, *solution.notes]))
     parts.append(_section("data", [*data_lines(result.bound.sources), *result.bound.notes]))
     parts.append(_section("options", option_lines(planned.options)))
     return _page(parts)

@@ -78,7 +78,7 @@ def to_json(outcome: pipeline.Outcome) -> dict[str, Any]:
         "binding": binding_json(planned.binding),
         "sources": _without_encoding(outcome.bound),
         "encoding": {name: table.encoding for name, table in outcome.bound.tables.items()},
-        "notes": [*planned.plan.summary, *outcome.bound.notes, *outcome.report.notes],
+        "notes": [*planned.plan.summary, *solution.notes, *outcome.bound.notes, *outcome.report.notes],
         "history": solution.history,
     }
     return plain(record)
