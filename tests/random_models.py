@@ -1,292 +1,325 @@
-"""Random expressions of the modelling language, a small evaluator for them, and their counterparts in CVXPY."""
+"""Random abstract syntax, and its text: what `parse` must give back."""
 
 from __future__ import annotations
 
-import random
-from collections.abc import Mapping
-from typing import Any
+from random import Random
 
-import numpy as np
+from fccomodel import syntax as s
+from fccomodel.source import Span
 
-from fccomodel import atoms, ir
-from fccomodel.bound import Bound, BoundTable
-from fccomodel.check import check
-from fccomodel.parse import parse
-from fccomodel.source import Source
-
-MODEL = """
-dim d;
-data D : table(x: real[d], y: {-1, 1}, t: real);
-param a >= 0 default 1;
-param b > 0 default 1;
-param c default 0;
-var w[d];
-var u;
-var v;
-var p >= 0;
-var h >= -1, <= 1;
-var l >= 0.5;
-minimize e: a * u + b * v + c * p + h + l + sum(w) + E[z ~ D] (z.y * z.t * dot(w, z.x));
-"""
-ROWS, SIZE = 5, 2
-SCALARS = ("u", "v", "p", "h", "l")
-BOXES = {"u": (-2.5, 2.5), "v": (-2.5, 2.5), "p": (0.0, 3.0), "h": (-1.0, 1.0), "l": (0.5, 3.5), "w": (-2.0, 2.0)}
-
-
-def base() -> ir.Problem:
-    """The declarations that random expressions refer to."""
-    source = Source(text=MODEL)
-    return check(parse(source), source)
-
-
-def data(problem: ir.Problem, seed: int) -> Bound:
-    """Small random data and params."""
-    rng = np.random.default_rng(seed)
-    columns = {
-        "x": rng.normal(size=(ROWS, SIZE)),
-        "y": np.where(rng.random(ROWS) < 0.5, -1.0, 1.0),
-        "t": rng.normal(size=ROWS),
-    }
-    params = {"a": np.float64(rng.choice([0.0, 0.7])), "b": np.float64(0.2 + rng.random()), "c": np.float64(rng.normal())}
-    tables = {"D": BoundTable(name="D", n=ROWS, columns=columns)}
-    return Bound(problem=problem, tables=tables, params=params, dims={"d": SIZE})
-
-
-def point(rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """A random point of the variables' sets, on the edge of a box now and then."""
-    where = {}
-    for name, (lo, hi) in BOXES.items():
-        value = rng.uniform(lo, hi, size=(SIZE,) if name == "w" else ())
-        where[name] = np.asarray(rng.choice([lo, hi]) if name in "phl" and rng.random() < 0.1 else value)
-    return where
-
-
-# -------------------------------------------------------------------------------------------------------------- evaluator
-def value(expr: ir.Expr, at: Mapping[str, np.ndarray], bound: Bound, env: Mapping[int, int] | None = None) -> Any:
-    """The value at a point, by definition: one row at a time, atoms by their NumPy references."""
-    env = env or {}
-    match expr:
-        case ir.Const(value=number):
-            return number
-        case ir.Param(name=name):
-            return bound.params[name]
-        case ir.Var(name=name) | ir.Hole(name=name):
-            return at[name]
-        case ir.Column(binder=binder, name=name):
-            return bound.tables["D"].columns[name or ""][env[id(binder)]]
-        case ir.Apply(op=op, args=args):
-            atom = atoms.get(op)
-            assert atom is not None
-            return atom.value(*(value(a, at, bound, env) for a in args))
-        case ir.Reduce(kind=kind, binders=(binder,), body=body, options=options):
-            members = np.array([value(body, at, bound, {**env, id(binder): row}) for row in range(ROWS)], dtype=float)
-            return REDUCTIONS[kind](members, {name: value(o, at, bound, env) for name, o in options.items()})
-    raise TypeError(type(expr))
-
-
-def _tail(members: np.ndarray, tail: float) -> float:
-    """The mean of the largest ``tail`` part: min over s of s + mean [e - s]_+ / tail, attained at a member."""
-    return min(s + np.mean(np.maximum(members - s, 0)) / tail for s in members)
-
-
-REDUCTIONS = {
-    "E": lambda e, _: np.mean(e),
-    "mean": lambda e, _: np.mean(e),
-    "sum": lambda e, _: np.sum(e),
-    "max": lambda e, _: np.max(e),
-    "min": lambda e, _: np.min(e),
-    "prod": lambda e, _: np.prod(e),
-    "variance": lambda e, _: np.var(e),
-    "cvar": lambda e, o: _tail(e, o["tail"]),
-    "topk": lambda e, o: np.mean(np.sort(e)[-int(o["k"]) :]),
-    "logmeanexp": lambda e, o: (
-        o["theta"] * (np.max(e / o["theta"]) + np.log(np.mean(np.exp(e / o["theta"] - np.max(e / o["theta"])))))
-    ),
-    "pmean": lambda e, o: np.mean(e ** o["p"]) ** (1 / o["p"]),
-}
-UNARY = tuple(
-    name
-    for name, atom in atoms.all().items()
-    if isinstance(atom, atoms.ScalarAtom) and atom.arguments == ("u",) and not atom.boolean and not atom.internal
-)
-PARAMETRIC = {
-    "huber": (0.8,),
-    "pinball": (0.7,),
-    "eps_insensitive": (0.3,),
-    "smooth_hinge": (0.5,),
-    "scad": (3.0, 0.8),
-    "mcp": (1.5, 0.8),
-}
-POWERS = (-2.0, -1.0, -0.5, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0)
+AT = Span(start=0, end=0)
+NAMES = ("w", "x", "alpha", "score", "z_1", "mean_of", "E1", "index_", "st")
+INDICES = ("i", "j", "my_k")
+# Binding strength of each kind of expression; `REDUCED` ends in a reduction's body, so that nothing can follow it.
+OR, AND, NOT, COMPARED, RANGED, SUM, REDUCED, PRODUCT, SIGNED, POWER, ATOM = range(11)
 
 
 class Generator:
-    """Random scalar expressions over the declarations of ``MODEL``."""
+    """Expressions and statements drawn from a seed."""
 
-    def __init__(self, problem: ir.Problem, seed: int):
-        self.problem = problem
-        self.rng = random.Random(seed)
-        self.rows = ir.RowSet(name="D", table="D")
+    def __init__(self, seed: int):
+        self.random = Random(seed)
 
-    def apply(self, op: str, *args: ir.Expr) -> ir.Apply:
-        return ir.Apply(op=op, args=args)
+    def some(self, make, low: int, high: int) -> tuple:
+        return tuple(make() for _ in range(self.random.randint(low, high)))
 
-    def scalar(self, depth: int, binder: ir.Binder | None = None) -> ir.Expr:
-        """An expression of at most this depth; a bound row may appear in it."""
-        rng = self.rng
-        if depth == 0 or rng.random() < 0.06:
-            return self.leaf(binder)
-        roll = rng.random()
-        if roll < 0.38:
-            op = rng.choice(UNARY)
-            return self.apply(op, self.scalar(depth - 1, binder))
-        if roll < 0.47:
-            op = rng.choice(list(PARAMETRIC))
-            return self.apply(op, self.scalar(depth - 1, binder), *(ir.Const(value=x) for x in PARAMETRIC[op]))
-        if roll < 0.54:
-            return self.apply("pow", self.scalar(depth - 1, binder), ir.Const(value=rng.choice(POWERS)))
-        if roll < 0.84:
-            op = rng.choice(["add", "add", "sub", "mul", "mul", "div", "max", "min"])
-            return self.apply(
-                op, self.scalar(depth - 1, binder), self.scalar(depth - rng.choice([1, 1, 2]) if depth > 1 else 0, binder)
-            )
-        if roll < 0.91:
-            op = rng.choice(["norm1", "norm2", "norminf", "sumsq", "sum", "mean", "logsumexp", "dot"])
-            args = [self.vector(depth - 1, binder) for _ in range(2 if op == "dot" else 1)]
-            return self.apply(op, *args)
-        if binder is None:
-            return self.reduction(depth)
-        return self.apply("mul", self.constant(binder), self.scalar(depth - 1, binder))
+    def maybe(self, make):
+        return make() if self.random.random() < 0.5 else None
 
-    def vector(self, depth: int, binder: ir.Binder | None) -> ir.Expr:
-        """An expression with two entries."""
-        rng, shape = self.rng, ("d",)
-        w = ir.Var(name="w", shape=shape)
-        if depth <= 0 or rng.random() < 0.3:
-            return w if binder is None or rng.random() < 0.7 else ir.Column(binder=binder, name="x", shape=shape)
-        roll = rng.random()
-        if roll < 0.25:
-            return ir.Apply(op="concat", args=(self.scalar(depth - 1, binder), self.scalar(depth - 1, binder)), shape=shape)
-        if roll < 0.5:
-            return ir.Apply(
-                op=rng.choice(["exp", "abs", "tanh", "square", "pos", "neg", "sigmoid"]),
-                args=(self.vector(depth - 1, binder),),
-                shape=shape,
-            )
-        if roll < 0.75:
-            args = (self.vector(depth - 1, binder), self.scalar(depth - 1, binder))
-            return ir.Apply(
-                op=rng.choice(["add", "mul", "sub", "max"]), args=args if rng.random() < 0.5 else args[::-1], shape=shape
-            )
-        args = (self.vector(depth - 1, binder), self.vector(depth - 1, binder))
-        return ir.Apply(op=rng.choice(["add", "sub", "mul", "min"]), args=args, shape=shape)
+    def name(self) -> str:
+        return self.random.choice(NAMES)
 
-    def leaf(self, binder: ir.Binder | None) -> ir.Expr:
-        rng = self.rng
-        if binder is not None and rng.random() < 0.6:
-            score = ir.Apply(op="dot", args=(ir.Var(name="w", shape=("d",)), ir.Column(binder=binder, name="x", shape=("d",))))
-            return score if rng.random() < 0.6 else self.apply("sub", ir.Column(binder=binder, name="t"), score)
-        if rng.random() < 0.2:
-            return self.constant(binder)
-        return ir.Var(name=rng.choice(SCALARS))
+    def expr(self, depth: int) -> s.Expr:
+        r = self.random
+        if depth == 0:
+            leaf = r.randrange(3)
+            if leaf == 0:
+                text = r.choice(("0", "1", "2.5", "1e-4", "3E+2", "007"))
+                return s.Number(value=float(text), text=text, span=AT)
+            return s.Name(id=self.name(), span=AT) if leaf == 1 else s.String(value=r.choice(("a", "", "a;b]#")), span=AT)
 
-    def constant(self, binder: ir.Binder | None) -> ir.Expr:
-        rng = self.rng
-        if binder is not None and rng.random() < 0.5:
-            return ir.Column(binder=binder, name=rng.choice(["y", "t"]))
-        return ir.Param(name=rng.choice("abc")) if rng.random() < 0.5 else ir.Const(value=rng.choice([-2.0, -1.0, 0.5, 1.0, 3.0]))
+        def inner() -> s.Expr:
+            return self.expr(r.randrange(depth))
 
-    def reduction(self, depth: int) -> ir.Expr:
-        rng = self.rng
-        kind = rng.choice(["E", "E", "E", "mean", "sum", "max", "min", "variance", "cvar", "topk", "logmeanexp", "pmean", "prod"])
-        binder = ir.Binder(name="z", kind="~", domain=self.rows)
-        given = {"cvar": ("tail", 0.45), "topk": ("k", 2.0), "logmeanexp": ("theta", 0.6), "pmean": ("p", 3.0)}.get(kind)
-        options = {} if given is None else {given[0]: ir.Const(value=given[1])}
-        return ir.Reduce(kind=kind, binders=(binder,), body=self.scalar(depth - 1, binder), options=options)
+        kind = r.randrange(13)
+        if kind <= 2:
+            op = r.choice(("+", "-", "*", "/", "@", "^", "and", "or"))
+            return s.Binary(op=op, left=inner(), right=inner(), span=AT)
+        if kind == 3:
+            return s.Unary(op=r.choice(("-", "+", "not")), arg=inner(), span=AT)
+        if kind == 4:
+            operands = self.some(inner, 2, 3)
+            ops = tuple(r.choice(("<=", ">=", "==", "!=", "<", ">")) for _ in operands[1:])
+            return s.Compare(operands=operands, ops=ops, span=AT)
+        if kind == 5:
+            return s.Range(low=inner(), high=inner(), step=self.maybe(inner), span=AT)
+        if kind == 6:
+            return s.Field(obj=inner(), name=r.choice((*NAMES, "data", "mean", "in")), span=AT)
+        if kind == 7:
+            return s.Index(obj=inner(), items=self.some(inner, 1, 3), span=AT)
+        if kind == 8:
+            return self.call(inner)
+        if kind == 9:
+            return s.SetLiteral(items=self.some(inner, 1, 3), span=AT)
+        if kind == 10:
+            return s.SetComprehension(indexing=self.indexing(depth), span=AT)
+        return self.reduction(depth, inner)
+
+    def call(self, inner) -> s.Call:
+        r = self.random
+        args = self.some(inner, 0, 3)
+        keywords = tuple(s.Keyword(name=name, value=inner(), span=AT) for name in r.sample(NAMES, r.randrange(3)))
+        many = len(args) + len(keywords)
+        semicolon = r.randint(1, len(args)) if args and many > 1 and r.random() < 0.3 else None
+        if semicolon == many:
+            semicolon = None
+        func = r.choice((*NAMES, "max", "min", "sum", "mean"))
+        return s.Call(func=func, args=args, keywords=keywords, semicolon=semicolon, span=AT)
+
+    def reduction(self, depth: int, inner) -> s.Reduce:
+        r = self.random
+        form = r.randrange(4)
+        if form == 0:
+            return s.Reduce(kind=r.choice(("E", "variance", "prob")), body=inner(), span=AT)
+        kind = r.choice(("E", "mean", "sum", "prod", "max", "min", "variance", "prob", "cvar", "topk", "logmeanexp"))
+        if form == 1:
+            return s.Reduce(kind=kind, body=inner(), subscript=r.choice(INDICES), span=AT)
+        keywords = tuple(s.Keyword(name=name, value=inner(), span=AT) for name in r.sample(NAMES, r.randrange(3)))
+        return s.Reduce(kind=kind, body=inner(), indexing=self.indexing(depth), keywords=keywords, span=AT)
+
+    def binder(self, depth: int) -> s.Binder:
+        return s.Binder(
+            name=self.name(), kind=self.random.choice(("in", "~")), domain=self.expr(self.random.randrange(depth)), span=AT
+        )
+
+    def indexing(self, depth: int = 2) -> s.Indexing:
+        condition = self.maybe(lambda: self.expr(self.random.randrange(depth)))
+        return s.Indexing(binders=self.some(lambda: self.binder(depth), 1, 2), condition=condition, span=AT)
+
+    def bound(self) -> s.Bound:
+        return s.Bound(op=self.random.choice(("<=", ">=", "<", ">", "in")), value=self.expr(1), span=AT)
+
+    def type(self) -> s.TypeExpr:
+        shape = self.some(lambda: self.expr(1), 0, 2)
+        if self.random.random() < 0.5:
+            return s.TypeExpr(name=self.random.choice(("real", "int", "G")), shape=shape, span=AT)
+        return s.TypeExpr(values=s.SetLiteral(items=self.some(lambda: self.expr(1), 1, 3), span=AT), shape=shape, span=AT)
+
+    def field(self) -> s.FieldDecl:
+        return s.FieldDecl(name=self.random.choice((*NAMES, "default", "E", "set")), type=self.type(), span=AT)
+
+    def declaration(self) -> s.Statement:
+        r, name = self.random, self.name()
+        kind = r.randrange(12)
+        if kind == 0:
+            return s.DimDecl(names=self.some(self.name, 1, 3), span=AT)
+        if kind == 1:
+            return s.SetDecl(name=name, family=self.maybe(self.indexing), value=self.maybe(lambda: self.expr(3)), span=AT)
+        if kind == 2:
+            return s.DataDecl(name=name, family=self.maybe(self.indexing), fields=self.some(self.field, 1, 3), span=AT)
+        if kind == 3:
+            return s.DataDecl(name=name, family=self.maybe(self.indexing), type=self.type(), span=AT)
+        if kind == 4:
+            shape, bounds = self.some(lambda: self.expr(1), 0, 2), self.some(self.bound, 0, 2)
+            return s.ParamDecl(name=name, shape=shape, bounds=bounds, default=self.maybe(lambda: self.expr(2)), span=AT)
+        if kind == 5:
+            return s.ConstDecl(name=name, value=self.expr(2), span=AT)
+        if kind == 6:
+            assume = self.some(lambda: r.choice((s.Name(id="smooth", span=AT), self.call(lambda: self.expr(1)))), 0, 2)
+            assume = tuple(a for a in assume if isinstance(a, s.Name) or a.func in NAMES)
+            return s.NetDecl(name=name, input=self.type(), output=self.type(), assume=assume, span=AT)
+        if kind == 7:
+            shape, bounds = self.some(lambda: self.expr(1), 0, 2), self.some(self.bound, 0, 2)
+            return s.VarDecl(name=name, shape=shape, bounds=bounds, value=self.maybe(lambda: self.expr(2)), span=AT)
+        if kind == 8:
+            return s.DefDecl(name=name, params=self.some(self.name, 1, 3), body=self.expr(4), span=AT)
+        if kind == 9:
+            return s.Include(path="other file.fcco", span=AT)
+        return s.LetDecl(name=name, value=self.expr(5), family=self.maybe(self.indexing), span=AT)
+
+    def constraint(self) -> s.Constraint:
+        r = self.random
+        op = r.choice(("<=", ">=", "=="))
+        count = 2 if op != "==" and r.random() < 0.3 else 1
+        operands = tuple(self.expr(3) for _ in range(count + 1))
+        relation = s.Compare(operands=operands, ops=(op,) * count, span=AT)
+        label = self.maybe(self.name)
+        family = self.maybe(self.indexing) if label else None
+        return s.Constraint(relation=relation, label=label, family=family, options=self.options(0), span=AT)
+
+    def options(self, low: int) -> tuple[s.Keyword, ...]:
+        names = self.random.sample(("seed", "sonex.step", "a.b.c"), self.random.randint(low, 2))
+        return tuple(s.Keyword(name=name, value=self.expr(1), span=AT) for name in names)
+
+    def model(self) -> s.Model:
+        index = s.IndexDecl(
+            binders=tuple(s.Binder(name=i, kind="in", domain=s.Name(id="I", span=AT), span=AT) for i in INDICES), span=AT
+        )
+        objective = s.Objective(
+            sense=self.random.choice(("minimize", "maximize")), body=self.expr(5), label=self.maybe(self.name), span=AT
+        )
+        statements = [s.ModelDecl(name="m", span=AT), index, *self.some(self.declaration, 1, 6), objective]
+        if self.random.random() < 0.7:
+            statements += [s.SubjectTo(span=AT), *self.some(self.constraint, 1, 3), *self.some(self.declaration, 0, 2)]
+        if self.random.random() < 0.5:
+            statements.append(s.Options(items=self.options(0), span=AT))
+        return s.Model(statements=tuple(statements), span=AT)
 
 
-def text(expr: ir.Expr) -> str:
-    """The expression, for messages."""
-    match expr:
-        case ir.Const(value=number):
-            return f"{number:g}"
-        case ir.Param(name=name) | ir.Var(name=name) | ir.Hole(name=name):
-            return name
-        case ir.Column(name=name):
-            return f"z.{name}"
-        case ir.Apply(op=op, args=args):
-            return f"{op}({', '.join(text(a) for a in args)})"
-        case ir.Reduce(kind=kind, body=body):
-            return f"{kind}[{text(body)}]"
-    return type(expr).__name__
+# ------------------------------------------------------------------------------------------------------------------- text
+def text(e: s.Expr, level: int = OR) -> str:
+    """An expression's text, in brackets where its place binds more tightly than ``level``."""
+    shown, own = _text(e)
+    return f"({shown})" if own < level else shown
 
 
-class NoCounterpart(Exception):
-    """CVXPY has no such function, or another convention for where it is defined."""
+def _text(e: s.Expr) -> tuple[str, int]:
+    match e:
+        case s.Number():
+            return e.text, ATOM
+        case s.String():
+            return f'"{e.value}"', ATOM
+        case s.Name():
+            return e.id, ATOM
+        case s.Unary(op="not"):
+            return f"not {text(e.arg, NOT)}", NOT
+        case s.Unary():
+            return (e.op + text(e.arg, REDUCED), REDUCED) if _reduces(e.arg) else (e.op + text(e.arg, SIGNED), SIGNED)
+        case s.Binary(op="or"):
+            return f"{text(e.left, OR)} or {text(e.right, AND)}", OR
+        case s.Binary(op="and"):
+            return f"{text(e.left, AND)} and {text(e.right, NOT)}", AND
+        case s.Binary(op="+" | "-"):
+            return f"{text(e.left, SUM)}{e.op}{text(e.right, REDUCED)}", SUM
+        case s.Binary(op="^"):
+            return f"{text(e.left, ATOM)}^{text(e.right, SIGNED)}", POWER
+        case s.Binary():
+            if _reduces(e.right):
+                return f"{text(e.left, PRODUCT)} {e.op} {text(e.right, REDUCED)}", REDUCED
+            return f"{text(e.left, PRODUCT)}{e.op}{text(e.right, SIGNED)}", PRODUCT
+        case s.Compare():
+            shown = text(e.operands[0], RANGED)
+            for op, operand in zip(e.ops, e.operands[1:], strict=True):
+                shown += f" {op} {text(operand, RANGED)}"
+            return shown, COMPARED
+        case s.Range():
+            step = "" if e.step is None else f" by {text(e.step, SUM)}"
+            return f"{text(e.low, SUM)} .. {text(e.high, SUM)}{step}", RANGED
+        case s.Field():
+            return f"{text(e.obj, ATOM)}.{e.name}", ATOM
+        case s.Index():
+            whole = isinstance(e.obj, s.Call) and e.obj.func not in NAMES
+            return f"{'(' * whole}{text(e.obj, ATOM)}{')' * whole}[{_list(e.items)}]", ATOM
+        case s.Call():
+            return f"{e.func}({_arguments(e)})", ATOM
+        case s.SetLiteral():
+            return "{" + _list(e.items) + "}", ATOM
+        case s.SetComprehension():
+            return "{" + _indexing(e.indexing) + "}", ATOM
+        case s.Reduce(subscript=None, indexing=None):
+            return f"{e.kind}[{text(e.body)}]", ATOM
+        case s.Reduce(indexing=None):
+            return f"{e.kind}_{e.subscript} {text(e.body, REDUCED)}", REDUCED
+        case s.Reduce():
+            options = f"({', '.join(map(_keyword, e.keywords))})" if e.keywords else ""
+            return f"{e.kind}{options}[{_indexing(e.indexing)}] {text(e.body, REDUCED)}", REDUCED
+    raise TypeError(e)
 
 
-def counterpart(expr: ir.Expr, bound: Bound, variables: Mapping[str, Any], env: Mapping[int, int] | None = None) -> Any:
-    """The same expression in CVXPY, with the data's numbers in place."""
-    import cvxpy as cp
-
-    env = env or {}
-    match expr:
-        case ir.Const() | ir.Param() | ir.Column():
-            return np.asarray(value(expr, {}, bound, env))
-        case ir.Var(name=name):
-            return variables[name]
-        case ir.Apply(op=op, args=args):
-            inner = [counterpart(a, bound, variables, env) for a in args]
-            return _mirror(cp, op, *[cp.Constant(a) if isinstance(a, np.ndarray) else a for a in inner])
-        case ir.Reduce(kind=kind, binders=(binder,), body=body, options=options):
-            rows = [counterpart(body, bound, variables, {**env, id(binder): row}) for row in range(ROWS)]
-            members = cp.hstack(rows)
-            number = next((value(o, {}, bound, env) for o in options.values()), 0.0)
-            if kind in ("E", "mean"):
-                return cp.sum(members) / ROWS
-            if kind == "topk":
-                return cp.sum_largest(members, int(number)) / int(number)
-            if kind == "cvar":
-                return cp.cvar(members, 1 - number)
-            if kind == "logmeanexp":
-                return number * (cp.log_sum_exp(members / number) - np.log(ROWS))
-            return {"sum": cp.sum, "max": cp.max, "min": cp.min}.get(kind, _none)(members)
-    raise NoCounterpart
+def _reduces(e: s.Expr) -> bool:
+    """Whether an expression is a reduction with a body behind it, or the negative of one."""
+    if isinstance(e, s.Unary) and e.op != "not":
+        return _reduces(e.arg)
+    return isinstance(e, s.Reduce) and (e.indexing is not None or e.subscript is not None)
 
 
-def _none(*_: Any) -> Any:
-    raise NoCounterpart
+def _list(items: tuple[s.Expr, ...]) -> str:
+    return ",".join(text(item) for item in items)
 
 
-def _mirror(cp: Any, op: str, *args: Any) -> Any:
-    u = args[0]
-    plain = {
-        "add": lambda a, b: a + b,
-        "sub": lambda a, b: a - b,
-        "neg": lambda a: -a,
-        "mul": cp.multiply,
-        "dot": lambda a, b: cp.sum(cp.multiply(a, b)),
-        "concat": lambda a, b: cp.hstack([a, b]),
-        "max": cp.maximum,
-        "min": cp.minimum,
-        "expm1": lambda a: cp.exp(a) - 1,
-        "sqhinge": lambda a: cp.square(cp.pos(a)),
-        "log1pexp": cp.logistic,
-        "logsigmoid": lambda a: -cp.logistic(-a),
-        "huber": lambda a, m: cp.huber(a, m.value) / 2,
-        "pinball": lambda a, t: cp.maximum(t * a, (t - 1) * a),
-        "eps_insensitive": lambda a, e: cp.pos(cp.abs(a) - e),
-        "norminf": cp.norm_inf,
-        "sumsq": cp.sum_squares,
-        "logsumexp": cp.log_sum_exp,
-    } | {name: getattr(cp, name) for name in ("abs exp log log1p sqrt pos square entr norm1 norm2 sum mean").split()}
-    if op == "inv" and u.is_nonneg():
-        return cp.inv_pos(u)
-    if op == "div":
-        if args[1].is_constant():
-            return u / args[1]
-        return cp.multiply(u, cp.inv_pos(args[1])) if u.is_constant() and args[1].is_nonneg() else _none()
-    if op == "pow":
-        p = float(args[1].value)
-        return cp.power(u, p) if p in (1.0, 2.0, 4.0) or u.is_nonneg() else _none()
-    return plain.get(op, _none)(*args)
+def _keyword(k: s.Keyword) -> str:
+    return f"{k.name}={text(k.value)}"
+
+
+def _arguments(call: s.Call) -> str:
+    parts = [text(a) for a in call.args] + [_keyword(k) for k in call.keywords]
+    cut = call.semicolon or 0
+    return ", ".join(parts[:cut]) + (";" if cut else "") + ",".join(parts[cut:])
+
+
+def _indexing(x: s.Indexing) -> str:
+    binders = ", ".join(f"{b.name} {b.kind} {text(b.domain, RANGED)}" for b in x.binders)
+    return binders + ("" if x.condition is None else f" | {text(x.condition)}")
+
+
+def _family(x: s.Indexing | None) -> str:
+    return "" if x is None else f"[{_indexing(x)}]"
+
+
+def _shape(shape: tuple[s.Expr, ...]) -> str:
+    return f"[{_list(shape)}]" if shape else ""
+
+
+def _type(t: s.TypeExpr) -> str:
+    return (t.name or text(t.values)) + _shape(t.shape)
+
+
+def _bounds(bounds: tuple[s.Bound, ...]) -> str:
+    return ", ".join(f" {b.op} {text(b.value, RANGED)}" for b in bounds)
+
+
+def _after(word: str, e: s.Expr | None) -> str:
+    return "" if e is None else f" {word} {text(e)}"
+
+
+def statement(x: s.Statement) -> str:
+    """A statement's text with its end."""
+    match x:
+        case s.SubjectTo():
+            return "subject to"
+        case s.Options():
+            return "options {" + "".join(_keyword(k) + "; " for k in x.items) + "}"
+    return _statement(x) + ";"
+
+
+def _statement(x: s.Statement) -> str:
+    match x:
+        case s.ModelDecl():
+            return f"model {x.name}"
+        case s.Include():
+            return f'include "{x.path}"'
+        case s.DimDecl():
+            return "dim " + ",".join(x.names)
+        case s.SetDecl():
+            return f"set {x.name}{_family(x.family)}{_after('=', x.value)}"
+        case s.IndexDecl():
+            return "index " + ", ".join(f"{b.name} {b.kind} {text(b.domain, RANGED)}" for b in x.binders)
+        case s.DataDecl():
+            fields = ", ".join(f"{f.name}:{_type(f.type)}" for f in x.fields or ())
+            return f"data {x.name}{_family(x.family)}: " + (f"table({fields})" if x.fields else _type(x.type))
+        case s.ParamDecl():
+            return f"param {x.name}{_shape(x.shape)}{_bounds(x.bounds)}{_after('default', x.default)}"
+        case s.ConstDecl():
+            return f"const {x.name}={text(x.value)}"
+        case s.NetDecl():
+            assume = " assume " + ", ".join(map(text, x.assume)) if x.assume else ""
+            return f"net {x.name}: {_type(x.input)} -> {_type(x.output)}{assume}"
+        case s.VarDecl():
+            return f"var {x.name}{_shape(x.shape)}{_bounds(x.bounds)}{_after('=', x.value)}"
+        case s.DefDecl():
+            return f"def {x.name}({','.join(x.params)}) = {text(x.body)}"
+        case s.LetDecl():
+            return f"let {x.name}{_family(x.family)} = {text(x.value)}"
+        case s.Objective():
+            return f"{x.sense} {x.label + ': ' if x.label else ''}{text(x.body)}"
+        case s.Constraint():
+            options = " with " + ", ".join(map(_keyword, x.options)) if x.options else ""
+            return f"{x.label + _family(x.family) + ': ' if x.label else ''}{text(x.relation)}{options}"
+    raise TypeError(x)
+
+
+def model_text(model: s.Model, seed: int) -> str:
+    """A model's text with comments, line ends and spaces strewn in."""
+    random = Random(seed)
+    gaps = ("\n", "\n\n\n", "  # a note; with ] things\n", "\n# own line\n", " ", "\n  \n\t# far\n\n# near\n")
+    return "".join(statement(x) + random.choice(gaps) for x in model.statements)

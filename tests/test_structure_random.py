@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from random_models import Generator, NoCounterpart, base, counterpart, data, point, text, value
+from random_expressions import Generator, NoCounterpart, base, counterpart, data, point, text, value
 
 from fccomodel import ir, structure
 from fccomodel.facts import Facts
