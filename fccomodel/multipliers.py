@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from fccomodel import min_norm
 from fccomodel.kinks import Weights
 
 Array = np.ndarray
@@ -25,6 +26,14 @@ class Simple:
     def project(self, z: Array) -> None:
         z[self.at] = np.where(self.free, z[self.at], np.maximum(z[self.at], 0))
 
+    def rays(self, slope: Array) -> Iterator[Array]:
+        """Of each entry, the direction in which it may go down the slope."""
+        for place, free in zip(self.at, self.free, strict=True):
+            if slope[place] < 0 or free and slope[place] > 0:
+                ray = np.zeros(len(slope))
+                ray[place] = -np.sign(slope[place])
+                yield ray
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Weighing:
@@ -36,6 +45,10 @@ class Weighing:
 
     def project(self, z: Array) -> None:
         z[self.at] = self.scale * self.weights.project(z[self.at] / self.scale) if self.scale > 0 else 0.0
+
+    def lowest(self, slope: Array, z: Array) -> None:
+        """Put the weights with the least ``slope . z`` into z."""
+        z[self.at] = self.scale * self.weights.top(-slope[self.at])
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -60,6 +73,15 @@ class Cone:
         z[self.at] = scale
         for at, weights in self.parts:
             z[at] = scale * weights.project(z[at] / scale) if scale > 0 else 0.0
+
+    def rays(self, slope: Array) -> Iterator[Array]:
+        """The multiplier 1 with the weights that go down the slope fastest."""
+        ray = np.zeros(len(slope))
+        ray[self.at] = 1.0
+        for at, weights in self.parts:
+            ray[at] = weights.top(-slope[at])
+        if slope @ ray < 0:
+            yield ray
 
     def _rises(self, z: Array, scale: float) -> float:
         """The derivative in lambda of half the squared distance to the cone's slice at lambda."""
@@ -107,10 +129,57 @@ class Squares:
 
 
 def solve(problem: Squares, start: Array, deadline: float) -> Array:
+    """The z with the least residual; the best found by ``deadline`` (perf_counter).
+
+    Exact where every set is a polytope or a polyhedral cone and no normals of simple sets are left out; else by projected
+    gradients.
+    """
+    if not problem.matrix.shape[1]:
+        return start
+    if problem.tangent is None and not any(weights.kind == "ball" for weights in _weights(problem.groups)):
+        matrix, offset = _compressed(problem.matrix, problem.offset)
+        found, exact = min_norm.nearest(matrix, offset, _generators(problem.groups, start), start, deadline)
+        if exact:
+            return found
+        start = found
+    return descend(problem, start, deadline)
+
+
+def _weights(groups: Sequence[Group]) -> Iterator[Weights]:
+    for group in groups:
+        if isinstance(group, Weighing):
+            yield group.weights
+        elif isinstance(group, Cone):
+            yield from (weights for _, weights in group.parts)
+
+
+def _compressed(matrix: Array, offset: Array) -> tuple[Array, Array]:
+    """Fewer rows with the same norms."""
+    if len(offset) <= matrix.shape[1] + 1:
+        return matrix, offset
+    stacked = np.linalg.qr(np.column_stack([matrix, offset]), mode="r")
+    return stacked[:, :-1], stacked[:, -1]
+
+
+def _generators(groups: Sequence[Group], start: Array) -> min_norm.Generators:
+    def vertex(slope: Array) -> Array:
+        z = np.zeros(len(start))
+        for group in groups:
+            if isinstance(group, Weighing):
+                group.lowest(slope, z)
+        return z
+
+    def rays(slope: Array) -> Iterator[Array]:
+        for group in groups:
+            if not isinstance(group, Weighing):
+                yield from group.rays(slope)
+
+    return min_norm.Generators(vertex=vertex, rays=rays)
+
+
+def descend(problem: Squares, start: Array, deadline: float) -> Array:
     """FISTA with restarts, until ``deadline`` (perf_counter); each group's entries have one scale, so that cones stay cones."""
     matrix, offset, d = problem.matrix, problem.offset, problem.d
-    if not matrix.shape[1]:
-        return start
     scale = np.ones(matrix.shape[1])
     norms = np.linalg.norm(matrix, axis=0)
     typical = float(norms.max()) or 1.0
@@ -122,9 +191,8 @@ def solve(problem: Squares, start: Array, deadline: float) -> Array:
             places = np.concatenate([[group.at], *(at.ravel() for at, _ in group.parts)]).astype(int)
             size = float(norms[places].max())
             scale[places] = typical / size if size > 1e-12 * typical else 1.0
-    if problem.tangent is None and len(offset) > matrix.shape[1] + 1:
-        stacked = np.linalg.qr(np.column_stack([matrix * scale, offset]), mode="r")
-        scaled, shifted = stacked[:, :-1], stacked[:, -1]
+    if problem.tangent is None:
+        scaled, shifted = _compressed(matrix * scale, offset)
         reduced = Squares(matrix=scaled, offset=shifted, d=0)
     else:
         scaled = matrix * scale

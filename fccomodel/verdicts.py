@@ -40,15 +40,11 @@ def verdict(system: System, rows: Mapping[str, Row], parts: Mapping[str, float],
 
 
 def _where(system: System, rows: Mapping[str, Row], name: str) -> str:
-    if name == "stationarity" or not rows:
-        return ""
     if name == "feasibility":
         if system.outside >= max(system.violations, default=0.0):
             return " (a variable is outside its set)"
-        worst = system.labels[int(np.argmax(system.violations))]
-    else:
-        worst = max(rows, key=lambda label: rows[label].complementarity)
-    return f" ({worst})"
+        return f" ({system.labels[int(np.argmax(system.violations))]})"
+    return f" ({max(rows, key=lambda label: rows[label].complementarity)})" if name == "complementarity" else ""
 
 
 def _advice(name: str, own: Optimum | None, stationarity: float) -> str:

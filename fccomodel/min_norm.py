@@ -1,0 +1,107 @@
+"""The point of least norm in ``offset + matrix Z``, Z a product of polytopes and cones: Wolfe's algorithm, with rays added.
+
+The point is kept as an affine combination of few vertices (and multiples of few rays) of the set. Each round adds the vertex or
+ray that reduces the norm fastest, then moves to the least norm of their hull. It ends after finitely many rounds, exactly.
+P. Wolfe, Finding the nearest point in a polytope, Mathematical Programming 11 (1976).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+Array = np.ndarray
+#: Vertices and rays held at most; rounds at most; the relative gap at which the point counts as nearest.
+MOST_HELD, ROUNDS, GAP = 400, 5000, 1e-7
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Generators:
+    """The set Z by linear minimisation.
+
+    vertex  g -> the point of the compact part that minimises g.z
+    rays    g -> for every cone, its direction z with the least g.z (nothing where that is not negative)
+    """
+
+    vertex: Callable[[Array], Array]
+    rays: Callable[[Array], Iterator[Array]]
+
+
+def nearest(matrix: Array, offset: Array, generators: Generators, start: Array, deadline: float) -> tuple[Array, bool]:
+    """(z, whether it is the nearest): the search ends early at ``deadline`` (perf_counter) or where it makes no progress."""
+    held = [start]
+    images = [matrix @ start + offset]
+    is_ray, weights = [False], np.ones(1)
+    x = images[0]
+    for _ in range(ROUNDS):
+        slope, size = matrix.T @ x, float(x @ x)
+        scale = max(float(np.abs(image).max()) for image in images)
+        best_gain, best = GAP * size + 1e-15 * scale * np.sqrt(size), None
+        point = generators.vertex(slope)
+        image = matrix @ point + offset
+        if (gain := float(x @ (x - image))) > best_gain:
+            best_gain, best = gain, (point, image, False)
+        for ray in generators.rays(slope):
+            image = matrix @ ray
+            length = float(np.linalg.norm(image))
+            if length > 0 and (gain := -float(x @ image) / length * np.sqrt(size)) > best_gain:
+                best_gain, best = gain, (ray / length, image / length, True)
+        if best is None:
+            return _combined(held, weights), True
+        if len(held) >= MOST_HELD or time.perf_counter() > deadline:
+            break
+        held.append(best[0])
+        images.append(best[1])
+        is_ray.append(best[2])
+        held, images, is_ray, weights = _moved(held, images, is_ray, np.append(weights, 0.0))
+        new = _combined(images, weights)
+        if float(new @ new) >= size * (1 - 1e-15):
+            break
+        x = new
+    return _combined(held, weights), False
+
+
+def _combined(vectors: list[Array], weights: Array) -> Array:
+    return np.asarray(weights) @ np.stack(vectors)
+
+
+def _moved(held: list[Array], images: list[Array], is_ray: list[bool], weights: Array):
+    """To the least norm over the hull of what is held; vertices and rays that get no weight on the way are let go."""
+    while True:
+        target = _affine(images, is_ray)
+        falling = target < 1e-14
+        if not falling.any():
+            return held, images, is_ray, target
+        ratios = weights[falling] / np.maximum(weights[falling] - target[falling], 1e-300)
+        step = min(1.0, float(ratios.min()))
+        weights = weights + step * (target - weights)
+        gone = falling & (weights <= 1e-14)
+        if not gone.any():
+            gone[np.flatnonzero(falling)[np.argmin(ratios)]] = True
+        points = [k for k, ray in enumerate(is_ray) if not ray]
+        if all(gone[k] for k in points):  # one vertex stays
+            gone[max(points, key=lambda k: weights[k])] = False
+            if not gone.any():
+                return held, images, is_ray, np.maximum(weights, 0)
+        keep = np.flatnonzero(~gone)
+        held, images, is_ray = [held[k] for k in keep], [images[k] for k in keep], [is_ray[k] for k in keep]
+        weights = weights[keep]
+        weights[[not ray for ray in is_ray]] /= weights[[not ray for ray in is_ray]].sum()
+
+
+def _affine(images: list[Array], is_ray: list[bool]) -> Array:
+    """Weights (of sum 1 over the vertices) of the least norm, of any sign."""
+    first = is_ray.index(False)
+    base = images[first]
+    others = [k for k in range(len(images)) if k != first]
+    if not others:
+        return np.ones(1)
+    columns = np.stack([images[k] if is_ray[k] else images[k] - base for k in others], axis=1)
+    found = np.linalg.lstsq(columns, -base, rcond=1e-15)[0]
+    weights = np.empty(len(images))
+    weights[others] = found
+    weights[first] = 1 - sum(value for k, value in zip(others, found, strict=True) if not is_ray[k])
+    return weights
