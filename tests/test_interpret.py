@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 import torch
 
-from fccomodel import bind, check, inner_maximum, interpret, pairs, parse, selection
+from fccomodel import bind, check, interpret, parse, selection
 from fccomodel.bound import Bound
 from fccomodel.diagnostics import FccoError
+from fccomodel.interpret import inner_maximum, pairs
 from fccomodel.source import Source
 
 torch.set_num_threads(1)

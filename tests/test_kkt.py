@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 import torch
 
-from fccomodel import bind, check, kkt, kkt_system, parse
+from fccomodel import bind, check, kkt, parse
 from fccomodel.bound import Bound
 from fccomodel.diagnostics import FccoError
+from fccomodel.kkt import system as kkt_system
 from fccomodel.source import Source
 
 torch.set_num_threads(1)

@@ -13,7 +13,7 @@ from fccomodel import elements, ir, selection, sets
 from fccomodel.bound import Bound
 from fccomodel.elements import DTYPE, Named, Pointwise, fail, new_axis
 from fccomodel.interpret import Evaluator
-from fccomodel.kinks import Record, Recorder, find
+from fccomodel.kkt.kinks import Record, Recorder, find
 
 Array = np.ndarray
 #: How near a bound an entry of a variable counts as being at it, relative to 1 + |bound|; a step of the finite differences.

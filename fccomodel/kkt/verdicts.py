@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fccomodel import interpret, ir, kinks, nets
-from fccomodel.kkt_system import System
-from fccomodel.optimality import Optimum
+from fccomodel import interpret, ir, nets
+from fccomodel.kkt import kinks
+from fccomodel.kkt.optimality import Optimum
+from fccomodel.kkt.system import System
 
 if TYPE_CHECKING:
     from fccomodel.kkt import Row

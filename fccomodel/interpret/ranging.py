@@ -12,10 +12,10 @@ import torch
 
 from fccomodel import draws, elements, ir, selection
 from fccomodel.elements import Env, Named, fail, new_axis
-from fccomodel.spaces import Listing, Product, Step, lengths_of
+from fccomodel.interpret.spaces import Listing, Product, Step, lengths_of
 
 if TYPE_CHECKING:
-    from fccomodel.interpret import Evaluator
+    from fccomodel.interpret.evaluator import Evaluator
 
 #: Combinations that conditions on several binders may list before the last one.
 MOST_LISTED = 1 << 26
@@ -26,7 +26,7 @@ def space(evaluator: Evaluator, node: ir.Reduce, env: Env) -> tuple[Product | Li
     parts = evaluator.parts(node)
     needed = {parent for part in parts for parent in part.parents}
     listed = [part for part in parts if part.parents or part.masks or part.binder in needed]
-    inner, over = dict(env), {}
+    inner, over = dict(env), dict[int, int]()
     for part in sorted((p for p in parts if p not in listed), key=lambda p: isinstance(p.binder.domain, ir.Distribution)):
         value = all_of(evaluator, part, node, inner, over)
         over |= {axis: value.length(axis) for axis in value.axes if axis not in lengths_of(env.values())}

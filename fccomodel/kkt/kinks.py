@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
-from fccomodel import atoms, elements, inner_maximum, ir, ranging
+from fccomodel import atoms, elements, ir
 from fccomodel.atoms import ScalarAtom
 from fccomodel.elements import Env, Named
-from fccomodel.interpret import Evaluator
-from fccomodel.spaces import Product
+from fccomodel.interpret import Evaluator, inner_maximum, ranging
+from fccomodel.interpret.spaces import Product
 
 #: Terms of all kinks that may be weighed; more keep the subgradient that automatic differentiation takes.
 MOST_TERMS = 20_000

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fccomodel.kkt_system import System
-from fccomodel.multipliers import Cone, Group, Simple, Squares, Weighing, solve
+from fccomodel.kkt.multipliers import Cone, Group, Simple, Squares, Weighing, solve
+from fccomodel.kkt.system import System
 
 Array = np.ndarray
 

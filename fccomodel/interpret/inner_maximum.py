@@ -22,7 +22,7 @@ from fccomodel import elements, ir
 from fccomodel.elements import DTYPE, Env, Named, fail
 
 if TYPE_CHECKING:
-    from fccomodel.interpret import Evaluator
+    from fccomodel.interpret.evaluator import Evaluator
 
 STEPS, TOLERANCE = 20_000, 1e-12
 

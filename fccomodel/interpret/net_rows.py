@@ -34,7 +34,8 @@ class NetRows(torch.autograd.Function):
     def backward(ctx: Any, gradient: torch.Tensor) -> tuple[None, torch.Tensor, torch.Tensor | None]:
         weights, rows = ctx.saved_tensors
         own = weights.detach().requires_grad_(True)
-        total, parts = torch.zeros_like(weights), []
+        total = torch.zeros_like(weights)
+        parts: list[torch.Tensor] = []
         for part, outer in zip(rows.split(ROWS), gradient.split(ROWS), strict=True):
             part = part.detach().requires_grad_(ctx.needs_input_grad[2])
             with torch.enable_grad():

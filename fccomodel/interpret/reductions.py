@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from fccomodel.elements import Named
-from fccomodel.spaces import Listing, ListingBlock, Product, ProductBlock, cells
+from fccomodel.interpret.spaces import Listing, ListingBlock, Product, ProductBlock, cells
 
 Options = Mapping[str, float]
 Block = ProductBlock | ListingBlock

@@ -1,4 +1,4 @@
-"""The value of any expression of a bound problem, in float64, differentiable in the variables: the reference for all else.
+"""Walks an expression: every node at every element of the binders it depends on, in blocks where that is too much at once.
 
 Every row of every table takes part; a distribution is represented by one fixed sample. Nothing here knows of any plan,
 reformulation or emitted program.
@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from fccomodel import elements, inner_maximum, ir, pairs, ranging, selection
+from fccomodel import elements, ir, selection
 from fccomodel.bound import Bound
 from fccomodel.draws import DRAWS
 from fccomodel.elements import DTYPE, Env, Named, Pointwise, fail, new_axis, remember, spread
-from fccomodel.net_rows import NetRows, net_apply
-from fccomodel.reductions import TOTAL, Block, Plan, collapse, stream
-from fccomodel.spaces import Listing, Product
+from fccomodel.interpret import inner_maximum, pairs, ranging
+from fccomodel.interpret.net_rows import NetRows, net_apply
+from fccomodel.interpret.reductions import TOTAL, Block, Plan, collapse, stream
+from fccomodel.interpret.spaces import Listing, Product
 
 #: Numbers held at once; a larger intermediate result is made block by block. Blocks of ``BLOCK`` numbers stay in the cache.
 CHUNK, BLOCK = 1 << 21, 1 << 17
@@ -64,8 +65,6 @@ def evaluate(
     lengths = [at.length(axis) for at in inner.values() for axis in at.axes]
     return spread(value, axes).expand((*lengths, *value.event))
 
-
-__all__ = ["Evaluator", "evaluate", "net_apply"]
 
 Handler = Callable[["Evaluator", ir.Expr, Env], Named]
 

@@ -20,11 +20,11 @@ import torch
 
 from fccomodel import atoms, elements, ir
 from fccomodel.elements import DTYPE, Env, Named
-from fccomodel.reductions import MEANS
-from fccomodel.spaces import Listing, Product
+from fccomodel.interpret.reductions import MEANS
+from fccomodel.interpret.spaces import Listing, Product
 
 if TYPE_CHECKING:
-    from fccomodel.interpret import Evaluator
+    from fccomodel.interpret.evaluator import Evaluator
 
 
 def value(evaluator: Evaluator, node: ir.Reduce, space: Product | Listing, inner: Env) -> Named | None:

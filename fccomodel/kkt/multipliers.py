@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fccomodel import min_norm
-from fccomodel.kinks import Weights
+from fccomodel.kkt import min_norm
+from fccomodel.kkt.kinks import Weights
 
 Array = np.ndarray
 #: Iterations at most; without progress for this many, the solver stops.
@@ -157,7 +157,7 @@ def _compressed(matrix: Array, offset: Array) -> tuple[Array, Array]:
     """Fewer rows with the same norms."""
     if len(offset) <= matrix.shape[1] + 1:
         return matrix, offset
-    stacked = np.linalg.qr(np.column_stack([matrix, offset]), mode="r")
+    stacked: Array = np.asarray(np.linalg.qr(np.column_stack([matrix, offset]), mode="r"))
     return stacked[:, :-1], stacked[:, -1]
 
 

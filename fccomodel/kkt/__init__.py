@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fccomodel.bound import Bound
-from fccomodel.kkt_system import System
-from fccomodel.optimality import Optimum, gradients, optimum
-from fccomodel.verdicts import notes_of, verdict
+from fccomodel.kkt.optimality import Optimum, gradients, optimum
+from fccomodel.kkt.system import System
+from fccomodel.kkt.verdicts import notes_of, verdict
 
 BUDGET_S = 60.0
 
