@@ -124,6 +124,7 @@ def normalise(problem: ir.Problem, bound: Bound | None = None) -> NormalForm:
             (constraint.label, "smoothed", "a constraint: the penalty rho [c]_+ (equality: rho |c|) by its Moreau envelope")
         )
     chosen = set(map(id, penalties.values()))
+    present = set(map(id, ir.walk(objective)))
     treatment += [
         (
             reformed.text(s.original),
@@ -131,18 +132,28 @@ def normalise(problem: ir.Problem, bound: Bound | None = None) -> NormalForm:
             "inside an expectation" if s.inner else "a non-smooth outer function, by its Moreau envelope",
         )
         for s in smoother.found
-        if id(s) not in chosen and used(s, objective)
+        if id(s) not in chosen and id(s) in present
     ]
     treatment += [(reformed.text(node), "subgradient", "no prox is known for it") for node, _ in smoother.kept]
-    kept = tuple(s for s in smoother.found if used(s, objective))
+    treatment += [(reformed.text(node), "plug-in", "its draw is met once, so that a minibatch stands for it: a biased estimate")
+                  for node in plug_ins(objective)]  # fmt: skip
+    kept = tuple(s for s in smoother.found if id(s) in present)
     return NormalForm(
         problem=problem, chain=chain, variables=reformed.variables, objective=objective, penalties=penalties, smoothed=kept,
         prox=tuple(prox), terms=tuple(terms), treatment=tuple(treatment), kept=tuple(smoother.kept),
     )  # fmt: skip
 
 
-def used(part: ir.Expr, whole: ir.Expr) -> bool:
-    return any(node is part for node in ir.walk(whole))
+def plug_ins(expr: ir.Expr) -> list[ir.Reduce]:
+    """Expectations that depend on a random draw around them and stand under a nonlinear function: no block remembers them."""
+    found: list[ir.Reduce] = []
+    for node in ir.walk(expr):
+        if isinstance(node, ir.Reduce) and any(isinstance(b.domain, ir.Distribution) for b in node.binders):
+            holes: list[ir.Reduce] = []
+            f = _cut(node.body, holes, {})
+            if not (isinstance(f, ir.Hole) or _affine(f)):
+                found += [h for h in holes if any(b in node.binders for b in ir.free_binders(h))]
+    return found
 
 
 def constants(problem: ir.Problem, bound: Bound | None) -> Callable[[ir.Expr], float | None]:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import types
 from typing import Any
 
 import pytest
 import torch
-from emitted_models import CASES, Made, made, make
+from emitted_models import CASES, HEAD, Made, compiled, finish, made, make, table
+from torch.utils._python_dispatch import TorchDispatchMode
 
+from fccomodel import pipeline
+from fccomodel.diagnostics import FccoError
 from fccomodel.emit import support
 from fccomodel.emit.printer import Printer
 from fccomodel.graph import Val
@@ -55,7 +59,7 @@ def value_of(case: Made, data: Any) -> Any:
     lines = "\n".join(f"    {line}" for line in [unpack, *printer.lines])
     text = "def prepare(data):\n" + "".join(f"    {line}\n" for line in [*printer.prepared, "return data"])
     text += f"def value(data, w, c, batch, h):\n{lines}\n    return {result}\n"
-    scope: dict[str, Any] = {"torch": torch, "math": __import__("math"), **vars(support)}
+    scope: dict[str, Any] = {"torch": torch, "math": math, **vars(support)}
     scope |= {name: StandIn(net) for name, net in vars(case.solver).items() if name.startswith("net_") and hasattr(net, "taped")}
     exec(text, scope)  # noqa: S102
     scope["prepare"](data)
@@ -98,3 +102,58 @@ def test_gradient_of_other_algorithms(name: str) -> None:
     """The same gradients under SOX (where it applies), and with momentum steps."""
     smooth = not CASES[name].text.count("subject to")
     check(make(name, algorithm="sox" if smooth else "sonex", step="momentum"))
+
+
+class NoWaiting(TorchDispatchMode):
+    """Refuses what makes the host wait for the device: numbers read back, shapes that depend on data, copies to and fro."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        name = func._schema.name
+        assert name not in ("aten::_local_scalar_dense", "aten::nonzero", "aten::masked_select", "aten::lift_fresh"), name
+        if name in ("aten::index", "aten::index_put_", "aten::_index_put_impl_"):
+            assert all(k is None or k.dtype != torch.bool for k in args[1]), "an index by a mask"
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_step_never_waits_for_the_device(name: str) -> None:
+    case = made(name)
+    solver, rng = case.solver, torch.Generator().manual_seed(0)
+    data = solver.prepare(solver.as_namespace(dict(case.program.data), "cpu", torch.float32))
+    w = case.point().float()
+    state = types.SimpleNamespace(w=w, w_prev=w.clone(), v=torch.zeros_like(w), s=torch.zeros_like(w))
+    u, c = solver.buffers("cpu", torch.float32), solver.centres("cpu", torch.float32)
+    h = types.SimpleNamespace(**solver.HYPER)
+    batch = [part[0] for part in solver.draw(data, rng, 1)]
+    with torch.no_grad():
+        solver.gradient(data, state.w, state.w_prev, u, c, batch, h)
+        with NoWaiting():
+            G = solver.gradient(data, state.w, state.w_prev, u, c, batch, h)
+            solver.project(state.w, solver.update(state, G, h), h)
+    assert G.dtype == torch.float32 and bool(G.isfinite().all())
+
+
+REFUSED = {
+    "sampler": "minimize E[e ~ wind(3)] (e * w[1])^2;",
+    "filtered_draw": "minimize E[e ~ normal(0, 1) | e > 0] (e * w[1])^2;",
+    "product_of_rows": "minimize prod[z in D] (1 + dot(w, z.x)^2);",
+    "maximum_of_rows": "minimize max[z in D] dot(w, z.x)^2;",
+    "inner_problem": "minimize max[q in ball(1)] (sum[k in K] q[k] * w[1]);",
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_in_a_solver_is_refused(name: str) -> None:
+    """With a code, a place and a way out; never by an assertion."""
+    data = {"D": table(6000 if name.endswith("rows") else 60)}
+    samplers = {"wind": lambda rng, n, a: rng.normal(size=n)} if name == "sampler" else {}
+    with pytest.raises(FccoError) as found:
+        model = compiled(f"model m;{HEAD}{REFUSED[name]}")
+        bound = pipeline.bind(model, pipeline.Binding(data=data, samplers=samplers))
+        finish(name, model.problem, bound, {})
+    assert all(d.code[:3] in ("F04", "F06") and d.fix for d in found.value.diagnostics)
+
+
+def test_plug_in_values_are_told() -> None:
+    assert any("plug-in" in line for line in made("outer_draw").plan.summary)
+    assert not any("plug-in" in line for line in made("risk_set").plan.summary)

@@ -13,6 +13,8 @@ from fccomodel.piecewise import PiecewiseLQ
 #: operations that print inside the expression that uses them, when only one does
 INLINE = {"ew", "mean_axes", "sum_axes", "sum_event", "array", "score", "number", "var"}
 LONGEST = 96
+#: operations inside one another on one line
+DEEPEST = 16
 
 
 @dataclass(eq=False)
@@ -32,7 +34,7 @@ class Printer:
     names: dict[int, str] = field(default_factory=dict)
     counters: dict[str, int] = field(default_factory=lambda: dict.fromkeys(RESERVED, 1))
     uses: dict[int, int] = field(default_factory=dict)
-    scoped: dict[Axis, list[Val]] = field(default_factory=dict)
+    depths: dict[int, int] = field(default_factory=dict)
     together: dict[int, list[Val]] = field(default_factory=dict)
     needed: set[int] = field(default_factory=set)
     double: bool = False
@@ -49,9 +51,10 @@ class Printer:
         for root in roots:
             self.uses[root.id] = self.uses.get(root.id, 0) + 2
         inside = {v.id for v in needed if any(a.kind == "chunk" for a in v.axes) and v.op != "chunked"}
+        sliced = [v for v in needed if v.id in inside]
         for val in needed:
             if val.id not in inside:
-                self.statement(val, [v for v in needed if v.id in inside])
+                self.statement(val, sliced)
 
     def reach(self, roots: Iterable[Val]) -> list[Val]:
         seen: dict[int, Val] = {}
@@ -81,7 +84,10 @@ class Printer:
             self.nets(val, self.needed)
             return
         if val.op in INLINE and self.uses.get(val.id, 0) == 1:
-            return
+            depth = 1 + max((self.depths.get(a.id, 0) for a in val.args), default=0)
+            if depth <= DEEPEST:
+                self.depths[val.id] = depth
+                return
         text = bare(self.text(val))
         if text.isidentifier():
             self.names[val.id] = text

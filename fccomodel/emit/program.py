@@ -253,17 +253,14 @@ class Emitter:
         estimator = algorithm.estimator
         text = [
             f"# ---- {algorithm.title}: {algorithm.theorem}",
-            inspect.getsource(estimator.track).rstrip(),
-            "",
-            "",
+            *([inspect.getsource(estimator.track).rstrip(), "", ""] if self.step.buffers else []),
             re.sub(r"^def \w+\(", "def update(", inspect.getsource(step).rstrip()),
             "",
             "",
             "def project(w, step, h):",
             '    """Proximal maps of the regularisers and projections on the simple sets, in place; ``step`` is a number or one per coordinate."""',
         ]
-        lines = self.proximal_lines()
-        helpers, lines = lines
+        helpers, lines = self.proximal_lines()
         return "\n".join([*helpers, *text, *(lines or ["    return"])])
 
     def proximal_lines(self) -> tuple[list[str], list[str]]:
@@ -275,9 +272,12 @@ class Emitter:
             helpers[function.__name__] = inspect.getsource(function).rstrip()
             piece = f"w[{start}:{stop}]"
             arguments = ", ".join(f"{key}={value!r}" for key, value in p.coefficients.items())
-            lines.append(
-                f"    {piece} = {function.__name__}({piece}, step if isinstance(step, float) else step[{start}:{stop}], {arguments})  # {p.text}"
-            )
+            lines.append(f"    # {shorten(p.text, 110)}")
+            if len(self.layout) == 1:
+                lines.append(f"    w.copy_({function.__name__}(w, step, {arguments}))")
+            else:
+                own = f"step if isinstance(step, float) else step[{start}:{stop}]"
+                lines.append(f"    {piece} = {function.__name__}({piece}, {own}, {arguments})")
         for name, (start, stop, shape) in self.layout.items():
             for domain in self.normal.variables[name].sets:
                 record = sets.get(domain.family)
@@ -285,8 +285,8 @@ class Emitter:
                 arguments = "".join(f", {text}" for text in self.set_arguments(name, domain))
                 piece = f"w[{start}:{stop}]"
                 viewed = piece if len(shape) == 1 else f"{piece}.view({', '.join(map(str, shape)) or '()'})"
-                lines.append(f"{piece} = {record.project.__name__}({viewed}{arguments}).reshape(-1)  # {name} in {domain.name}")
-        lines = [f"    {line}" if not line.startswith(" ") else line for line in lines]
+                lines.append(f"    # {name} in {domain.name}")
+                lines.append(f"    {piece} = {record.project.__name__}({viewed}{arguments}).reshape(-1)")
         return [line for text in helpers.values() for line in (text, "", "")], lines
 
     def set_arguments(self, name: str, domain: ir.VectorSet) -> list[str]:
@@ -555,10 +555,13 @@ def main():
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--precision", choices=["float32", "float64"], default=PRECISION)
-    parser.add_argument("--seconds", type=float, default=SECONDS)
+    parser.add_argument("--seconds", type=float, help=f"budget of time (default: {SECONDS}, or none where --iterations is given)")
     parser.add_argument("--iterations", type=int, default=ITERATIONS)
     parser.add_argument("--out", help="write the variables here (torch.save)")
     arguments = parser.parse_args()
+    seconds = arguments.seconds
+    if seconds is None and arguments.iterations is None:
+        seconds = SECONDS
     torch.set_num_threads(THREADS)
     tensors = torch.load(arguments.data, weights_only=True)
 
@@ -567,7 +570,7 @@ def main():
 
     with no_grad():
         found = solve(tensors, seed=arguments.seed, device=arguments.device, dtype=getattr(torch, arguments.precision),
-                      seconds=arguments.seconds, iterations=arguments.iterations, progress=show)
+                      seconds=seconds, iterations=arguments.iterations, progress=show)
         objective, constraints = evaluate(found.exact, found.w)
     print(f"objective {SIGN * float(objective):.10g}   ({found.reason}, {found.iterations} steps)")
     for label, (_, values) in constraints.items():

@@ -32,9 +32,8 @@ def unsegment(values, dim, count, cells, sizes, how):
 
 def spread(shape, index, values):
     """Zeros of ``shape`` with ``values`` added at ``index``."""
-    return values.new_zeros(shape).index_put_(
-        tuple(torch.as_tensor(k, device=values.device) for k in index), values, accumulate=True
-    )
+    index = tuple(torch.full((), k, dtype=torch.long, device=values.device) if isinstance(k, int) else k for k in index)
+    return values.new_zeros(shape).index_put_(index, values, accumulate=True)
 
 
 def onto_simplex(x, dim):
