@@ -7,9 +7,11 @@ learned from the rows it was solved on (scaling, categories, groups).
 from __future__ import annotations
 
 import copy
+import dataclasses
 import json
 import math
 import platform
+import re
 import tomllib
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -25,6 +27,7 @@ from fccomodel.source import Source
 
 if TYPE_CHECKING:
     from fccomodel.bound import Bound
+    from fccomodel.emit import Program
     from fccomodel.kkt import KKTReport
 
 FORMAT = 1
@@ -139,7 +142,7 @@ def save(outcome: pipeline.Outcome, folder: Path) -> dict[str, Any]:
     make_folder(folder)
     record = to_json(outcome)
     write_arrays(folder / VARIABLES, outcome.solution.variables)
-    write_program(outcome.program, folder / SOLVER)
+    write_program(repeating(outcome.program, outcome.solution.iterations), folder / SOLVER)
     if scores := dict(net_scores(outcome.bound, outcome.solution.variables)):
         write_arrays(folder / SCORES, scores)
         record["scores_file"] = SCORES
@@ -153,6 +156,15 @@ def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
         for name, value in arrays.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, np.asarray(value), allow_pickle=False)
+
+
+def repeating(program: Program, steps: int) -> Program:
+    """The program with the number of steps that a run took as its own: started anew, it goes the same way."""
+    text = re.sub(r"^SECONDS = .*$", "SECONDS = None", program.text, count=1, flags=re.M)
+    text = re.sub(
+        r"^ITERATIONS = .*$", f"ITERATIONS = {steps}  # as many as the run that wrote this file", text, count=1, flags=re.M
+    )
+    return dataclasses.replace(program, text=text)
 
 
 def write_program(program: Any, path: Path) -> Path:
