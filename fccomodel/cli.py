@@ -290,7 +290,8 @@ def algorithms(args: argparse.Namespace) -> int:
 def _plan(args: argparse.Namespace, *, explaining: bool = False) -> pipeline.Planned:
     """From the command line to a plan; lint notes are printed on the way."""
     given: dict[str, Any] = {name: _value(text) for name, text in files.pairs(args.option, "--option").items()}
-    given |= {name: getattr(args, name) for name in ("algorithm", "seed", "device", "precision", "budget")}
+    own = {name: getattr(args, name) for name in ("algorithm", "seed", "device", "precision", "budget")}
+    given |= {name: value for name, value in own.items() if value is not None}
     binding = pipeline.Binding(
         spec=args.bind,
         data=files.pairs(args.data, "--data"),

@@ -6,6 +6,7 @@ configuration file, and what nobody gave is chosen automatically.
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import tomllib
@@ -21,6 +22,14 @@ Origins = dict[str, tuple[Any, str]]
 COMMAND, KEYWORD, BLOCK, USER, AUTOMATIC = "command line", "keyword argument", "options block", "user configuration", "automatic"
 DEVICES = ("auto", "cpu", "cuda")
 PRECISIONS = ("float32", "float64")
+ABOVE_ZERO = math.ulp(0.0)  # the least number above 0
+#: what an algorithm's number may be: whole or not, from, to
+NUMBERS: dict[str, tuple[bool, float, float]] = {
+    **dict.fromkeys(("outer_batch", "inner_batch", "stage", "longest", "patience"), (True, 1, math.inf)),
+    **dict.fromkeys(("gamma", "beta", "beta_prime"), (False, ABOVE_ZERO, 1)),
+    **dict.fromkeys(("gamma_prime", "eta", "tol"), (False, 0, math.inf)),
+    **dict.fromkeys(("eps", "rho"), (False, ABOVE_ZERO, math.inf)),
+}
 UNITS = {"ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
 
@@ -64,7 +73,22 @@ def check_value(name: str, value: Any, origin: str) -> Any:
         raise _refused(name, value, origin, PRECISIONS)
     if name == "budget":
         parse_budget(value, origin)
+    if name in NUMBERS:
+        return _number(name, value, origin)
     return value
+
+
+def _number(name: str, value: Any, origin: str) -> float:
+    """A number of the kind and in the range that the option has."""
+    whole, low, high = NUMBERS[name]
+    good = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    if not good or not low <= value <= high or whole and value != int(value):
+        least = "above 0" if low == ABOVE_ZERO else f"of at least {low:g}"
+        kind = f"{name} is a {'whole ' if whole else ''}number {least}" + (
+            f" and at most {high:g}" if math.isfinite(high) else ""
+        )
+        raise fail("F0808", f"`{value}` is no {name} ({origin})", reason=f"{kind}.")
+    return int(value) if whole else value
 
 
 def _seed(value: Any, origin: str) -> int:

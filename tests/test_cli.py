@@ -250,6 +250,8 @@ HERE = {"M": MODEL, "B": BINDING}
         ("solve {M} --bind {B} --precision float16", "F0808"),
         ("solve {M} --bind {B} --algorithm magic", "F06"),
         ("solve {M} --bind {B} --option nothing=1", "F06"),
+        ("solve {M} --bind {B} --option algorithm=magic", "F06"),
+        ("solve {M} --bind {B} --option inner_batch=0", "F0808"),
         ("solve {M}", "F0504"),
         ("emit {M} --bind {B} -o .", "F0806"),
         ("evaluate nowhere", "F0810"),

@@ -49,6 +49,14 @@ def test_a_bad_budget_is_refused(text):
         ("precision", "float16"),
         ("precision", 32),
         ("budget", "soon"),
+        ("inner_batch", 0),
+        ("stage", -4),
+        ("stage", 1.5),
+        ("gamma", 7),
+        ("beta", 0),
+        ("eta", "abc"),
+        ("eta", float("nan")),
+        ("rho", True),
     ],
 )
 def test_a_bad_value_names_its_origin(name, value):
@@ -61,6 +69,18 @@ def test_a_seed_written_as_a_float_is_whole():
     assert options.resolve({}, {"seed": 3.0}, {}) == {"seed": (3, "options block")}
 
 
+def test_numbers_of_algorithms():
+    given = {"inner_batch": 64.0, "gamma": 1, "eta": 0, "tol": 0.0, "rho": 1e-3}
+    found = {name: value for name, (value, _) in options.resolve(given, {}, {}).items()}
+    assert found == given and isinstance(found["inner_batch"], int)
+
+
+def test_every_option_of_a_plan_is_checked():
+    from fccomodel import plan
+
+    assert options.NUMBERS.keys() == plan.OPTIONS.keys() - {"algorithm", "step"}
+
+
 def test_the_configuration_file_is_found_and_read(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     assert options.configuration() == {}
@@ -70,7 +90,7 @@ def test_the_configuration_file_is_found_and_read(tmp_path, monkeypatch):
     assert options.configuration() == {"device": "cpu", "budget": "10s"}
 
 
-@pytest.mark.parametrize(("text", "said"), [("device = ", "not valid TOML"), ("[solver]\nseed = 1\n", "holds options alone")])
+@pytest.mark.parametrize(("text", "said"), [("device = ", "F0807"), ("[solver]\nseed = 1\n", "holds options alone")])
 def test_a_bad_configuration_file_is_refused(tmp_path, text, said):
     file = tmp_path / "config.toml"
     file.write_text(text)
