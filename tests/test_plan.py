@@ -1,0 +1,114 @@
+"""The choice of algorithm by requirements, options with their origins, and what became of each part of a model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fccomodel import algorithms, pipeline, plan
+from fccomodel.diagnostics import FccoError
+from fccomodel.source import Source
+
+HEAD = "dim d;\nset K = {0, 1, 2};\ndata D : table(x: real[d], y: real, g: {0, 1, 2});\n"
+LOSS = "square(dot(w, z.x) - z.y)"
+
+
+def made(text: str, data: bool = False, **options: Any) -> plan.Plan:
+    compiled = pipeline.compile_model(Source(text=HEAD + text, name="m"))
+    bound = None
+    if data:
+        rng = np.random.default_rng(0)
+        columns = {"x": rng.normal(size=(30, 3)), "y": rng.normal(size=30), "g": np.arange(30) % 3.0}
+        bound = pipeline.bind(compiled, pipeline.Binding(data={"D": columns}))
+    return plan.make(compiled.problem, bound=bound, options={k: (v, "command line") for k, v in options.items()})
+
+
+def code(text: str, **options: Any) -> str:
+    with pytest.raises(FccoError) as caught:
+        made(text, **options)
+    (diagnostic,) = caught.value.diagnostics
+    assert diagnostic.reason and diagnostic.fix
+    return diagnostic.code
+
+
+SMOOTH = f"var w[d];\nminimize mean[k in K] square(E[z ~ D | z.g == k] {LOSS});"
+WORST = f"var w[d];\nminimize max[k in K] (E[z ~ D | z.g == k] {LOSS});"
+BOUNDED = f"var w[d];\nminimize E[z ~ D] {LOSS};\nsubject to c: E[z ~ D | z.g == 0] {LOSS} <= 1;"
+
+
+def test_a_smooth_composition_takes_the_better_rate() -> None:
+    chosen = made(SMOOTH)
+    assert chosen.algorithm == "sox" and chosen.via == ()
+    assert "after that of SOX" in chosen.rejected["sonex"][0] or "after that of sox" in chosen.rejected["sonex"][0]
+
+
+@pytest.mark.parametrize("text", [WORST, BOUNDED])
+def test_a_non_smooth_outer_function_needs_smoothing(text: str) -> None:
+    chosen = made(text)
+    assert chosen.algorithm == "sonex" and chosen.via
+    assert any("non-smooth" in words for words in chosen.rejected["sox"])
+
+
+def test_the_users_choice_replaces_the_selection_not_the_checks() -> None:
+    chosen = made(SMOOTH, algorithm="sonex")
+    assert chosen.algorithm == "sonex" and chosen.options["algorithm"] == ("sonex", "command line")
+    assert code(BOUNDED, algorithm="sox") == "F0604"
+    assert code(SMOOTH, algorithm="sonnex") == "F0603"
+    assert code(SMOOTH, step="sgd") == "F0607"
+    assert code(SMOOTH, beat=0.1) == "F0606"
+
+
+def test_every_value_has_an_origin() -> None:
+    chosen = made(SMOOTH, gamma=0.3)
+    assert chosen.options["gamma"] == (0.3, "command line") and chosen.hyper["gamma"] == 0.3
+    assert chosen.options["beta"][1] == "automatic"
+    assert set(chosen.hyper) <= set(chosen.options)
+
+
+def test_batches_are_whole_where_that_costs_little() -> None:
+    assert made(SMOOTH, data=True).batch is not None
+    text = made(f"var w[d];\nminimize E[z ~ D] {LOSS};", data=True)
+    binder = next(iter(text.normal.terms)).g and text.normal.objective.binders[0]  # type: ignore[attr-defined]
+    assert text.batch(binder, 30, True) is None
+    assert text.batch(binder, 10**6, True) == text.options["inner_batch"][0]
+
+
+@pytest.mark.parametrize(
+    ("domain", "step"),
+    [
+        ("var w[d];", "adam"),
+        ("var w[d] >= 0;", "adam"),
+        ("var w[d] in simplex;", "momentum"),
+        ("var w[d] in ball(1);", "momentum"),
+    ],
+)
+def test_adam_only_where_the_projection_is_entry_by_entry(domain: str, step: str) -> None:
+    assert made(f"{domain}\nminimize E[z ~ D] {LOSS};").step == step
+
+
+def test_treatment_says_what_became_of_each_part() -> None:
+    text = f"var w[d] in box(-1, 1);\nminimize E[z ~ D] {LOSS} + 0.1 * norm1(w);\nsubject to c: abs(E[z ~ D] dot(w, z.x)) <= 1;"
+    how = {how for _, how, _ in made(text).normal.treatment}
+    assert how == {"prox", "projected", "smoothed"}
+
+
+def test_kinks_inside_expectations_are_smoothed_too() -> None:
+    chosen = made("var w[d];\nminimize E[z ~ D] pos(1 - dot(w, z.x));")
+    assert "nested Moreau smoothing" in chosen.via
+
+
+def test_without_a_prox_no_theorem_applies() -> None:
+    assert code("var w[d];\nminimize min(E[z ~ D] square(dot(w, z.x)), E[z ~ D] square(1 - dot(w, z.x)));") == "F0605"
+
+
+@pytest.mark.parametrize("name", sorted(algorithms.all()))
+def test_what_an_algorithm_declares(name: str) -> None:
+    record = algorithms.get(name)
+    assert record is not None and record.name == name
+    assert record.requires and record.rate and record.theorem and record.cite and record.title
+    facts, missing = plan.satisfied(made(BOUNDED).normal, None)
+    assert set(record.requires) <= set(facts) | missing
+    assert all(callable(step) for step in record.steps.values())
+    assert callable(record.estimator.track)
