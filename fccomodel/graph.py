@@ -11,7 +11,7 @@ import ast
 import functools
 import keyword
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,7 +23,7 @@ from fccomodel.source import Span
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Axis:
-    """``kind`` is ``all`` (every element), ``sample`` (a minibatch) or ``chunk`` (a slice of a full pass); ``order`` fixes layout."""
+    """``kind``: ``all`` (every element), ``sample`` (a minibatch), ``chunk`` (a slice of a full pass); ``order`` fixes layout."""
 
     name: str
     order: int
@@ -59,6 +59,13 @@ def merge_axes(vals: Iterable[Val]) -> tuple[Axis, ...]:
 def broadcast(events: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
     """The shape of an entrywise operation: scalars spread over arrays."""
     return functools.reduce(lambda a, b: a if len(a) >= len(b) else b, events, ())
+
+
+def atom_of(name: str) -> atoms.Atom:
+    """The atom of a name that is known to be one."""
+    found = atoms.get(name)
+    assert found is not None, name
+    return found
 
 
 #: operations whose value is fixed by the data when their arguments are
@@ -138,7 +145,7 @@ class Graph:
 
     def apply(self, name: str, *args: Val, span: Span | None = None) -> Val:
         """A scalar atom, entrywise; constants fold."""
-        name = atoms.get(name).name
+        name = atom_of(name).name
         folded = self._fold(name, args)
         if folded is not None:
             return folded
@@ -151,7 +158,7 @@ class Graph:
         numbers = [a.number for a in args]
         if all(n is not None for n in numbers) and name not in FOLDED:
             with np.errstate(all="ignore"):
-                return self.const(float(atoms.get(name).value(*(np.float64(n) for n in numbers))))
+                return self.const(float(atom_of(name).value(*(np.float64(n) for n in numbers))))
         if name == "neg":
             if numbers[0] is not None:
                 return self.const(-numbers[0])
@@ -231,7 +238,7 @@ class Graph:
 
     def _ast(self, node: ast.expr, names: Mapping[str, Val]) -> Val:
         match node:
-            case ast.Constant(value=value):
+            case ast.Constant(value=int() | float() as value):
                 return self.const(value)
             case ast.Name(id="pi"):
                 return self.const(math.pi)
@@ -244,7 +251,7 @@ class Graph:
             case ast.BinOp(left=left, op=op, right=right):
                 return self.apply(OPERATORS[type(op)], self._ast(left, names), self._ast(right, names))
             case ast.Call(func=ast.Name(id=name), args=args):
-                atom = atoms.get(name)
+                atom = atom_of(name)
                 inner = [self._ast(a, names) for a in args]
                 return self.apply(name, *inner) if isinstance(atom, atoms.ScalarAtom) else self.array(name, inner)
         raise ValueError(f"not a derivative formula: {ast.dump(node)}")
@@ -252,8 +259,11 @@ class Graph:
     def array(self, name: str, args: Iterable[Val], span: Span | None = None) -> Val:
         """An array atom on event dims, batched over axes."""
         args = tuple(args)
-        atom = atoms.get(name)
-        return self.make("array", args, event=tuple(atom.shape(tuple(a.event for a in args))), atom=atom.name, span=span)
+        atom = atom_of(name)
+        names = dict(zip(atom.names(len(args)), args, strict=True))
+        sizes = atom.shape(tuple(a.event for a in args))
+        event = (n if isinstance(n, int) else self.evaluate(n, names).number for n in sizes)
+        return self.make("array", args, event=tuple(int(n or 0) for n in event), atom=atom.name, span=span)
 
 
 #: operations whose constants fold by the rules of arithmetic
@@ -274,84 +284,6 @@ def _key(value: Any) -> Any:
     return value if isinstance(value, (str, int, float, bool, type(None))) else id(value)
 
 
-# ---------------------------------------------------------------------------------------------------------- derivative
-@dataclass(frozen=True, kw_only=True)
-class Pull:
-    """A contribution to a variable's gradient: ``kind`` is ``add`` (an array of the variable's shape), ``score``
-    (rows weighted by the adjoint of ``X @ w``), ``scatter`` (entries indexed by axes) or ``net`` (a vector-Jacobian product)."""
-
-    kind: str
-    variable: str
-    source: Val
-    adjoint: Val
-
-
-#: operations that spread an argument over axes it lacks: the adjoint, if it lacks them too, counts once for each element
-BROADCASTING = {"ew", "array", "stack", "spread", "masked", "envelope", "norm_envelope"}
-
-
-def previous(graph: Graph, val: Val) -> Val:
-    """The same minibatch value at the previous iterate; estimates inside it stay as they are."""
-    made: dict[int, Val] = {}
-
-    def remake(v: Val) -> Val:
-        if not v.varying or v.op == "track":
-            return v
-        if v.id not in made:
-            attrs = {**v.attrs, "previous": True} if v.op == "var" else v.attrs
-            made[v.id] = graph.make(
-                v.op, [remake(a) for a in v.args], axes=v.axes, event=v.event, varying=False, static=False, span=v.span, **attrs
-            )
-        return made[v.id]
-
-    return remake(val)
-
-
-def backward(graph: Graph, roots: Mapping[Val, Val]) -> list[Pull]:
-    """Contributions to the variables' gradients of ``sum_r <adjoint_r, r>`` for roots ``{r: adjoint_r}``."""
-    adjoints: dict[int, Val] = {}
-
-    def give(val: Val, adjoint: Val) -> None:
-        if not val.varying:
-            return
-        source = sources[-1] if sources and sources[-1].op in BROADCASTING else adjoint
-        missing = [a for a in merge_axes([adjoint, source]) if a not in val.axes]
-        if missing:
-            adjoint = graph.total(adjoint, missing)
-        if len(adjoint.event) > len(val.event):
-            adjoint = graph.sum_event(adjoint)
-        elif source.op == "ew" and len(source.event) > len(val.event):
-            adjoint = graph.apply("mul", graph.const(math.prod(source.event)), adjoint)
-        adjoints[val.id] = graph.apply("add", adjoints[val.id], adjoint) if val.id in adjoints else adjoint
-
-    sources: list[Val] = []
-    for val, adjoint in roots.items():
-        give(val, adjoint)
-    pulls: list[Pull] = []
-    for index in range(max(adjoints, default=-1), -1, -1):
-        if index not in adjoints or adjoints[index].number == 0:
-            continue
-        val, adjoint = graph.vals[index], adjoints[index]
-        sources[:] = [val]
-        RULES[val.op](graph, val, adjoint, give, pulls)
-    return pulls
-
-
-Give = Callable[[Val, Val], None]
-
-
-def _entrywise(graph: Graph, val: Val, adjoint: Val, give: Give, pulls: list[Pull]) -> None:
-    atom = atoms.get(val.attrs["atom"])
-    if atom.name in ("max", "min"):
-        for arg, weight in _choose(graph, atom.name, val):
-            give(arg, graph.apply("mul", adjoint, weight))
-        return
-    names = dict(zip(atom.names(len(val.args)), val.args, strict=True)) | {"y": val}
-    for arg, formula in zip(differentiable(atom, val), atom.derivatives(site(val)), strict=True):
-        if arg.varying:
-            give(arg, graph.apply("mul", adjoint, graph.evaluate(formula, names)))
-
-
 def differentiable(atom: atoms.Atom, val: Val) -> list[Val]:
     """The arguments that have a derivative: all but the atom's parameters."""
     return [arg for name, arg in zip(atom.names(len(val.args)), val.args, strict=True) if name not in atom.parameters]
@@ -363,179 +295,3 @@ def site(val: Val) -> atoms.Site:
     return atoms.Site(
         shapes=tuple(a.event for a in val.args), numbers=numbers, python=tuple(a.op in ("const", "param") for a in val.args)
     )
-
-
-def _choose(graph: Graph, name: str, val: Val) -> Iterable[tuple[Val, Val]]:
-    """Weights of max/min: the first argument that attains it."""
-    taken = graph.const(0.0)
-    for arg in val.args:
-        hit = graph.apply("ge" if name == "max" else "le", arg, val)
-        weight = graph.apply("mul", hit, graph.apply("sub", graph.const(1.0), taken))
-        yield arg, weight
-        taken = graph.apply("add", taken, weight)
-
-
-def _array(graph: Graph, val: Val, adjoint: Val, give: Give, pulls: list[Pull]) -> None:
-    atom = atoms.get(val.attrs["atom"])
-    names = dict(zip(atom.names(len(val.args)), val.args, strict=True)) | {"y": val, "dy": adjoint}
-    whole = names | {"dy": filled(graph, adjoint, val.event)}
-    for arg, formula in zip(differentiable(atom, val), atom.derivatives(site(val)), strict=True):
-        if arg.varying and ("(" in formula or "@" in formula):
-            give(arg, graph.evaluate(formula, whole))
-        elif arg.varying:
-            give(arg, graph.evaluate(formula, names))
-
-
-def filled(graph: Graph, val: Val, event: tuple[int, ...]) -> Val:
-    """A scalar as an array of one number."""
-    return val if val.event == event else graph.make("fill", [val], event=event)
-
-
-def _sum_event(graph: Graph, val: Val, adjoint: Val, give: Give, pulls: list[Pull]) -> None:
-    give(val.args[0], adjoint)
-
-
-def _mean_axes(graph: Graph, val: Val, adjoint: Val, give: Give, pulls: list[Pull]) -> None:
-    count = math.prod(a.size for a in val.attrs["over"])
-    give(val.args[0], graph.apply("div", adjoint, graph.const(count)))
-
-
-def _sum_axes(graph: Graph, val: Val, adjoint: Val, give: Give, pulls: list[Pull]) -> None:
-    give(val.args[0], adjoint)
-
-
-def _segment(graph: Graph, val: Val, adjoint: Val, give: Give, pulls: list[Pull]) -> None:
-    """Rows get the adjoint of their segment."""
-    arg = val.args[0]
-    if val.attrs["axis"] not in arg.axes:
-        weight = graph.const(1.0) if val.attrs["how"] == "mean" else graph.make("array_data", key=val.attrs["sizes"])
-        give(arg, graph.apply("mul", adjoint, weight))
-        return
-    give(arg, graph.make("unsegment", [adjoint], axes=arg.axes, event=arg.event, onto=val.axes, **val.attrs))
-
-
-def _through(graph: Graph, val: Val, adjoint: Val, give: Give, pulls: list[Pull]) -> None:
-    """A tracked quantity: its value is the estimate u, its derivative that of the minibatch g."""
-    give(val.args[0], adjoint)
-
-
-def _pick(graph: Graph, val: Val, adjoint: Val, give: Give, pulls: list[Pull]) -> None:
-    """Members of an array over axes: the adjoint goes back to those members."""
-    base = val.args[0]
-    spread = graph.make(
-        "unpick",
-        [adjoint, *val.args[1:]],
-        axes=base.axes,
-        event=base.event,
-        over=val.attrs["over"],
-        fixed=val.attrs["fixed"],
-        extra=tuple(val.axes),
-    )
-    give(base, spread)
-
-
-def _variable(graph: Graph, val: Val, adjoint: Val, give: Give, pulls: list[Pull]) -> None:
-    pulls.append(Pull(kind="add", variable=val.attrs["name"], source=val, adjoint=adjoint))
-
-
-def _score(graph: Graph, val: Val, adjoint: Val, give: Give, pulls: list[Pull]) -> None:
-    variable = val.args[-1]
-    if variable.op == "var":
-        pulls.append(Pull(kind="score", variable=variable.attrs["name"], source=val, adjoint=adjoint))
-    else:
-        give(variable, graph.make("score_t", [val.args[0], adjoint], axes=(), event=variable.event, source=val))
-
-
-def _table_score(graph: Graph, val: Val, adjoint: Val, give: Give, pulls: list[Pull]) -> None:
-    variable = val.args[0]
-    if variable.op == "var":
-        pulls.append(Pull(kind="table_score", variable=variable.attrs["name"], source=val, adjoint=adjoint))
-    else:
-        give(variable, graph.make("table_score_t", [adjoint], axes=(), event=variable.event, key=val.attrs["key"]))
-
-
-def _take_val(graph: Graph, val: Val, adjoint: Val, give: Give, pulls: list[Pull]) -> None:
-    """Scores of some rows: the adjoint goes back to the rows of the table."""
-    whole, index = val.args
-    give(whole, graph.make("scatter_val", [adjoint, index], axes=(), event=whole.event, onto=val.axes))
-
-
-def _entry(graph: Graph, val: Val, adjoint: Val, give: Give, pulls: list[Pull]) -> None:
-    base = val.args[0]
-    if base.op == "var":
-        pulls.append(Pull(kind="scatter", variable=base.attrs["name"], source=val, adjoint=adjoint))
-    else:
-        give(
-            base,
-            graph.make(
-                "entry_t",
-                [adjoint, *val.args[1:]],
-                axes=merge_axes([base, adjoint, *val.args[1:]]),
-                event=base.event,
-                fixed=val.attrs["fixed"],
-            ),
-        )
-
-
-def _net(graph: Graph, val: Val, adjoint: Val, give: Give, pulls: list[Pull]) -> None:
-    pulls.append(Pull(kind="net", variable=val.attrs["variable"], source=val, adjoint=adjoint))
-
-
-def _envelope(graph: Graph, val: Val, adjoint: Val, give: Give, pulls: list[Pull]) -> None:
-    """A smoothed outer function: its derivative is an operation of its own."""
-    slope = graph.make("envelope_slope", val.args, event=val.event, varying=False, **val.attrs)
-    give(val.args[0], graph.apply("mul", adjoint, slope))
-
-
-def _norm_envelope(graph: Graph, val: Val, adjoint: Val, give: Give, pulls: list[Pull]) -> None:
-    """A smoothed norm: its derivative is a point of the dual ball."""
-    slope = graph.make("norm_slope", val.args, event=val.args[0].event, varying=False, **val.attrs)
-    give(val.args[0], graph.apply("mul", adjoint, slope))
-
-
-def _same(graph: Graph, val: Val, adjoint: Val, give: Give, pulls: list[Pull]) -> None:
-    """Spread over more axes, or with entries left out whose adjoint is zero."""
-    give(val.args[0], adjoint)
-
-
-def _reduce(graph: Graph, val: Val, adjoint: Val, give: Give, pulls: list[Pull]) -> None:
-    """A maximum, product, tail mean, ...: the adjoint times its derivative in each element."""
-    body = val.args[0]
-    slope = graph.make("reduce_slope", [*val.args, val], axes=body.axes, event=body.event, varying=False, **val.attrs)
-    give(body, graph.apply("mul", adjoint, slope))
-
-
-def _smooth_max(graph: Graph, val: Val, adjoint: Val, give: Give, pulls: list[Pull]) -> None:
-    """The smoothed maximum: its derivative is a point of the simplex."""
-    weights = graph.make("simplex_weights", val.args, axes=val.args[0].axes, event=val.args[0].event, varying=False, **val.attrs)
-    give(val.args[0], graph.apply("mul", adjoint, weights))
-
-
-def _stack(graph: Graph, val: Val, adjoint: Val, give: Give, pulls: list[Pull]) -> None:
-    for k, arg in enumerate(val.args):
-        give(arg, graph.make("entry", [adjoint], event=(), fixed=(k,)))
-
-
-RULES: dict[str, Callable[[Graph, Val, Val, Give, list[Pull]], None]] = {
-    "ew": _entrywise,
-    "array": _array,
-    "sum_event": _sum_event,
-    "mean_axes": _mean_axes,
-    "sum_axes": _sum_axes,
-    "segment": _segment,
-    "track": _through,
-    "pick": _pick,
-    "var": _variable,
-    "score": _score,
-    "table_score": _table_score,
-    "take_val": _take_val,
-    "entry": _entry,
-    "net": _net,
-    "envelope": _envelope,
-    "norm_envelope": _norm_envelope,
-    "smooth_max": _smooth_max,
-    "spread": _same,
-    "masked": _same,
-    "reduce": _reduce,
-    "stack": _stack,
-}

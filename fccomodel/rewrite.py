@@ -18,7 +18,9 @@ def with_children(node: ir.Expr, children: tuple[ir.Expr, ...]) -> ir.Expr:
         case ir.Item():
             return dataclasses.replace(node, base=children[0], indices=children[1:])
         case ir.NetCall():
-            return dataclasses.replace(node, params=children[0], arg=children[1])
+            params, arg = children
+            assert isinstance(params, ir.Var)
+            return dataclasses.replace(node, params=params, arg=arg)
         case ir.LetRef() | ir.Hole():
             return dataclasses.replace(node, args=children)
         case ir.Reduce():
@@ -27,7 +29,7 @@ def with_children(node: ir.Expr, children: tuple[ir.Expr, ...]) -> ir.Expr:
             return dataclasses.replace(
                 node, body=children[0], condition=condition, options=dict(zip(node.options, rest, strict=True))
             )
-    return dataclasses.replace(node, arg=children[0]) if children else node
+    return dataclasses.replace(node, args=children) if children else node  # type: ignore[call-arg]
 
 
 class Rewriter:

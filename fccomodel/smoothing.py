@@ -128,6 +128,7 @@ class Smoother:
 
     def opposite(self, node: ir.Expr) -> ir.Expr | None:
         """``min e`` as ``-max(-e)``; None for anything else."""
+        negated: ir.Expr
         if isinstance(node, ir.Apply) and node.op == "min" and not node.shape:
             negated = dataclasses.replace(node, op="max", args=tuple(make("neg", a, span=a.span) for a in node.args))
         elif isinstance(node, ir.Reduce) and node.kind == "min" and not node.shape:

@@ -33,8 +33,8 @@ LINEAR = {
     "combinations_keyed": "E[i ~ P, j ~ D | j.g == i.g and j.time > i.time] tanh(dot(w, j.x - 0.3 * i.x) * i.time)",
     "combinations_masked": "E[i ~ D, j ~ D | i.time + j.time > 4] tanh(dot(w, j.x - 0.3 * i.x) * i.time)",
     "combinations_sum": "sum[i in P, j in D | j.time > i.time and j.g == i.g] tanh(dot(w, j.x - 0.3 * i.x) * i.time) / 300",
-    "combinations_of_three": "E[i ~ D, j ~ P, l ~ N | j.time > i.time and l.time > j.time] tanh(dot(w, j.x - 0.3 * i.x + l.x) * i.time)",
-    "combinations_per_group": "mean[k in K] E[i ~ D, j ~ D | i.b == k and j.time > i.time] tanh(k * dot(w, j.x - 0.3 * i.x) * i.time)",
+    "combinations_of_three": "E[i ~ D, j ~ P, l ~ N | j.time > i.time and l.time > j.time] tanh(dot(w, j.x - i.x + l.x))",
+    "combinations_per_group": "mean[k in K] E[i ~ D, j ~ D | i.b == k and j.time > i.time] tanh(k * dot(w, j.x - 0.3 * i.x))",
     "draw": "E[z ~ D, e ~ normal(0, 1)] tanh(dot(w, z.x) + 0 * e) * (1 + 0 * e)",
     "draw_alone": "E[e ~ uniform(0, 1)] tanh(0 * e + w[1]) + E[e ~ bernoulli(1)] tanh(e * w[2]) + w[3]^4 * w[1]",
 }
@@ -68,7 +68,8 @@ def test_minibatches_are_unbiased(name: str) -> None:
 
 
 def test_minibatches_of_nets_are_unbiased() -> None:
-    text = f"model m;{NET}minimize E[p ~ P, n ~ N] sigmoid(s(v; n.x) - s(v; p.x)) + mean[i in D] E[j ~ D | j.g == i.g and j != i] s(v; j.x);"
+    groups = "mean[i in D] E[j ~ D | j.g == i.g and j != i] s(v; j.x)"
+    text = f"model m;{NET}minimize E[p ~ P, n ~ N] sigmoid(s(v; n.x) - s(v; p.x)) + {groups};"
     mean, error, exact = spread(Case(text=text, nets=lambda: {"s": mlp()}, scale=0.0))
     assert bool(((mean - exact).abs() <= 5 * error + 1e-9).all())
 

@@ -8,7 +8,6 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -19,7 +18,17 @@ from fccomodel.files import model_source
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 MODELS = sorted(p.stem for p in (SHARED / "models").glob("*.fcco")) if (SHARED / "data").is_dir() else []
-SMALL = ["constraint_family", "cvar_rows", "net_and_more", "risk_set", "simple_sets", "affine_set", "noise", "dro_kl", "table_family"]
+SMALL = [
+    "constraint_family",
+    "cvar_rows",
+    "net_and_more",
+    "risk_set",
+    "simple_sets",
+    "affine_set",
+    "noise",
+    "dro_kl",
+    "table_family",
+]
 
 
 def reproduces(case: Made, folder: Path, steps: int, **options: str) -> dict[str, torch.Tensor]:
@@ -71,9 +80,9 @@ def test_text(name: str) -> None:
     modules = {alias.name.split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
     modules |= {str(node.module).split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     assert modules <= {"torch", *sys.stdlib_module_names}
-    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} | {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute)}
+    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} | {
+        n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute)
+    }
     defined = [node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and not node.name.startswith("__")]
     assert [name for name in defined if name not in used] == []
     assert [line for line in text.splitlines() if len(line) > 130 and '"""' not in line] == []
-
-

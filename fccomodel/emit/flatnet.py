@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
+import textwrap
+
 import torch
+
+from fccomodel import diagnostics
 
 
 class FlatNet:
@@ -14,7 +19,7 @@ class FlatNet:
     def __init__(self, module, rank):
         self.module, self.rank = module.eval(), rank
         self.shapes = [(name, tuple(p.shape), p.numel()) for name, p in module.named_parameters()]
-        self.tape = None
+        self.tape = ()
 
     def forward(self, w, inputs, taped):
         parts = w.split([size for _, _, size in self.shapes])
@@ -47,7 +52,7 @@ class FlatNet:
 
     def vjp(self, *adjoints):
         """The flat gradient of the sum of <adjoint, output> in the parameters, for the outputs of the last ``taped``."""
-        (whole, parameters), self.tape = self.tape, None
+        (whole, parameters), self.tape = self.tape, ()
         adjoint = torch.cat([a.reshape(-1, *whole.shape[1:]) for a in adjoints])
         return torch.cat([g.reshape(-1) for g in torch.autograd.grad(whole, parameters, adjoint)])
 
@@ -58,10 +63,18 @@ def constructor(name: str, module: torch.nn.Module, rank: int) -> str:
     if text is not None:
         return f"net_{name} = FlatNet({text}, {rank})"
     source = type(module)
-    import inspect
-
-    code = inspect.getsource(source).rstrip()
-    return f"import torch.nn as nn\nimport torch.nn.functional as F\n\n\n{code}\n\n\nnet_{name} = FlatNet({source.__name__}(), {rank})"
+    try:
+        code = textwrap.dedent(inspect.getsource(source)).rstrip()
+        needed = [p for p in inspect.signature(source).parameters.values() if p.default is p.empty and p.kind not in (2, 4)]
+        reason = f"{source.__name__} takes {needed[0].name}, which its text does not say." if needed else ""
+    except (OSError, TypeError, ValueError):
+        code, reason = "", f"The text of {source.__name__} is not to be found."
+    if reason:
+        message = f"the net `{name}` cannot be written into a solver"
+        fix = "Give the class constructor arguments with defaults, in a file; or use a Sequential of torch's own layers."
+        raise diagnostics.FccoError([diagnostics.error("F0608", message, reason=reason, fix=fix)])
+    imports = "import torch.nn as nn\nimport torch.nn.functional as F"
+    return f"{imports}\nfrom torch import Tensor\n\n\n{code}\n\n\nnet_{name} = FlatNet({source.__name__}(), {rank})"
 
 
 def layers(module: torch.nn.Module) -> str | None:

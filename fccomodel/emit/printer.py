@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from fccomodel import atoms
-from fccomodel.graph import RESERVED, Axis, Graph, Pull, Val, merge_axes, site
+from fccomodel.derivative import Pull
+from fccomodel.graph import RESERVED, Axis, Graph, Val, atom_of, site
 from fccomodel.piecewise import PiecewiseLQ
 
 #: operations that print inside the expression that uses them, when only one does
@@ -94,9 +94,15 @@ class Printer:
             return
         name = self.name(val)
         comment = self.comments.get(val.id)
-        line = f"{name} = {text}"
-        self.lines.append(f"{line}  # {comment}" if comment and len(line) < 88 else line)
+        self.put(f"{name} = {text}", comment)
         self.names[val.id] = name
+
+    def put(self, line: str, comment: str | None = None) -> None:
+        """A statement, the model's own line beside it, or above it where both are long."""
+        if comment and len(line) + len(comment) > 106:
+            self.lines.append(f"# {comment}")
+            comment = None
+        self.lines.append(f"{line}  # {comment}" if comment else line)
 
     def static(self, val: Val) -> None:
         """A value of the data alone: computed once, kept as an attribute of ``data``."""
@@ -209,7 +215,11 @@ class Printer:
         if val.id not in self.names:
             text = self.text(val)
             if len(text) <= LONGEST:
-                lined = self.view(val, val.axes if axes is None else axes, len(val.event) if event is None else event) if val.axes else ""
+                lined = (
+                    self.view(val, val.axes if axes is None else axes, len(val.event) if event is None else event)
+                    if val.axes
+                    else ""
+                )
                 return (f"({text})" if not simple(text) else text) + lined
             self.names[val.id] = self.name(val)
             self.lines.append(f"{self.names[val.id]} = {bare(text)}")
@@ -229,12 +239,12 @@ class Printer:
 
     def op_ew(self, val: Val) -> str:
         texts = tuple(self.ref(a, val.axes, len(val.event)) for a in val.args)
-        return atoms.get(val.attrs["atom"]).lower(texts, site(val))
+        return atom_of(val.attrs["atom"]).lower(texts, site(val))
 
     def op_array(self, val: Val) -> str:
         deepest = max((len(a.event) for a in val.args), default=0)
         texts = tuple(self.ref(a, val.axes, len(a.event) if a.event else deepest) for a in val.args)
-        return atoms.get(val.attrs["atom"]).lower(texts, site(val))
+        return atom_of(val.attrs["atom"]).lower(texts, site(val))
 
     def op_number(self, val: Val) -> str:
         return f"{self.ref(val.args[0])}.to(data.dtype)"
@@ -362,7 +372,7 @@ class Printer:
         left = ", ".join(self.names[v.id] for v in group)
         comments = "; ".join(dict.fromkeys(self.comments[v.id] for v in group if v.id in self.comments))
         line = f"{left} = net_{val.attrs['net']}{call}({self.ref(val.args[0])}, {inputs})"
-        self.lines.append(f"{line}  # {comments}" if comments and len(line) + len(comments) < 140 else line)
+        self.put(line, comments if len(comments) < 110 else "")
 
     def net_pulls(self, pulls: list[Pull]) -> list[tuple[str, str]]:
         """One vector-Jacobian product per net, for all its calls."""
@@ -448,7 +458,8 @@ class Printer:
         if dim is None:
             return f"{self.ref(arg)}" if val.attrs["how"] == "mean" else f"{self.ref(arg)} * data.{val.attrs['sizes']}"
         shape = tuple(p.size for p in parents)
-        text = f"by_segment({self.ref(arg)}, {dim}, data.{val.attrs['cells']}, data.{val.attrs['sizes']}, {shape}, {val.attrs['how']!r})"
+        cells = f"data.{val.attrs['cells']}, data.{val.attrs['sizes']}"
+        text = f"by_segment({self.ref(arg)}, {dim}, {cells}, {shape}, {val.attrs['how']!r})"
         order = [a for a in arg.axes[:dim]] + list(parents) + [a for a in arg.axes[dim + 1 :]]
         if tuple(order) != val.axes:
             places = [order.index(a) for a in val.axes] + list(range(len(order), len(order) + len(val.event)))
@@ -469,7 +480,8 @@ class Printer:
         if tuple(order) != onto:
             places = [onto.index(a) for a in order] + list(range(len(order), len(order) + event))
             text += f".permute({', '.join(map(str, places))})"
-        return f"unsegment({text}, {dim}, {len(parents)}, data.{val.attrs['cells']}, data.{val.attrs['sizes']}, {val.attrs['how']!r})"
+        cells = f"data.{val.attrs['cells']}, data.{val.attrs['sizes']}"
+        return f"unsegment({text}, {dim}, {len(parents)}, {cells}, {val.attrs['how']!r})"
 
     def op_reduce(self, val: Val) -> str:
         body, *options = val.args
@@ -555,7 +567,9 @@ class Printer:
 
     def op_masked(self, val: Val) -> str:
         body, mask = val.args
-        return f"{self.ref(body, val.axes, len(val.event))}.masked_fill({self.ref(mask, val.axes, len(val.event))} == 0, -math.inf)"
+        return (
+            f"{self.ref(body, val.axes, len(val.event))}.masked_fill({self.ref(mask, val.axes, len(val.event))} == 0, -math.inf)"
+        )
 
     def op_reduce_slope(self, val: Val) -> str:
         body, *options, whole = val.args
@@ -563,7 +577,8 @@ class Printer:
         over = [a for a in val.attrs["over"] if a in body.axes]
         mask = f", mask={self.ref(options.pop(), body.axes, len(body.event))}" if masked else ""
         extra = "".join(f", {self.ref(o)}" for o in options)
-        return f"slope_{val.attrs['kind']}({self.ref(body)}, {self.ref(whole, body.axes, len(body.event))}, {self.dims(body, over)}{extra}{mask})"
+        value = self.ref(whole, body.axes, len(body.event))
+        return f"slope_{val.attrs['kind']}({self.ref(body)}, {value}, {self.dims(body, over)}{extra}{mask})"
 
     # -------------------------------------------------------------------------------------------------------- gradients
     def pull_rows(self, rows: Val, adjoint: Val) -> str:

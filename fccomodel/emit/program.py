@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import ModuleType
@@ -15,9 +16,11 @@ import torch
 from fccomodel import diagnostics, interpret, ir, regularisers, sets
 from fccomodel.algorithms import _driver
 from fccomodel.bound import Bound
+from fccomodel.derivative import backward, previous
 from fccomodel.emit import flatnet, support
 from fccomodel.emit.printer import Printer, ball_text, number, slope_text
-from fccomodel.graph import Val, backward, merge_axes, previous
+from fccomodel.emit.template import AS_NAMESPACE, IMPORTS, REPORT
+from fccomodel.graph import Val, merge_axes
 from fccomodel.lower import Lowering, Slot
 from fccomodel.normal import NormalForm
 from fccomodel.plan import Plan
@@ -112,7 +115,10 @@ class Emitter:
             label: (s.name, s.graph.lipschitz if s.graph is not None else 1.0) for label, s in self.normal.penalties.items()
         }
         smoothed = {
-            s.name: (shorten(self.problem.text(s.original)), s.graph.slopes[1] - s.graph.slopes[0] if s.graph is not None else 2**0.5)
+            s.name: (
+                shorten(self.problem.text(s.original)),
+                s.graph.slopes[1] - s.graph.slopes[0] if s.graph is not None else 2**0.5,
+            )
             for s in self.step_centres()
             if s not in self.normal.penalties.values()
         }
@@ -135,10 +141,11 @@ class Emitter:
         listing = (
             "\n".join(f"  {k:>3}  {line}".rstrip() for k, line in enumerate(lines, 1)).replace("\\", "\\\\").replace('"""', "'''")
         )
-        plan = "\n".join(f"  {line}" for line in self.plan.summary)
+        wrapped = (textwrap.wrap(line, 116, subsequent_indent="  ") for line in self.plan.summary)
+        plan = "\n".join(f"  {line}" for lines in wrapped for line in lines)
         return (
-            f'"""{self.problem.name}: a solver for\n\n{listing}\n\nHow it is solved\n\n{plan}\n\nRun it beside data.pt:  python solver.py --help\n"""\n\n'
-            + IMPORTS
+            f'"""{self.problem.name}: a solver for\n\n{listing}\n\nHow it is solved\n\n{plan}\n\n'
+            'Run it beside data.pt:  python solver.py --help\n"""\n\n' + IMPORTS
         )
 
     def constants_section(self) -> str:
@@ -163,7 +170,8 @@ class Emitter:
         }
         fixed = "\n".join(f"{name} = {value!r}" for name, value in run.items())
         guard = "no_grad = torch.no_grad" if self.bound.nets else "no_grad = torch.inference_mode"
-        return f"{fixed}\n{guard}\n\n# ---- hyper-parameters\nHYPER = {{\n{items}\n}}\nBLOCK = {self.plan.block}  # steps whose samples are drawn together\nCENTRED = {centred}"
+        block = f"BLOCK = {self.plan.block}  # steps whose samples are drawn together"
+        return f"{fixed}\n{guard}\n\n# ---- hyper-parameters\nHYPER = {{\n{items}\n}}\n{block}\nCENTRED = {centred}"
 
     def step_centres(self) -> list[Smoothed]:
         """The smoothed functions whose centres move."""
@@ -198,7 +206,7 @@ class Emitter:
                 lines.append(f"    w[{a}:{b}] = INITIAL[{f'net_{variable.net}'!r}].to(device=device, dtype=dtype)")
         lines += ["    project(w, 0.0, SimpleNamespace(**HYPER))", "    return w"]
         buffers = "\n".join(
-            f"    u.{b.name} = torch.full({b.shape}, float('nan'), device=device, dtype=dtype)  # {shorten(b.text)}"
+            f"    # {shorten(b.text, 110)}\n    u.{b.name} = torch.full({b.shape}, math.nan, device=device, dtype=dtype)"
             for b in self.step.buffers.values()
         )
         centres = "\n".join(
@@ -207,7 +215,8 @@ class Emitter:
         texts = [f"#   w[{a}:{b}] = {name}{list(shape) or ''}" for name, (a, b, shape) in self.layout.items()]
         return "\n".join(
             ["# ---- variables, one flat vector", *texts, *lines, "", "",
-             "def buffers(device, dtype):", '    """Estimates u of the inner expectations, one per block; NaN until first seen."""',
+             "def buffers(device, dtype):",
+             '    """Estimates u of the inner expectations, one per block; NaN until first seen."""',
              "    u = SimpleNamespace()", *([buffers] if buffers else []), "    return u", "", "",
              "def centres(device, dtype):", '    """Centres of the smoothing: estimates of the multipliers."""',
              "    c = SimpleNamespace()", *([centres] if centres else []), "    return c"]
@@ -258,7 +267,7 @@ class Emitter:
             "",
             "",
             "def project(w, step, h):",
-            '    """Proximal maps of the regularisers and projections on the simple sets, in place; ``step`` is a number or one per coordinate."""',
+            '    """Proximal maps of regularisers, projections on simple sets, in place; one step or one per coordinate."""',
         ]
         helpers, lines = self.proximal_lines()
         return "\n".join([*helpers, *text, *(lines or ["    return"])])
@@ -268,7 +277,9 @@ class Emitter:
         lines: list[str] = []
         for p in self.normal.prox:
             start, stop, shape = self.layout[p.variable]
-            function = regularisers.get(p.name).prox
+            regulariser = regularisers.get(p.name)
+            assert regulariser is not None, p.name
+            function = regulariser.prox
             helpers[function.__name__] = inspect.getsource(function).rstrip()
             piece = f"w[{start}:{stop}]"
             arguments = ", ".join(f"{key}={value!r}" for key, value in p.coefficients.items())
@@ -281,6 +292,7 @@ class Emitter:
         for name, (start, stop, shape) in self.layout.items():
             for domain in self.normal.variables[name].sets:
                 record = sets.get(domain.family)
+                assert record is not None, domain.family
                 helpers[record.project.__name__] = inspect.getsource(record.project).rstrip()
                 arguments = "".join(f", {text}" for text in self.set_arguments(name, domain))
                 piece = f"w[{start}:{stop}]"
@@ -292,18 +304,13 @@ class Emitter:
     def set_arguments(self, name: str, domain: ir.VectorSet) -> list[str]:
         """What the projection takes, as text: numbers, and arrays kept with the initial values."""
         record = sets.get(domain.family)
+        assert record is not None, domain.family
         values = [self.set_value(a) for a in domain.args]
         shape = self.layout[name][2]
         if reason := record.empty(shape, *values):
-            raise diagnostics.FccoError(
-                [
-                    diagnostics.error(
-                        "F0609", f"{domain.name}, the set of {name}, has no point", span=domain.args[0].span if domain.args else None, reason=reason,
-                        fix="Correct its arguments.",
-                    )
-                ],
-                self.problem.source,
-            )  # fmt: skip
+            message, span = f"{domain.name}, the set of {name}, has no point", domain.args[0].span if domain.args else None
+            error = diagnostics.error("F0609", message, span=span, reason=reason, fix="Correct its arguments.")
+            raise diagnostics.FccoError([error], self.problem.source)
         texts = []
         for k, value in enumerate(record.prepare(*values)):
             if isinstance(value, torch.Tensor) and value.dim():
@@ -343,7 +350,7 @@ class Emitter:
         text = (
             "# ---- f and g: the stochastic gradient, from the scores up\n"
             "def gradient(data, w, w_prev, u, c, batch, h):\n"
-            f'    """G for {shorten(self.problem.name)}: estimates of the inner expectations are updated, then the chain rule goes through them."""\n{body}'
+            f'    """G for {shorten(self.problem.name, 40)}: estimates updated, then the chain rule through them."""\n{body}'
         )
         prepared = "\n".join("    " + line for line in printer.prepared)
         return text, "def prepare(data):\n" + f'    """What depends on the data alone, computed once."""\n{prepared}' + (
@@ -381,7 +388,7 @@ class Emitter:
                         order.setdefault(v.id, v)
                     elif v.id not in order:
                         stack.append((v, True))
-                        extra = (before[v.id],) if v.id in before else ()
+                        extra: tuple[Val, ...] = (before[v.id],) if v.id in before else ()
                         extra += tuple(a for other in together.get(v.id, ()) if other.id in found for a in other.args)
                         stack.extend((a, False) for a in reversed(v.args + extra))
 
@@ -504,7 +511,8 @@ class Emitter:
             key = f"({index},)" if ids else "()"
             entries.append(f"{s.name!r}: ({key}, {t}, {slope}, {bounded})")
         lines.append(f"return {{{', '.join(entries)}}}")
-        head = 'def blocks(data, w):\n    """Per smoothed function: cells, exact arguments, slope, and its largest slope if it is a penalty."""\n'
+        about = "Per smoothed function: cells, exact arguments, slope, and its largest slope if it is a penalty."
+        head = f'def blocks(data, w):\n    """{about}"""\n'
         return head + "\n".join("    " + x for x in lines)
 
 
@@ -525,59 +533,3 @@ def source_of(module: ModuleType) -> str:
 
 def shorten(text: str, width: int = 72) -> str:
     return text if len(text) <= width else text[: width - 3] + "..."
-
-
-IMPORTS = """import argparse
-import math
-import time
-from pathlib import Path
-from types import SimpleNamespace
-
-import torch"""
-
-AS_NAMESPACE = '''# ---- data: {count} arrays
-INITIAL = {{}}
-
-
-def as_namespace(tensors, device, dtype):
-    """The arrays on the device, numbers in the working precision; parameters of the model."""
-    data = SimpleNamespace(device=torch.device(device), dtype=dtype)
-    for key, value in tensors.items():
-        if key.startswith("net_"):
-            INITIAL[key] = value
-        setattr(data, key, value.to(device=device, dtype=dtype) if value.is_floating_point() else value.to(device)){params}
-    return data'''
-
-REPORT = """# ---- report
-def main():
-    parser = argparse.ArgumentParser(description="Solve the model at the head of this file.")
-    parser.add_argument("--data", default=Path(__file__).with_name("data.pt"), help="the bound data (default: data.pt beside this file)")
-    parser.add_argument("--seed", type=int, default=SEED)
-    parser.add_argument("--device", default="cpu")
-    parser.add_argument("--precision", choices=["float32", "float64"], default=PRECISION)
-    parser.add_argument("--seconds", type=float, help=f"budget of time (default: {SECONDS}, or none where --iterations is given)")
-    parser.add_argument("--iterations", type=int, default=ITERATIONS)
-    parser.add_argument("--out", help="write the variables here (torch.save)")
-    arguments = parser.parse_args()
-    seconds = arguments.seconds
-    if seconds is None and arguments.iterations is None:
-        seconds = SECONDS
-    torch.set_num_threads(THREADS)
-    tensors = torch.load(arguments.data, weights_only=True)
-
-    def show(entry):
-        print("stage {stage:>3}  step {iteration:>7}  merit {merit:.6g}  violation {violation:.2e}  {seconds:.1f} s".format(**entry), flush=True)
-
-    with no_grad():
-        found = solve(tensors, seed=arguments.seed, device=arguments.device, dtype=getattr(torch, arguments.precision),
-                      seconds=seconds, iterations=arguments.iterations, progress=show)
-        objective, constraints = evaluate(found.exact, found.w)
-    print(f"objective {SIGN * float(objective):.10g}   ({found.reason}, {found.iterations} steps)")
-    for label, (_, values) in constraints.items():
-        print(f"{label}: largest value {float(values.max()):.6g}")
-    if arguments.out:
-        torch.save({name: found.w[a:b].view(shape) for name, (a, b, shape) in LAYOUT.items()}, arguments.out)
-
-
-if __name__ == "__main__":
-    main()"""

@@ -80,7 +80,9 @@ class Lowering(Smoothing):
                 return self.smoothed(node, env)
             case ir.Reduce():
                 return self.reduce(node, env, linear)
-        self.refuse(node, f"`{self.bound.problem.text(node)}`", "It has no value that a solver could compute.", "Write it by other means.")
+        self.refuse(
+            node, f"`{self.bound.problem.text(node)}`", "It has no value that a solver could compute.", "Write it by other means."
+        )
 
     # ----------------------------------------------------------------------------------------------------- leaves, data
     def parameter(self, name: str) -> Val:
@@ -229,10 +231,14 @@ class Lowering(Smoothing):
             if isinstance(arg, ir.Element):
                 place = elements.matching(self.bound, arg.binder.domain, binder.domain)
                 ids = env[arg.binder].ids
-                moving.append(ids if place is None else self.take(self.ship(f"same_in_{self.set_key(binder.domain)}", place), ids, ()))
+                moving.append(
+                    ids if place is None else self.take(self.ship(f"same_in_{self.set_key(binder.domain)}", place), ids, ())
+                )
         over = [(a, f) for a, f in zip(axes, fixed, strict=True)]
         if missing := [a for a in axes if a not in whole.axes]:
-            whole = self.graph.make("spread", [whole], axes=tuple(sorted((*whole.axes, *missing), key=lambda a: a.order)), event=whole.event)
+            whole = self.graph.make(
+                "spread", [whole], axes=tuple(sorted((*whole.axes, *missing), key=lambda a: a.order)), event=whole.event
+            )
         return self.graph.make(
             "pick", [whole, *moving], axes=merge_axes([_without(whole, axes), *moving]), event=whole.event,
             over=tuple(a for a, _ in over), fixed=tuple(f for _, f in over),

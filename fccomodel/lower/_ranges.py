@@ -54,12 +54,12 @@ class Ranging(State):
         averaged = inner and not any(p in own for s in listed for p in s.parents)
         for sel in [*listed, *(s for s in selections if s not in listed)]:
             if isinstance(sel.binder.domain, ir.VectorSet):
-                self.refuse(sel.binder, f"an inner problem over `{sel.binder.name}`", "It has no known dual.",
-                            "Write it as max[q in simplex(K)] (sum[k in K] q[k] * r[k] - mu * kl(q, uniform(K))), or its dual.")  # fmt: skip
+                fix = "Write it as max[q in simplex(K)] (sum[k in K] q[k] * r[k] - mu * kl(q, uniform(K))), or its dual."
+                self.refuse(sel.binder, f"an inner problem over `{sel.binder.name}`", "It has no known dual.", fix)
             if isinstance(sel.binder.domain, ir.Distribution):
-                if sel.parents:
-                    self.refuse(sel.binder, f"a condition on the draw `{sel.binder.name}`", "Draws are not sorted or filtered.",
-                                "Multiply by the condition's indicator, or draw from the distribution that the condition leaves.")  # fmt: skip
+                if sel.parents or sel.static or sel.masks or sel.keys or sel.orders:
+                    fix = "Draw from the distribution that the condition leaves, or bind a table of draws."
+                    self.refuse(sel.binder, f"a condition on `{sel.binder.name}`", "Draws are not sorted or filtered.", fix)
                 slot, part = self.noise(sel.binder, env, parts, body)
             elif self.full:
                 single = sum(bool(s.parents) for s in selections) == 1
@@ -93,9 +93,7 @@ class Ranging(State):
         keep = selection.occupied(self.bound, sel.binder, rows, body)
         return rows if keep.all() else rows[keep]
 
-    def all_slot(
-        self, sel: selection.Selection, kind: str = "all", averaged: bool = False, body: ir.Expr | None = None
-    ) -> Slot:
+    def all_slot(self, sel: selection.Selection, kind: str = "all", averaged: bool = False, body: ir.Expr | None = None) -> Slot:
         """Every element; in a full pass over many pairs, rows that are averaged over are kept as an array that can be thinned."""
         rows = self.members(sel, body)
         axis = self.graph.axis(self.unique(sel.binder.name), len(rows), kind)
@@ -136,7 +134,11 @@ class Ranging(State):
             draw, axis = self.fixed_noise(binder, args, event, joint, env, body)
         else:
             beside = joint[-1:]
-            axis = beside[0] if beside else self.graph.axis(self.unique(binder.name), self.batch(binder, 1 << 30, True) or DRAWN, "sample")
+            axis = (
+                beside[0]
+                if beside
+                else self.graph.axis(self.unique(binder.name), self.batch(binder, 1 << 30, True) or DRAWN, "sample")
+            )
             size = max((a.size for a in beside), default=axis.size)
             draw = self.graph.make(
                 "noise", args, axes=merge_axes([*args, Val(id=-1, op="const", axes=(axis,))]), event=event, family=domain.family,
@@ -144,7 +146,9 @@ class Ranging(State):
             )  # fmt: skip
             self.draws.append(draw)
             if beside:
-                return Slot(binder=binder, ids=draw, pos=None, n=0, draw=draw), Part(binder=binder, axis=None, count=self.graph.const(1))
+                return Slot(binder=binder, ids=draw, pos=None, n=0, draw=draw), Part(
+                    binder=binder, axis=None, count=self.graph.const(1)
+                )
         return Slot(binder=binder, ids=draw, pos=None, n=0, draw=draw), Part(binder=binder, axis=axis, count=self.graph.const(1))
 
     def fixed_noise(
@@ -154,9 +158,7 @@ class Ranging(State):
         domain, g = binder.domain, self.graph
         assert isinstance(domain, ir.Distribution)
         around = {a for b in self.free(body) if b in env for a in env[b].ids.axes}
-        number = draws.count(
-            draws.DRAWS, math.prod(a.size for a in around) * math.prod(event), math.prod(a.size for a in joint)
-        )
+        number = draws.count(draws.DRAWS, math.prod(a.size for a in around) * math.prod(event), math.prod(a.size for a in joint))
         axis = g.axis(self.unique(binder.name), number, "all")
         whole = [self.onto(a) if a.kind == "chunk" else a for a in joint]
         base = g.make(
@@ -167,8 +169,10 @@ class Ranging(State):
             if a.kind == "chunk":
                 slot = next(s for s in env.values() if s.ids.axes == (a,) and s.pos is not None)
                 position = slot.ids.args[0] if slot.ids.op == "take" else slot.ids
-                base = g.make("pick", [base, position], axes=merge_axes([position, Val(id=-1, op="const", axes=tuple(x for x in base.axes if x is not self.onto(a)))]),
-                              event=event, over=(self.onto(a),), fixed=(None,))  # fmt: skip
+                whole_axis = self.onto(a)
+                rest = Val(id=-1, op="const", axes=tuple(x for x in base.axes if x is not whole_axis))
+                axes = merge_axes([position, rest])
+                base = g.make("pick", [base, position], axes=axes, event=event, over=(whole_axis,), fixed=(None,))
         draw = g.make("noise", [*args, base], event=event, family=domain.family, static=False, axis=axis, fixed_seed=True)
         return draw, axis
 
@@ -224,9 +228,8 @@ class Ranging(State):
             start = self.cells(f"{stem}_start", realised.start, parents)
             count = self.cells(f"{stem}_size", valid, parents)
             skip = None if realised.skip is None else self.cells(f"{stem}_skip", realised.skip, parents)
-            pos = g.make(
-                "draw_range", [start, count, *([] if skip is None else [skip])], axes=(*merge_axes([start, count]), axis), axis=axis, static=False
-            )  # fmt: skip
+            bounds = [start, count] if skip is None else [start, count, skip]
+            pos = g.make("draw_range", bounds, axes=(*merge_axes([start, count]), axis), axis=axis, static=False)
         self.draws.append(pos)
         ids = g.make("take", [pos], key=self.ship(f"{stem}_rows", realised.rows), event=(), static=False)
         slot = Slot(binder=binder, ids=ids, pos=ids, n=self.total(binder))
@@ -263,7 +266,13 @@ class Ranging(State):
         lists = []
         for parent, total in zip(sel.parents, count.shape, strict=True):
             known = env[parent].members
-            lists.append(np.arange(total) if known is None and not isinstance(parent.domain, ir.RowSet) else elements.ids(self.bound, parent.domain) if known is None else known)
+            lists.append(
+                np.arange(total)
+                if known is None and not isinstance(parent.domain, ir.RowSet)
+                else elements.ids(self.bound, parent.domain)
+                if known is None
+                else known
+            )
         found = count[np.ix_(*lists)]
         if found.size and not (found > 0).all():
             cell = np.unravel_index(int(np.argmin(found > 0)), found.shape)
@@ -352,9 +361,7 @@ class Ranging(State):
             ids = self.known_ids(s)[places[s.ids.axes[0]]]
             alias = per_row(b.name, ids)
             aliases[b] = replace(s, ids=alias, pos=alias)
-        segment = Segment(
-            cells=self.ship(f"{stem}_cell", cell), sizes=self.ship(f"{stem}_size", size), parents=tuple(axes)
-        )
+        segment = Segment(cells=self.ship(f"{stem}_cell", cell), sizes=self.ship(f"{stem}_size", size), parents=tuple(axes))
         part = Part(binder=binder, axis=axis, count=g.const(1), segment=segment, parents=sel.parents)
         return slot, part, aliases
 

@@ -157,8 +157,9 @@ class Reducing(Ranging):
         g = self.graph
         size = math.prod(a.size for a in ranged.axes)
         if not self.full and size > LISTED:
-            self.refuse(node, f"`{node.kind}` over {size} elements in every step", "It needs all of them at once: a minibatch says little of it.",
-                        "Use E, mean or sum, logmeanexp, cvar, or a smaller set.")  # fmt: skip
+            reason = "It needs all of them at once: a minibatch says little of it."
+            fix = "Use E, mean or sum, logmeanexp, cvar, or a smaller set."
+            self.refuse(node, f"`{node.kind}` over {size} elements in every step", reason, fix)
         for part in ranged.parts:
             if part.axis is not None and part.axis.kind == "chunk":
                 body = self.gather(body, part.axis)
@@ -202,5 +203,9 @@ class Reducing(Ranging):
             self.buffers[key] = Buffer(name=name, shape=shape, text=self.bound.problem.text(node))
         positions = [s.pos for s in slots if s.pos is not None]
         return self.graph.make(
-            "track", [g_value, *positions], axes=merge_axes([g_value, *positions]), event=g_value.event, name=self.buffers[key].name
+            "track",
+            [g_value, *positions],
+            axes=merge_axes([g_value, *positions]),
+            event=g_value.event,
+            name=self.buffers[key].name,
         )

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from fccomodel import ir, selection
 from fccomodel.graph import Axis, Val, merge_axes
-from fccomodel.lower._reduce import DENSE, Reducing
 from fccomodel.lower._records import Slot
+from fccomodel.lower._reduce import DENSE, Reducing
 from fccomodel.lower._state import Env
 from fccomodel.smoothing import Smoothed
 
@@ -32,7 +32,8 @@ class Smoothing(Reducing):
         inside = maximised(node)
         if inside is None:
             values = [self.expr(a, env, node.inner) for a in node.args]
-            body, over = g.make("stack", values, event=(len(values),)), ()
+            body = g.make("stack", values, event=(len(values),))
+            over: tuple[Axis, ...] = ()
             centre = self.centre_of(node, env, (len(values),))
         else:
             ranged = self.ranges(inside.binders, inside.condition, env, body=inside.body, whole=True, dense=True)

@@ -26,7 +26,9 @@ ROWS, WIDTH, STEPS = 20_000, 122, 200
 HEAD = "dim d; set G; data D : table(x: real[d], y: {-1, 1}, g: G); set P = {z in D | z.y == 1}; set N = {z in D | z.y == -1};"
 LINEAR, NET = "var w[d];", "net s : real[d] -> real; var w = params(s);"
 PAUC = "minimize mean[p in P] log(E[n ~ N] exp(sqhinge(1 + SCORE(n) - SCORE(p))));"
-GROUPS = "minimize E[z ~ D] log1pexp(-z.y * SCORE(z)); subject to c[k in G]: E[z ~ D | z.g == k] log1pexp(-z.y * SCORE(z)) <= 0.65;"
+GROUPS = (
+    "minimize E[z ~ D] log1pexp(-z.y * SCORE(z)); subject to c[k in G]: E[z ~ D | z.g == k] log1pexp(-z.y * SCORE(z)) <= 0.65;"
+)
 
 
 def data() -> dict[str, Any]:
@@ -38,7 +40,14 @@ def data() -> dict[str, Any]:
 
 def mlp() -> torch.nn.Module:
     torch.manual_seed(0)
-    layers = [torch.nn.Linear(WIDTH, 64), torch.nn.ELU(), torch.nn.Linear(64, 64), torch.nn.ELU(), torch.nn.Linear(64, 1), torch.nn.Flatten(0)]
+    layers = [
+        torch.nn.Linear(WIDTH, 64),
+        torch.nn.ELU(),
+        torch.nn.Linear(64, 64),
+        torch.nn.ELU(),
+        torch.nn.Linear(64, 1),
+        torch.nn.Flatten(0),
+    ]
     return torch.nn.Sequential(*layers)
 
 
@@ -46,7 +55,12 @@ def model(body: str, net: bool) -> Case:
     for row in "znp":
         body = body.replace(f"SCORE({row})", f"s(w; {row}.x)" if net else f"dot(w, {row}.x)")
     nets = {"nets": lambda: {"s": mlp()}} if net else {}
-    return Case(text=f"model bench;{HEAD}{NET if net else LINEAR}{body}", data=data, options={"outer_batch": 32, "inner_batch": 32}, **nets)
+    return Case(
+        text=f"model bench;{HEAD}{NET if net else LINEAR}{body}",
+        data=data,
+        options={"outer_batch": 32, "inner_batch": 32},
+        **nets,
+    )
 
 
 def emitted(case: Made) -> Callable[[], None]:

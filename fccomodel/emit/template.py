@@ -1,0 +1,58 @@
+"""The sections of every emitted program that are the same in each."""
+
+IMPORTS = """import argparse
+import math
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import torch"""
+
+AS_NAMESPACE = '''# ---- data: {count} arrays
+INITIAL = {{}}
+
+
+def as_namespace(tensors, device, dtype):
+    """The arrays on the device, numbers in the working precision; parameters of the model."""
+    data = SimpleNamespace(device=torch.device(device), dtype=dtype)
+    for key, value in tensors.items():
+        if key.startswith("net_"):
+            INITIAL[key] = value
+        setattr(data, key, value.to(device=device, dtype=dtype) if value.is_floating_point() else value.to(device)){params}
+    return data'''
+
+REPORT = """# ---- report
+def main():
+    parser = argparse.ArgumentParser(description="Solve the model at the head of this file.")
+    beside = Path(__file__).with_name("data.pt")
+    parser.add_argument("--data", default=beside, help="the bound data (default: data.pt beside this file)")
+    parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--precision", choices=["float32", "float64"], default=PRECISION)
+    parser.add_argument("--seconds", type=float, help=f"budget of time (default: {SECONDS}, or none where --iterations is given)")
+    parser.add_argument("--iterations", type=int, default=ITERATIONS)
+    parser.add_argument("--out", help="write the variables here (torch.save)")
+    arguments = parser.parse_args()
+    seconds = arguments.seconds
+    if seconds is None and arguments.iterations is None:
+        seconds = SECONDS
+    torch.set_num_threads(THREADS)
+    tensors = torch.load(arguments.data, weights_only=True)
+
+    def show(entry):
+        line = "stage {stage:>3}  step {iteration:>7}  merit {merit:.6g}  violation {violation:.2e}  {seconds:.1f} s"
+        print(line.format(**entry), flush=True)
+
+    with no_grad():
+        found = solve(tensors, seed=arguments.seed, device=arguments.device, dtype=getattr(torch, arguments.precision),
+                      seconds=seconds, iterations=arguments.iterations, progress=show)
+        objective, constraints = evaluate(found.exact, found.w)
+    print(f"objective {SIGN * float(objective):.10g}   ({found.reason}, {found.iterations} steps)")
+    for label, (_, values) in constraints.items():
+        print(f"{label}: largest value {float(values.max()):.6g}")
+    if arguments.out:
+        torch.save({name: found.w[a:b].view(shape) for name, (a, b, shape) in LAYOUT.items()}, arguments.out)
+
+
+if __name__ == "__main__":
+    main()"""
