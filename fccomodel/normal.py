@@ -8,13 +8,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fccomodel import atoms, elements, ir, reformulations
+from fccomodel import atoms, diagnostics, elements, ir, reformulations
 from fccomodel.bound import Bound
 from fccomodel.reformulations._base import Chain
 from fccomodel.rewrite import apply as make
 from fccomodel.rewrite import const, shared
 from fccomodel.smoothing import Smoothed, Smoother
 
+#: functions that are constant wherever they have a derivative
+STEPS = {"le", "lt", "ge", "gt", "eq", "ne", "sign", "step"}
 #: a reduction over rows, whose value a minibatch can only estimate
 SAMPLED = ("E", "mean", "sum", "prob")
 
@@ -91,6 +93,7 @@ class NormalForm:
 
 def normalise(problem: ir.Problem, bound: Bound | None = None) -> NormalForm:
     """The normal form of a problem; sizes and constants come from ``bound`` where there is one, else from defaults."""
+    refuse_steps(problem)
     chain = reformulations.chain(problem)
     reformed = shared(chain.problem)
     constant = constants(reformed, bound)
@@ -129,7 +132,7 @@ def normalise(problem: ir.Problem, bound: Bound | None = None) -> NormalForm:
         (
             reformed.text(s.original),
             "smoothed",
-            "inside an expectation" if s.inner else "a non-smooth outer function, by its Moreau envelope",
+            "inside an expectation" if s.inner else outer_words(s.original),
         )
         for s in smoother.found
         if id(s) not in chosen and id(s) in present
@@ -154,6 +157,34 @@ def plug_ins(expr: ir.Expr) -> list[ir.Reduce]:
             if not (isinstance(f, ir.Hole) or _affine(f)):
                 found += [h for h in holes if any(b in node.binders for b in ir.free_binders(h))]
     return found
+
+
+def refuse_steps(problem: ir.Problem) -> None:
+    """Raises F0610 for every condition on the variables: its derivative is zero wherever there is one."""
+    roots = [problem.objective.expr, *(c.body for c in problem.constraints)]
+    nodes = {id(n): n for root in roots for n in ir.walk(root) if isinstance(n, ir.Apply) and n.op in STEPS}
+    if found := [node for node in nodes.values() if ir.variables_of(node)]:
+        raise diagnostics.FccoError(
+            [
+                diagnostics.error(
+                    "F0610",
+                    f"`{problem.text(node)}` is a step function of the decision variables",
+                    span=node.span,
+                    reason="Its derivative is zero wherever it exists, so no step of any algorithm here would see it.",
+                    fix="Replace it by a surrogate: sigmoid(t * u), hinge(1 - u), log1pexp(-u); judge the answer by the step itself.",
+                )
+                for node in found
+            ],
+            problem.source,
+        )
+
+
+def outer_words(original: ir.Expr) -> str:
+    """What smoothing does to an outer function."""
+    kind = original.op if isinstance(original, ir.Apply) else original.kind if isinstance(original, ir.Reduce) else ""
+    if kind == "min":
+        return "a concave non-smooth outer function, smoothed from below: the theorem covers the smoothed problem alone"
+    return "a non-smooth outer function, by its Moreau envelope"
 
 
 def constants(problem: ir.Problem, bound: Bound | None) -> Callable[[ir.Expr], float | None]:
@@ -246,8 +277,8 @@ def describe(label: str, part: ir.Expr, problem: ir.Problem, bound: Bound | None
     f = _cut(body, holes, {})
     kind = "deterministic" if not holes else "expectation" if isinstance(f, ir.Hole) or _affine(f) else "composition"
     return Term(
-        label=label, text=problem.text(part), outer=outer, inner=tuple(problem.text(h) for h in holes), f=f, g=tuple(h.body for h in holes),
-        n=n, d1=len(holes), depth=max((_depth(h) for h in holes), default=0), kind=kind,
+        label=label, text=problem.text(part), outer=outer, inner=tuple(problem.text(h) for h in holes),
+        f=f, g=tuple(h.body for h in holes), n=n, d1=len(holes), depth=max((_depth(h) for h in holes), default=0), kind=kind,
     )  # fmt: skip
 
 

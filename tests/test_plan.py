@@ -99,8 +99,9 @@ def test_kinks_inside_expectations_are_smoothed_too() -> None:
     assert "nested Moreau smoothing" in chosen.via
 
 
-def test_without_a_prox_no_theorem_applies() -> None:
-    assert code("var w[d];\nminimize min(E[z ~ D] square(dot(w, z.x)), E[z ~ D] square(1 - dot(w, z.x)));") == "F0605"
+@pytest.mark.parametrize("objective", ["prob[z ~ D] (dot(w, z.x) >= 0.5)", "E[z ~ D] sign(dot(w, z.x))"])
+def test_a_step_function_of_the_variables_is_refused(objective: str) -> None:
+    assert code(f"var w[d];\nminimize {objective};") == "F0610"
 
 
 @pytest.mark.parametrize("name", sorted(algorithms.all()))
