@@ -183,7 +183,18 @@ KERNELS = [
     "mean[i in D] log(E[j ~ D | j.t <= i.t] exp(dot(w, j.x) - dot(w, i.x)))",
     "mean[i in D] log(sum[j in D | j.t > i.t - 1] exp(dot(w, j.x)))",
     "mean[i in P] square(E[j ~ D | j.t >= i.t] tanh(dot(w, j.x)))",
+    "mean[i in D] log(E[j ~ D | j.g == i.g] (0.1 + exp(dot(w, j.x) - dot(w, i.x)) / (i.t + 1)))",
+    "sum[i in D] log(sum[j in D | j.g == i.g and j.t >= i.t] exp(dot(w, j.x) - dot(w, i.x)))",
 ]
+
+
+def test_a_run_that_many_share_is_evaluated_once():
+    made = bound("minimize mean[i in D, t in L] square(t + E[j ~ D | j.g == i.g] tanh(dot(w, j.x)));")
+    means = np.array([np.tanh(S[G == g]).mean() for g in G])
+    expected = np.square(means[:, None] + np.array([-1, 0, 2])).mean()
+    for chunk in (1 << 21, 9):
+        assert value(made, chunk=chunk) == pytest.approx(expected, rel=1e-12)
+        np.testing.assert_allclose(gradient(made, chunk=chunk), differences(made), rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.parametrize("text", KERNELS)

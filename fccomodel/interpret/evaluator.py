@@ -220,6 +220,12 @@ class Evaluator(Pointwise):
     def over(self, node: ir.Reduce, space: Product | Listing, inner: Env) -> Named:
         """The elements of a space reduced: at once where they are few, else block by block."""
         options = self.options(node)
+        if isinstance(space, Listing) and space.alone and not set(space.cells).intersection(self.axes(node.body, inner)):
+            runs, which = space.distinct()
+            if len(which) > runs.entries:  # many outer elements have the same run, and it is worth the same for all of them
+                self.not_empty(node, space, torch.from_numpy(space.step.size).to(DTYPE), inner)
+                found = self.over(node, runs, inner)
+                return space.finish(found.data.index_select(len(space.kept), which))
         leaves, event = self.leaves(node.body, space, inner)
         size = math.prod(space.lengths[axis] for axis in (*space.kept, *space.over))
         size *= space.total_size if isinstance(space, Listing) else 1

@@ -14,17 +14,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import torch
 
 from fccomodel import atoms, elements, ir
 from fccomodel.elements import DTYPE, Env, Named
-from fccomodel.interpret.reductions import MEANS
+from fccomodel.interpret.reductions import MEANS, collapse
 from fccomodel.interpret.spaces import Listing, Product
 
 if TYPE_CHECKING:
     from fccomodel.interpret.evaluator import Evaluator
+
+#: Rows that all different runs together may have, to be summed at once.
+MOST_IN_RUNS = 1 << 24
 
 
 def value(evaluator: Evaluator, node: ir.Reduce, space: Product | Listing, inner: Env) -> Named | None:
@@ -35,7 +39,7 @@ def value(evaluator: Evaluator, node: ir.Reduce, space: Product | Listing, inner
         mean = _mean(evaluator, node.body, space, inner)
         times = 1.0 if node.kind in MEANS else float(space.count)
         return None if mean is None else Named(mean.data * times, mean.axes)
-    return _along(evaluator, node, space, inner)
+    return _runs(evaluator, node, space, inner)
 
 
 # ------------------------------------------------------------------------------------------------------ products of axes
@@ -178,36 +182,66 @@ def _tails(values: torch.Tensor, count: torch.Tensor) -> torch.Tensor:
     return torch.cat([values.flip(0).cumsum(0).flip(0), values.new_zeros(1)])[count]
 
 
-# ------------------------------------------------------------------------------------------- rows after (or before) each row
-def _along(evaluator: Evaluator, node: ir.Reduce, space: Listing, inner: Env) -> Named | None:
-    """A sum over runs that all end (or all begin) where the order does, of v_j or exp(a_i + b_j): a cumulative sum."""
-    step = space.step
-    if space.tests or space.over or step.skip is not None or set(space.prefix) != set(space.cells) or not len(step.order):
-        return None
-    ends = step.start + step.size
-    after, before = bool((ends == len(step.order)).all()), bool((step.start == 0).all())
-    if not after and not before or bool((step.size == 0).any()):
-        return None
-    place = torch.from_numpy(step.start.copy() if after else ends - 1)
-    order = torch.from_numpy(step.order)
+# ------------------------------------------------------------------------------------------------- runs of one binder's rows
+def _runs(evaluator: Evaluator, node: ir.Reduce, space: Listing, inner: Env) -> Named | None:
+    """A sum or mean over runs, where it comes down to functions of one row alone: each different run is summed once.
 
-    def cumulated(part: Named, sums: Callable[..., torch.Tensor]) -> Named:
-        values = part.data[order]
-        run = sums(values.flip(0), 0).flip(0) if after else sums(values, 0)
-        return Named(run[place].reshape([space.lengths[axis] for axis in space.cells]), space.cells)
+    Runs that all end (or all begin) where the order does are cumulative sums.
+    """
+    if not space.alone or space.over or bool((space.step.size == 0).any()):
+        return None
+    mean = _run_mean(evaluator, node.body, space, inner)
+    if mean is None or node.kind in MEANS:
+        return mean
+    sizes = space.finish(torch.from_numpy(space.step.size).to(DTYPE).expand(space.shape))
+    return elements.apply_atom("mul", [mean, sizes], [None, None])
 
-    size = Named(torch.from_numpy(step.size.copy()).to(DTYPE).reshape([space.lengths[axis] for axis in space.cells]), space.cells)
-    if frozenset(evaluator.axes(node.body, inner)) == {space.own}:
-        if evaluator.heavy(node.body, inner):
-            return None
-        total = cumulated(evaluator.value(node.body, inner), torch.cumsum)
-        return Named(total.data / size.data if node.kind in MEANS else total.data, space.cells)
-    kernel = _kernel(node.body) if isinstance(node.body, ir.Apply) else None
+
+def _run_mean(evaluator: Evaluator, body: ir.Expr, space: Listing, inner: Env) -> Named | None:
+    axes = frozenset(evaluator.axes(body, inner))
+    if space.own not in axes:
+        return evaluator.value(body, inner)
+    if evaluator.heavy(body, inner) and axes == {space.own}:
+        return None
+    if axes == {space.own}:
+        return _over_runs(evaluator.value(body, inner), space, torch.cumsum, "mean")
+    if not isinstance(body, ir.Apply):
+        return None
+    own = [space.own in evaluator.axes(arg, inner) for arg in body.args]
+    linear = body.op in ("add", "sub", "neg") or body.op == "mul" and not all(own) or body.op == "div" and not own[1]
+    if linear:
+        parts = [_run_mean(evaluator, arg, space, inner) for arg in body.args]
+        known = [part for part in parts if part is not None]
+        return elements.apply_atom(body.op, known, [None] * len(known)) if len(known) == len(parts) else None
+    kernel = _kernel(body)
     if kernel is None or kernel[0] != "exp":
         return None
-    terms = _terms(evaluator, kernel[1], inner, frozenset({space.own}))
-    if terms is None or frozenset({space.own}) not in terms:
+    mine = frozenset({space.own})
+    terms = _terms(evaluator, kernel[1], inner, mine)
+    if terms is None or mine not in terms:
         return None
-    logs = cumulated(terms[frozenset({space.own})], torch.logcumsumexp)
-    total = _added([terms.get(frozenset(), ZERO), logs, *([Named(-size.data.log(), size.axes)] if node.kind in MEANS else [])])
+    logs = _over_runs(terms[mine], space, torch.logcumsumexp, "logmeanexp")
+    if logs is None:
+        return None
+    total = _added([terms.get(frozenset(), ZERO), logs])
     return Named(total.data.exp(), total.axes)
+
+
+def _over_runs(part: Named, space: Listing, cumulate: Callable[..., torch.Tensor], kind: str) -> Named | None:
+    """The mean (or the logarithm of the mean exponential) of values along the own axis, over every run."""
+    step = space.step
+    ends, order = step.start + step.size, torch.from_numpy(step.order)
+    after, before = bool((ends == len(step.order)).all()), bool((step.start == 0).all())
+    if (after or before) and bool((order >= 0).all()):
+        values = part.data[order]
+        sums = cumulate(values.flip(0), 0).flip(0) if after else cumulate(values, 0)
+        found, size = sums[torch.from_numpy(step.start if after else ends - 1)], torch.from_numpy(step.size).to(DTYPE)
+        found = found / size if kind == "mean" else found - size.log()
+    else:
+        runs, which = space.distinct()
+        if runs.total_size > MOST_IN_RUNS:
+            return None
+        runs = replace(runs, kept=())
+        whole = runs.whole()
+        found = collapse(kind, whole, whole.take(part), {"theta": 1.0}).data[which]
+    return Named(found.reshape([space.lengths[axis] for axis in space.cells]), space.cells)

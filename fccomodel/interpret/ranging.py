@@ -109,7 +109,7 @@ def step_of(
 
     index = selection.index(evaluator.bound, part)
     start, size, skip = index.locate({parent: along(inner[parent]) for parent in part.parents})
-    first, count = (np.broadcast_to(found.data.numpy(), (total,)) for found in (start, size))
+    first, count = (np.array(np.broadcast_to(found.data.numpy(), (total,))) for found in (start, size))
     change = np.zeros(len(index.rows) + 1, dtype=np.int64)
     np.add.at(change, first, count > 0)
     np.add.at(change, first + count, -(count > 0).astype(np.int64))
@@ -117,7 +117,7 @@ def step_of(
     rows = np.sort(index.rows[used])
     order = np.full(len(index.rows), -1, dtype=np.int64)
     order[used] = np.searchsorted(rows, index.rows[used])
-    left_out = None if skip is None else np.broadcast_to(skip.data.numpy(), (total,))
+    left_out = None if skip is None else np.array(np.broadcast_to(skip.data.numpy(), (total,)))
     return Step(start=first, size=count, skip=left_out, order=order), Named(
         evaluator.whole(part.binder.domain, rows), (new_axis(),)
     )

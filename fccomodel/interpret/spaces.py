@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
@@ -178,6 +178,20 @@ class Listing:
     def total_size(self) -> int:
         """How many combinations there are, tests left out."""
         return int(self.step.size.sum())
+
+    @property
+    def alone(self) -> bool:
+        """It lists the elements of one binder, in runs that nothing else cuts."""
+        return not self.tests and self.step.skip is None and set(self.prefix) == set(self.cells)
+
+    def distinct(self) -> tuple[Listing, torch.Tensor]:
+        """The same with every different run once, as the cells of a new axis; and which of them each cell has."""
+        runs, which = np.unique(np.stack([self.step.start, self.step.size]), axis=1, return_inverse=True)
+        axis, count = new_axis(), runs.shape[1]
+        step = Step(start=runs[0], size=runs[1], skip=None, order=self.step.order)
+        lengths = {**self.lengths, axis: count}
+        listing = replace(self, cells=(axis,), lengths=lengths, prefix={axis: np.arange(count)}, step=step, flat=new_axis())
+        return listing, torch.from_numpy(which.reshape(-1))
 
     def finish(self, result: torch.Tensor) -> Named:
         """A result with the cells as axes again."""
