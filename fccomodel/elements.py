@@ -387,7 +387,7 @@ class Pointwise:
             return at
         if not isinstance(binder.domain, ir.ValueSet):
             return Named(at.data.to(DTYPE), at.axes)
-        return Named(torch.from_numpy(values(self.bound, binder.domain))[at.data], at.axes)
+        return Named(_tensor(values(self.bound, binder.domain))[at.data], at.axes)
 
     def item(self, node: ir.Item, env: Env) -> Named:
         base = self.value(node.base, env)

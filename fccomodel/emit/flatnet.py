@@ -19,7 +19,7 @@ class FlatNet:
     def __init__(self, module, rank):
         self.module, self.rank = module.eval(), rank
         self.shapes = [(name, tuple(p.shape), p.numel()) for name, p in module.named_parameters()]
-        self.tape = ()
+        self.tape: tuple = ()
 
     def forward(self, w, inputs, taped):
         parts = w.split([size for _, _, size in self.shapes])

@@ -12,7 +12,7 @@ from fccomodel.piecewise import PiecewiseLQ
 
 #: operations that print inside the expression that uses them, when only one does
 INLINE = {"ew", "mean_axes", "sum_axes", "sum_event", "array", "score", "number", "var"}
-LONGEST = 96
+LONGEST = 64
 #: operations inside one another on one line
 DEEPEST = 16
 
