@@ -18,7 +18,7 @@ from fccomodel import elements, ir, selection
 from fccomodel.bound import Bound
 from fccomodel.draws import DRAWS
 from fccomodel.elements import DTYPE, Env, Named, Pointwise, fail, new_axis, remember, spread
-from fccomodel.interpret import inner_maximum, pairs, ranging
+from fccomodel.interpret import inner_maximum, pairs, ranging, scores
 from fccomodel.interpret.net_rows import NetRows, net_apply
 from fccomodel.interpret.reductions import TOTAL, Block, Plan, collapse, stream
 from fccomodel.interpret.spaces import Listing, Product
@@ -179,6 +179,13 @@ class Evaluator(Pointwise):
             self.kept.append((node, whole))
         value = self.memo[key].data
         return Named(value if at.data is everything else value.index_select(0, at.data), at.axes)
+
+    def dot(self, u: Named, v: Named) -> Named:
+        if u.axes and not v.axes:
+            return Named(scores.product(u.data, v.data), u.axes)
+        if v.axes and not u.axes:
+            return Named(scores.product(v.data, u.data), v.axes)
+        return super().dot(u, v)
 
     # ----------------------------------------------------------------------------------------------------------------- nets
     def net(self, node: ir.NetCall, env: Env) -> Named:

@@ -12,12 +12,14 @@ import dataclasses
 import math
 import time
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from fccomodel.bound import Bound
+from fccomodel.interpret.reductions import one_thread
 from fccomodel.kkt.optimality import Optimum, gradients, optimum
 from fccomodel.kkt.system import System
 from fccomodel.kkt.verdicts import notes_of, verdict
@@ -87,8 +89,15 @@ def report(
 
     Raises F0701 where the objective, a constraint or a gradient is not finite, F0702 for a point that does not fit.
     """
+    with nullcontext() if bound.nets else one_thread():  # many small operations: a second thread costs more than it gives
+        return _report(bound, point, multipliers, BUDGET_S if deadline is None else deadline, seed)
+
+
+def _report(
+    bound: Bound, point: Mapping[str, np.ndarray], multipliers: Mapping[str, float] | None, budget: float, seed: int
+) -> KKTReport:
     began = time.perf_counter()
-    end = began + (BUDGET_S if deadline is None else deadline)
+    end = began + budget
     system = System(bound, point, seed=seed)
     shared = gradients(system, end)
     found = optimum(system, shared, end)

@@ -67,10 +67,10 @@ class System:
 
     # --------------------------------------------------------------------------------------------------------- evaluation
     def evaluate(
-        self, point: Mapping[str, torch.Tensor], recorder: Recorder
+        self, point: Mapping[str, torch.Tensor], recorder: Recorder, seed: int | None = None
     ) -> tuple[torch.Tensor, torch.Tensor, list[str], list[bool], Evaluator]:
         """f, all c_k one after the other, their labels, which of them are equalities, and what evaluated them."""
-        evaluator = Evaluator(self.bound, point, seed=self.seed, cuts=recorder.cuts())
+        evaluator = Evaluator(self.bound, point, seed=self.seed if seed is None else seed, cuts=recorder.cuts())
         objective = self.sign * evaluator.value(self.problem.objective.expr, {}).data
         parts, labels, equal = [torch.zeros(0, dtype=DTYPE)], [], []
         for constraint in self.problem.constraints:
@@ -174,22 +174,26 @@ class System:
         By one backward pass for each, or by two evaluations for every entry of the variables where those are fewer (central
         differences).
         """
-        roots = list(self.c)
-        if terms:
-            roots += [entry for record in self.records for entry in record.terms.reshape(-1)]
-        if not roots:
+        parts = [self.c, *(record.terms for record in self.records if terms)]
+        wanted = [(part, k) for part in parts for k in range(part.numel())]
+        if not wanted:
             return np.zeros((0, self.d))
-        if len(roots) * self.d > MOST_ENTRIES:
+        if len(wanted) * self.d > MOST_ENTRIES:
             return None
         began = time.perf_counter()
-        first = self.pull([(roots[0], 1.0)])
-        by_row = (time.perf_counter() - began) * len(roots)
+        first = self._row(*wanted[0])
+        by_row = (time.perf_counter() - began) * len(wanted)
         by_column = 2 * self.forward_s * self.d
-        if len(roots) > 16 and min(by_row, by_column) > end - time.perf_counter():
+        if len(wanted) > 16 and min(by_row, by_column) > end - time.perf_counter():
             return None
-        if by_row <= by_column or len(roots) <= 16:
-            return np.stack([first, *(self.pull([(root, 1.0)]) for root in roots[1:])])
+        if by_row <= by_column or len(wanted) <= 16:
+            return np.stack([first, *(self._row(part, k) for part, k in wanted[1:])])
         return self._differences(terms=terms)
+
+    def _row(self, part: torch.Tensor, k: int) -> Array:
+        one = np.zeros(part.numel())
+        one[k] = 1.0
+        return self.pull([(part, one.reshape(tuple(part.shape)))])
 
     def _differences(self, *, terms: bool) -> Array:
         """The same by central differences in every entry of the variables."""

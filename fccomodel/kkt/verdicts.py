@@ -7,9 +7,11 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
+import torch
 
-from fccomodel import interpret, ir, nets
+from fccomodel import ir, nets
 from fccomodel.kkt import kinks
+from fccomodel.kkt.kinks import Recorder
 from fccomodel.kkt.optimality import Optimum
 from fccomodel.kkt.system import System
 
@@ -93,10 +95,13 @@ def _sampled(system: System) -> Iterator[str]:
     sampled = system.evaluator.sampled
     if not sampled:
         return
-    point = {name: value.detach() for name, value in system.point.items()}
-    seeds = [system.seed + 1 + k for k in range(REPEATS)]
-    values = [float(interpret.evaluate(system.bound, system.problem.objective.expr, point, seed=seed)) for seed in seeds]
-    error = float(np.std([system.objective, *values], ddof=1))
+    samples = [np.append(system.sign * system.objective, system.values)]
+    for k in range(REPEATS):
+        with torch.no_grad():
+            f, c = system.evaluate(system.point, Recorder({}), system.seed + 1 + k)[:2]
+        samples.append(np.append(f.numpy(), c.numpy()))
+    error = np.std(samples, axis=0, ddof=1)
     names = ", ".join(f"`{binder.name} ~ {binder.domain.name}`" for binder in sampled)
     count = max(sampled.values())
-    yield f"{names}: {count:,} fixed draws stand for the distribution; standard error of the objective {error:.1e}"
+    more = f", of the constraints at most {error[1:].max():.1e}" if len(error) > 1 else ""
+    yield f"{names}: {count:,} fixed draws stand for the distribution; standard error of the objective {error[0]:.1e}{more}"
