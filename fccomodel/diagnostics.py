@@ -128,6 +128,7 @@ CODES: dict[str, str] = {
     "F0608": "not emitted",
     "F0609": "empty set of a variable",
     "F0610": "step function",
+    "F0611": "projection",
     "F0691": "explanation",
     "F0701": "not finite",
     "F0702": "point",

@@ -61,7 +61,10 @@ class Distribution(Set):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class VectorSet(Set):
-    """A simple set of vectors: ``box simplex capped_simplex ball nonneg affine``; a variable's domain, or where ``max[q in ..]`` ranges."""
+    """A simple set of vectors: ``box simplex capped_simplex ball nonneg affine``.
+
+    It is a variable's domain, or what ``max[q in ..]`` ranges over.
+    """
 
     family: str
     args: tuple[Expr, ...] = ()
@@ -182,7 +185,10 @@ class NetCall(Expr):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Reduce(Expr):
-    """``kind(options)[binders | condition] body``; kinds: E mean sum prod max min variance prob cvar topk logmeanexp pmean."""
+    """``kind(options)[binders | condition] body``.
+
+    Kinds: E mean sum prod max min variance prob cvar topk logmeanexp pmean.
+    """
 
     kind: str
     binders: tuple[Binder, ...]

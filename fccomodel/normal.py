@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 
@@ -101,6 +102,7 @@ def normalise(problem: ir.Problem, bound: Bound | None = None) -> NormalForm:
     terms = [term for part in summands(reformed.objective.expr) for term in [describe("objective", part, reformed, bound)]]
     rest, prox = split_regularisers(reformed, constant)
     treatment += [(p.text, "prox", f"no data, and the prox of {p.name} is known") for p in prox]
+    reformed = dataclasses.replace(reformed, variables=projections(reformed, constant, prox))
     for name, variable in reformed.variables.items():
         treatment += [(name, "projected", f"a simple set: {s.family}") for s in variable.sets]
     smoother = Smoother(constant=constant, found=[], kept=[])
@@ -159,6 +161,55 @@ def plug_ins(expr: ir.Expr) -> list[ir.Reduce]:
     return found
 
 
+def projections(problem: ir.Problem, constant: Callable[[ir.Expr], float | None], prox: Sequence[Prox]) -> dict[str, ir.Variable]:
+    """The variables with one set each, bounds that meet being one box; F0611 where no projection on all at once is known."""
+    from fccomodel import regularisers
+
+    result: dict[str, ir.Variable] = {}
+    refused: list[diagnostics.Diagnostic] = []
+    for name, variable in problem.variables.items():
+        sets = intersection(variable.sets, constant)
+        terms = [p for p in prox if p.variable == name]
+        if len(sets) > 1:
+            refused.append(_no_projection(name, variable, f"{sets[0].name} and {sets[1].name}"))
+        elif sets and len(terms) > 1 or any(not regularisers.all()[p.name].then_projected(s.family) for p in terms for s in sets):
+            refused.append(_no_projection(name, variable, f"{sets[0].name} and the regulariser {terms[0].text}"))
+        result[name] = dataclasses.replace(variable, sets=sets)
+    if refused:
+        raise diagnostics.FccoError(refused, problem.source)
+    return result
+
+
+def intersection(sets: tuple[ir.VectorSet, ...], constant: Callable[[ir.Expr], float | None]) -> tuple[ir.VectorSet, ...]:
+    """Boxes (bounds, ``nonneg``) as one box; other sets as they are, without repetitions of what a simplex implies."""
+    boxes = [s for s in sets if s.family in ("box", "nonneg")]
+    others = tuple(s for s in sets if s.family not in ("box", "nonneg"))
+    ends = [(0.0, inf) if s.family == "nonneg" else tuple(constant(a) for a in s.args) for s in boxes]
+    if others and all(s.family in ("simplex", "capped_simplex") for s in others):
+        implied = [e[0] is not None and e[0] <= 0 and e[1] is not None and e[1] >= 1 for e in ends]
+        boxes = [s for s, known in zip(boxes, implied, strict=True) if not known]
+    if len(boxes) < 2 or any(end is None for pair in ends for end in pair):
+        return (*boxes, *others)
+    low, high = max(e[0] for e in ends), min(e[1] for e in ends)  # type: ignore[type-var]
+    joined = dataclasses.replace(
+        boxes[0],
+        name=", ".join(s.name for s in boxes),
+        family="box",
+        args=(const(low), const(high)),  # type: ignore[arg-type]
+    )
+    return (joined, *others)
+
+
+def _no_projection(name: str, variable: ir.Variable, what: str) -> diagnostics.Diagnostic:
+    return diagnostics.error(
+        "F0611",
+        f"no projection on {what} at once is known for `{name}`",
+        span=variable.span,
+        reason="Two projections (or a prox and a projection) one after the other are not the projection on both.",
+        fix="Keep the set that is hard to meet on the variable, and write the other as a labelled constraint.",
+    )
+
+
 def refuse_steps(problem: ir.Problem) -> None:
     """Raises F0610 for every condition on the variables: its derivative is zero wherever there is one."""
     roots = [problem.objective.expr, *(c.body for c in problem.constraints)]
@@ -171,7 +222,7 @@ def refuse_steps(problem: ir.Problem) -> None:
                     f"`{problem.text(node)}` is a step function of the decision variables",
                     span=node.span,
                     reason="Its derivative is zero wherever it exists, so no step of any algorithm here would see it.",
-                    fix="Replace it by a surrogate: sigmoid(t * u), hinge(1 - u), log1pexp(-u); judge the answer by the step itself.",
+                    fix="Replace it by a surrogate, sigmoid(t * u), hinge(1 - u) or log1pexp(-u); judge by the step.",
                 )
                 for node in found
             ],

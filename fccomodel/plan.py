@@ -153,7 +153,7 @@ def inner_smoothness(normal: NormalForm, analysis: Any) -> str:
     bodies = [g for term in normal.terms for g in term.g]
     if analysis is not None and not smoothed and all(analysis.see(g).lipschitz_smooth for g in bodies):
         return "every inner function has a Lipschitz gradient (proved)"
-    return f"inner functions are continuously differentiable{smoothed}; a bound on their second derivative along the iterates is assumed"
+    return f"inner functions are continuously differentiable{smoothed}; a bound on their curvature along the run is assumed"
 
 
 def rough_nets(normal: NormalForm, bound: Bound | None) -> list[str]:

@@ -114,7 +114,7 @@ def run(
                     "F0711",
                     "the objective was not finite at any point tried",
                     reason="A run starts at zero (nets: at their initialisation) and keeps points with a finite objective alone.",
-                    fix='Check the scale of the data (scale = "standard") and the domains of logarithms and powers; try a smaller eta.',
+                    fix='Check the scale of the data (scale = "standard"), the domains of logarithms and powers; try a smaller eta.',
                 )
             ],
             bound.problem.source,
@@ -123,6 +123,9 @@ def run(
     variables = {
         name: w[a:b].reshape(shape).numpy().astype(np.float64) for name, (a, b, shape) in program.layout.items() if name in names
     }
+    notes = [gap(text, getattr(found.h, f"lam_{name}"), width) for name, (text, width) in program.smoothed.items()]
+    if module.HYPER["eta"] == 0:
+        notes.insert(0, f"first step size: {found.eta:.3g}, the inverse of the smoothness estimated at the start")
     return Solution(
         variables=variables,
         multipliers=multipliers(program, bound, found),
@@ -131,7 +134,7 @@ def run(
         wall_s=time.perf_counter() - began,
         stopped=found.reason,
         interrupted=found.reason == "interrupted",
-        notes=tuple(gap(text, getattr(found.h, f"lam_{name}"), width) for name, (text, width) in program.smoothed.items()),
+        notes=tuple(notes),
     )
 
 

@@ -88,6 +88,22 @@ def test_adam_only_where_the_projection_is_entry_by_entry(domain: str, step: str
     assert made(f"{domain}\nminimize E[z ~ D] {LOSS};").step == step
 
 
+def test_bounds_that_meet_are_one_box() -> None:
+    chosen = made(f"var w[d] >= -1, in box(-2, 3), <= 2;\nminimize E[z ~ D] {LOSS};")
+    (domain,) = chosen.normal.variables["w"].sets
+    assert [a.value for a in domain.args] == [-1, 2]  # type: ignore[attr-defined]
+    (simplex,) = made(f"var w[d] >= 0, in simplex;\nminimize E[z ~ D] {LOSS};").normal.variables["w"].sets
+    assert simplex.family == "simplex"
+
+
+@pytest.mark.parametrize(
+    ("domain", "term"),
+    [("in simplex, >= 0.2", ""), ("in ball(1), >= 0", ""), ("in simplex", "+ 0.1 * norm1(w)"), ("in ball(1)", "+ norm1(w)")],
+)
+def test_projections_are_not_composed(domain: str, term: str) -> None:
+    assert code(f"var w[d] {domain};\nminimize E[z ~ D] {LOSS} {term};") == "F0611"
+
+
 def test_treatment_says_what_became_of_each_part() -> None:
     text = f"var w[d] in box(-1, 1);\nminimize E[z ~ D] {LOSS} + 0.1 * norm1(w);\nsubject to c: abs(E[z ~ D] dot(w, z.x)) <= 1;"
     how = {how for _, how, _ in made(text).normal.treatment}

@@ -62,6 +62,14 @@ def test_equal_values(name: str) -> None:
 TAILS = {
     "cvar": (f"minimize cvar(tail = 0.3)[z in D] {LOSS};", ()),
     "topk": (f"minimize topk(k = 5)[z in D] {LOSS};", ()),
+    "chi2": (
+        f"minimize max[q in simplex(K)] (sum[k in K] q[k] * (E[z ~ D | z.g == k] {LOSS}) - 0.5 * chi2(q, uniform(K)));",
+        (),
+    ),
+    "chi2, small mu": (
+        f"minimize max[q in simplex(K)] (sum[k in K] q[k] * (E[z ~ D | z.g == k] {LOSS}) - 0.01 * chi2(q, uniform(K)));",
+        (),
+    ),
     "capped simplex": (f"minimize max[q in capped_simplex(K, 0.5)] (sum[k in K] q[k] * (E[z ~ D | z.g == k] {LOSS}));", ()),
 }
 
@@ -94,8 +102,17 @@ def test_a_tail_that_should_be_large_is_refused(text: str) -> None:
     assert [d.code for d in caught.value.diagnostics] == ["F0601"]
 
 
-def test_an_unknown_inner_maximum_is_refused() -> None:
-    problem, _ = bound(f"minimize max[q in simplex(K)] (sum[k in K] square(q[k]) * (E[z ~ D | z.g == k] {LOSS}));")
+@pytest.mark.parametrize(
+    "inside",
+    [
+        f"sum[k in K] square(q[k]) * (E[z ~ D | z.g == k] {LOSS})",
+        f"sum[k in K | k >= 1] q[k] * (E[z ~ D | z.g == k] {LOSS})",
+        f"sum[k in K] q[k] * (E[z ~ D | z.g == k] {LOSS}) + 0.5 * kl(q, uniform(K))",
+        f"sum[k in K] q[k] * (E[z ~ D | z.g == k] {LOSS}) - (-0.5) * kl(q, uniform(K))",
+    ],
+)
+def test_an_unknown_inner_maximum_is_refused(inside: str) -> None:
+    problem, _ = bound(f"minimize max[q in simplex(K)] ({inside});")
     with pytest.raises(FccoError) as caught:
         reformulations.chain(problem)
     assert [d.code for d in caught.value.diagnostics] == ["F0602"]

@@ -26,12 +26,13 @@ subject to c: E[z ~ D] square(dot(w, z.x)) <= 0.2;
 """
 
 
-def program(text: str = TEXT, scale: float = 1.0) -> tuple[Any, Any]:
+def program(text: str = TEXT, **options: Any) -> tuple[Any, Any]:
     rng = np.random.default_rng(0)
     compiled = pipeline.compile_model(Source(text=text, name="m"))
-    data = {"D": {"x": scale * rng.normal(size=(50, 3)), "y": np.sign(rng.normal(size=50))}}
+    data = {"D": {"x": rng.normal(size=(50, 3)), "y": np.sign(rng.normal(size=50))}}
     bound = pipeline.bind(compiled, pipeline.Binding(data=data))
-    return emit.emit(compiled.problem, bound, plan.make(compiled.problem, bound=bound)), bound
+    chosen = plan.make(compiled.problem, bound=bound, options={k: (v, "command line") for k, v in options.items()})
+    return emit.emit(compiled.problem, bound, chosen), bound
 
 
 def test_a_budget_of_iterations_is_kept() -> None:
@@ -56,8 +57,8 @@ def test_progress_is_of_the_best_point() -> None:
 
 
 def test_an_interrupt_ends_with_the_best_point() -> None:
-    made, bound = program()
-    timer = threading.Timer(0.7, os.kill, (os.getpid(), signal.SIGINT))
+    made, bound = program(patience=10**9)
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     found = run.run(made, bound, budget_s=60)
     assert found.interrupted and np.isfinite(found.variables["w"]).all()

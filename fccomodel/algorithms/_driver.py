@@ -138,7 +138,7 @@ def solve(data, *, seed=0, device="cpu", dtype=torch.float32, seconds=30.0, iter
     best_merit, worst = merit(evaluate(quick, w.double()), h.rho)
     best, best_violation = copy_state(state), worst
     average = w.clone()
-    history, count, stage, length, calm, eta = [], 0, 0, h.stage, 0, h.eta
+    history, count, stage, length, calm, eta, first_eta = [], 0, 0, h.stage, 0, h.eta, h.eta
     reason = ""
     while not reason:
         done, kept = 0, 0
@@ -147,8 +147,9 @@ def solve(data, *, seed=0, device="cpu", dtype=torch.float32, seconds=30.0, iter
             size = min(BLOCK, left - done)
             batches = draw(data, rng, size)
             h.eta = eta * max(1 - done / length, 0.02)
-            for k in range(size):
-                G = gradient(data, state.w, state.w_prev, u, c, [part[k] for part in batches], h)
+            steps = zip(*(part.unbind() for part in batches), strict=True) if batches else [()] * size
+            for k, batch in enumerate(steps):
+                G = gradient(data, state.w, state.w_prev, u, c, batch, h)
                 state.w_prev.copy_(state.w)
                 project(state.w, update(state, G, h), h)
                 if 2 * (done + k) >= length:
@@ -194,13 +195,7 @@ def solve(data, *, seed=0, device="cpu", dtype=torch.float32, seconds=30.0, iter
             progress(history[-1])
         if not reason and calm >= h.patience:
             reason = "stages gain nothing more"
+    elapsed = time.perf_counter() - began
     return SimpleNamespace(
-        w=best.w.double(),
-        c=c,
-        h=h,
-        history=history,
-        iterations=count,
-        seconds=time.perf_counter() - began,
-        reason=reason,
-        exact=exact,
+        w=best.w.double(), c=c, h=h, eta=first_eta, history=history, iterations=count, seconds=elapsed, reason=reason, exact=exact
     )

@@ -40,9 +40,9 @@ def _ways(node: ir.Expr, problem: ir.Problem) -> list[tuple[ir.Expr, int]]:
         case ir.Apply(op="max" | "min", args=args):
             return [(a, 1) for a in args]
         case ir.Apply(op=op, args=(a,)):
-            atom = atoms.get(op)
+            atom = atoms.get(str(op))
             direction = atom.monotone(atoms.Interval(-inf, inf)) if isinstance(atom, atoms.ScalarAtom) else None
-            return [(a, {"increasing": 1, "decreasing": -1}.get(direction, 0))]
+            return [(a, {"increasing": 1, "decreasing": -1}.get(str(direction), 0))]
         case ir.Reduce(kind="E" | "mean" | "sum" | "max" | "min" | "cvar" | "topk" | "logmeanexp"):
             return [(node.body, 1)]
         case ir.LetRef():

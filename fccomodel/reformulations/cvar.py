@@ -5,36 +5,28 @@ from __future__ import annotations
 import dataclasses
 
 from fccomodel import diagnostics, ir
-from fccomodel.reformulations._base import Point, Recover, Reformulation, same
+from fccomodel.reformulations._base import Recover, Reformulation, same
 from fccomodel.reformulations._monotone import wanted_small
+from fccomodel.reformulations._threshold import Thresholds
 from fccomodel.rewrite import apply as make
 from fccomodel.rewrite import const, rewrite_problem
 
 
 def _apply(problem: ir.Problem) -> tuple[ir.Problem, Recover, list[str]]:
-    found = [n for e in [problem.objective.expr, *(c.body for c in problem.constraints)] for n in ir.walk(e) if _is_tail(n)]
+    roots = [problem.objective.expr, *(c.body for c in problem.constraints)]
+    found = {id(n): n for root in roots for n in ir.walk(root) if _is_tail(n)}
     if not found:
         return problem, same, []
     small = wanted_small(problem)
-    wrong = [n for n in dict.fromkeys(found) if id(n) not in small]
-    if wrong:
-        raise diagnostics.FccoError([_refuse(problem, node) for node in wrong], problem.source)
+    if wrong := [node for key, node in found.items() if key not in small]:
+        raise diagnostics.FccoError([refused(problem, node, "a tail mean") for node in wrong], problem.source)
+    thresholds = Thresholds(problem)
     sentences: list[str] = []
-    added: dict[str, ir.Variable] = {}
-    sets = dict(problem.sets)
 
     def rule(node: ir.Expr) -> ir.Expr | None:
-        if not _is_tail(node):
+        if not (isinstance(node, ir.Reduce) and _is_tail(node)):
             return None
-        family = ir.free_binders(node)
-        name = f"{node.kind}_{len(added) + 1}"
-        for binder in family:
-            sets.setdefault(binder.domain.name, binder.domain)
-        shape = tuple(binder.domain.name for binder in family)
-        added[name] = ir.Variable(name=name, shape=shape, span=node.span)
-        threshold: ir.Expr = ir.Var(name=name, shape=shape, span=node.span)
-        if family:
-            threshold = ir.Item(base=threshold, indices=tuple(ir.Element(binder=b) for b in family), span=node.span)
+        threshold = thresholds.new(node)
         excess = make("pos", make("sub", node.body, threshold, span=node.body.span), span=node.span)
         tail, kind = (node.options["tail"], "mean") if node.kind == "cvar" else (node.options["k"], "sum")
         total = dataclasses.replace(node, kind=kind, body=excess, options={})
@@ -45,24 +37,20 @@ def _apply(problem: ir.Problem) -> tuple[ir.Problem, Recover, list[str]]:
         return make("add", threshold, make("mul", make("div", const(1), tail), total), span=node.span)
 
     new = rewrite_problem(problem, rule)
-    new = dataclasses.replace(new, variables=problem.variables | added, sets=sets)
-
-    def recover(point: Point) -> Point:
-        return {name: value for name, value in point.items() if name not in added}
-
-    return new, recover, sentences
+    return dataclasses.replace(new, variables=thresholds.variables, sets=thresholds.sets), thresholds.recover(), sentences
 
 
 def _is_tail(node: ir.Expr) -> bool:
     return isinstance(node, ir.Reduce) and node.kind in ("cvar", "topk")
 
 
-def _refuse(problem: ir.Problem, node: ir.Expr) -> diagnostics.Diagnostic:
+def refused(problem: ir.Problem, node: ir.Expr, what: str) -> diagnostics.Diagnostic:
+    """F0601: a variational form is a minimum, so it cannot stand where the problem wants a large value."""
     return diagnostics.error(
         "F0601",
         f"{problem.text(node)} stands where a smaller value is not always better",
         span=node.span,
-        reason="a tail mean is the least of s + mean [e - s]_+ / tail over s, so it can be minimised or bounded above, not maximised.",
+        reason=f"{what} is the least of its variational form over a threshold s, so it can be minimised or bounded above alone.",
         fix="minimise it, bound it from above, or write the upper tail of the negated quantity.",
     )
 

@@ -18,7 +18,8 @@
 
 How it is solved
 
-  SONEX (sonex-alexr2-2025, Theorem 4.7 (unconstrained), Theorem 5.3 (constrained)), adam steps; O(n / (B1 sqrt(B2) eps^5)) iterations
+  SONEX (sonex-alexr2-2025, Theorem 4.7 (unconstrained), Theorem 5.3 (constrained)), adam steps; O(n / (B1 sqrt(B2)
+    eps^5)) iterations
   minimised: maximize F becomes minimize -F; multipliers are those of the minimised problem
   smoothed: centred (a constraint: the penalty rho [c]_+ (equality: rho |c|) by its Moreau envelope)
 
@@ -82,7 +83,7 @@ class FlatNet:
     def __init__(self, module, rank):
         self.module, self.rank = module.eval(), rank
         self.shapes = [(name, tuple(p.shape), p.numel()) for name, p in module.named_parameters()]
-        self.tape = None
+        self.tape: tuple = ()
 
     def forward(self, w, inputs, taped):
         parts = w.split([size for _, _, size in self.shapes])
@@ -115,7 +116,7 @@ class FlatNet:
 
     def vjp(self, *adjoints):
         """The flat gradient of the sum of <adjoint, output> in the parameters, for the outputs of the last ``taped``."""
-        (whole, parameters), self.tape = self.tape, None
+        (whole, parameters), self.tape = self.tape, ()
         adjoint = torch.cat([a.reshape(-1, *whole.shape[1:]) for a in adjoints])
         return torch.cat([g.reshape(-1) for g in torch.autograd.grad(whole, parameters, adjoint)])
 
@@ -165,7 +166,8 @@ def start(rng, device, dtype):
 def buffers(device, dtype):
     """Estimates u of the inner expectations, one per block; NaN until first seen."""
     u = SimpleNamespace()
-    u.u1 = torch.full((), float('nan'), device=device, dtype=dtype)  # E[z ~ D] s(w; z.x)
+    # E[z ~ D] s(w; z.x)
+    u.u1 = torch.full((), math.nan, device=device, dtype=dtype)
     return u
 
 
@@ -215,18 +217,19 @@ def update(state, G, h):
 
 
 def project(w, step, h):
-    """Proximal maps of the regularisers and projections on the simple sets, in place; ``step`` is a number or one per coordinate."""
+    """Proximal maps of regularisers, projections on simple sets, in place; one step or one per coordinate."""
     return
 
 
 # ---- f and g: the stochastic gradient, from the scores up
 def gradient(data, w, w_prev, u, c, batch, h):
-    """G for auc_net: estimates of the inner expectations are updated, then the chain rule goes through them."""
+    """G for auc_net: estimates updated, then the chain rule through them."""
     n, z = batch
     N_n = data.N[n]
     x_n = data.D_x[N_n]
     x_z = data.D_x[z]
-    s_p, s_n, s_z = net_s.taped(w, data.x_p, x_n, x_z)  # line 13: s(w; p.x); line 13: s(w; n.x); line 15: s(w; z.x)
+    # line 13: s(w; p.x); line 13: s(w; n.x); line 15: s(w; z.x)
+    s_p, s_n, s_z = net_s.taped(w, data.x_p, x_n, x_z)
     t1 = (s_p[:, None] - s_n).sigmoid()  # line 13: sigmoid(s(w; p.x) - s(w; n.x))
     s_z_2 = net_s(w_prev, x_z)
     g1 = s_z_2.mean()
@@ -378,7 +381,7 @@ def solve(data, *, seed=0, device="cpu", dtype=torch.float32, seconds=30.0, iter
     best_merit, worst = merit(evaluate(quick, w.double()), h.rho)
     best, best_violation = copy_state(state), worst
     average = w.clone()
-    history, count, stage, length, calm, eta = [], 0, 0, h.stage, 0, h.eta
+    history, count, stage, length, calm, eta, first_eta = [], 0, 0, h.stage, 0, h.eta, h.eta
     reason = ""
     while not reason:
         done, kept = 0, 0
@@ -387,8 +390,9 @@ def solve(data, *, seed=0, device="cpu", dtype=torch.float32, seconds=30.0, iter
             size = min(BLOCK, left - done)
             batches = draw(data, rng, size)
             h.eta = eta * max(1 - done / length, 0.02)
-            for k in range(size):
-                G = gradient(data, state.w, state.w_prev, u, c, [part[k] for part in batches], h)
+            steps = zip(*(part.unbind() for part in batches), strict=True) if batches else [()] * size
+            for k, batch in enumerate(steps):
+                G = gradient(data, state.w, state.w_prev, u, c, batch, h)
                 state.w_prev.copy_(state.w)
                 project(state.w, update(state, G, h), h)
                 if 2 * (done + k) >= length:
@@ -434,38 +438,37 @@ def solve(data, *, seed=0, device="cpu", dtype=torch.float32, seconds=30.0, iter
             progress(history[-1])
         if not reason and calm >= h.patience:
             reason = "stages gain nothing more"
+    elapsed = time.perf_counter() - began
     return SimpleNamespace(
-        w=best.w.double(),
-        c=c,
-        h=h,
-        history=history,
-        iterations=count,
-        seconds=time.perf_counter() - began,
-        reason=reason,
-        exact=exact,
+        w=best.w.double(), c=c, h=h, eta=first_eta, history=history, iterations=count, seconds=elapsed, reason=reason, exact=exact
     )
 
 
 # ---- report
 def main():
     parser = argparse.ArgumentParser(description="Solve the model at the head of this file.")
-    parser.add_argument("--data", default=Path(__file__).with_name("data.pt"), help="the bound data (default: data.pt beside this file)")
+    beside = Path(__file__).with_name("data.pt")
+    parser.add_argument("--data", default=beside, help="the bound data (default: data.pt beside this file)")
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--precision", choices=["float32", "float64"], default=PRECISION)
-    parser.add_argument("--seconds", type=float, default=SECONDS)
+    parser.add_argument("--seconds", type=float, help=f"budget of time (default: {SECONDS}, or none where --iterations is given)")
     parser.add_argument("--iterations", type=int, default=ITERATIONS)
     parser.add_argument("--out", help="write the variables here (torch.save)")
     arguments = parser.parse_args()
+    seconds = arguments.seconds
+    if seconds is None and arguments.iterations is None:
+        seconds = SECONDS
     torch.set_num_threads(THREADS)
     tensors = torch.load(arguments.data, weights_only=True)
 
     def show(entry):
-        print("stage {stage:>3}  step {iteration:>7}  merit {merit:.6g}  violation {violation:.2e}  {seconds:.1f} s".format(**entry), flush=True)
+        line = "stage {stage:>3}  step {iteration:>7}  merit {merit:.6g}  violation {violation:.2e}  {seconds:.1f} s"
+        print(line.format(**entry), flush=True)
 
     with no_grad():
         found = solve(tensors, seed=arguments.seed, device=arguments.device, dtype=getattr(torch, arguments.precision),
-                      seconds=arguments.seconds, iterations=arguments.iterations, progress=show)
+                      seconds=seconds, iterations=arguments.iterations, progress=show)
         objective, constraints = evaluate(found.exact, found.w)
     print(f"objective {SIGN * float(objective):.10g}   ({found.reason}, {found.iterations} steps)")
     for label, (_, values) in constraints.items():

@@ -17,7 +17,8 @@
 
 How it is solved
 
-  SONEX (sonex-alexr2-2025, Theorem 4.7 (unconstrained), Theorem 5.3 (constrained)), adam steps; O(n / (B1 sqrt(B2) eps^5)) iterations
+  SONEX (sonex-alexr2-2025, Theorem 4.7 (unconstrained), Theorem 5.3 (constrained)), adam steps; O(n / (B1 sqrt(B2)
+    eps^5)) iterations
   prox: mu * sumsq(w) (no data, and the prox of squared_l2 is known)
   smoothed: misses (a constraint: the penalty rho [c]_+ (equality: rho |c|) by its Moreau envelope)
 
@@ -128,18 +129,6 @@ def prox_squared_l2(v: torch.Tensor, step: float | torch.Tensor, mu: float) -> t
 
 
 # ---- SONEX: sonex-alexr2-2025, Theorem 4.7 (unconstrained), Theorem 5.3 (constrained)
-def track(u, index, g, g_prev, h):
-    """u_i <- (1 - gamma) u_i + gamma g_i(w_t) + gamma' (g_i(w_t) - g_i(w_{t-1})), one batch at both points.
-
-    At the first visit u_i = g_i.
-    """
-    old = u[index]
-    old = torch.where(old.isnan(), g, old)
-    new = old + h.gamma * (g - old) + h.gamma_prime * (g - g_prev)
-    u[index] = new
-    return new
-
-
 def update(state, G, h):
     """v <- (1 - beta) v + beta G;  s <- (1 - beta') s + beta' G*G;  w <- w - eta v / (sqrt(s) + eps).
 
@@ -153,21 +142,23 @@ def update(state, G, h):
 
 
 def project(w, step, h):
-    """Proximal maps of the regularisers and projections on the simple sets, in place; ``step`` is a number or one per coordinate."""
-    w[0:31] = prox_squared_l2(w[0:31], step if isinstance(step, float) else step[0:31], mu=0.005)  # mu * sumsq(w)
+    """Proximal maps of regularisers, projections on simple sets, in place; one step or one per coordinate."""
+    # mu * sumsq(w)
+    w.copy_(prox_squared_l2(w, step, mu=0.005))
 
 
 # ---- f and g: the stochastic gradient, from the scores up
 def gradient(data, w, w_prev, u, c, batch, h):
-    """G for neyman_pearson: estimates of the inner expectations are updated, then the chain rule goes through them."""
+    """G for neyman_pearson: estimates updated, then the chain rule through them."""
     scores = data.D_x @ w
     s_z = scores[data.D_z]  # line 10: dot(w, x)
     t1 = -(data.x_z_2 @ w)  # line 14: -score(z.x)
     c_y1 = c.y1
-    y1 = h.rho * ((((torch.nn.functional.softplus(t1, threshold=40).mean() - data.tau) + h.lam_y1 * c_y1) / (h.rho * h.lam_y1)).clamp(0, 1))
-    t2 = -((y1 / 212) * t1.sigmoid())
-    t3 = w.new_zeros(569).index_add_(0, data.D_z, (0.0028011204481792717 * s_z.sigmoid()))
-    return t2 @ data.x_z_2 + t3 @ data.D_x
+    t2 = torch.nn.functional.softplus(t1, threshold=40).mean() - data.tau
+    y1 = h.rho * (((t2 + h.lam_y1 * c_y1) / (h.rho * h.lam_y1)).clamp(0, 1))
+    t3 = -((y1 / 212) * t1.sigmoid())
+    t4 = w.new_zeros(569).index_add_(0, data.D_z, (0.0028011204481792717 * s_z.sigmoid()))
+    return t3 @ data.x_z_2 + t4 @ data.D_x
 
 
 # ---- the problem itself, on all rows, in float64
@@ -175,9 +166,11 @@ def evaluate(data, w):
     """The minimised objective, and each constraint's values (left minus right side)."""
     scores = data.D_x @ w
     s_z = scores[data.D_z]  # line 10: dot(w, x)
+    # line 12: E[z ~ D | z.y == 0] log1pexp(score(z.x)) + mu * sumsq(w)
     t1 = torch.nn.functional.softplus(s_z, threshold=40).mean() + (data.mu * w.square().sum(-1))
     s_z_2 = scores[data.D_z_2]  # line 10: dot(w, x)
-    t2 = torch.nn.functional.softplus((-s_z_2), threshold=40).mean() - data.tau  # line 14: E[z ~ D | z.y == 1] log1pexp(-score(z.x)) <= tau
+    # line 14: E[z ~ D | z.y == 1] log1pexp(-score(z.x)) <= tau
+    t2 = torch.nn.functional.softplus((-s_z_2), threshold=40).mean() - data.tau
     return torch.as_tensor(t1), {'misses': ('le', torch.as_tensor(t2))}
 
 
@@ -309,7 +302,7 @@ def solve(data, *, seed=0, device="cpu", dtype=torch.float32, seconds=30.0, iter
     best_merit, worst = merit(evaluate(quick, w.double()), h.rho)
     best, best_violation = copy_state(state), worst
     average = w.clone()
-    history, count, stage, length, calm, eta = [], 0, 0, h.stage, 0, h.eta
+    history, count, stage, length, calm, eta, first_eta = [], 0, 0, h.stage, 0, h.eta, h.eta
     reason = ""
     while not reason:
         done, kept = 0, 0
@@ -318,8 +311,9 @@ def solve(data, *, seed=0, device="cpu", dtype=torch.float32, seconds=30.0, iter
             size = min(BLOCK, left - done)
             batches = draw(data, rng, size)
             h.eta = eta * max(1 - done / length, 0.02)
-            for k in range(size):
-                G = gradient(data, state.w, state.w_prev, u, c, [part[k] for part in batches], h)
+            steps = zip(*(part.unbind() for part in batches), strict=True) if batches else [()] * size
+            for k, batch in enumerate(steps):
+                G = gradient(data, state.w, state.w_prev, u, c, batch, h)
                 state.w_prev.copy_(state.w)
                 project(state.w, update(state, G, h), h)
                 if 2 * (done + k) >= length:
@@ -365,38 +359,37 @@ def solve(data, *, seed=0, device="cpu", dtype=torch.float32, seconds=30.0, iter
             progress(history[-1])
         if not reason and calm >= h.patience:
             reason = "stages gain nothing more"
+    elapsed = time.perf_counter() - began
     return SimpleNamespace(
-        w=best.w.double(),
-        c=c,
-        h=h,
-        history=history,
-        iterations=count,
-        seconds=time.perf_counter() - began,
-        reason=reason,
-        exact=exact,
+        w=best.w.double(), c=c, h=h, eta=first_eta, history=history, iterations=count, seconds=elapsed, reason=reason, exact=exact
     )
 
 
 # ---- report
 def main():
     parser = argparse.ArgumentParser(description="Solve the model at the head of this file.")
-    parser.add_argument("--data", default=Path(__file__).with_name("data.pt"), help="the bound data (default: data.pt beside this file)")
+    beside = Path(__file__).with_name("data.pt")
+    parser.add_argument("--data", default=beside, help="the bound data (default: data.pt beside this file)")
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--precision", choices=["float32", "float64"], default=PRECISION)
-    parser.add_argument("--seconds", type=float, default=SECONDS)
+    parser.add_argument("--seconds", type=float, help=f"budget of time (default: {SECONDS}, or none where --iterations is given)")
     parser.add_argument("--iterations", type=int, default=ITERATIONS)
     parser.add_argument("--out", help="write the variables here (torch.save)")
     arguments = parser.parse_args()
+    seconds = arguments.seconds
+    if seconds is None and arguments.iterations is None:
+        seconds = SECONDS
     torch.set_num_threads(THREADS)
     tensors = torch.load(arguments.data, weights_only=True)
 
     def show(entry):
-        print("stage {stage:>3}  step {iteration:>7}  merit {merit:.6g}  violation {violation:.2e}  {seconds:.1f} s".format(**entry), flush=True)
+        line = "stage {stage:>3}  step {iteration:>7}  merit {merit:.6g}  violation {violation:.2e}  {seconds:.1f} s"
+        print(line.format(**entry), flush=True)
 
     with no_grad():
         found = solve(tensors, seed=arguments.seed, device=arguments.device, dtype=getattr(torch, arguments.precision),
-                      seconds=arguments.seconds, iterations=arguments.iterations, progress=show)
+                      seconds=seconds, iterations=arguments.iterations, progress=show)
         objective, constraints = evaluate(found.exact, found.w)
     print(f"objective {SIGN * float(objective):.10g}   ({found.reason}, {found.iterations} steps)")
     for label, (_, values) in constraints.items():

@@ -17,10 +17,13 @@
 
 How it is solved
 
-  SONEX (sonex-alexr2-2025, Theorem 4.7 (unconstrained), Theorem 5.3 (constrained)), adam steps; O(n / (B1 sqrt(B2) eps^5)) iterations
-  cvar: cvar(tail = a)[p in P] (E[n ~ N] sqhinge(1 + dot(w, n.x) - dot(w, p.x))) = min over s of s + (1/a) mean [e - s]_+: a scalar variable and the outer function f(u) = [u - s]_+
+  SONEX (sonex-alexr2-2025, Theorem 4.7 (unconstrained), Theorem 5.3 (constrained)), adam steps; O(n / (B1 sqrt(B2)
+    eps^5)) iterations
+  cvar: cvar(tail = a)[p in P] (E[n ~ N] sqhinge(1 + dot(w, n.x) - dot(w, p.x))) = min over s of s + (1/a) mean [e -
+    s]_+: a scalar variable and the outer function f(u) = [u - s]_+
   prox: mu * sumsq(w) (no data, and the prox of squared_l2 is known)
-  smoothed: cvar(tail = a)[p in P] (E[n ~ N] sqhinge(1 + dot(w, n.x) - dot(w, p.x))) (a non-smooth outer function, by its Moreau envelope)
+  smoothed: cvar(tail = a)[p in P] (E[n ~ N] sqhinge(1 + dot(w, n.x) - dot(w, p.x))) (a non-smooth outer function, by
+    its Moreau envelope)
 
 Run it beside data.pt:  python solver.py --help
 """
@@ -135,7 +138,8 @@ def start(rng, device, dtype):
 def buffers(device, dtype):
     """Estimates u of the inner expectations, one per block; NaN until first seen."""
     u = SimpleNamespace()
-    u.u1 = torch.full((1797,), float('nan'), device=device, dtype=dtype)  # E[n ~ N] sqhinge(1 + dot(w, n.x) - dot(w, p.x))
+    # E[n ~ N] sqhinge(1 + dot(w, n.x) - dot(w, p.x))
+    u.u1 = torch.full((1797,), math.nan, device=device, dtype=dtype)
     return u
 
 
@@ -189,13 +193,14 @@ def update(state, G, h):
 
 
 def project(w, step, h):
-    """Proximal maps of the regularisers and projections on the simple sets, in place; ``step`` is a number or one per coordinate."""
-    w[0:64] = prox_squared_l2(w[0:64], step if isinstance(step, float) else step[0:64], mu=0.001)  # mu * sumsq(w)
+    """Proximal maps of regularisers, projections on simple sets, in place; one step or one per coordinate."""
+    # mu * sumsq(w)
+    w[0:64] = prox_squared_l2(w[0:64], step if isinstance(step, float) else step[0:64], mu=0.001)
 
 
 # ---- f and g: the stochastic gradient, from the scores up
 def gradient(data, w, w_prev, u, c, batch, h):
-    """G for partial_auc: estimates of the inner expectations are updated, then the chain rule goes through them."""
+    """G for partial_auc: estimates updated, then the chain rule through them."""
     n, = batch
     N_n = data.N[n]
     w_2 = w[0:64]
@@ -205,7 +210,8 @@ def gradient(data, w, w_prev, u, c, batch, h):
     w_prev_2 = w_prev[0:64]
     s_p_2 = data.x_p @ w_prev_2
     g1 = ((1 + (x_n @ w_prev_2)) - s_p_2[:, None]).relu().square().mean(1)
-    u1 = track(u.u1, (data.P,), t1.relu().square().mean(1), g1, h)  # line 13: E[n ~ N] sqhinge(1 + dot(w, n.x) - dot(w, p.x))
+    # line 13: E[n ~ N] sqhinge(1 + dot(w, n.x) - dot(w, p.x))
+    u1 = track(u.u1, (data.P,), t1.relu().square().mean(1), g1, h)
     c_y1 = c.y1[data.P]
     y1 = (((u1 - w[64]) + h.lam_y1 * c_y1) / h.lam_y1).clamp(0, 1)
     t4 = data.t3 * y1
@@ -226,8 +232,10 @@ def evaluate(data, w):
     scores = data.D_x @ w_2
     s_n = scores[data.N]  # line 13: dot(w, n.x)
     s_p = scores[data.P]  # line 13: dot(w, p.x)
-    t1 = reduce_cvar(((1 + s_n) - s_p[:, None]).relu().square().mean(1), 0, data.a)  # line 13: cvar(tail = a)[p in P] (E[n ~ N] sqhinge(1 + dot(w, n.x) ...
-    t2 = t1 + (data.mu * w_2.square().sum(-1))  # line 13: cvar(tail = a)[p in P] (E[n ~ N] sqhinge(1 + dot(w, n.x) ...
+    # line 13: cvar(tail = a)[p in P] (E[n ~ N] sqhinge(1 + dot(w, n.x) ...
+    t1 = reduce_cvar(((1 + s_n) - s_p[:, None]).relu().square().mean(1), 0, data.a)
+    # line 13: cvar(tail = a)[p in P] (E[n ~ N] sqhinge(1 + dot(w, n.x) ...
+    t2 = t1 + (data.mu * w_2.square().sum(-1))
     return torch.as_tensor(t2), {}
 
 
@@ -360,7 +368,7 @@ def solve(data, *, seed=0, device="cpu", dtype=torch.float32, seconds=30.0, iter
     best_merit, worst = merit(evaluate(quick, w.double()), h.rho)
     best, best_violation = copy_state(state), worst
     average = w.clone()
-    history, count, stage, length, calm, eta = [], 0, 0, h.stage, 0, h.eta
+    history, count, stage, length, calm, eta, first_eta = [], 0, 0, h.stage, 0, h.eta, h.eta
     reason = ""
     while not reason:
         done, kept = 0, 0
@@ -369,8 +377,9 @@ def solve(data, *, seed=0, device="cpu", dtype=torch.float32, seconds=30.0, iter
             size = min(BLOCK, left - done)
             batches = draw(data, rng, size)
             h.eta = eta * max(1 - done / length, 0.02)
-            for k in range(size):
-                G = gradient(data, state.w, state.w_prev, u, c, [part[k] for part in batches], h)
+            steps = zip(*(part.unbind() for part in batches), strict=True) if batches else [()] * size
+            for k, batch in enumerate(steps):
+                G = gradient(data, state.w, state.w_prev, u, c, batch, h)
                 state.w_prev.copy_(state.w)
                 project(state.w, update(state, G, h), h)
                 if 2 * (done + k) >= length:
@@ -416,38 +425,37 @@ def solve(data, *, seed=0, device="cpu", dtype=torch.float32, seconds=30.0, iter
             progress(history[-1])
         if not reason and calm >= h.patience:
             reason = "stages gain nothing more"
+    elapsed = time.perf_counter() - began
     return SimpleNamespace(
-        w=best.w.double(),
-        c=c,
-        h=h,
-        history=history,
-        iterations=count,
-        seconds=time.perf_counter() - began,
-        reason=reason,
-        exact=exact,
+        w=best.w.double(), c=c, h=h, eta=first_eta, history=history, iterations=count, seconds=elapsed, reason=reason, exact=exact
     )
 
 
 # ---- report
 def main():
     parser = argparse.ArgumentParser(description="Solve the model at the head of this file.")
-    parser.add_argument("--data", default=Path(__file__).with_name("data.pt"), help="the bound data (default: data.pt beside this file)")
+    beside = Path(__file__).with_name("data.pt")
+    parser.add_argument("--data", default=beside, help="the bound data (default: data.pt beside this file)")
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--precision", choices=["float32", "float64"], default=PRECISION)
-    parser.add_argument("--seconds", type=float, default=SECONDS)
+    parser.add_argument("--seconds", type=float, help=f"budget of time (default: {SECONDS}, or none where --iterations is given)")
     parser.add_argument("--iterations", type=int, default=ITERATIONS)
     parser.add_argument("--out", help="write the variables here (torch.save)")
     arguments = parser.parse_args()
+    seconds = arguments.seconds
+    if seconds is None and arguments.iterations is None:
+        seconds = SECONDS
     torch.set_num_threads(THREADS)
     tensors = torch.load(arguments.data, weights_only=True)
 
     def show(entry):
-        print("stage {stage:>3}  step {iteration:>7}  merit {merit:.6g}  violation {violation:.2e}  {seconds:.1f} s".format(**entry), flush=True)
+        line = "stage {stage:>3}  step {iteration:>7}  merit {merit:.6g}  violation {violation:.2e}  {seconds:.1f} s"
+        print(line.format(**entry), flush=True)
 
     with no_grad():
         found = solve(tensors, seed=arguments.seed, device=arguments.device, dtype=getattr(torch, arguments.precision),
-                      seconds=arguments.seconds, iterations=arguments.iterations, progress=show)
+                      seconds=seconds, iterations=arguments.iterations, progress=show)
         objective, constraints = evaluate(found.exact, found.w)
     print(f"objective {SIGN * float(objective):.10g}   ({found.reason}, {found.iterations} steps)")
     for label, (_, values) in constraints.items():

@@ -15,8 +15,10 @@
 
 How it is solved
 
-  SONEX (sonex-alexr2-2025, Theorem 4.7 (unconstrained), Theorem 5.3 (constrained)), momentum steps; O(n / (B1 sqrt(B2) eps^5)) iterations
-  variance: variance[z ~ R] dot(z.r, x) = E e^2 - (E e)^2: an outer function f(u) = -u^2 of the tracked mean, and a sampled mean
+  SONEX (sonex-alexr2-2025, Theorem 4.7 (unconstrained), Theorem 5.3 (constrained)), momentum steps; O(n / (B1
+    sqrt(B2) eps^5)) iterations
+  variance: variance[z ~ R] dot(z.r, x) = E e^2 - (E e)^2: an outer function f(u) = -u^2 of the tracked mean, and a
+    sampled mean
   projected: x (a simple set: simplex)
   smoothed: income (a constraint: the penalty rho [c]_+ (equality: rho |c|) by its Moreau envelope)
 
@@ -124,18 +126,6 @@ def project_simplex(v: torch.Tensor) -> torch.Tensor:
 
 
 # ---- SONEX: sonex-alexr2-2025, Theorem 4.7 (unconstrained), Theorem 5.3 (constrained)
-def track(u, index, g, g_prev, h):
-    """u_i <- (1 - gamma) u_i + gamma g_i(w_t) + gamma' (g_i(w_t) - g_i(w_{t-1})), one batch at both points.
-
-    At the first visit u_i = g_i.
-    """
-    old = u[index]
-    old = torch.where(old.isnan(), g, old)
-    new = old + h.gamma * (g - old) + h.gamma_prime * (g - g_prev)
-    u[index] = new
-    return new
-
-
 def update(state, G, h):
     """v <- (1 - beta) v + beta G;  w <- w - eta v. Returns the step size that a prox must use (a scalar)."""
     state.v.lerp_(G, h.beta)
@@ -144,13 +134,14 @@ def update(state, G, h):
 
 
 def project(w, step, h):
-    """Proximal maps of the regularisers and projections on the simple sets, in place; ``step`` is a number or one per coordinate."""
-    w[0:8] = project_simplex(w[0:8]).reshape(-1)  # x in simplex(A)
+    """Proximal maps of regularisers, projections on simple sets, in place; one step or one per coordinate."""
+    # x in simplex(A)
+    w[0:8] = project_simplex(w[0:8]).reshape(-1)
 
 
 # ---- f and g: the stochastic gradient, from the scores up
 def gradient(data, w, w_prev, u, c, batch, h):
-    """G for portfolio: estimates of the inner expectations are updated, then the chain rule goes through them."""
+    """G for portfolio: estimates updated, then the chain rule through them."""
     scores = data.R_r @ w
     c_y1 = c.y1
     y1 = h.rho * ((((data.target - scores.mean()) + h.lam_y1 * c_y1) / (h.rho * h.lam_y1)).clamp(0, 1))
@@ -296,7 +287,7 @@ def solve(data, *, seed=0, device="cpu", dtype=torch.float32, seconds=30.0, iter
     best_merit, worst = merit(evaluate(quick, w.double()), h.rho)
     best, best_violation = copy_state(state), worst
     average = w.clone()
-    history, count, stage, length, calm, eta = [], 0, 0, h.stage, 0, h.eta
+    history, count, stage, length, calm, eta, first_eta = [], 0, 0, h.stage, 0, h.eta, h.eta
     reason = ""
     while not reason:
         done, kept = 0, 0
@@ -305,8 +296,9 @@ def solve(data, *, seed=0, device="cpu", dtype=torch.float32, seconds=30.0, iter
             size = min(BLOCK, left - done)
             batches = draw(data, rng, size)
             h.eta = eta * max(1 - done / length, 0.02)
-            for k in range(size):
-                G = gradient(data, state.w, state.w_prev, u, c, [part[k] for part in batches], h)
+            steps = zip(*(part.unbind() for part in batches), strict=True) if batches else [()] * size
+            for k, batch in enumerate(steps):
+                G = gradient(data, state.w, state.w_prev, u, c, batch, h)
                 state.w_prev.copy_(state.w)
                 project(state.w, update(state, G, h), h)
                 if 2 * (done + k) >= length:
@@ -352,38 +344,37 @@ def solve(data, *, seed=0, device="cpu", dtype=torch.float32, seconds=30.0, iter
             progress(history[-1])
         if not reason and calm >= h.patience:
             reason = "stages gain nothing more"
+    elapsed = time.perf_counter() - began
     return SimpleNamespace(
-        w=best.w.double(),
-        c=c,
-        h=h,
-        history=history,
-        iterations=count,
-        seconds=time.perf_counter() - began,
-        reason=reason,
-        exact=exact,
+        w=best.w.double(), c=c, h=h, eta=first_eta, history=history, iterations=count, seconds=elapsed, reason=reason, exact=exact
     )
 
 
 # ---- report
 def main():
     parser = argparse.ArgumentParser(description="Solve the model at the head of this file.")
-    parser.add_argument("--data", default=Path(__file__).with_name("data.pt"), help="the bound data (default: data.pt beside this file)")
+    beside = Path(__file__).with_name("data.pt")
+    parser.add_argument("--data", default=beside, help="the bound data (default: data.pt beside this file)")
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--precision", choices=["float32", "float64"], default=PRECISION)
-    parser.add_argument("--seconds", type=float, default=SECONDS)
+    parser.add_argument("--seconds", type=float, help=f"budget of time (default: {SECONDS}, or none where --iterations is given)")
     parser.add_argument("--iterations", type=int, default=ITERATIONS)
     parser.add_argument("--out", help="write the variables here (torch.save)")
     arguments = parser.parse_args()
+    seconds = arguments.seconds
+    if seconds is None and arguments.iterations is None:
+        seconds = SECONDS
     torch.set_num_threads(THREADS)
     tensors = torch.load(arguments.data, weights_only=True)
 
     def show(entry):
-        print("stage {stage:>3}  step {iteration:>7}  merit {merit:.6g}  violation {violation:.2e}  {seconds:.1f} s".format(**entry), flush=True)
+        line = "stage {stage:>3}  step {iteration:>7}  merit {merit:.6g}  violation {violation:.2e}  {seconds:.1f} s"
+        print(line.format(**entry), flush=True)
 
     with no_grad():
         found = solve(tensors, seed=arguments.seed, device=arguments.device, dtype=getattr(torch, arguments.precision),
-                      seconds=arguments.seconds, iterations=arguments.iterations, progress=show)
+                      seconds=seconds, iterations=arguments.iterations, progress=show)
         objective, constraints = evaluate(found.exact, found.w)
     print(f"objective {SIGN * float(objective):.10g}   ({found.reason}, {found.iterations} steps)")
     for label, (_, values) in constraints.items():
