@@ -140,7 +140,7 @@ class Column(Expr):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Element(Expr):
-    """The binder itself: a number (value set), a label's position (label set), a row's identity (row set), a vector (vector set)."""
+    """The binder itself: a number (value set), a label's position (label set), a row's identity (row set), or a vector."""
 
     binder: Binder
 

@@ -114,7 +114,7 @@ def run(
                     "F0711",
                     "the objective was not finite at any point tried",
                     reason="A run starts at zero (nets: at their initialisation) and keeps points with a finite objective alone.",
-                    fix='Check the scale of the data (scale = "standard"), the domains of logarithms and powers; try a smaller eta.',
+                    fix='Check the scale of the data (scale = "standard"), the domains of logarithms and powers; try smaller eta.',
                 )
             ],
             bound.problem.source,
