@@ -47,7 +47,7 @@ class KKTReport:
     complementarity   the largest ``|nu_k c_k|``
     residual          the Euclidean norm of stationarity and complementarities, or the violation where that is larger
     epsilon           the least number for which the point is known to be epsilon-KKT
-    own               stationarity and complementarity with the solver's own multipliers, and those; None where none were given
+    own               stationarity and complementarity with the solver's own multipliers, and those; None where there are none
     gradient          the norm of the objective's gradient (or of the subgradient that attains it) alone, for scale
     """
 
@@ -101,7 +101,7 @@ def _report(
     system = System(bound, point, seed=seed)
     shared = gradients(system, end)
     found = optimum(system, shared, end)
-    own = None if multipliers is None else optimum(system, shared, end, multipliers)
+    own = None if multipliers is None or not system.labels else optimum(system, shared, end, multipliers)
     rows = {
         label: Row(float(value), float(nu), float(abs(value * nu)))
         for label, value, nu in zip(system.labels, system.values, found.multipliers, strict=True)
