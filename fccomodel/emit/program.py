@@ -18,8 +18,9 @@ from fccomodel.algorithms import _driver
 from fccomodel.bound import Bound
 from fccomodel.derivative import backward, previous
 from fccomodel.emit import flatnet, support
-from fccomodel.emit.printer import Printer, ball_text, number, slope_text
+from fccomodel.emit.printer import Printer
 from fccomodel.emit.template import AS_NAMESPACE, IMPORTS, REPORT
+from fccomodel.emit.texts import ball_text, number, slope_text
 from fccomodel.graph import Val, merge_axes
 from fccomodel.lower import Lowering, Slot
 from fccomodel.normal import NormalForm

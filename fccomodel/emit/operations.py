@@ -1,0 +1,318 @@
+"""The torch expression of every operation of a graph."""
+
+from __future__ import annotations
+
+from fccomodel.emit.references import References
+from fccomodel.emit.texts import ball_text, merged, slope_text
+from fccomodel.graph import Axis, Val, atom_of, site
+
+
+class Operations(References):
+    """One method per operation, ``op_NAME``."""
+
+    # ------------------------------------------------------------------------------------------------------- operations
+    def text(self, val: Val) -> str:
+        """The torch expression of one operation."""
+        return getattr(self, f"op_{val.op}")(val)
+
+    def op_ew(self, val: Val) -> str:
+        texts = tuple(self.ref(a, val.axes, len(val.event)) for a in val.args)
+        return atom_of(val.attrs["atom"]).lower(texts, site(val))
+
+    def op_array(self, val: Val) -> str:
+        deepest = max((len(a.event) for a in val.args), default=0)
+        texts = tuple(self.ref(a, val.axes, len(a.event) if a.event else deepest) for a in val.args)
+        return atom_of(val.attrs["atom"]).lower(texts, site(val))
+
+    def op_number(self, val: Val) -> str:
+        return f"{self.ref(val.args[0])}.to(data.dtype)"
+
+    def op_mean_axes(self, val: Val) -> str:
+        arg = val.args[0]
+        whole = len(val.attrs["over"]) == len(arg.axes) and not arg.event
+        return f"{self.ref(arg)}.mean({'' if whole else self.dims(arg, val.attrs['over'])})"
+
+    def op_sum_axes(self, val: Val) -> str:
+        arg = val.args[0]
+        whole = len(val.attrs["over"]) == len(arg.axes) and not arg.event
+        return f"{self.ref(arg)}.sum({'' if whole else self.dims(arg, val.attrs['over'])})"
+
+    def op_sum_event(self, val: Val) -> str:
+        arg = val.args[0]
+        return f"{self.ref(arg)}.sum({'' if not val.axes else tuple(range(-len(arg.event), 0))})"
+
+    def op_arange(self, val: Val) -> str:
+        return f"torch.arange({val.attrs['axis'].size}, device=data.device)"
+
+    def op_take(self, val: Val) -> str:
+        index = self.ref(val.args[0])
+        return f"data.{val.attrs['key']}[{index}]"
+
+    def op_cell(self, val: Val) -> str:
+        if not val.args:
+            return f"data.{val.attrs['key']}[()]"
+        return f"data.{val.attrs['key']}[{', '.join(self.ref(a, val.axes, 0) for a in val.args)}]"
+
+    def op_array_data(self, val: Val) -> str:
+        return f"data.{val.attrs['key']}"
+
+    def op_draw(self, val: Val) -> str:
+        raise AssertionError("draws are arguments of the step")
+
+    def op_draw_range(self, val: Val) -> str:
+        start, size, *skip = val.args
+        axis = val.attrs["axis"]
+        others = tuple(a for a in val.axes if a is not axis)
+        spread = (*others, axis)
+        uniform = f"r_{axis.name}"
+        if not skip:
+            return f"in_range({self.ref(start, spread, 0)}, {self.ref(size, spread, 0)}, {uniform})"
+        return f"in_range({self.ref(start, spread, 0)}, {self.ref(size, spread, 0)}, {uniform}, {self.ref(skip[0], spread, 0)})"
+
+    def op_fixed_noise(self, val: Val) -> str:
+        sizes = tuple(a.size for a in val.axes) + val.event
+        return f"fixed_noise({val.attrs['family']!r}, {sizes}, {val.attrs['seed']}, data)"
+
+    def op_noise(self, val: Val) -> str:
+        axes, event = val.axes, len(val.event)
+        args = [self.ref(a, axes, event) for a in val.args]
+        base = args.pop() if val.attrs["fixed_seed"] else f"r_{val.attrs['name']}"
+        match val.attrs["family"]:
+            case "normal" | "laplace":
+                return f"{args[0]} + {args[1]} * {base}"
+            case "uniform":
+                return f"{args[0]} + ({args[1]} - {args[0]}) * {base}"
+            case "bernoulli":
+                return f"({base} < {args[0]}).to({base}.dtype)"
+        return f"{base} / {args[0]}"
+
+    def op_var(self, val: Val) -> str:
+        start, stop, shape = self.layout[val.attrs["name"]]
+        vector = "w_prev" if val.attrs.get("previous") else "w"
+        whole = len(self.layout) == 1
+        if shape == ():
+            return f"{vector}[{start}]"
+        text = vector if whole else f"{vector}[{start}:{stop}]"
+        return text if len(shape) == 1 else f"{text}.view({', '.join(map(str, shape))})"
+
+    def op_score(self, val: Val) -> str:
+        rows, weights = val.args
+        return f"{self.ref(rows)} @ {self.ref(weights)}"
+
+    def op_score_t(self, val: Val) -> str:
+        rows, adjoint = val.args
+        return self.pull_rows(rows, adjoint)
+
+    def op_table_score(self, val: Val) -> str:
+        return f"data.{val.attrs['key']} @ {self.ref(val.args[0])}"
+
+    def op_table_score_t(self, val: Val) -> str:
+        return f"{self.ref(val.args[0])} @ data.{val.attrs['key']}"
+
+    def op_scatter_val(self, val: Val) -> str:
+        adjoint, index = val.args
+        axes, n = val.attrs["onto"], val.event[0]
+        values = self.expanded(adjoint, axes)
+        if index.op == "arange" and index.axes[0].size == n:
+            return values
+        flat = "" if len(axes) == 1 else ".reshape(-1)"
+        return f"w.new_zeros({n}).index_add_(0, {self.ref(index)}{flat}, {values}{flat})"
+
+    def op_table_net(self, val: Val) -> str:
+        return f"net_in_parts(net_{val.attrs['net']}, {self.ref(val.args[0])}, data.{val.attrs['key']})"
+
+    def op_take_val(self, val: Val) -> str:
+        whole, index = val.args
+        if index.op == "arange" and index.axes[0].size == whole.event[0]:
+            return self.ref(whole)
+        return f"{self.ref(whole)}[{self.ref(index)}]"
+
+    def op_net(self, val: Val) -> str:
+        call = ".taped" if val.varying else ""
+        return f"net_{val.attrs['net']}{call}({self.ref(val.args[0])}, {self.ref(val.args[1])})"
+
+    def op_entry(self, val: Val) -> str:
+        base, *moving = val.args
+        fixed, queue = val.attrs["fixed"], list(moving)
+        if base.axes:
+            last = len(base.event) - len(fixed)
+            keys = [str(k) if k is not None else self.ref(queue.pop(0), val.axes, 0) for k in fixed]
+            if not moving:
+                return f"{self.ref(base)}[..., {', '.join(keys + [':'] * last)}]"
+            grid = [self.grid(a, val.axes) for a in base.axes]
+            return f"{self.ref(base)}[{', '.join(grid + keys)}]"
+        keys = [str(k) if k is not None else self.ref(queue.pop(0), val.axes, 0) for k in fixed]
+        return f"{self.ref(base)}[{', '.join(keys)}]"
+
+    def grid(self, axis: Axis, axes: tuple[Axis, ...]) -> str:
+        """Positions along an axis, lined up with others."""
+        after = len(axes) - axes.index(axis) - 1
+        return f"torch.arange({axis.size}, device=data.device)" + (f"[:{', None' * after}]" if after else "")
+
+    def op_entry_t(self, val: Val) -> str:
+        adjoint, *moving = val.args
+        fixed, queue = val.attrs["fixed"], list(moving)
+        keys = [str(k) if k is not None else self.ref(queue.pop(0), val.axes, 0) for k in fixed]
+        sizes = [a.size for a in val.axes]
+        grid = [self.grid(a, val.axes) for a in val.axes]
+        shape = tuple(sizes) + val.event
+        return f"spread({shape}, ({', '.join(grid + keys)},), {self.ref(adjoint, val.axes, len(adjoint.event))})"
+
+    def op_stack(self, val: Val) -> str:
+        parts = [f"w.new_full((), {self.ref(a)})" if a.op in ("const", "param") else self.ref(a, val.axes, 0) for a in val.args]
+        return f"torch.stack(torch.broadcast_tensors({', '.join(parts)}), -1)"
+
+    def op_pick(self, val: Val) -> str:
+        base, *moving = val.args
+        keys, rest = self.pick_keys(base, list(moving), val)
+        del rest
+        return f"{self.ref(base)}[{', '.join(keys)}]"
+
+    def pick_keys(self, base: Val, moving: list[Val], val: Val) -> tuple[list[str], None]:
+        """Index texts for every axis of ``base``: members of the family, and everything along other axes."""
+        over, fixed = val.attrs["over"], val.attrs["fixed"]
+        target = val.axes if val.op == "pick" else val.attrs["extra"]
+        queue = list(moving)
+        chosen = {
+            axis: (str(k) if k is not None else self.ref(queue.pop(0), target, 0)) for axis, k in zip(over, fixed, strict=True)
+        }
+        others = [a for a in base.axes if a not in over]
+        if not others:
+            return [chosen[a] for a in base.axes], None
+        return [chosen[a] if a in chosen else self.grid(a, target) for a in base.axes], None
+
+    def op_unpick(self, val: Val) -> str:
+        adjoint, *moving = val.args
+        stand_in = Val(id=-1, op="const", axes=val.axes, event=val.event)
+        keys, _ = self.pick_keys(stand_in, list(moving), val)
+        shape = tuple(a.size for a in val.axes) + val.event
+        return f"spread({shape}, ({', '.join(keys)},), {self.ref(adjoint, val.attrs['extra'], len(val.event))})"
+
+    def op_segment(self, val: Val) -> str:
+        arg = val.args[0]
+        parents, axis = val.attrs["parents"], val.attrs["axis"]
+        dim = arg.axes.index(axis) if axis in arg.axes else None
+        if dim is None:
+            return f"{self.ref(arg)}" if val.attrs["how"] == "mean" else f"{self.ref(arg)} * data.{val.attrs['sizes']}"
+        shape = tuple(p.size for p in parents)
+        cells = f"data.{val.attrs['cells']}, data.{val.attrs['sizes']}"
+        text = f"by_segment({self.ref(arg)}, {dim}, {cells}, {shape}, {val.attrs['how']!r})"
+        order = [a for a in arg.axes[:dim]] + list(parents) + [a for a in arg.axes[dim + 1 :]]
+        if tuple(order) != val.axes:
+            places = [order.index(a) for a in val.axes] + list(range(len(order), len(order) + len(val.event)))
+            text += f".permute({', '.join(map(str, places))})"
+        return text
+
+    def op_unsegment(self, val: Val) -> str:
+        adjoint = val.args[0]
+        onto, parents, axis = val.attrs["onto"], val.attrs["parents"], val.attrs["axis"]
+        dim = val.axes.index(axis)
+        others = [a for a in val.axes if a is not axis]
+        order = others[:dim] + list(parents) + others[dim:]
+        event = len(val.event)
+        sizes = tuple(a.size for a in onto) + val.event
+        text = self.ref(adjoint, onto, event)
+        if adjoint.axes != onto or adjoint.op in ("const", "param"):
+            text = f"w.new_full({sizes}, {text})" if adjoint.op in ("const", "param") else f"{text}.expand({sizes})"
+        if tuple(order) != onto:
+            places = [onto.index(a) for a in order] + list(range(len(order), len(order) + event))
+            text += f".permute({', '.join(map(str, places))})"
+        cells = f"data.{val.attrs['cells']}, data.{val.attrs['sizes']}"
+        return f"unsegment({text}, {dim}, {len(parents)}, {cells}, {val.attrs['how']!r})"
+
+    def op_reduce(self, val: Val) -> str:
+        body, *options = val.args
+        over = [a for a in val.attrs["over"] if a in body.axes]
+        mask = f", mask={self.ref(options.pop(), merged(val, over), len(body.event))}" if val.attrs["masked"] else ""
+        extra = "".join(f", {self.ref(o)}" for o in options)
+        whole = self.ref(body, merged(val, over), len(body.event))
+        places = [merged(val, over).index(a) for a in over]
+        dims = str(places[0]) if len(places) == 1 else str(tuple(places))
+        return f"reduce_{val.attrs['kind']}({whole}, {dims}{extra}{mask})"
+
+    def op_track(self, val: Val) -> str:
+        raise AssertionError("estimators print themselves")
+
+    def op_centre(self, val: Val) -> str:
+        index = ", ".join(self.ref(p, val.axes, 0) for p in val.args)
+        return f"c.{val.attrs['name']}[{index}]" if index else f"c.{val.attrs['name']}"
+
+    def shifted(self, val: Val) -> tuple[str, str]:
+        """The smoothing parameter's text, and that of the argument moved by the centre: t + lam c."""
+        lam = f"h.lam_{val.attrs['name']}"
+        event = len(val.args[0].event)
+        t = self.ref(val.args[0], val.axes, event)
+        if len(val.args) > 1:
+            t = f"({t} + {lam} * {self.ref(val.args[1], val.axes, event)})"
+        return lam, t
+
+    def op_envelope_slope(self, val: Val) -> str:
+        lam, t = self.shifted(val)
+        return slope_text(val.attrs["graph"], val.attrs["scale"], lam, t)
+
+    def op_envelope(self, val: Val) -> str:
+        """max over y of y t - f*(y) - lam/2 (y - c)^2: the envelope at t + lam c, less lam/2 c^2."""
+        lam, t = self.shifted(val)
+        scale = val.attrs["scale"]
+        text = val.attrs["graph"].envelope_text(lam if scale is None else f"(h.{scale} * {lam})", t)
+        text = f"({text})" if scale is None else f"h.{scale} * ({text})"
+        if len(val.args) > 1:
+            text += f" - {lam} / 2 * {self.ref(val.args[1], val.axes, len(val.event))}.square()"
+        return f"({text})"
+
+    def op_norm_slope(self, val: Val) -> str:
+        body, *centre = val.args
+        c = f" + {self.ref(centre[0], val.axes, len(body.event))}" if centre else ""
+        point = f"{self.ref(body, val.axes, len(body.event))} / h.lam_{val.attrs['name']}{c}"
+        return ball_text(val.attrs["ball"], point, len(body.event))
+
+    def op_norm_envelope(self, val: Val) -> str:
+        body, *centre = val.args
+        t, c = self.ref(body), self.ref(centre[0], body.axes, len(body.event)) if centre else "0"
+        y = ball_text(val.attrs["ball"], f"{t} / h.lam_{val.attrs['name']} + {c}", len(body.event))
+        dims = tuple(range(-len(body.event), 0))
+        return f"smoothed_value({t}, {y}, {c}, h.lam_{val.attrs['name']}, {dims})"
+
+    def op_simplex_weights(self, val: Val) -> str:
+        body, *centre = val.args
+        t = f"{self.ref(body)} / h.lam_{val.attrs['name']}"
+        if centre:
+            t += f" + {self.ref(centre[0], body.axes, len(body.event))}"
+        return f"onto_simplex({t}, {self.dims(body, val.attrs['over']) if val.attrs['over'] else '-1'})"
+
+    def op_smooth_max(self, val: Val) -> str:
+        """max over y of the simplex of y.t - lam/2 |y - c|^2."""
+        body, *centre = val.args
+        c = self.ref(centre[0], body.axes, len(body.event)) if centre else "0"
+        lam, dims = f"h.lam_{val.attrs['name']}", self.dims(body, val.attrs["over"]) if val.attrs["over"] else "-1"
+        y = f"onto_simplex({self.ref(body)} / {lam} + {c}, {dims})"
+        return f"smoothed_value({self.ref(body)}, {y}, {c}, {lam}, {dims})"
+
+    def op_spread(self, val: Val) -> str:
+        arg = val.args[0]
+        sizes = tuple(a.size for a in val.axes) + val.event
+        text = self.ref(arg, val.axes, len(val.event))
+        if arg.op in ("const", "param"):
+            return f"torch.full({sizes}, {text}, dtype=data.dtype, device=data.device)"
+        return f"{text}.expand({sizes})"
+
+    def op_fill(self, val: Val) -> str:
+        arg, sizes = val.args[0], tuple(a.size for a in val.axes) + val.event
+        if arg.op in ("const", "param"):
+            return f"torch.full({sizes}, {self.ref(arg)}, dtype=data.dtype, device=data.device)"
+        return f"{self.ref(arg, val.axes, 0)}[{', '.join(['...'] + ['None'] * len(val.event))}].expand({sizes})"
+
+    def op_masked(self, val: Val) -> str:
+        body, mask = val.args
+        return (
+            f"{self.ref(body, val.axes, len(val.event))}.masked_fill({self.ref(mask, val.axes, len(val.event))} == 0, -math.inf)"
+        )
+
+    def op_reduce_slope(self, val: Val) -> str:
+        body, *options, whole = val.args
+        masked = val.attrs["masked"]
+        over = [a for a in val.attrs["over"] if a in body.axes]
+        mask = f", mask={self.ref(options.pop(), body.axes, len(body.event))}" if masked else ""
+        extra = "".join(f", {self.ref(o)}" for o in options)
+        value = self.ref(whole, body.axes, len(body.event))
+        return f"slope_{val.attrs['kind']}({self.ref(body)}, {value}, {self.dims(body, over)}{extra}{mask})"
