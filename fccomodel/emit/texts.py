@@ -63,3 +63,8 @@ def simple(text: str) -> bool:
         elif depth == 0 and not (char.isalnum() or char in "._"):
             return False
     return True
+
+
+def shorten(text: str, width: int = 72) -> str:
+    """The text, cut where it is longer than ``width``."""
+    return text if len(text) <= width else text[: width - 3] + "..."

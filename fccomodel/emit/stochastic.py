@@ -1,0 +1,124 @@
+"""The section with the stochastic gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from fccomodel import ir
+from fccomodel.derivative import backward, previous
+from fccomodel.emit.printer import Printer
+from fccomodel.emit.texts import shorten
+from fccomodel.emit.update import Update
+from fccomodel.graph import Val
+from fccomodel.lower import Lowering
+from fccomodel.smoothing import Smoothed
+
+
+class Stochastic(Update):
+    """``gradient`` and ``prepare``."""
+
+    def gradient_section(self) -> tuple[str, str]:
+        lowering = self.step
+        graph = lowering.graph
+        pulls = backward(graph, {self.root: graph.const(1.0)})
+        printer = Printer(graph=graph, layout=self.layout, comments=self.comments(lowering))
+        for val in lowering.draws:
+            printer.counters[val.attrs["axis"].name] = 1
+            if val.op == "draw":
+                printer.names[val.id] = val.attrs["axis"].name
+        estimator = self.plan.algorithm_record.estimator
+        tracks = [v for v in graph.vals if v.op == "track"]
+        before = {v.id: previous(graph, v.args[0]) for v in tracks} if estimator.needs_previous else {}
+        self.print_with_tracks(printer, pulls, before)
+        used = [(pull.variable, printer.pull(pull)) for pull in pulls if pull.kind != "net"]
+        used += printer.net_pulls([pull for pull in pulls if pull.kind == "net"])
+        lines = printer.lines
+        lines += self.assemble(used)
+        names = self.batch_names
+        unpack = [f"{', '.join(names)}{',' if len(names) == 1 else ''} = batch"] if names else []
+        body = "\n".join("    " + line for line in [*unpack, *lines])
+        text = (
+            "# ---- f and g: the stochastic gradient, from the scores up\n"
+            "def gradient(data, w, w_prev, u, c, batch, h):\n"
+            f'    """G for {shorten(self.problem.name, 40)}: estimates updated, then the chain rule through them."""\n{body}'
+        )
+        prepared = "\n".join("    " + line for line in printer.prepared)
+        return text, "def prepare(data):\n" + f'    """What depends on the data alone, computed once."""\n{prepared}' + (
+            "\n" if prepared else ""
+        ) + "    return data"
+
+    def print_with_tracks(self, printer: Printer, pulls: list, before: Mapping[int, Val]) -> None:
+        def op_track(val: Val) -> str:
+            g_value, *positions = val.args
+            index = ", ".join(printer.ref(p, val.axes, 0) for p in positions)
+            key = f"({index},)" if positions else "()"
+            name = val.attrs["name"]
+            g_text = self.spread_to(printer, g_value, val)
+            extra = f", {self.spread_to(printer, before[val.id], val)}" if val.id in before else ""
+            return f"track(u.{name}, {key}, {g_text}{extra}, h)"
+
+        printer.op_track = op_track  # type: ignore[method-assign]
+        reach = printer.reach
+        together = printer.group_nets(self.step.graph)
+
+        def with_previous(roots: Any) -> list[Val]:
+            found = {v.id: v for v in reach(roots)}
+            while True:
+                extra = [before[i] for i in list(found) if i in before and before[i].id not in found]
+                if not extra:
+                    break
+                found |= {v.id: v for v in reach(extra)}
+            order: dict[int, Val] = {}
+
+            def visit(val: Val) -> None:
+                stack = [(val, False)]
+                while stack:
+                    v, ready = stack.pop()
+                    if ready:
+                        order.setdefault(v.id, v)
+                    elif v.id not in order:
+                        stack.append((v, True))
+                        extra: tuple[Val, ...] = (before[v.id],) if v.id in before else ()
+                        extra += tuple(a for other in together.get(v.id, ()) if other.id in found for a in other.args)
+                        stack.extend((a, False) for a in reversed(v.args + extra))
+
+            for k in sorted(found):
+                visit(found[k])
+            return list(order.values())
+
+        printer.reach = with_previous  # type: ignore[method-assign]
+        roots = [p.adjoint for p in pulls] + [
+            a for p in pulls if p.kind in ("score", "net") for a in ([p.source] if p.kind == "net" else [p.source.args[0]])
+        ]
+        roots += [a for p in pulls if p.kind == "scatter" for a in p.source.args[1:]]
+        printer.print([r for r in roots if r.op not in ("const", "param")])
+
+    @staticmethod
+    def spread_to(printer: Printer, g_value: Val, val: Val) -> str:
+        if g_value.axes == val.axes:
+            return printer.ref(g_value)
+        sizes = tuple(a.size for a in val.axes) + val.event
+        return f"{printer.ref(g_value, val.axes, len(val.event))}.expand({sizes})"
+
+    def assemble(self, pulls: list[tuple[str, str]]) -> list[str]:
+        """The flat gradient from the contributions of each variable."""
+        by_name: dict[str, list[str]] = {}
+        for name, text in pulls:
+            by_name.setdefault(name, []).append(text)
+        parts = []
+        for name, (start, stop, _) in self.layout.items():
+            texts = by_name.get(name)
+            parts.append(" + ".join(texts) if texts else f"w.new_zeros({stop - start})")
+        if len(parts) == 1:
+            return [f"return {parts[0]}"]
+        lines = [f"G_{name} = {text}" for name, text in zip(self.layout, parts, strict=True)]
+        return [*lines, f"return torch.cat([{', '.join('G_' + name for name in self.layout)}])"]
+
+    def comments(self, lowering: Lowering) -> dict[int, str]:
+        source = self.problem.source
+        return {
+            i: f"line {source.place(node.span)[0]}: {shorten(self.problem.text(node), 60)}"
+            for i, node in lowering.spans.items()
+            if node.span.end > node.span.start and isinstance(node, ir.Reduce | ir.Apply | ir.NetCall | Smoothed)
+        }

@@ -1,0 +1,87 @@
+"""The section with the algorithm's step: estimator, update, prox and projections."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from typing import Any
+
+import torch
+
+from fccomodel import diagnostics, interpret, ir, regularisers, sets
+from fccomodel.emit.sections import Sections
+from fccomodel.emit.texts import number, shorten
+
+
+class Update(Sections):
+    """``track``, ``update`` and ``project``."""
+
+    def update_section(self) -> str:
+        algorithm = self.plan.algorithm_record
+        step = algorithm.steps[self.plan.step]
+        estimator = algorithm.estimator
+        text = [
+            f"# ---- {algorithm.title}: {algorithm.theorem}",
+            *([inspect.getsource(estimator.track).rstrip(), "", ""] if self.step.buffers else []),
+            re.sub(r"^def \w+\(", "def update(", inspect.getsource(step).rstrip()),
+            "",
+            "",
+            "def project(w, step, h):",
+            '    """Proximal maps of regularisers, projections on simple sets, in place; one step or one per coordinate."""',
+        ]
+        helpers, lines = self.proximal_lines()
+        return "\n".join([*helpers, *text, *(lines or ["    return"])])
+
+    def proximal_lines(self) -> tuple[list[str], list[str]]:
+        helpers: dict[str, str] = {}
+        lines: list[str] = []
+        for p in self.normal.prox:
+            start, stop, shape = self.layout[p.variable]
+            regulariser = regularisers.get(p.name)
+            assert regulariser is not None, p.name
+            function = regulariser.prox
+            helpers[function.__name__] = inspect.getsource(function).rstrip()
+            piece = f"w[{start}:{stop}]"
+            arguments = ", ".join(f"{key}={value!r}" for key, value in p.coefficients.items())
+            lines.append(f"    # {shorten(p.text, 110)}")
+            if len(self.layout) == 1:
+                lines.append(f"    w.copy_({function.__name__}(w, step, {arguments}))")
+            else:
+                own = f"step if isinstance(step, float) else step[{start}:{stop}]"
+                lines.append(f"    {piece} = {function.__name__}({piece}, {own}, {arguments})")
+        for name, (start, stop, shape) in self.layout.items():
+            for domain in self.normal.variables[name].sets:
+                record = sets.get(domain.family)
+                assert record is not None, domain.family
+                helpers[record.project.__name__] = inspect.getsource(record.project).rstrip()
+                arguments = "".join(f", {text}" for text in self.set_arguments(name, domain))
+                piece = f"w[{start}:{stop}]"
+                viewed = piece if len(shape) == 1 else f"{piece}.view({', '.join(map(str, shape)) or '()'})"
+                lines.append(f"    # {name} in {domain.name}")
+                lines.append(f"    {piece} = {record.project.__name__}({viewed}{arguments}).reshape(-1)")
+        return [line for text in helpers.values() for line in (text, "", "")], lines
+
+    def set_arguments(self, name: str, domain: ir.VectorSet) -> list[str]:
+        """What the projection takes, as text: numbers, and arrays kept with the initial values."""
+        record = sets.get(domain.family)
+        assert record is not None, domain.family
+        values = [self.set_value(a) for a in domain.args]
+        shape = self.layout[name][2]
+        if reason := record.empty(shape, *values):
+            message, span = f"{domain.name}, the set of {name}, has no point", domain.args[0].span if domain.args else None
+            error = diagnostics.error("F0609", message, span=span, reason=reason, fix="Correct its arguments.")
+            raise diagnostics.FccoError([error], self.problem.source)
+        texts = []
+        for k, value in enumerate(record.prepare(*values)):
+            if isinstance(value, torch.Tensor) and value.dim():
+                key = f"net_set_{name}_{domain.family}_{k}"
+                self.initial[key] = value.to(torch.float64)
+                texts.append(f"INITIAL[{key!r}].to(w)")
+            else:
+                texts.append(number(float(value)))
+        return texts
+
+    def set_value(self, node: ir.Expr) -> Any:
+        """An argument of a set: a number, or a tensor."""
+        value = interpret.evaluate(self.bound, node, {})
+        return value if value.dim() else float(value)
