@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable
 from typing import Any
@@ -14,6 +15,10 @@ from fccomodel.source import Span
 
 #: Levels of operators, calls and reductions inside one another.
 MAX_DEPTH = 200
+#: Operands from which a chain ``a + b - c ...`` or ``a * b / c ...`` becomes a tree of logarithmic depth.
+LONG_CHAIN = 100
+#: The operator that takes back what the other of its chain puts in.
+_INVERSE = {"+": "-", "*": "/"}
 
 
 class Refusal(Exception):
@@ -34,6 +39,8 @@ def build(tree: Tree) -> Any:
         if not isinstance(item, Tree):
             values.append((item, 0))
         elif not ready:
+            children = _chain(item) if item.data == "binary" else item.children
+            item = Tree("chain", children, item.meta) if len(children) >= 2 * LONG_CHAIN - 1 else item
             stack.append((item, True))
             stack.extend((child, False) for child in reversed(item.children))
         else:
@@ -42,11 +49,36 @@ def build(tree: Tree) -> Any:
             del values[len(values) - count :]
             at = Span(start=0, end=0) if item.meta.empty else Span(start=item.meta.start_pos, end=item.meta.end_pos)
             node = _RULES[item.data]([value for value, _ in parts], at)
-            depth = max((d for _, d in parts), default=0) + isinstance(node, syntax.Expr)
+            levels = count.bit_length() if item.data == "chain" else int(isinstance(node, syntax.Expr))
+            depth = max((d for _, d in parts), default=0) + levels
             if depth > MAX_DEPTH:
                 raise Refusal(too_deep(at))
             values.append((node, depth))
     return values[0][0]
+
+
+def _chain(tree: Tree) -> list:
+    """Operands and operators in turn of the chain that ends in this operation: ``a + b - c``, or ``a * b / c``."""
+    family = next((pair for pair in _INVERSE.items() if tree.children[1] in pair), None)
+    found: list = []
+    while family is not None and isinstance(tree, Tree) and tree.data == "binary" and tree.children[1] in family:
+        tree, op, right = tree.children
+        found += [right, op]
+    return [tree, *found[::-1]]
+
+
+def _balanced(c: list, at: Span) -> syntax.Expr:
+    """A chain as a tree of logarithmic depth: ``a + b - c - d`` is ``(a + b) - (c + d)``."""
+    direct = next(op for op, back in _INVERSE.items() if c[1] in (op, back))
+    level = list(zip([direct, *map(str, c[1::2])], c[::2], strict=True))
+    while len(level) > 1:
+        joined = [
+            (first, syntax.Binary(op=direct if first == second else _INVERSE[direct], left=left, right=right, span=span))
+            for (first, left), (second, right) in zip(level[::2], level[1::2], strict=False)
+            for span in [Span(start=left.span.start, end=right.span.end)]
+        ]
+        level = joined + level[2 * len(joined) :]
+    return dataclasses.replace(level[0][1], span=at)
 
 
 def too_deep(at: Span) -> Diagnostic:
@@ -55,8 +87,8 @@ def too_deep(at: Span) -> Diagnostic:
         "F0107",
         f"more than {MAX_DEPTH} levels of operators",
         span=Span(start=at.start, end=at.start + 1),
-        reason=f"Operators and calls may stand inside one another {MAX_DEPTH} deep; a sum of n terms counts n - 1 levels.",
-        fix="name parts of it with `let`, or write a long sum as `sum[k in K] ...`",
+        reason=f"Operators and calls may stand inside one another {MAX_DEPTH} deep.",
+        fix="name parts of it with `let`",
     )
 
 
@@ -345,6 +377,7 @@ _RULES: dict[str, Callable[[list, Span], Any]] = {
     "compare": _compare,
     "range": _range,
     "binary": _binary,
+    "chain": _balanced,
     "unary": lambda c, at: syntax.Unary(op=str(c[0]), arg=c[1], span=at),
     "reduce": lambda c, at: syntax.Reduce(kind=str(c[0]), indexing=c[1], body=c[2], span=at),
     "reduce_with": _reduce_with,

@@ -152,7 +152,7 @@ def _binding(to: argparse.ArgumentParser) -> None:
 def _solving(to: argparse.ArgumentParser) -> None:
     group = to.add_argument_group("solving")
     group.add_argument("--algorithm", metavar="NAME", help="in place of the one chosen; see `fccomodel algorithms`")
-    group.add_argument("--seed", type=int, metavar="S", help="of every random choice (default 0)")
+    group.add_argument("--seed", type=_value, metavar="S", help="of every random choice (default 0)")
     group.add_argument("--device", metavar="auto|cpu|cuda", help="where to run (default auto)")
     group.add_argument("--precision", metavar="float32|float64", help="of the steps; reports are always float64")
     group.add_argument("--budget", metavar="60s|5000it", help="time or iterations")
@@ -291,7 +291,11 @@ def _plan(args: argparse.Namespace, *, explaining: bool = False) -> pipeline.Pla
     """From the command line to a plan; lint notes are printed on the way."""
     given: dict[str, Any] = {name: _value(text) for name, text in files.pairs(args.option, "--option").items()}
     own = {name: getattr(args, name) for name in ("algorithm", "seed", "device", "precision", "budget")}
-    given |= {name: value for name, value in own.items() if value is not None}
+    for name, value in own.items():
+        if value is not None and given.setdefault(name, value) != value:
+            raise files.fail(
+                "F0805", f"--{name} {value} and --option {name}={given[name]} contradict each other", fix="Give one of them."
+            )
     binding = pipeline.Binding(
         spec=args.bind,
         data=files.pairs(args.data, "--data"),

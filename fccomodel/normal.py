@@ -20,6 +20,8 @@ from fccomodel.smoothing import Smoothed, Smoother
 STEPS = {"le", "lt", "ge", "gt", "eq", "ne", "sign", "step"}
 #: a reduction over rows, whose value a minibatch can only estimate
 SAMPLED = ("E", "mean", "sum", "prob")
+#: terms from which a sum is built as a tree
+MANY = 100
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -109,6 +111,9 @@ def normalise(problem: ir.Problem, bound: Bound | None = None) -> NormalForm:
     objective = smoother(rest)
     penalties: dict[str, Smoothed] = {}
     for constraint in reformed.constraints:
+        if not ir.variables_of(constraint.body):
+            treatment.append((constraint.label, "constant", "no variable is in it: the report says whether it holds"))
+            continue
         terms.append(describe(constraint.label, constraint.body, reformed, bound))
         penalty = make("pos" if constraint.kind == "le" else "abs", constraint.body, span=constraint.span)
         envelope = smoother.envelope(penalty, False, bound="rho")
@@ -291,7 +296,7 @@ def split_regularisers(problem: ir.Problem, constant: Callable[[ir.Expr], float 
     """The objective without the terms that have no data and a known prox, and those terms."""
     from fccomodel import regularisers
 
-    kept: ir.Expr | None = None
+    kept: list[ir.Expr] = []
     recognised: list[tuple[ir.Expr, regularisers.Recognised]] = []
     for term in summands(problem.objective.expr):
         found = None
@@ -301,7 +306,7 @@ def split_regularisers(problem: ir.Problem, constant: Callable[[ir.Expr], float 
         if found is not None and problem.variables[found.variable].net is None:
             recognised.append((term, found))
         else:
-            kept = term if kept is None else make("add", kept, term, span=term.span)
+            kept.append(term)
     prox = [
         Prox(
             variable=made.variable,
@@ -311,7 +316,18 @@ def split_regularisers(problem: ir.Problem, constant: Callable[[ir.Expr], float 
         )
         for made in regularisers.combine([f for _, f in recognised])
     ]
-    return kept if kept is not None else const(0), prox
+    return total(kept), prox
+
+
+def total(terms: list[ir.Expr]) -> ir.Expr:
+    """The sum of some terms, left to right; where they are many, as a tree of logarithmic depth."""
+    if len(terms) > MANY:
+        half = len(terms) // 2
+        return make("add", total(terms[:half]), total(terms[half:]), span=terms[half].span)
+    result = terms[0] if terms else const(0)
+    for term in terms[1:]:
+        result = make("add", result, term, span=term.span)
+    return result
 
 
 def describe(label: str, part: ir.Expr, problem: ir.Problem, bound: Bound | None) -> Term:

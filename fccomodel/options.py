@@ -111,6 +111,7 @@ def parse_budget(value: Any, origin: str = KEYWORD) -> tuple[float | None, int |
         return None, None
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?(?:e\+?\d+)?)\s*(ms|s|m|min|h|it)\s*", str(value))
     amount = float(match[1]) if match else 0.0
+    amount = amount if math.isfinite(amount) else 0.0
     if match and match[2] == "it" and amount == int(amount) and amount >= 1:
         return None, int(amount)
     if match and match[2] in UNITS and amount > 0:

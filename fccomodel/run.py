@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import os
 import signal
 import sys
 import threading
@@ -12,6 +13,7 @@ import types
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,9 @@ import torch
 from fccomodel import diagnostics, elements, ir, selection
 from fccomodel.bound import Bound
 from fccomodel.emit import Program
+
+#: vectors as long as the variables that a run holds: iterate, averages, gradient, best point, and their copies
+VECTORS = 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,8 +71,9 @@ def run(
 ) -> Solution:
     """Execute the program's text on its data; Ctrl-C ends it with the best point so far.
 
-    Raises F0711 where nothing finite was found.
+    Raises F0711 where nothing finite was found, F0704 where the variables or the arrays exceed the memory.
     """
+    refuse_size(program, bound, precision)
     module = types.ModuleType("solver")
     exec(compile(program.text, "solver.py", "exec"), module.__dict__)  # noqa: S102 - the text that we emitted
     began = time.perf_counter()
@@ -81,7 +87,7 @@ def run(
             Progress(
                 stage=entry["stage"],
                 iteration=entry["iteration"],
-                objective=module.SIGN * entry["merit"],
+                objective=module.SIGN * entry["objective"],
                 violation=entry["violation"],
                 kkt=None,
                 steps_per_second=entry["iteration"] / max(elapsed, 1e-9),
@@ -105,19 +111,33 @@ def run(
                     stop=asked.is_set,
                 )
                 w = found.w.cpu().clone()
+        except ArithmeticError as error:
+            raise refusal(
+                bound,
+                "F0711",
+                f"a constant of the model has no finite value: {error}",
+                reason="It follows from numbers and parameters alone, before any data are used.",
+                fix="Check what the model divides by, and the values of its parameters (--param NAME=VALUE).",
+            ) from None
+        except (MemoryError, RuntimeError) as error:
+            if not isinstance(error, MemoryError | torch.OutOfMemoryError) and "allocate memory" not in str(error):
+                raise
+            raise refusal(
+                bound,
+                "F0704",
+                "the arrays of this run exceed the memory",
+                reason=str(error).splitlines()[0] if str(error) else "",
+                fix="Use fewer variables or rows, or smaller batches (--option outer_batch=32).",
+            ) from None
         finally:
             torch.set_num_threads(threads)
     if not bool(torch.isfinite(w).all()) or not found.history or not np.isfinite(found.history[-1]["merit"]):
-        raise diagnostics.FccoError(
-            [
-                diagnostics.error(
-                    "F0711",
-                    "the objective was not finite at any point tried",
-                    reason="A run starts at zero (nets: at their initialisation) and keeps points with a finite objective alone.",
-                    fix='Check the scale of the data (scale = "standard"), the domains of logarithms and powers; try smaller eta.',
-                )
-            ],
-            bound.problem.source,
+        raise refusal(
+            bound,
+            "F0711",
+            "the objective was not finite at any point tried",
+            reason="A run starts at zero (nets: at their initialisation) and keeps points with a finite objective alone.",
+            fix='Check the scale of the data (scale = "standard"), the domains of logarithms and powers; try smaller eta.',
         )
     names = bound.problem.variables
     variables = {
@@ -138,6 +158,26 @@ def run(
     )
 
 
+def refusal(bound: Bound, code: str, message: str, *, reason: str, fix: str) -> diagnostics.FccoError:
+    """The error that ends a run."""
+    return diagnostics.FccoError([diagnostics.error(code, message, reason=reason, fix=fix)], bound.problem.source)
+
+
+def refuse_size(program: Program, bound: Bound, precision: str) -> None:
+    """F0704 where the vectors of a run, each as long as all variables together, exceed the machine's memory."""
+    length = max((stop for _, stop, _ in program.layout.values()), default=0)
+    needed = VECTORS * length * getattr(torch, precision).itemsize
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else inf
+    if needed > memory:
+        raise refusal(
+            bound,
+            "F0704",
+            f"the variables have {length:,} entries: too many for the memory",
+            reason=f"A run holds {VECTORS} vectors of this length, {needed / 2**30:,.0f} GiB, of {memory / 2**30:,.0f}.",
+            fix="Check the sizes that the variables are declared with.",
+        )
+
+
 def gap(text: str, lam: float, width: float) -> str:
     """How far an envelope can lie below its function: max over y, c in the dual domain of lam/2 |y - c|^2."""
     return f"smoothing of {text}: lambda = {lam:.2g}, so a block lies at most {0.5 * lam * width**2:.2g} below its function"
@@ -147,7 +187,7 @@ def multipliers(program: Program, bound: Bound, found: Any) -> dict[str, float]:
     """The solver's own multipliers by label: the slopes of the penalties (inequalities: nonnegative)."""
     result: dict[str, float] = {}
     for constraint in bound.problem.constraints:
-        name, slope = program.penalties[constraint.label]
+        name, slope = program.penalties.get(constraint.label, ("", 1.0))
         array = getattr(found.c, name, None)
         if array is None:
             continue
