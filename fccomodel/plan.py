@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from fccomodel import algorithms, diagnostics, ir
+from fccomodel import algorithms, diagnostics, elements, ir
 from fccomodel.algorithms import Algorithm
 from fccomodel.bound import Bound
 from fccomodel.normal import NormalForm, normalise
@@ -86,8 +86,12 @@ def make(problem: ir.Problem, *, bound: Bound | None = None, analysis: Any = Non
     if step not in record.steps:
         raise diagnostics.FccoError([_no_step(step, record)], problem.source)
     settled.setdefault("step", (step, AUTOMATIC))
+    batch, sizes = batches(settled, nets, bound, problem)
+    for name, value in sizes.items():
+        settled.setdefault(name, (value, AUTOMATIC))
     defaults = {
         **record.hyper,
+        **(estimates(record.hyper) if not sampled_blocks(normal, bound, batch) else {}),
         "eta": 0.0 if step == "momentum" else 2e-3 if nets else 0.05,
         "rho": 10.0,
         "stage": 200,
@@ -95,18 +99,34 @@ def make(problem: ir.Problem, *, bound: Bound | None = None, analysis: Any = Non
         "tol": 1e-4,
         "patience": 9,
     }
-    hyper = {}
+    hyper: dict[str, float] = {}
     for name, value in defaults.items():
         settled.setdefault(name, (value, AUTOMATIC))
         hyper[name] = float(settled[name][0]) if name not in ("stage", "longest", "patience") else int(settled[name][0])
-    batch, sizes = batches(settled, nets, bound, problem)
-    for name, value in sizes.items():
-        settled.setdefault(name, (value, AUTOMATIC))
     return Plan(
         algorithm=chosen, algorithm_record=record, via=normal.via, rejected=rejected, options=settled,
         summary=summarise(normal, record, step, settled), normal=normal, batch=batch, hyper=hyper, step=step,
         facts=facts, budget=parse_budget(settled), threads=1,
     )  # fmt: skip
+
+
+def sampled_blocks(normal: NormalForm, bound: Bound | None, batch: Callable[[ir.Binder, int, bool], int | None]) -> bool:
+    """Some outer reduction has more blocks than are visited each step."""
+    if bound is None:
+        return True
+    for node in ir.walk(normal.objective):
+        if isinstance(node, ir.Reduce) and any(isinstance(n, ir.Reduce) for n in ir.walk(node.body)):
+            for binder in node.binders:
+                if isinstance(binder.domain, ir.RowSet | ir.ValueSet | ir.LabelSet):
+                    count = len(elements.ids(bound, binder.domain))
+                    if batch(binder, count, False) is not None:
+                        return True
+    return False
+
+
+def estimates(hyper: Mapping[str, float]) -> dict[str, float]:
+    """Where every block is visited each step, gamma' = 1 - gamma (sonex-alexr2-2025, Theorem 4.7 with B1 = n): gamma can be small."""
+    return {"gamma": 0.1, "gamma_prime": 0.9} if "gamma_prime" in hyper else {}
 
 
 def default_step(normal: NormalForm) -> str:

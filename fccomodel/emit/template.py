@@ -40,7 +40,7 @@ def main():
     tensors = torch.load(arguments.data, weights_only=True)
 
     def show(entry):
-        line = "stage {stage:>3}  step {iteration:>7}  merit {merit:.6g}  violation {violation:.2e}  {seconds:.1f} s"
+        line = "stage {stage:>3}  step {iteration:>7}  objective {objective:.6g}  violation {violation:.2e}  {seconds:.1f} s"
         print(line.format(**entry), flush=True)
 
     with no_grad():

@@ -46,8 +46,8 @@ no_grad = torch.inference_mode
 
 # ---- hyper-parameters
 HYPER = {
-    'gamma': 0.8,
-    'gamma_prime': 0.1,
+    'gamma': 0.1,
+    'gamma_prime': 0.9,
     'beta': 0.1,
     'beta_prime': 0.01,
     'eps': 1e-08,
@@ -203,13 +203,25 @@ def thinned(data):
     return quick
 
 
-def merit(values, rho):
-    """Objective plus exact penalty, and the largest violation; infinite where anything is not finite."""
+def summary(values):
+    """Objective, summed and largest violation of an evaluation; all infinite where anything is not finite."""
     objective, constraints = values
     violations = [t.abs() if kind == "eq" else t.clamp(min=0) for kind, t in constraints.values()]
-    worst = max((float(t.max()) for t in violations), default=0.0)
-    total = float(objective) + rho * sum(float(t.sum()) for t in violations)
-    return (total if math.isfinite(total) else math.inf), worst
+    found = float(objective), sum(float(t.sum()) for t in violations), max((float(t.max()) for t in violations), default=0.0)
+    return found if all(map(math.isfinite, found)) else (math.inf, math.inf, math.inf)
+
+
+def merit(point, weight):
+    """Objective plus exact penalty; the weight follows the multipliers, since the penalty is exact above them alone."""
+    return point[0] + weight * point[1] if point[1] else point[0]
+
+
+def shrink_gamma(h):
+    """Estimates average over a longer window; gamma' = 1 - gamma stays so."""
+    paired = abs(getattr(h, "gamma_prime", 0.0) + h.gamma - 1.0) < 1e-9
+    h.gamma = max(0.7 * h.gamma, min(h.gamma, 0.05))
+    if paired:
+        h.gamma_prime = 1.0 - h.gamma
 
 
 def scale_smoothing(data, w, c, h, G, dtype):
@@ -246,8 +258,8 @@ def scale_smoothing(data, w, c, h, G, dtype):
 
 def move_centres(data, w, c, h, worst, before):
     """c <- the slope of the smoothed function at the exact argument. Smoothing follows the spread of the arguments, and is
-    halved for penalties whose violation does not fall; returns whether a multiplier sits at its bound."""
-    saturated = False
+    reduced for penalties whose violation does not fall. Returns whether a multiplier sits at its bound, and the largest one."""
+    saturated, largest = False, 0.0
     for name, (index, t, slope, bounded) in blocks(data, w).items():
         lam, centre = "lam_" + name, getattr(c, name)
         index = index if index else (...,)
@@ -255,13 +267,15 @@ def move_centres(data, w, c, h, worst, before):
         centre[index] = torch.where(new.isfinite(), new, torch.zeros_like(new)).to(centre.dtype)
         finite = t[t.isfinite()]
         if bounded:
-            saturated |= bool((new.abs() >= 0.99 * h.rho * bounded).any())
+            steepest = float(centre.abs().max()) / bounded
+            largest = max(largest, steepest)
+            saturated |= steepest >= 0.99 * h.rho
             if worst > 1e-5 and worst > 0.5 * before:
                 setattr(h, lam, 0.5 * getattr(h, lam))
         elif finite.numel() > 1:
             spread = float((finite - finite.mean()).square().mean().sqrt())
             setattr(h, lam, min(getattr(h, lam), max(0.3 * spread, 0.25 * getattr(h, lam))))
-    return saturated
+    return saturated, largest
 
 
 def smoothness(G, w):
@@ -299,8 +313,8 @@ def solve(data, *, seed=0, device="cpu", dtype=torch.float32, seconds=30.0, iter
         largest = smoothness(G, w)
         h.eta = 1.0 / largest if largest > 0 else 0.05
     u = buffers(device, dtype)
-    best_merit, worst = merit(evaluate(quick, w.double()), h.rho)
-    best, best_violation = copy_state(state), worst
+    value, weight = summary(evaluate(quick, w.double())), 0.1 * h.rho
+    best, best_value, worst = copy_state(state), value, value[2]
     average = w.clone()
     history, count, stage, length, calm, eta, first_eta = [], 0, 0, h.stage, 0, h.eta, h.eta
     reason = ""
@@ -327,34 +341,33 @@ def solve(data, *, seed=0, device="cpu", dtype=torch.float32, seconds=30.0, iter
                 reason = "the budget is used up"
         count += done
         stage += 1
-        candidates = [(merit(evaluate(quick, x.double()), h.rho), x) for x in ([state.w, average] if kept else [state.w])]
-        (value, worst), chosen = min(candidates, key=lambda pair: pair[0][0])
-        gain = best_merit - value
-        before = best_violation
-        if gain > 0:
-            best_merit, best_violation = value, worst
+        candidates = [(summary(evaluate(quick, x.double())), x) for x in ([state.w, average] if kept else [state.w])]
+        value, chosen = min(candidates, key=lambda pair: merit(pair[0], weight))
+        gain, before, worst = merit(best_value, weight) - merit(value, weight), worst, value[2]
+        finite = math.isfinite(value[0])
+        if finite:
             state.w.copy_(chosen)
-            best = copy_state(state)
-        elif not math.isfinite(value) or not CENTRED:
+        if gain > 0:
+            best, best_value = copy_state(state), value
+        elif not finite or not CENTRED:
             state = copy_state(best)
             state.v.zero_()
-        if gain < h.tol * abs(best_merit):
+        if gain < h.tol * abs(merit(best_value, weight)):
             eta *= 0.6
-            h.gamma = max(0.7 * h.gamma, min(h.gamma, 0.05))
+            shrink_gamma(h)
             calm += 1
         else:
             calm = 0
         length = min(int(length * 1.3), h.longest)
         state.w_prev.copy_(state.w)
-        if CENTRED and math.isfinite(value):
-            saturated = move_centres(quick, state.w.double(), c, h, worst, before)
+        if CENTRED and finite:
+            saturated, largest = move_centres(quick, state.w.double(), c, h, worst, before)
+            weight = max(weight, 2 * largest)
             if saturated and worst > 1e-3 and worst > 0.5 * before:
                 h.rho *= 4
-                best_merit, best_violation = merit(evaluate(quick, best.w.double()), h.rho)
         elapsed = time.perf_counter() - began
-        history.append(
-            {"stage": stage, "iteration": count, "merit": best_merit, "violation": best_violation, "eta": eta, "seconds": elapsed}
-        )
+        entry = {"stage": stage, "iteration": count, "objective": best_value[0], "violation": best_value[2], "eta": eta}
+        history.append({**entry, "merit": merit(best_value, weight), "seconds": elapsed})
         if progress is not None:
             progress(history[-1])
         if not reason and calm >= h.patience:
@@ -384,7 +397,7 @@ def main():
     tensors = torch.load(arguments.data, weights_only=True)
 
     def show(entry):
-        line = "stage {stage:>3}  step {iteration:>7}  merit {merit:.6g}  violation {violation:.2e}  {seconds:.1f} s"
+        line = "stage {stage:>3}  step {iteration:>7}  objective {objective:.6g}  violation {violation:.2e}  {seconds:.1f} s"
         print(line.format(**entry), flush=True)
 
     with no_grad():
