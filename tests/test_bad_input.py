@@ -77,3 +77,15 @@ def test_the_minimum_of_a_long_sum(command, tmp_path):
     status, _, err = command(f"var x;\nminimize ({terms}) / 1000;", "--out", "out", "--budget", "1000it")
     assert status == 0, err
     assert np.load(tmp_path / "out" / "variables.npz")["x"] == pytest.approx(2, abs=1e-3)
+
+
+def test_lets_inside_lets_have_an_end(command):
+    def model(count: int) -> str:
+        chain = "".join(f"let a{k + 1} = a{k} + 1;\n" for k in range(count))
+        return f"var x;\nlet a0 = x^2;\n{chain}minimize a{count};"
+
+    for name in ("check", "explain", "solve"):
+        status, _, err = command(model(300), name=name)
+        assert status == 2 and "error[F0422]" in err
+    status, _, err = command(model(100))
+    assert status == 0, err

@@ -14,6 +14,9 @@ from fccomodel.source import Source, Span
 #: Python frames that the deepest model needs; the parser bounds the depth of a formula.
 FRAMES = 40_000
 
+#: Levels of a formula with its lets and definitions written out; later stages walk down them.
+MAX_LEVELS = 220
+
 DECLARE = {
     syntax.DimDecl: index_sets.dim,
     syntax.SetDecl: index_sets.set_,
@@ -48,9 +51,28 @@ def check(model: syntax.Model, source: Source) -> ir.Problem:
         problem = None
     finally:
         sys.setrecursionlimit(limit)
+    if problem is not None:
+        _bounded(ctx, problem)
     if problem is None or ctx.errors:
         raise FccoError(_ordered(ctx.errors), source)
     return problem
+
+
+def _bounded(ctx: Context, problem: ir.Problem) -> None:
+    """An error for each formula that lets and definitions make deeper than ``MAX_LEVELS``."""
+    levels: dict[int, int] = {}
+    for whole in (problem.objective.expr, *(c.body for c in problem.constraints)):
+        for node in ir.walk(whole):
+            inner = (*node.children, node.let.body) if isinstance(node, ir.LetRef) else node.children
+            levels[id(node)] = 1 + max((levels[id(child)] for child in inner), default=0)
+        if levels[id(whole)] > MAX_LEVELS:
+            ctx.error(
+                "F0422",
+                f"this formula has {levels[id(whole)]:,} levels, more than {MAX_LEVELS}",
+                whole.span,
+                reason="Lets and definitions inside one another count as the formulas that they stand for.",
+                fix="Write a long recursion as a sum or a product over a set.",
+            )
 
 
 def _check(ctx: Context, statements: tuple[syntax.Statement, ...]) -> ir.Problem | None:
