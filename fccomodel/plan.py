@@ -125,7 +125,7 @@ def sampled_blocks(normal: NormalForm, bound: Bound | None, batch: Callable[[ir.
 
 
 def estimates(hyper: Mapping[str, float]) -> dict[str, float]:
-    """Where every block is visited each step, gamma' = 1 - gamma (sonex-alexr2-2025, Theorem 4.7 with B1 = n): gamma can be small."""
+    """gamma' = 1 - gamma where every block is visited each step (sonex-alexr2-2025, Theorem 4.7, B1 = n): gamma can be small."""
     return {"gamma": 0.1, "gamma_prime": 0.9} if "gamma_prime" in hyper else {}
 
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from ir_text import Printer, problem_text
 
-from fccomodel import ir, syntax
+from fccomodel import ir
 from fccomodel.check import check
 from fccomodel.check.atom_calls import named_atoms
 from fccomodel.diagnostics import CODES, FccoError
 from fccomodel.parse import parse
-from fccomodel.source import Source, Span
+from fccomodel.source import Source
 
 GOLDEN = Path(__file__).parent / "golden" / "errors"
 TABLE = "dim d; data D : table(x: real[d], y: {-1, 1}, time: real);"
@@ -377,14 +377,8 @@ def test_places_are_those_of_the_text() -> None:
 
 
 def test_long_sums_need_no_stack() -> None:
-    at = Span(start=0, end=1)
-    body: syntax.Expr = syntax.Name(id="w", span=at)
-    for _ in range(5000):
-        body = syntax.Binary(op="+", left=body, right=syntax.Name(id="w", span=at), span=at)
-    model = syntax.Model(
-        statements=(syntax.VarDecl(name="w", span=at), syntax.Objective(sense="minimize", body=body, span=at)), span=at
-    )
-    made = check(model, Source(text="w"))
+    source = Source(text=f"var w;\nminimize {' + '.join(['w'] * 5001)};")
+    made = check(parse(source), source)
     assert sum(isinstance(n, ir.Var) for n in ir.walk(made.objective.expr)) == 5001
 
 

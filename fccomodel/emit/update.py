@@ -41,14 +41,18 @@ class Update(Sections):
             assert regulariser is not None, p.name
             function = regulariser.prox
             helpers[function.__name__] = inspect.getsource(function).rstrip()
-            piece = f"w[{start}:{stop}]"
+            alone = len(self.layout) == 1
+            piece = "w" if alone else f"w[{start}:{stop}]"
+            size = "step" if alone else f"step if isinstance(step, float) else step[{start}:{stop}]"
             arguments = ", ".join(f"{key}={value!r}" for key, value in p.coefficients.items())
             lines.append(f"    # {shorten(p.text, 110)}")
-            if len(self.layout) == 1:
-                lines.append(f"    w.copy_({function.__name__}(w, step, {arguments}))")
+            if len(shape) == 1:
+                found = f"{function.__name__}({piece}, {size}, {arguments})"
             else:
-                own = f"step if isinstance(step, float) else step[{start}:{stop}]"
-                lines.append(f"    {piece} = {function.__name__}({piece}, {own}, {arguments})")
+                view = f".view({', '.join(map(str, shape)) or '()'})"
+                entries = f"step if isinstance(step, float) else step[{start}:{stop}]{view}"
+                found = f"{function.__name__}({piece}{view}, {entries}, {arguments}).reshape(-1)"
+            lines.append(f"    w.copy_({found})" if alone else f"    {piece} = {found}")
         for name, (start, stop, shape) in self.layout.items():
             for domain in self.normal.variables[name].sets:
                 record = sets.get(domain.family)
