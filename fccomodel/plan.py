@@ -102,7 +102,7 @@ def make(problem: ir.Problem, *, bound: Bound | None = None, analysis: Any = Non
     hyper: dict[str, float] = {}
     for name, value in defaults.items():
         settled.setdefault(name, (value, AUTOMATIC))
-        hyper[name] = float(settled[name][0]) if name not in ("stage", "longest", "patience") else int(settled[name][0])
+        hyper[name] = (int if name in ("stage", "longest", "patience") else float)(settled[name][0])
     return Plan(
         algorithm=chosen, algorithm_record=record, via=normal.via, rejected=rejected, options=settled,
         summary=summarise(normal, record, step, settled), normal=normal, batch=batch, hyper=hyper, step=step,
