@@ -100,8 +100,8 @@ def make(problem: ir.Problem, *, bound: Bound | None = None, analysis: Any = Non
         "patience": 9,
     }
     hyper: dict[str, float] = {}
-    for name, value in defaults.items():
-        settled.setdefault(name, (value, AUTOMATIC))
+    for name, default in defaults.items():
+        settled.setdefault(name, (default, AUTOMATIC))
         hyper[name] = (int if name in ("stage", "longest", "patience") else float)(settled[name][0])
     return Plan(
         algorithm=chosen, algorithm_record=record, via=normal.via, rejected=rejected, options=settled,
