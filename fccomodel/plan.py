@@ -97,7 +97,7 @@ def make(problem: ir.Problem, *, bound: Bound | None = None, analysis: Any = Non
         "stage": 200,
         "longest": 4000,
         "tol": 1e-4,
-        "patience": 9,
+        "patience": 12,
     }
     hyper: dict[str, float] = {}
     for name, default in defaults.items():

@@ -83,7 +83,7 @@ HYPER = {
     'stage': 200,
     'longest': 4000,
     'tol': 0.0001,
-    'patience': 9,
+    'patience': 12,
     'lam_y1': 0.1,
     'lam_inner': 0.01,
 }
