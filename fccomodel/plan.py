@@ -240,7 +240,7 @@ def batches(
 ) -> tuple[Callable[[ir.Binder, int, bool], int | None], dict[str, int]]:
     """Sample sizes: all elements where they are few, otherwise as many as cost little beside the step itself."""
     inner = settled["inner_batch"][0] if "inner_batch" in settled else (128 if nets else 512)
-    outer = settled["outer_batch"][0] if "outer_batch" in settled else (64 if nets else 256)
+    outer = settled["outer_batch"][0] if "outer_batch" in settled else (64 if nets else 512)
     fixed_inner, fixed_outer = "inner_batch" in settled, "outer_batch" in settled
 
     def batch(binder: ir.Binder, n: int, is_inner: bool) -> int | None:

@@ -17,6 +17,6 @@ algorithm = Algorithm(
     rate="O(n / (B1 B2 eps^4)) iterations",
     theorem="sox-2022, Theorem 1",
     cite="Wang and Yang, Finite-sum coupled compositional stochastic optimization, ICML 2022",
-    hyper={"gamma": 0.5, "beta": 0.1, "beta_prime": 0.01, "eps": 1e-8},
+    hyper={"gamma": 0.2, "beta": 0.1, "beta_prime": 0.01, "eps": 1e-8},
     preference=(4.0, 0.0),
 )

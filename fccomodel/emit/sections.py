@@ -96,6 +96,7 @@ class Sections:
             "SIGN": -1 if self.problem.objective.sense == "maximize" else 1,
             "LAYOUT": dict(self.layout),
             "THIN": dict(self.exact.thin),
+            "HEAVY": self.exact.heavy,
         }
         fixed = "\n".join(f"{name} = {value!r}" for name, value in run.items())
         guard = "no_grad = torch.no_grad" if self.bound.nets else "no_grad = torch.inference_mode"

@@ -15,7 +15,9 @@ from fccomodel.lower._state import Env
 #: a full pass over more pairs than this goes through its outer binder in chunks
 DENSE = 1 << 21
 #: between stages, the exact problem is evaluated on at most so many pairs
-QUICK = 1 << 24
+QUICK = 1 << 27
+#: more pairs than this are evaluated in single precision between stages
+HEAVY = 1 << 24
 #: a maximum, product or tail in a step goes over at most so many elements
 LISTED = 4096
 MEANS = ("E", "mean", "sum", "prob")
@@ -41,6 +43,7 @@ class Reducing(Ranging):
     def thinned(self, axes: Mapping[str, int], pairs: float) -> None:
         """Row sets to be thinned, the largest first, until a quick evaluation takes at most ``QUICK`` pairs."""
         sizes = dict(axes)
+        self.heavy |= pairs > HEAVY
         while pairs > QUICK and sizes:
             key = max(sizes, key=lambda k: sizes[k])
             kept = max(256, int(sizes[key] / max(2.0, min(pairs / QUICK, 8.0))))

@@ -40,6 +40,7 @@ class State:
     slots: dict[tuple, Ranged] = field(default_factory=dict)
     nests: list[dict[str, int]] = field(default_factory=list)
     thin: dict[str, int] = field(default_factory=dict)
+    heavy: bool = False
     freed: dict[int, tuple[ir.Expr, tuple[ir.Binder, ...]]] = field(default_factory=dict)
     sized: dict[int, tuple[ir.Expr, float]] = field(default_factory=dict)
 

@@ -46,6 +46,7 @@ THREADS = 1
 SIGN = 1
 LAYOUT = {'w': (0, 31, (31,))}
 THIN = {}
+HEAVY = False
 no_grad = torch.inference_mode
 
 # ---- hyper-parameters
@@ -311,7 +312,7 @@ def solve(data, *, seed=0, device="cpu", dtype=torch.float32, seconds=30.0, iter
     """Run to the end of the budget, or until stages gain nothing more. Returns the best point seen."""
     began = time.perf_counter()
     exact = prepare_full(as_namespace(data, device, torch.float64))
-    quick = thinned(exact)
+    quick = thinned(prepare_full(as_namespace(data, device, dtype)) if HEAVY else exact)
     data = prepare(as_namespace(data, device, dtype))
     rng = torch.Generator(device=device).manual_seed(seed)
     h = SimpleNamespace(**HYPER)
@@ -324,12 +325,12 @@ def solve(data, *, seed=0, device="cpu", dtype=torch.float32, seconds=30.0, iter
         return gradient(data, x, x, buffers(device, dtype), c, first, h)
 
     if CENTRED:
-        scale_smoothing(quick, w.double(), c, h, G, dtype)
+        scale_smoothing(quick, w.to(quick.dtype), c, h, G, dtype)
     if h.eta <= 0:
         largest = smoothness(G, w)
         h.eta = 1.0 / largest if largest > 0 else 0.05
     u = buffers(device, dtype)
-    value, weight = summary(evaluate(quick, w.double())), 0.1 * h.rho
+    value, weight = summary(evaluate(quick, w.to(quick.dtype))), 0.1 * h.rho
     best, best_value, worst = copy_state(state), value, value[2]
     average = w.clone()
     history, count, stage, length, calm, eta, first_eta = [], 0, 0, h.stage, 0, h.eta, h.eta
@@ -357,7 +358,7 @@ def solve(data, *, seed=0, device="cpu", dtype=torch.float32, seconds=30.0, iter
                 reason = "the budget is used up"
         count += done
         stage += 1
-        candidates = [(summary(evaluate(quick, x.double())), x) for x in ([state.w, average] if kept else [state.w])]
+        candidates = [(summary(evaluate(quick, x.to(quick.dtype))), x) for x in ([state.w, average] if kept else [state.w])]
         value, chosen = min(candidates, key=lambda pair: merit(pair[0], weight))
         gain, before, worst = merit(best_value, weight) - merit(value, weight), worst, value[2]
         finite = math.isfinite(value[0])
@@ -366,7 +367,7 @@ def solve(data, *, seed=0, device="cpu", dtype=torch.float32, seconds=30.0, iter
         if gain > 0:
             best, best_value = copy_state(state), value
         elif not finite or not CENTRED:
-            state = copy_state(best)
+            state, u = copy_state(best), buffers(device, dtype)  # the estimates belong to the point that is left
             state.v.zero_()
         if gain < h.tol * abs(merit(best_value, weight)):
             eta *= 0.6
@@ -377,7 +378,7 @@ def solve(data, *, seed=0, device="cpu", dtype=torch.float32, seconds=30.0, iter
         length = min(int(length * 1.3), h.longest)
         state.w_prev.copy_(state.w)
         if CENTRED and finite:
-            saturated, largest = move_centres(quick, state.w.double(), c, h, worst, before)
+            saturated, largest = move_centres(quick, state.w.to(quick.dtype), c, h, worst, before)
             weight = max(weight, 2 * largest)
             if saturated and worst > 1e-3 and worst > 0.5 * before:
                 h.rho *= 4
