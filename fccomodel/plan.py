@@ -13,6 +13,8 @@ from fccomodel.normal import NormalForm, normalise
 
 Origins = Mapping[str, tuple[Any, str]]
 AUTOMATIC = "automatic"
+#: of a run where nobody gave a budget
+SECONDS = 25.0
 #: options that a plan reads, with their meaning
 OPTIONS = {
     "algorithm": "which algorithm",
@@ -58,7 +60,7 @@ class Plan:
     smoothing: float = 0.1
     inner_smoothing: float = 1e-2
     block: int = 64
-    budget: tuple[float | None, int | None] = (30.0, None)
+    budget: tuple[float | None, int | None] = (SECONDS, None)
     threads: int = 1
     facts: Mapping[str, str] = field(default_factory=dict)
 
@@ -139,11 +141,11 @@ def default_step(normal: NormalForm) -> str:
 
 
 def parse_budget(settled: Origins) -> tuple[float | None, int | None]:
-    """Seconds and iterations; 25 s where nobody gave a budget."""
+    """Seconds and iterations; ``SECONDS`` where nobody gave a budget."""
     from fccomodel import options
 
     value = settled.get("budget", (None, ""))[0]
-    return (25.0, None) if value is None else options.parse_budget(value)
+    return (SECONDS, None) if value is None else options.parse_budget(value)
 
 
 def satisfied(normal: NormalForm, bound: Bound | None, analysis: Any = None) -> tuple[dict[str, str], set[str]]:

@@ -95,42 +95,9 @@ def run(
             )
         )
 
-    threads = torch.get_num_threads()
-    with interruptible() as asked:
-        try:
-            torch.set_num_threads(module.THREADS)
-            with module.no_grad():
-                found = module.solve(
-                    dict(program.data),
-                    seed=seed,
-                    device=device,
-                    dtype=getattr(torch, precision),
-                    seconds=seconds,
-                    iterations=budget_it,
-                    progress=report,
-                    stop=asked.is_set,
-                )
-                w = found.w.cpu().clone()
-        except ArithmeticError as error:
-            raise refusal(
-                bound,
-                "F0711",
-                f"a constant of the model has no finite value: {error}",
-                reason="It follows from numbers and parameters alone, before any data are used.",
-                fix="Check what the model divides by, and the values of its parameters (--param NAME=VALUE).",
-            ) from None
-        except (MemoryError, RuntimeError) as error:
-            if not isinstance(error, MemoryError | torch.OutOfMemoryError) and "allocate memory" not in str(error):
-                raise
-            raise refusal(
-                bound,
-                "F0704",
-                "the arrays of this run exceed the memory",
-                reason=str(error).splitlines()[0] if str(error) else "",
-                fix="Use fewer variables or rows, or smaller batches (--option outer_batch=32).",
-            ) from None
-        finally:
-            torch.set_num_threads(threads)
+    settings = {"seed": seed, "device": device, "dtype": getattr(torch, precision), "seconds": seconds, "iterations": budget_it}
+    found = solved(module, program, bound, progress=report, **settings)
+    w = found.w
     if not bool(torch.isfinite(w).all()) or not found.history or not np.isfinite(found.history[-1]["merit"]):
         raise refusal(
             bound,
@@ -156,6 +123,38 @@ def run(
         interrupted=found.reason == "interrupted",
         notes=tuple(notes),
     )
+
+
+def solved(module: Any, program: Program, bound: Bound, **settings: Any) -> Any:
+    """What the program's ``solve`` returns, its point on the host; failures of the machine or of a constant as coded errors."""
+    threads = torch.get_num_threads()
+    with interruptible() as asked:
+        try:
+            torch.set_num_threads(module.THREADS)
+            with module.no_grad():
+                found = module.solve(dict(program.data), stop=asked.is_set, **settings)
+                found.w = found.w.cpu().clone()
+                return found
+        except ArithmeticError as error:
+            raise refusal(
+                bound,
+                "F0711",
+                f"a constant of the model has no finite value: {error}",
+                reason="It follows from numbers and parameters alone, before any data are used.",
+                fix="Check what the model divides by, and the values of its parameters (--param NAME=VALUE).",
+            ) from None
+        except (MemoryError, RuntimeError) as error:
+            if not isinstance(error, MemoryError | torch.OutOfMemoryError) and "allocate memory" not in str(error):
+                raise
+            raise refusal(
+                bound,
+                "F0704",
+                "the arrays of this run exceed the memory",
+                reason=str(error).splitlines()[0] if str(error) else "",
+                fix="Use fewer variables or rows, or smaller batches (--option outer_batch=32).",
+            ) from None
+        finally:
+            torch.set_num_threads(threads)
 
 
 def refusal(bound: Bound, code: str, message: str, *, reason: str, fix: str) -> diagnostics.FccoError:

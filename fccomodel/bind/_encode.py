@@ -313,11 +313,6 @@ def spell_key(key: Key) -> str:
     return "|".join(text for _, _, text in key)
 
 
-def text_key(text: str) -> Key:
-    """A label that comes as text."""
-    return ((1, 0.0, text),)
-
-
 def _as_text(values: np.ndarray) -> RawColumn:
     distinct, codes = np.unique(values, return_inverse=True)
     return RawColumn(values=codes, categories=tuple(map(str, distinct)))
