@@ -212,7 +212,7 @@ def _plan(plan: Any, normal: Any, width: int) -> list[str]:
         lines += _items([f"{name}: {sentence}" for name, sentences in chain for sentence in sentences], width)
         lines += _items([name for name in plan.via if name not in told], width)
     record = getattr(plan, "algorithm_record", None)
-    about = [str(getattr(record, field, "")) for field in ("title", "theorem", "rate")]
+    about = [record.title, record.theorem, f"O({record.rate}) iterations"] if record is not None else []
     lines += ["", f"Algorithm  {plan.algorithm}"]
     if any(about):
         lines += wrap(", ".join(text for text in about if text), width, "  ")

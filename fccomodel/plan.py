@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from fccomodel import algorithms, diagnostics, elements, ir
+from fccomodel import algorithms, assumptions, diagnostics, elements, ir
 from fccomodel.algorithms import Algorithm
 from fccomodel.bound import Bound
 from fccomodel.normal import NormalForm, normalise
@@ -73,14 +73,14 @@ def make(problem: ir.Problem, *, bound: Bound | None = None, analysis: Any = Non
         raise diagnostics.FccoError([_unknown(name) for name in unknown], problem.source)
     normal = normalise(problem, bound)
     facts, missing = satisfied(normal, bound, analysis)
-    lacks = {name: [words for fact, words in a.requires.items() if fact in missing] for name, a in algorithms.all().items()}
+    lacks = {name: lacking(a, missing) for name, a in algorithms.all().items()}
     chosen = choose(given, lacks, problem)
     record = algorithms.all()[chosen]
     rejected = {}
     for name, found in lacks.items():
         if name != chosen:
             a = algorithms.all()[name]
-            rejected[name] = found or [f"applies too; its rate, {a.rate}, comes after that of {record.name} here"]
+            rejected[name] = found or [f"applies too; its rate, O({a.rate}) iterations, comes after that of {record.name} here"]
     settled = {name: value for name, value in given.items()}
     settled.setdefault("algorithm", (chosen, AUTOMATIC))
     nets = bool(problem.nets)
@@ -110,6 +110,12 @@ def make(problem: ir.Problem, *, bound: Bound | None = None, analysis: Any = Non
         summary=summarise(normal, record, step, settled), normal=normal, batch=batch, hyper=hyper, step=step,
         facts=facts, budget=parse_budget(settled), threads=1,
     )  # fmt: skip
+
+
+def lacking(algorithm: Algorithm, missing: set[str]) -> list[str]:
+    """What an algorithm needs that does not hold, and where its theorem says so."""
+    needs = [(assumptions.ALL[name], where) for name, where in algorithm.requires.items() if name in missing]
+    return [f"{needed.meaning} ({where}); {needed.lacking}" for needed, where in needs]
 
 
 def sampled_blocks(normal: NormalForm, bound: Bound | None, batch: Callable[[ir.Binder, int, bool], int | None]) -> bool:
@@ -258,7 +264,7 @@ def batches(
 
 def summarise(normal: NormalForm, record: Algorithm, step: str, settled: Origins) -> list[str]:
     """The plan in a few sentences."""
-    lines = [f"{record.title} ({record.theorem}), {step} steps; {record.rate}"]
+    lines = [f"{record.title} ({record.theorem}), {step} steps; O({record.rate}) iterations"]
     for name, sentences in normal.chain.steps:
         lines += [f"{name}: {sentence}" for sentence in sentences]
     lines += [f"{how}: {text} ({why})" for text, how, why in normal.treatment]

@@ -10,7 +10,6 @@ from types import ModuleType
 from typing import Any
 
 from fccomodel import ir
-from fccomodel.algorithms import _driver
 from fccomodel.bound import Bound
 from fccomodel.emit import support
 from fccomodel.emit.exact import Exact
@@ -59,7 +58,7 @@ class Emitter(Exact):
                 gradient,
                 evaluate,
                 blocks,
-                source_of(_driver),
+                source_of(self.plan.algorithm_record.loop),
                 REPORT,
             ]
             if part

@@ -29,7 +29,7 @@ class Stochastic(Update):
                 printer.names[val.id] = val.attrs["axis"].name
         estimator = self.plan.algorithm_record.estimator
         tracks = [v for v in graph.vals if v.op == "track"]
-        before = {v.id: previous(graph, v.args[0]) for v in tracks} if estimator.needs_previous else {}
+        before = {v.id: previous(graph, v.args[0]) for v in tracks} if estimator and estimator.needs_previous else {}
         self.print_with_tracks(printer, pulls, before)
         used = [(pull.variable, printer.pull(pull)) for pull in pulls if pull.kind != "net"]
         used += printer.net_pulls([pull for pull in pulls if pull.kind == "net"])

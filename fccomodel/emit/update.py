@@ -22,7 +22,8 @@ class Update(Sections):
         estimator = algorithm.estimator
         text = [
             f"# ---- {algorithm.title}: {algorithm.theorem}",
-            *([inspect.getsource(estimator.track).rstrip(), "", ""] if self.step.buffers else []),
+            *([inspect.getsource(estimator.track).rstrip(), "", ""] if estimator and self.step.buffers else []),
+            *([inspect.getsource(algorithm.begin).rstrip(), "", ""] if algorithm.begin else []),
             re.sub(r"^def \w+\(", "def update(", inspect.getsource(step).rstrip()),
             "",
             "",
