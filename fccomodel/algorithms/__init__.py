@@ -6,9 +6,9 @@ import importlib
 import pkgutil
 from functools import cache
 
-from fccomodel.algorithms._base import Algorithm
+from fccomodel.algorithms._base import Algorithm, Constants
 
-__all__ = ["Algorithm", "all", "get"]
+__all__ = ["Algorithm", "Constants", "all", "get"]
 
 
 @cache

@@ -4,10 +4,59 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from math import sqrt
 from types import ModuleType
 from typing import Any
 
 from fccomodel.algorithms import _driver
+
+
+@dataclass(frozen=True, kw_only=True)
+class Constants:
+    """The numbers that a theorem's schedule is made of; one that nothing is known of is 1 and its standing ``assumed``.
+
+    n, B1, B2     blocks, blocks per step, samples per block and step (design notation)      d1    arguments of f
+    eps           the accuracy asked for
+    C_f, C_g      Lipschitz constants of the outer and inner functions, block by block
+    L_f, L_g      of their gradients; L_f is inf where f has kinks
+    rho_f, rho_g  weak convexity
+    mu            strong convexity of the whole (0: none known)
+    sigma, zeta   standard deviations of one sample of g_i and of its Jacobian
+    delta0        F(w_0) - inf F      diameter   of the domain      rows   terms of the largest finite sum (N)
+    standing      name -> proved, bounded from data, estimated, assumed
+    """
+
+    n: int
+    B1: int
+    B2: int
+    eps: float
+    d1: int = 1
+    C_f: float = 1.0
+    C_g: float = 1.0
+    L_f: float = 1.0
+    L_g: float = 1.0
+    rho_f: float = 0.0
+    rho_g: float = 0.0
+    mu: float = 0.0
+    sigma: float = 1.0
+    zeta: float = 1.0
+    delta0: float = 1.0
+    diameter: float = 1.0
+    rows: int = 1
+    standing: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def C_1(self) -> float:
+        """Root mean square of a minibatch's Jacobian: sqrt(C_g^2 + zeta^2 / B2)."""
+        return sqrt(self.C_g**2 + self.zeta**2 / self.B2)
+
+    def smoothed(self, lam: float) -> float:
+        """L_f of the Moreau envelope f_lam: max(1/lam, rho_f / (1 - lam rho_f)) (sonex-alexr2-2025, Lemma A.1)."""
+        return max(1 / lam, self.rho_f / (1 - lam * self.rho_f)) if lam * self.rho_f < 1 else float("inf")
+
+    def smoothness(self, L_f: float | None = None) -> float:
+        """L_F = C_f L_g + C_g^2 L_f, of the whole objective (sox-2022, remark to Assumption 1)."""
+        return self.C_f * self.L_g + self.C_g**2 * (self.L_f if L_f is None else L_f)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +78,8 @@ class Algorithm:
     steps      name of the update of w -> function; the first is the default
     loop       module whose functions are the loop around the step; its ``solve`` is what the program calls
     hyper      default values of its hyper-parameters
+    theory     their values in the theorem, from the problem's constants, and ``lam`` where f is smoothed; with
+               ``schedule = theory`` these are taken and ``h.theory`` is 1: the loop then changes none of them
     preference lower is chosen first among those whose requirements hold
     """
 
@@ -47,4 +98,5 @@ class Algorithm:
     begin: Callable[..., None] | None = None
     loop: ModuleType = _driver
     hyper: Mapping[str, float] = field(default_factory=dict)
+    theory: Callable[[Constants], Mapping[str, float]] | None = None
     preference: tuple[float, ...] = (0.0,)

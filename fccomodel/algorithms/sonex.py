@@ -1,8 +1,28 @@
 """SONEX: variance-reduced estimates, outer smoothing, momentum or Adam-type steps (sonex-alexr2-2025, Algorithm 1)."""
 
+from math import sqrt
+
 from fccomodel.algorithms import _steps
-from fccomodel.algorithms._base import Algorithm
+from fccomodel.algorithms._base import Algorithm, Constants
 from fccomodel.estimators import msvr
+
+
+def theory(k: Constants) -> dict[str, float]:
+    """sonex-alexr2-2025, Theorem 4.7: each noise term of (23) at most eps^2 / 3, each term of (22) at most 1 / 12."""
+    lam = k.eps / k.C_f
+    L_f = k.smoothed(lam)
+    L_F = k.smoothness(L_f)
+    beta = min(min(k.B1, k.B2) * k.eps**2 / (12 * k.C_f**2 * (k.zeta**2 + k.C_g**2)), 2 / 7)
+    noise = 60 * (L_f * k.C_1 * k.sigma) ** 2
+    gamma = min(k.B2 * k.eps**2 / noise if noise else 1.0, 1 / 2)
+    P = k.n / (gamma * k.B1) * (L_f * k.C_1) ** 2 * (5 + 12 * gamma**2 * k.B1 / (beta * k.n**2))
+    eta = min(
+        beta / (sqrt(24) * L_F),
+        sqrt(k.B1 / (96 * k.n * P)) / k.C_g,
+        sqrt(k.B1 * beta / (324 * k.n)) / (L_f * k.C_1 * k.C_g),
+    )
+    return {"lam": lam, "beta": beta, "gamma": gamma, "gamma_prime": 1 - gamma + (k.n - k.B1) / (k.B1 * (1 - gamma)), "eta": eta}
+
 
 algorithm = Algorithm(
     name="sonex",
@@ -18,5 +38,6 @@ algorithm = Algorithm(
     theorem="sonex-alexr2-2025, Theorem 4.7 (unconstrained), Theorem 5.3 (constrained)",
     cite="sonex-alexr2-2025, Algorithm 1 and appendix E",
     hyper={"gamma": 0.8, "gamma_prime": 0.1, "beta": 0.1, "beta_prime": 0.01, "eps": 1e-8},
+    theory=theory,
     preference=(5.0, 0.5),
 )

@@ -1,8 +1,18 @@
 """SOX: moving-average estimates of the inner expectations, momentum on the gradient (sox-2022, Algorithm 1)."""
 
 from fccomodel.algorithms import _steps
-from fccomodel.algorithms._base import Algorithm
+from fccomodel.algorithms._base import Algorithm, Constants
 from fccomodel.estimators import moving_average
+
+
+def theory(k: Constants) -> dict[str, float]:
+    """sox-2022, proof of Theorem 1 (B.2), with beta <= 2/7 as Lemma 2 needs."""
+    beta = min(min(k.B1, k.B2) * k.eps**2 / (12 * k.C_f**2 * (k.zeta**2 + k.C_g**2)), 2 / 7)
+    noise = 240 * (k.L_f * k.C_1 * k.sigma) ** 2
+    gamma = min(k.B2 * k.eps**2 / noise if noise else 1.0, 1 / 5, 5 * k.n / (3 * k.B1) * beta)
+    slow = 30 * k.L_f * k.n * k.C_1 * k.C_g
+    return {"beta": beta, "gamma": gamma, "eta": min(beta / (4 * k.smoothness()), gamma * k.B1 / slow if slow else 1.0)}
+
 
 algorithm = Algorithm(
     name="sox",
@@ -19,5 +29,6 @@ algorithm = Algorithm(
     theorem="sox-2022, Theorem 1",
     cite="Wang and Yang, Finite-sum coupled compositional stochastic optimization, ICML 2022",
     hyper={"gamma": 0.2, "beta": 0.1, "beta_prime": 0.01, "eps": 1e-8},
+    theory=theory,
     preference=(4.0, 0.0),
 )
