@@ -80,6 +80,7 @@ class Algorithm:
     hyper      default values of its hyper-parameters
     theory     their values in the theorem, from the problem's constants, and ``lam`` where f is smoothed; with
                ``schedule = theory`` these are taken and ``h.theory`` is 1: the loop then changes none of them
+    grid       hyper-parameter -> the values that the papers' experiments chose it from; ``compare --tune`` searches them
     preference lower is chosen first among those whose requirements hold
     """
 
@@ -99,4 +100,5 @@ class Algorithm:
     loop: ModuleType = _driver
     hyper: Mapping[str, float] = field(default_factory=dict)
     theory: Callable[[Constants], Mapping[str, float]] | None = None
+    grid: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     preference: tuple[float, ...] = (0.0,)
