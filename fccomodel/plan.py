@@ -84,7 +84,7 @@ def make(problem: ir.Problem, *, bound: Bound | None = None, analysis: Any = Non
     settled = {name: value for name, value in given.items()}
     settled.setdefault("algorithm", (chosen, AUTOMATIC))
     nets = bool(problem.nets)
-    step = given.get("step", (None, ""))[0] or default_step(normal)
+    step = given.get("step", (None, ""))[0] or default_step(normal, record)
     if step not in record.steps:
         raise diagnostics.FccoError([_no_step(step, record)], problem.source)
     settled.setdefault("step", (step, AUTOMATIC))
@@ -92,14 +92,14 @@ def make(problem: ir.Problem, *, bound: Bound | None = None, analysis: Any = Non
     for name, value in sizes.items():
         settled.setdefault(name, (value, AUTOMATIC))
     defaults = {
-        **record.hyper,
-        **(estimates(record.hyper) if not sampled_blocks(normal, bound, batch) else {}),
-        "eta": 0.0 if step == "momentum" else 2e-3 if nets else 0.05,
+        "eta": 0.0 if step != "adam" else 2e-3 if nets else 0.05,
         "rho": 10.0,
         "stage": 200,
         "longest": 4000,
         "tol": 1e-4,
         "patience": 12,
+        **record.hyper,
+        **(estimates(record.hyper) if not sampled_blocks(normal, bound, batch) else {}),
     }
     hyper: dict[str, float] = {}
     for name, default in defaults.items():
@@ -137,10 +137,15 @@ def estimates(hyper: Mapping[str, float]) -> dict[str, float]:
     return {"gamma": 0.1, "gamma_prime": 0.9} if "gamma_prime" in hyper else {}
 
 
-def default_step(normal: NormalForm) -> str:
-    """Adam-type, unless a prox or a projection would be wrong in its metric: those that do not act entry by entry."""
+def default_step(normal: NormalForm, record: Algorithm) -> str:
+    """Adam-type, unless a prox or a projection would be wrong in its metric: those that do not act entry by entry.
+
+    Where the algorithm has neither form, its first.
+    """
     from fccomodel import regularisers, sets
 
+    if not {"adam", "momentum"} <= set(record.steps):
+        return next(iter(record.steps))
     proxes = [regularisers.all()[p.name].step_per_entry for p in normal.prox]
     projections = [sets.all()[s.family].entrywise for v in normal.variables.values() for s in v.sets]
     return "adam" if all(proxes + projections) else "momentum"

@@ -13,43 +13,18 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from fccomodel.algorithms._progress import merit, move_centres, scale_smoothing, smoothness, summary, thinned
+
 if TYPE_CHECKING:  # what the emitted program defines around this text
     HYPER: dict[str, Any] = {}
-    THIN: dict[str, Any] = {}
     BLOCK, CENTRED, HEAVY = 1, True, False
     as_namespace: Any = None
-    prepare = prepare_full = start = buffers = centres = draw = gradient = update = project = evaluate = blocks = as_namespace
+    prepare = prepare_full = start = buffers = centres = draw = gradient = update = project = evaluate = as_namespace
 
 
 def copy_state(state):
     """Iterates and moments, so that a stage can be taken back."""
     return SimpleNamespace(w=state.w.clone(), w_prev=state.w_prev.clone(), v=state.v.clone(), s=state.s.clone())
-
-
-def thinned(data):
-    """The same data with fewer rows where pairs are many: evaluations between stages use these, the final one does not."""
-    if not THIN:
-        return data
-    quick = SimpleNamespace(**vars(data))
-    rng = torch.Generator(device=data.device).manual_seed(1)
-    for key, count in THIN.items():
-        rows = getattr(data, key)
-        chosen = torch.randperm(len(rows), generator=rng, device=data.device)[:count]
-        setattr(quick, key, rows[chosen.sort().values])
-    return quick
-
-
-def summary(values):
-    """Objective, summed and largest violation of an evaluation; all infinite where anything is not finite."""
-    objective, constraints = values
-    violations = [t.abs() if kind == "eq" else t.clamp(min=0) for kind, t in constraints.values()]
-    found = float(objective), sum(float(t.sum()) for t in violations), max((float(t.max()) for t in violations), default=0.0)
-    return found if all(map(math.isfinite, found)) else (math.inf, math.inf, math.inf)
-
-
-def merit(point, weight):
-    """Objective plus exact penalty; the weight follows the multipliers, since the penalty is exact above them alone."""
-    return point[0] + weight * point[1] if point[1] else point[0]
 
 
 def shrink_gamma(h):
@@ -58,73 +33,6 @@ def shrink_gamma(h):
     h.gamma = max(0.7 * h.gamma, min(h.gamma, 0.05))
     if paired:
         h.gamma_prime = 1.0 - h.gamma
-
-
-def scale_smoothing(data, w, c, h, G, dtype):
-    """lam and rho to begin with: a non-smooth objective is smoothed on a tenth of its arguments' size; a penalty so that its
-    curvature |grad c|^2 / lam is ten times the objective's, and rho is at least ten times |grad g_0| / |grad c|.
-
-    ``G(w)`` is the gradient under the smoothing and the centres as they are.
-    """
-    penalties = []
-    for name, (_, t, _, bounded) in blocks(data, w).items():
-        finite = t[t.isfinite()]
-        size = float(finite.square().mean().sqrt()) if finite.numel() else 0.0
-        setattr(h, "lam_" + name, 1e6 if bounded else max(0.1 * size, 1e-6))
-        penalties += [name] if bounded else []
-    if not penalties:
-        return
-    rho, h.rho = h.rho, 1e6
-    begin = w.to(dtype)
-    free, curvature = G(begin), smoothness(G, begin)
-    for name in penalties:
-        getattr(c, name).fill_(1.0)
-    steep = float((G(begin) - free).norm())
-    for name in penalties:
-        getattr(c, name).zero_()
-    h.rho = rho
-    if steep > 0 and math.isfinite(steep):
-        h.rho = rho * min(max(1.0, float(free.norm()) / steep), 1e4)
-        lam = 0.1 * steep**2 / curvature if curvature > 0 else 10 * steep / h.rho
-    else:
-        lam = 0.1
-    for name in penalties:
-        setattr(h, "lam_" + name, min(max(lam, 1e-6), 1e4))
-
-
-def move_centres(data, w, c, h, worst, before):
-    """c <- the slope of the smoothed function at the exact argument. Smoothing follows the spread of the arguments, and is
-    reduced for penalties whose violation does not fall. Returns whether a multiplier sits at its bound, and the largest one."""
-    saturated, largest = False, 0.0
-    for name, (index, t, slope, bounded) in blocks(data, w).items():
-        lam, centre = "lam_" + name, getattr(c, name)
-        index = index if index else (...,)
-        new = slope(t, centre[index].to(t.dtype), h)
-        centre[index] = torch.where(new.isfinite(), new, torch.zeros_like(new)).to(centre.dtype)
-        finite = t[t.isfinite()]
-        if bounded:
-            steepest = float(centre.abs().max()) / bounded
-            largest = max(largest, steepest)
-            saturated |= steepest >= 0.99 * h.rho
-            if worst > 1e-5 and worst > 0.5 * before:
-                setattr(h, lam, 0.5 * getattr(h, lam))
-        elif finite.numel() > 1:
-            spread = float((finite - finite.mean()).square().mean().sqrt())
-            setattr(h, lam, min(getattr(h, lam), max(0.3 * spread, 0.25 * getattr(h, lam))))
-    return saturated, largest
-
-
-def smoothness(G, w):
-    """The gradient's Lipschitz constant near w along its steepest direction: power iteration on differences of gradients."""
-    base = G(w).clone()
-    direction, size, found = base, 1e-3 * (1.0 + float(w.norm())), 0.0
-    for _ in range(8):
-        length = float(direction.norm())
-        if not math.isfinite(length) or length == 0.0:
-            break
-        direction = (G(w + direction * (size / length)) - base) / size
-        found = max(found, float(direction.norm())) if math.isfinite(float(direction.norm())) else found
-    return found
 
 
 def solve(data, *, seed=0, device="cpu", dtype=torch.float32, seconds=30.0, iterations=None, progress=None, stop=None):

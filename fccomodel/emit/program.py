@@ -91,5 +91,7 @@ def functions(module: ModuleType) -> dict[str, Any]:
 
 
 def source_of(module: ModuleType) -> str:
-    """The functions of a module as text."""
-    return "# ---- the loop\n" + "\n\n\n".join(inspect.getsource(f).rstrip() for f in functions(module).values())
+    """The functions of a loop as text, those that it takes from the modules beside it first."""
+    beside = module.__name__.rpartition(".")[0]
+    found = [f for f in vars(module).values() if inspect.isfunction(f) and f.__module__.startswith(beside)]
+    return "# ---- the loop\n" + "\n\n\n".join(inspect.getsource(f).rstrip() for f in found)
