@@ -74,17 +74,17 @@ no_grad = torch.inference_mode
 
 # ---- hyper-parameters
 HYPER = {
-    'gamma': 0.1,
-    'gamma_prime': 0.9,
-    'beta': 0.1,
-    'beta_prime': 0.01,
-    'eps': 1e-08,
     'eta': 0.05,
     'rho': 10.0,
     'stage': 200,
     'longest': 4000,
     'tol': 0.0001,
     'patience': 12,
+    'gamma': 0.1,
+    'gamma_prime': 0.9,
+    'beta': 0.1,
+    'beta_prime': 0.01,
+    'eps': 1e-08,
     'lam_y1': 0.1,
     'lam_inner': 0.01,
 }
@@ -252,43 +252,31 @@ def blocks(data, w):
 
 
 # ---- the loop
-def copy_state(state):
-    """Iterates and moments, so that a stage can be taken back."""
-    return SimpleNamespace(w=state.w.clone(), w_prev=state.w_prev.clone(), v=state.v.clone(), s=state.s.clone())
-
-
-def thinned(data):
-    """The same data with fewer rows where pairs are many: evaluations between stages use these, the final one does not."""
-    if not THIN:
-        return data
-    quick = SimpleNamespace(**vars(data))
-    rng = torch.Generator(device=data.device).manual_seed(1)
-    for key, count in THIN.items():
-        rows = getattr(data, key)
-        chosen = torch.randperm(len(rows), generator=rng, device=data.device)[:count]
-        setattr(quick, key, rows[chosen.sort().values])
-    return quick
-
-
-def summary(values):
-    """Objective, summed and largest violation of an evaluation; all infinite where anything is not finite."""
-    objective, constraints = values
-    violations = [t.abs() if kind == "eq" else t.clamp(min=0) for kind, t in constraints.values()]
-    found = float(objective), sum(float(t.sum()) for t in violations), max((float(t.max()) for t in violations), default=0.0)
-    return found if all(map(math.isfinite, found)) else (math.inf, math.inf, math.inf)
-
-
 def merit(point, weight):
     """Objective plus exact penalty; the weight follows the multipliers, since the penalty is exact above them alone."""
     return point[0] + weight * point[1] if point[1] else point[0]
 
 
-def shrink_gamma(h):
-    """Estimates average over a longer window; gamma' = 1 - gamma stays so."""
-    paired = abs(getattr(h, "gamma_prime", 0.0) + h.gamma - 1.0) < 1e-9
-    h.gamma = max(0.7 * h.gamma, min(h.gamma, 0.05))
-    if paired:
-        h.gamma_prime = 1.0 - h.gamma
+def move_centres(data, w, c, h, worst, before):
+    """c <- the slope of the smoothed function at the exact argument. Smoothing follows the spread of the arguments, and is
+    reduced for penalties whose violation does not fall. Returns whether a multiplier sits at its bound, and the largest one."""
+    saturated, largest = False, 0.0
+    for name, (index, t, slope, bounded) in blocks(data, w).items():
+        lam, centre = "lam_" + name, getattr(c, name)
+        index = index if index else (...,)
+        new = slope(t, centre[index].to(t.dtype), h)
+        centre[index] = torch.where(new.isfinite(), new, torch.zeros_like(new)).to(centre.dtype)
+        finite = t[t.isfinite()]
+        if bounded:
+            steepest = float(centre.abs().max()) / bounded
+            largest = max(largest, steepest)
+            saturated |= steepest >= 0.99 * h.rho
+            if worst > 1e-5 and worst > 0.5 * before:
+                setattr(h, lam, 0.5 * getattr(h, lam))
+        elif finite.numel() > 1:
+            spread = float((finite - finite.mean()).square().mean().sqrt())
+            setattr(h, lam, min(getattr(h, lam), max(0.3 * spread, 0.25 * getattr(h, lam))))
+    return saturated, largest
 
 
 def scale_smoothing(data, w, c, h, G, dtype):
@@ -323,28 +311,6 @@ def scale_smoothing(data, w, c, h, G, dtype):
         setattr(h, "lam_" + name, min(max(lam, 1e-6), 1e4))
 
 
-def move_centres(data, w, c, h, worst, before):
-    """c <- the slope of the smoothed function at the exact argument. Smoothing follows the spread of the arguments, and is
-    reduced for penalties whose violation does not fall. Returns whether a multiplier sits at its bound, and the largest one."""
-    saturated, largest = False, 0.0
-    for name, (index, t, slope, bounded) in blocks(data, w).items():
-        lam, centre = "lam_" + name, getattr(c, name)
-        index = index if index else (...,)
-        new = slope(t, centre[index].to(t.dtype), h)
-        centre[index] = torch.where(new.isfinite(), new, torch.zeros_like(new)).to(centre.dtype)
-        finite = t[t.isfinite()]
-        if bounded:
-            steepest = float(centre.abs().max()) / bounded
-            largest = max(largest, steepest)
-            saturated |= steepest >= 0.99 * h.rho
-            if worst > 1e-5 and worst > 0.5 * before:
-                setattr(h, lam, 0.5 * getattr(h, lam))
-        elif finite.numel() > 1:
-            spread = float((finite - finite.mean()).square().mean().sqrt())
-            setattr(h, lam, min(getattr(h, lam), max(0.3 * spread, 0.25 * getattr(h, lam))))
-    return saturated, largest
-
-
 def smoothness(G, w):
     """The gradient's Lipschitz constant near w along its steepest direction: power iteration on differences of gradients."""
     base = G(w).clone()
@@ -356,6 +322,40 @@ def smoothness(G, w):
         direction = (G(w + direction * (size / length)) - base) / size
         found = max(found, float(direction.norm())) if math.isfinite(float(direction.norm())) else found
     return found
+
+
+def summary(values):
+    """Objective, summed and largest violation of an evaluation; all infinite where anything is not finite."""
+    objective, constraints = values
+    violations = [t.abs() if kind == "eq" else t.clamp(min=0) for kind, t in constraints.values()]
+    found = float(objective), sum(float(t.sum()) for t in violations), max((float(t.max()) for t in violations), default=0.0)
+    return found if all(map(math.isfinite, found)) else (math.inf, math.inf, math.inf)
+
+
+def thinned(data):
+    """The same data with fewer rows where pairs are many: evaluations between stages use these, the final one does not."""
+    if not THIN:
+        return data
+    quick = SimpleNamespace(**vars(data))
+    rng = torch.Generator(device=data.device).manual_seed(1)
+    for key, count in THIN.items():
+        rows = getattr(data, key)
+        chosen = torch.randperm(len(rows), generator=rng, device=data.device)[:count]
+        setattr(quick, key, rows[chosen.sort().values])
+    return quick
+
+
+def copy_state(state):
+    """Iterates and moments, so that a stage can be taken back."""
+    return SimpleNamespace(w=state.w.clone(), w_prev=state.w_prev.clone(), v=state.v.clone(), s=state.s.clone())
+
+
+def shrink_gamma(h):
+    """Estimates average over a longer window; gamma' = 1 - gamma stays so."""
+    paired = abs(getattr(h, "gamma_prime", 0.0) + h.gamma - 1.0) < 1e-9
+    h.gamma = max(0.7 * h.gamma, min(h.gamma, 0.05))
+    if paired:
+        h.gamma_prime = 1.0 - h.gamma
 
 
 def solve(data, *, seed=0, device="cpu", dtype=torch.float32, seconds=30.0, iterations=None, progress=None, stop=None):
