@@ -158,7 +158,7 @@ class BoundModel:
 
         seed       whole number; the same seed gives the same answer on the same machine
         device     ``auto``, ``cpu``, ``cuda``; precision: ``float32`` or ``float64`` of the steps (reports are float64)
-        budget     ``60s``, ``5m`` or ``5000it``
+        budget     ``60s``, ``5m``, ``5000it`` or ``1e6oracles``
         algorithm  in place of the one that would be chosen; its requirements are checked all the same
         progress   called now and then with a ``Progress``; other keywords are options of the algorithm
         """

@@ -155,7 +155,7 @@ def _solving(to: argparse.ArgumentParser) -> None:
     group.add_argument("--seed", type=_value, metavar="S", help="of every random choice (default 0)")
     group.add_argument("--device", metavar="auto|cpu|cuda", help="where to run (default auto)")
     group.add_argument("--precision", metavar="float32|float64", help="of the steps; reports are always float64")
-    group.add_argument("--budget", metavar="60s|5000it", help="time or iterations")
+    group.add_argument("--budget", metavar="60s|5000it|1e6oracles", help="time, iterations or oracle calls")
     group.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="any other option of the algorithm")
 
 

@@ -12,12 +12,26 @@ import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from fccomodel.diagnostics import did_you_mean
 from fccomodel.files import fail, read_text
 
 Origins = dict[str, tuple[Any, str]]
+
+
+class Budget(NamedTuple):
+    """What a run may use; None: as much as it likes. An oracle call is one g_i(w; xi) at one point for one inner sample."""
+
+    seconds: float | None = None
+    iterations: int | None = None
+    oracles: float | None = None
+
+    def __str__(self) -> str:
+        if self.oracles is not None:
+            return f"{self.oracles:g}oracles"
+        return f"{self.iterations}it" if self.iterations is not None else f"{self.seconds or 0:g}s"
+
 
 COMMAND, KEYWORD, BLOCK, USER, AUTOMATIC = "command line", "keyword argument", "options block", "user configuration", "automatic"
 DEVICES = ("auto", "cpu", "cuda")
@@ -105,19 +119,21 @@ def _refused(name: str, value: Any, origin: str, allowed: tuple[str, ...]) -> Ex
     return fail("F0808", f"`{value}` is no {name} ({origin})", fix=fix)
 
 
-def parse_budget(value: Any, origin: str = KEYWORD) -> tuple[float | None, int | None]:
-    """``60s``, ``2m``, ``1h`` as (seconds, None); ``5000it`` as (None, iterations); None as (None, None)."""
+def parse_budget(value: Any, origin: str = KEYWORD) -> Budget:
+    """``60s``, ``2m``, ``1h``; ``5000it`` iterations; ``1e6oracles``; None is no limit."""
     if value is None:
-        return None, None
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?(?:e\+?\d+)?)\s*(ms|s|m|min|h|it)\s*", str(value))
+        return Budget()
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?(?:e\+?\d+)?)\s*(ms|s|m|min|h|it|oracles)\s*", str(value))
     amount = float(match[1]) if match else 0.0
     amount = amount if math.isfinite(amount) else 0.0
-    if match and match[2] == "it" and amount == int(amount) and amount >= 1:
-        return None, int(amount)
+    if match and match[2] in ("it", "oracles") and amount == int(amount) and amount >= 1:
+        return Budget(iterations=int(amount)) if match[2] == "it" else Budget(oracles=amount)
     if match and match[2] in UNITS and amount > 0:
-        return amount * UNITS[match[2]], None
+        return Budget(seconds=amount * UNITS[match[2]])
     raise fail(
-        "F0808", f"`{value}` is no budget ({origin})", fix="Write a time (60s, 5m, 2h) or a number of iterations (5000it)."
+        "F0808",
+        f"`{value}` is no budget ({origin})",
+        fix="Write a time (60s, 5m, 2h), a number of iterations (5000it) or of oracle calls (1e6oracles).",
     )
 
 

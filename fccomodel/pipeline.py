@@ -159,9 +159,7 @@ def plan(
 
 def _automatic(made: Plan) -> options.Origins:
     """The values of the options that every solver has, where nobody gave one."""
-    seconds, iterations = made.budget
-    budget = f"{seconds:g}s" if seconds is not None else f"{iterations}it"
-    values = {"seed": 0, "device": "auto", "precision": "float32", "budget": budget}
+    values = {"seed": 0, "device": "auto", "precision": "float32", "budget": str(made.budget)}
     return {name: (value, options.AUTOMATIC) for name, value in values.items()}
 
 
@@ -176,31 +174,43 @@ def emit(planned: Planned) -> Program:
         raise with_source(error, planned.compiled.problem.source) from None
 
 
-def solve(planned: Planned, progress: Callable[[Progress], None] | None = None) -> Outcome:
-    """Emit, run, and report on the original problem over all bound rows."""
-    from fccomodel import kkt
-    from fccomodel.run import run
+def run(planned: Planned, progress: Callable[[Progress], None] | None = None) -> tuple[Planned, Program, Solution]:
+    """Emit and run; the plan comes back with the device that was picked."""
+    from fccomodel.run import run as execute
 
-    began = time.perf_counter()
     program = emit(planned)
-    bound = planned.bound
-    assert bound is not None
     value = {name: entry[0] for name, entry in planned.options.items()}
-    seconds, iterations = options.parse_budget(value["budget"])
+    seconds, iterations, oracles = options.parse_budget(value["budget"])
     device = options.pick_device(value["device"])
     planned = replace(planned, options={**planned.options, "device": (device, planned.options["device"][1])})
+    assert planned.bound is not None
     try:
-        solution = run(
+        solution = execute(
             program,
-            bound,
+            planned.bound,
             seed=value["seed"],
             device=device,
             precision=value["precision"],
             budget_s=seconds,
             budget_it=iterations,
+            budget_oracles=oracles,
             progress=progress,
         )
-        report = kkt.report(bound, solution.variables, multipliers=solution.multipliers, seed=value["seed"])
+    except FccoError as error:
+        raise with_source(error, planned.compiled.problem.source) from None
+    return planned, program, solution
+
+
+def solve(planned: Planned, progress: Callable[[Progress], None] | None = None) -> Outcome:
+    """Emit, run, and report on the original problem over all bound rows."""
+    from fccomodel import kkt
+
+    began = time.perf_counter()
+    planned, program, solution = run(planned, progress)
+    assert planned.bound is not None
+    try:
+        seed = planned.options["seed"][0]
+        report = kkt.report(planned.bound, solution.variables, multipliers=solution.multipliers, seed=seed)
     except FccoError as error:
         raise with_source(error, planned.compiled.problem.source) from None
     wall = time.perf_counter() - began

@@ -10,6 +10,7 @@ from fccomodel import algorithms, assumptions, diagnostics, elements, ir
 from fccomodel.algorithms import Algorithm
 from fccomodel.bound import Bound
 from fccomodel.normal import NormalForm, normalise
+from fccomodel.options import Budget, parse_budget
 
 Origins = Mapping[str, tuple[Any, str]]
 AUTOMATIC = "automatic"
@@ -60,7 +61,7 @@ class Plan:
     smoothing: float = 0.1
     inner_smoothing: float = 1e-2
     block: int = 64
-    budget: tuple[float | None, int | None] = (SECONDS, None)
+    budget: Budget = Budget(seconds=SECONDS)
     threads: int = 1
     facts: Mapping[str, str] = field(default_factory=dict)
 
@@ -108,7 +109,7 @@ def make(problem: ir.Problem, *, bound: Bound | None = None, analysis: Any = Non
     return Plan(
         algorithm=chosen, algorithm_record=record, via=normal.via, rejected=rejected, options=settled,
         summary=summarise(normal, record, step, settled), normal=normal, batch=batch, hyper=hyper, step=step,
-        facts=facts, budget=parse_budget(settled), threads=1,
+        facts=facts, budget=budget(settled), threads=1,
     )  # fmt: skip
 
 
@@ -151,12 +152,10 @@ def default_step(normal: NormalForm, record: Algorithm) -> str:
     return "adam" if all(proxes + projections) else "momentum"
 
 
-def parse_budget(settled: Origins) -> tuple[float | None, int | None]:
-    """Seconds and iterations; ``SECONDS`` where nobody gave a budget."""
-    from fccomodel import options
-
+def budget(settled: Origins) -> Budget:
+    """What the run may use; ``SECONDS`` where nobody gave a budget."""
     value = settled.get("budget", (None, ""))[0]
-    return (SECONDS, None) if value is None else options.parse_budget(value)
+    return Budget(seconds=SECONDS) if value is None else parse_budget(value)
 
 
 def satisfied(normal: NormalForm, bound: Bound | None, analysis: Any = None) -> tuple[dict[str, str], set[str]]:

@@ -67,6 +67,7 @@ def run(
     precision: str = "float32",
     budget_s: float | None = None,
     budget_it: int | None = None,
+    budget_oracles: float | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Solution:
     """Execute the program's text on its data; Ctrl-C ends it with the best point so far.
@@ -77,7 +78,8 @@ def run(
     module = types.ModuleType("solver")
     exec(compile(program.text, "solver.py", "exec"), module.__dict__)  # noqa: S102 - the text that we emitted
     began = time.perf_counter()
-    seconds = module.SECONDS if budget_s is None and budget_it is None else budget_s
+    limited = (budget_s, budget_it, budget_oracles) != (None, None, None)
+    seconds = budget_s if limited else module.SECONDS
 
     def report(entry: Mapping[str, Any]) -> None:
         if progress is None:
@@ -96,6 +98,8 @@ def run(
         )
 
     settings = {"seed": seed, "device": device, "dtype": getattr(torch, precision), "seconds": seconds, "iterations": budget_it}
+    if budget_oracles is not None:
+        settings["oracles"] = budget_oracles
     found = solved(module, program, bound, progress=report, **settings)
     w = found.w
     if not bool(torch.isfinite(w).all()) or not found.history or not np.isfinite(found.history[-1]["merit"]):

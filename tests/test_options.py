@@ -16,19 +16,20 @@ def test_the_command_line_wins_over_the_block_over_the_configuration():
 @pytest.mark.parametrize(
     ("text", "budget"),
     [
-        ("60s", (60.0, None)),
-        ("2m", (120.0, None)),
-        ("1.5h", (5400.0, None)),
-        ("250ms", (0.25, None)),
-        ("5000it", (None, 5000)),
-        ("1e4it", (None, 10_000)),
+        ("60s", (60.0, None, None)),
+        ("2m", (120.0, None, None)),
+        ("1.5h", (5400.0, None, None)),
+        ("250ms", (0.25, None, None)),
+        ("5000it", (None, 5000, None)),
+        ("1e4it", (None, 10_000, None)),
+        ("1e6oracles", (None, None, 1e6)),
     ],
 )
 def test_budget(text, budget):
     assert options.parse_budget(text) == budget
 
 
-@pytest.mark.parametrize("text", ["", "60", "-3s", "0s", "0it", "1.5it", "5000 iterations", "nan s", "infs", "1 s 2"])
+@pytest.mark.parametrize("text", ["", "60", "-3s", "0s", "0it", "1.5it", "5000 iterations", "0oracles", "nan s", "infs", "1 s 2"])
 def test_a_bad_budget_is_refused(text):
     with pytest.raises(FccoError, match="F0808"):
         options.parse_budget(text)

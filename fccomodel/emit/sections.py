@@ -86,7 +86,7 @@ class Sections:
         items = "\n".join(f"    {name!r}: {value!r}," for name, value in hyper.items())
         centred = bool(self.step_centres())
         options = self.plan.options
-        seconds, iterations = self.plan.budget
+        seconds, iterations, _ = self.plan.budget
         run = {
             "SEED": options.get("seed", (0, ""))[0],
             "PRECISION": options.get("precision", ("float32", ""))[0],
