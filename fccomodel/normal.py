@@ -13,7 +13,7 @@ from fccomodel import atoms, diagnostics, elements, ir, reformulations
 from fccomodel.bound import Bound
 from fccomodel.reformulations._base import Chain
 from fccomodel.rewrite import apply as make
-from fccomodel.rewrite import const, shared
+from fccomodel.rewrite import const, shared, with_children
 from fccomodel.smoothing import Smoothed, Smoother
 
 #: functions that are constant wherever they have a derivative
@@ -30,7 +30,8 @@ class Term:
 
     label   ``objective`` or the constraint's label     text   the user's text
     outer   its outer reduction, as text, or ''          inner  the texts of the tracked expectations
-    f       the outer function with holes u1, u2, ...    g      the bodies of the tracked expectations
+    f       the outer function with holes u1, u2, ..., scale and sign included
+    means   the tracked expectations                     g      their bodies
     n       number of blocks (None without data)         d1     number of arguments of f
     depth   levels of expectation below the outer function
     kind    ``composition``, ``expectation`` (f is affine: merged into sampling), or ``deterministic``
@@ -41,6 +42,7 @@ class Term:
     outer: str
     inner: tuple[str, ...]
     f: ir.Expr
+    means: tuple[ir.Reduce, ...]
     g: tuple[ir.Expr, ...]
     n: int | None
     d1: int
@@ -65,6 +67,7 @@ class NormalForm:
     variables   the user's and those that reformulations added
     objective   smooth where ``smoothed`` made it so; penalties of constraints included
     penalties   per constraint family: its envelope, whose slope is the multiplier
+    rest        the objective but its regularisers, before any smoothing
     smoothed    every envelope, with the exact function beside it
     kept        non-smooth parts left to a subgradient, each with whether it is inside an expectation
     treatment   (text, how, why) per non-smooth or simple part: prox, projected, smoothed, subgradient
@@ -74,6 +77,7 @@ class NormalForm:
     chain: Chain
     variables: Mapping[str, ir.Variable]
     objective: ir.Expr
+    rest: ir.Expr
     penalties: Mapping[str, Smoothed]
     smoothed: tuple[Smoothed, ...]
     prox: tuple[Prox, ...]
@@ -149,7 +153,7 @@ def normalise(problem: ir.Problem, bound: Bound | None = None) -> NormalForm:
                   for node in plug_ins(objective)]  # fmt: skip
     kept = tuple(s for s in smoother.found if id(s) in present)
     return NormalForm(
-        problem=problem, chain=chain, variables=reformed.variables, objective=objective, penalties=penalties, smoothed=kept,
+        problem=problem, chain=chain, variables=reformed.variables, objective=objective, rest=rest, penalties=penalties, smoothed=kept,
         prox=tuple(prox), terms=tuple(terms), treatment=tuple(treatment), kept=tuple(smoother.kept),
     )  # fmt: skip
 
@@ -334,7 +338,9 @@ def describe(label: str, part: ir.Expr, problem: ir.Problem, bound: Bound | None
     """A summand as ``mean of f(E g)``."""
     body, outer = part, ""
     n: int | None = 1
+    scales: list[ir.Apply] = []
     while isinstance(body, ir.Apply) and body.op in ("mul", "neg") and sum(_has_reduce(a) for a in body.args) == 1:
+        scales.append(body)
         body = next(a for a in body.args if _has_reduce(a))
     while isinstance(body, ir.Reduce) and body.kind in SAMPLED and _nonlinear_below(body.body):
         outer = problem.source.text[body.span.start : body.body.span.start].strip() or body.kind
@@ -342,10 +348,12 @@ def describe(label: str, part: ir.Expr, problem: ir.Problem, bound: Bound | None
         body = body.body
     holes: list[ir.Reduce] = []
     f = _cut(body, holes, {})
+    for scale in reversed(scales):
+        f = with_children(scale, tuple(f if _has_reduce(a) else a for a in scale.args))
     kind = "deterministic" if not holes else "expectation" if isinstance(f, ir.Hole) or _affine(f) else "composition"
     return Term(
         label=label, text=problem.text(part), outer=outer, inner=tuple(problem.text(h) for h in holes),
-        f=f, g=tuple(h.body for h in holes), n=n, d1=len(holes), depth=max((_depth(h) for h in holes), default=0), kind=kind,
+        f=f, means=tuple(holes), g=tuple(h.body for h in holes), n=n, d1=len(holes), depth=max((_depth(h) for h in holes), default=0), kind=kind,
     )  # fmt: skip
 
 
@@ -374,8 +382,6 @@ def _cut(node: ir.Expr, holes: list[ir.Reduce], memo: dict[int, ir.Expr]) -> ir.
     elif not node.children:
         result = node
     else:
-        from fccomodel.rewrite import with_children
-
         children = tuple(_cut(c, holes, memo) for c in node.children)
         result = node if all(a is b for a, b in zip(children, node.children, strict=True)) else with_children(node, children)
     memo[id(node)] = result

@@ -233,7 +233,7 @@ def choose(given: Origins, lacks: Mapping[str, list[str]], problem: ir.Problem) 
                 problem.source,
             )
         return name
-    possible = sorted((a.preference, name) for name, a in algorithms.all().items() if not lacks[name])
+    possible = sorted((a.preference, -len(a.requires), name) for name, a in algorithms.all().items() if not lacks[name])
     if not possible:
         lines = "; ".join(f"{name} needs {', '.join(found)}" for name, found in lacks.items())
         raise diagnostics.FccoError(
@@ -244,7 +244,7 @@ def choose(given: Origins, lacks: Mapping[str, list[str]], problem: ir.Problem) 
             ],
             problem.source,
         )
-    return possible[0][1]
+    return possible[0][-1]
 
 
 def batches(

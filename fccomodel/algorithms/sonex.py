@@ -45,5 +45,5 @@ algorithm = Algorithm(
         "gamma_prime": (0.01, 0.02, 0.05, 0.1, 0.2),
         "beta": (0.1, 0.2, 0.5, 0.8),
     },
-    preference=(5.0, 0.5),
+    preference=(0.0,),
 )

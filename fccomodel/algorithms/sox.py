@@ -31,5 +31,5 @@ algorithm = Algorithm(
     hyper={"gamma": 0.2, "beta": 0.1, "beta_prime": 0.01, "eps": 1e-8},
     theory=theory,
     grid={"eta": (1e-4, 1e-3, 1e-2, 1e-1), "gamma": (0.1, 0.5, 0.9)},  # sox-2022, section 4.1; alexr-2025, section 5.1
-    preference=(4.0, 0.0),
+    preference=(0.0,),
 )
