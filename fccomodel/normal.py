@@ -153,8 +153,8 @@ def normalise(problem: ir.Problem, bound: Bound | None = None) -> NormalForm:
                   for node in plug_ins(objective)]  # fmt: skip
     kept = tuple(s for s in smoother.found if id(s) in present)
     return NormalForm(
-        problem=problem, chain=chain, variables=reformed.variables, objective=objective, rest=rest, penalties=penalties, smoothed=kept,
-        prox=tuple(prox), terms=tuple(terms), treatment=tuple(treatment), kept=tuple(smoother.kept),
+        problem=problem, chain=chain, variables=reformed.variables, objective=objective, rest=rest, penalties=penalties,
+        smoothed=kept, prox=tuple(prox), terms=tuple(terms), treatment=tuple(treatment), kept=tuple(smoother.kept),
     )  # fmt: skip
 
 
@@ -353,7 +353,8 @@ def describe(label: str, part: ir.Expr, problem: ir.Problem, bound: Bound | None
     kind = "deterministic" if not holes else "expectation" if isinstance(f, ir.Hole) or _affine(f) else "composition"
     return Term(
         label=label, text=problem.text(part), outer=outer, inner=tuple(problem.text(h) for h in holes),
-        f=f, means=tuple(holes), g=tuple(h.body for h in holes), n=n, d1=len(holes), depth=max((_depth(h) for h in holes), default=0), kind=kind,
+        f=f, means=tuple(holes), g=tuple(h.body for h in holes), n=n, d1=len(holes),
+        depth=max((_depth(h) for h in holes), default=0), kind=kind,
     )  # fmt: skip
 
 
