@@ -121,16 +121,16 @@ def test_a_step_never_waits_for_the_device(name: str) -> None:
     solver, rng = case.solver, torch.Generator().manual_seed(0)
     data = solver.prepare(solver.as_namespace(dict(case.program.data), "cpu", torch.float32))
     w = case.point().float()
-    state = types.SimpleNamespace(w=w, w_prev=w.clone(), v=torch.zeros_like(w), s=torch.zeros_like(w))
+    state = types.SimpleNamespace(w=w, w_prev=w.clone())
     u, c = solver.buffers("cpu", torch.float32), solver.centres("cpu", torch.float32)
     h = types.SimpleNamespace(**solver.HYPER)
     batch = [part[0] for part in solver.draw(data, rng, 1)]
     with torch.no_grad():
-        solver.gradient(data, state.w, state.w_prev, u, c, batch, h)
+        solver.begin(state, h)
+        solver.advance(data, state, u, c, batch, h)
         with NoWaiting():
-            G = solver.gradient(data, state.w, state.w_prev, u, c, batch, h)
-            solver.project(state.w, solver.update(state, G, h), h)
-    assert G.dtype == torch.float32 and bool(G.isfinite().all())
+            solver.advance(data, state, u, c, batch, h)
+    assert state.w.dtype == torch.float32 and bool(state.w.isfinite().all())
 
 
 REFUSED = {

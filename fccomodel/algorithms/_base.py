@@ -8,7 +8,7 @@ from math import sqrt
 from types import ModuleType
 from typing import Any
 
-from fccomodel.algorithms import _driver
+from fccomodel.algorithms import _driver, _steps
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +74,11 @@ class Algorithm:
     penalty    how constraints do: ``smoothed_hinge``, ``hinge``, ``squared_hinge``, ``lagrangian``; None: it takes no constraint
     estimator  module with ``track`` (how u follows g) and ``needs_previous``; None where the oracle is ``vector``
     independent the gradient uses inner samples of its own, not those of the estimates
-    begin      what the step keeps besides w: ``begin(state, h)``, called once; None: v and s, at zero
+    begin      what the step keeps besides w and the point before: ``begin(state, h)``, called at the start and where the loop
+               goes back to the best point
+    advance    one step, by the program's ``gradient``, ``update`` and ``project``: ``advance(data, state, u, c, batch, h)``
+    next_stage what changes from one stage of the loop to the next: ``next_stage(h, gained)``
+    points     at how many points a step evaluates each sample: 2 where the gradient at w_{t-1} is needed too (STORM)
     steps      name of the update of w -> function; the first is the default
     loop       module whose functions are the loop around the step; its ``solve`` is what the program calls
     hyper      default values of its hyper-parameters
@@ -97,7 +101,10 @@ class Algorithm:
     penalty: str | None = None
     estimator: ModuleType | None = None
     independent: bool = False
-    begin: Callable[..., None] | None = None
+    begin: Callable[..., None] = _steps.begin
+    advance: Callable[..., None] = _steps.advance
+    next_stage: Callable[..., None] = _steps.next_stage
+    points: int = 1
     loop: ModuleType = _driver
     hyper: Mapping[str, float] = field(default_factory=dict)
     theory: Callable[[Constants], Mapping[str, float]] | None = None

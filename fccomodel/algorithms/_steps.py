@@ -1,4 +1,44 @@
-"""Updates of the flat variables, shared by the algorithms; the emitter copies the one that a plan uses."""
+"""The parts of a step that algorithms share; the emitter copies those that a plan uses."""
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+if TYPE_CHECKING:  # what the emitted program defines around this text
+    gradient: Any = None
+    update = project = gradient
+
+
+def begin(state, h):
+    """v and s, at zero."""
+    state.v, state.s = torch.zeros_like(state.w), torch.zeros_like(state.w)
+
+
+def advance(data, state, u, c, batch, h):
+    """One step: the gradient at w, the update of w, prox and projections."""
+    G = gradient(data, state.w, state.w_prev, u, c, batch, h)
+    state.w_prev.copy_(state.w)
+    project(state.w, update(state, G, h), h)
+
+
+def next_stage(h, gained):
+    """The next stage is longer; after one that gained nothing, steps are smaller and estimates average over a longer window."""
+    if h.theory:
+        return
+    if not gained:
+        h.peak *= 0.6
+        shrink_gamma(h)
+    h.stage = min(int(1.3 * h.stage), h.longest)
+
+
+def shrink_gamma(h):
+    """Estimates average over a longer window; gamma' = 1 - gamma stays so."""
+    if not hasattr(h, "gamma"):
+        return
+    paired = abs(getattr(h, "gamma_prime", 0.0) + h.gamma - 1.0) < 1e-9
+    h.gamma = max(0.7 * h.gamma, min(h.gamma, 0.05))
+    if paired:
+        h.gamma_prime = 1.0 - h.gamma
 
 
 def momentum_step(state, G, h):

@@ -79,6 +79,7 @@ class Sections:
 
     def constants_section(self) -> str:
         hyper = {
+            "theory": 0,
             **self.plan.hyper,
             **{f"lam_{s.name}": self.plan.smoothing for s in self.normal.smoothed},
             "lam_inner": self.plan.inner_smoothing,
@@ -97,11 +98,26 @@ class Sections:
             "LAYOUT": dict(self.layout),
             "THIN": dict(self.exact.thin),
             "HEAVY": self.exact.heavy,
+            "ORACLES": self.oracles(),
         }
         fixed = "\n".join(f"{name} = {value!r}" for name, value in run.items())
         guard = "no_grad = torch.no_grad" if self.bound.nets else "no_grad = torch.inference_mode"
         block = f"BLOCK = {self.plan.block}  # steps whose samples are drawn together"
         return f"{fixed}\n{guard}\n\n# ---- hyper-parameters\nHYPER = {{\n{items}\n}}\n{block}\nCENTRED = {centred}"
+
+    def oracles(self) -> int:
+        """Values g_i(w; xi) that a step asks for: samples of every expectation, for tracked ones once more per point or batch."""
+        record = self.plan.algorithm_record
+        more = bool(record.estimator and record.estimator.needs_previous)
+        tracked: set[int] = set()
+        stack = [a for v in self.step.graph.vals if v.op == "track" for a in v.args[:1]]
+        while stack:
+            val = stack.pop()
+            if val.id not in tracked:
+                tracked.add(val.id)
+                stack.extend(val.args)
+        times = max(record.points, 1 + more) + record.independent
+        return sum(count * (times if i in tracked else record.points) for i, count in self.step.sampled.items())
 
     def step_centres(self) -> list[Smoothed]:
         """The smoothed functions whose centres move."""

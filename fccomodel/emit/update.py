@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -22,16 +23,26 @@ class Update(Sections):
         estimator = algorithm.estimator
         text = [
             f"# ---- {algorithm.title}: {algorithm.theorem}",
-            *([inspect.getsource(estimator.track).rstrip(), "", ""] if estimator and self.step.buffers else []),
-            *([inspect.getsource(algorithm.begin).rstrip(), "", ""] if algorithm.begin else []),
-            re.sub(r"^def \w+\(", "def update(", inspect.getsource(step).rstrip()),
-            "",
-            "",
+            *(self.texts(estimator.track) if estimator and self.step.buffers else []),
+            *self.texts(algorithm.begin, update=step, advance=algorithm.advance, next_stage=algorithm.next_stage),
             "def project(w, step, h):",
             '    """Proximal maps of regularisers, projections on simple sets, in place; one step or one per coordinate."""',
         ]
         helpers, lines = self.proximal_lines()
         return "\n".join([*helpers, *text, *(lines or ["    return"])])
+
+    @staticmethod
+    def texts(*functions: Callable[..., Any], **renamed: Callable[..., Any]) -> list[str]:
+        """The sources of functions, some under another name, after those that they call."""
+        named = [(f.__name__, f) for f in functions] + list(renamed.items())
+        found: dict[str, str] = {}
+        for name, function in named:
+            for called in function.__code__.co_names:
+                helper = function.__globals__.get(called)
+                if inspect.isfunction(helper):
+                    found.setdefault(called, inspect.getsource(helper).rstrip())
+            found[name] = re.sub(r"^def \w+\(", f"def {name}(", inspect.getsource(function).rstrip())
+        return [line for text in found.values() for line in (text, "", "")]
 
     def proximal_lines(self) -> tuple[list[str], list[str]]:
         helpers: dict[str, str] = {}

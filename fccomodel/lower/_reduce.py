@@ -63,7 +63,10 @@ class Reducing(Ranging):
         body = self.expr(node.body, ranged.env, True)
         if node.kind == "prob":
             body = self.graph.make("number", [body], event=())
+        elements = {*body.axes, *ranged.axes}
         body = self.combined(node, ranged, body, env) if ranged.related else self.averaged(node.kind, ranged, body)
+        if not self.full and oracle(node):
+            self.sampled.setdefault(body.id, math.prod(a.size for a in elements))
         sampled = any(a.kind == "sample" for a in ranged.axes)
         if self.full or linear or not sampled or not body.varying:
             return body
@@ -212,3 +215,9 @@ class Reducing(Ranging):
             event=g_value.event,
             name=self.buffers[key].name,
         )
+
+
+def oracle(node: ir.Reduce) -> bool:
+    """An expectation of rows or draws with none inside: its samples are what an oracle is asked for."""
+    stochastic = any(isinstance(b.domain, ir.RowSet | ir.Distribution) for b in node.binders)
+    return stochastic and not any(isinstance(n, ir.Reduce) for n in ir.walk(node.body))

@@ -23,6 +23,7 @@ class State:
 
     full       True for a pass over all rows (in chunks where pairs are many); False for a minibatch
     batch      (binder, number of elements, inner) -> sample size, or None for all elements
+    sampled    by the id of an innermost expectation: over how many samples it is taken
     """
 
     bound: Bound
@@ -33,6 +34,7 @@ class State:
     buffers: dict[tuple, Buffer] = field(default_factory=dict)
     centres: dict[str, tuple[int, ...]] = field(default_factory=dict)
     draws: list[Val] = field(default_factory=list)
+    sampled: dict[int, int] = field(default_factory=dict)
     memo: dict[tuple, Val] = field(default_factory=dict)
     names: dict[str, int] = field(default_factory=lambda: dict.fromkeys(RESERVED, 1))
     spans: dict[int, ir.Expr] = field(default_factory=dict)

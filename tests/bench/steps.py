@@ -69,18 +69,17 @@ def emitted(case: Made) -> Callable[[], None]:
     with solver.no_grad():
         made = solver.prepare(solver.as_namespace(dict(case.program.data), "cpu", torch.float32))
         w = solver.start(rng, "cpu", torch.float32)
-        state = types.SimpleNamespace(w=w, w_prev=w.clone(), v=torch.zeros_like(w), s=torch.zeros_like(w))
+        state = types.SimpleNamespace(w=w, w_prev=w.clone())
         u, c = solver.buffers("cpu", torch.float32), solver.centres("cpu", torch.float32)
     h = types.SimpleNamespace(**solver.HYPER)
+    solver.begin(state, h)
 
     def run() -> None:
         with solver.no_grad():
             for _ in range(STEPS // solver.BLOCK + 1):
                 parts = solver.draw(made, rng, solver.BLOCK)
                 for k in range(solver.BLOCK):
-                    gradient = solver.gradient(made, state.w, state.w_prev, u, c, [part[k] for part in parts], h)
-                    state.w_prev.copy_(state.w)
-                    solver.project(state.w, solver.update(state, gradient, h), h)
+                    solver.advance(made, state, u, c, [part[k] for part in parts], h)
 
     run.steps = (STEPS // solver.BLOCK + 1) * solver.BLOCK  # type: ignore[attr-defined]
     return run
