@@ -85,10 +85,12 @@ SIGN = 1
 LAYOUT = {'w': (0, 65, (65,)), 'cvar_1': (65, 66, ())}
 THIN = {}
 HEAVY = False
+ORACLES = 1797
 no_grad = torch.inference_mode
 
 # ---- hyper-parameters
 HYPER = {
+    'theory': 0,
     'eta': 0.05,
     'rho': 10.0,
     'stage': 200,
@@ -181,6 +183,11 @@ def prox_squared_l2(v: torch.Tensor, step: float | torch.Tensor, mu: float) -> t
 
 
 # ---- SONEX: sonex-alexr2-2025, Theorem 4.7 (unconstrained), Theorem 5.3 (constrained)
+def begin(state, h):
+    """v and s, at zero."""
+    state.v, state.s = torch.zeros_like(state.w), torch.zeros_like(state.w)
+
+
 def update(state, G, h):
     """v <- (1 - beta) v + beta G;  s <- (1 - beta') s + beta' G*G;  w <- w - eta v / (sqrt(s) + eps).
 
@@ -191,6 +198,33 @@ def update(state, G, h):
     step = h.eta / (state.s.sqrt() + h.eps)
     state.w.addcmul_(state.v, step, value=-1)
     return step
+
+
+def advance(data, state, u, c, batch, h):
+    """One step: the gradient at w, the update of w, prox and projections."""
+    G = gradient(data, state.w, state.w_prev, u, c, batch, h)
+    state.w_prev.copy_(state.w)
+    project(state.w, update(state, G, h), h)
+
+
+def shrink_gamma(h):
+    """Estimates average over a longer window; gamma' = 1 - gamma stays so."""
+    if not hasattr(h, "gamma"):
+        return
+    paired = abs(getattr(h, "gamma_prime", 0.0) + h.gamma - 1.0) < 1e-9
+    h.gamma = max(0.7 * h.gamma, min(h.gamma, 0.05))
+    if paired:
+        h.gamma_prime = 1.0 - h.gamma
+
+
+def next_stage(h, gained):
+    """The next stage is longer; after one that gained nothing, steps are smaller and estimates average over a longer window."""
+    if h.theory:
+        return
+    if not gained:
+        h.peak *= 0.6
+        shrink_gamma(h)
+    h.stage = min(int(1.3 * h.stage), h.longest)
 
 
 def project(w, step, h):
@@ -338,58 +372,57 @@ def thinned(data):
 
 
 def copy_state(state):
-    """Iterates and moments, so that a stage can be taken back."""
-    return SimpleNamespace(w=state.w.clone(), w_prev=state.w_prev.clone(), v=state.v.clone(), s=state.s.clone())
+    """All that the step keeps, so that a stage can be taken back."""
+    return SimpleNamespace(**{k: x.clone() if torch.is_tensor(x) else x for k, x in vars(state).items()})
 
 
-def shrink_gamma(h):
-    """Estimates average over a longer window; gamma' = 1 - gamma stays so."""
-    paired = abs(getattr(h, "gamma_prime", 0.0) + h.gamma - 1.0) < 1e-9
-    h.gamma = max(0.7 * h.gamma, min(h.gamma, 0.05))
-    if paired:
-        h.gamma_prime = 1.0 - h.gamma
+def solve(
+    data, *, seed=0, device="cpu", dtype=torch.float32, seconds=30.0, iterations=None, oracles=None, progress=None, stop=None
+):
+    """Run to the end of the budget, or until stages gain nothing more. Returns the best point seen.
 
-
-def solve(data, *, seed=0, device="cpu", dtype=torch.float32, seconds=30.0, iterations=None, progress=None, stop=None):
-    """Run to the end of the budget, or until stages gain nothing more. Returns the best point seen."""
+    ``oracles`` bounds the values g_i(w; xi) that steps ask for; evaluations between stages are no part of the algorithm.
+    """
     began = time.perf_counter()
+    if oracles is not None:
+        iterations = min(iterations or math.inf, max(1, int(oracles // max(ORACLES, 1))))
     exact = prepare_full(as_namespace(data, device, torch.float64))
     quick = thinned(prepare_full(as_namespace(data, device, dtype)) if HEAVY else exact)
     data = prepare(as_namespace(data, device, dtype))
     rng = torch.Generator(device=device).manual_seed(seed)
     h = SimpleNamespace(**HYPER)
     w = start(rng, device, dtype)
-    state = SimpleNamespace(w=w, w_prev=w.clone(), v=torch.zeros_like(w), s=torch.zeros_like(w))
+    state = SimpleNamespace(w=w, w_prev=w.clone())
     c = centres(device, dtype)
     first = [part[0] for part in draw(data, rng, 1)]
 
     def G(x):
-        return gradient(data, x, x, buffers(device, dtype), c, first, h)
+        return gradient(data, x, x, buffers(device, dtype), copy_state(c), first, h)
 
-    if CENTRED:
+    if CENTRED and not h.theory:
         scale_smoothing(quick, w.to(quick.dtype), c, h, G, dtype)
     if h.eta <= 0:
         largest = smoothness(G, w)
         h.eta = 1.0 / largest if largest > 0 else 0.05
+    h.peak = first_eta = h.eta
+    begin(state, h)
     u = buffers(device, dtype)
     value, weight = summary(evaluate(quick, w.to(quick.dtype))), 0.1 * h.rho
     best, best_value, worst = copy_state(state), value, value[2]
     average = w.clone()
-    history, count, stage, length, calm, eta, first_eta = [], 0, 0, h.stage, 0, h.eta, h.eta
+    history, count, stage, calm, kept = [], 0, 0, 0, 0
     reason = ""
     while not reason:
-        done, kept = 0, 0
+        done, kept, length = 0, kept if h.theory else 0, h.stage
         while done < length and not reason:
             left = length if iterations is None else min(length, iterations - count)
             size = min(BLOCK, left - done)
             batches = draw(data, rng, size)
-            h.eta = eta * max(1 - done / length, 0.02)
+            h.eta = h.peak if h.theory else h.peak * max(1 - done / length, 0.02)
             steps = zip(*(part.unbind() for part in batches), strict=True) if batches else [()] * size
             for k, batch in enumerate(steps):
-                G = gradient(data, state.w, state.w_prev, u, c, batch, h)
-                state.w_prev.copy_(state.w)
-                project(state.w, update(state, G, h), h)
-                if 2 * (done + k) >= length:
+                advance(data, state, u, c, batch, h)
+                if h.theory or 2 * (done + k) >= length:
                     kept += 1
                     average.lerp_(state.w, 1.0 / kept)
             done += size
@@ -404,32 +437,31 @@ def solve(data, *, seed=0, device="cpu", dtype=torch.float32, seconds=30.0, iter
         value, chosen = min(candidates, key=lambda pair: merit(pair[0], weight))
         gain, before, worst = merit(best_value, weight) - merit(value, weight), worst, value[2]
         finite = math.isfinite(value[0])
-        if finite:
+        if finite and not h.theory:
             state.w.copy_(chosen)
         if gain > 0:
             best, best_value = copy_state(state), value
-        elif not finite or not CENTRED:
+            best.w.copy_(chosen)
+        elif not h.theory and not (finite and CENTRED):
             state, u = copy_state(best), buffers(device, dtype)  # the estimates belong to the point that is left
-            state.v.zero_()
-        if gain < h.tol * abs(merit(best_value, weight)):
-            eta *= 0.6
-            shrink_gamma(h)
-            calm += 1
-        else:
-            calm = 0
-        length = min(int(length * 1.3), h.longest)
-        state.w_prev.copy_(state.w)
-        if CENTRED and finite:
+            begin(state, h)
+        gained = gain >= h.tol * abs(merit(best_value, weight))
+        calm = 0 if gained else calm + 1
+        next_stage(h, gained)
+        if not h.theory:
+            state.w_prev.copy_(state.w)
+        if CENTRED and finite and not h.theory:
             saturated, largest = move_centres(quick, state.w.to(quick.dtype), c, h, worst, before)
             weight = max(weight, 2 * largest)
             if saturated and worst > 1e-3 and worst > 0.5 * before:
                 h.rho *= 4
         elapsed = time.perf_counter() - began
-        entry = {"stage": stage, "iteration": count, "objective": best_value[0], "violation": best_value[2], "eta": eta}
-        history.append({**entry, "merit": merit(best_value, weight), "seconds": elapsed})
+        entry = {"stage": stage, "iteration": count, "oracles": count * ORACLES, "objective": best_value[0]}
+        entry |= {"violation": best_value[2], "eta": h.peak, "merit": merit(best_value, weight), "seconds": elapsed}
+        history.append(entry)
         if progress is not None:
-            progress(history[-1])
-        if not reason and calm >= h.patience:
+            progress(entry)
+        if not reason and not h.theory and calm >= h.patience:
             reason = "stages gain nothing more"
     elapsed = time.perf_counter() - began
     return SimpleNamespace(
