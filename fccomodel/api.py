@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,11 +36,13 @@ def evaluate(
     where: str | None = None,
     data_dir: str | Path | None = None,
     allow_python: bool = False,
+    show: Iterable[str] = (),
     **tables: Any,
 ) -> results.Evaluation:
     """Judge a stored answer on other rows, with the scaling and the categories that it was solved with.
 
     Tables are given by name (``D=frame``) or in ``data``; ``where`` chooses rows, in place of the binding's own ``where``.
+    ``show`` names lets of the model whose values are wanted: ``.shown``.
     """
     return results.evaluate(
         stored if isinstance(stored, results.Stored) else load(stored),
@@ -49,6 +51,7 @@ def evaluate(
         where=where,
         data_dir=None if data_dir is None else Path(data_dir),
         allow_python=allow_python,
+        show=show,
     )
 
 
@@ -152,6 +155,7 @@ class BoundModel:
         budget: str | None = None,
         algorithm: str | None = None,
         progress: Callable[[Progress], None] | None = None,
+        show: Iterable[str] = (),
         **given: Any,
     ) -> Result:
         """Run the solver and report on the original problem over all bound rows.
@@ -160,10 +164,11 @@ class BoundModel:
         device     ``auto``, ``cpu``, ``cuda``; precision: ``float32`` or ``float64`` of the steps (reports are float64)
         budget     ``60s``, ``5m``, ``5000it`` or ``1e6oracles``
         algorithm  in place of the one that would be chosen; its requirements are checked all the same
-        progress   called now and then with a ``Progress``; other keywords are options of the algorithm
+        progress   called now and then with a ``Progress``
+        show       names of lets whose values are wanted (``result.values``); other keywords are options of the algorithm
         """
         own = {"seed": seed, "device": device, "precision": precision, "budget": budget, "algorithm": algorithm}
-        return Result(outcome=pipeline.solve(self.plan(**own, **given), progress))
+        return Result(outcome=pipeline.solve(self.plan(**own, **given), progress, show=show))
 
     def __repr__(self) -> str:
         rows = ", ".join(f"{name}: {table.n:,} rows" for name, table in self.bound.tables.items())
@@ -218,6 +223,11 @@ class Result:
         return {label: entry[0] for label, entry in self.outcome.report.constraints.items()}
 
     @property
+    def values(self) -> dict[str, Any]:
+        """The lets that ``show`` named: a number, a list, or either by member of a family."""
+        return dict(self.outcome.shown)
+
+    @property
     def algorithm(self) -> str:
         return self.outcome.planned.plan.algorithm
 
@@ -228,7 +238,7 @@ class Result:
 
     @property
     def history(self) -> list[dict[str, Any]]:
-        """Estimates on the way."""
+        """After each stage: objective and violation of the best point so far, oracle calls, seconds."""
         return self.outcome.solution.history
 
     @property

@@ -76,6 +76,7 @@ def parser() -> argparse.ArgumentParser:
     _model(made)
     _binding(made)
     _solving(made)
+    _showing(made)
     made.add_argument("--out", type=Path, metavar="DIR", help="write result.json, variables.npz, solver.py and data.pt there")
     made.add_argument("--json", action="store_true", help="print result.json in place of the report")
     _quiet(made, "no progress, no lint notes, and one line in place of the report")
@@ -98,6 +99,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("result", type=Path, metavar="RESULT_DIR", help="a folder that `solve --out` wrote")
     _data(made)
     made.add_argument("--where", metavar="EXPR", help="choose rows, in place of the binding's own `where`: \"split == 'test'\"")
+    _showing(made)
     made.add_argument("--json", action="store_true", help="print JSON")
     _quiet(made)
 
@@ -131,6 +133,10 @@ def _model(to: argparse.ArgumentParser) -> None:
 
 def _quiet(to: argparse.ArgumentParser, text: str = "no lint notes") -> None:
     to.add_argument("-q", "--quiet", action="store_true", help=text)
+
+
+def _showing(to: argparse.ArgumentParser) -> None:
+    to.add_argument("--show", action="append", default=[], metavar="NAME", help="report the value of this `let` too (repeatable)")
 
 
 def _data(to: argparse.ArgumentParser) -> None:
@@ -205,7 +211,7 @@ def solve(args: argparse.Namespace) -> int:
         files.make_folder(args.out)
     planned = _plan(args)
     with display.progress(_console(sys.stderr), quiet=args.quiet) as progress:
-        outcome = pipeline.solve(planned, progress)
+        outcome = pipeline.solve(planned, progress, show=args.show)
     record = results.save(outcome, args.out) if args.out is not None else None
     if args.json:
         _print_json(record or results.to_json(outcome))
@@ -242,6 +248,7 @@ def evaluate(args: argparse.Namespace) -> int:
         data_dir=args.data_dir,
         where=args.where,
         allow_python=args.allow_python,
+        show=args.show,
     )
     if args.json:
         _print_json(found.to_json())

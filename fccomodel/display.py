@@ -133,7 +133,7 @@ def outcome(result: Outcome) -> RenderableType:
     seed = planned.options["seed"][0]
     facts = [planned.plan.algorithm, f"{solution.iterations:,} steps", _seconds(result.wall_s), f"seed {seed}"]
     parts: list[RenderableType | None] = [_title(result.problem.name, facts), *report(result.report, result.problem)]
-    parts.append(Text(""))
+    parts += [shown(result.shown), Text("")]
     if solution.stopped:
         parts.append(_section("stopped", [solution.stopped]))
     parts.append(_section("how", [*planned.plan.summary, *solution.notes]))
@@ -147,7 +147,7 @@ def evaluation(result: Evaluation) -> RenderableType:
     record = result.stored.record
     rows = ", ".join(f"{name}: {table.n:,} rows" for name, table in result.bound.tables.items())
     parts: list[RenderableType | None] = [_title(str(record["model"]), [f"answer of {record['algorithm']}", rows])]
-    parts += report(result.report, result.stored.compiled.problem)
+    parts += [*report(result.report, result.stored.compiled.problem), shown(result.shown)]
     parts.append(_section("data", [*data_lines(result.bound.sources), *result.bound.notes]))
     return _page(parts)
 
@@ -169,6 +169,20 @@ def report(found: KKTReport, problem: ir.Problem) -> list[RenderableType | None]
     )
     parts.append(_section("notes", list(found.notes)))
     return parts
+
+
+def shown(values: Mapping[str, Any]) -> RenderableType | None:
+    """The lets asked for, a family member by member."""
+    lines = []
+    for name, value in values.items():
+        members = value if isinstance(value, Mapping) else {name: value}
+        lines += [Text.assemble((f"{label}  ", "dim"), _nested(entry)) for label, entry in members.items()]
+    return _section("values", lines)
+
+
+def _nested(value: Any) -> str:
+    """A number, or a bracketed list of what is in a vector."""
+    return f"[{', '.join(map(_nested, value))}]" if isinstance(value, list) else number(value)
 
 
 def _residuals(found: KKTReport) -> Table:

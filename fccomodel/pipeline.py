@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -87,13 +87,14 @@ class Planned:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Outcome:
-    """A solved problem: what was planned, the program that ran, where it ended, and the report on that point."""
+    """A solved problem: what was planned, the program that ran, where it ended, the report on that point, and the lets shown."""
 
     planned: Planned
     program: Program
     solution: Solution
     report: KKTReport
     wall_s: float
+    shown: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def problem(self) -> ir.Problem:
@@ -201,20 +202,23 @@ def run(planned: Planned, progress: Callable[[Progress], None] | None = None) ->
     return planned, program, solution
 
 
-def solve(planned: Planned, progress: Callable[[Progress], None] | None = None) -> Outcome:
-    """Emit, run, and report on the original problem over all bound rows."""
+def solve(planned: Planned, progress: Callable[[Progress], None] | None = None, *, show: Iterable[str] = ()) -> Outcome:
+    """Emit, run, and report on the original problem over all bound rows; ``show`` names lets whose values are wanted."""
     from fccomodel import kkt
+    from fccomodel.values import lets, values
 
     began = time.perf_counter()
+    wanted = lets(planned.compiled.problem, show)
     planned, program, solution = run(planned, progress)
     assert planned.bound is not None
     try:
         seed = planned.options["seed"][0]
         report = kkt.report(planned.bound, solution.variables, multipliers=solution.multipliers, seed=seed)
+        shown = values(planned.bound, solution.variables, wanted, seed=seed)
     except FccoError as error:
         raise with_source(error, planned.compiled.problem.source) from None
     wall = time.perf_counter() - began
-    return Outcome(planned=planned, program=program, solution=solution, report=report, wall_s=wall)
+    return Outcome(planned=planned, program=program, solution=solution, report=report, wall_s=wall, shown=shown)
 
 
 def with_source(error: FccoError, source: Source) -> FccoError:

@@ -14,8 +14,8 @@ import platform
 import re
 import tomllib
 import zipfile
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, is_dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, is_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,6 +68,7 @@ def to_json(outcome: pipeline.Outcome) -> dict[str, Any]:
         "via": planned.plan.via,
         "rejected": planned.plan.rejected,
         **report_json(outcome.report),
+        "values": outcome.shown,
         "sense": compiled.problem.objective.sense,
         "seed": options["seed"][0],
         "wall_s": outcome.wall_s,
@@ -238,13 +239,15 @@ class Evaluation:
     stored: Stored
     bound: Bound
     report: KKTReport
+    shown: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """The keys of ``result.json`` that a report decides, and what it was evaluated on."""
         head = {"model": self.stored.record["model"], "algorithm": self.stored.record["algorithm"]}
         rows = {name: table.n for name, table in self.bound.tables.items()}
         notes = [*self.bound.notes, *self.report.notes]
-        return plain(head | report_json(self.report) | {"rows": rows, "sources": _without_encoding(self.bound), "notes": notes})
+        tail = {"values": self.shown, "rows": rows, "sources": _without_encoding(self.bound), "notes": notes}
+        return plain(head | report_json(self.report) | tail)
 
 
 def load(folder: Path) -> Stored:
@@ -284,10 +287,13 @@ def evaluate(
     data_dir: Path | None = None,
     where: str | None = None,
     allow_python: bool = False,
+    show: Iterable[str] = (),
 ) -> Evaluation:
     """The report of a stored answer on other rows, with the scaling and the categories that it was solved with."""
     from fccomodel import kkt
+    from fccomodel.values import lets, values
 
+    wanted = lets(stored.compiled.problem, show)
     binding = replace(
         stored.binding,
         data={**stored.binding.data, **(data or {})},
@@ -301,8 +307,8 @@ def evaluate(
         if name not in stored.variables:
             raise fail("F0810", f"`{stored.folder / VARIABLES}` has no `{name}`", reason=f"The model declares `var {name}`.")
         _check_shape(name, variable, stored.variables[name], bound)
-    report = kkt.report(bound, stored.variables, multipliers=stored.multipliers, seed=seed)
-    return Evaluation(stored=stored, bound=bound, report=report)
+    report = kkt.report(bound, stored.variables, multipliers=stored.multipliers, seed=seed, judging=True)
+    return Evaluation(stored=stored, bound=bound, report=report, shown=values(bound, stored.variables, wanted, seed=seed))
 
 
 def _check_shape(name: str, variable: ir.Variable, value: np.ndarray, bound: Bound) -> None:

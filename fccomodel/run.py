@@ -45,6 +45,7 @@ class Progress:
 class Solution:
     """Where a run ended: the user's variables (float64), multipliers by label, and how it went.
 
+    ``history``: for each stage objective (in the model's sense) and violation of the best point so far, oracle calls, seconds.
     ``notes`` say what the smoothing left: its parameter at the end, and by how much a block's envelope can differ.
     """
 
@@ -120,7 +121,7 @@ def run(
     return Solution(
         variables=variables,
         multipliers=multipliers(program, bound, found),
-        history=found.history,
+        history=[{**entry, "objective": module.SIGN * entry["objective"]} for entry in found.history],
         iterations=found.iterations,
         wall_s=time.perf_counter() - began,
         stopped=found.reason,

@@ -11,6 +11,7 @@ FIXES = {
     "a variable": "Use it in the objective or in a constraint, or leave it out.",
     "a table": "Draw from it, `E[z ~ {0}] ...`, or leave it out.",
     "a param": "Leave it out.",
+    "a `let`": "Leave it out, use it, or have its value reported: --show {0}.",
 }
 
 

@@ -81,20 +81,27 @@ def report(
     multipliers: Mapping[str, float] | None = None,
     deadline: float | None = None,
     seed: int = 0,
+    judging: bool = False,
 ) -> KKTReport:
     """The KKT report of a point (variables by the model's names; a net's parameters flat).
 
     multipliers   the solver's own, by constraint label; they are judged separately
+    judging       the rows are not those that the point was found on: the verdict states epsilon, and advises nothing
     deadline      seconds that the search for the best multipliers may take (60 unless given); past it, the best found so far
 
     Raises F0701 where the objective, a constraint or a gradient is not finite, F0702 for a point that does not fit.
     """
     with nullcontext() if bound.nets else one_thread():  # many small operations: a second thread costs more than it gives
-        return _report(bound, point, multipliers, BUDGET_S if deadline is None else deadline, seed)
+        return _report(bound, point, multipliers, BUDGET_S if deadline is None else deadline, seed, judging)
 
 
 def _report(
-    bound: Bound, point: Mapping[str, np.ndarray], multipliers: Mapping[str, float] | None, budget: float, seed: int
+    bound: Bound,
+    point: Mapping[str, np.ndarray],
+    multipliers: Mapping[str, float] | None,
+    budget: float,
+    seed: int,
+    judging: bool,
 ) -> KKTReport:
     began = time.perf_counter()
     end = began + budget
@@ -112,7 +119,7 @@ def _report(
     size = math.hypot(stationarity, *(row.complementarity for row in rows.values()))
     epsilon = max(stationarity, feasibility, complementarity)
     parts = {"stationarity": stationarity, "feasibility": feasibility, "complementarity": complementarity}
-    sentence, advice = verdict(system, rows, parts, own)
+    sentence, advice = verdict(system, rows, parts, own, judging)
     return KKTReport(
         objective=system.objective,
         constraints=rows,

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
 import time
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import torch
 
-from fccomodel import elements, ir, selection, sets
+from fccomodel import elements, families, ir, sets
 from fccomodel.bound import Bound
-from fccomodel.elements import DTYPE, Named, Pointwise, fail, new_axis
+from fccomodel.elements import DTYPE, Named, fail
 from fccomodel.interpret import Evaluator
 from fccomodel.kkt.kinks import Record, Recorder, find
 
@@ -76,38 +75,15 @@ class System:
         for constraint in self.problem.constraints:
             env, keep, text = self._family(constraint)
             value = evaluator.value(constraint.body, env)
-            axes = tuple(axis for at in env.values() for axis in at.axes)
-            full = elements.spread(value, axes).expand([at.length(at.axes[0]) for at in env.values()])
-            parts.append(full.reshape(-1)[torch.from_numpy(keep)])
+            parts.append(families.over(value, env, keep))
             labels += text
             equal += [constraint.kind == "eq"] * len(text)
         return objective, torch.cat(parts), labels, equal, evaluator
 
-    def _family(self, constraint: ir.Constraint) -> tuple[dict[ir.Binder, Named], Array, list[str]]:
+    def _family(self, constraint: ir.Constraint) -> tuple[Mapping[ir.Binder, Named], Array, list[str]]:
         """What a family's binders stand for, which members there are, and their labels."""
-
-        def make() -> tuple[dict[ir.Binder, Named], Array, list[str]]:
-            env: dict[ir.Binder, Named] = {}
-            lists = []
-            for binder in constraint.binders:
-                own = selection.ids(self.bound, binder.domain)
-                own = own[selection.occupied(self.bound, binder, own, constraint.body)]
-                env[binder] = Named(torch.from_numpy(np.ascontiguousarray(own)), (new_axis(),))
-                lists.append(own)
-            shape = tuple(len(own) for own in lists)
-            keep = np.ones(shape, dtype=bool)
-            if constraint.condition is not None:
-                found = Pointwise(self.bound).value(constraint.condition, env)
-                axes = tuple(at.axes[0] for at in env.values())
-                keep = np.broadcast_to(elements.spread(found, axes).bool().numpy(), shape)
-            places = np.flatnonzero(keep.ravel())
-            if not constraint.binders:
-                return env, places, [constraint.label]
-            shown = [[elements.name_of(self.bound, b.domain, int(k)) for k in own] for b, own in zip(env, lists, strict=True)]
-            members = list(itertools.product(*shown))
-            return env, places, [f"{constraint.label}[{','.join(members[place])}]" for place in places]
-
-        return elements.remember(self.bound, ("family", constraint), make)
+        own = (constraint.label, constraint.binders, constraint.body, constraint.condition)
+        return elements.remember(self.bound, ("family", constraint), lambda: families.family(self.bound, *own))
 
     def _finite(self) -> None:
         wrong = [label for label, value in zip(self.labels, self.values, strict=True) if not np.isfinite(value)]

@@ -30,15 +30,17 @@ GOOD = 1e-3
 REPEATS = 4
 
 
-def verdict(system: System, rows: Mapping[str, Row], parts: Mapping[str, float], own: Optimum | None) -> tuple[str, str]:
+def verdict(
+    system: System, rows: Mapping[str, Row], parts: Mapping[str, float], own: Optimum | None, judging: bool = False
+) -> tuple[str, str]:
     """(one line, advice): the epsilon for which the point is epsilon-KKT, what decides it, and what would lower it."""
     epsilon = max(parts.values())
-    grade = next(text for limit, text in GRADES if epsilon <= limit)
+    grade = "On these rows" if judging else next(text for limit, text in GRADES if epsilon <= limit)
     name = max(parts, key=lambda key: parts[key])
     where = _where(system, rows, name)
     decided = f", decided by {name}{where}" if system.labels or system.projected else ""
     sentence = f"{grade}: an ε-KKT point with ε = {epsilon:.1e}{decided}."
-    advice = "" if epsilon <= GOOD else _advice(name, own, parts["stationarity"])
+    advice = "" if judging or epsilon <= GOOD else _advice(name, own, parts["stationarity"])
     return (f"{sentence} {advice}" if advice else sentence), advice
 
 
