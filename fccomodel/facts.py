@@ -205,6 +205,8 @@ def describe(kind: str, value: Any) -> str:
             if value.finite
             else "not known to be bounded"
         )
+    if kind in ("value noise", "gradient noise"):
+        return f"{kind.removesuffix(' noise')} of variance {value}"
     return f"in {value}"
 
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from fccomodel import ir
 from fccomodel.atoms import Interval
 from fccomodel.bound import Bound
-from fccomodel.facts import Facts
+from fccomodel.facts import Fact, Facts
 from fccomodel.structure._analyser import Analyser
 from fccomodel.structure._context import Context
 from fccomodel.structure.rules import RULES
 
-__all__ = ["RULES", "Analysis", "analyse", "facts_of"]
+__all__ = ["RULES", "Analysis", "analyse", "estimate", "facts_of"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -75,3 +75,40 @@ def facts_of(
     if bound is not None:
         see = Analyser(Context(problem=problem, bound=bound, holes=dict(holes or {}), values=dict(params or {})), base=see)
     return see(expr)
+
+
+def estimate(
+    problem: ir.Problem,
+    bound: Bound,
+    expr: ir.Expr,
+    *,
+    seed: int = 0,
+    samples: int = 32,
+    points: Sequence[Mapping[str, Any]] = (),
+    radius: float = 1.0,
+) -> dict[str, Fact]:
+    """Constants of an expression on the bound data, by seeded sampling, as facts of standing ``estimated``.
+
+    expr     a tracked expectation ``E[..] g`` (or mean, sum, prob) with its node, or any other expression g. Binders free in it
+             are its blocks i, of which a few are drawn; larger reductions inside are made of ``samples`` draws each, so that
+             the cost depends neither on the number of rows nor on the number of blocks
+    points   where to look, variables by name; by default the start: zero, inside the simple sets, nets as they are bound
+    radius   points are drawn in the ball of this radius around each, inside the variables' simple sets
+
+    Returns, by name (what could not be evaluated anywhere, and ``gradient`` of what has kinks there, is left out):
+
+    interval        where the values g_i(w) were
+    lipschitz       C_g, the largest |grad g_i(w)| (Frobenius norm of the Jacobian)
+    gradient        L_g, the largest |grad g_i(w) - grad g_i(v)| / |w - v|, the direction by power iteration
+    value noise     sigma^2 (sigma_0^2), the largest E |g_i(w; xi) - g_i(w)|^2; ``E`` and ``mean`` nodes only, as the next
+    gradient noise  zeta^2 (sigma_1^2), the largest E |grad g_i(w; xi) - grad g_i(w)|^2 (sox-2022, Assumption 2; alexr-2025,
+                    Assumption 4; of a mean over blocks it is their delta^2)
+
+    They are maxima over what was seen, hence lower bounds of the true ones.
+    """
+    from fccomodel.structure._sampling import Probe
+
+    found = Probe(problem=problem, bound=bound, expr=expr, seed=seed, samples=samples).facts(points, radius)
+    if not facts_of(expr, problem=problem, bound=bound).smooth:
+        found.pop("gradient", None)
+    return found

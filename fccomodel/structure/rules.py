@@ -61,6 +61,8 @@ RULES: dict[str, str] = {
     "network": "A network's layers decide whether it is smooth; what is smooth on bounded sets of weights has constants as"
     " long as the iterates stay bounded.",
     "network assumption": "What the model assumes of a network is taken as given.",
+    # ---- estimates
+    "sampling": "The largest seen at points and draws chosen at random: a lower bound of the true constant.",
     # ---- none
     "no rule": "No rule gives this property.",
 }
