@@ -88,12 +88,11 @@ def _entrywise(graph: Graph, val: Val, adjoint: Val, give: Give, pulls: list[Pul
 
 def _choose(graph: Graph, name: str, val: Val) -> Iterable[tuple[Val, Val]]:
     """Weights of max/min: the first argument that attains it."""
-    taken = graph.const(0.0)
+    attains, fails = ("ge", "lt") if name == "max" else ("le", "gt")
+    before: Val = graph.const(1.0)
     for arg in val.args:
-        hit = graph.apply("ge" if name == "max" else "le", arg, val)
-        weight = graph.apply("mul", hit, graph.apply("sub", graph.const(1.0), taken))
-        yield arg, weight
-        taken = graph.apply("add", taken, weight)
+        yield arg, graph.apply("mul", before, graph.apply(attains, arg, val))
+        before = graph.apply("mul", before, graph.apply(fails, arg, val))
 
 
 def _array(graph: Graph, val: Val, adjoint: Val, give: Give, pulls: list[Pull]) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from fccomodel import atoms, diagnostics, elements, ir, reformulations
 from fccomodel.bound import Bound
+from fccomodel.penalty import Penalty
 from fccomodel.reformulations._base import Chain
 from fccomodel.rewrite import apply as make
 from fccomodel.rewrite import const, shared, with_children
@@ -66,8 +67,9 @@ class NormalForm:
 
     variables   the user's and those that reformulations added
     objective   smooth where ``smoothed`` made it so; penalties of constraints included
-    penalties   per constraint family: its envelope, whose slope is the multiplier
     rest        the objective but its regularisers, before any smoothing
+    penalty     the reformulation that took the constraints
+    penalties   per constraint family: its penalty, or the envelope of that, whose slope is the multiplier
     smoothed    every envelope, with the exact function beside it
     kept        non-smooth parts left to a subgradient, each with whether it is inside an expectation
     treatment   (text, how, why) per non-smooth or simple part: prox, projected, smoothed, subgradient
@@ -78,83 +80,82 @@ class NormalForm:
     variables: Mapping[str, ir.Variable]
     objective: ir.Expr
     rest: ir.Expr
-    penalties: Mapping[str, Smoothed]
+    penalties: Mapping[str, Smoothed | Penalty]
     smoothed: tuple[Smoothed, ...]
     prox: tuple[Prox, ...]
     terms: tuple[Term, ...]
     treatment: tuple[tuple[str, str, str], ...]
     kept: tuple[tuple[ir.Expr, bool], ...] = ()
+    penalty: str = "smoothed_hinge"
 
     @property
     def via(self) -> tuple[str, ...]:
         """Names of the reformulations applied, in order."""
         names = [name for name, _ in self.chain.steps]
         if self.penalties:
-            names.append("smoothed hinge penalty")
-        if any(s not in self.penalties.values() and not s.inner for s in self.smoothed):
+            names.append(f"{self.penalty} penalty".replace("_", " "))
+        if any(s.penalty is None and not s.inner for s in self.smoothed):
             names.append("outer Moreau smoothing")
         if any(s.inner for s in self.smoothed):
             names.append("nested Moreau smoothing")
         return tuple(names)
 
 
-def normalise(problem: ir.Problem, bound: Bound | None = None) -> NormalForm:
-    """The normal form of a problem; sizes and constants come from ``bound`` where there is one, else from defaults."""
+def normalise(
+    problem: ir.Problem,
+    bound: Bound | None = None,
+    *,
+    outer: str = "moreau",
+    inner: str = "moreau",
+    penalty: str | None = "smoothed_hinge",
+) -> NormalForm:
+    """The normal form of a problem; sizes and constants come from ``bound`` where there is one, else from defaults.
+
+    ``outer`` and ``penalty`` are an algorithm's declared form (one that takes no constraint gets the smoothed hinge all the
+    same), ``inner`` (``moreau`` or ``subgradient``) is what it makes of kinks inside expectations.
+    """
     refuse_steps(problem)
     chain = reformulations.chain(problem)
     reformed = shared(chain.problem)
     constant = constants(reformed, bound)
     treatment: list[tuple[str, str, str]] = []
-    terms = [term for part in summands(reformed.objective.expr) for term in [describe("objective", part, reformed, bound)]]
+    terms = [describe("objective", part, reformed, bound) for part in summands(reformed.objective.expr)]
     rest, prox = split_regularisers(reformed, constant)
     treatment += [(p.text, "prox", f"no data, and the prox of {p.name} is known") for p in prox]
     reformed = dataclasses.replace(reformed, variables=projections(reformed, constant, prox))
     for name, variable in reformed.variables.items():
         treatment += [(name, "projected", f"a simple set: {s.family}") for s in variable.sets]
-    smoother = Smoother(constant=constant, found=[], kept=[])
-    objective = smoother(rest)
-    penalties: dict[str, Smoothed] = {}
+    reformed = dataclasses.replace(reformed, objective=dataclasses.replace(reformed.objective, expr=rest))
+    form = penalty or "smoothed_hinge"
+    penalised, _, account = reformulations.get(form).apply(reformed)
     for constraint in reformed.constraints:
         if not ir.variables_of(constraint.body):
             treatment.append((constraint.label, "constant", "no variable is in it: the report says whether it holds"))
             continue
         terms.append(describe(constraint.label, constraint.body, reformed, bound))
-        penalty = make("pos" if constraint.kind == "le" else "abs", constraint.body, span=constraint.span)
-        envelope = smoother.envelope(penalty, False, bound="rho")
-        if envelope is None:
-            inside = smoother(constraint.body)
-            envelope = smoother.envelope(
-                make("pos" if constraint.kind == "le" else "abs", inside, span=constraint.span), False, bound="rho"
-            )
-        assert envelope is not None
-        penalties[constraint.label] = envelope
-        summed: ir.Expr = envelope
-        if constraint.binders:
-            summed = ir.Reduce(
-                kind="sum", binders=constraint.binders, condition=constraint.condition, body=envelope, span=constraint.span
-            )
-        objective = make("add", objective, summed, span=constraint.span)
-        treatment.append(
-            (constraint.label, "smoothed", "a constraint: the penalty rho [c]_+ (equality: rho |c|) by its Moreau envelope")
-        )
-    chosen = set(map(id, penalties.values()))
-    present = set(map(id, ir.walk(objective)))
+        treatment += [(constraint.label, "smoothed" if form == "smoothed_hinge" else "penalised", line) for line in account]
+    smoother = Smoother(constant=constant, outer=outer in ("moreau", "dual"), inside=inner == "moreau")
+    objective = smoother(penalised.objective.expr)
+    present = {id(node): node for node in ir.walk(objective)}
+    smoothed = tuple(s for s in smoother.found if id(s) in present)
     treatment += [
-        (
-            reformed.text(s.original),
-            "smoothed",
-            "inside an expectation" if s.inner else outer_words(s.original),
-        )
-        for s in smoother.found
-        if id(s) not in chosen and id(s) in present
+        (reformed.text(s.original), "smoothed", "inside an expectation" if s.inner else outer_words(s.original))
+        for s in smoothed
+        if s.penalty is None
     ]
-    treatment += [(reformed.text(node), "subgradient", "no prox is known for it") for node, _ in smoother.kept]
+    treatment += [
+        (reformed.text(node), "subgradient", "no prox is known for it" if asked else "the algorithm takes its subgradients")
+        for node, inside in smoother.kept
+        for asked in [smoother.inside if inside else smoother.outer]
+    ]
     treatment += [(reformed.text(node), "plug-in", "its draw is met once, so that a minibatch stands for it: a biased estimate")
                   for node in plug_ins(objective)]  # fmt: skip
-    kept = tuple(s for s in smoother.found if id(s) in present)
+    penalties: dict[str, Smoothed | Penalty] = {n.label: n for n in present.values() if isinstance(n, Penalty)}
+    penalties |= {s.penalty.label: s for s in smoothed if s.penalty is not None}
     return NormalForm(
         problem=problem, chain=chain, variables=reformed.variables, objective=objective, rest=rest, penalties=penalties,
-        smoothed=kept, prox=tuple(prox), terms=tuple(terms), treatment=tuple(treatment), kept=tuple(smoother.kept),
+        smoothed=smoothed, prox=tuple(prox), terms=tuple(terms), treatment=tuple(treatment), kept=tuple(smoother.kept),
+        penalty=form,
     )  # fmt: skip
 
 

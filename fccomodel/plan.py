@@ -82,6 +82,8 @@ def make(problem: ir.Problem, *, bound: Bound | None = None, analysis: Any = Non
         if name != chosen:
             a = algorithms.all()[name]
             rejected[name] = found or [f"applies too; its rate, O({a.rate}) iterations, comes after that of {record.name} here"]
+    inner = "moreau" if "inner smooth" in record.requires else "subgradient"
+    normal = normalise(problem, bound, outer=record.outer, inner=inner, penalty=record.penalty)
     settled = {name: value for name, value in given.items()}
     settled.setdefault("algorithm", (chosen, AUTOMATIC))
     nets = bool(problem.nets)

@@ -22,6 +22,8 @@ import torch
 from fccomodel import diagnostics, elements, ir, selection
 from fccomodel.bound import Bound
 from fccomodel.emit import Program
+from fccomodel.penalty import Penalty
+from fccomodel.smoothing import Smoothed
 
 #: vectors as long as the variables that a run holds: iterate, averages, gradient, best point, and their copies
 VECTORS = 8
@@ -120,7 +122,7 @@ def run(
         notes.insert(0, f"first step size: {found.eta:.3g}, the inverse of the smoothness estimated at the start")
     return Solution(
         variables=variables,
-        multipliers=multipliers(program, bound, found),
+        multipliers=multipliers(program, bound, found, exact_values(module, program, found)),
         history=[{**entry, "objective": module.SIGN * entry["objective"]} for entry in found.history],
         iterations=found.iterations,
         wall_s=time.perf_counter() - began,
@@ -187,18 +189,29 @@ def gap(text: str, lam: float, width: float) -> str:
     return f"smoothing of {text}: lambda = {lam:.2g}, so a block lies at most {0.5 * lam * width**2:.2g} below its function"
 
 
-def multipliers(program: Program, bound: Bound, found: Any) -> dict[str, float]:
-    """The solver's own multipliers by label: the slopes of the penalties (inequalities: nonnegative)."""
+def exact_values(module: Any, program: Program, found: Any) -> Mapping[str, tuple[str, Any]]:
+    """The constraints at the point found, where multipliers follow from them."""
+    if not any(isinstance(p, Penalty) for p in program.penalties.values()):
+        return {}
+    with module.no_grad():
+        return module.evaluate(found.exact, found.w.to(found.exact.device))[1]
+
+
+def multipliers(program: Program, bound: Bound, found: Any, values: Mapping[str, tuple[str, Any]]) -> dict[str, float]:
+    """The solver's own multipliers by label, from ``values`` of the constraints at the point found."""
     result: dict[str, float] = {}
     for constraint in bound.problem.constraints:
-        name, slope = program.penalties.get(constraint.label, ("", 1.0))
-        array = getattr(found.c, name, None)
-        if array is None:
-            continue
-        values = array.cpu().double().numpy() / slope
-        values = np.abs(values) if constraint.kind == "le" else values
-        for key, index in members(bound, constraint):
-            result[key] = float(values[index])
+        match program.penalties.get(constraint.label):
+            case Smoothed(name=name, args=args, units=(below, above)) if hasattr(found.c, name):
+                slopes = getattr(found.c, name).cpu().double().numpy()
+                array = np.where(slopes < 0, slopes / below, slopes / above)
+                order = [constraint.binders.index(b) for b in dict.fromkeys(b for a in args for b in ir.free_binders(a))]
+                for key, index in members(bound, constraint):
+                    result[key] = float(array[tuple(index[k] for k in order)])
+            case Penalty(scale=str(scale)) as penalty:
+                array = penalty.multiplier(values[constraint.label][1].cpu().double().numpy(), getattr(found.h, scale))
+                for key, value in zip([key for key, _ in members(bound, constraint)], array.reshape(-1), strict=True):
+                    result[key] = float(value)
     return result
 
 

@@ -6,11 +6,13 @@ import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
+from typing import Any
 
 from fccomodel import atoms, ir
+from fccomodel.penalty import Penalty
 from fccomodel.piecewise import PiecewiseLQ, of_expression
+from fccomodel.rewrite import Rewriter, with_children
 from fccomodel.rewrite import apply as make
-from fccomodel.rewrite import with_children
 
 #: norms, and the ball of their dual norm: norm(t) = max of y.t over it
 BALLS = {"norm2": "l2", "norm_fro": "l2", "norm1": "linf", "norminf": "l1"}
@@ -43,6 +45,7 @@ class Smoothed(ir.Expr):
     graph   the piecewise linear-quadratic outer function of the scalar ``arg``; None for the maximum of the entries of ``args``
     ball    the dual ball of a norm of the vector ``arg``: ``l2`` (norm2), ``linf`` (norm1) or ``l1`` (norminf), else None
     bound   name of the hyper-parameter that scales the function (``rho`` for a penalty), or None
+    penalty the constraint's penalty that it is, or None; ``units`` are then the slopes by which its own become multipliers
     inner   True inside a sampled expectation: no centre, smoothing parameter ``lam_g``
     """
 
@@ -53,6 +56,8 @@ class Smoothed(ir.Expr):
     graph: PiecewiseLQ | None = None
     ball: str | None = None
     bound: str | None = None
+    penalty: Penalty | None = None
+    units: tuple[float, float] = (1.0, 1.0)
     inner: bool = False
 
     @property
@@ -65,15 +70,19 @@ class Smoother:
     """Replaces the non-smooth parts of an expression, the largest first.
 
     constant  the value of a subexpression that no variable and no row enters
+    outer     whether outer functions are replaced, else kept for a subgradient
+    inside    the same of functions inside a sampled expectation
     found     the envelopes made, in order
     kept      non-smooth parts left as they are, each with whether it is inside a sampled expectation
     """
 
     constant: Callable[[ir.Expr], float | None]
-    found: list[Smoothed]
-    kept: list[tuple[ir.Expr, bool]]
+    outer: bool = True
+    inside: bool = True
 
     def __post_init__(self) -> None:
+        self.found: list[Smoothed] = []
+        self.kept: list[tuple[ir.Expr, bool]] = []
         self.memo: dict[tuple[int, bool], tuple[ir.Expr, ir.Expr]] = {}
         self.lets: dict[tuple[int, int], tuple[ir.Let, ir.Let]] = {}
 
@@ -87,13 +96,16 @@ class Smoother:
     def _smooth(self, node: ir.Expr, inner: bool) -> ir.Expr:
         if not ir.variables_of(node):
             return node
+        if isinstance(node, Penalty):
+            return self.penalty(node)
         if kinked(node):
-            envelope = self.envelope(node, inner)
-            if envelope is not None:
-                return envelope
-            opposite = self.opposite(node)
-            if opposite is not None:
-                return self(opposite, inner=inner)
+            if self.inside if inner else self.outer:
+                envelope = self.envelope(node, inner)
+                if envelope is not None:
+                    return envelope
+                opposite = self.opposite(node)
+                if opposite is not None:
+                    return self(opposite, inner=inner)
             self.kept.append((node, inner))
         if isinstance(node, ir.Reduce):
             inner = inner or (node.kind in ("E", "mean", "sum") and not _blocks_inside(node.body))
@@ -111,19 +123,39 @@ class Smoother:
             self.lets[key] = (node.let, dataclasses.replace(node.let, body=body))
         return dataclasses.replace(node, let=self.lets[key][1])
 
-    def envelope(self, node: ir.Expr, inner: bool, bound: str | None = None) -> Smoothed | None:
+    def penalty(self, node: Penalty) -> ir.Expr:
+        """The penalty's envelope; or the penalty as it is, its argument smoothed unless the whole is smooth in a deeper one."""
+        function = node.function
+        for argument in arguments(function, self.constant) if node.kind == "le" else [*node.args]:
+            graph = of_expression(function, argument, self.constant)
+            if graph is not None and node.smooth:
+                return self._add(
+                    function, (self(argument),), argument, node.graph(graph), False,
+                    bound=node.scale, penalty=node, units=node.units(graph),
+                )  # fmt: skip
+            if graph is not None and graph.smoothness is not None:
+                return node if argument is node.args[0] else with_children(node, (self.below(node.args[0], argument),))
+        if kinked(function):
+            self.kept.append((function, False))
+        return with_children(node, (self(node.args[0]),))
+
+    def below(self, node: ir.Expr, argument: ir.Expr) -> ir.Expr:
+        """``node`` with ``argument`` inside it smoothed."""
+        return Rewriter(lambda part: self(argument) if part is argument else None)(node)
+
+    def envelope(self, node: ir.Expr, inner: bool) -> Smoothed | None:
         """The Moreau envelope of ``node``, or None where none is known."""
         for argument in arguments(node, self.constant):
             graph = of_expression(node, argument, self.constant)
             if graph is not None:
-                return self._add(node, (self(argument, inner=inner),), argument, graph, bound, inner)
+                return self._add(node, (self(argument, inner=inner),), argument, graph, inner)
         if isinstance(node, ir.Apply) and node.op in BALLS and node.args[0].shape:
-            return self._add(node, (self(node.args[0], inner=inner),), node.args[0], None, bound, inner, ball=BALLS[node.op])
+            return self._add(node, (self(node.args[0], inner=inner),), node.args[0], None, inner, ball=BALLS[node.op])
         if isinstance(node, ir.Apply) and node.op == "max" and not node.shape:
-            return self._add(node, tuple(self(a, inner=inner) for a in node.args), None, None, bound, inner)
+            return self._add(node, tuple(self(a, inner=inner) for a in node.args), None, None, inner)
         if isinstance(node, ir.Reduce) and node.kind == "max" and not node.shape:
             over = with_children(node, (self(node.body, inner=inner), *node.children[1:]))
-            return self._add(node, (over,), None, None, bound, inner)
+            return self._add(node, (over,), None, None, inner)
         return None
 
     def opposite(self, node: ir.Expr) -> ir.Expr | None:
@@ -143,22 +175,13 @@ class Smoother:
         args: tuple[ir.Expr, ...],
         argument: ir.Expr | None,
         graph: PiecewiseLQ | None,
-        bound: str | None,
         inner: bool,
-        ball: str | None = None,
+        **more: Any,
     ) -> Smoothed:
         made = Smoothed(
-            name=f"y{len(self.found) + 1}",
-            args=args,
-            original=node,
-            argument=argument,
-            graph=graph,
-            bound=bound,
-            ball=ball,
-            inner=inner,
-            shape=node.shape,
-            span=node.span,
-        )
+            name=f"y{len(self.found) + 1}", args=args, original=node, argument=argument, graph=graph, inner=inner,
+            shape=node.shape, span=node.span, **more,
+        )  # fmt: skip
         self.found.append(made)
         return made
 

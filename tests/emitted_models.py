@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from fccomodel import pipeline, plan
+from fccomodel import normal, pipeline, plan
 from fccomodel.emit.program import Emitter, Program
 from fccomodel.source import Source
 
@@ -283,6 +284,17 @@ def make(name: str, case: Case | None = None, **options: Any) -> Made:
 
 def finish(name: str, problem: Any, bound: Any, options: Mapping[str, Any], scale: float = 0.3) -> Made:
     planned = plan.make(problem, bound=bound, options={key: (value, "test") for key, value in options.items()})
+    return emitted(name, planned, bound, scale)
+
+
+def with_form(made: Made, **form: Any) -> Made:
+    """The same problem in another normal form: ``outer``, ``inner`` and ``penalty`` as algorithms declare them."""
+    planned = dataclasses.replace(made.plan, normal=normal.normalise(made.bound.problem, made.bound, **form))
+    return emitted(made.name, planned, made.bound, made.scale)
+
+
+def emitted(name: str, planned: plan.Plan, bound: Any, scale: float) -> Made:
+    problem = bound.problem
     emitter = Emitter(problem, bound, planned)
     program = emitter.program()
     solver = types.ModuleType("solver")

@@ -124,4 +124,4 @@ def test_every_reformulation_is_under_test() -> None:
         for text in [*EQUAL.values(), *(t for t, _ in TAILS.values())]
         for name, _ in reformulations.chain(bound(text)[0]).steps
     }
-    assert used == {r.name for r in reformulations.all()}
+    assert used == {r.name for r in reformulations.all() if r.role == "equivalent"}

@@ -81,7 +81,7 @@ class Exact(Stochastic):
                 inner, bounded = ball_text(s.ball, f"t / h.lam_{s.name} + y", len(value.event)), "0"
             elif s.graph is not None:
                 inner = slope_text(s.graph, s.bound, f"h.lam_{s.name}", f"(t + h.lam_{s.name} * y)")
-                bounded = number(s.graph.lipschitz) if s.bound else "0"
+                bounded = number(max(map(abs, s.units))) if s.penalty else "0"
             else:
                 dim = ", ".join(str(axes.index(a)) for a in over) if over else "-1"
                 dim = f"({dim})" if len(over) > 1 else dim

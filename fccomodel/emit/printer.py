@@ -52,7 +52,7 @@ class Printer(Gradients):
         return bool(arg.axes) and self.view(arg, val.axes, len(val.event)) != ""
 
     def statement(self, val: Val, inside: list[Val]) -> None:
-        if val.id in self.names or val.op in ("const", "param"):
+        if val.id in self.names or val.op in ("const", "param", "hyper"):
             return
         if val.static:
             return

@@ -15,19 +15,21 @@ from fccomodel.emit import support
 from fccomodel.emit.exact import Exact
 from fccomodel.emit.template import REPORT
 from fccomodel.emit.texts import shorten
+from fccomodel.penalty import Penalty
 from fccomodel.plan import Plan
+from fccomodel.smoothing import Smoothed
 
 
 @dataclass(frozen=True, kw_only=True)
 class Program:
     """``text`` is a complete Python program that imports torch and the standard library alone; ``data`` is what it reads
-    from ``data.pt`` beside it. ``layout`` says where each variable lies in the flat vector w; ``penalties`` name the centre
-    that holds each constraint family's multipliers, ``smoothed`` the other envelopes: text, and width of the dual domain."""
+    from ``data.pt`` beside it. ``layout`` says where each variable lies in the flat vector w, ``penalties`` what each
+    constraint became, ``smoothed`` the other envelopes: text, and width of the dual domain."""
 
     text: str
     data: Mapping[str, Any]
     layout: Mapping[str, tuple[int, int, tuple[int, ...]]]
-    penalties: Mapping[str, tuple[str, float]]
+    penalties: Mapping[str, Smoothed | Penalty]
     smoothed: Mapping[str, tuple[str, float]]
 
 
@@ -71,18 +73,15 @@ class Emitter(Exact):
         ]
         head = self.header()
         text = "\n\n\n".join([head, *dict.fromkeys([*helpers, *more]), body]) + "\n"
-        centred = {
-            label: (s.name, s.graph.lipschitz if s.graph is not None else 1.0) for label, s in self.normal.penalties.items()
-        }
         smoothed = {
             s.name: (
                 shorten(self.problem.text(s.original)),
                 s.graph.slopes[1] - s.graph.slopes[0] if s.graph is not None else 2**0.5,
             )
             for s in self.step_centres()
-            if s not in self.normal.penalties.values()
+            if s.penalty is None
         }
-        return Program(text=text, data=self.tensors(), layout=self.layout, penalties=centred, smoothed=smoothed)
+        return Program(text=text, data=self.tensors(), layout=self.layout, penalties=self.normal.penalties, smoothed=smoothed)
 
 
 def functions(module: ModuleType) -> dict[str, Any]:

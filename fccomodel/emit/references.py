@@ -110,6 +110,8 @@ class References(ABC):
         if val.op == "param":
             self.params[val.attrs["name"]] = val.attrs["value"]
             return f"data.{val.attrs['name']}"
+        if val.op == "hyper":
+            return f"h.{val.attrs['name']}"
         if val.id not in self.names and val.static:
             self.static(val)
         if val.id not in self.names:

@@ -12,6 +12,7 @@ from fccomodel.graph import Axis, Val, merge_axes
 from fccomodel.lower._records import Slot
 from fccomodel.lower._smooth import Smoothing
 from fccomodel.lower._state import Env
+from fccomodel.penalty import Penalty
 from fccomodel.smoothing import Smoothed
 
 __all__ = ["Lowering", "Slot"]
@@ -78,6 +79,8 @@ class Lowering(Smoothing):
                 return self.let(node, env, linear)
             case Smoothed():
                 return self.smoothed(node, env)
+            case Penalty(scale=str(scale)):
+                return g.apply("mul", g.make("hyper", name=scale), self.expr(node.function, env, linear))
             case ir.Reduce():
                 return self.reduce(node, env, linear)
         self.refuse(

@@ -19,10 +19,15 @@ def all() -> tuple[Reformulation, ...]:  # noqa: A001 - the registry's verb, as 
     return tuple(sorted(found, key=lambda r: r.order))
 
 
+def get(name: str) -> Reformulation:
+    """The reformulation of that name."""
+    return next(r for r in all() if r.name == name)
+
+
 def chain(problem: ir.Problem) -> Chain:
-    """Every reformulation that has something to do."""
+    """Every equivalence that has something to do."""
     result = Chain(problem=problem)
-    for reformulation in all():
+    for reformulation in (r for r in all() if r.role == "equivalent"):
         problem, recover, sentences = reformulation.apply(result.problem)
         if sentences:
             step = (reformulation.name, tuple(sentences))

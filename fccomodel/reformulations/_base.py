@@ -24,6 +24,7 @@ class Reformulation:
 
     needs     what the problem must have for it to be exact (for the explanation)
     removes   features of a problem that are gone afterwards
+    role      ``equivalent``: always applied;  ``penalty``: applied where an algorithm declares it
     gives     features that the result has
     cite      the source of its formula
     """
@@ -32,6 +33,7 @@ class Reformulation:
     order: int
     formula: str
     apply: Callable[[ir.Problem], tuple[ir.Problem, Recover, list[str]]]
+    role: str = "equivalent"
     needs: str = ""
     removes: tuple[str, ...] = ()
     gives: tuple[str, ...] = ()

@@ -1,0 +1,109 @@
+"""Constraints in each form that algorithms declare: the slope of the minimised function is that of the original Lagrangian."""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from emitted_models import CASES, Made, make, with_form
+from test_gradients import check
+
+from fccomodel import interpret, reformulations, run
+from fccomodel.smoothing import Smoothed
+
+FORMS = [r.name for r in reformulations.all() if r.role == "penalty"]
+OUTER = {"hinge": "subgradient", "squared_hinge": "smooth", "smoothed_hinge": "moreau", "lagrangian": "dual"}
+CONSTRAINED = sorted(name for name, case in CASES.items() if "subject to" in case.text)
+
+
+@pytest.mark.parametrize("form", [f for f in FORMS if f != "smoothed_hinge"])
+@pytest.mark.parametrize("name", CONSTRAINED)
+def test_gradient(name: str, form: str) -> None:
+    """The emitted gradient is that of the emitted value, by automatic differentiation."""
+    check(with_form(made_whole(name), outer=OUTER[form], penalty=form))
+
+
+def made_whole(name: str) -> Made:
+    """The case with all rows in every step, so that no sampling is left."""
+    return make(name, dataclasses.replace(CASES[name], options={"outer_batch": 1000, "inner_batch": 1000}))
+
+
+OBJECTIVE = "minimize E[z ~ D] (dot(w, z.x) - 1)^2; "
+EXACT = {
+    "le": "subject to c: E[z ~ D] log1pexp(-z.y * dot(w, z.x)) <= 0.3;",
+    "affine": "subject to c: 3 * (E[z ~ D] dot(w, z.x)) - sum(w) <= -2;",
+    "eq": "subject to c: E[z ~ D] dot(w, z.x) == 0.1; d: 1 == 2 * sum(w); e: -(E[z ~ P] exp(dot(w, z.x))) == -1;",
+    "kinked eq": "subject to c: 0.2 - abs(E[z ~ D] dot(w, z.x)) == 0.1;",
+    "two-sided": "subject to c: 3 <= E[z ~ D] dot(w, z.x) <= 4;",
+    "family": "subject to c[k in G]: E[z ~ D | z.g == k] log1pexp(-z.y * dot(w, z.x)) <= 0.3;",
+    "condition": "subject to c[k in K | k > 1]: E[z ~ D | z.b == k] exp(dot(w, z.x)) <= 0.2 * k;",
+    "two indices": "subject to c[k in G, t in T | t > 0]: E[z ~ D | z.g == k] sigmoid(dot(w, z.x) - t) == 0.1;",
+    "two-sided family": "subject to c[k in G]: 0.1 <= E[z ~ D | z.g == k] dot(w, z.x) <= 0.2;",
+    "gap": "subject to c[k in G]: abs(E[z ~ D | z.g == k] dot(w, z.x) - sum(w)) <= 0.01;",
+    "scaled gap": "subject to c: 3 * abs(E[z ~ D] dot(w, z.x) - sum(w)) - 0.01 <= 0;",
+    "steep above": "subject to c: max(2 * sum(w), 0.5 * sum(w)) <= 0.01; d: max(2 * w[1] - 1, -4 * w[1]) <= 0.1;",
+    "composition": "subject to c: log(E[z ~ D] exp(dot(w, z.x))) <= 0.05;",
+    "constant": "subject to c: E[z ~ D] dot(w, z.x) >= 1; d: E[z ~ D] z.time >= 0;",
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", EXACT)
+def test_the_slope_is_that_of_the_lagrangian(name: str, form: str) -> None:
+    """grad f(w) + sum_k nu_k grad c_k(w), nu recovered under the user's names, all of it on the problem as written."""
+    text = "model m;" + next(iter(CASES.values())).text.split(";", 1)[1].split("minimize")[0] + OBJECTIVE + EXACT[name]
+    case = with_form(
+        make("m", dataclasses.replace(CASES["logistic"], text=text, options={"inner_batch": 1000})),
+        outer=OUTER[form],
+        penalty=form,
+    )
+    active = 0
+    for seed in range(3):
+        w = case.point(seed)
+        found, slope = settled(case, w)
+        nu = run.multipliers(case.program, case.bound, found, run.exact_values(case.solver, case.program, found))
+        assert slope.numpy() == pytest.approx(lagrangian(case, w, nu), rel=1e-9, abs=1e-9)
+        active += max(map(abs, nu.values())) > 1e-3
+        kinds = {c.label: c.kind for c in case.bound.problem.constraints}
+        assert all(value >= 0 for key, value in nu.items() if kinds[key.split("[")[0]] == "le")
+    assert active
+
+
+def settled(case: Made, w: torch.Tensor) -> tuple[Any, torch.Tensor]:
+    """What a run that ended at w would leave, the centres of its penalties moved once; and the gradient before that."""
+    solver = case.solver
+    tensors = dict(case.program.data)
+    data = solver.prepare(solver.as_namespace(tensors, "cpu", torch.float64))
+    exact = solver.prepare_full(solver.as_namespace(tensors, "cpu", torch.float64))
+    h = types.SimpleNamespace(**{**solver.HYPER, "gamma": 1.0, "gamma_prime": 0.0, "rho": 3.0})
+    u, c = solver.buffers("cpu", torch.float64), solver.centres("cpu", torch.float64)
+    batch = [part[0] for part in solver.draw(data, torch.Generator().manual_seed(0), 1)]
+    penalties = {s.name for s in case.program.penalties.values() if isinstance(s, Smoothed)}
+
+    def move(penalty: bool) -> None:
+        for name, (index, t, slope_of, _) in solver.blocks(exact, w).items():
+            if (name in penalties) == penalty:
+                centre = getattr(c, name)
+                centre[index or (...,)] = slope_of(t, centre[index or (...,)], h)
+
+    for _ in range(100):  # kinks below a penalty: the method of multipliers has ended
+        move(penalty=False)
+    slope = solver.gradient(data, w, w, u, c, batch, h)
+    move(penalty=True)
+    return types.SimpleNamespace(w=w, c=c, h=h, exact=exact), slope
+
+
+def lagrangian(case: Made, w: torch.Tensor, nu: dict[str, float]) -> np.ndarray:
+    """The gradient of the original Lagrangian."""
+    leaf = w.clone().requires_grad_()
+    total = interpret.evaluate(case.bound, case.bound.problem.objective.expr, {"w": leaf})
+    for constraint in case.bound.problem.constraints:
+        for key, index in run.members(case.bound, constraint):
+            env = dict(zip(constraint.binders, index, strict=True))
+            if key in nu:
+                total = total + nu[key] * interpret.evaluate(case.bound, constraint.body, {"w": leaf}, env)
+    return torch.autograd.grad(total, leaf)[0].numpy()
