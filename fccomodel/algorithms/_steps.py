@@ -41,6 +41,12 @@ def shrink_gamma(h):
         h.gamma_prime = 1.0 - h.gamma
 
 
+def plain_step(state, G, h):
+    """w <- w - eta G. Returns the step size that a prox must use (a scalar)."""
+    state.w.sub_(G, alpha=h.eta)
+    return h.eta
+
+
 def momentum_step(state, G, h):
     """v <- (1 - beta) v + beta G;  w <- w - eta v. Returns the step size that a prox must use (a scalar)."""
     state.v.lerp_(G, h.beta)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
 from fccomodel import ir
 from fccomodel.derivative import backward, previous
 from fccomodel.emit.printer import Printer
-from fccomodel.emit.texts import shorten
+from fccomodel.emit.texts import number, shorten
 from fccomodel.emit.update import Update
-from fccomodel.graph import Val
+from fccomodel.graph import Val, merge_axes
 from fccomodel.lower import Lowering
 from fccomodel.smoothing import Smoothed
 
@@ -56,8 +57,10 @@ class Stochastic(Update):
             name = val.attrs["name"]
             g_text = self.spread_to(printer, g_value, val)
             extra = f", {self.spread_to(printer, before[val.id], val)}" if val.id in before else ""
-            return f"track(u.{name}, {key}, {g_text}{extra}, h)"
+            share = f", {number(self.share(positions))}" if getattr(estimator, "needs_share", False) else ""
+            return f"track(u.{name}, {key}, {g_text}{extra}, h{share})"
 
+        estimator = self.plan.algorithm_record.estimator
         printer.op_track = op_track  # type: ignore[method-assign]
         reach = printer.reach
         together = printer.group_nets(self.step.graph)
@@ -93,6 +96,11 @@ class Stochastic(Update):
         ]
         roots += [a for p in pulls if p.kind == "scatter" for a in p.source.args[1:]]
         printer.print([r for r in roots if r.op not in ("const", "param")])
+
+    def share(self, positions: list[Val]) -> float:
+        """n / B1 of the blocks at some positions: elements of their sets for each that a step visits."""
+        sampled = {v.attrs["axis"]: v.attrs["n"] / v.attrs["axis"].size for v in self.step.draws if v.op == "draw"}
+        return math.prod(sampled.get(axis, 1.0) for axis in merge_axes(positions))
 
     @staticmethod
     def spread_to(printer: Printer, g_value: Val, val: Val) -> str:

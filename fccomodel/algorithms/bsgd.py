@@ -1,0 +1,33 @@
+"""BSGD: the minibatch gradient with minibatch inner values, without memory (Hu et al., 2020; sox-2022, section 2.2)."""
+
+from fccomodel.algorithms import _steps
+from fccomodel.algorithms._base import Algorithm, Constants
+from fccomodel.estimators import plug_in
+
+
+def theory(k: Constants) -> dict[str, float]:
+    """The step of stochastic gradient descent on a smooth function, eta = min(1 / L_F, eps^2 / (L_F C_f^2 (C_g^2 + zeta^2)));
+    the bias, L_f sigma C_g / sqrt(B2), is as small as B2 makes it."""
+    L_F = k.smoothness()
+    noise = k.C_f**2 * (k.C_g**2 + k.zeta**2)
+    return {"eta": min(1.0, k.eps**2 / noise if noise else 1.0) / L_F if L_F else 1.0}
+
+
+algorithm = Algorithm(
+    name="bsgd",
+    title="BSGD",
+    requires={
+        "outer smooth": "sox-2022, Table 1",
+        "inner smooth": "sox-2022, Table 1",
+        "unconstrained": "sox-2022, Table 1",
+    },
+    outer="smooth",
+    estimator=plug_in,
+    steps={"plain": _steps.plain_step},
+    rate="1 / eps^4",
+    theorem="sox-2022, Table 1 (inner batches of 1 / eps^2)",
+    cite="Hu, Zhang, Chen and He, Biased stochastic first-order methods for conditional stochastic optimization, NeurIPS 2020",
+    theory=theory,
+    grid={"eta": (1e-4, 1e-3, 1e-2, 1e-1)},  # sox-2022, section 4
+    preference=(1.0,),
+)

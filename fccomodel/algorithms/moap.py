@@ -1,0 +1,24 @@
+"""MOAP: every estimate shrinks, the sampled ones by the scaled values; momentum (Wang et al., 2021; sox-2022, equation (3))."""
+
+from fccomodel.algorithms import _steps
+from fccomodel.algorithms._base import Algorithm
+from fccomodel.estimators import sparsified
+
+algorithm = Algorithm(
+    name="moap",
+    title="MOAP",
+    requires={
+        "outer smooth": "sox-2022, Assumption 1 (i)",
+        "inner smooth": "sox-2022, Assumption 1 (ii)",
+        "unconstrained": "sox-2022, section 2",
+    },
+    outer="smooth",
+    estimator=sparsified,
+    steps={"adam": _steps.adam_step, "momentum": _steps.momentum_step},
+    rate="n / (B1 eps^4)",
+    theorem="sox-2022, Table 1",
+    cite="Wang, Yang, Zhang and Yang, Momentum accelerates the convergence of stochastic AUPRC maximization, AISTATS 2022",
+    hyper={"gamma": 0.1, "beta": 0.1, "beta_prime": 0.01, "eps": 1e-8},
+    grid={"eta": (1e-4, 1e-3, 1e-2, 1e-1), "gamma": (0.1, 0.5, 0.9)},  # sox-2022, section 4
+    preference=(1.0,),
+)

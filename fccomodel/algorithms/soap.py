@@ -1,0 +1,24 @@
+"""SOAP: moving averages used as soon as they are updated, no momentum (Qi et al., 2021; sox-2022, section 3.1)."""
+
+from fccomodel.algorithms import _steps
+from fccomodel.algorithms._base import Algorithm
+from fccomodel.estimators import moving_average_current
+
+algorithm = Algorithm(
+    name="soap",
+    title="SOAP",
+    requires={
+        "outer smooth": "sox-2022, Assumption 1 (i)",
+        "inner smooth": "sox-2022, Assumption 1 (ii)",
+        "unconstrained": "sox-2022, section 2",
+    },
+    outer="smooth",
+    estimator=moving_average_current,
+    steps={"plain": _steps.plain_step},
+    rate="n / eps^5",
+    theorem="sox-2022, Table 1",
+    cite="Qi, Luo, Xu, Ji and Yang, Stochastic optimization of areas under precision-recall curves, NeurIPS 2021",
+    hyper={"gamma": 0.2},
+    grid={"eta": (1e-4, 1e-3, 1e-2, 1e-1), "gamma": (0.1, 0.5, 0.9)},  # sox-2022, section 4
+    preference=(1.0,),
+)

@@ -1,0 +1,18 @@
+"""MSVR with the correction's weight as its theorem sets it (sonex-alexr2-2025, Theorem 4.7; alexr-2025, section 3.2)."""
+
+import torch
+
+needs_previous = True
+needs_share = True
+
+
+def track(u, index, g, g_prev, h, share):
+    """u_i <- (1 - gamma) u_i + gamma g_i(w_t) + gamma' (g_i(w_t) - g_i(w_{t-1})), gamma' = 1 - gamma + (n / B1 - 1) / (1 - gamma).
+
+    ``share`` is n / B1. One batch at both points; at the first visit u_i = g_i.
+    """
+    gamma_prime = 1 - h.gamma + (share - 1) / (1 - h.gamma)
+    old = u[index]
+    old = torch.where(old.isnan(), g_prev, old)
+    u[index] = new = old + h.gamma * (g - old) + gamma_prime * (g - g_prev)
+    return new

@@ -1,0 +1,8 @@
+"""No memory: the minibatch value itself, biased under a nonlinear f (BSGD; sox-2022, section 2.2)."""
+
+needs_previous = False
+
+
+def track(u, index, g, h):
+    """u_i = g_i(w; B2)."""
+    return g
