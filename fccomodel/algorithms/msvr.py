@@ -1,8 +1,7 @@
-"""MSVR: variance-reduced estimates of the inner expectations and of the gradient (Jiang et al., 2022; alexr-2025, section 3.2)."""
+"""MSVR: variance-reduced estimates of inner expectations and gradient (Jiang et al., 2022; alexr-2025, section 3.2)."""
 
 from typing import TYPE_CHECKING, Any
 
-from fccomodel.algorithms import _steps
 from fccomodel.algorithms._base import Algorithm
 from fccomodel.estimators import msvr_theory
 

@@ -7,9 +7,10 @@ needs_share = True
 
 
 def track(u, index, g, g_prev, h, share):
-    """u_i <- (1 - gamma) u_i + gamma g_i(w_t) + gamma' (g_i(w_t) - g_i(w_{t-1})), gamma' = 1 - gamma + (n / B1 - 1) / (1 - gamma).
+    """u_i <- (1 - gamma) u_i + gamma g_i(w_t) + gamma' (g_i(w_t) - g_i(w_{t-1})).
 
-    ``share`` is n / B1. One batch at both points; at the first visit u_i = g_i.
+    gamma' = 1 - gamma + (n / B1 - 1) / (1 - gamma); ``share`` is n / B1. One batch at both points.
+    At the first visit u_i = g_i.
     """
     gamma_prime = 1 - h.gamma + (share - 1) / (1 - h.gamma)
     old = u[index]
