@@ -22,7 +22,6 @@ algorithm = Algorithm(
         "outer smooth": "sox-2022, Assumption 1 (i)",
         "inner smooth": "sox-2022, Assumption 1 (ii)",
         "unconstrained": "sox-2022, section 2",
-        "convex": "sox-2022, Theorem 2 (PL condition) and Corollary 1",
     },
     outer="smooth",
     estimator=moving_average,
