@@ -214,11 +214,13 @@ class Graph:
         axes = tuple(axes)
         times = math.prod(a.size for a in axes if a not in val.axes)
         have = tuple(a for a in val.axes if a in axes)
-        result = (
-            val
-            if not have
-            else self.make("sum_axes", [val], axes=tuple(a for a in val.axes if a not in have), event=val.event, over=have)
-        )
+        rest = tuple(a for a in val.axes if a not in have)
+        if not have:
+            result = val
+        elif val.op == "array" and val.attrs["atom"] == "outer":
+            result = self.make("contract", val.args, axes=rest, event=val.event)
+        else:
+            result = self.make("sum_axes", [val], axes=rest, event=val.event, over=have)
         return self.apply("mul", self.const(times), result)
 
     def average(self, val: Val, axes: Iterable[Axis]) -> Val:

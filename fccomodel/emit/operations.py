@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fccomodel.emit.references import References
 from fccomodel.emit.texts import ball_text, merged, slope_text
-from fccomodel.graph import Axis, Val, atom_of, site
+from fccomodel.graph import Axis, Val, atom_of, merge_axes, site
 
 
 class Operations(References):
@@ -36,6 +36,13 @@ class Operations(References):
         arg = val.args[0]
         whole = len(val.attrs["over"]) == len(arg.axes) and not arg.event
         return f"{self.ref(arg)}.sum({'' if whole else self.dims(arg, val.attrs['over'])})"
+
+    def op_contract(self, val: Val) -> str:
+        """Sums of outer products, without the products."""
+        letters = {a: chr(ord("a") + k) for k, a in enumerate(merge_axes(val.args))}
+        left, right = ("".join(letters[a] for a in arg.axes) for arg in val.args)
+        out = "".join(letters[a] for a in val.axes)
+        return f'torch.einsum("{left}y,{right}z->{out}yz", {self.ref(val.args[0])}, {self.ref(val.args[1])})'
 
     def op_sum_event(self, val: Val) -> str:
         arg = val.args[0]
@@ -111,12 +118,13 @@ class Operations(References):
 
     def op_scatter_val(self, val: Val) -> str:
         adjoint, index = val.args
-        axes, n = val.attrs["onto"], val.event[0]
-        values = self.expanded(adjoint, axes)
+        axes, n, event = val.attrs["onto"], val.event[0], val.event[1:]
+        values = self.expanded(adjoint, axes, event)
         if index.op == "arange" and index.axes[0].size == n:
             return values
         flat = "" if len(axes) == 1 else ".reshape(-1)"
-        return f"w.new_zeros({n}).index_add_(0, {self.ref(index)}{flat}, {values}{flat})"
+        rows = "" if len(axes) == 1 else f".reshape({', '.join(map(str, (-1, *event)))})"
+        return f"w.new_zeros({', '.join(map(str, val.event))}).index_add_(0, {self.ref(index)}{flat}, {values}{rows})"
 
     def op_table_net(self, val: Val) -> str:
         return f"net_in_parts(net_{val.attrs['net']}, {self.ref(val.args[0])}, data.{val.attrs['key']})"

@@ -140,10 +140,10 @@ class References(ABC):
             return f"{self.expanded(adjoint, rows.axes)} @ {self.ref(rows)}"
         return f"{self.expanded(adjoint, rows.axes)}.reshape(-1) @ {self.ref(rows)}.reshape(-1, {rows.event[-1]})"
 
-    def expanded(self, val: Val, axes: tuple[Axis, ...]) -> str:
-        sizes = tuple(a.size for a in axes)
+    def expanded(self, val: Val, axes: tuple[Axis, ...], event: tuple[int, ...] = ()) -> str:
+        sizes = tuple(a.size for a in axes) + event
         if val.op in ("const", "param"):
             return f"w.new_full({sizes}, {self.ref(val)})"
-        if val.axes == axes:
+        if val.axes == axes and val.event == event:
             return self.ref(val)
-        return f"{self.ref(val, axes, 0)}.expand({sizes})"
+        return f"{self.ref(val, axes, len(event))}.expand({sizes})"

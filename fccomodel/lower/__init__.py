@@ -119,6 +119,10 @@ class Lowering(Smoothing):
                     weights = self.expr(b, env, False)
                     if not weights.axes:
                         return self.score(a, weights, env)  # type: ignore[arg-type]
+                if rows and node.op == "matmul" and len(b.shape) == 2 and ir.variables_of(b):
+                    matrix = self.expr(b, env, False)
+                    if not matrix.axes and (image := self.image(a, matrix, a is node.args[1], env)) is not None:  # type: ignore[arg-type]
+                        return image
         nodes = node.args
         if node.op in ("eq", "ne") and any(isinstance(a, ir.Label) for a in nodes):
             nodes = tuple(self.label(a, nodes[1 - k]) for k, a in enumerate(nodes))
@@ -159,6 +163,18 @@ class Lowering(Smoothing):
             return self.graph.make("take_val", [whole, slot.ids], axes=slot.ids.axes, event=())
         rows = self.take(key, slot.ids, self.column(column.binder, column.name).shape[1:])
         return self.graph.make("score", [rows, weights], event=())
+
+    def image(self, column: ir.Column, matrix: Val, right: bool, env: Env) -> Val | None:
+        """Rows of ``X @ Aᵀ`` (of ``X @ A`` where the matrix stands right), for the whole table where that touches fewer rows."""
+        slot = env[column.binder]
+        assert column.name is not None
+        key = self.column_key(column.binder, column.name)
+        sampled = math.prod(a.size for a in slot.ids.axes)
+        if not self.full and 2 * sampled < len(self.data[key]):
+            return None
+        table = self.graph.make("array_data", key=key, axes=(), event=self.data[key].shape)
+        whole = self.graph.array("matmul", [table, self.graph.array("transpose", [matrix]) if right else matrix])
+        return self.graph.make("take_val", [whole, slot.ids], axes=slot.ids.axes, event=whole.event[1:])
 
     def item(self, node: ir.Item, env: Env, linear: bool) -> Val:
         base = self.expr(node.base, env, linear)

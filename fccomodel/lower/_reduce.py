@@ -137,15 +137,22 @@ class Reducing(Ranging):
         return self.graph.make("chunked", [body], axes=axes, event=body.event, axis=axis, onto=onto)
 
     def pairs(self, node: ir.Expr) -> float:
-        """Elements in the largest dense product of axes below a node."""
+        """Numbers in the largest dense product of axes below a node."""
         if id(node) not in self.sized:
             for part in ir.walk(node):
                 if id(part) not in self.sized:
                     below = [*part.children, *([part.let.body] if isinstance(part, ir.LetRef) else [])]
                     largest = max((self.sized[id(c)][1] for c in below), default=1.0)
+                    largest = max(largest, self.width(part))
                     own = self._dense(part) if isinstance(part, ir.Reduce) else 1.0
                     self.sized[id(part)] = (part, own * largest)
         return self.sized[id(node)][1]
+
+    def width(self, node: ir.Expr) -> float:
+        """The entries of a vector that exists once per pair of rows."""
+        if not node.shape or isinstance(node, ir.Column | ir.Var):
+            return 1.0
+        return float(math.prod(self.shape(node.shape))) if len(self.free(node)) > 1 else 1.0
 
     def _dense(self, node: ir.Reduce) -> float:
         own = 1.0

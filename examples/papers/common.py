@@ -1,0 +1,82 @@
+"""What the papers' experiments share: where the data is, random splits, scores on other rows, tables of figures."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from rich.console import Console
+from rich.table import Table
+
+import fccomodel
+
+BESIDE = Path(__file__).resolve().parents[3] / "shared" / "data"
+
+
+def arguments(about: str, **defaults: Any) -> argparse.ArgumentParser:
+    """``--data FOLDER`` and the given options, each with its default."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+    parser.add_argument("--data", type=Path, default=BESIDE, help="the folder with the data files")
+    for name, value in defaults.items():
+        kind = type(value) if not isinstance(value, (list, tuple)) else type(value[0])
+        many = {"nargs": "*"} if isinstance(value, (list, tuple)) else {}
+        parser.add_argument(f"--{name.replace('_', '-')}", type=kind, default=value, **many)
+    return parser
+
+
+def read(folder: Path, name: str) -> pd.DataFrame:
+    """A parquet file of the data folder; ends the program, saying what is missing, where it is not there."""
+    path = folder / name
+    if not path.is_file():
+        raise SystemExit(f"{path} is not there: give the folder that holds {name} with --data")
+    return pd.read_parquet(path)
+
+
+def split(n: int, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Row numbers in two parts, the first with ``share`` of the rows, at random."""
+    order = np.random.default_rng(seed).permutation(n)
+    cut = int(round(share * n))
+    return np.sort(order[:cut]), np.sort(order[cut:])
+
+
+def elsewhere(result: fccomodel.Result, **tables: Any) -> Any:
+    """The report of a solved model on other rows."""
+    with tempfile.TemporaryDirectory() as folder:
+        return fccomodel.evaluate(result.save(folder), data=tables).report
+
+
+def spread(values: Sequence[float], digits: int = 4) -> str:
+    """Mean and standard deviation."""
+    values = np.asarray(values, dtype=float)
+    return f"{values.mean():.{digits}f} ± {values.std():.{digits}f}"
+
+
+def show(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], note: str = "") -> None:
+    """A table on the terminal."""
+    table = Table(title=title, caption=note or None, title_justify="left", caption_justify="left")
+    for k, name in enumerate(columns):
+        table.add_column(name, justify="left" if k == 0 else "right")
+    for row in rows:
+        table.add_row(*row)
+    Console(width=120).print(table)
+
+
+def auc(scores: np.ndarray, positive: np.ndarray) -> float:
+    """The area under the ROC curve: the share of pairs in the right order, ties counted half."""
+    from scipy.stats import rankdata
+
+    ranks, n = rankdata(scores), int(positive.sum())
+    return float((ranks[positive].sum() - n * (n + 1) / 2) / (n * (len(scores) - n)))
+
+
+def solved(model: Any, seeds: Sequence[int], **options: Any) -> list[fccomodel.Result]:
+    """One run per seed."""
+    return [model.solve(seed=seed, **options) for seed in seeds]
+
+
+Figures = Mapping[str, Sequence[float]]
