@@ -408,7 +408,7 @@ def solve(
     if oracles is not None:
         iterations = min(iterations or math.inf, max(1, int(oracles // max(ORACLES, 1))))
     exact = prepare_full(as_namespace(data, device, torch.float64))
-    quick = thinned(prepare_full(as_namespace(data, device, dtype)) if HEAVY else exact)
+    quick = prepare_full(thinned(as_namespace(data, device, dtype))) if HEAVY else exact
     data = prepare(as_namespace(data, device, dtype))
     rng = torch.Generator(device=device).manual_seed(seed)
     h = SimpleNamespace(**HYPER)
