@@ -24,5 +24,6 @@ def adult(folder: Path) -> pd.DataFrame:
         + "/" + people["relationship"].isin(SINGLE).map({True: "single", False: "not single"})
         + "/" + people["education"].isin(HIGHER).map({True: "higher", False: "others"})
     )  # fmt: skip
-    frame = pd.DataFrame({"x": list(features[names].to_numpy(float)), "y": features["label"], "g": group, "split": people["split"]})
+    x = list(features[names].to_numpy(float))
+    frame = pd.DataFrame({"x": x, "y": features["label"], "g": group, "split": people["split"]})
     return frame[frame.groupby("g")["g"].transform("size") >= 50].reset_index(drop=True)
