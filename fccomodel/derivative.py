@@ -135,8 +135,8 @@ def _segment(graph: Graph, val: Val, adjoint: Val, give: Give, pulls: list[Pull]
 
 
 def _through(graph: Graph, val: Val, adjoint: Val, give: Give, pulls: list[Pull]) -> None:
-    """A tracked quantity: its value is the estimate u, its derivative that of the minibatch g."""
-    give(val.args[0], adjoint)
+    """A tracked quantity: its value is the estimate u, its derivative that of a minibatch g."""
+    give(val.attrs.get("through", val.args[0]), adjoint)
 
 
 def _pick(graph: Graph, val: Val, adjoint: Val, give: Give, pulls: list[Pull]) -> None:

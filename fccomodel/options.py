@@ -41,8 +41,8 @@ ABOVE_ZERO = math.ulp(0.0)  # the least number above 0
 NUMBERS: dict[str, tuple[bool, float, float]] = {
     **dict.fromkeys(("outer_batch", "inner_batch", "stage", "longest", "patience"), (True, 1, math.inf)),
     **dict.fromkeys(("gamma", "beta", "beta_prime"), (False, ABOVE_ZERO, 1)),
-    **dict.fromkeys(("gamma_prime", "eta", "tol"), (False, 0, math.inf)),
-    **dict.fromkeys(("eps", "rho"), (False, ABOVE_ZERO, math.inf)),
+    **dict.fromkeys(("gamma_prime", "eta", "tol", "theta"), (False, 0, math.inf)),
+    **dict.fromkeys(("eps", "rho", "tau"), (False, ABOVE_ZERO, math.inf)),
 }
 UNITS = {"ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 

@@ -28,6 +28,8 @@ OPTIONS = {
     "beta": "weight of the new gradient",
     "beta_prime": "weight of the new squared gradient",
     "eps": "added to the root of the squared gradient",
+    "tau": "weight of a block's dual variable y in its next value (ALEXR)",
+    "theta": "weight of the extrapolation of inner values (ALEXR)",
     "rho": "largest multiplier that the penalty allows, to begin with",
     "stage": "steps of the first stage",
     "longest": "steps of the longest stage",

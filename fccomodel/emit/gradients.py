@@ -10,12 +10,14 @@ from fccomodel.graph import Graph, Val
 class Gradients(Operations):
     """From the adjoints of scores and net outputs to the flat gradient."""
 
-    def group_nets(self, graph: Graph) -> dict[int, list[Val]]:
-        """Calls of one net at one parameter vector go through it as one batch: by each call's id, all of them."""
+    def group_nets(self, graph: Graph, pulls: list[Pull]) -> dict[int, list[Val]]:
+        """Calls of one net at one parameter vector go through it as one batch, those with a gradient apart: by each call's id,
+        all of them."""
+        self.taped = {pull.source.id for pull in pulls if pull.kind == "net"}
         groups: dict[tuple[int, str, bool], list[Val]] = {}
         for val in graph.vals:
             if val.op == "net":
-                groups.setdefault((val.args[0].id, val.attrs["net"], val.varying), []).append(val)
+                groups.setdefault((val.args[0].id, val.attrs["net"], val.id in self.taped), []).append(val)
         self.together = {val.id: group for group in groups.values() for val in group}
         return self.together
 
@@ -24,7 +26,7 @@ class Gradients(Operations):
         group = [v for v in self.together.get(val.id, [val]) if v.id in needed]
         for v in group:
             self.names[v.id] = self.name(v)
-        call = ".taped" if val.varying else ""
+        call = ".taped" if val.id in self.taped else ""
         inputs = ", ".join(self.ref(v.args[1]) for v in group)
         left = ", ".join(self.names[v.id] for v in group)
         comments = "; ".join(dict.fromkeys(self.comments[v.id] for v in group if v.id in self.comments))

@@ -245,9 +245,14 @@ class Operations(References):
         index = ", ".join(self.ref(p, val.axes, 0) for p in val.args)
         return f"c.{val.attrs['name']}[{index}]" if index else f"c.{val.attrs['name']}"
 
+    def lam(self, val: Val) -> str:
+        """The smoothing parameter's text; of a block that keeps its y, times tau."""
+        lam = f"h.lam_{val.attrs['name']}"
+        return f"(h.tau * {lam})" if self.dual and len(val.args) > 1 else lam
+
     def shifted(self, val: Val) -> tuple[str, str]:
         """The smoothing parameter's text, and that of the argument moved by the centre: t + lam c."""
-        lam = f"h.lam_{val.attrs['name']}"
+        lam = self.lam(val)
         event = len(val.args[0].event)
         t = self.ref(val.args[0], val.axes, event)
         if len(val.args) > 1:
@@ -271,19 +276,19 @@ class Operations(References):
     def op_norm_slope(self, val: Val) -> str:
         body, *centre = val.args
         c = f" + {self.ref(centre[0], val.axes, len(body.event))}" if centre else ""
-        point = f"{self.ref(body, val.axes, len(body.event))} / h.lam_{val.attrs['name']}{c}"
+        point = f"{self.ref(body, val.axes, len(body.event))} / {self.lam(val)}{c}"
         return ball_text(val.attrs["ball"], point, len(body.event))
 
     def op_norm_envelope(self, val: Val) -> str:
         body, *centre = val.args
         t, c = self.ref(body), self.ref(centre[0], body.axes, len(body.event)) if centre else "0"
-        y = ball_text(val.attrs["ball"], f"{t} / h.lam_{val.attrs['name']} + {c}", len(body.event))
+        y = ball_text(val.attrs["ball"], f"{t} / {self.lam(val)} + {c}", len(body.event))
         dims = tuple(range(-len(body.event), 0))
-        return f"smoothed_value({t}, {y}, {c}, h.lam_{val.attrs['name']}, {dims})"
+        return f"smoothed_value({t}, {y}, {c}, {self.lam(val)}, {dims})"
 
     def op_simplex_weights(self, val: Val) -> str:
         body, *centre = val.args
-        t = f"{self.ref(body)} / h.lam_{val.attrs['name']}"
+        t = f"{self.ref(body)} / {self.lam(val)}"
         if centre:
             t += f" + {self.ref(centre[0], body.axes, len(body.event))}"
         return f"onto_simplex({t}, {self.dims(body, val.attrs['over']) if val.attrs['over'] else '-1'})"
@@ -292,7 +297,7 @@ class Operations(References):
         """max over y of the simplex of y.t - lam/2 |y - c|^2."""
         body, *centre = val.args
         c = self.ref(centre[0], body.axes, len(body.event)) if centre else "0"
-        lam, dims = f"h.lam_{val.attrs['name']}", self.dims(body, val.attrs["over"]) if val.attrs["over"] else "-1"
+        lam, dims = self.lam(val), self.dims(body, val.attrs["over"]) if val.attrs["over"] else "-1"
         y = f"onto_simplex({self.ref(body)} / {lam} + {c}, {dims})"
         return f"smoothed_value({self.ref(body)}, {y}, {c}, {lam}, {dims})"
 

@@ -18,6 +18,7 @@ class References(ABC):
 
     layout    variables' slices of the flat vector w: name -> (start, stop, shape)
     comments  the model's own text beside the line that computes it, by value id
+    dual      the blocks of an outer function keep their y
     """
 
     graph: Graph
@@ -31,8 +32,10 @@ class References(ABC):
     uses: dict[int, int] = field(default_factory=dict)
     depths: dict[int, int] = field(default_factory=dict)
     together: dict[int, list[Val]] = field(default_factory=dict)
+    taped: set[int] = field(default_factory=set)
     needed: set[int] = field(default_factory=set)
     double: bool = False
+    dual: bool = False
 
     @abstractmethod
     def text(self, val: Val) -> str:
@@ -81,7 +84,7 @@ class References(ABC):
             case "table_score" | "table_net":
                 return "scores"
             case "track":
-                return val.attrs["name"]
+                return val.attrs["name"] or "g1"
             case "draw" | "draw_range":
                 return f"{val.attrs['axis'].name}"
             case "var":

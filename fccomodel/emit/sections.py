@@ -29,7 +29,10 @@ class Sections:
         self.problem, self.bound, self.plan = problem, bound, plan
         self.reference = reference(problem)
         self.normal: NormalForm = plan.normal
-        self.step = Lowering(bound=bound, full=False, batch=plan.batch)
+        record = plan.algorithm_record
+        self.step = Lowering(
+            bound=bound, full=False, batch=plan.batch, independent=record.independent, dual=record.outer == "dual"
+        )
         self.exact = Lowering(bound=bound, full=True, data=self.step.data)
         self.layout = self.lay_out()
         self.cells: set[str] = set()
@@ -116,7 +119,7 @@ class Sections:
             if val.id not in tracked:
                 tracked.add(val.id)
                 stack.extend(val.args)
-        times = max(record.points, 1 + more) + record.independent
+        times = max(record.points, 1 + more)
         return sum(count * (times if i in tracked else record.points) for i, count in self.step.sampled.items())
 
     def step_centres(self) -> list[Smoothed]:

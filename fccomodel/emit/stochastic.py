@@ -7,13 +7,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from fccomodel import ir
-from fccomodel.derivative import backward, previous
+from fccomodel.derivative import Pull, backward, previous
 from fccomodel.emit.printer import Printer
 from fccomodel.emit.texts import number, shorten
 from fccomodel.emit.update import Update
 from fccomodel.graph import Val, merge_axes
 from fccomodel.lower import Lowering
 from fccomodel.smoothing import Smoothed
+
+#: operations whose value is the y of an outer function's blocks
+SLOPES = ("envelope_slope", "norm_slope", "simplex_weights")
 
 
 class Stochastic(Update):
@@ -23,7 +26,7 @@ class Stochastic(Update):
         lowering = self.step
         graph = lowering.graph
         pulls = backward(graph, {self.root: graph.const(1.0)})
-        printer = Printer(graph=graph, layout=self.layout, comments=self.comments(lowering))
+        printer = Printer(graph=graph, layout=self.layout, comments=self.comments(lowering), dual=lowering.dual)
         for val in lowering.draws:
             printer.counters[val.attrs["axis"].name] = 1
             if val.op == "draw":
@@ -35,6 +38,7 @@ class Stochastic(Update):
         used = [(pull.variable, printer.pull(pull)) for pull in pulls if pull.kind != "net"]
         used += printer.net_pulls([pull for pull in pulls if pull.kind == "net"])
         lines = printer.lines
+        lines += [self.moved(printer, slope) for slope in self.duals(pulls)]
         lines += self.assemble(used)
         names = self.batch_names
         unpack = [f"{', '.join(names)}{',' if len(names) == 1 else ''} = batch"] if names else []
@@ -57,13 +61,15 @@ class Stochastic(Update):
             name = val.attrs["name"]
             g_text = self.spread_to(printer, g_value, val)
             extra = f", {self.spread_to(printer, before[val.id], val)}" if val.id in before else ""
+            if not name:
+                return f"extrapolate({g_text}{extra}, h)"
             share = f", {number(self.share(positions))}" if getattr(estimator, "needs_share", False) else ""
             return f"track(u.{name}, {key}, {g_text}{extra}, h{share})"
 
         estimator = self.plan.algorithm_record.estimator
         printer.op_track = op_track  # type: ignore[method-assign]
         reach = printer.reach
-        together = printer.group_nets(self.step.graph)
+        together = printer.group_nets(self.step.graph, pulls)
 
         def with_previous(roots: Any) -> list[Val]:
             found = {v.id: v for v in reach(roots)}
@@ -95,7 +101,28 @@ class Stochastic(Update):
             a for p in pulls if p.kind in ("score", "net") for a in ([p.source] if p.kind == "net" else [p.source.args[0]])
         ]
         roots += [a for p in pulls if p.kind == "scatter" for a in p.source.args[1:]]
+        roots += self.duals(pulls)
         printer.print([r for r in roots if r.op not in ("const", "param")])
+
+    def duals(self, pulls: list[Pull]) -> list[Val]:
+        """The slopes that gradients go through, of outer functions whose blocks keep their y."""
+        if not self.step.dual:
+            return []
+        seen: dict[int, Val] = {}
+        stack = [pull.adjoint for pull in pulls]
+        while stack:
+            val = stack.pop()
+            if val.id not in seen:
+                seen[val.id] = val
+                stack.extend(val.args)
+        found = (v for v in seen.values() if v.op in SLOPES and len(v.args) > 1)
+        return list({v.attrs["name"]: v for v in sorted(found, key=lambda v: v.id)}.values())
+
+    def moved(self, printer: Printer, slope: Val) -> str:
+        """The statement that keeps y for the next step."""
+        centre = slope.args[1]
+        index = ", ".join(printer.ref(p, centre.axes, 0) for p in centre.args)
+        return f"c.{centre.attrs['name']}[{index or '...'}] = {printer.ref(slope, centre.axes, len(slope.event))}"
 
     def share(self, positions: list[Val]) -> float:
         """n / B1 of the blocks at some positions: elements of their sets for each that a step visits."""

@@ -24,6 +24,7 @@ class Update(Sections):
         text = [
             f"# ---- {algorithm.title}: {algorithm.theorem}",
             *(self.texts(estimator.track) if estimator and self.step.buffers else []),
+            *(self.texts(estimator.extrapolate) if estimator and self.step.dual else []),
             *self.texts(algorithm.begin, update=step, advance=algorithm.advance, next_stage=algorithm.next_stage),
             "def project(w, step, h):",
             '    """Proximal maps of regularisers, projections on simple sets, in place; one step or one per coordinate."""',

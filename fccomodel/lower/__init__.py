@@ -37,7 +37,7 @@ class Lowering(Smoothing):
     def once(self, node: ir.Expr, env: Env, linear: bool) -> Val:
         """The value of a node, computed the first time it is asked for with these elements."""
         free = tuple((id(b), env[b].ids.id) for b in self.free(node) if b in env)
-        key = (id(node), free, linear)
+        key = (id(node), free, linear, self.again)
         if key not in self.memo:
             self.memo[key] = self.node(node, env, linear)
             self.alive.append(node)

@@ -42,7 +42,7 @@ class Ranging(State):
         whole   no minibatch           dense   no rows laid out flat by their keys
         """
         outside = tuple((id(b), s.ids.id) for b, s in env.items())
-        key = (tuple(id(b) for b in binders), id(condition), outside, chunk, whole, dense)
+        key = (tuple(id(b) for b in binders), id(condition), outside, chunk, whole, dense, self.again)
         if key in self.slots:
             return self.slots[key]
         env = dict(env)

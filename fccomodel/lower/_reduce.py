@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from fccomodel import draws, elements, ir, selection
 from fccomodel.graph import Axis, Val, merge_axes
@@ -68,7 +69,7 @@ class Reducing(Ranging):
         if not self.full and oracle(node):
             self.sampled.setdefault(body.id, math.prod(a.size for a in elements))
         sampled = any(a.kind == "sample" for a in ranged.axes)
-        if self.full or linear or not sampled or not body.varying:
+        if self.full or linear or self.again or not sampled or not body.varying:
             return body
         return self.track(node, body, env)
 
@@ -215,13 +216,30 @@ class Reducing(Ranging):
             shape = tuple(s.n for s in slots) + g_value.event
             self.buffers[key] = Buffer(name=name, shape=shape, text=self.bound.problem.text(node))
         positions = [s.pos for s in slots if s.pos is not None]
-        return self.graph.make(
-            "track",
-            [g_value, *positions],
-            axes=merge_axes([g_value, *positions]),
-            event=g_value.event,
-            name=self.buffers[key].name,
-        )
+        return self.estimate(g_value, self.resampled(node, env), positions, self.buffers[key].name)
+
+    def estimate(self, g_value: Val, through: Val | None, positions: list[Val], name: str) -> Val:
+        """What the estimator makes of a minibatch value; its derivative is that of ``through``, or else of the value itself."""
+        own: dict[str, Any] = {} if through is None or through is g_value else {"through": through}
+        axes = merge_axes([g_value, *positions])
+        return self.graph.make("track", [g_value, *positions], axes=axes, event=g_value.event, name=name, **own)
+
+    def resampled(self, node: ir.Expr, env: Env) -> Val | None:
+        """The minibatch value by inner samples of its own, where the algorithm wants two independent batches."""
+        if not self.independent:
+            return None
+        self.again = True
+        try:
+            return self.expr(node, env, True)
+        finally:
+            self.again = False
+
+    def argument(self, node: ir.Expr, env: Env, inner: bool) -> Val:
+        """The argument of an outer function: of estimates, or, where its blocks keep their y, a minibatch value extrapolated."""
+        if inner or not self.dual or self.full:
+            return self.expr(node, env, inner)
+        value = self.expr(node, env, True)
+        return self.estimate(value, self.resampled(node, env), [], "") if value.varying else value
 
 
 def oracle(node: ir.Reduce) -> bool:

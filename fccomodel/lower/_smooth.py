@@ -23,7 +23,7 @@ class Smoothing(Reducing):
             return self.expr(node.original, env, True)
         g = self.graph
         if node.graph is not None or node.ball is not None:
-            t = self.expr(node.args[0], env, node.inner)
+            t = self.argument(node.args[0], env, node.inner)
             op, event = ("envelope", t.event) if node.graph is not None else ("norm_envelope", ())
             return g.make(
                 op, [t, *self.centre_of(node, env, t.event)], event=event, graph=node.graph, ball=node.ball,
@@ -31,7 +31,7 @@ class Smoothing(Reducing):
             )  # fmt: skip
         inside = maximised(node)
         if inside is None:
-            values = [self.expr(a, env, node.inner) for a in node.args]
+            values = [self.argument(a, env, node.inner) for a in node.args]
             body = g.make("stack", values, event=(len(values),))
             over: tuple[Axis, ...] = ()
             centre = self.centre_of(node, env, (len(values),))
@@ -41,7 +41,7 @@ class Smoothing(Reducing):
             if size > 4096:
                 self.refuse(inside, f"a maximum over {size} elements in every step", "Its smoothing needs all of them at once.",
                             "Use cvar, logmeanexp or pmean of them, or a constraint for each of them.")  # fmt: skip
-            body, over = self.expr(inside.body, ranged.env, False), ranged.axes
+            body, over = self.argument(inside.body, ranged.env, node.inner), ranged.axes
             if missing := [a for a in over if a not in body.axes]:
                 body = g.make("spread", [body], axes=tuple(sorted((*body.axes, *missing), key=lambda a: a.order)), event=())
             masks = [p.weight for p in ranged.parts if p.weight is not None]

@@ -24,6 +24,8 @@ class State:
     full       True for a pass over all rows (in chunks where pairs are many); False for a minibatch
     batch      (binder, number of elements, inner) -> sample size, or None for all elements
     sampled    by the id of an innermost expectation: over how many samples it is taken
+    independent  gradients go through inner samples of their own       dual  outer functions keep a y for each block, not u
+    again      while lowering: those samples, of values whose first ones serve the estimates
     """
 
     bound: Bound
@@ -33,6 +35,9 @@ class State:
     data: dict[str, np.ndarray] = field(default_factory=dict)
     buffers: dict[tuple, Buffer] = field(default_factory=dict)
     centres: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    independent: bool = False
+    dual: bool = False
+    again: bool = False
     draws: list[Val] = field(default_factory=list)
     sampled: dict[int, int] = field(default_factory=dict)
     memo: dict[tuple, Val] = field(default_factory=dict)
