@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from fccomodel.algorithms._progress import merit, move_centres, scale_smoothing, smoothness, summary, thinned
+from fccomodel.algorithms._progress import leave_flat_start, merit, move_centres, scale_smoothing, smoothness, summary, thinned
 
 if TYPE_CHECKING:  # what the emitted program defines around this text
     HYPER: dict[str, Any] = {}
@@ -54,6 +54,8 @@ def solve(
     def G(x):
         return gradient(data, x, x, buffers(device, dtype), copy_state(c), first, h)
 
+    leave_flat_start(w, G, rng)
+    state.w_prev.copy_(w)
     if CENTRED and not h.theory:
         scale_smoothing(quick, w.to(quick.dtype), c, h, G, dtype)
     if h.eta <= 0:

@@ -37,6 +37,13 @@ def merit(point, weight):
     return point[0] + weight * point[1] if point[1] else point[0]
 
 
+def leave_flat_start(w, G, rng):
+    """Small random numbers where the derivative at the start is exactly zero: products of variables have it at zero, which
+    no step would ever leave. Harmless at a minimum."""
+    if w.numel() and float(G(w).abs().max()) == 0.0:
+        w.add_(torch.randn(w.shape, generator=rng, device=w.device, dtype=w.dtype), alpha=w.numel() ** -0.5)
+
+
 def scale_smoothing(data, w, c, h, G, dtype):
     """lam and rho to begin with: a non-smooth objective is smoothed on a tenth of its arguments' size; a penalty so that its
     curvature |grad c|^2 / lam is ten times the objective's, and rho is at least ten times |grad g_0| / |grad c|.
