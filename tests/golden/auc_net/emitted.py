@@ -299,6 +299,13 @@ def blocks(data, w):
 
 
 # ---- the loop
+def leave_flat_start(w, G, rng):
+    """Small random numbers where the derivative at the start is exactly zero: products of variables have it at zero, which
+    no step would ever leave. Harmless at a minimum."""
+    if w.numel() and float(G(w).abs().max()) == 0.0:
+        w.add_(torch.randn(w.shape, generator=rng, device=w.device, dtype=w.dtype), alpha=w.numel() ** -0.5)
+
+
 def merit(point, weight):
     """Objective plus exact penalty; the weight follows the multipliers, since the penalty is exact above them alone."""
     return point[0] + weight * point[1] if point[1] else point[0]
@@ -420,6 +427,8 @@ def solve(
     def G(x):
         return gradient(data, x, x, buffers(device, dtype), copy_state(c), first, h)
 
+    leave_flat_start(w, G, rng)
+    state.w_prev.copy_(w)
     if CENTRED and not h.theory:
         scale_smoothing(quick, w.to(quick.dtype), c, h, G, dtype)
     if h.eta <= 0:
