@@ -124,6 +124,13 @@ def _sum_axes(graph: Graph, val: Val, adjoint: Val, give: Give, pulls: list[Pull
     give(val.args[0], adjoint)
 
 
+def _log_mean_axes(graph: Graph, val: Val, adjoint: Val, give: Give, pulls: list[Pull]) -> None:
+    """Elements by their share in the mean: exp(x - log mean exp x) / n."""
+    count = math.prod(a.size for a in val.attrs["over"])
+    share = graph.apply("exp", graph.apply("sub", val.args[0], val))
+    give(val.args[0], graph.apply("mul", graph.apply("div", adjoint, graph.const(count)), share))
+
+
 def _segment(graph: Graph, val: Val, adjoint: Val, give: Give, pulls: list[Pull]) -> None:
     """Rows get the adjoint of their segment."""
     arg = val.args[0]
@@ -134,9 +141,28 @@ def _segment(graph: Graph, val: Val, adjoint: Val, give: Give, pulls: list[Pull]
     give(arg, graph.make("unsegment", [adjoint], axes=arg.axes, event=arg.event, onto=val.axes, **val.attrs))
 
 
+def _log_segment(graph: Graph, val: Val, adjoint: Val, give: Give, pulls: list[Pull]) -> None:
+    """Rows by their share in their segment."""
+    arg = val.args[0]
+    if val.attrs["axis"] not in arg.axes:
+        give(arg, adjoint)
+        return
+    attrs = {**val.attrs, "onto": val.axes}
+    mine = graph.make("unsegment", [adjoint], axes=arg.axes, event=arg.event, **attrs)
+    whole = graph.make("unsegment", [val], axes=arg.axes, event=arg.event, **{**attrs, "how": "sum"})
+    give(arg, graph.apply("mul", mine, graph.apply("exp", graph.apply("sub", arg, whole))))
+
+
 def _through(graph: Graph, val: Val, adjoint: Val, give: Give, pulls: list[Pull]) -> None:
-    """A tracked quantity: its value is the estimate u, its derivative that of a minibatch g."""
-    give(val.attrs.get("through", val.args[0]), adjoint)
+    """A tracked quantity: its value is the estimate u, its derivative that of a minibatch g.
+
+    By their logarithms, d log u is g/u d log g; the weight of an estimate that was left far behind is at most e^30.
+    """
+    through = val.attrs.get("through", val.args[0])
+    if val.attrs.get("log"):
+        ratio = graph.apply("min", graph.apply("sub", through, val), graph.const(30.0))
+        adjoint = graph.apply("mul", adjoint, graph.apply("exp", ratio))
+    give(through, adjoint)
 
 
 def _pick(graph: Graph, val: Val, adjoint: Val, give: Give, pulls: list[Pull]) -> None:
@@ -242,7 +268,9 @@ RULES: dict[str, Callable[[Graph, Val, Val, Give, list[Pull]], None]] = {
     "sum_event": _sum_event,
     "mean_axes": _mean_axes,
     "sum_axes": _sum_axes,
+    "log_mean_axes": _log_mean_axes,
     "segment": _segment,
+    "log_segment": _log_segment,
     "track": _through,
     "pick": _pick,
     "var": _variable,

@@ -44,6 +44,9 @@ class Operations(References):
         out = "".join(letters[a] for a in val.axes)
         return f'torch.einsum("{left}y,{right}z->{out}yz", {self.ref(val.args[0])}, {self.ref(val.args[1])})'
 
+    def op_log_mean_axes(self, val: Val) -> str:
+        return f"log_mean_exp({self.ref(val.args[0])}, {self.dims(val.args[0], val.attrs['over'])})"
+
     def op_sum_event(self, val: Val) -> str:
         arg = val.args[0]
         return f"{self.ref(arg)}.sum({'' if not val.axes else tuple(range(-len(arg.event), 0))})"
@@ -200,16 +203,21 @@ class Operations(References):
         arg = val.args[0]
         parents, axis = val.attrs["parents"], val.attrs["axis"]
         dim = arg.axes.index(axis) if axis in arg.axes else None
+        log = val.op == "log_segment"
+        if dim is None and val.attrs["how"] == "mean":
+            return self.ref(arg)
         if dim is None:
-            return f"{self.ref(arg)}" if val.attrs["how"] == "mean" else f"{self.ref(arg)} * data.{val.attrs['sizes']}"
+            return f"{self.ref(arg)} {'+' if log else '*'} data.{val.attrs['sizes']}" + (".log()" if log else "")
         shape = tuple(p.size for p in parents)
         cells = f"data.{val.attrs['cells']}, data.{val.attrs['sizes']}"
-        text = f"by_segment({self.ref(arg)}, {dim}, {cells}, {shape}, {val.attrs['how']!r})"
+        text = f"{'log_' if log else ''}by_segment({self.ref(arg)}, {dim}, {cells}, {shape}, {val.attrs['how']!r})"
         order = [a for a in arg.axes[:dim]] + list(parents) + [a for a in arg.axes[dim + 1 :]]
         if tuple(order) != val.axes:
             places = [order.index(a) for a in val.axes] + list(range(len(order), len(order) + len(val.event)))
             text += f".permute({', '.join(map(str, places))})"
         return text
+
+    op_log_segment = op_segment
 
     def op_unsegment(self, val: Val) -> str:
         adjoint = val.args[0]

@@ -93,7 +93,7 @@ class References(ABC):
                 return f"c_{val.attrs['name']}"
             case "envelope_slope" | "simplex_weights":
                 return "y1"
-            case "mean_axes" | "sum_axes" | "segment":
+            case "mean_axes" | "sum_axes" | "segment" | "log_mean_axes" | "log_segment":
                 return "g1"
         return "t1"
 

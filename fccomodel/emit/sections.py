@@ -30,13 +30,14 @@ class Sections:
         self.reference = reference(problem)
         self.normal: NormalForm = plan.normal
         record = plan.algorithm_record
-        self.step = Lowering(
-            bound=bound, full=False, batch=plan.batch, independent=record.independent, dual=record.outer == "dual"
-        )
+        dual = record.outer == "dual"
+        stable = hasattr(record.estimator, "track_log") and not dual
+        self.step = Lowering(bound=bound, full=False, batch=plan.batch, independent=record.independent, dual=dual, stable=stable)
         self.exact = Lowering(bound=bound, full=True, data=self.step.data)
         self.layout = self.lay_out()
         self.cells: set[str] = set()
         self.initial: dict[str, torch.Tensor] = {}
+        self.step.logarithms.scan(self.normal.objective)
         self.root = self.step.expr(self.normal.objective, {}, True)
 
     # ------------------------------------------------------------------------------------------------------- variables

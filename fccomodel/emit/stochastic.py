@@ -64,7 +64,8 @@ class Stochastic(Update):
             if not name:
                 return f"extrapolate({g_text}{extra}, h)"
             share = f", {number(self.share(positions))}" if getattr(estimator, "needs_share", False) else ""
-            return f"track(u.{name}, {key}, {g_text}{extra}, h{share})"
+            track = "track_log" if val.attrs.get("log") else "track"
+            return f"{track}(u.{name}, {key}, {g_text}{extra}, h{share})"
 
         estimator = self.plan.algorithm_record.estimator
         printer.op_track = op_track  # type: ignore[method-assign]

@@ -5,6 +5,8 @@ Plain torch, no other import: what is tested here is the text that runs.
 
 from __future__ import annotations
 
+import math
+
 import torch
 
 
@@ -20,6 +22,21 @@ def by_segment(values, dim, cells, sizes, shape, how):
     if how == "mean":
         total = total / sizes.to(values.dtype).view((-1,) + (1,) * (total.dim() - dim - 1))
     return total.reshape(total.shape[:dim] + tuple(shape) + total.shape[dim + 1 :])
+
+
+def log_mean_exp(x, dim):
+    """log mean exp(x) along ``dim``; at least -1e30, where everything is at -inf."""
+    total = torch.logsumexp(x, dim)
+    return (total - math.log(x.numel() / total.numel())).clamp(min=-1e30)
+
+
+def log_by_segment(values, dim, cells, sizes, shape, how):
+    """``by_segment`` of numbers that are known by their logarithms."""
+    kept = values.shape[:dim] + (len(sizes),) + values.shape[dim + 1 :]
+    index = cells.view((-1,) + (1,) * (values.dim() - dim - 1)).expand_as(values)
+    top = values.new_full(kept, -1e30).scatter_reduce_(dim, index, values, "amax")
+    total = by_segment((values - top.index_select(dim, cells)).exp(), dim, cells, sizes, (len(sizes),), how)
+    return (top + total.log()).clamp(min=-1e30).reshape(kept[:dim] + tuple(shape) + kept[dim + 1 :])
 
 
 def unsegment(values, dim, count, cells, sizes, how):
@@ -106,11 +123,6 @@ def tail_mean(x, dim, weight, mask):
     count = torch.arange(x.shape[dim], device=x.device, dtype=x.dtype).view((-1,) + (1,) * (x.dim() - 1 - dim % x.dim()))
     share = (weight - count).clamp(0, 1)
     return (torch.where(share > 0, ordered, torch.zeros_like(ordered)) * share).sum(dim) / share.sum(dim)
-
-
-def reduce_logmeanexp(x, dim, theta=1.0, mask=None):
-    shifted = (x if mask is None else x.masked_fill(mask == 0, float("-inf"))) / theta
-    return theta * (torch.logsumexp(shifted, dim) - counted(x, dim, mask).log().sum(dim))
 
 
 def reduce_pmean(x, dim, p, mask=None):

@@ -23,7 +23,7 @@ class Update(Sections):
         estimator = algorithm.estimator
         text = [
             f"# ---- {algorithm.title}: {algorithm.theorem}",
-            *(self.texts(estimator.track) if estimator and self.step.buffers else []),
+            *self.texts(*(getattr(estimator, name) for name in self.trackers())),
             *(self.texts(estimator.extrapolate) if estimator and self.step.dual else []),
             *self.texts(algorithm.begin, update=step, advance=algorithm.advance, next_stage=algorithm.next_stage),
             "def project(w, step, h):",
@@ -35,15 +35,23 @@ class Update(Sections):
     @staticmethod
     def texts(*functions: Callable[..., Any], **renamed: Callable[..., Any]) -> list[str]:
         """The sources of functions, some under another name, after those that they call."""
-        named = [(f.__name__, f) for f in functions] + list(renamed.items())
         found: dict[str, str] = {}
-        for name, function in named:
+
+        def add(name: str, function: Callable[..., Any]) -> None:
             for called in function.__code__.co_names:
-                helper = function.__globals__.get(called)
-                if inspect.isfunction(helper):
-                    found.setdefault(called, inspect.getsource(helper).rstrip())
+                if inspect.isfunction(helper := function.__globals__.get(called)) and called not in found:
+                    add(called, helper)
             found[name] = re.sub(r"^def \w+\(", f"def {name}(", inspect.getsource(function).rstrip())
+
+        for name, function in [*((f.__name__, f) for f in functions), *renamed.items()]:
+            add(name, function)
         return [line for text in found.values() for line in (text, "", "")]
+
+    def trackers(self) -> list[str]:
+        """The functions of the estimator that some estimate is updated by."""
+        if self.plan.algorithm_record.estimator is None:
+            return []
+        return sorted({"track_log" if v.attrs.get("log") else "track" for v in self.step.graph.vals if v.op == "track" and v.attrs["name"]})
 
     def proximal_lines(self) -> tuple[list[str], list[str]]:
         helpers: dict[str, str] = {}

@@ -2,6 +2,8 @@
 
 import torch
 
+from fccomodel.estimators._logs import log_average, log_weight
+
 needs_previous = False
 
 
@@ -14,3 +16,14 @@ def track(u, index, g, h):
     old = torch.where(old.isnan(), g, old)
     u[index] = old + h.gamma * (g - old)
     return old
+
+
+def track_log(u, index, g, h):
+    """``track`` where u and g are known by their logarithms.
+
+    Returns log max(u_i, gamma g_i) of the previous u_i: so g_i / u_i, the weight of a block's gradient, is at most 1 / gamma.
+    """
+    old = u[index]
+    old = torch.where(old.isnan(), g, old)
+    u[index] = log_average(old, g, h.gamma)
+    return torch.maximum(old, g + log_weight(h.gamma))

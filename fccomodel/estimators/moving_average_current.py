@@ -2,6 +2,8 @@
 
 import torch
 
+from fccomodel.estimators._logs import log_average
+
 needs_previous = False
 
 
@@ -13,4 +15,11 @@ def track(u, index, g, h):
     old = u[index]
     old = torch.where(old.isnan(), g, old)
     u[index] = new = old + h.gamma * (g - old)
+    return new
+
+
+def track_log(u, index, g, h):
+    """``track`` where u and g are known by their logarithms."""
+    old = u[index]
+    u[index] = new = log_average(torch.where(old.isnan(), g, old), g, h.gamma)
     return new

@@ -2,6 +2,8 @@
 
 import torch
 
+from fccomodel.estimators._logs import log_corrected
+
 needs_previous = True
 
 
@@ -14,4 +16,11 @@ def track(u, index, g, g_prev, h):
     old = torch.where(old.isnan(), g, old)
     new = old + h.gamma * (g - old) + h.gamma_prime * (g - g_prev)
     u[index] = new
+    return new
+
+
+def track_log(u, index, g, g_prev, h):
+    """``track`` where u, g are known by their logarithms; what is remembered, less the correction, is cut off at 0."""
+    old = u[index]
+    u[index] = new = log_corrected(torch.where(old.isnan(), g, old), g, g_prev, h.gamma, h.gamma_prime)
     return new

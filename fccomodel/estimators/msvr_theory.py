@@ -2,6 +2,8 @@
 
 import torch
 
+from fccomodel.estimators._logs import log_corrected
+
 needs_previous = True
 needs_share = True
 
@@ -16,4 +18,12 @@ def track(u, index, g, g_prev, h, share):
     old = u[index]
     old = torch.where(old.isnan(), g_prev, old)
     u[index] = new = old + h.gamma * (g - old) + gamma_prime * (g - g_prev)
+    return new
+
+
+def track_log(u, index, g, g_prev, h, share):
+    """``track`` where u, g are known by their logarithms; what is remembered, less the correction, is cut off at 0."""
+    gamma_prime = 1 - h.gamma + (share - 1) / (1 - h.gamma)
+    old = u[index]
+    u[index] = new = log_corrected(torch.where(old.isnan(), g_prev, old), g, g_prev, h.gamma, gamma_prime)
     return new

@@ -6,3 +6,8 @@ needs_previous = False
 def track(u, index, g, h):
     """u_i = g_i(w; B2)."""
     return g
+
+
+def track_log(u, index, g, h):
+    """log u_i = log g_i(w; B2)."""
+    return g

@@ -2,6 +2,8 @@
 
 import torch
 
+from fccomodel.estimators._logs import log_weight
+
 needs_previous = False
 needs_share = True
 
@@ -14,4 +16,12 @@ def track(u, index, g, h, share):
     u.mul_(1 - h.gamma)
     old = u[index]
     u[index] = new = torch.where(old.isnan(), g, old + h.gamma * share * g)
+    return new
+
+
+def track_log(u, index, g, h, share):
+    """``track`` where u and g are known by their logarithms."""
+    u.add_(log_weight(1 - h.gamma))
+    old = u[index]
+    u[index] = new = torch.where(old.isnan(), g, torch.logaddexp(old, g + log_weight(h.gamma * share)))
     return new

@@ -22,6 +22,7 @@ from fccomodel.interpret import inner_maximum, pairs, ranging, scores
 from fccomodel.interpret.net_rows import NetRows, net_apply
 from fccomodel.interpret.reductions import TOTAL, Block, Plan, collapse, stream
 from fccomodel.interpret.spaces import Listing, Product
+from fccomodel.logarithms import Logarithms
 
 #: Numbers held at once; a larger intermediate result is made block by block. Blocks of ``BLOCK`` numbers stay in the cache.
 CHUNK, BLOCK = 1 << 21, 1 << 17
@@ -89,15 +90,23 @@ class Evaluator(Pointwise):
         self.cuts = dict(cuts or {})
         self.inside = False  # within a block: no further blocks of pointwise nodes, no tables of row values
         self.sampled: dict[ir.Binder, int] = {}  # draws taken of each distribution
+        self.logarithms: Logarithms = remember(bound, "logarithms", lambda: Logarithms(bound))
 
     # ------------------------------------------------------------------------------------------------------------- the walk
     def inner(self, node: ir.Expr, env: Env) -> tuple[ir.Expr, ...]:
         alone = id(node) in self.cuts or self.closing(node, env) or self.by_row(node, env) is not None
-        return () if alone else super().inner(node, env)
+        return () if alone else self.below(node, env)
+
+    def below(self, node: ir.Expr, env: Env) -> tuple[ir.Expr, ...]:
+        """What a node's value is made of: its stable form where it has one."""
+        form = self.logarithms.stable(node)
+        return super().inner(node, env) if form is None else (form,)
 
     def compute(self, node: ir.Expr, env: Env) -> Named:
         if id(node) in self.cuts and not self.inside:
             return self.cuts[id(node)](self, node, env)
+        if (form := self.logarithms.stable(node)) is not None:
+            return self.value(form, env)
         if (text := self.by_row(node, env)) is not None:
             return self.row_values(node, text, env)
         if self.closing(node, env):
@@ -153,7 +162,7 @@ class Evaluator(Pointwise):
             if isinstance(node, ir.Apply)
             else False
         )
-        return not rows and any(self.heavy(child, env) for child in super().inner(node, env))
+        return not rows and any(self.heavy(child, env) for child in self.below(node, env))
 
     # ------------------------------------------------------------------------------------------------------- row by row, once
     def by_row(self, node: ir.Expr, env: Env) -> str | None:
@@ -305,7 +314,7 @@ class Evaluator(Pointwise):
                 node, ir.Reduce | ir.LetRef | ir.NetCall
             ):  # evaluated anew in every block, at its pieces of the variables
                 found.extend(v for v in ir.walk(node) if isinstance(v, ir.Var))
-            fresh = [child for child in Pointwise.inner(self, node, inner) if id(child) not in seen]
+            fresh = [child for child in self.below(node, inner) if id(child) not in seen]
             seen.update(id(child) for child in fresh)
             stack.extend(fresh)
         once = {leaf.name if isinstance(leaf, ir.Var) else id(leaf): leaf for leaf in found}

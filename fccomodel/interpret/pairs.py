@@ -7,7 +7,8 @@ With u = a_i + b_j:
                              b_j > -a_i, from the sorted b
     mean_j (u)_+, |u|, u^2   likewise
 
-and means of sums of such functions, times factors that are the same for all j. Everything is made of differentiable operations.
+and means of sums of such functions, times factors that are the same for all j; log mean exp(u) likewise. Everything is made of
+differentiable operations.
 """
 
 from __future__ import annotations
@@ -27,14 +28,20 @@ from fccomodel.interpret.spaces import Listing, Product
 if TYPE_CHECKING:
     from fccomodel.interpret.evaluator import Evaluator
 
+#: Reductions of numbers that are known by their logarithms.
+LOGS = frozenset({"logmeanexp", "logsumexp"})
 #: Rows that all different runs together may have, to be summed at once.
 MOST_IN_RUNS = 1 << 24
 
 
 def value(evaluator: Evaluator, node: ir.Reduce, space: Product | Listing, inner: Env) -> Named | None:
-    """A sum or mean over a space, or None where it is not of this form."""
-    if node.kind not in MEANS | {"sum"} or node.kind == "prob" or node.shape:
+    """A sum or mean over a space (or the logarithm of one of exponentials), or None where it is not of this form."""
+    if node.kind not in MEANS | LOGS | {"sum"} or node.kind == "prob" or node.shape:
         return None
+    if isinstance(space, Product) and node.kind in LOGS:
+        log = _log_mean(evaluator, node.body, space, inner)
+        times = 0.0 if node.kind == "logmeanexp" else math.log(float(space.count))
+        return None if log is None else Named(log.data + times, log.axes)
     if isinstance(space, Product):
         mean = _mean(evaluator, node.body, space, inner)
         times = 1.0 if node.kind in MEANS else float(space.count)
@@ -71,7 +78,10 @@ def _mean(evaluator: Evaluator, body: ir.Expr, space: Product, inner: Env) -> Na
     terms = _terms(evaluator, argument, inner, over)
     if terms is None:
         return None
-    return _exp(terms, space) if name == "exp" else _sorted(PIECES[name], terms, space)
+    if name != "exp":
+        return _sorted(PIECES[name], terms, space)
+    log = _log_mean_exp(terms, space)
+    return Named(log.data.exp(), log.axes)
 
 
 def _average(part: Named, over: frozenset[int]) -> Named:
@@ -128,15 +138,29 @@ def _added(parts: Sequence[Named]) -> Named:
 ZERO = Named(torch.zeros((), dtype=DTYPE))
 
 
-def _exp(terms: Parts, space: Product) -> Named:
-    """exp(a) times the means of exp(b) over each reduced axis, in logarithms so that only a result overflows."""
+def _log_mean(evaluator: Evaluator, argument: ir.Expr, space: Product, inner: Env) -> Named | None:
+    """The log mean exp of a sum of one-row terms over the reduced axes; of a logaddexp, from its parts."""
+    if isinstance(argument, ir.Apply) and _is(argument, "logaddexp"):
+        return _both([_log_mean(evaluator, arg, space, inner) for arg in argument.args])
+    terms = _terms(evaluator, argument, inner, frozenset(space.over))
+    return None if terms is None else _log_mean_exp(terms, space)
+
+
+def _both(parts: Sequence[Named | None]) -> Named | None:
+    """The logarithm of a sum from those of its two terms."""
+    known = [part for part in parts if part is not None]
+    return elements.apply_atom("logaddexp", known, [None, None]) if len(known) == 2 else None
+
+
+def _log_mean_exp(terms: Parts, space: Product) -> Named:
+    """a plus the log mean exp(b) over each reduced axis, so that only a result overflows."""
     kept = terms.get(frozenset(), ZERO)
     log = kept.data
     for mine, part in terms.items():
         if mine:
             (axis,) = mine
             log = log + part.data.logsumexp(0) - math.log(space.lengths[axis])
-    return Named(log.exp(), kept.axes)
+    return Named(log, kept.axes)
 
 
 #: kernel -> for u > 0 and for u < 0, the coefficients of 1, u, u^2
@@ -190,10 +214,13 @@ def _runs(evaluator: Evaluator, node: ir.Reduce, space: Listing, inner: Env) -> 
     """
     if not space.alone or space.over or bool((space.step.size == 0).any()):
         return None
-    mean = _run_mean(evaluator, node.body, space, inner)
-    if mean is None or node.kind in MEANS:
+    logs = node.kind in LOGS
+    mean = (_run_log if logs else _run_mean)(evaluator, node.body, space, inner)
+    if mean is None or node.kind in MEANS or node.kind == "logmeanexp":
         return mean
     sizes = space.finish(torch.from_numpy(space.step.size).to(DTYPE).expand(space.shape))
+    if logs:
+        return _added([mean, Named(sizes.data.log(), sizes.axes)])
     return elements.apply_atom("mul", [mean, sizes], [None, None])
 
 
@@ -216,15 +243,22 @@ def _run_mean(evaluator: Evaluator, body: ir.Expr, space: Listing, inner: Env) -
     kernel = _kernel(body)
     if kernel is None or kernel[0] != "exp":
         return None
+    log = _run_log(evaluator, kernel[1], space, inner)
+    return None if log is None else Named(log.data.exp(), log.axes)
+
+
+def _run_log(evaluator: Evaluator, argument: ir.Expr, space: Listing, inner: Env) -> Named | None:
+    """The log mean exp of a sum of one-row terms, over every run; of a logaddexp, from its parts."""
     mine = frozenset({space.own})
-    terms = _terms(evaluator, kernel[1], inner, mine)
+    if not mine & frozenset(evaluator.axes(argument, inner)):
+        return evaluator.value(argument, inner)
+    if isinstance(argument, ir.Apply) and _is(argument, "logaddexp"):
+        return _both([_run_log(evaluator, arg, space, inner) for arg in argument.args])
+    terms = _terms(evaluator, argument, inner, mine)
     if terms is None or mine not in terms:
         return None
     logs = _over_runs(terms[mine], space, torch.logcumsumexp, "logmeanexp")
-    if logs is None:
-        return None
-    total = _added([terms.get(frozenset(), ZERO), logs])
-    return Named(total.data.exp(), total.axes)
+    return None if logs is None else _added([terms.get(frozenset(), ZERO), logs])
 
 
 def _over_runs(part: Named, space: Listing, cumulate: Callable[..., torch.Tensor], kind: str) -> Named | None:

@@ -2,6 +2,7 @@
 
 With e the elements and n their number (every combination of the binders' elements that satisfies the condition counts alike):
 ``mean``, ``E`` and ``prob``: sum e / n;  ``variance``: mean of (e - mean)^2;  ``logmeanexp``: theta log mean exp(e / theta);
+``logsumexp``: log sum exp(e);
 ``pmean``: (mean e^p)^(1/p);  ``cvar``: the mean of the worst fraction ``tail``, the boundary element counted in part;
 ``topk``: the mean of the k largest (of all, where there are fewer).
 """
@@ -22,7 +23,9 @@ Options = Mapping[str, float]
 Block = ProductBlock | ListingBlock
 MEANS = frozenset({"E", "mean", "prob"})
 #: kinds with a value where there is no element
-TOTAL = frozenset({"sum", "prod"})
+TOTAL = frozenset({"sum", "prod", "logsumexp"})
+#: the largest of logarithms that are all -inf, so that differences to it are numbers
+LEAST = -1e300
 
 
 # ------------------------------------------------------------------------------------------------------------------ at once
@@ -43,8 +46,11 @@ def collapse(kind: str, whole: Product | ListingBlock, value: Named, options: Op
         result = whole.total(hit / whole.at(whole.total(hit)) * full)
     elif kind == "logmeanexp":
         theta = options["theta"]
-        top = whole.top(full.detach())
+        top = whole.top(full.detach()).clamp(min=LEAST)
         result = top + theta * (whole.total(((full - whole.at(top)) / theta).exp()) / count).log()
+    elif kind == "logsumexp":
+        top = whole.top(full.detach()).clamp(min=LEAST)
+        result = top + whole.total((full - whole.at(top)).exp()).log()
     elif kind == "pmean":
         result = (whole.total(full ** options["p"]) / count) ** (1 / options["p"])
     elif kind == "prod":
@@ -124,9 +130,13 @@ class Plan:
             kept["top"] = sign * self.top(leaves, sign)
             return kept["top"].clone()
         if self.kind == "logmeanexp":
-            theta, top = options["theta"], self.top(leaves, 1.0)
+            theta, top = options["theta"], self.top(leaves, 1.0).clamp(min=LEAST)
             total = self.total(leaves, lambda e, at: ((e - at(top)) / theta).exp())
             kept["y"] = top + theta * (total / count).log()
+            return kept["y"].clone()
+        if self.kind == "logsumexp":
+            top = self.top(leaves, 1.0).clamp(min=LEAST)
+            kept["y"] = top + self.total(leaves, lambda e, at: (e - at(top)).exp()).log()
             return kept["y"].clone()
         if self.kind == "pmean":
             kept["y"] = (self.total(leaves, lambda e, at: e ** options["p"]) / count) ** (1 / options["p"])
@@ -212,6 +222,8 @@ class Plan:
             return (e == at(kept["top"])).to(e.dtype) / at(kept["ties"])
         if self.kind == "logmeanexp":
             return share * ((e - at(kept["y"])) / options["theta"]).exp()
+        if self.kind == "logsumexp":
+            return (e - at(kept["y"])).exp()
         if self.kind == "pmean":
             y = at(kept["y"])
             return share * torch.where(y == 0, torch.zeros_like(y), y ** (1 - options["p"])) * e ** (options["p"] - 1)

@@ -11,7 +11,7 @@ from fccomodel import atoms, elements, ir
 from fccomodel.graph import Axis, Val, merge_axes
 from fccomodel.lower._records import Slot
 from fccomodel.lower._smooth import Smoothing
-from fccomodel.lower._state import Env
+from fccomodel.lower._state import Env, Linear
 from fccomodel.penalty import Penalty
 from fccomodel.smoothing import Smoothed
 
@@ -25,7 +25,7 @@ WHOLE_LET = 4096
 class Lowering(Smoothing):
     """Expressions node by node."""
 
-    def expr(self, node: ir.Expr, env: Env, linear: bool = True) -> Val:
+    def expr(self, node: ir.Expr, env: Env, linear: Linear = True) -> Val:
         """The value of an expression where the binders stand for ``env``. Long sums are gone through without recursion."""
         chain = [node]
         while isinstance(chain[-1], ir.Apply) and chain[-1].op in ("add", "sub", "neg"):
@@ -34,7 +34,7 @@ class Lowering(Smoothing):
             value = self.once(part, env, linear)
         return value
 
-    def once(self, node: ir.Expr, env: Env, linear: bool) -> Val:
+    def once(self, node: ir.Expr, env: Env, linear: Linear) -> Val:
         """The value of a node, computed the first time it is asked for with these elements."""
         free = tuple((id(b), env[b].ids.id) for b in self.free(node) if b in env)
         key = (id(node), free, linear, self.again)
@@ -44,8 +44,10 @@ class Lowering(Smoothing):
             self.spans.setdefault(self.memo[key].id, node)
         return self.memo[key]
 
-    def node(self, node: ir.Expr, env: Env, linear: bool) -> Val:
+    def node(self, node: ir.Expr, env: Env, linear: Linear) -> Val:
         g = self.graph
+        if self.stable and (form := self.logarithms.stable(node)) is not None:
+            return self.expr(form, env, linear)
         match node:
             case ir.Const(value=value):
                 if not node.shape:
@@ -111,7 +113,7 @@ class Lowering(Smoothing):
         return self.ship(f"{binder.domain.table}_{name.strip('_')}", self.column(binder, name))
 
     # ------------------------------------------------------------------------------------------------------ atoms, items
-    def atom(self, node: ir.Apply, env: Env, linear: bool) -> Val:
+    def atom(self, node: ir.Apply, env: Env, linear: Linear) -> Val:
         if node.op in ("dot", "matmul") and len(node.args) == 2:
             for a, b in (node.args, node.args[::-1]):
                 rows = isinstance(a, ir.Column) and len(a.shape) == 1 and a.binder in env and env[a.binder].draw is None
@@ -126,12 +128,7 @@ class Lowering(Smoothing):
         nodes = node.args
         if node.op in ("eq", "ne") and any(isinstance(a, ir.Label) for a in nodes):
             nodes = tuple(self.label(a, nodes[1 - k]) for k, a in enumerate(nodes))
-        keep = linear and node.op in ("add", "sub", "neg")
-        if node.op in ("mul", "div") and linear:
-            sampled = [self.random(a) for a in nodes]
-            keep = sum(sampled) <= 1 and not (node.op == "div" and sampled[1])
-        if linear and node.op in ("sum", "transpose", "concat"):
-            keep = True
+        keep = self.kept(node, linear)
         args = [self.expr(a, env, keep) for a in nodes]
         atom = atoms.get(node.op)
         if atom is None:
@@ -139,6 +136,17 @@ class Lowering(Smoothing):
         if isinstance(atom, atoms.ScalarAtom):
             return self.graph.apply(node.op, *args, span=node.span)
         return self.graph.array(node.op, args, span=node.span)
+
+    def kept(self, node: ir.Apply, linear: Linear) -> Linear:
+        """How an atom's arguments enter the expectation around it."""
+        if linear == "log":  # a product, or a quotient by what is not estimated
+            sampled = [self.random(a) for a in node.args]
+            once = node.op == "logaddexp" or node.op == "add" and sum(sampled) <= 1 or node.op == "sub" and not sampled[1]
+            return "log" if once else False
+        if linear and node.op in ("mul", "div"):
+            sampled = [self.random(a) for a in node.args]
+            return sum(sampled) <= 1 and not (node.op == "div" and sampled[1])
+        return linear and node.op in ("add", "sub", "neg", "sum", "transpose", "concat")
 
     def label(self, arg: ir.Expr, other: ir.Expr) -> ir.Expr:
         """A label in quotes as its position in the other side's set (-1 where it is not there)."""
@@ -176,7 +184,7 @@ class Lowering(Smoothing):
         whole = self.graph.array("matmul", [table, self.graph.array("transpose", [matrix]) if right else matrix])
         return self.graph.make("take_val", [whole, slot.ids], axes=slot.ids.axes, event=whole.event[1:])
 
-    def item(self, node: ir.Item, env: Env, linear: bool) -> Val:
+    def item(self, node: ir.Item, env: Env, linear: Linear) -> Val:
         base = self.expr(node.base, env, linear)
         fixed: list[int | None] = []
         moving: list[Val] = []
@@ -213,7 +221,7 @@ class Lowering(Smoothing):
         )
 
     # ------------------------------------------------------------------------------------------------------------- lets
-    def let(self, node: ir.LetRef, env: Env, linear: bool) -> Val:
+    def let(self, node: ir.LetRef, env: Env, linear: Linear) -> Val:
         let = node.let
         if not let.binders:
             return self.expr(let.body, env, linear)

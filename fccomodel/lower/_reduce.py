@@ -9,9 +9,10 @@ from typing import Any
 
 from fccomodel import draws, elements, ir, selection
 from fccomodel.graph import Axis, Val, merge_axes
+from fccomodel.lower._algebra import Logarithms, Numbers
 from fccomodel.lower._ranges import Ranging
 from fccomodel.lower._records import Buffer, Part, Ranged
-from fccomodel.lower._state import Env
+from fccomodel.lower._state import Env, Linear
 
 #: a full pass over more pairs than this goes through its outer binder in chunks
 DENSE = 1 << 21
@@ -21,15 +22,19 @@ QUICK = 1 << 27
 HEAVY = 1 << 24
 #: a maximum, product or tail in a step goes over at most so many elements
 LISTED = 4096
-MEANS = ("E", "mean", "sum", "prob")
+MEANS = ("E", "mean", "sum", "prob", "logmeanexp", "logsumexp")
+#: those of numbers that are known by their logarithms
+LOGS = ("logmeanexp", "logsumexp")
 
 
 @dataclass(eq=False)
 class Reducing(Ranging):
     """Reductions of expressions, and the estimates of those under nonlinear functions."""
 
-    def reduce(self, node: ir.Reduce, env: Env, linear: bool) -> Val:
+    def reduce(self, node: ir.Reduce, env: Env, linear: Linear) -> Val:
         """A reduction; in a minibatch under a nonlinear function, the estimate u of it that is tracked."""
+        if self.stable and node.kind not in LOGS and linear is not True and (log := self.logarithms.logged(node)) is not None:
+            return self.graph.apply("exp", self.expr(log, env, False))
         inside = any(a.kind == "chunk" for slot in env.values() for a in slot.ids.axes)
         pairs = self.pairs(node) if self.full else 0.0
         chunk = self.full and not inside and pairs > DENSE
@@ -54,80 +59,84 @@ class Reducing(Ranging):
             sizes[key] = kept
         self.thin |= {k: min(n, self.thin.get(k, n)) for k, n in sizes.items() if n < axes[k]}
 
-    def reduced(self, node: ir.Reduce, env: Env, linear: bool, chunk: bool) -> Val:
+    def reduced(self, node: ir.Reduce, env: Env, linear: Linear, chunk: bool) -> Val:
         averaged = node.kind in MEANS
         ranged = self.ranges(
             node.binders, node.condition, env, body=node.body, inner=averaged, chunk=chunk, whole=not averaged, dense=not averaged
         )
         if not averaged:
             return self.other(node, self.expr(node.body, ranged.env, False), ranged, env)
-        body = self.expr(node.body, ranged.env, True)
+        logs = node.kind in LOGS
+        algebra = Logarithms(self.graph) if logs else Numbers(self.graph)
+        total = node.kind in ("sum", "logsumexp")
+        body = self.expr(node.body, ranged.env, "log" if logs else True)
         if node.kind == "prob":
             body = self.graph.make("number", [body], event=())
         elements = {*body.axes, *ranged.axes}
-        body = self.combined(node, ranged, body, env) if ranged.related else self.averaged(node.kind, ranged, body)
+        if ranged.related:
+            body = self.combined(node, total, ranged, body, env, algebra)
+        else:
+            body = self.averaged(total, ranged, body, algebra)
         if not self.full and oracle(node):
             self.sampled.setdefault(body.id, math.prod(a.size for a in elements))
         sampled = any(a.kind == "sample" for a in ranged.axes)
-        if self.full or linear or self.again or not sampled or not body.varying:
+        if self.full or linear == ("log" if logs else True) or self.again or not sampled or not body.varying:
             return body
-        return self.track(node, body, env)
+        return self.track(node, body, env, logs)
 
-    def averaged(self, kind: str, ranged: Ranged, body: Val) -> Val:
+    def averaged(self, total: bool, ranged: Ranged, body: Val, algebra: Numbers) -> Val:
         """One mean or sum after another, from the last binder to the first."""
         for part in reversed(ranged.parts):
             if part.axis is not None and part.axis.kind == "chunk":
                 body = self.gather(body, part.axis)
                 part = replace(part, axis=body.attrs["onto"])
-            body = self.reduce_part(kind, body, part)
+            body = self.reduce_part(total, body, part, algebra)
         return body
 
-    def reduce_part(self, kind: str, body: Val, part: Part) -> Val:
-        g, axis = self.graph, part.axis
+    def reduce_part(self, total: bool, body: Val, part: Part, algebra: Numbers) -> Val:
+        axis = part.axis
         if axis is None:
             return body
         if part.segment is not None:
-            axes = tuple(sorted({*(a for a in body.axes if a is not axis), *part.segment.parents}, key=lambda a: a.order))
-            return g.make("segment", [body], axes=axes, event=body.event, axis=axis, how="sum" if kind == "sum" else "mean",
-                          cells=part.segment.cells, sizes=part.segment.sizes, parents=part.segment.parents)  # fmt: skip
+            return algebra.segment(body, axis, part.segment, "sum" if total else "mean")
         if part.weight is None:
-            mean = g.average(body, [axis])
-            return g.apply("mul", part.count, mean) if kind == "sum" else mean
-        weighted = g.apply("mul", part.weight, body)
+            mean = algebra.average(body, [axis])
+            return algebra.times(part.count, mean) if total else mean
+        weighted = algebra.times(part.weight, body)
         if self.full:
-            total = g.total(weighted, [axis])
-            return total if kind == "sum" else g.apply("div", total, part.count)
-        mean = g.average(weighted, [axis])
-        if kind == "sum":
-            return g.apply("mul", part.count, mean)
-        return mean if part.accept is None else g.apply("div", mean, part.accept)
+            whole = algebra.total(weighted, [axis])
+            return whole if total else algebra.over(whole, part.count)
+        mean = algebra.average(weighted, [axis])
+        if total:
+            return algebra.times(part.count, mean)
+        return mean if part.accept is None else algebra.over(mean, part.accept)
 
-    def combined(self, node: ir.Reduce, ranged: Ranged, body: Val, env: Env) -> Val:
+    def combined(self, node: ir.Reduce, total: bool, ranged: Ranged, body: Val, env: Env, algebra: Numbers) -> Val:
         """Where one binder's range depends on another of the same reduction, every combination weighs alike."""
-        g = self.graph
         own = set(ranged.axes)
         flat = {a for p in ranged.parts if p.segment is not None for a in p.segment.parents if a in own}
         parts = [p for p in ranged.parts if p.axis is not None and p.axis not in flat]
         weights = [p.weight for p in parts if p.weight is not None]
         if not self.full:
             weights += [p.count for p in parts]
-        total = None if node.kind == "sum" else self.combinations(node, env)
+        count = None if total else self.combinations(node, env)
         for weight in weights:
-            body = g.apply("mul", weight, body)
-        if not self.full and total is not None:
-            body = g.apply("div", body, total)
+            body = algebra.times(weight, body)
+        if not self.full and count is not None:
+            body = algebra.over(body, count)
         for part in reversed(parts):
             assert part.axis is not None
             if not self.full:
-                body = g.average(body, [part.axis])
+                body = algebra.average(body, [part.axis])
             elif part.segment is not None and not own.intersection(part.segment.parents):
-                body = self.reduce_part("sum", body, part)
+                body = self.reduce_part(True, body, part, algebra)
             elif part.axis.kind == "chunk":
-                body = self.gather(g.total(body, [a for a in body.axes if a is not part.axis and a in ranged.axes]), part.axis)
-                body = g.total(body, [body.attrs["onto"]])
+                others = [a for a in body.axes if a is not part.axis and a in ranged.axes]
+                body = self.gather(algebra.total(body, others), part.axis)
+                body = algebra.total(body, [body.attrs["onto"]])
             else:
-                body = g.total(body, [part.axis])
-        return g.apply("div", body, total) if self.full and total is not None else body
+                body = algebra.total(body, [part.axis])
+        return algebra.over(body, count) if self.full and count is not None else body
 
     def gather(self, body: Val, axis: Axis, onto: Axis | None = None) -> Val:
         """The values of all chunks together."""
@@ -205,8 +214,9 @@ class Reducing(Ranging):
             mask = g.apply("mul", mask, weight)
         return g.apply("div", g.total(g.apply("mul", mask, body), axes), g.total(mask, axes))
 
-    def track(self, node: ir.Reduce, g_value: Val, env: Env) -> Val:
-        """u: one estimate per block, updated from the minibatch value g; every use of a ``let`` shares its estimates."""
+    def track(self, node: ir.Reduce, g_value: Val, env: Env, log: bool = False) -> Val:
+        """u (``log``: its logarithm): one estimate per block, updated from the minibatch value g; every use of a ``let`` shares
+        its estimates."""
         slots = [env[b] for b in self.free(node) if b in env]
         if any(s.pos is None for s in slots):
             return g_value
@@ -214,13 +224,15 @@ class Reducing(Ranging):
         if key not in self.buffers:
             name = f"u{len(self.buffers) + 1}"
             shape = tuple(s.n for s in slots) + g_value.event
-            self.buffers[key] = Buffer(name=name, shape=shape, text=self.bound.problem.text(node))
+            text = self.bound.problem.text(node)
+            self.buffers[key] = Buffer(name=name, shape=shape, text=f"log of {text}" if log else text)
         positions = [s.pos for s in slots if s.pos is not None]
-        return self.estimate(g_value, self.resampled(node, env), positions, self.buffers[key].name)
+        return self.estimate(g_value, self.resampled(node, env), positions, self.buffers[key].name, log)
 
-    def estimate(self, g_value: Val, through: Val | None, positions: list[Val], name: str) -> Val:
+    def estimate(self, g_value: Val, through: Val | None, positions: list[Val], name: str, log: bool = False) -> Val:
         """What the estimator makes of a minibatch value; its derivative is that of ``through``, or else of the value itself."""
         own: dict[str, Any] = {} if through is None or through is g_value else {"through": through}
+        own |= {"log": True} if log else {}
         axes = merge_axes([g_value, *positions])
         return self.graph.make("track", [g_value, *positions], axes=axes, event=g_value.event, name=name, **own)
 

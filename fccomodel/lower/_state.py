@@ -5,16 +5,19 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import NoReturn
+from typing import Literal, NoReturn
 
 import numpy as np
 
 from fccomodel import diagnostics, elements, ir
 from fccomodel.bound import Bound
 from fccomodel.graph import RESERVED, Graph, Val
+from fccomodel.logarithms import Logarithms
 from fccomodel.lower._records import Buffer, Ranged, Slot
 
 Env = Mapping[ir.Binder, Slot]
+#: how a value enters the expectation around it: linearly (True), as the logarithm of what enters linearly, or in another way
+Linear = bool | Literal["log"]
 
 
 @dataclass(eq=False)
@@ -26,11 +29,13 @@ class State:
     sampled    by the id of an innermost expectation: over how many samples it is taken
     independent  gradients go through inner samples of their own       dual  outer functions keep a y for each block, not u
     again      while lowering: those samples, of values whose first ones serve the estimates
+    stable     expectations of exponentials by their logarithms (see ``logarithms``)
     """
 
     bound: Bound
     full: bool
     batch: Callable[[ir.Binder, int, bool], int | None] = lambda binder, n, inner: None
+    stable: bool = True
     graph: Graph = field(default_factory=Graph)
     data: dict[str, np.ndarray] = field(default_factory=dict)
     buffers: dict[tuple, Buffer] = field(default_factory=dict)
@@ -51,7 +56,10 @@ class State:
     freed: dict[int, tuple[ir.Expr, tuple[ir.Binder, ...]]] = field(default_factory=dict)
     sized: dict[int, tuple[ir.Expr, float]] = field(default_factory=dict)
 
-    def expr(self, node: ir.Expr, env: Env, linear: bool = True) -> Val:
+    def __post_init__(self) -> None:
+        self.logarithms = Logarithms(self.bound)
+
+    def expr(self, node: ir.Expr, env: Env, linear: Linear = True) -> Val:
         """The value of an expression where the binders stand for ``env``."""
         raise NotImplementedError
 
