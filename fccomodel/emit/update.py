@@ -51,7 +51,8 @@ class Update(Sections):
         """The functions of the estimator that some estimate is updated by."""
         if self.plan.algorithm_record.estimator is None:
             return []
-        return sorted({"track_log" if v.attrs.get("log") else "track" for v in self.step.graph.vals if v.op == "track" and v.attrs["name"]})
+        tracks = [v for v in self.step.graph.vals if v.op == "track" and v.attrs["name"]]
+        return sorted({"track_log" if v.attrs.get("log") else "track" for v in tracks})
 
     def proximal_lines(self) -> tuple[list[str], list[str]]:
         helpers: dict[str, str] = {}

@@ -2,6 +2,8 @@
 
 import torch
 
+from fccomodel.estimators._logs import log_corrected
+
 needs_previous = True
 
 
@@ -13,6 +15,14 @@ def track(u, index, g, g_prev, h):
     old = u[index]
     old = torch.where(old.isnan(), g, old)
     u[index] = new = (h.tau * old + g + h.theta * (g - g_prev)) / (1 + h.tau)
+    return new
+
+
+def track_log(u, index, g, g_prev, h):
+    """``track`` where u, g are known by their logarithms; what is remembered, less the correction, is cut off at 0."""
+    old = u[index]
+    weight = 1 / (1 + h.tau)
+    u[index] = new = log_corrected(torch.where(old.isnan(), g, old), g, g_prev, weight, weight * h.theta)
     return new
 
 
