@@ -206,11 +206,11 @@ def _plan(plan: Any, normal: Any, width: int) -> list[str]:
     """The chain of reformulations, the algorithm with its reasons, and the rejected ones."""
     lines = []
     chain = getattr(getattr(normal, "chain", None), "steps", ())
-    if chain or getattr(plan, "via", ()):
+    if chain:
         lines += ["", "Reformulations"]
-        told = {name for name, _ in chain}
-        lines += _items([f"{name}: {sentence}" for name, sentences in chain for sentence in sentences], width)
-        lines += _items([name for name in plan.via if name not in told], width)
+    for step in chain:
+        lines += _items([f"{step.reformulation.title}: {sentence}" for sentence in step.sentences], width)
+        lines += wrap(step.reformulation.account, width, "      ")
     record = getattr(plan, "algorithm_record", None)
     about = [record.title, record.theorem, f"O({record.rate}) iterations"] if record is not None else []
     lines += ["", f"Algorithm  {plan.algorithm}"]

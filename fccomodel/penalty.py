@@ -20,7 +20,6 @@ class Penalty(ir.Expr):
 
     op      an atom that is zero where the constraint holds: ``pos abs sqhinge square``
     scale   name of the hyper-parameter in front; None: it is infinite, so that the whole is the indicator of the constraint
-    smooth  the whole is taken by its Moreau envelope in the expectations below, whose slope is bounded by that of the whole
     """
 
     label: str
@@ -29,7 +28,6 @@ class Penalty(ir.Expr):
     args: tuple[ir.Expr, ...]
     factor: float = 1.0
     scale: str | None = "rho"
-    smooth: bool = False
 
     @property
     def children(self) -> tuple[ir.Expr, ...]:

@@ -273,8 +273,9 @@ def batches(
 def summarise(normal: NormalForm, record: Algorithm, step: str, settled: Origins) -> list[str]:
     """The plan in a few sentences."""
     lines = [f"{record.title} ({record.theorem}), {step} steps; O({record.rate}) iterations"]
-    for name, sentences in normal.chain.steps:
-        lines += [f"{name}: {sentence}" for sentence in sentences]
+    for made in normal.chain.steps:
+        if made.reformulation.role != "smoothing" and made.reformulation.role != "penalty":
+            lines += [f"{made.reformulation.title}: {sentence}" for sentence in made.sentences]
     lines += [f"{how}: {text} ({why})" for text, how, why in normal.treatment]
     return lines
 

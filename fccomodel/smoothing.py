@@ -64,6 +64,12 @@ class Smoothed(ir.Expr):
     def children(self) -> tuple[ir.Expr, ...]:
         return self.args
 
+    @property
+    def over(self) -> ir.Reduce | None:
+        """The reduction of a smoothed maximum over a set."""
+        alone = self.args[0] if self.graph is None and self.ball is None and len(self.args) == 1 else None
+        return alone if isinstance(alone, ir.Reduce) else None
+
 
 @dataclass(eq=False)
 class Smoother:
@@ -72,6 +78,7 @@ class Smoother:
     constant  the value of a subexpression that no variable and no row enters
     outer     whether outer functions are replaced, else kept for a subgradient
     inside    the same of functions inside a sampled expectation
+    first     the number of envelopes made before
     found     the envelopes made, in order
     kept      non-smooth parts left as they are, each with whether it is inside a sampled expectation
     """
@@ -79,6 +86,7 @@ class Smoother:
     constant: Callable[[ir.Expr], float | None]
     outer: bool = True
     inside: bool = True
+    first: int = 0
 
     def __post_init__(self) -> None:
         self.found: list[Smoothed] = []
@@ -97,7 +105,10 @@ class Smoother:
         if not ir.variables_of(node):
             return node
         if isinstance(node, Penalty):
-            return self.penalty(node)
+            return self.below_penalty(node)
+        if isinstance(node, Smoothed) and node.over is not None:
+            over = with_children(node.over, (self(node.over.body, inner=inner), *node.over.children[1:]))
+            return with_children(node, (over,))
         if kinked(node):
             if self.inside if inner else self.outer:
                 envelope = self.envelope(node, inner)
@@ -123,18 +134,25 @@ class Smoother:
             self.lets[key] = (node.let, dataclasses.replace(node.let, body=body))
         return dataclasses.replace(node, let=self.lets[key][1])
 
-    def penalty(self, node: Penalty) -> ir.Expr:
-        """The penalty's envelope; or the penalty as it is, its argument smoothed unless the whole is smooth in a deeper one."""
+    def penalty(self, node: Penalty) -> Smoothed:
+        """The envelope of a penalty, its argument as it is."""
         function = node.function
-        for argument in arguments(function, self.constant) if node.kind == "le" else [*node.args]:
+        for argument in [*(arguments(function, self.constant) if node.kind == "le" else ()), *node.args]:
             graph = of_expression(function, argument, self.constant)
-            if graph is not None and node.smooth:
+            if graph is not None:
                 return self._add(
-                    function, (self(argument),), argument, node.graph(graph), False,
+                    function, (argument,), argument, node.graph(graph), False,
                     bound=node.scale, penalty=node, units=node.units(graph),
                 )  # fmt: skip
+        raise AssertionError("a penalty is piecewise linear-quadratic in the constraint's value")
+
+    def below_penalty(self, node: Penalty) -> ir.Expr:
+        """The penalty as it is, its argument smoothed; where the whole is smooth in a deeper argument, that one."""
+        function = node.function
+        for argument in arguments(function, self.constant):
+            graph = of_expression(function, argument, self.constant)
             if graph is not None and graph.smoothness is not None:
-                return node if argument is node.args[0] else with_children(node, (self.below(node.args[0], argument),))
+                return with_children(node, (self.below(node.args[0], argument),))
         if kinked(function):
             self.kept.append((function, False))
         return with_children(node, (self(node.args[0]),))
@@ -179,11 +197,17 @@ class Smoother:
         **more: Any,
     ) -> Smoothed:
         made = Smoothed(
-            name=f"y{len(self.found) + 1}", args=args, original=node, argument=argument, graph=graph, inner=inner,
+            name=f"y{self.first + len(self.found) + 1}", args=args, original=node, argument=argument, graph=graph, inner=inner,
             shape=node.shape, span=node.span, **more,
         )  # fmt: skip
         self.found.append(made)
         return made
+
+
+def envelopes(*roots: ir.Expr) -> list[Smoothed]:
+    """The envelopes in some expressions, in the order in which they were made."""
+    found = {id(n): n for root in roots for n in ir.walk(root) if isinstance(n, Smoothed)}
+    return sorted(found.values(), key=lambda s: int(s.name[1:]))
 
 
 def kinked(node: ir.Expr) -> bool:

@@ -96,8 +96,9 @@ def test_a_plan_is_shown() -> None:
     term = SimpleNamespace(
         label="objective", text="log(1 + u)", kind="composition", n=12, d1=2, inner=("E_j g", "E_j h"), depth=1
     )
+    step = SimpleNamespace(reformulation=SimpleNamespace(title="cvar", account="removes cvar"), sentences=("a sentence",))
     normal = SimpleNamespace(
-        terms=(term,), treatment=(("x", "prox", "known"),), chain=SimpleNamespace(steps=(("cvar", ("a sentence",)),))
+        terms=(term,), treatment=(("x", "prox", "known"),), chain=SimpleNamespace(steps=(step,))
     )
     plan = SimpleNamespace(
         algorithm="sonex", algorithm_record=record, via=("cvar", "penalty"), rejected={"sox": ["a smooth f"]}, normal=normal,
@@ -111,7 +112,7 @@ def test_a_plan_is_shown() -> None:
         "tracked: E_j g",
         "prox: x",
         "cvar: a sentence",
-        "penalty",
+        "removes cvar",
         "Algorithm  sonex",
     ):
         assert words in text

@@ -44,7 +44,7 @@ def ast_text(node: Any, depth: int = 0) -> list[str]:
 
 def normal_text(normal: Any) -> str:
     lines = [f"via: {', '.join(normal.via) or 'nothing'}"]
-    lines += [f"{name}: {sentence}" for name, sentences in normal.chain.steps for sentence in sentences]
+    lines += [f"{step.reformulation.title}: {sentence}" for step in normal.chain.steps for sentence in step.sentences]
     for term in normal.terms:
         lines.append(f"{term.label}: {term.kind}, n = {term.n}, d1 = {term.d1}, depth = {term.depth}: {term.text}")
         lines += [f"  outer {term.outer}"] if term.outer else []

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from fccomodel import ir
+from fccomodel import ir, reformulations
 from fccomodel.bound import Bound
 from fccomodel.emit import flatnet
 from fccomodel.emit.template import AS_NAMESPACE, IMPORTS
@@ -17,7 +17,6 @@ from fccomodel.emit.texts import shorten
 from fccomodel.lower import Lowering
 from fccomodel.normal import NormalForm
 from fccomodel.plan import Plan
-from fccomodel.reformulations import robust
 from fccomodel.rewrite import shared
 from fccomodel.smoothing import Smoothed
 
@@ -209,4 +208,4 @@ class Sections:
 
 def reference(problem: ir.Problem) -> ir.Problem:
     """The problem that ``evaluate`` computes: the user's own, inner maxima by their duals."""
-    return shared(robust.reformulation.apply(problem)[0])
+    return shared(reformulations.chain(problem, {"inner maximum"}).problem)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from fccomodel import ir, selection
+from fccomodel import selection
 from fccomodel.graph import Axis, Val, merge_axes
 from fccomodel.lower._records import Slot
 from fccomodel.lower._reduce import DENSE, Reducing
@@ -29,7 +29,7 @@ class Smoothing(Reducing):
                 op, [t, *self.centre_of(node, env, t.event)], event=event, graph=node.graph, ball=node.ball,
                 name="inner" if node.inner else node.name, scale=node.bound,
             )  # fmt: skip
-        inside = maximised(node)
+        inside = node.over
         if inside is None:
             values = [self.argument(a, env, node.inner) for a in node.args]
             body = g.make("stack", values, event=(len(values),))
@@ -68,7 +68,7 @@ class Smoothing(Reducing):
     def block(self, node: Smoothed) -> tuple[list[Val], Val, tuple[Axis, ...]]:
         """In a full pass: the ids of all cells of an envelope, its argument there (a list of terms along the last axis), and
         the axes of a maximum."""
-        inside = maximised(node)
+        inside = node.over
         argument = inside.body if inside is not None else node.argument
         exact = [argument] if argument is not None else list(node.original.children)
         outer = dict.fromkeys(b for e in ([inside] if inside is not None else exact) for b in self.free(e))
@@ -94,10 +94,3 @@ class Smoothing(Reducing):
         self.thinned(self.nests.pop(), size)
         over = () if inside is None else tuple(cells[b].ids.axes[0] for b in inside.binders)
         return [cells[b].ids for b in binders], value, over
-
-
-def maximised(node: Smoothed) -> ir.Reduce | None:
-    """The reduction of a smoothed maximum over a set."""
-    if node.graph is None and node.ball is None and len(node.args) == 1 and isinstance(node.args[0], ir.Reduce):
-        return node.args[0]
-    return None

@@ -5,14 +5,14 @@ from __future__ import annotations
 import dataclasses
 
 from fccomodel import diagnostics, ir
-from fccomodel.reformulations._base import Recover, Reformulation, same
+from fccomodel.reformulations._base import Constant, Recover, Reformulation, same
 from fccomodel.reformulations._monotone import wanted_small
 from fccomodel.reformulations._threshold import Thresholds
 from fccomodel.rewrite import apply as make
 from fccomodel.rewrite import const, rewrite_problem
 
 
-def _apply(problem: ir.Problem) -> tuple[ir.Problem, Recover, list[str]]:
+def _apply(problem: ir.Problem, constant: Constant) -> tuple[ir.Problem, Recover, list[str]]:
     roots = [problem.objective.expr, *(c.body for c in problem.constraints)]
     found = {id(n): n for root in roots for n in ir.walk(root) if _is_tail(n)}
     if not found:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 
 from fccomodel import ir
-from fccomodel.reformulations._base import Recover, Reformulation, same
+from fccomodel.reformulations._base import Constant, Recover, Reformulation, same
 from fccomodel.rewrite import apply as make
 
 
-def _apply(problem: ir.Problem) -> tuple[ir.Problem, Recover, list[str]]:
+def _apply(problem: ir.Problem, constant: Constant) -> tuple[ir.Problem, Recover, list[str]]:
     objective = problem.objective
     if objective.sense == "minimize":
         return problem, same, []

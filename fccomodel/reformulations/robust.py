@@ -6,7 +6,7 @@ import dataclasses
 from dataclasses import dataclass
 
 from fccomodel import diagnostics, ir
-from fccomodel.reformulations._base import Recover, Reformulation, same
+from fccomodel.reformulations._base import Constant, Recover, Reformulation, same
 from fccomodel.reformulations._monotone import sign_of, wanted_small
 from fccomodel.reformulations._threshold import Thresholds
 from fccomodel.reformulations.cvar import refused
@@ -25,7 +25,7 @@ class Tilted:
     mu: ir.Expr | None = None
 
 
-def _apply(problem: ir.Problem) -> tuple[ir.Problem, Recover, list[str]]:
+def _apply(problem: ir.Problem, constant: Constant) -> tuple[ir.Problem, Recover, list[str]]:
     roots = [problem.objective.expr, *(c.body for c in problem.constraints)]
     found = {id(n): n for root in roots for n in ir.walk(root) if _is_inner_maximum(n)}
     if not found:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 
 from fccomodel import ir
-from fccomodel.reformulations._base import Recover, Reformulation, same
+from fccomodel.reformulations._base import Constant, Recover, Reformulation, same
 from fccomodel.rewrite import apply as make
 from fccomodel.rewrite import rewrite_problem
 
 
-def _apply(problem: ir.Problem) -> tuple[ir.Problem, Recover, list[str]]:
+def _apply(problem: ir.Problem, constant: Constant) -> tuple[ir.Problem, Recover, list[str]]:
     sentences: list[str] = []
 
     def rule(node: ir.Expr) -> ir.Expr | None:

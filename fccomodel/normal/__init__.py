@@ -1,0 +1,172 @@
+"""The normal form: minimise a sum of compositions f_i(E g_i) plus regularisers over simple sets, constraints as penalties."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from fccomodel import diagnostics, ir, reformulations
+from fccomodel.bound import Bound
+from fccomodel.normal._constants import constants
+from fccomodel.normal._sets import Prox, projections, split_regularisers
+from fccomodel.normal._terms import Term, describe, plug_ins, summands
+from fccomodel.penalty import Penalty
+from fccomodel.reformulations import Chain, Reformulation
+from fccomodel.rewrite import shared
+from fccomodel.smoothing import Smoothed, envelopes
+
+__all__ = ["NormalForm", "Prox", "Term", "normalise"]
+
+#: functions that are constant wherever they have a derivative
+STEPS = {"le", "lt", "ge", "gt", "eq", "ne", "sign", "step"}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class NormalForm:
+    """What the algorithms solve, and what became of each part of the problem.
+
+    chain       the reformulations applied, in order
+    variables   the user's and those that reformulations added
+    objective   smooth where envelopes made it so; penalties of constraints included
+    rest        the objective but its regularisers, before any smoothing
+    prox        regularisers                              terms   the objective's summands and the constraints
+    treatment   (text, how, why) per non-smooth or simple part: prox, projected, smoothed, subgradient
+    kept        non-smooth parts left to a subgradient, each with whether it is inside an expectation
+    """
+
+    problem: ir.Problem
+    chain: Chain
+    variables: Mapping[str, ir.Variable]
+    objective: ir.Expr
+    rest: ir.Expr
+    prox: tuple[Prox, ...]
+    terms: tuple[Term, ...]
+    treatment: tuple[tuple[str, str, str], ...]
+    kept: tuple[tuple[ir.Expr, bool], ...] = ()
+
+    @cached_property
+    def smoothed(self) -> tuple[Smoothed, ...]:
+        """Every envelope, with the exact function beside it."""
+        return tuple(envelopes(self.objective))
+
+    @cached_property
+    def penalties(self) -> Mapping[str, Smoothed | Penalty]:
+        """Per constraint family: its penalty, or the envelope of that, whose slope is the multiplier."""
+        exact = {node.label: node for node in ir.walk(self.objective) if isinstance(node, Penalty)}
+        return exact | {s.penalty.label: s for s in self.smoothed if s.penalty is not None}
+
+    @property
+    def via(self) -> tuple[str, ...]:
+        """Titles of the reformulations applied, in order."""
+        return tuple(step.reformulation.title for step in self.chain.steps)
+
+
+def normalise(
+    problem: ir.Problem,
+    bound: Bound | None = None,
+    *,
+    outer: str = "moreau",
+    inner: str = "moreau",
+    penalty: str | None = "smoothed_hinge",
+    coupled: bool = False,
+    surrogate: str | None = None,
+) -> NormalForm:
+    """The normal form of a problem; sizes and constants come from ``bound`` where there is one, else from defaults.
+
+    outer, penalty   an algorithm's declared form (one that takes no constraint gets the smoothed hinge all the same)
+    inner            ``moreau`` or ``subgradient``: what it makes of kinks inside expectations
+    coupled          it takes the worst of a family, ``cvar`` or ``topk``, as one function of all members
+    surrogate        the reformulation by which it solves another problem
+    """
+    refuse_steps(problem)
+    forms = [r for r in reformulations.all() if r.role == "equivalent" or r.name == surrogate]
+    unwanted = reformulations.STRUCTURE - ({"cvar", "topk"} if coupled else set())
+    chain = reformulations.chain(problem, unwanted | ({"worst case"} if surrogate else set()), forms)
+    reformed = shared(chain.problem)
+    constant = constants(reformed, bound)
+    terms = [describe("objective", part, reformed, bound) for part in summands(reformed.objective.expr)]
+    rest, prox = split_regularisers(reformed, constant)
+    reformed = dataclasses.replace(
+        reformed,
+        variables=projections(reformed, constant, prox),
+        objective=dataclasses.replace(reformed.objective, expr=rest),
+    )
+    terms += [describe(c.label, c.body, reformed, bound) for c in reformed.constraints if ir.variables_of(c.body)]
+    treated = reformulations.chain(reformed, *form(outer, inner, penalty), constant)
+    objective = treated.problem.objective.expr
+    kept = reformulations.kinks([objective], constant)
+    return NormalForm(
+        problem=problem, chain=chain.then(treated), variables=treated.problem.variables, objective=objective, rest=rest,
+        prox=tuple(prox), terms=tuple(terms), kept=tuple(kept),
+        treatment=tuple(treatment(reformed, objective, prox, kept, treated)),
+    )  # fmt: skip
+
+
+def form(outer: str, inner: str, penalty: str | None) -> tuple[set[str], list[Reformulation]]:
+    """The features that an algorithm cannot take, and the reformulations that take them away in its own way."""
+    ways = [reformulations.get(penalty or "smoothed_hinge")]
+    unwanted = {"constraints"}
+    if outer in ("moreau", "dual"):
+        unwanted, ways = unwanted | {"kinks outside"}, [*ways, reformulations.get("moreau")]
+    if inner == "moreau":
+        unwanted, ways = unwanted | {"kinks inside"}, [*ways, reformulations.get("nested_moreau")]
+    return unwanted, ways
+
+
+def treatment(
+    problem: ir.Problem, objective: ir.Expr, prox: list[Prox], kept: list[tuple[ir.Expr, bool]], chain: Chain
+) -> Iterator[tuple[str, str, str]]:
+    """What became of each part that is not smooth, or simple: text, how, why."""
+    for p in prox:
+        yield p.text, "prox", f"no data, and the prox of {p.name} is known"
+    for name, variable in problem.variables.items():
+        for s in variable.sets:
+            yield name, "projected", f"a simple set: {s.family}"
+    for constraint in problem.constraints:
+        if not ir.variables_of(constraint.body):
+            yield constraint.label, "constant", "no variable is in it: the report says whether it holds"
+    applied = {step.reformulation.name: step for step in chain.steps}
+    for step in applied.values():
+        if step.reformulation.role == "penalty":
+            how = "smoothed" if "envelopes" in step.reformulation.gives else "penalised"
+            yield from (
+                (c.label, how, sentence) for c in problem.constraints if ir.variables_of(c.body) for sentence in step.sentences
+            )
+    for made in envelopes(objective):
+        if made.penalty is None:
+            yield problem.text(made.original), "smoothed", "inside an expectation" if made.inner else outer_words(made.original)
+    for node, inside in kept:
+        asked = ("nested_moreau" if inside else "moreau") in applied
+        yield problem.text(node), "subgradient", "no prox is known for it" if asked else "the algorithm takes its subgradients"
+    for node in plug_ins(objective):
+        yield problem.text(node), "plug-in", "its draw is met once, so that a minibatch stands for it: a biased estimate"
+
+
+def outer_words(original: ir.Expr) -> str:
+    """What smoothing does to an outer function."""
+    kind = original.op if isinstance(original, ir.Apply) else original.kind if isinstance(original, ir.Reduce) else ""
+    if kind == "min":
+        return "a concave non-smooth outer function, smoothed from below: the theorem covers the smoothed problem alone"
+    return "a non-smooth outer function, by its Moreau envelope"
+
+
+def refuse_steps(problem: ir.Problem) -> None:
+    """Raises F0610 for every condition on the variables: its derivative is zero wherever there is one."""
+    roots = [problem.objective.expr, *(c.body for c in problem.constraints)]
+    nodes = {id(n): n for root in roots for n in ir.walk(root) if isinstance(n, ir.Apply) and n.op in STEPS}
+    if found := [node for node in nodes.values() if ir.variables_of(node)]:
+        raise diagnostics.FccoError(
+            [
+                diagnostics.error(
+                    "F0610",
+                    f"`{problem.text(node)}` is a step function of the decision variables",
+                    span=node.span,
+                    reason="Its derivative is zero wherever it exists, so no step of any algorithm here would see it.",
+                    fix="Replace it by a surrogate, sigmoid(t * u), hinge(1 - u) or log1pexp(-u); judge by the step.",
+                )
+                for node in found
+            ],
+            problem.source,
+        )

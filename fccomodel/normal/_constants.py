@@ -1,0 +1,41 @@
+"""Numbers of a problem: what constants, params and sizes come to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from fccomodel import atoms, elements, ir
+from fccomodel.bound import Bound
+
+
+def constants(problem: ir.Problem, bound: Bound | None) -> Callable[[ir.Expr], float | None]:
+    """The value of a scalar expression of constants, params and sizes; None where anything else enters."""
+    memo: dict[int, tuple[ir.Expr, float | None]] = {}
+
+    def value(node: ir.Expr) -> float | None:
+        if id(node) not in memo:
+            memo[id(node)] = (node, compute(node))
+        return memo[id(node)][1]
+
+    def compute(node: ir.Expr) -> float | None:
+        match node:
+            case ir.Const(value=v):
+                return v
+            case ir.Param(name=name) if not node.shape:
+                if bound is not None and name in bound.params:
+                    return float(bound.params[name])
+                default = problem.params[name].default if name in problem.params else None
+                return None if default is None else value(default)
+            case ir.Size(dim=dim) if bound is not None:
+                return float(elements.size(bound, dim))
+            case ir.Apply(op=op, args=args) if not node.shape:
+                numbers = [value(a) for a in args]
+                atom = atoms.get(op)
+                if isinstance(atom, atoms.ScalarAtom) and all(v is not None for v in numbers):
+                    with np.errstate(all="ignore"):
+                        return float(atom.value(*(np.float64(v) for v in numbers)))
+        return None
+
+    return value

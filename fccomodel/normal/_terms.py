@@ -1,0 +1,173 @@
+"""The summands of a problem as compositions: mean of f(E g)."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+from fccomodel import ir
+from fccomodel.bound import Bound
+from fccomodel.rewrite import apply as make
+from fccomodel.rewrite import const, with_children
+
+#: a reduction over rows, whose value a minibatch can only estimate
+SAMPLED = ("E", "mean", "sum", "prob")
+#: terms from which a sum is built as a tree
+MANY = 100
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Term:
+    """A summand of the objective or a constraint: ``scale * mean over outer of f(u_1, .., u_d1)``, ``u_j = E g_j``.
+
+    label   ``objective`` or the constraint's label     text   the user's text
+    outer   its outer reduction, as text, or ''          inner  the texts of the tracked expectations
+    f       the outer function with holes u1, u2, ..., scale and sign included
+    means   the tracked expectations                     g      their bodies
+    n       number of blocks (None without data)         d1     number of arguments of f
+    depth   levels of expectation below the outer function
+    kind    ``composition``, ``expectation`` (f is affine: merged into sampling), or ``deterministic``
+    """
+
+    label: str
+    text: str
+    outer: str
+    inner: tuple[str, ...]
+    f: ir.Expr
+    means: tuple[ir.Reduce, ...]
+    g: tuple[ir.Expr, ...]
+    n: int | None
+    d1: int
+    depth: int
+    kind: str
+
+
+def plug_ins(expr: ir.Expr) -> list[ir.Reduce]:
+    """Expectations that depend on a random draw around them and stand under a nonlinear function: no block remembers them."""
+    found: list[ir.Reduce] = []
+    for node in ir.walk(expr):
+        if isinstance(node, ir.Reduce) and any(isinstance(b.domain, ir.Distribution) for b in node.binders):
+            holes: list[ir.Reduce] = []
+            f = _cut(node.body, holes, {})
+            if not (isinstance(f, ir.Hole) or _affine(f)):
+                found += [h for h in holes if any(b in node.binders for b in ir.free_binders(h))]
+    return found
+
+
+def summands(expr: ir.Expr) -> list[ir.Expr]:
+    """The terms of a sum, left to right (differences keep their sign in the term)."""
+    result: list[ir.Expr] = []
+    stack = [(expr, 1)]
+    while stack:
+        node, sign = stack.pop()
+        match node:
+            case ir.Apply(op="add", args=args):
+                stack.extend((a, sign) for a in reversed(args))
+            case ir.Apply(op="sub", args=(a, b)):
+                stack.extend([(b, -sign), (a, sign)])
+            case ir.Apply(op="neg", args=(a,)):
+                stack.append((a, -sign))
+            case _:
+                result.append(node if sign > 0 else make("neg", node, span=node.span))
+    return result
+
+
+def total(terms: list[ir.Expr]) -> ir.Expr:
+    """The sum of some terms, left to right; where they are many, as a tree of logarithmic depth."""
+    if len(terms) > MANY:
+        half = len(terms) // 2
+        return make("add", total(terms[:half]), total(terms[half:]), span=terms[half].span)
+    result = terms[0] if terms else const(0)
+    for term in terms[1:]:
+        result = make("add", result, term, span=term.span)
+    return result
+
+
+def describe(label: str, part: ir.Expr, problem: ir.Problem, bound: Bound | None) -> Term:
+    """A summand as ``mean of f(E g)``."""
+    body, outer = part, ""
+    n: int | None = 1
+    scales: list[ir.Apply] = []
+    while isinstance(body, ir.Apply) and body.op in ("mul", "neg") and sum(_has_reduce(a) for a in body.args) == 1:
+        scales.append(body)
+        body = next(a for a in body.args if _has_reduce(a))
+    while isinstance(body, ir.Reduce) and body.kind in SAMPLED and _nonlinear_below(body.body):
+        outer = problem.source.text[body.span.start : body.body.span.start].strip() or body.kind
+        n = n * _count(body, bound) if bound is not None and n is not None else None
+        body = body.body
+    holes: list[ir.Reduce] = []
+    f = _cut(body, holes, {})
+    for scale in reversed(scales):
+        f = with_children(scale, tuple(f if _has_reduce(a) else a for a in scale.args))
+    kind = "deterministic" if not holes else "expectation" if isinstance(f, ir.Hole) or _affine(f) else "composition"
+    return Term(
+        label=label, text=problem.text(part), outer=outer, inner=tuple(problem.text(h) for h in holes),
+        f=f, means=tuple(holes), g=tuple(h.body for h in holes), n=n, d1=len(holes),
+        depth=max((_depth(h) for h in holes), default=0), kind=kind,
+    )  # fmt: skip
+
+
+def _has_reduce(node: ir.Expr) -> bool:
+    return any(isinstance(n, ir.Reduce) for n in ir.walk(node))
+
+
+def _nonlinear_below(node: ir.Expr) -> bool:
+    """A composition stands below: some expectation under a function that is not affine."""
+    holes: list[ir.Reduce] = []
+    f = _cut(node, holes, {})
+    if not holes:
+        return False
+    return _nonlinear_below(holes[0].body) if isinstance(f, ir.Hole) else not _affine(f)
+
+
+def _cut(node: ir.Expr, holes: list[ir.Reduce], memo: dict[int, ir.Expr]) -> ir.Expr:
+    """The expression with its topmost expectations over rows replaced by holes u1, u2, ..."""
+    if id(node) in memo:
+        return memo[id(node)]
+    if isinstance(node, ir.LetRef):
+        result = _cut(node.let.body, holes, memo)
+    elif isinstance(node, ir.Reduce) and node.kind in SAMPLED:
+        holes.append(node)
+        result = ir.Hole(name=f"u{len(holes)}", shape=node.shape, span=node.span)
+    elif not node.children:
+        result = node
+    else:
+        children = tuple(_cut(c, holes, memo) for c in node.children)
+        result = node if all(a is b for a, b in zip(children, node.children, strict=True)) else with_children(node, children)
+    memo[id(node)] = result
+    return result
+
+
+def _affine(f: ir.Expr) -> bool:
+    """Affine in its holes, by sums and constant factors."""
+    match f:
+        case ir.Hole():
+            return True
+        case ir.Apply(op="add" | "sub" | "neg", args=args):
+            return all(_affine(a) or not _has_hole(a) for a in args)
+        case ir.Apply(op="mul", args=(a, b)):
+            return (_affine(a) and not _has_hole(b)) or (_affine(b) and not _has_hole(a))
+        case ir.Apply(op="div", args=(a, b)):
+            return _affine(a) and not _has_hole(b)
+    return not _has_hole(f)
+
+
+def _has_hole(node: ir.Expr) -> bool:
+    return any(isinstance(n, ir.Hole) for n in ir.walk(node))
+
+
+def _depth(node: ir.Reduce) -> int:
+    return 1 + max((_depth(n) for n in ir.walk(node.body) if isinstance(n, ir.Reduce) and n.kind in SAMPLED), default=0)
+
+
+def _count(node: ir.Reduce, bound: Bound) -> int:
+    """The number of members of an outer reduction (an upper bound where a condition relates binders)."""
+    from fccomodel import selection
+
+    total = 1
+    for sel in selection.split(node.binders, node.condition):
+        if not isinstance(sel.binder.domain, ir.Distribution):
+            total *= len(
+                selection.realise(bound, dataclasses.replace(sel, keys=(), orders=(), excludes=(), masks=(), parents=())).rows
+            )
+    return total
