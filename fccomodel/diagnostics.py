@@ -129,6 +129,7 @@ CODES: dict[str, str] = {
     "F0609": "empty set of a variable",
     "F0610": "step function",
     "F0611": "projection",
+    "F0612": "smoothing parameter",
     "F0691": "explanation",
     "F0701": "not finite",
     "F0702": "point",
@@ -191,6 +192,23 @@ def warning(code: str, message: str, *, span: Span | None = None, reason: str = 
     """A lint note under a registered code: the model is taken as it stands."""
     assert code in CODES, f"unregistered code {code}"
     return Diagnostic(code=code, message=message, span=span, reason=reason, fix=fix, severity="warning")
+
+
+def smoothing_too_large(lam: float, weak: float) -> Diagnostic:
+    """F0612: a smoothing parameter for which the prox is not one point."""
+    if not weak:
+        fix = "Take any lambda > 0."
+    else:
+        fix = f"Take lambda < {1 / weak:.6g}, which is 1/rho."
+    return error(
+        "F0612",
+        f"no prox with lambda = {lam:g}",
+        reason="lambda must be positive."
+        if not lam > 0
+        else f"The function is {weak:.6g}-weakly convex: only for lambda < 1/rho = {1 / weak:.6g} is f(v) + |v - u|^2/(2 lambda) "
+        "strictly convex in v, so that its minimiser, the prox, is one point and the envelope has a gradient.",
+        fix=fix,
+    )
 
 
 def did_you_mean(name: str, candidates: Iterable[str]) -> str:

@@ -9,7 +9,7 @@ import torch
 
 from fccomodel import atoms, ir, piecewise
 from fccomodel.piecewise import PiecewiseLQ, along_line, of_atom, of_expression, of_max
-from fccomodel.piecewise.pieces import convex, pieces_of
+from fccomodel.piecewise.pieces import pieces_of, weakly_convex
 
 ATOMS = {
     "abs": (),
@@ -146,7 +146,7 @@ def test_constants_of_known_functions():
 @each
 def test_pieces_and_back(f):
     if f.domain == (-inf, inf):
-        again = convex(pieces_of(f))
+        again = weakly_convex(pieces_of(f))
         assert np.allclose(again.value(X), f.value(X))
 
 
@@ -308,5 +308,6 @@ def test_along_a_line():
 
 
 def test_what_the_package_offers():
-    assert {name for name in piecewise.__all__} == {"PiecewiseLQ", "along_line", "of_atom", "of_expression", "of_max"}
+    offered = {"PiecewiseLQ", "along_line", "downward_kink", "of_atom", "of_expression", "of_max"}
+    assert set(piecewise.__all__) == offered
     assert of_atom(atoms.get("exp")) is None

@@ -214,9 +214,9 @@ class ScalarAtom(Atom):
     formula     the definition, which sympy and NumPy both read: ``Piecewise((u, u > 0), (0, True))``; or a function of the
                 number of arguments
     breaks      the first argument's points without a derivative: formulas in the parameters, monotone in each
-    graph       for a convex piecewise linear-quadratic atom: its subdifferential as (points, first slope, last slope), a polyline
-                through ``points`` (u, f'(u)) continued with these slopes (inf: vertical, the end of the domain); or a function of
-                the parameters. Prox, Moreau envelope and conjugate follow from it.
+    graph       for a piecewise linear-quadratic atom with upward kinks: its subdifferential as (points, first slope, last
+                slope), a polyline through ``points`` (u, f'(u)) continued with these slopes (inf: vertical, the end of the
+                domain); or a function of the parameters. Prox, Moreau envelope and conjugate follow from it.
     conjugate   f*(s) in the modelling language, in terms of ``s`` and the parameters, for s in ``slopes``; +inf elsewhere
     slopes      the domain of the conjugate, where no ``graph`` gives it
     """

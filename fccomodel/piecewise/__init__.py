@@ -1,11 +1,12 @@
-"""Convex piecewise linear-quadratic functions of one number, exactly: prox, Moreau envelope, conjugate, sums, compositions.
+"""Piecewise linear-quadratic functions of one number, exactly: prox, Moreau envelope, conjugate, sums, compositions.
 
-Such a function f is kept as the graph of its subdifferential, a non-decreasing polyline. Then every operation of convex
-analysis is one on polylines: the conjugate swaps the axes, the Moreau envelope of parameter lam shears (x, y) to
-(x + lam y, y), the prox reads the sheared graph back, sums add ordinates.
+Such a function f is kept as the graph of its subdifferential, a polyline: non-decreasing where f is convex, falling nowhere
+faster than at slope -rho where f is rho-weakly convex. Then every operation of convex analysis is one on polylines: the
+conjugate swaps the axes, the Moreau envelope of parameter lam shears (x, y) to (x + lam y, y), the prox reads the sheared
+graph back, sums add ordinates.
 """
 
-from fccomodel.piecewise.expression import along_line, of_atom, of_expression, of_max
+from fccomodel.piecewise.expression import along_line, downward_kink, of_atom, of_expression, of_max
 from fccomodel.piecewise.function import PiecewiseLQ
 
-__all__ = ["PiecewiseLQ", "along_line", "of_atom", "of_expression", "of_max"]
+__all__ = ["PiecewiseLQ", "along_line", "downward_kink", "of_atom", "of_expression", "of_max"]

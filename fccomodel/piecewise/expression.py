@@ -8,12 +8,12 @@ from math import inf, isclose
 
 from fccomodel import atoms, ir
 from fccomodel.piecewise.function import PiecewiseLQ
-from fccomodel.piecewise.pieces import Pieces, add, compose, convex, extreme, pieces_of, product
+from fccomodel.piecewise.pieces import Pieces, add, compose, extreme, pieces_of, product, weakly_convex
 
 
 def of_max(*pieces: tuple[float, float]) -> PiecewiseLQ:
     """The largest of affine functions a x + b, given as (a, b)."""
-    found = convex(extreme(max, [[(-inf, inf, 0.0, a, b)] for a, b in pieces]))
+    found = weakly_convex(extreme(max, [[(-inf, inf, 0.0, a, b)] for a, b in pieces]))
     assert found is not None
     return found
 
@@ -25,6 +25,17 @@ def of_atom(atom: atoms.ScalarAtom, parameters: Sequence[float] = ()) -> Piecewi
         return None
     points, left, right = graph
     return PiecewiseLQ(points=points, left=left, right=right, start=float(atom.value(points[0][0], *parameters)))
+
+
+def downward_kink(expr: ir.Expr, argument: ir.Expr, constants: Callable[[ir.Expr], float | None]) -> float | None:
+    """A point where the piecewise quadratic expression bends downward by a jump of its slope; None where there is none."""
+    try:
+        pieces, _ = _Walk((argument,), constants).run(expr)
+    except _OffTheLine:
+        return None
+    joints = zip(pieces, pieces[1:], strict=False)
+    found = (x for (_, x, a0, b0, _), (_, _, a1, b1, _) in joints if 2 * a1 * x + b1 < 2 * a0 * x + b0 - 1e-9 * (1 + abs(b0)))
+    return next((x + 0.0 for x in found), None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +51,7 @@ class _OffTheLine(Exception):
 
 
 def of_expression(expr: ir.Expr, argument: ir.Expr, constants: Callable[[ir.Expr], float | None]) -> PiecewiseLQ | None:
-    """The expression as a function of the scalar node ``argument``, or None where it is not convex piecewise linear-quadratic.
+    """The expression as a function of the scalar node ``argument``, or None: not piecewise linear-quadratic with upward kinks.
 
     ``constants`` gives the number of a subexpression without the argument (None: unknown).
     """
@@ -54,7 +65,7 @@ def of_expression(expr: ir.Expr, argument: ir.Expr, constants: Callable[[ir.Expr
 def along_line(
     expr: ir.Expr, arguments: Sequence[ir.Expr], constants: Callable[[ir.Expr], float | None]
 ) -> tuple[PiecewiseLQ, tuple[float, ...]] | None:
-    """The expression as f(coefficients . arguments) with f convex piecewise linear-quadratic; None where it is not one.
+    """The expression as f(coefficients . arguments) with f piecewise linear-quadratic, its kinks upward; else None.
 
     Then prox and envelope of the whole are those of f along one line: with s = |coefficients|^2, the gradient of the
     envelope of parameter lam is coefficients * (f's envelope of parameter lam s)'(coefficients . arguments).
@@ -63,7 +74,7 @@ def along_line(
         value, line = _Walk(arguments, constants).run(expr)
     except _OffTheLine:
         return None
-    f = convex(value)
+    f = weakly_convex(value)
     return None if f is None else (f, line)
 
 
@@ -156,6 +167,9 @@ class _Walk:
                 return _required(compose([(-inf, inf, 1.0, 0.0, 0.0)], self.pieces(self.operand(args[0]))))
             case "max" | "min":
                 return extreme(max if node.op == "max" else min, [self.pieces(self.operand(arg)) for arg in args])
+            case "clip":
+                value, low, high = (self.pieces(self.operand(arg)) for arg in args)
+                return extreme(max, [low, extreme(min, [value, high])])
         return self.outer(node)
 
     def outer(self, node: ir.Apply) -> Pieces:

@@ -1,4 +1,4 @@
-"""A convex piecewise linear-quadratic function of one number, as the graph of its subdifferential."""
+"""A piecewise linear-quadratic function of one number, convex or weakly convex, as the graph of its subdifferential."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from fccomodel.piecewise import text
 
 @dataclass(frozen=True, kw_only=True)
 class PiecewiseLQ:
-    """A closed convex f, quadratic or affine between finitely many points.
+    """A closed f, quadratic or affine between finitely many points, its kinks upward: convex, or convex after adding weak/2 u^2.
 
-    points       vertices (x, y) of the graph of f's subdifferential, non-decreasing in x and in y; two of one x are a kink's jump
-    left, right  slopes before the first and after the last vertex, in [0, inf]; inf: vertical, f's domain ends there
+    points       vertices (x, y) of the graph of f's subdifferential, non-decreasing in x; two of one x are a kink's jump upward
+    left, right  slopes before the first and after the last vertex; inf: vertical, f's domain ends there
     start        f at the first vertex
     """
 
@@ -32,8 +32,16 @@ class PiecewiseLQ:
 
     @property
     def slopes(self) -> tuple[float, float]:
-        """The interval of all subgradients, the domain of the conjugate."""
-        return self.conjugate().domain
+        """The interval of all subgradients: the closed domain of the conjugate, where f is convex."""
+        ys = [y for _, y in self.points]
+        ends = [-inf * self.left if self.left else ys[0], inf * self.right if self.right else ys[-1]]
+        return min(*ys, *ends), max(*ys, *ends)
+
+    @property
+    def weak(self) -> float:
+        """The least rho >= 0 that makes f + rho/2 u^2 convex."""
+        steps = zip(self.points, self.points[1:], strict=False)
+        return max(0.0, -self.left, -self.right, *(-(y1 - y0) / (x1 - x0) for (x0, y0), (x1, y1) in steps if x1 > x0))
 
     @property
     def lipschitz(self) -> float:
@@ -46,7 +54,7 @@ class PiecewiseLQ:
         steps = list(zip(self.points, self.points[1:], strict=False))
         if inf in (self.left, self.right) or any(x0 == x1 for (x0, _), (x1, _) in steps):
             return None
-        return max(self.left, self.right, *((y1 - y0) / (x1 - x0) for (x0, y0), (x1, y1) in steps), 0.0)
+        return max(abs(self.left), abs(self.right), *(abs(y1 - y0) / (x1 - x0) for (x0, y0), (x1, y1) in steps), 0.0)
 
     def value(self, x: np.ndarray | float) -> np.ndarray:
         """f(x), inf outside the domain; x any shape."""
@@ -76,7 +84,7 @@ class PiecewiseLQ:
         return y0 if x == x0 else y1 if x == x1 else y0 + (y1 - y0) * (x - x0) / (x1 - x0)
 
     def prox(self, x: np.ndarray | float, lam: float) -> np.ndarray:
-        """argmin over v of f(v) + (v - x)^2/(2 lam); x any shape."""
+        """argmin over v of f(v) + (v - x)^2/(2 lam), for lam * weak < 1; x any shape."""
         x = np.asarray(x, dtype=float)
         at, y = np.array(self.points, dtype=float).T
         sheared = at + lam * y
@@ -92,13 +100,15 @@ class PiecewiseLQ:
         return ys[at] + slope * (x - xs[at])
 
     def envelope(self, lam: float) -> PiecewiseLQ:
-        """The Moreau envelope: x -> min over v of f(v) + (v - x)^2/(2 lam)."""
+        """The Moreau envelope, for lam * weak < 1: x -> min over v of f(v) + (v - x)^2/(2 lam)."""
         points = tuple((x + lam * y, y) for x, y in self.points)
         left, right = (1 / lam if s == inf else s / (1 + lam * s) for s in (self.left, self.right))
         return PiecewiseLQ(points=points, left=left, right=right, start=self.start + lam / 2 * self.points[0][1] ** 2)
 
     def conjugate(self) -> PiecewiseLQ:
-        """y -> max over x of x y - f(x)."""
+        """y -> max over x of x y - f(x), for f convex."""
+        if self.weak:
+            raise ValueError("the conjugate of a function that is not convex is that of its convex hull")
         x, y = self.points[0]
         left, right = (inf if s == 0 else 0.0 if s == inf else 1 / s for s in (self.left, self.right))
         return PiecewiseLQ(points=tuple((y, x) for x, y in self.points), left=left, right=right, start=x * y - self.start)
@@ -144,6 +154,10 @@ class PiecewiseLQ:
         return PiecewiseLQ(points=points[::-1], left=right, right=left, start=start)
 
     # ------------------------------------------------------------------------------------------------------------ text
+    def value_text(self, variable: str = "u") -> str:
+        """f at a tensor ``variable``, inf outside the domain."""
+        return text.value(self, variable)
+
     def gradient_text(self, lam: float | str, variable: str = "u") -> str:
         """The envelope's gradient at a tensor ``variable``, a sum of clamps; ``lam`` is a number or the text of one."""
         return text.gradient(self, lam, variable)

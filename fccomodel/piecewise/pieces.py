@@ -26,11 +26,9 @@ def pieces_of(f: PiecewiseLQ) -> Pieces:
     return found
 
 
-def convex(pieces: Pieces) -> PiecewiseLQ | None:
-    """The function as a PiecewiseLQ, or None where it is not convex."""
+def weakly_convex(pieces: Pieces) -> PiecewiseLQ | None:
+    """The function as a PiecewiseLQ, or None where a kink points downward."""
     scale = max([1.0, *(abs(b) for *_, b, _ in pieces)])
-    if any(a < -TOLERANCE for _, _, a, _, _ in pieces):
-        return None
     vertices: list[tuple[float, float]] = []
     for (_, x, a0, b0, _), (_, _, a1, b1, _) in zip(pieces, pieces[1:], strict=False):
         y0, y1 = 2 * a0 * x + b0, 2 * a1 * x + b1
@@ -44,7 +42,7 @@ def convex(pieces: Pieces) -> PiecewiseLQ | None:
     first, last = pieces[0], pieces[-1]
     x = vertices[0][0] if vertices else 0.0
     start = (first[2] * x + first[3]) * x + first[4]
-    left, right = max(2 * first[2], 0.0), max(2 * last[2], 0.0)
+    left, right = (0.0 if abs(a) < TOLERANCE else 2 * a for a in (first[2], last[2]))
     return PiecewiseLQ(points=tuple(vertices or [(0.0, first[3])]), left=left, right=right, start=start)
 
 

@@ -29,6 +29,30 @@ def envelope(f: PiecewiseLQ, lam: float | str, u: str) -> str:
     return " + ".join(pieces) + _plus(terms[0].base)
 
 
+def value(f: PiecewiseLQ, u: str) -> str:
+    """f itself: an affine part, a relu for each kink, half a square for each slanted stretch; inf outside the domain."""
+    (first, slope), (last, _) = f.points[0], f.points[-1]
+    terms = [f"{number(slope)} * {_from(u, first)}"] if slope else []
+    if f.left not in (0, inf):
+        terms.append(f"{number(f.left / 2)} * {_from(u, first)}.clamp(max=0).square()")
+    for (x0, y0), (x1, y1) in zip(f.points, f.points[1:], strict=False):
+        part = _from(u, x0)
+        if x0 == x1:
+            terms.append(f"{number(y1 - y0)} * {part}.relu()")
+        elif y0 != y1:
+            bend = f"{part}.clamp(0, {number(x1 - x0)})"
+            terms.append(f"{number((y1 - y0) / (x1 - x0))} * {bend} * ({part} - {bend} / 2)")
+    if f.right not in (0, inf):
+        terms.append(f"{number(f.right / 2)} * {_from(u, last)}.relu().square()")
+    inside = " + ".join(terms) + _plus(f.start) if terms else f"torch.full_like({u}, {number(f.start)})"
+    out = [f"({u} < {number(first)})"] * (f.left == inf) + [f"({u} > {number(last)})"] * (f.right == inf)
+    return f"({inside}).masked_fill({' | '.join(out)}, math.inf)" if out else inside
+
+
+def _from(u: str, x: float) -> str:
+    return f"({u}{_plus(-x)})" if x else u
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Term:
     """One slanted stretch of the envelope's gradient: ``clamp`` rises along it and is constant elsewhere.
@@ -57,10 +81,10 @@ class _Stretch:
 def _stretches(f: PiecewiseLQ) -> list[_Stretch]:
     xs, ys = zip(*f.points, strict=True)
     values = f.value(np.array(xs))
-    ends = [(-inf, ys[0], f.left, 0)]
+    ends = [(inf if f.left < 0 else -inf, ys[0], f.left, 0)]
     for k in range(len(xs) - 1):
         ends.append((ys[k], ys[k + 1], inf if xs[k + 1] == xs[k] else (ys[k + 1] - ys[k]) / (xs[k + 1] - xs[k]), k))
-    ends.append((ys[-1], inf, f.right, len(xs) - 1))
+    ends.append((ys[-1], -inf if f.right < 0 else inf, f.right, len(xs) - 1))
     found: list[_Stretch] = []
     for low, high, slope, k in ends:
         if slope == 0 or low == high:
@@ -89,7 +113,8 @@ def _terms(f: PiecewiseLQ, lam: float | str, u: str) -> list[_Term]:
             rate, half = number(exact), number(exact / 2)
             move = _plus(-part.root - lift * exact)
             distance = f"({u}{move})" if move else u
-        ends = {name: number(end - lift) for name, end in (("min", part.low), ("max", part.high)) if abs(end) < inf}
+        low, high = sorted((part.low, part.high))
+        ends = {name: number(end - lift) for name, end in (("min", low), ("max", high)) if abs(end) < inf}
         line = f"({distance} / {rate})" if rate != "1" else distance
         if len(ends) == 2:
             line += f".clamp({ends['min']}, {ends['max']})"

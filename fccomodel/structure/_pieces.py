@@ -20,7 +20,7 @@ def degree(atom: Atom) -> int | None:
         return KNOWN[atom.name]
     if not isinstance(atom, ScalarAtom) or atom.graph is None:
         return None
-    points, first, last = atom.graph(*(1.0 for _ in atom.parameters)) if callable(atom.graph) else atom.graph
+    points, first, last = atom.graph(*(3.0 for _ in atom.parameters)) if callable(atom.graph) else atom.graph
     steps = all(a[0] == b[0] or a[1] == b[1] for a, b in zip(points, points[1:], strict=False))
     flat = first in (0.0, float("inf")) and last in (0.0, float("inf"))
     return 1 if steps and flat else 2

@@ -1,0 +1,47 @@
+"""The proximal calculus: which functions have a computable prox, and what follows from it, one file per rule.
+
+``of`` recognises an expression as a function of given arguments and returns a ``Proximal`` (value, prox, envelope, conjugate,
+constants; in numbers and as the text of emitted programs) or the reason why there is none.
+
+    piecewise    linear-quadratic functions of one number, convex or weakly convex: exact
+    smooth       other (weakly) convex functions of one number: safeguarded Newton
+    balls        norms, by the projection on the dual ball (Moreau's identity)
+    largest      max, cvar, topk: by the projection on the (capped) simplex
+    logsumexp    by Newton's method on the simplex with entropy
+    operations   scaling, tilting, quadratic perturbation, precomposition, sums over blocks
+"""
+
+from fccomodel.proximal._base import Proximal
+from fccomodel.proximal._of import Constants, of
+from fccomodel.proximal.balls import Norm
+from fccomodel.proximal.largest import Largest
+from fccomodel.proximal.logsumexp import LogSumExp
+from fccomodel.proximal.operations import (
+    Blocks,
+    Composed,
+    Mapped,
+    Perturbed,
+    Scaled,
+    Separable,
+    Tilted,
+)
+from fccomodel.proximal.piecewise import Piecewise
+from fccomodel.proximal.smooth import Smooth
+
+__all__ = [
+    "Blocks",
+    "Composed",
+    "Constants",
+    "Largest",
+    "LogSumExp",
+    "Mapped",
+    "Norm",
+    "Perturbed",
+    "Piecewise",
+    "Proximal",
+    "Scaled",
+    "Separable",
+    "Smooth",
+    "Tilted",
+    "of",
+]
