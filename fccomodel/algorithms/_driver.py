@@ -6,7 +6,7 @@ far, otherwise ``next_stage`` shrinks step size and gamma. After it the centres 
 (hscg-2020, section 2.3, allows any centre), which takes away the bias of the smoothed hinge.
 
 By the constants of a theorem (``h.theory``) stages are places to look alone: step size, smoothing and iterates go on as they
-are, and the average is that of the whole run. ``begin``, ``advance`` and ``next_stage`` are the algorithm's.
+are, and the average is that of the whole run. ``step_sizes``, ``begin``, ``advance``, ``next_stage`` are the algorithm's.
 """
 
 import math
@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # what the emitted program defines around this text
     BLOCK, CENTRED, HEAVY, ORACLES = 1, True, False, 1
     as_namespace: Any = None
     prepare = prepare_full = start = buffers = centres = draw = gradient = evaluate = as_namespace
-    begin = advance = next_stage = as_namespace
+    step_sizes = begin = advance = next_stage = as_namespace
 
 
 def copy_state(state):
@@ -58,13 +58,17 @@ def solve(
     state.w_prev.copy_(w)
     if CENTRED and not h.theory:
         scale_smoothing(quick, w.to(quick.dtype), c, h, G, dtype)
-    if h.eta <= 0:
+
+    def inverse():
         largest = smoothness(G, w)
-        h.eta = 1.0 / largest if largest > 0 else 0.05
+        return 1.0 / largest if largest > 0 else 0.05
+
+    step_sizes(h, inverse)
     h.peak = first_eta = h.eta
+    h.weight = 0.1 * h.rho
     begin(state, h)
     u = buffers(device, dtype)
-    value, weight = summary(evaluate(quick, w.to(quick.dtype))), 0.1 * h.rho
+    value = summary(evaluate(quick, w.to(quick.dtype)))
     best, best_value, worst = copy_state(state), value, value[2]
     average = w.clone()
     history, count, stage, calm, kept = [], 0, 0, 0, 0
@@ -91,8 +95,8 @@ def solve(
         count += done
         stage += 1
         candidates = [(summary(evaluate(quick, x.to(quick.dtype))), x) for x in ([state.w, average] if kept else [state.w])]
-        value, chosen = min(candidates, key=lambda pair: merit(pair[0], weight))
-        gain, before, worst = merit(best_value, weight) - merit(value, weight), worst, value[2]
+        value, chosen = min(candidates, key=lambda pair: merit(pair[0], h.weight))
+        gain, before, worst = merit(best_value, h.weight) - merit(value, h.weight), worst, value[2]
         finite = math.isfinite(value[0])
         if finite and not h.theory:
             state.w.copy_(chosen)
@@ -102,19 +106,19 @@ def solve(
         elif not h.theory and not (finite and CENTRED):
             state, u = copy_state(best), buffers(device, dtype)  # the estimates belong to the point that is left
             begin(state, h)
-        gained = gain >= h.tol * abs(merit(best_value, weight))
+        gained = gain >= h.tol * abs(merit(best_value, h.weight))
         calm = 0 if gained else calm + 1
-        next_stage(h, gained)
+        next_stage(h, gained, worst)
         if not h.theory:
             state.w_prev.copy_(state.w)
         if CENTRED and finite and not h.theory:
             saturated, largest = move_centres(quick, state.w.to(quick.dtype), c, h, worst, before)
-            weight = max(weight, 2 * largest)
+            h.weight = max(h.weight, 2 * largest)
             if saturated and worst > 1e-3 and worst > 0.5 * before:
                 h.rho *= 4
         elapsed = time.perf_counter() - began
         entry = {"stage": stage, "iteration": count, "oracles": count * ORACLES, "objective": best_value[0]}
-        entry |= {"violation": best_value[2], "eta": h.peak, "merit": merit(best_value, weight), "seconds": elapsed}
+        entry |= {"violation": best_value[2], "eta": h.peak, "merit": merit(best_value, h.weight), "seconds": elapsed}
         history.append(entry)
         if progress is not None:
             progress(entry)

@@ -21,10 +21,20 @@ def advance(data, state, u, c, batch, h):
     project(state.w, update(state, G, h), h)
 
 
-def next_stage(h, gained):
+def step_sizes(h, inverse):
+    """A step of 0 becomes the inverse of the gradient's Lipschitz constant, which ``inverse()`` measures at the start."""
+    if h.eta <= 0:
+        h.eta = inverse()
+
+
+def next_stage(h, gained, worst):
     """The next stage is longer; after one that gained nothing, steps are smaller and estimates average over a longer window."""
-    if h.theory:
-        return
+    if not h.theory:
+        slow_down(h, gained)
+
+
+def slow_down(h, gained):
+    """Smaller steps and longer windows where a stage gained nothing."""
     if not gained:
         h.peak *= 0.6
         shrink_gamma(h)

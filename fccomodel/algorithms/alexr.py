@@ -5,7 +5,7 @@ from fccomodel.algorithms._base import Algorithm
 from fccomodel.estimators import alexr as estimator
 
 
-def next_stage(h, gained):
+def next_stage(h, gained, worst):
     """The next stage restarts from the better of last and average iterate; where neither gained, eta and tau grow.
 
     ``h.peak`` is the primal step, the inverse of the paper's eta; gamma = 1 / (1 + tau) stays above 0.05.

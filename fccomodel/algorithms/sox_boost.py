@@ -5,7 +5,7 @@ from fccomodel.algorithms._base import Algorithm
 from fccomodel.estimators import moving_average
 
 
-def next_stage(h, gained):
+def next_stage(h, gained, worst):
     """eta_k, beta_k, gamma_k proportional to eps_k and T_k to 1 / eps_k, with eps_{k+1} = eps_k / 2 (Theorem 2).
 
     By the theorem's constants after every stage; else once a stage gains nothing, that is, has reached its eps_k.

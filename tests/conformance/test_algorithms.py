@@ -49,6 +49,8 @@ def test_reaches_the_optimum(name: str, problem: Conformance) -> None:
     objective, violation = judged(bound, point)
     assert abs(objective - value) <= problem.tolerance * max(1.0, abs(value))
     assert violation <= problem.tolerance
+    if algorithms.all()[name].penalty == "hinge":
+        return  # a subgradient of the hinge is 0 or rho: it tells no multiplier
     for label, multiplier in multipliers.items():
         assert abs(solution.multipliers[label]) == pytest.approx(abs(multiplier), rel=0.05, abs=0.02)
 

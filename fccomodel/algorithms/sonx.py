@@ -1,0 +1,40 @@
+"""SONX: MSVR estimates, subgradients of f, plain steps; constraints by the hinge penalty (sonex-alexr2-2025, [6] and [8])."""
+
+from fccomodel.algorithms import _steps
+from fccomodel.algorithms._base import Algorithm
+from fccomodel.algorithms._steps import slow_down
+from fccomodel.estimators import msvr
+
+
+def begin(state, h):
+    """Points are judged by the function that is minimised: the objective plus rho times the violation."""
+    h.weight = h.rho
+
+
+def next_stage(h, gained, worst):
+    """Subgradients do not vanish at the optimum: steps shrink from stage to stage."""
+    if not h.theory:
+        slow_down(h, False)
+
+
+algorithm = Algorithm(
+    name="sonx",
+    title="SONX",
+    requires={
+        "outer Lipschitz": "sonex-alexr2-2025, Table 1",
+        "outer monotone": "sonex-alexr2-2025, Table 1",
+        "inner weakly convex": "sonex-alexr2-2025, Table 1",
+    },
+    outer="subgradient",
+    penalty="hinge",
+    estimator=msvr,
+    begin=begin,
+    next_stage=next_stage,
+    steps={"plain": _steps.plain_step},
+    rate="n / (B1 sqrt(B2) eps^6)",
+    theorem="sonex-alexr2-2025, Tables 1 and 2",
+    cite="Hu, Zhu and Yang, Non-smooth weakly-convex finite-sum coupled compositional optimization, NeurIPS 2023",
+    hyper={"gamma": 0.8, "gamma_prime": 0.1},
+    grid={"eta": (1e-4, 1e-3, 1e-2, 1e-1), "rho": (4.0, 6.0, 8.0, 10.0, 20.0, 40.0)},  # sonex-alexr2-2025, appendix F.2
+    preference=(1.0,),
+)

@@ -1,0 +1,37 @@
+"""The squared hinge penalty minimised by SOX (sonex-alexr2-2025, reference [7] and section 6)."""
+
+from fccomodel.algorithms import _steps
+from fccomodel.algorithms._base import Algorithm
+from fccomodel.algorithms._steps import slow_down
+from fccomodel.estimators import moving_average
+
+
+def next_stage(h, gained, worst):
+    """rho grows until the constraints hold: at the minimiser they are violated by multiplier / (2 rho)."""
+    if h.theory:
+        return
+    if worst > h.tol:
+        h.weight = max(h.weight, 4 * h.rho * worst)
+        h.rho *= 2
+    slow_down(h, gained)
+
+
+algorithm = Algorithm(
+    name="squared_hinge_sox",
+    title="SOX with the squared hinge penalty",
+    requires={
+        "outer smooth": "sonex-alexr2-2025, Table 2 and section 6",
+        "inner smooth": "sonex-alexr2-2025, Table 2",
+    },
+    outer="smooth",
+    penalty="squared_hinge",
+    estimator=moving_average,
+    next_stage=next_stage,
+    steps={"adam": _steps.adam_step, "momentum": _steps.momentum_step},
+    rate="1 / eps^7",
+    theorem="sonex-alexr2-2025, Table 2 (Li et al.)",
+    cite="Li, Yu, Lu, Wang and Yang, Model developmental safety: a safety-centric method and applications, 2024",
+    hyper={"gamma": 0.2, "beta": 0.1, "beta_prime": 0.01, "eps": 1e-8},
+    grid={"rho": (10.0, 40.0, 80.0, 100.0, 200.0, 400.0, 800.0, 1000.0), "eta": (1e-4, 1e-3, 1e-2, 1e-1)},  # appendix F.2
+    preference=(1.0,),
+)
