@@ -77,7 +77,8 @@ class Algorithm:
     begin      what the step keeps besides w and the point before: ``begin(state, h)``, called at the start and where the loop
                goes back to the best point
     advance    one step, by the program's ``gradient``, ``update`` and ``project``: ``advance(data, state, u, c, batch, h)``
-    step_sizes those that are 0 are chosen: ``step_sizes(h, inverse)``, where ``inverse()`` is 1 / (the gradient's Lipschitz constant)
+    step_sizes those that are 0 are chosen: ``step_sizes(h, inverse)``, where ``inverse()`` is one over the
+               gradient's Lipschitz constant
     next_stage what changes from one stage of the loop to the next: ``next_stage(h, gained, worst)``, the largest violation last
     points     at how many points a step evaluates each sample: 2 where the gradient at w_{t-1} is needed too (STORM)
     steps      name of the update of w -> function; the first is the default

@@ -25,7 +25,8 @@ class Update(Sections):
             f"# ---- {algorithm.title}: {algorithm.theorem}",
             *self.texts(*(getattr(estimator, name) for name in self.trackers())),
             *(self.texts(estimator.extrapolate) if estimator and self.step.dual else []),
-            *self.texts(algorithm.step_sizes, algorithm.begin, update=step, advance=algorithm.advance, next_stage=algorithm.next_stage),
+            *self.texts(algorithm.step_sizes, algorithm.begin, update=step),
+            *self.texts(algorithm.advance, algorithm.next_stage),
             "def project(w, step, h):",
             '    """Proximal maps of regularisers, projections on simple sets, in place; one step or one per coordinate."""',
         ]
