@@ -183,6 +183,12 @@ def track(u, index, g, g_prev, h):
     return new
 
 
+def step_sizes(h, inverse):
+    """A step of 0 becomes the inverse of the gradient's Lipschitz constant, which ``inverse()`` measures at the start."""
+    if h.eta <= 0:
+        h.eta = inverse()
+
+
 def begin(state, h):
     """v and s, at zero."""
     state.v, state.s = torch.zeros_like(state.w), torch.zeros_like(state.w)
@@ -217,14 +223,18 @@ def shrink_gamma(h):
         h.gamma_prime = 1.0 - h.gamma
 
 
-def next_stage(h, gained):
-    """The next stage is longer; after one that gained nothing, steps are smaller and estimates average over a longer window."""
-    if h.theory:
-        return
+def slow_down(h, gained):
+    """Smaller steps and longer windows where a stage gained nothing."""
     if not gained:
         h.peak *= 0.6
         shrink_gamma(h)
     h.stage = min(int(1.3 * h.stage), h.longest)
+
+
+def next_stage(h, gained, worst):
+    """The next stage is longer; after one that gained nothing, steps are smaller and estimates average over a longer window."""
+    if not h.theory:
+        slow_down(h, gained)
 
 
 def project(w, step, h):
@@ -418,13 +428,17 @@ def solve(
     state.w_prev.copy_(w)
     if CENTRED and not h.theory:
         scale_smoothing(quick, w.to(quick.dtype), c, h, G, dtype)
-    if h.eta <= 0:
+
+    def inverse():
         largest = smoothness(G, w)
-        h.eta = 1.0 / largest if largest > 0 else 0.05
+        return 1.0 / largest if largest > 0 else 0.05
+
+    step_sizes(h, inverse)
     h.peak = first_eta = h.eta
+    h.weight = 0.1 * h.rho
     begin(state, h)
     u = buffers(device, dtype)
-    value, weight = summary(evaluate(quick, w.to(quick.dtype))), 0.1 * h.rho
+    value = summary(evaluate(quick, w.to(quick.dtype)))
     best, best_value, worst = copy_state(state), value, value[2]
     average = w.clone()
     history, count, stage, calm, kept = [], 0, 0, 0, 0
@@ -451,8 +465,8 @@ def solve(
         count += done
         stage += 1
         candidates = [(summary(evaluate(quick, x.to(quick.dtype))), x) for x in ([state.w, average] if kept else [state.w])]
-        value, chosen = min(candidates, key=lambda pair: merit(pair[0], weight))
-        gain, before, worst = merit(best_value, weight) - merit(value, weight), worst, value[2]
+        value, chosen = min(candidates, key=lambda pair: merit(pair[0], h.weight))
+        gain, before, worst = merit(best_value, h.weight) - merit(value, h.weight), worst, value[2]
         finite = math.isfinite(value[0])
         if finite and not h.theory:
             state.w.copy_(chosen)
@@ -462,19 +476,19 @@ def solve(
         elif not h.theory and not (finite and CENTRED):
             state, u = copy_state(best), buffers(device, dtype)  # the estimates belong to the point that is left
             begin(state, h)
-        gained = gain >= h.tol * abs(merit(best_value, weight))
+        gained = gain >= h.tol * abs(merit(best_value, h.weight))
         calm = 0 if gained else calm + 1
-        next_stage(h, gained)
+        next_stage(h, gained, worst)
         if not h.theory:
             state.w_prev.copy_(state.w)
         if CENTRED and finite and not h.theory:
             saturated, largest = move_centres(quick, state.w.to(quick.dtype), c, h, worst, before)
-            weight = max(weight, 2 * largest)
+            h.weight = max(h.weight, 2 * largest)
             if saturated and worst > 1e-3 and worst > 0.5 * before:
                 h.rho *= 4
         elapsed = time.perf_counter() - began
         entry = {"stage": stage, "iteration": count, "oracles": count * ORACLES, "objective": best_value[0]}
-        entry |= {"violation": best_value[2], "eta": h.peak, "merit": merit(best_value, weight), "seconds": elapsed}
+        entry |= {"violation": best_value[2], "eta": h.peak, "merit": merit(best_value, h.weight), "seconds": elapsed}
         history.append(entry)
         if progress is not None:
             progress(entry)
