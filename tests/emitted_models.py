@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from fccomodel import normal, pipeline, plan
-from fccomodel.emit.program import Emitter, Program
+from fccomodel.emit import Emitter, Program
 from fccomodel.source import Source
 
 torch.set_num_threads(1)

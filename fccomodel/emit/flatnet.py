@@ -57,11 +57,30 @@ class FlatNet:
         return torch.cat([g.reshape(-1) for g in torch.autograd.grad(whole, parameters, adjoint)])
 
 
-def constructor(name: str, module: torch.nn.Module, rank: int) -> str:
+class FunctionalNet:
+    """A torch module as a function of a flat parameter vector (in the order of ``named_parameters``) and of rows; autograd goes
+    through it. ``rank`` is the number of dims of one input.
+    """
+
+    def __init__(self, module, rank):
+        self.module, self.rank = module.eval(), rank
+        self.shapes = [(name, tuple(p.shape), p.numel()) for name, p in module.named_parameters()]
+
+    def __call__(self, w, x):
+        parts = w.split([size for _, _, size in self.shapes])
+        parameters = {name: part.view(shape) for part, (name, shape, _) in zip(parts, self.shapes, strict=True)}
+        if any(b.is_floating_point() and b.dtype != w.dtype for b in self.module.buffers()):
+            self.module.to(w.dtype)
+        rows = x.reshape(-1, *x.shape[x.dim() - self.rank :])
+        out = torch.func.functional_call(self.module, parameters, (rows,))
+        return out.view(x.shape[: x.dim() - self.rank] + out.shape[1:])
+
+
+def constructor(name: str, module: torch.nn.Module, rank: int, wrapper: type) -> str:
     """The text that makes the module again: torch's own layers by their printed form, anything else by its file."""
     text = layers(module)
     if text is not None:
-        return f"net_{name} = FlatNet({text}, {rank})"
+        return f"net_{name} = {wrapper.__name__}({text}, {rank})"
     source = type(module)
     try:
         code = textwrap.dedent(inspect.getsource(source)).rstrip()
@@ -74,7 +93,7 @@ def constructor(name: str, module: torch.nn.Module, rank: int) -> str:
         fix = "Give the class constructor arguments with defaults, in a file; or use a Sequential of torch's own layers."
         raise diagnostics.FccoError([diagnostics.error("F0608", message, reason=reason, fix=fix)])
     imports = "import torch.nn as nn\nimport torch.nn.functional as F"
-    return f"{imports}\nfrom torch import Tensor\n\n\n{code}\n\n\nnet_{name} = FlatNet({source.__name__}(), {rank})"
+    return f"{imports}\nfrom torch import Tensor\n\n\n{code}\n\n\nnet_{name} = {wrapper.__name__}({source.__name__}(), {rank})"
 
 
 def layers(module: torch.nn.Module) -> str | None:

@@ -117,6 +117,8 @@ class Printer(Gradients):
         dim = body.axes.index(axis)
         key = next((v.attrs["key"] for v in here if v.op == "chunk" and v.attrs["axis"] is axis), None)
         length = axis.size if key is None else f"len(data.{key})"
-        pieces = f"{function}(part) for part in torch.arange({length}, device=data.device).split({step})"
+        call = f"torch.utils.checkpoint.checkpoint({function}, part, use_reentrant=False)"
+        call = call if self.recomputed else f"{function}(part)"
+        pieces = f"{call} for part in torch.arange({length}, device=data.device).split({step})"
         self.lines.append(f"{name} = torch.cat([{pieces}], {dim})")
         self.names[val.id] = name

@@ -9,14 +9,11 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
-from fccomodel import ir
-from fccomodel.bound import Bound
 from fccomodel.emit import support
 from fccomodel.emit.exact import Exact
 from fccomodel.emit.template import REPORT
 from fccomodel.emit.texts import shorten
 from fccomodel.penalty import Penalty
-from fccomodel.plan import Plan
 from fccomodel.smoothing import Smoothed
 
 
@@ -31,11 +28,6 @@ class Program:
     layout: Mapping[str, tuple[int, int, tuple[int, ...]]]
     penalties: Mapping[str, Smoothed | Penalty]
     smoothed: Mapping[str, tuple[str, float]]
-
-
-def emit(problem: ir.Problem, bound: Bound, plan: Plan) -> Program:
-    """The program of a plan on bound data."""
-    return Emitter(problem, bound, plan).program()
 
 
 class Emitter(Exact):

@@ -19,6 +19,7 @@ class References(ABC):
     layout    variables' slices of the flat vector w: name -> (start, stop, shape)
     comments  the model's own text beside the line that computes it, by value id
     dual      the blocks of an outer function keep their y
+    recomputed  autograd goes through the text: slices of a full pass are computed again in its backward pass
     """
 
     graph: Graph
@@ -36,6 +37,7 @@ class References(ABC):
     needed: set[int] = field(default_factory=set)
     double: bool = False
     dual: bool = False
+    recomputed: bool = False
 
     @abstractmethod
     def text(self, val: Val) -> str:

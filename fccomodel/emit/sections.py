@@ -14,6 +14,7 @@ from fccomodel.bound import Bound
 from fccomodel.emit import flatnet
 from fccomodel.emit.template import AS_NAMESPACE, IMPORTS
 from fccomodel.emit.texts import shorten
+from fccomodel.graph import Val
 from fccomodel.lower import Lowering
 from fccomodel.normal import NormalForm
 from fccomodel.plan import Plan
@@ -36,8 +37,12 @@ class Sections:
         self.layout = self.lay_out()
         self.cells: set[str] = set()
         self.initial: dict[str, torch.Tensor] = {}
+        self.root = self.lower()
+
+    def lower(self) -> Val:
+        """The objective in the step's graph."""
         self.step.logarithms.scan(self.normal.objective)
-        self.root = self.step.expr(self.normal.objective, {}, True)
+        return self.step.expr(self.normal.objective, {}, True)
 
     # ------------------------------------------------------------------------------------------------------- variables
     def lay_out(self) -> dict[str, tuple[int, int, tuple[int, ...]]]:
@@ -104,7 +109,8 @@ class Sections:
             "ORACLES": self.oracles(),
         }
         fixed = "\n".join(f"{name} = {value!r}" for name, value in run.items())
-        guard = "no_grad = torch.no_grad" if self.bound.nets else "no_grad = torch.inference_mode"
+        taped = self.bound.nets or self.plan.algorithm_record.oracle == "vector"
+        guard = "no_grad = torch.no_grad" if taped else "no_grad = torch.inference_mode"
         block = f"BLOCK = {self.plan.block}  # steps whose samples are drawn together"
         return f"{fixed}\n{guard}\n\n# ---- hyper-parameters\nHYPER = {{\n{items}\n}}\n{block}\nCENTRED = {centred}"
 
@@ -129,9 +135,10 @@ class Sections:
     def net_section(self) -> str:
         if not self.bound.nets:
             return ""
-        parts = ["# ---- nets", inspect.getsource(flatnet.FlatNet).rstrip()]
+        wrapper = flatnet.FunctionalNet if self.plan.algorithm_record.oracle == "vector" else flatnet.FlatNet
+        parts = ["# ---- nets", inspect.getsource(wrapper).rstrip()]
         for name, net in self.bound.nets.items():
-            parts.append(flatnet.constructor(name, net, len(self.problem.nets[name].input)))
+            parts.append(flatnet.constructor(name, net, len(self.problem.nets[name].input), wrapper))
         return "\n\n\n".join(parts)
 
     def data_section(self) -> str:

@@ -158,6 +158,12 @@ def net_in_parts(net, w, rows):
         return torch.cat([net(w, part) for part in rows.split(8192)])
 
 
+def net_in_slices(net, w, rows):
+    """The net's output for every row, slices of it computed again when autograd comes back."""
+    checkpoint = torch.utils.checkpoint.checkpoint
+    return torch.cat([checkpoint(net, w, part, use_reentrant=False) for part in rows.split(8192)])
+
+
 def fixed_noise(family, shape, seed, data):
     """The same draws at every call: common random numbers for a distribution that is sampled in a full pass."""
     rng = torch.Generator(device="cpu").manual_seed(seed)

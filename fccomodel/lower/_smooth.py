@@ -19,8 +19,10 @@ class Smoothing(Reducing):
 
     def smoothed(self, node: Smoothed, env: Env) -> Val:
         """An envelope at its argument; in a full pass the function itself."""
-        if self.full:
-            return self.expr(node.original, env, True)
+        return self.expr(node.original, env, True) if self.full else self.envelope(node, env)
+
+    def envelope(self, node: Smoothed, env: Env) -> Val:
+        """The Moreau envelope of the function, moved by its centre."""
         g = self.graph
         if node.graph is not None or node.ball is not None:
             t = self.argument(node.args[0], env, node.inner)

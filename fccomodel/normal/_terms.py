@@ -91,7 +91,7 @@ def describe(label: str, part: ir.Expr, problem: ir.Problem, bound: Bound | None
     while isinstance(body, ir.Apply) and body.op in ("mul", "neg") and sum(_has_reduce(a) for a in body.args) == 1:
         scales.append(body)
         body = next(a for a in body.args if _has_reduce(a))
-    while isinstance(body, ir.Reduce) and body.kind in SAMPLED and _nonlinear_below(body.body):
+    while isinstance(body, ir.Reduce) and body.kind in SAMPLED and nonlinear_below(body.body):
         outer = problem.source.text[body.span.start : body.body.span.start].strip() or body.kind
         n = n * _count(body, bound) if bound is not None and n is not None else None
         body = body.body
@@ -111,13 +111,13 @@ def _has_reduce(node: ir.Expr) -> bool:
     return any(isinstance(n, ir.Reduce) for n in ir.walk(node))
 
 
-def _nonlinear_below(node: ir.Expr) -> bool:
+def nonlinear_below(node: ir.Expr) -> bool:
     """A composition stands below: some expectation under a function that is not affine."""
     holes: list[ir.Reduce] = []
     f = _cut(node, holes, {})
     if not holes:
         return False
-    return _nonlinear_below(holes[0].body) if isinstance(f, ir.Hole) else not _affine(f)
+    return nonlinear_below(holes[0].body) if isinstance(f, ir.Hole) else not _affine(f)
 
 
 def _cut(node: ir.Expr, holes: list[ir.Reduce], memo: dict[int, ir.Expr]) -> ir.Expr:

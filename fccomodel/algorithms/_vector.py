@@ -1,0 +1,247 @@
+"""The loop around algorithms that work on all inner expectations as one vector F(w): minimise phi(F(w)) + R(w).
+
+The emitter copies this source. An epoch is ``begin`` and a number of steps; after it the exact problem is evaluated, the best
+point so far is kept, and the centres of the smoothing move to the slopes of phi there (hscg-2020, section 2.3). Epochs that
+gain nothing shrink the step size; one that diverges is taken back. The result is the pair of hscg-2020, Lemma 3.1.
+"""
+
+import math
+import time
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from fccomodel.algorithms._progress import merit, move_centres, scale_smoothing, smoothness, summary, thinned
+
+if TYPE_CHECKING:  # what the emitted program defines around this text
+    HYPER: dict[str, Any] = {}
+    CENTRED, HEAVY, COMPONENTS, SAMPLES, ROWS, BLOCK = True, False, 1, 1, 1, 64
+    as_namespace: Any = None
+    prepare = prepare_full = start = centres = draw = begin = update = project = evaluate = as_namespace
+    inner = inner_full = outer = blocks = as_namespace
+
+#: matrix: the largest Jacobian kept as a matrix, entries     exact: the first step size from full passes, not a minibatch
+DEFAULTS = {"eta": 0.0, "matrix": 4e6, "growth": 1.0, "shrink": 0.6, "tol": 1e-9, "patience": 8, "exact": 0.0}
+#: of algorithms whose noise does not vanish at a fixed step: steps fall like (1 + t / warm)^-power
+NOISY = {"stage": 200, "longest": 4000, "growth": 1.3, "tol": 1e-4, "warm": 100.0}
+
+
+def linearised(f, w):
+    """f(w) in R^q; ``pull(s)`` = J(w)' s; ``matrix()`` = J(w), q x p; ``push(d)`` = J(w) d, by reverse differentiation."""
+    x = w.detach().clone().requires_grad_()
+    with torch.enable_grad():
+        value = f(x)
+
+    def pull(s):
+        return torch.autograd.grad(value, x, s, retain_graph=True)[0]
+
+    def matrix():
+        return torch.stack([pull(row) for row in torch.eye(len(value), dtype=w.dtype, device=w.device)])
+
+    def push(d):
+        with torch.enable_grad():
+            s = torch.zeros_like(value).requires_grad_()
+            back = torch.autograd.grad(value, x, s, create_graph=True)[0]
+        return torch.autograd.grad(back, s, d, retain_graph=True)[0]
+
+    return SimpleNamespace(value=value.detach(), pull=pull, matrix=matrix, push=push)
+
+
+def oracle_of(data, rng, c, state, h):
+    """What a step may ask for; ``state.oracles`` counts the calls (one: the value and derivative of one g_i at one sample).
+
+    batch()            the next minibatch                       sample(w, batch)   F(w; batch), linearised
+    whole(w)           F(w) by a full pass, linearised          value(w)           F(w) alone
+    slope(w, u, gamma) the derivatives of phi in u and in w, its smoothing parameters times gamma
+    phi(w, u)          its value                                prox(w, step)      prox_{step R}(w), a new vector
+    keep               the Jacobian is kept as a q x p matrix (else as products with it)      smoothing   phi has kinks
+    """
+    ahead: list = []
+
+    def batch():
+        if not ahead:
+            parts = draw(data, rng, BLOCK)
+            ahead.extend(zip(*(part.unbind() for part in parts), strict=True) if parts else [()] * BLOCK)
+        return ahead.pop(0)
+
+    def sample(w, chosen):
+        state.oracles += SAMPLES
+        return linearised(lambda x: inner(data, x, chosen, h), w)
+
+    def whole(w):
+        state.oracles += ROWS
+        return linearised(lambda x: inner_full(data, x, h), w)
+
+    def value(w):
+        state.oracles += ROWS
+        return inner_full(data, w, h)
+
+    def slope(w, u, gamma=1.0):
+        scaled = SimpleNamespace(**{k: gamma * v if k.startswith("lam_y") else v for k, v in vars(h).items()})
+        y, x = u.detach().clone().requires_grad_(), w.detach().clone().requires_grad_()
+        with torch.enable_grad():
+            found = outer(data, x, y, c, scaled)
+        return torch.autograd.grad(found, (y, x), allow_unused=True, materialize_grads=True)
+
+    def phi(w, u):
+        return outer(data, w, u, c, h)
+
+    def prox(w, step):
+        project(w, step, h)
+        return w
+
+    return SimpleNamespace(
+        batch=batch, sample=sample, whole=whole, value=value, slope=slope, phi=phi, prox=prox,
+        keep=COMPONENTS * len(state.w) <= h.matrix, smoothing=CENTRED,
+    )  # fmt: skip
+
+
+def decayed(state, h, power):
+    """(1 + t / warm)^-power."""
+    return (1 + state.t / h.warm) ** -power
+
+
+def refer(state, F, w):
+    """The reference point of an epoch: F, its Jacobian (or its product with the slope of phi), exactly."""
+    at = F.whole(w)
+    s, _ = F.slope(w, at.value)
+    state.reference, state.u_ref, state.s_ref = w.clone(), at.value, s
+    state.J_ref = at.matrix() if F.keep else None
+    state.v_ref = at.pull(s)
+
+
+def corrected(state, F):
+    """The gradient at w by values and Jacobians corrected at the reference point (ascvrg-2021, equations (3) to (5))."""
+    batch = F.batch()
+    now, then = F.sample(state.w, batch), F.sample(state.reference, batch)
+    s, direct = F.slope(state.w, state.u_ref + now.value - then.value)
+    if F.keep:
+        return s @ state.J_ref + now.pull(s) - then.pull(s) + direct
+    return state.v_ref + now.pull(s) - then.pull(state.s_ref) + direct
+
+
+def begin_exactly(state, F):
+    """F and its Jacobian at w by a full pass; returns the gradient."""
+    at = F.whole(state.w)
+    state.s, direct = F.slope(state.w, at.value)
+    state.u, state.J, state.v = at.value, at.matrix() if F.keep else None, at.pull(state.s)
+    state.w_prev = state.w
+    return state.v + direct
+
+
+def hybrid(state, F, beta, gamma=1.0):
+    """The gradient at w by the hybrid estimators of hscg-2020, equations (14) and (16): of F, and of its Jacobian or of the
+    product with it. beta = 1: SARAH."""
+    first = F.batch()
+    now, then = F.sample(state.w, first), F.sample(state.w_prev, first)
+    fresh = F.sample(state.w, F.batch()) if beta < 1 else now
+    state.u = beta * (state.u + now.value - then.value) + (1 - beta) * fresh.value
+    s, direct = F.slope(state.w, state.u, gamma)
+    if F.keep:
+        state.J = beta * (state.J + now.matrix() - then.matrix()) + (1 - beta) * fresh.matrix()
+        state.v = s @ state.J
+    else:
+        state.v = beta * (state.v + now.pull(s) - then.pull(state.s)) + (1 - beta) * fresh.pull(s)
+    state.s = s
+    return state.v + direct
+
+
+def approximate_kkt(data, F, w, c, h):
+    """hscg-2020, Lemma 3.1: the pair x = prox_{eta R}(w - eta grad), y = y*(F(x)), and a bound on its residual (8):
+    dist(0, F'(x)' K y + dR(x)) + dist(0, K' F(x) - dpsi(y)) <= |r| + |lam (y - centre)|, with r as in (46)."""
+    at = F.whole(w)
+    s, direct = F.slope(w, at.value)
+    gradient = at.pull(s) + direct
+    x = F.prox(w - h.eta * gradient, h.eta)
+    beyond = F.whole(x)
+    s, direct = F.slope(x, beyond.value)
+    residual = float(((w - x) / h.eta + beyond.pull(s) + direct - gradient).norm())
+    gap = 0.0
+    for name, (index, t, slope, _) in blocks(data, x.to(torch.float64)).items():
+        centre = getattr(c, name)[index if index else (...,)].to(t.dtype)
+        moved = getattr(h, "lam_" + name) * (slope(t, centre, h) - centre)
+        gap += float(moved[moved.isfinite()].square().sum())
+    return SimpleNamespace(w=x, epsilon=residual + math.sqrt(gap))
+
+
+def solve(
+    data, *, seed=0, device="cpu", dtype=torch.float32, seconds=30.0, iterations=None, oracles=None, progress=None, stop=None
+):
+    """Run to the end of the budget, or until epochs gain nothing more. Returns the best point seen."""
+    began = time.perf_counter()
+    exact = prepare_full(as_namespace(data, device, torch.float64))
+    quick = prepare_full(thinned(as_namespace(data, device, dtype))) if HEAVY else exact
+    data = prepare(as_namespace(data, device, dtype))
+    rng = torch.Generator(device=device).manual_seed(seed)
+    h, c = SimpleNamespace(**HYPER), centres(device, dtype)
+    state = SimpleNamespace(w=start(rng, device, dtype), oracles=0, t=0, epoch=0)
+    F = oracle_of(data, rng, c, state, h)
+    first = F.batch()
+
+    def G(x):
+        at = F.whole(x) if h.exact else F.sample(x, first)
+        s, direct = F.slope(x, at.value)
+        return at.pull(s) + direct
+
+    if CENTRED:
+        scale_smoothing(quick, state.w.to(quick.dtype), c, h, G, dtype)
+    if h.eta <= 0:
+        largest = smoothness(G, state.w)
+        h.eta = 1.0 / largest if largest > 0 else 0.05
+    value, weight, first_eta = summary(evaluate(quick, state.w.to(quick.dtype))), 0.1 * h.rho, h.eta
+    best, best_value, worst = state.w.clone(), value, value[2]
+    history: list = []
+    count, length, calm, reason = 0, h.stage, 0, ""
+    while not reason:
+        state.length, average = length, state.w.clone()
+        begin(state, F, h)
+        for k in range(length):
+            update(state, F, h)
+            state.t += 1
+            count += 1
+            average.lerp_(state.w, 1.0 / max(1, k + 2 - length // 2))
+            elapsed = time.perf_counter() - began
+            if stop is not None and stop():
+                reason = "interrupted"
+            elif (seconds is not None and elapsed > seconds) or (iterations is not None and count >= iterations):
+                reason = "the budget is used up"
+            elif oracles is not None and state.oracles >= oracles:
+                reason = "the budget is used up"
+            if reason:
+                break
+        state.epoch += 1
+        before, last = worst, summary(evaluate(quick, state.w.to(quick.dtype)))
+        worst = last[2]
+        candidates = [(last, state.w), (summary(evaluate(quick, average.to(quick.dtype))), average)]
+        value, chosen = min(candidates, key=lambda pair: merit(pair[0], weight))
+        gain = merit(best_value, weight) - merit(value, weight)
+        if gain > 0:
+            best, best_value = chosen.clone(), value
+        calm = 0 if gain >= h.tol * abs(merit(best_value, weight)) else calm + 1
+        if calm:
+            h.eta *= h.shrink
+        if not math.isfinite(last[0]) or merit(last, weight) > merit(best_value, weight) + abs(merit(best_value, weight)):
+            state.w, state.t, state.epoch = best.clone(), 0, 0
+            h.eta *= 0.5
+        length = min(int(length * h.growth), h.longest)
+        if CENTRED:
+            saturated, largest = move_centres(quick, state.w.to(quick.dtype), c, h, worst, before)
+            weight = max(weight, 2 * largest)
+            if saturated and worst > 1e-3 and worst > 0.5 * before:
+                h.rho *= 4
+        elapsed = time.perf_counter() - began
+        entry = {"stage": len(history) + 1, "iteration": count, "oracles": state.oracles, "objective": best_value[0]}
+        entry |= {"violation": best_value[2], "eta": h.eta, "merit": merit(best_value, weight), "seconds": elapsed}
+        history.append(entry)
+        if progress is not None:
+            progress(entry)
+        if not reason and calm >= h.patience:
+            reason = "epochs gain nothing more"
+    pair = approximate_kkt(exact, F, best, c, h)
+    if merit(summary(evaluate(quick, pair.w.to(quick.dtype))), weight) <= merit(best_value, weight):
+        best = pair.w
+    return SimpleNamespace(
+        w=best.double(), c=c, h=h, eta=first_eta, history=history, iterations=count, seconds=time.perf_counter() - began,
+        reason=reason, exact=exact, epsilon=pair.epsilon,
+    )  # fmt: skip

@@ -1,0 +1,54 @@
+"""Accelerated proximal gradient on full passes, with backtracking and restarts: FISTA."""
+
+import math
+
+from fccomodel.algorithms import _vector
+from fccomodel.algorithms._base import Algorithm
+
+
+def begin(state, F, h):
+    """The momentum starts at rest."""
+    if state.epoch == 0:
+        state.ahead, state.momentum, state.step = state.w, 1.0, h.eta
+
+
+def accelerated_step(state, F, h):
+    """w+ = prox_{R/L}(y - grad(y)/L), L doubled until phi(F(w+)) is below its quadratic model at y; y = w+ + momentum (w+ - w),
+    at rest again where the momentum points uphill (O'Donoghue and Candes 2015)."""
+    y = state.ahead
+    at = F.whole(y)
+    s, direct = F.slope(y, at.value)
+    gradient, value = at.pull(s) + direct, float(F.phi(y, at.value))
+    while True:
+        new = F.prox(y - state.step * gradient, state.step)
+        move = new - y
+        model = value + float(gradient @ move) + 0.5 * float(move @ move) / state.step
+        if float(F.phi(new, F.value(new))) <= model + 1e-7 * abs(value) or state.step < 1e-12:
+            break
+        state.step *= 0.5
+    if float(move @ (new - state.w)) < 0:
+        state.momentum = 1.0
+    later = 0.5 * (1 + math.sqrt(1 + 4 * state.momentum**2))
+    state.ahead = new + (state.momentum - 1) / later * (new - state.w)
+    state.w, state.momentum = new, later
+
+
+algorithm = Algorithm(
+    name="apg",
+    title="accelerated proximal gradient",
+    requires={
+        "unconstrained": "Beck and Teboulle 2009, problem (P)",
+        "outer smooth": "Beck and Teboulle 2009, section 2",
+        "inner smooth": "Beck and Teboulle 2009, section 2",
+    },
+    oracle="vector",
+    outer="smooth",
+    loop=_vector,
+    begin=begin,
+    steps={"accelerated": accelerated_step},
+    rate="n / sqrt(eps)",
+    theorem="Beck and Teboulle 2009, Theorem 4.4",
+    cite="Beck and Teboulle, A fast iterative shrinkage-thresholding algorithm, SIAM Journal on Imaging Sciences 2, 2009",
+    hyper={**_vector.DEFAULTS, "stage": 10, "longest": 100, "growth": 1.3, "exact": 1.0},
+    preference=(9.0, 5.0),
+)

@@ -1,0 +1,46 @@
+"""ASCVRG: values and Jacobians corrected at a reference point, epochs that double (ascvrg-2021, Algorithm 1)."""
+
+import math
+
+from fccomodel.algorithms import _vector
+from fccomodel.algorithms._base import Algorithm
+from fccomodel.algorithms._vector import corrected, refer
+
+
+def begin(state, F, h):
+    """The reference point: the average of the last epoch's iterates; the start: its last iterate."""
+    if state.epoch == 0:
+        state.average, state.total = state.w, h.stage * (2.0**h.epochs - 1)
+    refer(state, F, state.average)
+    state.average, state.count = state.w.clone(), 0
+
+
+def doubling_step(state, F, h):
+    """w <- prox_{eta_t R}(w - eta_t v), eta_t = eta sqrt(T / (2T - l)), l the steps taken of the T planned (equation (6))."""
+    state.count += 1
+    state.average.lerp_(state.w, 1.0 / state.count)
+    v = corrected(state, F)
+    taken = min(state.t + 1, state.total)
+    eta = 0.5 * h.eta * math.sqrt(state.total / (2 * state.total - taken))
+    state.w = F.prox(state.w - eta * v, eta)
+
+
+algorithm = Algorithm(
+    name="ascvrg",
+    title="ASCVRG",
+    requires={
+        "unconstrained": "ascvrg-2021, equation (1)",
+        "outer smooth": "ascvrg-2021, Assumption 3.3",
+        "inner smooth": "ascvrg-2021, Assumption 3.3",
+    },
+    oracle="vector",
+    outer="smooth",
+    loop=_vector,
+    begin=begin,
+    steps={"doubling": doubling_step},
+    rate="(m + n) log(1/eps) + 1/eps^3",
+    theorem="ascvrg-2021, Theorem 3.5",
+    cite="Lin, Fan, Wang and Jordan, Improved oracle complexity for stochastic compositional variance reduced gradient, 2021",
+    hyper={**_vector.DEFAULTS, "stage": 16, "growth": 2.0, "longest": 1 << 16, "epochs": 12.0, "exact": 1.0},
+    preference=(9.0, 1.0),
+)

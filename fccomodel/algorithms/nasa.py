@@ -1,0 +1,47 @@
+"""NASA: averages of the gradient and of the values, one time scale (Ghadimi, Ruszczynski and Wang 2020, Algorithm 1)."""
+
+from fccomodel.algorithms import _vector
+from fccomodel.algorithms._base import Algorithm
+from fccomodel.algorithms._vector import decayed
+
+
+def begin(state, F, h):
+    """u and v start at the first minibatch's values."""
+    if state.epoch == 0:
+        at = F.sample(state.w, F.batch())
+        state.u = at.value
+        s, direct = F.slope(state.w, state.u)
+        state.v = at.pull(s) + direct
+
+
+def averaged_step(state, F, h):
+    """w <- w + tau (prox_{eta R}(w - eta v) - w);  then at the new w, with grad phi at the old u:
+    v <- (1 - a tau) v + a tau J(w; B)' grad phi(u);  u <- (1 - b tau) u + b tau F(w; B)."""
+    tau = h.tau * decayed(state, h, 0.5)
+    state.w = state.w + tau * (F.prox(state.w - h.eta * state.v, h.eta) - state.w)
+    at = F.sample(state.w, F.batch())
+    s, direct = F.slope(state.w, state.u)
+    state.v = state.v + min(1.0, h.a * tau) * (at.pull(s) + direct - state.v)
+    state.u = state.u + min(1.0, h.b * tau) * (at.value - state.u)
+
+
+algorithm = Algorithm(
+    name="nasa",
+    title="NASA",
+    requires={
+        "unconstrained": "Ghadimi, Ruszczynski and Wang 2020, problem (1.1)",
+        "outer smooth": "Ghadimi, Ruszczynski and Wang 2020, Assumption 1",
+        "inner smooth": "Ghadimi, Ruszczynski and Wang 2020, Assumption 1",
+    },
+    oracle="vector",
+    outer="smooth",
+    loop=_vector,
+    begin=begin,
+    steps={"averaged": averaged_step},
+    rate="1 / eps^4",
+    theorem="Ghadimi, Ruszczynski and Wang 2020, Theorem 1",
+    cite="Ghadimi, Ruszczynski and Wang, A single timescale stochastic approximation method for nested stochastic optimization, "
+    "SIAM Journal on Optimization 30, 2020",
+    hyper={**_vector.DEFAULTS, **_vector.NOISY, "tau": 0.5, "a": 1.0, "b": 1.0},
+    preference=(9.0, 6.0),
+)

@@ -1,0 +1,76 @@
+"""Prox-linear (Gauss-Newton): F linearised, phi kept; the subproblem by accelerated steps on the smoothed phi."""
+
+import math
+
+import torch
+
+from fccomodel.algorithms import _vector
+from fccomodel.algorithms._base import Algorithm
+from fccomodel.algorithms._progress import smoothness
+
+
+def begin(state, F, h):
+    """The weight of the proximal term."""
+    if state.epoch == 0:
+        state.step = h.eta
+
+
+def subproblem(F, w, at, J, step, count):
+    """min over z of phi(F + J (z - w)) + R(z) + |z - w|^2 / (2 step) by accelerated steps with restarts; also F + J (z - w)."""
+    push, pull = (J.mv, J.T.mv) if F.keep else (at.push, at.pull)
+
+    def G(z):
+        s, direct = F.slope(z, at.value + push(z - w))
+        return pull(s) + direct + (z - w) / step
+
+    L, x, y, momentum = max(smoothness(G, w), 1 / step), w, w, 1.0
+    for _ in range(int(count)):
+        gradient = G(y)
+        while True:
+            new = F.prox(y - gradient / L, 1 / L)
+            move = new - y
+            if float((G(new) - gradient) @ move) <= L * float(move @ move) * (1 + 1e-6) or L > 1e12:
+                break
+            L *= 2
+        if float(move @ (new - x)) < 0:
+            momentum = 1.0
+        later = 0.5 * (1 + math.sqrt(1 + 4 * momentum**2))
+        x, y, momentum = new, new + (momentum - 1) / later * (new - x), later
+    return x, at.value + push(x - w)
+
+
+def linearised_step(state, F, h):
+    """w <- the subproblem's solution, ``step`` halved until phi(F(w)) is below its model there."""
+    w = state.w
+    at = F.whole(w)
+    J = at.matrix() if F.keep else torch.zeros(0)
+    state.step *= 1.5
+    while True:
+        z, model = subproblem(F, w, at, J, state.step, h.inner_steps)
+        near = 0.5 * float((z - w) @ (z - w)) / state.step
+        bound = float(F.phi(z, model))
+        if float(F.phi(z, F.value(z))) <= bound + near + 1e-7 * abs(bound) or state.step < 1e-12:
+            break
+        state.step *= 0.5
+    state.w = z
+
+
+algorithm = Algorithm(
+    name="prox_linear",
+    title="prox-linear",
+    requires={
+        "unconstrained": "Drusvyatskiy and Lewis 2018, problem (1.1)",
+        "outer prox": "Drusvyatskiy and Paquette 2019, section 6 (phi smoothed)",
+        "inner smooth": "Drusvyatskiy and Lewis 2018, section 3",
+    },
+    oracle="vector",
+    loop=_vector,
+    begin=begin,
+    steps={"linearised": linearised_step},
+    rate="n / eps^2",
+    theorem="Drusvyatskiy and Paquette 2019, Theorem 5.3",
+    cite="Drusvyatskiy and Paquette, Efficiency of minimizing compositions of convex functions and smooth maps, "
+    "Mathematical Programming 178, 2019",
+    hyper={**_vector.DEFAULTS, "stage": 5, "longest": 20, "growth": 1.3, "inner_steps": 50.0, "exact": 1.0, "tol": 1e-6},
+    preference=(9.0, 2.0),
+)

@@ -1,0 +1,38 @@
+"""VRSC-PG: values and Jacobians corrected at a reference point, epochs of one length (Huo et al. 2018, Algorithm 1)."""
+
+from fccomodel.algorithms import _vector
+from fccomodel.algorithms._base import Algorithm
+from fccomodel.algorithms._vector import corrected, refer
+
+
+def begin(state, F, h):
+    """The reference point of an epoch: the last iterate."""
+    refer(state, F, state.w)
+
+
+def corrected_step(state, F, h):
+    """w <- prox_{eta R}(w - eta v), v the corrected gradient."""
+    eta = 0.5 * h.eta
+    state.w = F.prox(state.w - eta * corrected(state, F), eta)
+
+
+algorithm = Algorithm(
+    name="vrsc_pg",
+    title="VRSC-PG",
+    requires={
+        "unconstrained": "Huo et al. 2018, section 2",
+        "outer smooth": "Huo et al. 2018, Assumption 2",
+        "inner smooth": "Huo et al. 2018, Assumption 2",
+    },
+    oracle="vector",
+    outer="smooth",
+    loop=_vector,
+    begin=begin,
+    steps={"corrected": corrected_step},
+    rate="n + n^(2/3) / eps^2",
+    theorem="Huo et al. 2018, Theorem 3",
+    cite="Huo, Gu, Liu and Huang, Accelerated method for stochastic composition optimization with nonsmooth regularization, "
+    "AAAI 2018",
+    hyper={**_vector.DEFAULTS, "stage": 200, "longest": 200, "exact": 1.0},
+    preference=(9.0, 4.0),
+)
