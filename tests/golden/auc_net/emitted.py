@@ -91,9 +91,7 @@ class FlatNet:
     def forward(self, w, inputs, taped):
         parts = w.split([size for _, _, size in self.shapes])
         named = zip(parts, self.shapes, strict=True)
-        parameters = {name: part.view(shape) for part, (name, shape, _) in named}
-        if taped is not None:
-            parameters = {name: part.detach().requires_grad_(taped) for name, part in parameters.items()}
+        parameters = {name: part.view(shape).detach().requires_grad_(taped) for part, (name, shape, _) in named}
         if any(b.is_floating_point() and b.dtype != w.dtype for b in self.module.buffers()):
             self.module.to(w.dtype)
         rows = [x.reshape(-1, *x.shape[x.dim() - self.rank :]) for x in inputs]
@@ -109,11 +107,6 @@ class FlatNet:
         """Outputs for the rows of each input, without a gradient."""
         with torch.no_grad():
             outs, _, _ = self.forward(w, inputs, False)
-        return outs[0] if len(outs) == 1 else outs
-
-    def through(self, w, *inputs):
-        """Outputs for the rows of each input, which autograd follows back to ``w``."""
-        outs, _, _ = self.forward(w, inputs, None)
         return outs[0] if len(outs) == 1 else outs
 
     def taped(self, w, *inputs):
