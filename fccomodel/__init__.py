@@ -16,7 +16,7 @@ from fccomodel.diagnostics import Diagnostic, FccoError
 from fccomodel.source import Source
 
 if TYPE_CHECKING:
-    from fccomodel.api import BoundModel, CompiledModel, Explanation, Result, compile, evaluate, load
+    from fccomodel.api import BoundModel, CompiledModel, Explanation, Result, compare, compile, evaluate, load
 
 __version__ = "0.1.0"
 
@@ -29,6 +29,7 @@ __all__ = [
     "Result",
     "Source",
     "__version__",
+    "compare",
     "compile",
     "evaluate",
     "load",

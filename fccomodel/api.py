@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fccomodel import display, explain, files, options, pipeline, results
+from fccomodel import comparison, display, explain, files, options, pipeline, results
 from fccomodel.diagnostics import Diagnostic
 
 if TYPE_CHECKING:
@@ -52,6 +52,48 @@ def evaluate(
         data_dir=None if data_dir is None else Path(data_dir),
         allow_python=allow_python,
         show=show,
+    )
+
+
+def compare(
+    model: BoundModel,
+    *,
+    algorithms: Sequence[str],
+    seeds: int | Sequence[int] = 5,
+    tune: bool = False,
+    validation: str | float | None = None,
+    test: str | None = None,
+    show: Sequence[str] = (),
+    reference: float | None = None,
+    tolerance: float = comparison.TOLERANCE,
+    jobs: int | None = 1,
+    progress: Callable[[comparison.Step], None] | None = None,
+    **given: Any,
+) -> comparison.Comparison:
+    """Algorithms side by side on a bound model; ``print`` the result, or take ``.curves``, ``.to_frame()``, ``.save(folder)``.
+
+    algorithms   identifiers                     seeds       how many, or which
+    tune         choose hyper-parameters from the papers' grids on ``validation``: a condition on rows, or a share of them
+    test, show   judge the answers on these rows too; report these lets
+    reference    the known optimal value         tolerance   the violation that counts as none
+    jobs         processes (None: as many as there are processors; a script then needs ``if __name__ == "__main__"``)
+    Other keywords are options of the runs: ``budget="1e6oracles"`` (the default), ``precision="float64"``, ...
+    """
+    return comparison.compare(
+        model.compiled,
+        model.binding,
+        algorithms=algorithms,
+        seeds=seeds,
+        chosen=options.resolve(given, model.compiled.problem.options, options.configuration(), given_as=options.KEYWORD),
+        tuning=tune,
+        validation=validation,
+        test=test,
+        show=show,
+        reference=reference,
+        tolerance=tolerance,
+        jobs=jobs,
+        bound=model.bound,
+        progress=progress,
     )
 
 

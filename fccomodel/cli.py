@@ -82,6 +82,30 @@ def parser() -> argparse.ArgumentParser:
     _quiet(made, "no progress, no lint notes, and one line in place of the report")
 
     made = command(
+        "compare",
+        compare,
+        "run algorithms side by side on the same oracle budget",
+        "Every value is computed from the problem as written. Ctrl-C ends with the runs that are done.",
+    )
+    _model(made)
+    _binding(made)
+    group = _solving(made, many=True)
+    group.add_argument("--algorithms", required=True, metavar="A,B,C", help="which; see `fccomodel algorithms`")
+    group.add_argument("--seeds", default="5", metavar="N|S,S,..", help="how many, or which (default 5)")
+    group.add_argument("--jobs", type=int, metavar="N", help="processes (default: as many as there are processors)")
+    group = made.add_argument_group("judging")
+    group.add_argument("--tune", action="store_true", help="choose hyper-parameters from the papers' grids on held-out rows")
+    group.add_argument("--validation", metavar="EXPR|SHARE", help="those rows: \"split == 'val'\", or a share (default 0.2)")
+    group.add_argument("--test", metavar="EXPR", help="evaluate the answers on these rows too: \"split == 'test'\"")
+    group.add_argument("--reference", type=float, metavar="F", help="the known optimal value: adds the gap to it")
+    group.add_argument("--tolerance", type=float, default=1e-3, metavar="V", help="violation that counts as none (default 1e-3)")
+    _showing(group)
+    made.add_argument("--out", type=Path, metavar="DIR", help="write compare.json and compare.csv there")
+    made.add_argument("--plot", action="store_true", help="write the curves there, as PNG and SVG")
+    made.add_argument("--json", action="store_true", help="print compare.json in place of the table")
+    _quiet(made, "no progress, no lint notes")
+
+    made = command(
         "emit", emit, "write the standalone solver: Python with torch alone", "Its data is written beside it as data.pt."
     )
     _model(made)
@@ -135,7 +159,7 @@ def _quiet(to: argparse.ArgumentParser, text: str = "no lint notes") -> None:
     to.add_argument("-q", "--quiet", action="store_true", help=text)
 
 
-def _showing(to: argparse.ArgumentParser) -> None:
+def _showing(to: Any) -> None:
     to.add_argument("--show", action="append", default=[], metavar="NAME", help="report the value of this `let` too (repeatable)")
 
 
@@ -155,14 +179,17 @@ def _binding(to: argparse.ArgumentParser) -> None:
     group.add_argument("--param", action="append", default=[], metavar="NAME=VALUE", help="set a parameter (repeatable)")
 
 
-def _solving(to: argparse.ArgumentParser) -> None:
+def _solving(to: argparse.ArgumentParser, *, many: bool = False) -> Any:
+    """The options of a run, or of many runs."""
     group = to.add_argument_group("solving")
-    group.add_argument("--algorithm", metavar="NAME", help="in place of the one chosen; see `fccomodel algorithms`")
-    group.add_argument("--seed", type=_value, metavar="S", help="of every random choice (default 0)")
+    if not many:
+        group.add_argument("--algorithm", metavar="NAME", help="in place of the one chosen; see `fccomodel algorithms`")
+        group.add_argument("--seed", type=_value, metavar="S", help="of every random choice (default 0)")
     group.add_argument("--device", metavar="auto|cpu|cuda", help="where to run (default auto)")
     group.add_argument("--precision", metavar="float32|float64", help="of the steps; reports are always float64")
     group.add_argument("--budget", metavar="60s|5000it|1e6oracles", help="time, iterations or oracle calls")
     group.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="any other option of the algorithm")
+    return group
 
 
 # ------------------------------------------------------------------------------------------------------------ commands
@@ -221,6 +248,64 @@ def solve(args: argparse.Namespace) -> int:
         _console(sys.stdout).print(display.outcome(outcome))
         print(f"\n written: {args.out}" if args.out is not None else "\n not written: --out DIR keeps the answer")
     return DONE
+
+
+def compare(args: argparse.Namespace) -> int:
+    """``compare MODEL --bind B --algorithms A,B --seeds N``."""
+    from fccomodel import comparison
+    from fccomodel.comparison import display, plots
+
+    if args.plot:
+        plots.require()
+        if args.out is None:
+            raise files.fail("F0805", "--plot has nowhere to write", fix="Name a folder: --out DIR.")
+    if args.out is not None:
+        files.make_folder(args.out)
+    compiled, binding, chosen = _given(args)
+    with display.progress(_console(sys.stderr), quiet=args.quiet) as progress:
+        found = comparison.compare(
+            compiled,
+            binding,
+            algorithms=[name.strip() for name in args.algorithms.split(",") if name.strip()],
+            seeds=_seeds(args.seeds),
+            chosen=chosen,
+            tuning=args.tune,
+            validation=_share(args.validation),
+            test=args.test,
+            show=args.show,
+            reference=args.reference,
+            tolerance=args.tolerance,
+            jobs=args.jobs,
+            progress=progress,
+        )
+    if args.out is not None:
+        found.save(args.out, plot=args.plot)
+    if args.json:
+        _print_json(found.to_json())
+    else:
+        _console(sys.stdout).print(display.comparison(found))
+        print(f"\n written: {args.out}" if args.out is not None else "\n not written: --out DIR keeps the record")
+    return INTERRUPTED if found.interrupted else DONE
+
+
+def _seeds(text: str) -> int | list[int]:
+    """``5`` is how many; ``3,`` and ``0,1,7`` are which."""
+    try:
+        return [int(part) for part in text.split(",") if part.strip()] if "," in text else int(text)
+    except ValueError:
+        fix = "Write --seeds 5 or --seeds 0,1,7."
+        raise files.fail("F0805", f"--seeds {text} is neither a number nor a list", fix=fix) from None
+
+
+def _share(text: str | None) -> str | float | None:
+    """A number is a share of the rows, all else a condition on them."""
+    try:
+        share = None if text is None else float(text)
+    except ValueError:
+        return text
+    if share is not None and not 0 < share < 1:
+        raise files.fail("F0805", f"--validation {text} is no share of the rows", fix="Write a number between 0 and 1.")
+    return share
 
 
 def emit(args: argparse.Namespace) -> int:
@@ -295,9 +380,15 @@ def algorithms(args: argparse.Namespace) -> int:
 
 # -------------------------------------------------------------------------------------------------------------- shared
 def _plan(args: argparse.Namespace, *, explaining: bool = False) -> pipeline.Planned:
-    """From the command line to a plan; lint notes are printed on the way."""
+    """From the command line to a plan."""
+    compiled, binding, chosen = _given(args)
+    return pipeline.plan(compiled, binding, chosen, explaining=explaining)
+
+
+def _given(args: argparse.Namespace) -> tuple[pipeline.Compiled, pipeline.Binding, options.Origins]:
+    """The model, its binding and the options that the command line names; lint notes are printed on the way."""
     given: dict[str, Any] = {name: _value(text) for name, text in files.pairs(args.option, "--option").items()}
-    own = {name: getattr(args, name) for name in ("algorithm", "seed", "device", "precision", "budget")}
+    own = {name: getattr(args, name, None) for name in ("algorithm", "seed", "device", "precision", "budget")}
     for name, value in own.items():
         if value is not None and given.setdefault(name, value) != value:
             raise files.fail(
@@ -313,8 +404,7 @@ def _plan(args: argparse.Namespace, *, explaining: bool = False) -> pipeline.Pla
     )
     compiled = pipeline.compile_model(files.read_model(args.model))
     _lint(compiled, args.quiet)
-    chosen = options.resolve(given, compiled.problem.options, options.configuration())
-    return pipeline.plan(compiled, binding, chosen, explaining=explaining)
+    return compiled, binding, options.resolve(given, compiled.problem.options, options.configuration())
 
 
 def _value(text: str) -> Any:

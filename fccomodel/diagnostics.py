@@ -147,6 +147,8 @@ CODES: dict[str, str] = {
     "F0808": "option",
     "F0809": "device",
     "F0810": "result",
+    "F0811": "held-out rows",
+    "F0812": "processes",
     "F0501": "binding file",
     "F0502": "unknown key",
     "F0503": "binding value",

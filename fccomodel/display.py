@@ -132,24 +132,24 @@ def outcome(result: Outcome) -> RenderableType:
     planned, solution = result.planned, result.solution
     seed = planned.options["seed"][0]
     facts = [planned.plan.algorithm, f"{solution.iterations:,} steps", _seconds(result.wall_s), f"seed {seed}"]
-    parts: list[RenderableType | None] = [_title(result.problem.name, facts), *report(result.report, result.problem)]
+    parts: list[RenderableType | None] = [title(result.problem.name, facts), *report(result.report, result.problem)]
     parts += [shown(result.shown), Text("")]
     if solution.stopped:
-        parts.append(_section("stopped", [solution.stopped]))
-    parts.append(_section("how", [*planned.plan.summary, *solution.notes]))
-    parts.append(_section("data", [*data_lines(result.bound.sources), *result.bound.notes]))
-    parts.append(_section("options", option_lines(planned.options)))
-    return _page(parts)
+        parts.append(section("stopped", [solution.stopped]))
+    parts.append(section("how", [*planned.plan.summary, *solution.notes]))
+    parts.append(section("data", [*data_lines(result.bound.sources), *result.bound.notes]))
+    parts.append(section("options", option_lines(planned.options)))
+    return page(parts)
 
 
 def evaluation(result: Evaluation) -> RenderableType:
     """The report of a stored answer on rows of choice."""
     record = result.stored.record
     rows = ", ".join(f"{name}: {table.n:,} rows" for name, table in result.bound.tables.items())
-    parts: list[RenderableType | None] = [_title(str(record["model"]), [f"answer of {record['algorithm']}", rows])]
+    parts: list[RenderableType | None] = [title(str(record["model"]), [f"answer of {record['algorithm']}", rows])]
     parts += [*report(result.report, result.stored.compiled.problem), shown(result.shown)]
-    parts.append(_section("data", [*data_lines(result.bound.sources), *result.bound.notes]))
-    return _page(parts)
+    parts.append(section("data", [*data_lines(result.bound.sources), *result.bound.notes]))
+    return page(parts)
 
 
 def report(found: KKTReport, problem: ir.Problem) -> list[RenderableType | None]:
@@ -165,9 +165,9 @@ def report(found: KKTReport, problem: ir.Problem) -> list[RenderableType | None]
         parts += [constraints(found.constraints, kinds(problem)), Text(CONVENTION, style="dim"), Text("")]
     parts += [_residuals(found), Text("")]
     parts.append(
-        _section("verdict", [Text(found.verdict, style="bold"), *([found.advice] if found.advice not in found.verdict else [])])
+        section("verdict", [Text(found.verdict, style="bold"), *([found.advice] if found.advice not in found.verdict else [])])
     )
-    parts.append(_section("notes", list(found.notes)))
+    parts.append(section("notes", list(found.notes)))
     return parts
 
 
@@ -177,7 +177,7 @@ def shown(values: Mapping[str, Any]) -> RenderableType | None:
     for name, value in values.items():
         members = value if isinstance(value, Mapping) else {name: value}
         lines += [Text.assemble((f"{label}  ", "dim"), _nested(entry)) for label, entry in members.items()]
-    return _section("values", lines)
+    return section("values", lines)
 
 
 def _nested(value: Any) -> str:
@@ -271,7 +271,7 @@ def _seconds(value: float) -> str:
     return f"{value:.1f} s" if value < 60 else duration(value)
 
 
-def _title(name: str, facts: list[str]) -> RenderableType:
+def title(name: str, facts: list[str]) -> RenderableType:
     line = Table.grid(expand=True)
     line.add_column(justify="left", no_wrap=True)
     line.add_column(justify="right")
@@ -279,12 +279,12 @@ def _title(name: str, facts: list[str]) -> RenderableType:
     return Padding(line, (0, 0, 1, 0))
 
 
-def _page(parts: list[RenderableType | None]) -> RenderableType:
+def page(parts: list[RenderableType | None]) -> RenderableType:
     """The parts that there are, with a margin."""
     return Padding(Group(*(part for part in parts if part is not None)), (1, 1, 0, 1))
 
 
-def _section(name: str, lines: list[Any]) -> RenderableType | None:
+def section(name: str, lines: list[Any]) -> RenderableType | None:
     """A name in the margin and lines beside it, marked where there are several; nothing where there are none."""
     if not lines:
         return None

@@ -116,9 +116,16 @@ def compile_model(source: Source) -> Compiled:
 
 
 def bind(
-    compiled: Compiled, binding: Binding, *, seed: int = 0, encoding: Mapping | None = None, where: str | None = None
+    compiled: Compiled,
+    binding: Binding,
+    *,
+    seed: int = 0,
+    encoding: Mapping | None = None,
+    where: str | None = None,
+    without: str | None = None,
 ) -> Bound:
-    """Give every name of the problem its data. ``encoding`` is a stored result's, ``where`` a further choice of rows."""
+    """Give every name of the problem its data. ``encoding`` is a stored result's; ``where`` chooses rows in place of the
+    binding's own condition, ``without`` leaves some of its rows out."""
     from fccomodel.bind import bind as bind_data
 
     try:
@@ -134,6 +141,7 @@ def bind(
             seed=seed,
             encoding=encoding,
             where=where,
+            without=without,
         )
     except FccoError as error:
         raise with_source(error, compiled.problem.source) from None

@@ -101,9 +101,7 @@ def run(
         )
 
     settings = {"seed": seed, "device": device, "dtype": getattr(torch, precision), "seconds": seconds, "iterations": budget_it}
-    if budget_oracles is not None:
-        settings["oracles"] = budget_oracles
-    found = solved(module, program, bound, progress=report, **settings)
+    found = solved(module, program, bound, progress=report, oracles=budget_oracles, **settings)
     w = found.w
     if not bool(torch.isfinite(w).all()) or not found.history or not np.isfinite(found.history[-1]["merit"]):
         raise refusal(
@@ -233,9 +231,9 @@ def members(bound: Bound, constraint: ir.Constraint) -> Iterator[tuple[str, tupl
 
 @contextmanager
 def interruptible() -> Iterator[threading.Event]:
-    """The first Ctrl-C sets the event, the second raises KeyboardInterrupt; only in the main thread."""
+    """The first Ctrl-C sets the event, the second raises KeyboardInterrupt; only in the main thread, and where it is heeded."""
     asked = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         yield asked
         return
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,7 @@ def bind(
     seed: int = 0,
     encoding: Mapping[str, Any] | None = None,
     where: str | Mapping[str, str] | None = None,
+    without: str | None = None,
 ) -> Bound:
     """Everything that a model's names stand for; raises FccoError with every error found.
 
@@ -48,6 +50,7 @@ def bind(
     samplers  the distributions that the model names and the language does not have
     encoding  by table what ``BoundTable.encoding`` was in an earlier binding: its categories, scales and labels are used again
     where     a condition in place of every table's own, or one per table
+    without   a condition on the rows to leave out besides, of every table
 
     Feature matrices are float64, filled column by column, scaled in place: the peak is one copy and a few columns. An array that
     is float64, contiguous and used as it is, is not copied at all.
@@ -64,6 +67,7 @@ def bind(
         seed=seed,
         encoding=encoding or {},
         where=where,
+        without=without,
     ).run()
 
 
@@ -84,9 +88,10 @@ class _Binder:
         seed: int,
         encoding: Mapping[str, Any],
         where: str | Mapping[str, str] | None,
+        without: str | None,
     ):
         self.problem, self.data, self.params, self.given_nets, self.samplers = problem, data, params, given_nets, samplers
-        self.allow_python, self.seed, self.encoding, self.where = allow_python, seed, encoding, where
+        self.allow_python, self.seed, self.encoding, self.where, self.without = allow_python, seed, encoding, where, without
         self.errors = Errors()
         self.notes: list[str] = []
         self.spec = Spec()
@@ -218,7 +223,7 @@ class _Binder:
     def tables(self, sizes: Sizes, domains: Mapping[str, Mapping[str, tuple[float, ...]]]) -> dict[str, Draft]:
         drafts: dict[str, Draft] = {}
         for name, table in self.problem.tables.items():
-            section = self.spec.tables.get(name, TableSpec())
+            section = _leaving_out(self.spec.tables.get(name, TableSpec()), self.without)
             stored = self.encoding.get(name, {})
             where = self.where.get(name) if isinstance(self.where, Mapping) else self.where
             known = self.family_labels(table, sizes)
@@ -405,6 +410,15 @@ class _Binder:
         for name, draft in drafts.items():
             found[name] = draft.record | {"encoding": self.encoding_of(draft, sizes)}
         return found
+
+
+def _leaving_out(section: TableSpec, condition: str | None) -> TableSpec:
+    """The section with fewer rows: those of its own for which the condition does not hold."""
+    if condition is None:
+        return section
+    where = f"({section.where}) and not ({condition})" if section.where else f"not ({condition})"
+    members = {name: _leaving_out(member, condition) for name, member in section.members.items()}
+    return replace(section, where=where, members=members)
 
 
 def _roots(problem: ir.Problem) -> list[ir.Expr]:

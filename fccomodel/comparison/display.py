@@ -1,0 +1,126 @@
+"""What a person sees of a comparison: progress run by run, and the tables, at 80 columns."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from rich import box
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from fccomodel.display import duration, number, page, residual, section, title
+
+if TYPE_CHECKING:
+    from fccomodel.comparison import Comparison, Step
+    from fccomodel.comparison.record import Mean
+    from fccomodel.comparison.runs import Run
+
+#: columns of the second table that fit beside the names
+BESIDE = 5
+FIGURES = {"objective": number, "gap": residual, "violation": residual, "KKT": residual, "oracles": residual, "seconds": number}
+
+
+# ------------------------------------------------------------------------------------------------------------- progress
+@contextmanager
+def progress(console: Console, *, quiet: bool = False) -> Iterator[Callable[[Step], None] | None]:
+    """A callback for each run that ends: a bar on a terminal, a line elsewhere, None when quiet."""
+    if quiet:
+        yield None
+    elif console.is_terminal:
+        began = time.monotonic()
+        with Live(console=console, refresh_per_second=8, transient=True) as live:
+            yield lambda step: live.update(_bar(step, time.monotonic() - began))
+    else:
+        yield lambda step: console.print(f"{step.done}/{step.total}  {_last(step.run)}", markup=False, soft_wrap=True)
+
+
+def _bar(step: Step, elapsed: float) -> RenderableType:
+    line = Table.grid(padding=(0, 2), expand=False)
+    bar = ProgressBar(total=step.total, completed=step.done, width=24)
+    left = duration(elapsed * (step.total - step.done) / step.done)
+    count = Text(f"{step.done} of {step.total} runs", style="bold")
+    line.add_row(count, bar, duration(elapsed), Text(f"{left} left", style="dim"))
+    return Group(line, Text(_last(step.run), style="dim", overflow="ellipsis", no_wrap=True))
+
+
+def _last(run: Run) -> str:
+    what = "trial " + settings(run.job.hyper) if run.job.trial else f"seed {run.job.seed}"
+    said = run.error or f"objective {number(run.objective)}, violation {residual(run.violation)}"
+    return f"{run.job.algorithm}, {what}: {said}"
+
+
+def settings(hyper: Sequence[tuple[str, float]]) -> str:
+    """``eta 0.01, gamma 0.5``; defaults where nothing was set."""
+    return ", ".join(f"{name} {value:g}" for name, value in hyper) or "defaults"
+
+
+# --------------------------------------------------------------------------------------------------------------- tables
+def comparison(found: Comparison) -> RenderableType:
+    """The whole record: the table, what was refused, the test rows, what was tuned."""
+    seeds = f"{len(found.seeds)} seeds" if len(found.seeds) > 1 else f"seed {found.seeds[0]}"
+    parts: list[RenderableType | None] = [title(found.model, [found.sense, found.budget, seeds])]
+    best = {name: found.best(name) for name in found.columns if name not in ("oracles", "seconds")}
+    parts.append(_table(found, found.columns, best))
+    parts += [_refused(found.refused), Text(""), Text(_legend(found), style="dim")]
+    further = list(found.further.items())
+    for start in range(0, len(further), BESIDE):
+        where = "on the rows solved on" if found.test is None else f"where {found.test}"
+        columns = dict(further[start : start + BESIDE])
+        parts += [Text(""), Text(where, style="dim"), _table(found, columns, {})]
+    parts.append(Text(""))
+    parts.append(section("chosen", [f"{name}: {settings(hyper)}" for name, hyper in found.chosen.items()]))
+    failed = [f"{run.job.algorithm}, seed {run.job.seed}: {run.error}" for run in found.runs if run.error]
+    parts.append(section("failed", failed))
+    parts.append(section("note", ["Interrupted: the runs that were done are shown."] if found.interrupted else []))
+    return page(parts)
+
+
+def _table(found: Comparison, columns: Mapping[str, Callable[[Run], float]], best: Mapping[str, set[str]]) -> Table:
+    """Means over the seeds with their deviations beneath."""
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="dim", padding=(0, 1))
+    table.add_column("algorithm", no_wrap=True)
+    for name in columns:
+        table.add_column(name, justify="right")
+    for name in found.algorithms:
+        if not found.of(name):
+            continue
+        means = {column: found.mean(name, read) for column, read in columns.items()}
+        table.add_row(name, *(_cell(column, mean, name in best.get(column, ())) for column, mean in means.items()))
+        if len(found.of(name)) > 1:
+            table.add_row("", *(Text(_deviation(mean), style="dim") for mean in means.values()))
+    return table
+
+
+def _cell(column: str, mean: Mean | None, best: bool) -> Text:
+    if mean is None or not math.isfinite(mean.mean):
+        return Text("-")
+    shown = FIGURES.get(column, number)(mean.mean)
+    return Text(f"{shown} *" if best else f"{shown}  ", style="bold cyan" if best else "")
+
+
+def _deviation(mean: Mean | None) -> str:
+    return f"± {residual(mean.sd)}  " if mean is not None and math.isfinite(mean.sd) else ""
+
+
+def _refused(lacks: Mapping[str, str]) -> Table | None:
+    """A row for each algorithm that cannot run on the model."""
+    if not lacks:
+        return None
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True, min_width=len("algorithm"))
+    table.add_column(style="dim", overflow="fold")
+    for name, what in lacks.items():
+        table.add_row(name, what.replace("It needs", "needs", 1).replace("; it needs", "; needs"))
+    return table
+
+
+def _legend(found: Comparison) -> str:
+    return "mean ± sd, * best" + (f" (objective: where violation <= {found.tolerance:g})" if found.constrained else "")
+
