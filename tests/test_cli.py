@@ -322,7 +322,7 @@ def test_ctrl_c_ends_with_the_best_point_so_far(tmp_path):
 
 
 def test_a_second_ctrl_c_ends_at_once(monkeypatch, capsys):
-    def interrupted(*args):
+    def interrupted(*args, **options):
         raise KeyboardInterrupt
 
     before = signal.getsignal(signal.SIGINT)
