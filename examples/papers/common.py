@@ -74,9 +74,33 @@ def auc(scores: np.ndarray, positive: np.ndarray) -> float:
     return float((ranks[positive].sum() - n * (n + 1) / 2) / (n * (len(scores) - n)))
 
 
-def solved(model: Any, seeds: Sequence[int], **options: Any) -> list[fccomodel.Result]:
-    """One run per seed."""
-    return [model.solve(seed=seed, **options) for seed in seeds]
+def scores(result: fccomodel.Result, x: np.ndarray) -> np.ndarray:
+    """The outputs of the model's network ``s``, whose parameters are ``w``, on some rows."""
+    import torch
+
+    net = result.outcome.bound.nets["s"]
+    names = [name for name, _ in net.named_parameters()]
+    sizes = [p.numel() for p in net.parameters()]
+    parts = torch.tensor(result.variables["w"]).split(sizes)
+    values = {n: part.view(p.shape) for n, part, p in zip(names, parts, net.parameters(), strict=True)}
+    with torch.no_grad():
+        return torch.func.functional_call(net.double(), values, (torch.tensor(x),)).reshape(-1).numpy()
 
 
-Figures = Mapping[str, Sequence[float]]
+def attempt(model: Any, **options: Any) -> fccomodel.Result | str:
+    """A run, or what the algorithm lacks on this model."""
+    try:
+        return model.solve(**options)
+    except fccomodel.FccoError as error:
+        return error.diagnostics[0].reason
+
+
+def reached(history: Sequence[dict[str, Any]], optimum: float, gap: float, key: str = "oracles") -> float:
+    """Oracle calls (or another entry of the history) until the objective is within ``gap`` of the optimum; inf if never."""
+    return next((entry[key] for entry in history if entry["objective"] - optimum <= gap), float("inf"))
+
+
+def at(history: Sequence[dict[str, Any]], calls: float) -> float:
+    """The best objective after so many oracle calls."""
+    seen = [entry["objective"] for entry in history if entry["oracles"] <= calls]
+    return min(seen, default=float("nan"))

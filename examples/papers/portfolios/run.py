@@ -1,0 +1,69 @@
+"""Sparse mean-variance portfolios: ascvrg-2021, Figures 1 to 4, and hscg-2020, Figure 1.
+
+    python examples/papers/portfolios/run.py [--figure ascvrg] [--sets 21]
+
+Gradients of single samples, divided by the number of days, until the objective is within 1e-4 and 1e-8 of its optimum.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import common  # noqa: E402
+
+import fccomodel  # noqa: E402
+
+MODEL = Path(__file__).with_name("portfolio.fcco")
+#: figure -> algorithms (the paper's order), parameters of the model, gaps
+FIGURES = {
+    "ascvrg": (["ascvrg", "vrsc_pg", "apg", "asc_pg", "scgd"], {"rho": 1.0, "lam": 5e-7}, (1e-4, 1e-8)),
+    "hscg": (["hscg", "civr", "asc_pg"], {"rho": 0.2, "lam": 0.01}, (1e-3, 1e-5)),
+}
+
+
+def sets(folder: Path) -> dict[str, np.ndarray]:
+    """The 21 panels of daily returns in percent, by name; missing returns are -99.99, as in the authors' files."""
+    small, large = common.read(folder, "ff25_developed_daily.parquet"), common.read(folder, "ff100_us_daily.parquet")
+    found = {f"100 portfolios {key}": part for key, part in large.groupby("sort", observed=True)}
+    found |= {f"{region} {sort}": part for (region, sort), part in small.groupby(["region", "sort"], observed=True)}
+    return {key: part.filter(regex=r"^ME\d+_Q\d+$").fillna(-99.99).to_numpy(float) for key, part in found.items()}
+
+
+def optimum(returns: np.ndarray, rho: float, lam: float) -> float:
+    """The least cost, by CVXPY."""
+    import cvxpy as cp
+
+    x, mean = cp.Variable(returns.shape[1]), returns.mean(0)
+    root = np.linalg.cholesky(np.cov(returns.T, bias=True) + 0.0 * np.eye(returns.shape[1]))
+    problem = cp.Problem(cp.Minimize(rho * cp.sum_squares(root.T @ x) - mean @ x + lam * cp.norm1(x)))
+    return float(problem.solve(solver=cp.CLARABEL))
+
+
+def main() -> None:
+    parser = common.arguments(__doc__, figure="ascvrg", sets=21, passes=4000, seeds=[0])
+    args = parser.parse_args()
+    algorithms, params, gaps = FIGURES[args.figure]
+    model = fccomodel.compile(MODEL)
+    table = []
+    for name, returns in list(sets(args.data).items())[: args.sets]:
+        bound = model.bind(R={"r": returns}, params=params)
+        least, cells = optimum(returns, **params), [f"{name}"]
+        for algorithm in algorithms:
+            runs = [
+                common.attempt(bound, algorithm=algorithm, seed=seed, precision="float64", budget=f"{args.passes * len(returns)}oracles")
+                for seed in args.seeds
+            ]
+            calls = [[common.reached(r.history, least, gap) / len(returns) for r in runs] for gap in gaps]
+            cells.append(" / ".join(f"{np.mean(c):.0f}" if np.isfinite(c).all() else "-" for c in calls))
+        table.append(cells)
+        print(*cells, flush=True)
+    title = f"Gradients / n until the gap is {gaps[0]:g} / {gaps[1]:g}"
+    common.show(title, ["data", *algorithms], table, "-: not within the budget.")
+
+
+if __name__ == "__main__":
+    main()
