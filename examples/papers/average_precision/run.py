@@ -2,8 +2,8 @@
 
     python examples/papers/average_precision/run.py [--seeds 0 1 2] [--steps 4000]
 
-The paper trains ResNets on imbalanced CIFAR; here a network of two layers of 32 ELUs finds the 0.96% of rows of cover type 4 among
-those of type 2 (covtype_odds), 70% of them to train on; batches of 64 (B1 = B2 = 32) as in the paper.
+The paper trains ResNets on imbalanced CIFAR; here a network of two layers of 32 ELUs finds the 0.96% of rows of cover type 4
+among those of type 2 (covtype_odds), 70% of them to train on; batches of 64 (B1 = B2 = 32) as in the paper.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
     python examples/papers/continual_learning/run.py [--seeds 0 1 2] [--steps 6000]
 
-The paper fine-tunes CLIP on driving images. Here: scikit-learn's digits, a network of 32 ELUs that maps an image to 16 numbers, fixed
-random vectors as the classes' texts. The old model has learned the classes 0 to 6; the target task is the classes 7 to 9; the
-constraints say that the logistic loss on each old class may not rise.
+The paper fine-tunes CLIP on driving images. Here: scikit-learn's digits, a network of 32 ELUs that maps an image to 16 numbers,
+fixed random vectors as the classes' texts. The old model has learned the classes 0 to 6; the target task is the classes 7 to 9;
+the constraints say that the logistic loss on each old class may not rise.
 """
 
 from __future__ import annotations

@@ -38,7 +38,9 @@ def tables(frame: pd.DataFrame) -> dict[str, Any]:
 def worst(w: np.ndarray, frame: pd.DataFrame, alpha: float) -> tuple[float, float]:
     """Accuracy in percent on the worst ``ceil(alpha n)`` groups: over their rows, and the mean over the groups."""
     right = np.where(np.stack(frame["x"]) @ w > 0, 1, -1) == frame["y"].to_numpy()
-    groups = pd.DataFrame({"g": frame["g"], "right": right}).groupby("g")["right"].agg(["mean", "sum", "size"]).sort_values("mean")
+    groups = (
+        pd.DataFrame({"g": frame["g"], "right": right}).groupby("g")["right"].agg(["mean", "sum", "size"]).sort_values("mean")
+    )
     chosen = groups.head(ceil(alpha * len(groups)))
     return 100 * chosen["sum"].sum() / chosen["size"].sum(), 100 * chosen["mean"].mean()
 

@@ -54,7 +54,9 @@ def main() -> None:
         least, cells = optimum(returns, **params), [f"{name}"]
         for algorithm in algorithms:
             runs = [
-                common.attempt(bound, algorithm=algorithm, seed=seed, precision="float64", budget=f"{args.passes * len(returns)}oracles")
+                common.attempt(
+                    bound, algorithm=algorithm, seed=seed, precision="float64", budget=f"{args.passes * len(returns)}oracles"
+                )
                 for seed in args.seeds
             ]
             calls = [[common.reached(r.history, least, gap) / len(returns) for r in runs] for gap in gaps]

@@ -90,7 +90,9 @@ def main() -> None:
         if not figures:
             table.append([name, PAPER.get(name, ""), found])
             continue
-        table.append([name, PAPER.get(name, "") if args.dataset == "adult" else "", *map(common.spread, zip(*figures, strict=True))])
+        table.append(
+            [name, PAPER.get(name, "") if args.dataset == "adult" else "", *map(common.spread, zip(*figures, strict=True))]
+        )
     columns = ["run", "paper's AUC", "test AUC", "train violation", "train surrogate", "train 0-1 gap", "test 0-1 gap"]
     common.show(f"AUC with ROC fairness, {args.dataset}", columns, table, "violation: largest of the 14 constraints, above 0.005")
 
