@@ -83,9 +83,8 @@ def main() -> None:
                 break
             on_train, on_test = common.scores(found, train["x"]), common.scores(found, test["x"])
             worst = max(found.constraints[label] for label in found.constraints if label != "centred")
-            figures.append([
-                common.auc(on_test, test["y"] == 1), max(0.0, worst), found.objective, rates(on_train, train), rates(on_test, test),
-            ])  # fmt: skip
+            gaps = [rates(on_train, train), rates(on_test, test)]
+            figures.append([common.auc(on_test, test["y"] == 1), max(0.0, worst), found.objective, *gaps])
             print(name, seed, *(f"{v:.4f}" for v in figures[-1]), flush=True)
         if not figures:
             table.append([name, PAPER.get(name, ""), found])
