@@ -40,5 +40,6 @@ algorithm = Algorithm(
     theorem="Wang, Liu and Fang 2017, Theorems 1 to 3",
     cite="Wang, Liu and Fang, Accelerating stochastic composition optimization, JMLR 18, 2017",
     hyper={**_vector.DEFAULTS, **_vector.NOISY, "alpha_power": 5 / 9, "beta_power": 4 / 9},
+    grid={"eta": _vector.TRIALS},  # hscg-2020, appendix D
     preference=(9.0, 7.0),
 )

@@ -35,5 +35,6 @@ algorithm = Algorithm(
     theorem="Zhang and Xiao 2019, Theorem 3",
     cite="Zhang and Xiao, A stochastic composite gradient method with incremental variance reduction, NeurIPS 2019",
     hyper={**_vector.DEFAULTS, "stage": 100, "longest": 100, "exact": 1.0},
+    grid={"eta": _vector.TRIALS},  # hscg-2020, appendix D
     preference=(9.0, 3.0),
 )

@@ -53,5 +53,6 @@ algorithm = Algorithm(
     hyper={
         **_vector.DEFAULTS, "stage": 100, "longest": 400, "growth": 1.3, "theta": 1.0, "fresh": 1.0, "exact": 1.0, "tol": 1e-5
     },  # fmt: skip
+    grid={"eta": _vector.TRIALS, "theta": (0.1, 0.5, 1.0)},  # hscg-2020, appendix D
     preference=(9.0, 0.0),
 )

@@ -72,5 +72,6 @@ algorithm = Algorithm(
     cite="Drusvyatskiy and Paquette, Efficiency of minimizing compositions of convex functions and smooth maps, "
     "Mathematical Programming 178, 2019",
     hyper={**_vector.DEFAULTS, "stage": 5, "longest": 20, "growth": 1.3, "inner_steps": 50.0, "exact": 1.0, "tol": 1e-6},
+    grid={"eta": _vector.TRIALS},  # hscg-2020, appendix D
     preference=(9.0, 2.0),
 )

@@ -37,5 +37,6 @@ algorithm = Algorithm(
     theorem="Wang, Fang and Liu 2017, Theorems 5 (iii), 6 and 8",
     cite="Wang, Fang and Liu, Stochastic compositional gradient descent, Mathematical Programming 161, 2017",
     hyper={**_vector.DEFAULTS, **_vector.NOISY, "alpha_power": 0.75, "beta_power": 0.5},
+    grid={"eta": _vector.TRIALS},  # hscg-2020, appendix D
     preference=(9.0, 8.0),
 )
