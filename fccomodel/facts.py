@@ -146,8 +146,11 @@ class Fact:
         """The stronger of two facts of one kind about one expression; at a tie the better founded, then this one."""
         if isinstance(self.value, Interval):
             mine, theirs = self.value.inside(other.value), other.value.inside(self.value)
-            if mine != theirs or not mine:
-                return other if theirs and not mine else self
+            if not mine and not theirs:  # each knows one end better
+                worst, uses = max(self.standing, other.standing), (*self.uses, *other.uses)
+                return replace(self, value=self.value.meet(other.value), standing=worst, uses=uses)
+            if not mine or not theirs:
+                return self if mine else other
         else:
             first, second = _strength(self), _strength(other)
             if first != second:

@@ -1,4 +1,4 @@
-"""Random expressions of the modelling language, a small evaluator for them, and their counterparts in CVXPY."""
+"""Random expressions of the modelling language, and a small evaluator for them."""
 
 from __future__ import annotations
 
@@ -16,26 +16,43 @@ from fccomodel.source import Source
 
 MODEL = """
 dim d;
-data D : table(x: real[d], y: {-1, 1}, t: real);
+data D : table(x: real[d], y: {{-1, 1}}, t: real);
+data A : real[d, d];
+data B : real[d, d];
 param a >= 0 default 1;
 param b > 0 default 1;
 param c default 0;
-var w[d];
-var u;
-var v;
-var p >= 0;
+param n <= 0 default -1;
+var w[d]{w};
+var u{u};
+var v{v};
+var p >= 0{p};
 var h >= -1, <= 1;
-var l >= 0.5;
-minimize e: a * u + b * v + c * p + h + l + sum(w) + E[z ~ D] (z.y * z.t * dot(w, z.x));
+var l >= 0.5{l};
+var q[d] >= 0.25{q};
+var r[d] in box(-1, 1);
+var M[d, d]{M};
+minimize e: a * u + b * v + c * p + n * h + l + sum(w) + sum(q) + sum(r) + sum(A @ M) + sum(B @ w)
+  + E[z ~ D] (z.y * z.t * dot(w, z.x));
 """
 ROWS, SIZE = 5, 2
-SCALARS = ("u", "v", "p", "h", "l")
-BOXES = {"u": (-2.5, 2.5), "v": (-2.5, 2.5), "p": (0.0, 3.0), "h": (-1.0, 1.0), "l": (0.5, 3.5), "w": (-2.0, 2.0)}
+SCALARS, VECTORS = ("u", "v", "p", "h", "l"), ("w", "w", "q", "r")
+#: where points are drawn; the declared sets, or parts of them
+BOXES = {
+    "u": (-2.5, 2.5), "v": (-2.5, 2.5), "p": (0.0, 3.0), "h": (-1.0, 1.0), "l": (0.5, 3.5),
+    "w": (-2.0, 2.0), "q": (0.25, 2.0), "r": (-1.0, 1.0), "M": (-2.0, 2.0),
+}  # fmt: skip
+SHAPES: dict[str, tuple[str, ...]] = {"w": ("d",), "q": ("d",), "r": ("d",), "M": ("d", "d")}
+#: variables whose declared set has an edge inside or at the box
+EDGED = ("p", "h", "l", "q", "r")
 
 
-def base() -> ir.Problem:
-    """The declarations that random expressions refer to."""
-    source = Source(text=MODEL)
+def base(compact: bool = False) -> ir.Problem:
+    """The declarations that random expressions refer to; ``compact``: every variable has the bounds of its box."""
+    both = {name: f" >= {lo}, <= {hi}" for name, (lo, hi) in BOXES.items()}
+    ends = {name: both[name] if compact else "" for name in ("u", "v", "w", "M")}
+    ends |= {name: f", <= {BOXES[name][1]}" if compact else "" for name in ("p", "l", "q")}
+    source = Source(text=MODEL.format(**ends))
     return check(parse(source), source)
 
 
@@ -47,17 +64,24 @@ def data(problem: ir.Problem, seed: int) -> Bound:
         "y": np.where(rng.random(ROWS) < 0.5, -1.0, 1.0),
         "t": rng.normal(size=ROWS),
     }
-    params = {"a": np.float64(rng.choice([0.0, 0.7])), "b": np.float64(0.2 + rng.random()), "c": np.float64(rng.normal())}
+    params = {
+        "a": rng.choice([0.0, 0.7]), "b": 0.2 + rng.random(), "c": rng.normal(), "n": rng.choice([0.0, -1.3])
+    }  # fmt: skip
     tables = {"D": BoundTable(name="D", n=ROWS, columns=columns)}
-    return Bound(problem=problem, tables=tables, params=params, dims={"d": SIZE})
+    root, other = rng.normal(size=(2, SIZE, SIZE))
+    arrays = {"A": root @ root.T, "B": other + other.T}
+    return Bound(
+        problem=problem, tables=tables, arrays=arrays, params={k: np.float64(x) for k, x in params.items()}, dims={"d": SIZE}
+    )
 
 
 def point(rng: np.random.Generator) -> dict[str, np.ndarray]:
     """A random point of the variables' sets, on the edge of a box now and then."""
     where = {}
     for name, (lo, hi) in BOXES.items():
-        value = rng.uniform(lo, hi, size=(SIZE,) if name == "w" else ())
-        where[name] = np.asarray(rng.choice([lo, hi]) if name in "phl" and rng.random() < 0.1 else value)
+        size = (SIZE,) * len(SHAPES.get(name, ()))
+        edge = name in EDGED and rng.random() < 0.1
+        where[name] = np.asarray(rng.choice([lo, hi], size=size) if edge else rng.uniform(lo, hi, size=size))
     return where
 
 
@@ -69,7 +93,7 @@ def value(expr: ir.Expr, at: Mapping[str, np.ndarray], bound: Bound, env: Mappin
         case ir.Const(value=number):
             return number
         case ir.Param(name=name):
-            return bound.params[name]
+            return bound.params[name] if name in bound.params else bound.arrays[name]
         case ir.Var(name=name) | ir.Hole(name=name):
             return at[name]
         case ir.Column(binder=binder, name=name):
@@ -143,25 +167,69 @@ class Generator:
         if roll < 0.47:
             op = rng.choice(list(PARAMETRIC))
             return self.apply(op, self.scalar(depth - 1, binder), *(ir.Const(value=x) for x in PARAMETRIC[op]))
-        if roll < 0.54:
+        if roll < 0.53:
             return self.apply("pow", self.scalar(depth - 1, binder), ir.Const(value=rng.choice(POWERS)))
-        if roll < 0.84:
+        if roll < 0.78:
             op = rng.choice(["add", "add", "sub", "mul", "mul", "div", "max", "min"])
             return self.apply(
                 op, self.scalar(depth - 1, binder), self.scalar(depth - rng.choice([1, 1, 2]) if depth > 1 else 0, binder)
             )
-        if roll < 0.91:
+        if roll < 0.86:
             op = rng.choice(["norm1", "norm2", "norminf", "sumsq", "sum", "mean", "logsumexp", "dot"])
             args = [self.vector(depth - 1, binder) for _ in range(2 if op == "dot" else 1)]
             return self.apply(op, *args)
+        if roll < 0.92:
+            return self.special(depth, binder)
         if binder is None:
             return self.reduction(depth)
         return self.apply("mul", self.constant(binder), self.scalar(depth - 1, binder))
 
+    def special(self, depth: int, binder: ir.Binder | None) -> ir.Expr:
+        """What is convex as a whole only: quadratic forms, perspectives, divergences, norms of matrices."""
+        rng = self.rng
+        match rng.choice(["form", "form", "over", "divergence", "matrix", "matrix", "normcdf"]):
+            case "form":
+                v = self.vector(depth - 2, binder)
+                turned = ir.Apply(op="matmul", args=(ir.Param(name=rng.choice("AAB"), shape=("d", "d")), v), shape=("d",))
+                form = self.apply("dot", *((v, turned) if rng.random() < 0.5 else (turned, v)))
+                return form if rng.random() < 0.6 else self.apply("neg", form)
+            case "over":
+                top = self.apply("sumsq", self.vector(depth - 2, binder))
+                top = self.apply("square", self.scalar(depth - 2, binder)) if rng.random() < 0.5 else top
+                bottom = [ir.Var(name="l"), self.apply("sqrt", ir.Var(name="l")), self.scalar(max(depth - 2, 0), binder)]
+                return self.apply("div", top, rng.choice(bottom))
+            case "divergence":
+                near = ir.Apply(op="add", args=(ir.Const(value=1.0), self.vector(depth - 2, None)), shape=("d",))
+                q = ir.Var(name="q", shape=("d",))
+                return self.apply(rng.choice(["kl", "chi2"]), *((q, q) if rng.random() < 0.3 else (q, near)))
+            case "normcdf":
+                return self.apply("log", self.apply("normcdf", self.scalar(depth - 2, binder)))
+        return self.apply(rng.choice(["norm_fro", "norm_nuc", "sum"]), self.matrix(depth - 1))
+
+    def matrix(self, depth: int) -> ir.Expr:
+        """An expression with two rows and two columns."""
+        rng, shape = self.rng, ("d", "d")
+        if depth <= 0 or rng.random() < 0.3:
+            return ir.Var(name="M", shape=shape) if rng.random() < 0.8 else ir.Param(name=rng.choice("AB"), shape=shape)
+        first = self.matrix(depth - 1)
+        match rng.choice(["add", "sub", "transpose", "matmul", "outer", "entrywise", "mul"]):
+            case "add" | "sub" as op:
+                return ir.Apply(op=op, args=(first, self.matrix(depth - 1)), shape=shape)
+            case "mul":
+                return ir.Apply(op="mul", args=(self.constant(None), first), shape=shape)
+            case "matmul":
+                args = (ir.Param(name=rng.choice("AB"), shape=shape), first)
+                return ir.Apply(op="matmul", args=args if rng.random() < 0.5 else args[::-1], shape=shape)
+            case "outer":
+                return ir.Apply(op="outer", args=(self.vector(depth - 1, None), self.vector(depth - 1, None)), shape=shape)
+            case "transpose":
+                return ir.Apply(op="transpose", args=(first,), shape=shape)
+        return ir.Apply(op=rng.choice(["abs", "square", "exp", "neg", "pos"]), args=(first,), shape=shape)
+
     def vector(self, depth: int, binder: ir.Binder | None) -> ir.Expr:
         """An expression with two entries."""
         rng, shape = self.rng, ("d",)
-        w = ir.Var(name="w", shape=shape)
+        w = ir.Var(name=rng.choice(VECTORS), shape=shape)
         if depth <= 0 or rng.random() < 0.3:
             return w if binder is None or rng.random() < 0.7 else ir.Column(binder=binder, name="x", shape=shape)
         roll = rng.random()
@@ -173,7 +241,11 @@ class Generator:
                 args=(self.vector(depth - 1, binder),),
                 shape=shape,
             )
-        if roll < 0.75:
+        if roll < 0.6:
+            by: ir.Expr = ir.Param(name=rng.choice("AB"), shape=("d", "d"))
+            by = ir.Var(name="M", shape=("d", "d")) if rng.random() < 0.2 else by
+            return ir.Apply(op="matmul", args=(by, self.vector(depth - 1, binder)), shape=shape)
+        if roll < 0.8:
             args = (self.vector(depth - 1, binder), self.scalar(depth - 1, binder))
             return ir.Apply(
                 op=rng.choice(["add", "mul", "sub", "max"]), args=args if rng.random() < 0.5 else args[::-1], shape=shape
@@ -194,7 +266,9 @@ class Generator:
         rng = self.rng
         if binder is not None and rng.random() < 0.5:
             return ir.Column(binder=binder, name=rng.choice(["y", "t"]))
-        return ir.Param(name=rng.choice("abc")) if rng.random() < 0.5 else ir.Const(value=rng.choice([-2.0, -1.0, 0.5, 1.0, 3.0]))
+        return (
+            ir.Param(name=rng.choice("abcn")) if rng.random() < 0.5 else ir.Const(value=rng.choice([-2.0, -1.0, 0.5, 1.0, 3.0]))
+        )
 
     def reduction(self, depth: int) -> ir.Expr:
         rng = self.rng
@@ -219,74 +293,3 @@ def text(expr: ir.Expr) -> str:
         case ir.Reduce(kind=kind, body=body):
             return f"{kind}[{text(body)}]"
     return type(expr).__name__
-
-
-class NoCounterpart(Exception):
-    """CVXPY has no such function, or another convention for where it is defined."""
-
-
-def counterpart(expr: ir.Expr, bound: Bound, variables: Mapping[str, Any], env: Mapping[int, int] | None = None) -> Any:
-    """The same expression in CVXPY, with the data's numbers in place."""
-    import cvxpy as cp
-
-    env = env or {}
-    match expr:
-        case ir.Const() | ir.Param() | ir.Column():
-            return np.asarray(value(expr, {}, bound, env))
-        case ir.Var(name=name):
-            return variables[name]
-        case ir.Apply(op=op, args=args):
-            inner = [counterpart(a, bound, variables, env) for a in args]
-            return _mirror(cp, op, *[cp.Constant(a) if isinstance(a, np.ndarray) else a for a in inner])
-        case ir.Reduce(kind=kind, binders=(binder,), body=body, options=options):
-            rows = [counterpart(body, bound, variables, {**env, id(binder): row}) for row in range(ROWS)]
-            members = cp.hstack(rows)
-            number = next((value(o, {}, bound, env) for o in options.values()), 0.0)
-            if kind in ("E", "mean"):
-                return cp.sum(members) / ROWS
-            if kind == "topk":
-                return cp.sum_largest(members, int(number)) / int(number)
-            if kind == "cvar":
-                return cp.cvar(members, 1 - number)
-            if kind == "logmeanexp":
-                return number * (cp.log_sum_exp(members / number) - np.log(ROWS))
-            return {"sum": cp.sum, "max": cp.max, "min": cp.min}.get(kind, _none)(members)
-    raise NoCounterpart
-
-
-def _none(*_: Any) -> Any:
-    raise NoCounterpart
-
-
-def _mirror(cp: Any, op: str, *args: Any) -> Any:
-    u = args[0]
-    plain = {
-        "add": lambda a, b: a + b,
-        "sub": lambda a, b: a - b,
-        "neg": lambda a: -a,
-        "mul": cp.multiply,
-        "dot": lambda a, b: cp.sum(cp.multiply(a, b)),
-        "concat": lambda a, b: cp.hstack([a, b]),
-        "max": cp.maximum,
-        "min": cp.minimum,
-        "expm1": lambda a: cp.exp(a) - 1,
-        "sqhinge": lambda a: cp.square(cp.pos(a)),
-        "log1pexp": cp.logistic,
-        "logsigmoid": lambda a: -cp.logistic(-a),
-        "huber": lambda a, m: cp.huber(a, m.value) / 2,
-        "pinball": lambda a, t: cp.maximum(t * a, (t - 1) * a),
-        "eps_insensitive": lambda a, e: cp.pos(cp.abs(a) - e),
-        "norminf": cp.norm_inf,
-        "sumsq": cp.sum_squares,
-        "logsumexp": cp.log_sum_exp,
-    } | {name: getattr(cp, name) for name in ("abs exp log log1p sqrt pos square entr norm1 norm2 sum mean").split()}
-    if op == "inv" and u.is_nonneg():
-        return cp.inv_pos(u)
-    if op == "div":
-        if args[1].is_constant():
-            return u / args[1]
-        return cp.multiply(u, cp.inv_pos(args[1])) if u.is_constant() and args[1].is_nonneg() else _none()
-    if op == "pow":
-        p = float(args[1].value)
-        return cp.power(u, p) if p in (1.0, 2.0, 4.0) or u.is_nonneg() else _none()
-    return plain.get(op, _none)(*args)

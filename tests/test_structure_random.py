@@ -2,170 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-import numpy as np
 import pytest
-from random_expressions import Generator, NoCounterpart, base, counterpart, data, point, text, value
+from claims import tried
+from random_expressions import base, text
 
-from fccomodel import ir, structure
-from fccomodel.facts import Facts
-
-COUNT = 250
-PROBLEM = base()
+FREE, COMPACT = base(), base(compact=True)
 
 
-def shifted(at: dict, step: np.ndarray, names: list[str]) -> dict:
-    """A point moved along all variables at once."""
-    moved, start = dict(at), 0
-    for name in names:
-        size = np.size(at[name])
-        moved[name] = np.asarray(at[name] + np.reshape(step[start : start + size], np.shape(at[name])))
-        start += size
-    return moved
-
-
-def gradient(f: Callable, at: dict, names: list[str], h: float = 1e-5) -> np.ndarray:
-    """Central differences over the variables used."""
-    n = sum(np.size(at[name]) for name in names)
-    rows = np.eye(n) * h
-    return np.array([(f(shifted(at, row, names)) - f(shifted(at, -row, names))) / (2 * h) for row in rows])
-
-
-def flat(at: dict, names: list[str]) -> np.ndarray:
-    return np.concatenate([np.ravel(at[name]) for name in names])
-
-
-def inside(at: dict) -> dict:
-    """A point with room for differences."""
-    return at | {"p": np.maximum(at["p"], 1e-3), "h": np.clip(at["h"], -0.999, 0.999), "l": np.maximum(at["l"], 0.501)}
-
-
-def claims(found: Facts, f: Callable, rng: np.random.Generator) -> list[str]:
-    """Claims that some random points refute."""
-    names = sorted(found.leaves)
-    wrong: list[str] = []
-    pairs = [(point(rng), point(rng)) for _ in range(14)]
-    pairs += [(x, {n: x[n] + 0.01 * (y[n] - x[n]) for n in x}) for x, y in pairs[:6]]
-    for x, y in pairs:
-        middle = {name: (x[name] + y[name]) / 2 for name in x}
-        low, high, mid = f(x), f(y), f(middle)
-        if not np.isfinite([low, high, mid]).all() or max(abs(low), abs(high), abs(mid)) > 1e8:
-            continue
-        gap = float(np.sum((flat(x, names) - flat(y, names)) ** 2)) if names else 0.0
-        slack = 1e-9 * (1 + abs(low) + abs(high) + abs(mid)) * (1 + 0)
-        lies = found.interval.value
-        if not all(lies.lo - slack <= r <= lies.hi + slack for r in (low, high)):
-            wrong.append(f"interval {lies}, value {low}, {high}")
-        if found.constant and abs(low - high) > slack:
-            wrong.append("constant")
-        average = (low + high) / 2
-        rho, alpha = found.below.value.number, found.above.value.number
-        if rho < np.inf and mid > average + rho / 8 * gap + slack:
-            wrong.append(f"{found.below}: {mid} > {average} + {rho / 8 * gap}")
-        if alpha < np.inf and mid < average - alpha / 8 * gap - slack:
-            wrong.append(f"{found.above}: {mid} < {average} - {alpha / 8 * gap}")
-        if found.C < np.inf and abs(high - low) > found.C * np.sqrt(gap) + slack:
-            wrong.append(f"{found.lipschitz}: {abs(high - low)} > {found.C * np.sqrt(gap)}")
-        for name, sign in found.leaves.items():
-            up = {**x, name: np.maximum(x[name], y[name])}
-            down = {**x, name: np.minimum(x[name], y[name])}
-            if sign and (f(up) - f(down)) * sign < -slack:
-                wrong.append(f"monotone in {name}: {sign}, {f(down)} to {f(up)}")
-    if found.smooth and names:
-        wrong += smoothness(found, f, [(inside(x), inside(y)) for x, y in pairs[:5]], names)
-    return wrong
-
-
-def smoothness(found: Facts, f: Callable, pairs: list, names: list[str]) -> list[str]:
-    """Pair tests of the gradient, and a hunt for kinks along segments by bisection on the larger change of the slope."""
-    wrong = []
-    for x, y in pairs:
-        start, end = flat(x, names), flat(y, names)
-        ends = [gradient(f, x, names), gradient(f, y, names)]
-        scale = 1 + np.abs(ends).max()
-        if not np.isfinite(scale) or scale > 1e5:
-            continue
-        length = np.linalg.norm(start - end)
-        if found.L is not None and found.L < np.inf:
-            change = np.linalg.norm(ends[0] - ends[1])
-            if change > found.L * length * (1 + 1e-3) + 1e-5 * scale:
-                wrong.append(f"{found.gradient}: {change} > {found.L * length}")
-        a, b = 0.0, 1.0
-        left, right = ends
-        steps = [x]
-        for _ in range(14):
-            m = (a + b) / 2
-            at = shifted(x, m * (end - start), names)
-            middle = gradient(f, at, names, 1e-6)
-            steps.append(at)
-            if np.linalg.norm(middle - left) >= np.linalg.norm(right - middle):
-                b, right = m, middle
-            else:
-                a, left = m, middle
-        jump = np.linalg.norm(right - left)
-        # Between points 1e-4 apart, a slope may change by the largest curvature around; a kink changes it by a fixed amount.
-        curved = np.linalg.norm(gradient(f, shifted(x, (a - 3e-4) * (end - start), names), names, 1e-6) - left)
-        if np.isfinite(jump) and jump > 0.02 * scale and jump > 20 * curved + 1e-3 * scale:
-            wrong.append(f"differentiable: slope jumps by {jump}")
-    return wrong
-
-
-def check(seed: int, depth: int = 4) -> tuple[ir.Expr, list[str], Facts]:
-    """One random expression, under the text alone and with data."""
-    generator = Generator(PROBLEM, seed)
-    expr = generator.scalar(generator.rng.choice([2, 3, depth]))
-    bound = data(PROBLEM, seed)
-    rng = np.random.default_rng(seed)
-
-    def f(at: dict) -> float:
-        with np.errstate(all="ignore"):
-            return float(value(expr, at, bound))
-
-    plain = structure.facts_of(expr, problem=PROBLEM)
-    full = structure.facts_of(expr, problem=PROBLEM, bound=bound)
-    wrong: list[str] = []
-    for known in (plain, full):
-        if not known.domain:
-            wrong += claims(known, f, rng)
-    return expr, wrong, full
-
-
-@pytest.mark.parametrize("seed", range(COUNT))
+@pytest.mark.parametrize("seed", range(250))
 def test_claims_survive_random_points(seed: int) -> None:
-    expr, wrong, _ = check(seed)
+    expr, wrong, _ = tried(COMPACT if seed % 3 == 0 else FREE, seed)
     assert not wrong, f"{text(expr)}: {wrong[:3]}"
 
 
-def compared(seeds: range) -> tuple[int, int, list[str]]:
-    """How many expressions CVXPY proves convex or concave, how many are proved here and not there, and which are missed."""
-    cp = pytest.importorskip("cvxpy")
-    variables = {
-        "w": cp.Variable(2), "u": cp.Variable(), "v": cp.Variable(), "h": cp.Variable(),
-        "p": cp.Variable(nonneg=True), "l": cp.Variable(nonneg=True),
-    }  # fmt: skip
-    theirs, more, missed = 0, 0, []
-    for seed in seeds:
-        generator = Generator(PROBLEM, seed)
-        expr = generator.scalar(generator.rng.choice([2, 2, 3, 4]))
-        bound = data(PROBLEM, seed)
-        try:
-            with np.errstate(all="ignore"):
-                other = counterpart(expr, bound, variables)
-        except NoCounterpart:
-            continue
-        if isinstance(other, np.ndarray) or other.is_constant():
-            continue
-        found = structure.facts_of(expr, problem=PROBLEM, bound=bound)
-        convex, concave = other.is_convex(), other.is_concave()
-        theirs += convex or concave
-        more += (found.convex or found.concave) and not (convex or concave)
-        if convex and not found.convex or concave and not found.concave:
-            missed.append(f"{seed}: {text(expr)} is {other.curvature.lower()}, here {found.curvature}")
-    return theirs, more, missed
+@pytest.mark.parametrize("signs, compact", [(False, False), (True, False), (False, True)])
+def test_everything_cvxpy_proves_is_proved(signs: bool, compact: bool) -> None:
+    pytest.importorskip("cvxpy")
+    from cvxpy_mirror import compared
 
-
-def test_everything_cvxpy_proves_is_proved() -> None:
-    theirs, _, missed = compared(range(600))
-    assert not missed
-    assert theirs > 100
+    found = compared(COMPACT if compact else FREE, range(300), signs=signs, compact=compact)
+    assert not found.missed
+    assert found.theirs > 30

@@ -63,6 +63,15 @@ class Interval(NamedTuple):
             or (other.hi == self.lo and (other.hi_open or self.lo_open))
         )
 
+    def meet(self, other: Interval) -> Interval:
+        """What both have in common (``other`` where that is nothing); infinite ends are marked open."""
+        if self.disjoint(other):
+            return other
+        first, last = max(self.lo, other.lo), min(self.hi, other.hi)
+        low = isinf(first) or any(u.lo == first and u.lo_open for u in (self, other))
+        high = isinf(last) or any(u.hi == last and u.hi_open for u in (self, other))
+        return Interval(first, last, low, high)
+
     def __str__(self) -> str:
         left = "(" if self.lo_open or isinf(self.lo) else "["
         right = ")" if self.hi_open or isinf(self.hi) else "]"

@@ -91,3 +91,14 @@ def vectors(name: str) -> Callable[[Shape, Shape], Shape]:
         return ()
 
     return rule
+
+
+def bent(peak: float, second: Callable[[float], float]) -> Callable[[Interval], float]:
+    """The largest |f''| over an interval, for an odd f'' that rises in size up to ``peak`` and falls to 0 after it."""
+
+    def rule(u: Interval) -> float:
+        if any(u.lo <= x <= u.hi for x in (-peak, peak)):
+            return abs(second(peak))
+        return max(abs(second(x)) if abs(x) < 1e3 else 0.0 for x in (u.lo, u.hi))
+
+    return rule

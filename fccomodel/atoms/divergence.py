@@ -1,6 +1,6 @@
 """Divergences of one distribution from another."""
 
-from math import inf, sqrt
+from math import inf, log, sqrt
 
 import numpy as np
 
@@ -14,8 +14,36 @@ def _kl(q: np.ndarray, p: np.ndarray) -> float:
         return np.sum(np.where(q > 0, q * np.log(q / p), 0.0))
 
 
+def _kl_slopes(q: Interval, p: Interval) -> tuple[float, float]:
+    """sup |1 + log(q/p)| and sup q/p."""
+    if not (p.lo > 0 and q.hi < inf):
+        return inf, inf
+    low = 1 + log(q.lo / p.hi) if q.lo > 0 and p.hi < inf else -inf
+    return max(abs(low), abs(1 + log(q.hi / p.lo)) if q.hi > 0 else 0.0), q.hi / p.lo
+
+
+def _kl_bend(varying: tuple[bool, ...], q: Interval, p: Interval) -> float | None:
+    """The Hessian of an entry is singular, so its trace 1/q + q/p^2 bounds it."""
+    if varying[0] and q.has(0):
+        return None
+    first = 1 / q.lo if q.lo > 0 else inf
+    second = q.hi / p.lo**2 if p.lo > 0 else inf
+    return (first if varying[0] else 0.0) + (second if varying[1] else 0.0)
+
+
 def _chi2_slope(q: Interval, p: Interval, size: float) -> float:
     return 2 * max(q.hi - p.lo, p.hi - q.lo) / p.lo * sqrt(size) if p.lo > 0 else inf
+
+
+def _chi2_slope_in_p(q: Interval, p: Interval, size: float) -> float:
+    return max(1.0, (q.mag / p.lo) ** 2 - 1) * sqrt(size) if p.lo > 0 else inf
+
+
+def _chi2_bend(varying: tuple[bool, ...], q: Interval, p: Interval) -> float:
+    """The Hessian of an entry is singular, so its trace 2/p + 2 q^2/p^3 bounds it."""
+    if p.lo <= 0:
+        return inf
+    return (2 / p.lo if varying[0] else 0.0) + (2 * q.mag**2 / p.lo**3 if varying[1] else 0.0)
 
 
 kl = ArrayAtom(
@@ -30,7 +58,11 @@ kl = ArrayAtom(
     properties=Properties(
         curvature="convex",
         monotone=("none", "decreasing"),
-        gradient_lipschitz=lambda varying, q, p: None if q.has(0) and varying[0] else inf,
+        lipschitz=(
+            lambda q, p, size: _kl_slopes(q, p)[0] * sqrt(size),
+            lambda q, p, size: _kl_slopes(q, p)[1] * sqrt(size),
+        ),
+        gradient_lipschitz=_kl_bend,
     ),
 )
 chi2 = ArrayAtom(
@@ -44,8 +76,8 @@ chi2 = ArrayAtom(
     domain=(None, POSITIVE),
     properties=Properties(
         curvature="convex",
-        lipschitz=(_chi2_slope, inf),
-        gradient_lipschitz=lambda varying, q, p: 2 / p.lo if p.lo > 0 and not varying[1] else inf,
+        lipschitz=(_chi2_slope, _chi2_slope_in_p),
+        gradient_lipschitz=_chi2_bend,
         range=NONNEGATIVE,
     ),
 )

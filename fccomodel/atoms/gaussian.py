@@ -3,7 +3,7 @@
 from math import erf, exp, pi, sqrt
 
 from fccomodel.atoms._base import Properties, ScalarAtom
-from fccomodel.atoms._shapes import s_curve, through
+from fccomodel.atoms._shapes import bent, s_curve, through
 
 erf_ = ScalarAtom(
     name="erf",
@@ -16,7 +16,7 @@ erf_ = ScalarAtom(
         curvature=s_curve,
         monotone="increasing",
         lipschitz=lambda u: 2 / sqrt(pi) * exp(-(min(u.mig, 1e100) ** 2)),
-        gradient_lipschitz=2 * sqrt(2 / pi) * exp(-0.5),
+        gradient_lipschitz=bent(sqrt(0.5), lambda x: 4 / sqrt(pi) * x * exp(-(x**2))),
         range=through(erf),
     ),
 )
@@ -31,7 +31,7 @@ normcdf = ScalarAtom(
         curvature=s_curve,
         monotone="increasing",
         lipschitz=lambda u: exp(-(min(u.mig, 1e100) ** 2) / 2) / sqrt(2 * pi),
-        gradient_lipschitz=exp(-0.5) / sqrt(2 * pi),
+        gradient_lipschitz=bent(1.0, lambda x: x * exp(-(x**2) / 2) / sqrt(2 * pi)),
         range=through(lambda x: (1 + erf(x / sqrt(2))) / 2),
     ),
 )

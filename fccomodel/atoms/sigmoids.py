@@ -1,11 +1,11 @@
 """``tanh``, ``sigmoid``, and the logarithms of the latter."""
 
 from collections.abc import Callable
-from math import log1p, sqrt, tanh
+from math import log, log1p, sqrt, tanh
 
 from fccomodel.atoms._base import Properties, ScalarAtom
 from fccomodel.atoms._interval import UNIT, Interval
-from fccomodel.atoms._shapes import logistic, s_curve, safe_exp, steepest, through
+from fccomodel.atoms._shapes import bent, logistic, s_curve, safe_exp, steepest, through
 
 
 def _softplus(x: float) -> float:
@@ -32,7 +32,7 @@ tanh_ = ScalarAtom(
         curvature=s_curve,
         monotone="increasing",
         lipschitz=_peaked(1.0, lambda x: 1 - tanh(x) ** 2),
-        gradient_lipschitz=4 / (3 * sqrt(3)),
+        gradient_lipschitz=bent(log(2 + sqrt(3)) / 2, lambda x: 2 * tanh(x) * (1 - tanh(x) ** 2)),
         range=through(tanh),
     ),
 )
@@ -47,7 +47,7 @@ sigmoid = ScalarAtom(
         curvature=s_curve,
         monotone="increasing",
         lipschitz=_peaked(0.25, _bump),
-        gradient_lipschitz=1 / (6 * sqrt(3)),
+        gradient_lipschitz=bent(log(2 + sqrt(3)), lambda x: _bump(x) * (1 - 2 * logistic(x))),
         range=through(logistic),
     ),
 )

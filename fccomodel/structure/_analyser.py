@@ -179,7 +179,7 @@ class Analyser:
                 count = sizes[0] if factor is args[1] else sizes[1]
                 return _arithmetic.scale(node, factor, other, entries, op, _arithmetic.spread_to(count))
             case "mul" | "dot" | "matmul" | "outer" if len(moving) == 2:
-                return self._square(node, op, args, sizes, entries) or _arithmetic.product(node, args[0], args[1], entries, op)
+                return self._square(node, op, args, sizes, entries) or self._product(node, op, args, entries)
             case "div" if moving:
                 facts = _arithmetic.quotient(node, args[0], args[1], entries, self.everywhere)
                 return facts if node.shape or args[1].constant else _whole.perspective(node, args[0], args[1], facts)
@@ -203,10 +203,15 @@ class Analyser:
             factors = other.args if isinstance(other, ir.Apply) and other.op == "matmul" else ()
             for matrix, vector in (factors, factors[::-1]) if factors else ():
                 if self.key(vector) == self.key(x) and len(matrix.shape) == 2 and self(matrix).constant:
-                    plain = _arithmetic.product(node, args[0], args[1], entries, op)
                     low, high = self._spectrum(matrix)
-                    return _whole.quadratic_form(node, self(x), low, high, plain, Standing.BOUNDED)
+                    plain = self._product(node, op, args, entries)
+                    return _whole.quadratic_form(node, self(x), self(matrix), (low, high), plain, Standing.BOUNDED)
         return None
+
+    def _product(self, node: ir.Apply, op: str, args: tuple[Facts, ...], entries: float) -> Facts:
+        """A product of two factors that both vary."""
+        terms = self.ctx.dim(node.args[0].shape[-1]) if op in ("dot", "matmul") else 1.0
+        return _arithmetic.product(node, args[0], args[1], entries, op, _arithmetic.spread_to(terms))
 
     def _variance(self, node: ir.Apply) -> Facts | None:
         """``E e^2 - (E e)^2`` over one set is a variance, whatever the two draws are called."""

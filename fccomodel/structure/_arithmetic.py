@@ -171,8 +171,8 @@ def _range(op: str, u: Interval, v: Interval) -> Interval:
     return REALS if atom is None else positive(settled(atom.range(opened(u), opened(v))), op, (u, v))
 
 
-def product(expr: ir.Expr, a: Facts, b: Facts, entries: float, op: str = "mul") -> Facts:
-    """``a b`` of two factors that both vary, entry by entry or as an inner product."""
+def product(expr: ir.Expr, a: Facts, b: Facts, entries: float, op: str = "mul", spread: Amount = ONE) -> Facts:
+    """``a b`` of two factors that both vary: entry by entry, or an inner product of as many terms as ``spread`` squared."""
     draft = Draft(expr=expr, args=(a, b), entries=entries)
     where = _range(op, a.interval.value, b.interval.value)
     draft.propose("interval", where, "interval arithmetic", "", [f.interval for f in (a, b) if f.interval.holds])
@@ -194,14 +194,10 @@ def product(expr: ir.Expr, a: Facts, b: Facts, entries: float, op: str = "mul") 
         lacks = "both factors depend on the variables"
         fix = "a bilinear form is not convex: fix one factor (a param), or bound the product by (square(a) + square(b)) / 2."
     for kind in ("below", "above"):
-        value = plus(times(size_a, _side(b, kind, sign_a)), times(size_b, _side(a, kind, sign_b)), cross)
-        if op != "mul" and not (a.affine and b.affine):
-            continue
+        value = plus(times(spread, size_a, _side(b, kind, sign_a)), times(spread, size_b, _side(a, kind, sign_b)), cross)
         uses = [a.lipschitz, b.lipschitz, a.below, a.above, b.below, b.above, a.size, b.size]
         reason = "" if value.finite else lacks + "; nor has each factor bounds for its value and slope"
         draft.propose(kind, value, "product" if value.finite else "no rule", reason, uses, lacks=lacks, fix=fix)
-    if "below" not in draft.found:
-        draft.both(amount(inf), "no rule", lacks, (a.below, b.below), lacks=lacks, fix=fix)
     if a.smooth and b.smooth:
         bent = plus(times(size_a, b.gradient.value), times(size_b, a.gradient.value), cross)
         draft.propose("differentiable", True, "smooth of smooth", "both factors are", [a.differentiable, b.differentiable])

@@ -28,7 +28,7 @@ from fccomodel.facts import (
     plus,
     times,
 )
-from fccomodel.structure._context import REALS, interval, meet, opened
+from fccomodel.structure._context import REALS, interval, opened
 from fccomodel.structure._draft import Draft, settled
 from fccomodel.structure._fixes import advice
 from fccomodel.structure._selfbound import self_bounded
@@ -91,7 +91,7 @@ class Composition:
         found = []
         for arg, domain in zip(self.args, self.domains, strict=True):
             lies = opened(arg.interval.value)
-            found.append(lies if domain is None else meet(lies, opened(domain)))
+            found.append(lies if domain is None else lies.meet(opened(domain)))
         return tuple(found)
 
     @cached_property
@@ -102,7 +102,7 @@ class Composition:
     def near(self) -> tuple[Interval, ...]:
         """The same with unknown finite bounds in place of missing ones, where an argument has such."""
         bounded = (_bounded(a) for a in self.args)
-        return tuple(u if d is None else meet(u, opened(d)) for u, d in zip(bounded, self.domains, strict=True))
+        return tuple(u if d is None else u.meet(opened(d)) for u, d in zip(bounded, self.domains, strict=True))
 
     def at(self, rule: Callable[[tuple[Interval, ...]], float | None]) -> Amount:
         """A constant of the atom: a number, ``SOME`` where the arguments are bounded by numbers not known, else ``NONE``."""

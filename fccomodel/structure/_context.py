@@ -27,15 +27,6 @@ def opened(u: Interval) -> Interval:
     return interval(*u)
 
 
-def meet(u: Interval, v: Interval) -> Interval:
-    """The intersection (``v`` where it is empty)."""
-    if u.disjoint(v):
-        return v
-    lo_open = u.lo_open if u.lo > v.lo else v.lo_open if v.lo > u.lo else u.lo_open or v.lo_open
-    hi_open = u.hi_open if u.hi < v.hi else v.hi_open if v.hi < u.hi else u.hi_open or v.hi_open
-    return interval(max(u.lo, v.lo), min(u.hi, v.hi), lo_open, hi_open)
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Leaf:
     """Where a value lies, a bound of its Euclidean norm, and who says so."""
@@ -217,7 +208,7 @@ class Context:
             found = self.vector(domain, declared.shape)
             size = min(found.size, result.size, key=lambda a: (not a.finite, not a.known, a.value))
             result = Leaf(
-                interval=meet(found.interval, result.interval), size=size, standing=max(result.standing, found.standing)
+                interval=found.interval.meet(result.interval), size=size, standing=max(result.standing, found.standing)
             )
         return result
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 RULE = "self-bounded argument"
 TWO = Amount(2.0)
+FAR_OFF = 1e200
 
 
 def self_bounded(f: Composition, draft: Draft, free: Callable[[Facts], Facts] | None) -> None:
@@ -54,8 +55,12 @@ def self_bounded(f: Composition, draft: Draft, free: Callable[[Facts], Facts] | 
 
 
 def _tails(f: Composition, i: int, anchor: float, sign: float) -> tuple[Amount, Amount]:
-    """sup |f'(u)| sqrt|u - anchor| and sup |f''(u)| |u - anchor|, over geometric steps away from the anchor."""
+    """sup |f'(u)| sqrt|u - anchor| and sup |f''(u)| |u - anchor|, over geometric steps away from the anchor.
+
+    What still grows in the last steps has no bound.
+    """
     slope = bent = before = 0.0
+    far_off: list[tuple[float, float]] = []
     own = f.intervals[i]
     limit = own.hi - anchor if sign > 0 else anchor - own.lo
     for after in _steps():
@@ -63,12 +68,17 @@ def _tails(f: Composition, i: int, anchor: float, sign: float) -> tuple[Amount, 
         near, end = sorted((anchor + sign * before, anchor + sign * far))
         piece = interval(near, end, before > 0 or own.lo_open)
         pieces = tuple(piece if k == i else u for k, u in enumerate(f.intervals))
-        slope = max(slope, f.atom.lipschitz(*pieces, argument=i) * sqrt(far))
         second = f.atom.gradient_lipschitz(*pieces, varying=f.varying)
-        bent = max(bent, inf if second is None else second * far)
+        here = f.atom.lipschitz(*pieces, argument=i) * sqrt(far), inf if second is None else second * far
+        slope, bent = max(slope, here[0]), max(bent, here[1])
+        if far > FAR_OFF:
+            far_off.append(here)
         if slope == inf and bent == inf or after >= limit:
             break
         before = after
+    if far_off and before > FAR_OFF:
+        first, last = far_off[0], far_off[-1]
+        slope, bent = (inf if b > a * (1 + 1e-6) else top for a, b, top in zip(first, last, (slope, bent), strict=True))
     return amount(slope), amount(bent)
 
 

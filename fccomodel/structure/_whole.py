@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import log
+from math import erfc, exp, inf, log, pi, sqrt
 
 from fccomodel import atoms, ir
 from fccomodel.atoms import Interval
-from fccomodel.facts import KINDS, NONE, ONE, ZERO, Amount, Fact, Facts, Standing, amount, combine, most, plus, root, times
+from fccomodel.facts import KINDS, NONE, ZERO, Amount, Fact, Facts, Standing, amount, combine, most, plus, root, times
 from fccomodel.structure._arithmetic import add, merged, renamed, scale
 from fccomodel.structure._compose import compose
 from fccomodel.structure._context import interval, opened
@@ -15,6 +15,29 @@ from fccomodel.structure._draft import Draft
 
 
 # ------------------------------------------------------------------------------------------------------------- logarithms
+def _mills(x: float) -> float:
+    """The normal density over the distribution function; far below 0, a bound of it."""
+    return exp(-x * x / 2) / sqrt(2 * pi) / (erfc(-x / sqrt(2)) / 2) if x > -35 else -x - 1 / x
+
+
+#: log of the normal distribution function, which is log-concave; its second derivative lies in (-1, 0)
+LOG_NORMCDF = atoms.ScalarAtom(
+    name="log normcdf",
+    meaning="log(normcdf(u))",
+    arguments=("u",),
+    formula="log((1 + erf(u / sqrt(2))) / 2)",
+    torch="",
+    derivative=("",),
+    properties=atoms.Properties(
+        curvature="concave",
+        monotone="increasing",
+        lipschitz=lambda u: inf if u.lo == -inf else _mills(u.lo),
+        gradient_lipschitz=lambda u: 1.0 if u.lo < -30 else _mills(u.lo) * (_mills(u.lo) + u.lo),
+        range=Interval(-inf, 0.0),
+    ),
+)
+
+
 def logarithm(f: Facts) -> Facts | None:
     """The facts of log f for a positive f: its own, or by composition."""
     if f.log is not None:
@@ -99,7 +122,7 @@ def apply_log(expr: ir.Apply, args: tuple[Facts, ...], facts: Facts) -> Facts | 
     if expr.shape or facts.constant:
         return None
     found = _applied(expr, args, facts)
-    direct = expr.op in ("exp", "sigmoid")
+    direct = expr.op in ("exp", "sigmoid", "normcdf")
     return found if found is None or direct else leaning_on(found, tuple(a for a in args if a.log is None))
 
 
@@ -112,6 +135,8 @@ def _applied(expr: ir.Apply, args: tuple[Facts, ...], facts: Facts) -> Facts | N
     match expr.op:
         case "exp":
             return args[0]
+        case "normcdf":
+            return compose(expr, LOG_NORMCDF, args)
         case "sigmoid":
             atom = atoms.get("logsigmoid")
             return None if atom is None else compose(expr, atom, args)
@@ -274,28 +299,26 @@ def squared_norm(expr: ir.Expr, arg: Facts, size: float, facts: Facts) -> Facts:
 
 
 def quadratic_form(
-    expr: ir.Expr, x: Facts, least_eigenvalue: float | None, largest: float | None, facts: Facts, standing: Standing
+    expr: ir.Expr, x: Facts, matrix: Facts, spectrum: tuple[float | None, float | None], facts: Facts, standing: Standing
 ) -> Facts:
-    """``x' A x`` for an affine x, with the ends of the spectrum of (A + A')/2 where known."""
-    if least_eigenvalue is None or largest is None or not x.affine:
+    """``x' A x``, with the ends of the spectrum of (A + A')/2 where known."""
+    least_eigenvalue, largest = spectrum
+    if least_eigenvalue is None or largest is None:
         return facts
     draft = Draft(expr=expr, args=(x,), leaves=facts.leaves, parts=facts.parts)
-    steep = times(ONE, x.lipschitz.value, x.lipschitz.value)
     where = f"the eigenvalues of A lie in [{least_eigenvalue:.3g}, {largest:.3g}]"
     tiny = 1e-12 * max(abs(least_eigenvalue), abs(largest))
-    low, high = max(0.0, -least_eigenvalue), max(0.0, largest)
-    draft.propose(
-        "below", times(amount(2 * low if low > tiny else 0.0), steep), "quadratic form", where, (x.lipschitz,), standing=standing
-    )
-    draft.propose(
-        "above",
-        times(amount(2 * high if high > tiny else 0.0), steep),
-        "quadratic form",
-        where,
-        (x.lipschitz,),
-        standing=standing,
-    )
-    top = amount(2 * max(abs(least_eigenvalue), abs(largest)))
-    draft.propose("differentiable", True, "quadratic form", where, (x.differentiable,))
-    draft.propose("gradient", times(top, steep), "quadratic form", where, (x.lipschitz,), standing=standing)
+    low, high = (max(0.0, end) if end > tiny else 0.0 for end in (-least_eigenvalue, largest))
+    lies = interval(-inf if low else 0.0, inf if high else 0.0)
+    draft.propose("interval", lies, "quadratic form", where, standing=standing)
+    steep = times(x.lipschitz.value, x.lipschitz.value)
+    if x.affine:
+        top = amount(2 * max(abs(least_eigenvalue), abs(largest)))
+        for kind, end in (("below", low), ("above", high)):
+            draft.propose(kind, times(amount(2 * end), steep), "quadratic form", where, (x.lipschitz,), standing=standing)
+        draft.propose("differentiable", True, "quadratic form", where, (x.differentiable,))
+        draft.propose("gradient", times(top, steep), "quadratic form", where, (x.lipschitz,), standing=standing)
+    elif low == 0 and x.convex and x.interval.value.lo >= 0 and matrix.interval.value.lo >= 0:
+        said = f"{where}, its entries and x are nonnegative, so it is non-decreasing in x, which is convex"
+        draft.propose("below", ZERO, "quadratic form", said, (x.below, x.interval, matrix.interval), standing=standing)
     return combine(facts, draft.finish())
