@@ -16,11 +16,11 @@ def log_average(old, g, gamma):
 
 
 def log_corrected(old, g, g_prev, gamma, gamma_prime):
-    """The logarithm of gamma e^g + [(1 - gamma) e^old + gamma' (e^g - e^g_prev)]_+.
+    """The logarithm of gamma e^g + m, where m = (1 - gamma) e^old + gamma' (e^g - e^g_prev) is what is remembered.
 
-    What is remembered is cut off at 0: so the estimate stays positive, and e^g is at most 1 / gamma times it.
+    Where the correction would make m negative, m = (1 - gamma) e^old e^(g - g_prev): it falls as the batch did.
     """
     kept, change = old + log_weight(1 - gamma), log_weight(gamma_prime) + torch.maximum(g, g_prev)
     change = change + (-torch.expm1(-(g - g_prev).abs())).log()
-    lost = torch.where(change < kept, kept + torch.log1p(-(change - kept).clamp(max=0).exp()), -math.inf)
-    return torch.logaddexp(torch.where(g < g_prev, lost, torch.logaddexp(kept, change)), g + log_weight(gamma))
+    less = kept + torch.where(change < kept, torch.log1p(-(change - kept).clamp(max=0).exp()), g - g_prev)
+    return torch.logaddexp(torch.where(g < g_prev, less, torch.logaddexp(kept, change)), g + log_weight(gamma))

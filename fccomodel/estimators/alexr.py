@@ -19,7 +19,7 @@ def track(u, index, g, g_prev, h):
 
 
 def track_log(u, index, g, g_prev, h):
-    """``track`` where u, g are known by their logarithms; what is remembered, less the correction, is cut off at 0."""
+    """``track`` where u, g are known by their logarithms: see ``log_corrected``."""
     old = u[index]
     weight = 1 / (1 + h.tau)
     u[index] = new = log_corrected(torch.where(old.isnan(), g, old), g, g_prev, weight, weight * h.theta)

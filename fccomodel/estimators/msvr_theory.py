@@ -22,7 +22,7 @@ def track(u, index, g, g_prev, h, share):
 
 
 def track_log(u, index, g, g_prev, h, share):
-    """``track`` where u, g are known by their logarithms; what is remembered, less the correction, is cut off at 0."""
+    """``track`` where u, g are known by their logarithms: see ``log_corrected``."""
     gamma_prime = 1 - h.gamma + (share - 1) / (1 - h.gamma)
     old = u[index]
     u[index] = new = log_corrected(torch.where(old.isnan(), g_prev, old), g, g_prev, h.gamma, gamma_prime)

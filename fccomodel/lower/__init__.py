@@ -47,6 +47,8 @@ class Lowering(Smoothing):
     def node(self, node: ir.Expr, env: Env, linear: Linear) -> Val:
         g = self.graph
         if self.stable and (form := self.logarithms.stable(node)) is not None:
+            if isinstance(form, ir.Apply) and getattr(node, "op", "") in ("div", "inv") and not self.full:
+                return self.quotient(form, env)
             return self.expr(form, env, linear)
         match node:
             case ir.Const(value=value):
@@ -88,6 +90,10 @@ class Lowering(Smoothing):
         self.refuse(
             node, f"`{self.bound.problem.text(node)}`", "It has no value that a solver could compute.", "Write it by other means."
         )
+
+    def quotient(self, form: ir.Apply, env: Env) -> Val:
+        """exp of a difference of logarithms. Beyond e^30 it says that two estimates have seen different samples, and no more."""
+        return self.graph.apply("exp", self.graph.apply("min", self.expr(form.args[0], env, False), self.graph.const(30.0)))
 
     # ----------------------------------------------------------------------------------------------------- leaves, data
     def parameter(self, name: str) -> Val:
