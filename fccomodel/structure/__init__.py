@@ -14,7 +14,7 @@ from fccomodel.structure._analyser import Analyser
 from fccomodel.structure._context import Context
 from fccomodel.structure.rules import RULES
 
-__all__ = ["RULES", "Analysis", "analyse", "estimate", "facts_of"]
+__all__ = ["RULES", "Analysis", "analyse", "estimate", "facts_of", "seer"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -70,11 +70,20 @@ def facts_of(
     holes   where each hole's value lies, by name; a hole without an interval ranges over the reals
     params  params without a problem: a number or array, an ``ir.Parameter``, or an Interval
     """
-    problem = problem or (bound.problem if bound is not None else None)
+    return seer(problem or (bound.problem if bound is not None else None), bound, holes, params)(expr)
+
+
+def seer(
+    problem: ir.Problem | None,
+    bound: Bound | None = None,
+    holes: Mapping[str, Interval] | None = None,
+    params: Mapping[str, Any] | None = None,
+) -> Analyser:
+    """What gives the facts of any expression of a problem, computing those of common parts once; arguments as of ``facts_of``."""
     see = Analyser(Context(problem=problem, holes=dict(holes or {}), values=dict(params or {})))
     if bound is not None:
         see = Analyser(Context(problem=problem, bound=bound, holes=dict(holes or {}), values=dict(params or {})), base=see)
-    return see(expr)
+    return see
 
 
 def estimate(

@@ -1,0 +1,13 @@
+"""What theorems assume of a problem: each assumption by name, and how it is decided for a model."""
+
+from __future__ import annotations
+
+from fccomodel.assumptions import _inner, _outer, _shape, _whole
+from fccomodel.assumptions._base import Assumption, Finding, Setting
+from fccomodel.assumptions._whole import modulus
+
+__all__ = ["ALL", "Assumption", "Finding", "Setting", "modulus"]
+
+ALL: dict[str, Assumption] = {
+    a.name: a for module in (_whole, _outer, _inner, _shape) for a in module.ASSUMPTIONS
+}

@@ -1,0 +1,214 @@
+"""What an assumption is, what was found about it, and the parts of a problem that it speaks of."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from math import inf
+
+from fccomodel import derivation, ir, structure
+from fccomodel.atoms import Interval
+from fccomodel.bound import Bound
+from fccomodel.facts import Fact, Facts, Standing
+from fccomodel.normal import NormalForm, Term, summands
+from fccomodel.rewrite import apply as make
+from fccomodel.rewrite import const
+from fccomodel.ir import NOWHERE
+from fccomodel.source import Span
+from fccomodel.structure import Analysis
+
+RANGE = "on the range that the iterates see; that it is bounded is assumed"
+#: what a bounded range is tested on: ends that are infinite, and the distance from ends that are open
+FAR, NEAR = 100.0, 1e-3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """Whether an assumption holds for a model: why in the model's own words, or what it lacks.
+
+    standing  how far that can be trusted: proved, bounded from data, estimated, assumed
+    subject   the part of the model that decides, as its text; ``span`` is its place
+    """
+
+    holds: bool
+    why: str
+    standing: Standing = Standing.PROVED
+    subject: str = ""
+    span: Span = NOWHERE
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assumption:
+    """One clause of theorems.
+
+    meaning  a clause that follows "it needs"
+    decide   (setting) -> finding
+    form     an algorithm that needs it has no form for a problem without it: it cannot run even unverified
+    """
+
+    name: str
+    meaning: str
+    decide: Callable[[Setting], Finding]
+    form: bool = False
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Inner:
+    """A tracked expectation u = E g: the facts of the expectation and of one sample of it; ``hole`` is its name in f."""
+
+    hole: str
+    expr: ir.Expr
+    mean: Facts
+    sample: Facts
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Block:
+    """A part ``f(E g_1, .., E g_d1)`` of what is minimised, the penalty of a constraint included in f.
+
+    f     facts in the holes, where these lie in the ranges of the expectations       local  the same where they lie in compact sets
+    see   where a property of f is lost is looked up there
+    """
+
+    label: str
+    text: str
+    span: Span
+    f: Facts
+    local: Facts
+    see: Analysis
+    inner: tuple[Inner, ...]
+    term: Term | None = None
+
+    @property
+    def words(self) -> str:
+        """What f is, in the model's words."""
+        return f"the penalty of {self.label}" if self.label != "objective" else self.text
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Setting:
+    """A problem in the form that an algorithm works on, and what is known of it.
+
+    normal    its normal form        analysis  of the problem as the user wrote it
+    penalty   how the algorithm takes constraints; None: not at all
+    rho       the largest multiplier that the penalty allows
+    """
+
+    normal: NormalForm
+    analysis: Analysis
+    bound: Bound | None = None
+    penalty: str | None = "smoothed_hinge"
+    rho: float = 10.0
+
+    @property
+    def problem(self) -> ir.Problem:
+        return self.normal.problem
+
+    @property
+    def reformed(self) -> ir.Problem:
+        """The problem after its reformulations."""
+        return self.normal.chain.problem
+
+    @property
+    def constrained(self) -> list[ir.Constraint]:
+        """The constraints that a variable is in."""
+        return [c for c in self.problem.constraints if ir.variables_of(c.body)]
+
+    @cached_property
+    def see(self) -> Analysis:
+        """The analysis of the reformulated problem; that of the user's own where nothing was reformulated."""
+        if self.reformed is self.problem:
+            return self.analysis
+        return dataclasses.replace(self.analysis, problem=self.reformed, see=structure.seer(self.reformed, self.bound))
+
+    @cached_property
+    def blocks(self) -> tuple[Block, ...]:
+        """Everything that is minimised but the regularisers; constraints only where the algorithm takes them."""
+        kinds = {c.label: c.kind for c in self.reformed.constraints}
+        found = []
+        for term in self.normal.terms:
+            if term.label == "objective" and term.d1:
+                found.append(self._block(term.label, term.text, term.f, term.means, term))
+            elif term.label in kinds and self.penalty is not None:
+                f: ir.Expr = term.f if term.d1 else ir.Hole(name="u1")
+                means = term.means if term.d1 else (term.f,)
+                found.append(self._block(term.label, term.text, self._penalised(f, kinds[term.label]), means, term))
+        plain = [p for p in summands(self.normal.rest) if ir.variables_of(p) and not any(isinstance(n, ir.Reduce) for n in ir.walk(p))]
+        found += [self._block("objective", self.reformed.text(p), p, (), None) for p in plain]
+        return tuple(found)
+
+    def _penalised(self, f: ir.Expr, kind: str) -> ir.Expr:
+        """The penalty of a constraint's value."""
+        if self.penalty == "lagrangian":
+            return f
+        hinge = make("pos" if kind == "le" else "abs", f, span=f.span)
+        return make("mul", const(self.rho), make("square", hinge, span=f.span) if self.penalty == "squared_hinge" else hinge)
+
+    def _block(self, label: str, text: str, f: ir.Expr, means: Iterable[ir.Expr], term: Term | None) -> Block:
+        see = self.see.see
+        inner = tuple(
+            Inner(hole=f"u{k}", expr=m, mean=see(m), sample=see(m.body if isinstance(m, ir.Reduce) else m))
+            for k, m in enumerate(means, 1)
+        )
+        holes = {g.hole: g.mean.interval.value for g in inner}
+        analyser = structure.seer(self.reformed, self.bound, holes) if holes else see
+        facts = analyser(f)
+        local = facts
+        if not (facts.gradient.value.finite and facts.is_lipschitz):
+            near = {name: compact(where) for name, where in holes.items()}
+            local = structure.seer(boxed(self.reformed), self.bound, near)(f)
+        spans = [n.span for n in ir.walk(f) if n.span != NOWHERE]
+        span = f.span if f.span != NOWHERE or not spans else spans[-1]
+        return Block(
+            label=label, text=text, span=span, f=facts, local=local, inner=inner, term=term,
+            see=dataclasses.replace(self.analysis, problem=self.reformed, see=analyser),
+        )  # fmt: skip
+
+
+def compact(where: Interval) -> Interval:
+    """A compact part of an interval: infinite and open ends moved inwards."""
+    low = -FAR if where.lo == -inf else where.lo + NEAR * where.lo_open
+    high = FAR if where.hi == inf else where.hi - NEAR * where.hi_open
+    return Interval(max(low, -FAR) if high > -FAR else low, min(high, FAR) if low < FAR else high)
+
+
+def boxed(problem: ir.Problem) -> ir.Problem:
+    """The same with every variable in a bounded box besides its own sets."""
+    box = ir.VectorSet(name="range seen", family="box", args=(const(-FAR), const(FAR)))
+    variables = {
+        name: dataclasses.replace(v, sets=(*v.sets, dataclasses.replace(box, shape=v.shape))) for name, v in problem.variables.items()
+    }
+    return dataclasses.replace(problem, variables=variables)
+
+
+# ------------------------------------------------------------------------------------------------------------- findings
+def holds(why: str, *facts: Fact, standing: Standing = Standing.PROVED, subject: str = "", span: Span = NOWHERE) -> Finding:
+    """It holds, as far as the weakest of some facts."""
+    worst = max([standing, *(f.standing for f in facts)])
+    return Finding(holds=True, why=why, standing=worst, subject=subject, span=span)
+
+
+def lacks(what: str, subject: str = "", span: Span = NOWHERE) -> Finding:
+    """It does not hold, as far as is known."""
+    return Finding(holds=False, why=what, subject=subject, span=span)
+
+
+def lost(see: Analysis, failures: list[derivation.Failure]) -> tuple[str, Span]:
+    """Where a property is lost, in words, and the place."""
+    return derivation.first(see, failures), failures[0][0].span if failures else NOWHERE
+
+
+def every(found: Iterable[Finding], otherwise: str) -> Finding:
+    """The first that does not hold; else the one that is least certain; ``otherwise`` where there is none."""
+    found = list(found)
+    if not found:
+        return holds(otherwise)
+    for one in found:
+        if not one.holds:
+            return one
+    worst = max(found, key=lambda one: one.standing)
+    others = sum(one.standing == worst.standing for one in found) - 1
+    more = f" ({others} more alike)" if others else ""
+    return dataclasses.replace(worst, why=worst.why + more)

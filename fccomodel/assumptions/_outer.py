@@ -1,0 +1,100 @@
+"""What theorems assume of the outer functions f_i."""
+
+from __future__ import annotations
+
+from fccomodel import derivation
+from fccomodel.assumptions._base import RANGE, Assumption, Block, Finding, Inner, Setting, every, holds, lacks, lost
+from fccomodel.facts import INCREASING, Standing
+
+NONE_OUTER = "nothing stands outside an expectation"
+
+
+def smooth(setting: Setting) -> Finding:
+    return every((_smooth(b) for b in setting.blocks), NONE_OUTER)
+
+
+def _smooth(block: Block) -> Finding:
+    f = block.f
+    if not f.smooth:
+        words, span = lost(block.see, derivation.kinks(block.see, f))
+        if block.label != "objective":
+            words = f"{block.words} has a kink where the constraint is met with equality"
+        return lacks(f"not smooth: {words}", block.words, block.span if block.label != "objective" else span)
+    if f.gradient.value.finite:
+        said = f"constant {f.gradient.value.value:.4g}" if f.gradient.value.known else "its constant depends on the data"
+        said = "affine" if f.gradient.value.zero else f"its gradient is Lipschitz, {said}"
+        return holds(f"{block.words}: {said}", f.differentiable, f.gradient, subject=block.words, span=block.span)
+    if block.local.gradient.value.finite:
+        return holds(
+            f"{block.words}: its gradient is Lipschitz {RANGE}", f.differentiable, standing=Standing.ASSUMED, subject=block.words, span=block.span
+        )
+    return lacks(f"the gradient of {block.words} is not known to be Lipschitz, on a bounded range either", block.words, block.span)
+
+
+def prox(setting: Setting) -> Finding:
+    if left := [node for node, inner in setting.normal.kept if not inner]:
+        text = setting.reformed.text(left[0])
+        return lacks(f"no prox of {text} is known", text, left[0].span)
+    return every((_prox(b) for b in setting.blocks), NONE_OUTER)
+
+
+def _prox(block: Block) -> Finding:
+    f = block.f
+    if f.smooth:
+        return holds(f"{block.words}: smooth, which needs no prox", f.differentiable, subject=block.words, span=block.span)
+    if not f.weakly_convex:
+        return lacks(f"{block.words} is not weakly convex as a function of its expectations", block.words, block.span)
+    said = "convex" if f.convex else "weakly convex"
+    return holds(f"{block.words}: {said}, and its prox is exact", f.below, subject=block.words, span=block.span)
+
+
+def convex(setting: Setting) -> Finding:
+    return every((_convex(b) for b in setting.blocks), NONE_OUTER)
+
+
+def _convex(block: Block) -> Finding:
+    if block.f.convex:
+        return holds(
+            f"{block.words}: convex as a function of its expectations", block.f.below, subject=block.words, span=block.span
+        )
+    words, span = lost(block.see, derivation.lost_convexity(block.see, block.f, False))
+    return lacks(f"f is not convex: {words}", block.words, span)
+
+
+def monotone(setting: Setting) -> Finding:
+    return every((_monotone(b, g) for b in setting.blocks for g in b.inner), NONE_OUTER)
+
+
+def _monotone(block: Block, g: Inner) -> Finding:
+    text = block.see.problem.text(g.expr)
+    if g.mean.affine:
+        return holds(f"{text} is affine, so that f may fall in it", g.mean.below, subject=text, span=g.expr.span)
+    sign = block.f.leaves.get(g.hole, INCREASING)
+    if sign == INCREASING:
+        return holds(f"{block.words}: non-decreasing in {text}", subject=text, span=g.expr.span)
+    how = "decreasing" if sign else "not monotone"
+    return lacks(f"{block.words} is {how} in {text}, which is not affine", block.words, g.expr.span)
+
+
+def lipschitz(setting: Setting) -> Finding:
+    return every((_lipschitz(b) for b in setting.blocks), NONE_OUTER)
+
+
+def _lipschitz(block: Block) -> Finding:
+    f = block.f
+    if f.is_lipschitz:
+        value = f.lipschitz.value
+        said = f"constant {value.value:.4g}" if value.known else "its constant depends on the data"
+        return holds(f"{block.words}: Lipschitz, {said}", f.lipschitz, subject=block.words, span=block.span)
+    if block.local.is_lipschitz:
+        return holds(f"{block.words}: Lipschitz {RANGE}", standing=Standing.ASSUMED, subject=block.words, span=block.span)
+    return lacks(f"{block.words} is not known to be Lipschitz, on a bounded range either", block.words, block.span)
+
+
+ASSUMPTIONS = (
+    Assumption(name="outer smooth", meaning="a smooth outer function f", decide=smooth),
+    Assumption(name="outer prox", meaning="a weakly convex outer function f that is smooth or has a computable prox", decide=prox),
+    Assumption(name="outer convex", meaning="a convex outer function f", decide=convex),
+    Assumption(name="outer monotone", meaning="f non-decreasing where the inner function is not affine", decide=monotone),
+    Assumption(name="outer Lipschitz", meaning="a Lipschitz outer function f", decide=lipschitz),
+)
