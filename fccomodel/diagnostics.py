@@ -130,6 +130,7 @@ CODES: dict[str, str] = {
     "F0610": "step function",
     "F0611": "projection",
     "F0612": "smoothing parameter",
+    "F0613": "schedule",
     "F0691": "explanation",
     "F0701": "not finite",
     "F0702": "point",

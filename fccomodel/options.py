@@ -36,13 +36,15 @@ class Budget(NamedTuple):
 COMMAND, KEYWORD, BLOCK, USER, AUTOMATIC = "command line", "keyword argument", "options block", "user configuration", "automatic"
 DEVICES = ("auto", "cpu", "cuda")
 PRECISIONS = ("float32", "float64")
+#: options that take one of a few words
+WORDS: dict[str, tuple[Any, ...]] = {"schedule": ("practical", "theory"), "unverified": (True, False)}
 ABOVE_ZERO = math.ulp(0.0)  # the least number above 0
 #: what an algorithm's number may be: whole or not, from, to
 NUMBERS: dict[str, tuple[bool, float, float]] = {
     **dict.fromkeys(("outer_batch", "inner_batch", "stage", "longest", "patience"), (True, 1, math.inf)),
     **dict.fromkeys(("gamma", "beta", "beta_prime"), (False, ABOVE_ZERO, 1)),
     **dict.fromkeys(("gamma_prime", "eta", "tol", "theta"), (False, 0, math.inf)),
-    **dict.fromkeys(("eps", "rho", "tau"), (False, ABOVE_ZERO, math.inf)),
+    **dict.fromkeys(("eps", "rho", "tau", "epsilon"), (False, ABOVE_ZERO, math.inf)),
 }
 UNITS = {"ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
@@ -85,6 +87,8 @@ def check_value(name: str, value: Any, origin: str) -> Any:
         raise _refused(name, value, origin, DEVICES)
     if name == "precision" and value not in PRECISIONS:
         raise _refused(name, value, origin, PRECISIONS)
+    if name in WORDS and value not in WORDS[name]:
+        raise _refused(name, value, origin, tuple(str(word).lower() for word in WORDS[name]))
     if name == "budget":
         parse_budget(value, origin)
     if name in NUMBERS:

@@ -6,11 +6,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from fccomodel import algorithms, assumptions, diagnostics, elements, ir
-from fccomodel.algorithms import Algorithm
+from fccomodel import diagnostics, elements, ir, rates
+from fccomodel.algorithms import Algorithm, Constants
+from fccomodel.assumptions import Finding, Setting, modulus
 from fccomodel.bound import Bound
-from fccomodel.normal import NormalForm, normalise
-from fccomodel.options import Budget, parse_budget
+from fccomodel.choice import candidates, choose, rejected
+from fccomodel.constants import constants
+from fccomodel.normal import NormalForm
+from fccomodel.options import WORDS, Budget, parse_budget
+from fccomodel.structure import Analysis, analyse
 
 Origins = Mapping[str, tuple[Any, str]]
 AUTOMATIC = "automatic"
@@ -35,7 +39,12 @@ OPTIONS = {
     "longest": "steps of the longest stage",
     "patience": "stages without progress before the end",
     "tol": "relative gain of a stage that counts as progress",
+    "schedule": "practical step sizes, or those of the theorem: theory",
+    "epsilon": "the accuracy that theory schedules and rates are for",
+    "unverified": "run where no theorem covers the model",
 }
+EPSILON = 1e-3
+RHO = 10.0
 SETTINGS = ("seed", "device", "precision", "budget")
 
 
@@ -48,6 +57,11 @@ class Plan:
     options     every value with its origin
     batch       (binder, elements, inner) -> sample size or None for all
     hyper       what the emitted program starts from
+    findings    assumption of the algorithm's theorem -> how it is met
+    unverified  what the theorem needs and is not so: it does not cover the run
+    rate        iterations that the theorem promises, in the problem's own numbers
+    constants   what the theorem's schedule was made of, where that was asked for
+    undefined   what must hold for the model to be defined, and is not proved
     """
 
     algorithm: str
@@ -65,40 +79,50 @@ class Plan:
     block: int = 64
     budget: Budget = Budget(seconds=SECONDS)
     threads: int = 1
-    facts: Mapping[str, str] = field(default_factory=dict)
+    findings: Mapping[str, Finding] = field(default_factory=dict)
+    unverified: tuple[str, ...] = ()
+    rate: str = ""
+    constants: Constants | None = None
+    undefined: tuple[str, ...] = ()
 
 
-def make(problem: ir.Problem, *, bound: Bound | None = None, analysis: Any = None, options: Origins | None = None) -> Plan:
+def make(
+    problem: ir.Problem, *, bound: Bound | None = None, analysis: Analysis | None = None, options: Origins | None = None
+) -> Plan:
     """The plan; raises F06xx where no algorithm applies, or the one named lacks something."""
     given = {**dict(options or {})}
     unknown = [n for n in given if n not in OPTIONS and n not in SETTINGS]
     if unknown:
         raise diagnostics.FccoError([_unknown(name) for name in unknown], problem.source)
-    normal = normalise(problem, bound)
-    facts, missing = satisfied(normal, bound, analysis)
-    lacks = {name: lacking(a, missing) for name, a in algorithms.all().items()}
-    chosen = choose(given, lacks, problem)
-    record = algorithms.all()[chosen]
-    rejected = {}
-    for name, found in lacks.items():
-        if name != chosen:
-            a = algorithms.all()[name]
-            rejected[name] = found or [f"applies too; its rate, O({a.rate}) iterations, comes after that of {record.name} here"]
-    inner = "moreau" if "inner smooth" in record.requires else "subgradient"
-    normal = normalise(problem, bound, outer=record.outer, inner=inner, penalty=record.penalty)
+    analysis = analysis or analyse(problem, bound)
+    name = str(given["algorithm"][0]) if given.get("algorithm", (None, ""))[0] not in (None, "auto") else None
+    rho = float(given.get("rho", (RHO, ""))[0])
+    found = {c.record.name: c for c in candidates(problem, bound, analysis, rho=rho)}
+    chosen = choose(found, name, bool(given.get("unverified", (False, ""))[0]), problem)
+    record, normal, setting = chosen.record, chosen.normal, chosen.setting
+    assert normal is not None and setting is not None
     settled = {name: value for name, value in given.items()}
-    settled.setdefault("algorithm", (chosen, AUTOMATIC))
+    settled.setdefault("algorithm", (record.name, AUTOMATIC))
+    settled.setdefault("schedule", (WORDS["schedule"][0], AUTOMATIC))
+    settled.setdefault("epsilon", (EPSILON, AUTOMATIC))
     nets = bool(problem.nets)
-    step = given.get("step", (None, ""))[0] or default_step(normal, record)
+    theory = settled["schedule"][0] == "theory"
+    step = given.get("step", (None, ""))[0] or default_step(normal, record, theory)
     if step not in record.steps:
         raise diagnostics.FccoError([_no_step(step, record)], problem.source)
     settled.setdefault("step", (step, AUTOMATIC))
     batch, sizes = batches(settled, nets, bound, problem)
     for name, value in sizes.items():
         settled.setdefault(name, (value, AUTOMATIC))
+    counts = counted(normal, bound, batch) if bound is not None else None
+    eps = float(settled["epsilon"][0])
+    known, scheduled = None, {}
+    if theory:
+        known = constants(setting, eps=eps, sample=True, **(counts or {"n": 1, "B1": 1, "B2": 1}))
+        scheduled = schedule(record, known, problem)
     defaults = {
         "eta": 0.0 if step != "adam" else 2e-3 if nets else 0.05,
-        "rho": 10.0,
+        "rho": RHO,
         "stage": 200,
         "longest": 4000,
         "tol": 1e-4,
@@ -106,21 +130,68 @@ def make(problem: ir.Problem, *, bound: Bound | None = None, analysis: Any = Non
         **record.hyper,
         **(estimates(record.hyper) if not sampled_blocks(normal, bound, batch) else {}),
     }
-    hyper: dict[str, float] = {}
-    for name, default in defaults.items():
-        settled.setdefault(name, (default, AUTOMATIC))
+    hyper: dict[str, float] = {"theory": 1.0} if theory else {}
+    for name, default in {**defaults, **{n: v for n, v in scheduled.items() if n != "lam"}}.items():
+        settled.setdefault(name, (default, f"theory, epsilon = {eps:g}" if name in scheduled else AUTOMATIC))
         hyper[name] = (int if name in ("stage", "longest", "patience") else float)(settled[name][0])
+    rate = rates.told(record.rate, {**(counts or {}), **_modulus(setting)}, eps) if bound is not None else record.rate
     return Plan(
-        algorithm=chosen, algorithm_record=record, via=normal.via, rejected=rejected, options=settled,
-        summary=summarise(normal, record, step, settled), normal=normal, batch=batch, hyper=hyper, step=step,
-        facts=facts, budget=budget(settled), threads=1,
+        algorithm=record.name, algorithm_record=record, via=normal.via, rejected=rejected(found, chosen), options=settled,
+        summary=summarise(normal, record, step, theory, rate), normal=normal, batch=batch, hyper=hyper, step=step,
+        findings=chosen.findings, unverified=tuple(chosen.lacks()), rate=rate, constants=known, budget=budget(settled),
+        threads=1, undefined=undefined(analysis), **({"smoothing": scheduled["lam"]} if "lam" in scheduled else {}),
     )  # fmt: skip
 
 
-def lacking(algorithm: Algorithm, missing: set[str]) -> list[str]:
-    """What an algorithm needs that does not hold, and where its theorem says so."""
-    needs = [(assumptions.ALL[name], where) for name, where in algorithm.requires.items() if name in missing]
-    return [f"{needed.meaning} ({where}); {needed.lacking}" for needed, where in needs]
+def _modulus(setting: Setting) -> dict[str, float]:
+    """mu where the objective is strongly convex by its regularisers."""
+    mu, without = modulus(setting)
+    return {"mu": mu} if mu and not without else {}
+
+
+def schedule(record: Algorithm, known: Constants, problem: ir.Problem) -> dict[str, float]:
+    """The hyper-parameters of the theorem; F0612 where there are none."""
+    if record.theory is None:
+        said = diagnostics.error(
+            "F0613",
+            f"{record.name} has no schedule of its theorem here",
+            reason=f"{record.theorem} gives none in terms of constants, or none is written down.",
+            fix="Use schedule = practical, or another algorithm.",
+        )
+        raise diagnostics.FccoError([said], problem.source)
+    return dict(record.theory(known))
+
+
+def undefined(analysis: Analysis) -> tuple[str, ...]:
+    """What must hold for the model to be defined, and is not proved."""
+    roots = [analysis.objective, *analysis.constraints.values()]
+    return tuple(dict.fromkeys(f"{f.reason}: {analysis.problem.text(f.subject)}" for root in roots for f in root.domain))
+
+
+def counted(normal: NormalForm, bound: Bound, batch: Callable[[ir.Binder, int, bool], int | None]) -> dict[str, int]:
+    """n blocks, B1 of them and B2 samples of each in a step, rows of the largest expectation: the largest of each."""
+
+    def size(node: ir.Reduce, inner: bool) -> tuple[int, int]:
+        whole, drawn = 1, 1
+        for binder in node.binders:
+            if isinstance(binder.domain, ir.RowSet | ir.ValueSet | ir.LabelSet):
+                count = len(elements.ids(bound, binder.domain))
+                taken = batch(binder, count, inner)
+                whole, drawn = whole * count, drawn * (count if taken is None else min(taken, count))
+        return whole, drawn
+
+    reformed = normal.chain.problem
+    reductions = [
+        n
+        for e in (reformed.objective.expr, *(c.body for c in reformed.constraints))
+        for n in ir.walk(e)
+        if isinstance(n, ir.Reduce)
+    ]
+    outer = [size(n, False) for n in reductions if any(isinstance(m, ir.Reduce) for m in ir.walk(n.body))]
+    inner = [size(m, True) for term in normal.terms for m in term.means]
+    n, B1 = max(outer, default=(1, 1))
+    rows, B2 = max(inner, default=(1, 1))
+    return {"n": n, "B1": B1, "B2": B2, "rows": rows}
 
 
 def sampled_blocks(normal: NormalForm, bound: Bound | None, batch: Callable[[ir.Binder, int, bool], int | None]) -> bool:
@@ -142,15 +213,17 @@ def estimates(hyper: Mapping[str, float]) -> dict[str, float]:
     return {"gamma": 0.1, "gamma_prime": 0.9} if "gamma_prime" in hyper else {}
 
 
-def default_step(normal: NormalForm, record: Algorithm) -> str:
+def default_step(normal: NormalForm, record: Algorithm, theory: bool = False) -> str:
     """Adam-type, unless a prox or a projection would be wrong in its metric: those that do not act entry by entry.
 
-    Where the algorithm has neither form, its first.
+    Where the algorithm has neither form, its first; theorems are about momentum.
     """
     from fccomodel import regularisers, sets
 
     if not {"adam", "momentum"} <= set(record.steps):
         return next(iter(record.steps))
+    if theory:
+        return "momentum"
     proxes = [regularisers.all()[p.name].step_per_entry for p in normal.prox]
     projections = [sets.all()[s.family].entrywise for v in normal.variables.values() for s in v.sets]
     return "adam" if all(proxes + projections) else "momentum"
@@ -160,95 +233,6 @@ def budget(settled: Origins) -> Budget:
     """What the run may use; ``SECONDS`` where nobody gave a budget."""
     value = settled.get("budget", (None, ""))[0]
     return Budget(seconds=SECONDS) if value is None else parse_budget(value)
-
-
-def satisfied(normal: NormalForm, bound: Bound | None, analysis: Any = None) -> tuple[dict[str, str], set[str]]:
-    """Requirements that hold, each with why; and those that do not."""
-    facts: dict[str, str] = {}
-    missing: set[str] = set()
-
-    def note(fact: str, holds: bool, why: str) -> None:
-        if holds:
-            facts[fact] = why
-        else:
-            missing.add(fact)
-
-    note("unconstrained", not normal.problem.constraints, "the model has no constraint")
-    outer = [s for s in normal.smoothed if not s.inner]
-    kept = [node for node, inner in normal.kept if not inner]
-    note("outer smooth", not outer and not kept, "every outer function is smooth")
-    note("outer prox", not kept, "non-smooth outer functions are piecewise linear-quadratic or maxima: their prox is exact")
-    rough = bool(rough_nets(normal, bound)) or any(inner for _, inner in normal.kept)
-    note("inner smooth", not rough, inner_smoothness(normal, analysis))
-    return facts, missing
-
-
-def inner_smoothness(normal: NormalForm, analysis: Any) -> str:
-    """Why the inner functions count as smooth, and what of it is an assumption."""
-    smoothed = " (kinks inside expectations by nested Moreau smoothing)" if any(s.inner for s in normal.smoothed) else ""
-    bodies = [g for term in normal.terms for g in term.g]
-    if analysis is not None and not smoothed and all(analysis.see(g).lipschitz_smooth for g in bodies):
-        return "every inner function has a Lipschitz gradient (proved)"
-    return f"inner functions are continuously differentiable{smoothed}; a bound on their curvature along the run is assumed"
-
-
-def rough_nets(normal: NormalForm, bound: Bound | None) -> list[str]:
-    """Nets that are not known to be smooth."""
-    if bound is None or not normal.problem.nets:
-        return []
-    from fccomodel import nets
-
-    rough = []
-    for name, net in normal.problem.nets.items():
-        assumed = any(word == "smooth" for word, _ in net.assume)
-        if name in bound.nets and not (assumed or nets.walk(bound.nets[name]).smooth):
-            rough.append(name)
-    return rough
-
-
-def choose(given: Origins, lacks: Mapping[str, list[str]], problem: ir.Problem) -> str:
-    """The user's algorithm if its requirements hold, else the first of those that do by the declared preference."""
-    if "algorithm" in given and given["algorithm"][0] not in (None, "auto"):
-        name = str(given["algorithm"][0])
-        if name not in lacks:
-            known = ", ".join(sorted(lacks))
-            guess = diagnostics.did_you_mean(name, lacks)
-            raise diagnostics.FccoError(
-                [
-                    diagnostics.error(
-                        "F0603",
-                        f"there is no algorithm `{name}`",
-                        reason=f"Known are {known}.",
-                        fix=guess or f"Name one of {known}.",
-                    )
-                ],
-                problem.source,
-            )
-        if lacks[name]:
-            raise diagnostics.FccoError(
-                [
-                    diagnostics.error(
-                        "F0604",
-                        f"`{name}` cannot be used on this model",
-                        reason="It needs " + "; it needs ".join(lacks[name]) + ".",
-                        fix="Leave the choice to the compiler, or change the model so that the requirement holds.",
-                    )
-                ],
-                problem.source,
-            )
-        return name
-    possible = sorted((a.preference, -len(a.requires), name) for name, a in algorithms.all().items() if not lacks[name])
-    if not possible:
-        lines = "; ".join(f"{name} needs {', '.join(found)}" for name, found in lacks.items())
-        raise diagnostics.FccoError(
-            [
-                diagnostics.error(
-                    "F0605", "no algorithm's requirements hold for this model", reason=lines + ".", fix="See `fccomodel explain`."
-                )
-            ],
-            problem.source,
-        )
-    return possible[0][-1]
 
 
 def batches(
@@ -270,9 +254,10 @@ def batches(
     return batch, {"outer_batch": int(outer), "inner_batch": int(inner)}
 
 
-def summarise(normal: NormalForm, record: Algorithm, step: str, settled: Origins) -> list[str]:
+def summarise(normal: NormalForm, record: Algorithm, step: str, theory: bool, rate: str) -> list[str]:
     """The plan in a few sentences."""
-    lines = [f"{record.title} ({record.theorem}), {step} steps; O({record.rate}) iterations"]
+    schedule = "the theorem's schedule" if theory else "practical step sizes"
+    lines = [f"{record.title} ({record.theorem}), {step} steps, {schedule}; O({record.rate}) iterations"]
     for made in normal.chain.steps:
         if made.reformulation.role != "smoothing" and made.reformulation.role != "penalty":
             lines += [f"{made.reformulation.title}: {sentence}" for sentence in made.sentences]

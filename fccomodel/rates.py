@@ -24,7 +24,7 @@ def parse(rate: str) -> sympy.Expr:
 
 @cache
 def order(rate: str) -> tuple[float, ...]:
-    """Exponents by which rates are compared, the least first: of 1/eps, of n, of 1/B1 and 1/B2 together (larger batches gain more)."""
+    """Exponents by which rates are compared, the least first: of 1/eps, of n, of the batch sizes."""
     return _exponent(rate, "eps", -1), _exponent(rate, "n", 1), -_exponent(rate, "B1", -1) - _exponent(rate, "B2", -1)
 
 
@@ -60,9 +60,9 @@ def told(rate: str, numbers: Mapping[str, float], eps: float) -> str:
     if expr.free_symbols - {SYMBOLS["eps"]}:
         said += f" = {_filled(rate, known)}"
         rest = expr.subs({s: known[s.name] for s in expr.free_symbols if s.name != "eps"})
-        factor, powers = rest.as_coeff_Mul()
+        factor, powers = rest.as_independent(SYMBOLS["eps"], as_Add=False)
         if powers.is_Pow and powers.base == SYMBOLS["eps"]:
-            said += f" = {float(factor):.1e} / eps^{-powers.exp}"
+            said += f" = {float(factor):.1e} / eps" + (f"^{-powers.exp}" if powers.exp != -1 else "")
     total = value(rate, {**known, "eps": eps})
     return said if total is None else f"{said}; {total:.1e} at eps = {eps:g}"
 

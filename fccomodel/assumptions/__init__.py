@@ -8,6 +8,4 @@ from fccomodel.assumptions._whole import modulus
 
 __all__ = ["ALL", "Assumption", "Finding", "Setting", "modulus"]
 
-ALL: dict[str, Assumption] = {
-    a.name: a for module in (_whole, _outer, _inner, _shape) for a in module.ASSUMPTIONS
-}
+ALL: dict[str, Assumption] = {a.name: a for module in (_whole, _outer, _inner, _shape) for a in module.ASSUMPTIONS}

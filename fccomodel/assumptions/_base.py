@@ -12,10 +12,10 @@ from fccomodel import derivation, ir, structure
 from fccomodel.atoms import Interval
 from fccomodel.bound import Bound
 from fccomodel.facts import Fact, Facts, Standing
+from fccomodel.ir import NOWHERE
 from fccomodel.normal import NormalForm, Term, summands
 from fccomodel.rewrite import apply as make
 from fccomodel.rewrite import const
-from fccomodel.ir import NOWHERE
 from fccomodel.source import Span
 from fccomodel.structure import Analysis
 
@@ -68,8 +68,9 @@ class Inner:
 class Block:
     """A part ``f(E g_1, .., E g_d1)`` of what is minimised, the penalty of a constraint included in f.
 
-    f     facts in the holes, where these lie in the ranges of the expectations       local  the same where they lie in compact sets
-    see   where a property of f is lost is looked up there
+    f      facts in the holes, where these lie in the ranges of the expectations
+    local  the same where holes and variables lie in compact sets
+    see    where a property of f is lost is looked up there
     """
 
     label: str
@@ -135,7 +136,9 @@ class Setting:
                 f: ir.Expr = term.f if term.d1 else ir.Hole(name="u1")
                 means = term.means if term.d1 else (term.f,)
                 found.append(self._block(term.label, term.text, self._penalised(f, kinds[term.label]), means, term))
-        plain = [p for p in summands(self.normal.rest) if ir.variables_of(p) and not any(isinstance(n, ir.Reduce) for n in ir.walk(p))]
+        plain = [
+            p for p in summands(self.normal.rest) if ir.variables_of(p) and not any(isinstance(n, ir.Reduce) for n in ir.walk(p))
+        ]
         found += [self._block("objective", self.reformed.text(p), p, (), None) for p in plain]
         return tuple(found)
 
@@ -178,7 +181,8 @@ def boxed(problem: ir.Problem) -> ir.Problem:
     """The same with every variable in a bounded box besides its own sets."""
     box = ir.VectorSet(name="range seen", family="box", args=(const(-FAR), const(FAR)))
     variables = {
-        name: dataclasses.replace(v, sets=(*v.sets, dataclasses.replace(box, shape=v.shape))) for name, v in problem.variables.items()
+        name: dataclasses.replace(v, sets=(*v.sets, dataclasses.replace(box, shape=v.shape)))
+        for name, v in problem.variables.items()
     }
     return dataclasses.replace(problem, variables=variables)
 

@@ -48,7 +48,9 @@ def _smooth(setting: Setting, block: Block, g: Inner) -> Finding:
     if f.smooth:
         if f.gradient.value.finite:
             known = f.gradient.value
-            said = "affine" if known.zero else f"its gradient is Lipschitz{f', constant {known.value:.4g}' if known.known else ''}"
+            said = (
+                "affine" if known.zero else f"its gradient is Lipschitz{f', constant {known.value:.4g}' if known.known else ''}"
+            )
             return _about(setting, g, said, f.differentiable, f.gradient)
         return _about(setting, g, f"its gradient is Lipschitz {WEIGHTS}", f.differentiable, standing=Standing.ASSUMED)
     failures = derivation.kinks(setting.see, f)

@@ -26,9 +26,15 @@ def _smooth(block: Block) -> Finding:
         return holds(f"{block.words}: {said}", f.differentiable, f.gradient, subject=block.words, span=block.span)
     if block.local.gradient.value.finite:
         return holds(
-            f"{block.words}: its gradient is Lipschitz {RANGE}", f.differentiable, standing=Standing.ASSUMED, subject=block.words, span=block.span
+            f"{block.words}: its gradient is Lipschitz {RANGE}",
+            f.differentiable,
+            standing=Standing.ASSUMED,
+            subject=block.words,
+            span=block.span,
         )
-    return lacks(f"the gradient of {block.words} is not known to be Lipschitz, on a bounded range either", block.words, block.span)
+    return lacks(
+        f"the gradient of {block.words} is not known to be Lipschitz, on a bounded range either", block.words, block.span
+    )
 
 
 def prox(setting: Setting) -> Finding:
@@ -93,7 +99,7 @@ def _lipschitz(block: Block) -> Finding:
 
 ASSUMPTIONS = (
     Assumption(name="outer smooth", meaning="a smooth outer function f", decide=smooth),
-    Assumption(name="outer prox", meaning="a weakly convex outer function f that is smooth or has a computable prox", decide=prox),
+    Assumption(name="outer prox", meaning="a weakly convex f that is smooth or has a computable prox", decide=prox),
     Assumption(name="outer convex", meaning="a convex outer function f", decide=convex),
     Assumption(name="outer monotone", meaning="f non-decreasing where the inner function is not affine", decide=monotone),
     Assumption(name="outer Lipschitz", meaning="a Lipschitz outer function f", decide=lipschitz),

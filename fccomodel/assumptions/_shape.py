@@ -74,7 +74,9 @@ def linear_coupling(setting: Setting) -> Finding:
     is_list = isinstance(node, ir.Apply) and node.op == "max"
     dual = robust.tilted(node, problem) if isinstance(node, ir.Reduce) and node.kind == "max" else None
     if dual is not None and dual.penalty:
-        return lacks(f"the weights in {text} carry the penalty {dual.penalty}: not a maximum over a polytope alone", text, node.span)
+        return lacks(
+            f"the weights in {text} carry the penalty {dual.penalty}: not a maximum over a polytope alone", text, node.span
+        )
     if not (is_family or is_list or dual is not None):
         return lacks(f"{text} is not a maximum, cvar or topk of group losses", text, node.span)
     return holds(f"{text} is a maximum over a polytope of weights of its group losses", subject=text, span=node.span)
@@ -103,7 +105,9 @@ def _picks_group(condition: ir.Expr, row: ir.Binder) -> bool:
     if not (isinstance(condition, ir.Apply) and condition.op == "eq"):
         return False
     column, element = condition.args if isinstance(condition.args[0], ir.Column) else condition.args[::-1]
-    return isinstance(column, ir.Column) and column.binder is row and isinstance(element, ir.Element) and element.binder is not row
+    return (
+        isinstance(column, ir.Column) and column.binder is row and isinstance(element, ir.Element) and element.binder is not row
+    )
 
 
 ASSUMPTIONS = (
@@ -111,5 +115,7 @@ ASSUMPTIONS = (
     Assumption(name="two levels", meaning="no expectation inside a tracked expectation", decide=two_levels, form=True),
     Assumption(name="shared inner", meaning="tracked expectations that fit one vector", decide=shared_inner, form=True),
     Assumption(name="linear coupling", meaning="a maximum, cvar or topk of group losses", decide=linear_coupling, form=True),
-    Assumption(name="blocks partition rows", meaning="blocks that are groups of one table", decide=blocks_partition_rows, form=True),
+    Assumption(
+        name="blocks partition rows", meaning="blocks that are groups of one table", decide=blocks_partition_rows, form=True
+    ),
 )

@@ -52,7 +52,8 @@ def strongly_convex(setting: Setting) -> Finding:
     if without:
         added = "" if without in setting.problem.variables else ", which a reformulation added"
         return lacks(
-            f"no squared norm of {without}{added} is in the objective, and nothing else is known to make it strongly convex", without
+            f"no squared norm of {without}{added} is in the objective, and nothing else is known to make it strongly convex",
+            without,
         )
     text = ", ".join(p.text for p in setting.normal.prox)
     return holds(f"{text}: {mu:.3g}-strongly convex, and the rest is convex", standing=whole.standing, subject=text)
@@ -107,5 +108,5 @@ ASSUMPTIONS = (
     Assumption(name="smooth", meaning="an objective that is smooth but for its regularisers", decide=smooth),
     Assumption(name="prox regulariser", meaning="regularisers with a known prox", decide=prox_regulariser),
     Assumption(name="bounded domain", meaning="a bounded domain", decide=bounded_domain),
-    Assumption(name="separable steps", meaning="a prox and projections that act entry by entry", decide=separable_steps, form=True),
+    Assumption(name="separable steps", meaning="prox and projections that act entry by entry", decide=separable_steps, form=True),
 )

@@ -1,0 +1,181 @@
+"""Which algorithm solves a problem: what each one's theorem lacks, and the order of those whose assumptions hold.
+
+No condition names an algorithm. Those that can run are ordered by what they declare: first their ``preference`` (practice before
+theory: 0 was measured on the bundled models), then their rate: the power of 1/eps, of n, of the batch sizes; then the name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from fccomodel import algorithms, assumptions, diagnostics, ir, rates
+from fccomodel.algorithms import Algorithm
+from fccomodel.assumptions import Finding, Setting
+from fccomodel.bound import Bound
+from fccomodel.diagnostics import Diagnostic, FccoError
+from fccomodel.normal import NormalForm, normalise
+from fccomodel.structure import Analysis
+
+UNVERIFIED = "Change the model so that it holds, leave the choice to the compiler, or run it without a theorem: --unverified."
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Candidate:
+    """An algorithm for a problem: the form it takes the problem in, and what was found about each assumption of its theorem."""
+
+    record: Algorithm
+    normal: NormalForm | None
+    setting: Setting | None
+    findings: Mapping[str, Finding] = field(default_factory=dict)
+    refused: str = ""
+
+    @property
+    def lacking(self) -> dict[str, Finding]:
+        return {name: found for name, found in self.findings.items() if not found.holds}
+
+    @property
+    def covered(self) -> bool:
+        """Its theorem holds, as far as is known."""
+        return not self.refused and not self.lacking
+
+    @property
+    def can_run(self) -> bool:
+        """There is a form of it for this problem, theorem or not."""
+        return not self.refused and not any(assumptions.ALL[name].form for name in self.lacking)
+
+    @property
+    def order(self) -> tuple[Any, ...]:
+        """What candidates are compared by, the least first."""
+        return self.record.preference, rates.order(self.record.rate), self.record.name
+
+    def lacks(self) -> list[str]:
+        """What the theorem needs that does not hold, and where it says so."""
+        if self.refused:
+            return [self.refused]
+        return [sentence(self.record, name, found) for name, found in self.lacking.items()]
+
+
+def sentence(record: Algorithm, name: str, found: Finding) -> str:
+    """An assumption, its clause, and what is the matter."""
+    return f"{assumptions.ALL[name].meaning} ({record.requires[name]}); {found.why}"
+
+
+def candidates(
+    problem: ir.Problem, bound: Bound | None, analysis: Analysis, *, rho: float = 10.0, only: str | None = None
+) -> Iterator[Candidate]:
+    """Every algorithm (or the one named) with what was found; raises where the problem has no normal form at all."""
+    normalise(problem, bound)
+    forms: dict[tuple, tuple[NormalForm, Setting] | str] = {}
+    decided: dict[tuple, Finding] = {}
+    for record in algorithms.all().values():
+        if only is not None and record.name != only:
+            continue
+        form = treatment(record)
+        key = tuple(sorted(form.items(), key=str))
+        if key not in forms:
+            forms[key] = _form(problem, bound, analysis, form, rho)
+        made = forms[key]
+        if isinstance(made, str):
+            yield Candidate(record=record, normal=None, setting=None, refused=made)
+            continue
+        for name in record.requires:
+            if (key, name) not in decided:
+                decided[key, name] = assumptions.ALL[name].decide(made[1])
+        found = {name: decided[key, name] for name in record.requires}
+        yield Candidate(record=record, normal=made[0], setting=made[1], findings=found)
+
+
+def treatment(record: Algorithm) -> dict[str, Any]:
+    """How an algorithm wants non-smooth parts and constraints to be treated."""
+    inner = "moreau" if "inner smooth" in record.requires else "subgradient"
+    return {"outer": record.outer, "inner": inner, "penalty": record.penalty}
+
+
+def _form(
+    problem: ir.Problem, bound: Bound | None, analysis: Analysis, form: Mapping[str, Any], rho: float
+) -> tuple[NormalForm, Setting] | str:
+    try:
+        normal = normalise(problem, bound, **form)
+    except FccoError as error:
+        return error.diagnostics[0].message
+    return normal, Setting(normal=normal, analysis=analysis, bound=bound, penalty=form["penalty"], rho=rho)
+
+
+# --------------------------------------------------------------------------------------------------------------- choosing
+def choose(found: Mapping[str, Candidate], name: str | None, unverified: bool, problem: ir.Problem) -> Candidate:
+    """The one named, checked all the same; else the first whose theorem holds; ``unverified``: else the first that can run."""
+    if name is not None and name not in found:
+        raise FccoError([_unknown(name, list(found))], problem.source)
+    if name is not None:
+        one = found[name]
+        if one.covered or unverified and one.can_run:
+            return one
+        raise FccoError(_refusals(one, problem, unverified), problem.source)
+    covered = sorted((c for c in found.values() if c.covered), key=lambda c: c.order)
+    if covered:
+        return covered[0]
+    running = sorted((c for c in found.values() if c.can_run), key=lambda c: (len(c.lacking), c.order))
+    if unverified and running:
+        return running[0]
+    raise FccoError([_none(found, running, problem)], problem.source)
+
+
+def rejected(found: Mapping[str, Candidate], chosen: Candidate) -> dict[str, list[str]]:
+    """For every other algorithm what it lacks, or why it comes later; those that could be chosen first, in their order."""
+    others = sorted((c for c in found.values() if c is not chosen), key=lambda c: (not c.covered, c.order))
+    return {c.record.name: c.lacks() or [_later(c.record, chosen.record)] for c in others}
+
+
+def _later(other: Algorithm, chosen: Algorithm) -> str:
+    """Why an algorithm whose theorem holds is not the one chosen."""
+    rate = f"applies too, O({other.rate}) iterations"
+    better = rates.order(other.rate) < rates.order(chosen.rate)
+    if other.preference > chosen.preference:
+        practice = f"{chosen.title} comes first because it was measured on the bundled models, and practice goes before rates"
+        return f"{rate}: {'a better rate, but ' if better else ''}{practice}"
+    return f"{rate}, which comes after that of {chosen.title}" if not better else f"{rate}: {chosen.title} was asked for"
+
+
+def _unknown(name: str, known: list[str]) -> Diagnostic:
+    guess = diagnostics.did_you_mean(name, known)
+    return diagnostics.error(
+        "F0603",
+        f"there is no algorithm `{name}`",
+        reason=f"Known are {', '.join(sorted(known))}.",
+        fix=guess or "`fccomodel algorithms` lists them.",
+    )
+
+
+def _refusals(one: Candidate, problem: ir.Problem, unverified: bool) -> list[Diagnostic]:
+    """One error per assumption that does not hold, at its place in the model."""
+    if one.refused:
+        return [diagnostics.error("F0604", f"{one.record.name} has no form for this model", reason=one.refused, fix=UNVERIFIED)]
+    found = []
+    for name, finding in one.lacking.items():
+        wanted = assumptions.ALL[name]
+        if unverified and not wanted.form:
+            continue
+        found.append(
+            diagnostics.error(
+                "F0604",
+                f"{one.record.name} needs {wanted.meaning}",
+                span=finding.span if finding.span != ir.NOWHERE else None,
+                reason=f"{one.record.requires[name]} asks for it; {finding.why}.",
+                fix="Leave the choice to the compiler: there is no form of it for such a model." if wanted.form else UNVERIFIED,
+            )
+        )
+    return found
+
+
+def _none(found: Mapping[str, Candidate], running: list[Candidate], problem: ir.Problem) -> Diagnostic:
+    nearest = running or list(found.values())
+    lines = "; ".join(f"{c.record.name} needs {', '.join(c.lacks())}" for c in nearest[:3])
+    more = f"; {len(found) - 3} more in `fccomodel algorithms --model`" if len(found) > 3 else ""
+    return diagnostics.error(
+        "F0605",
+        "no algorithm's theorem covers this model",
+        reason=f"Nearest: {lines}{more}.",
+        fix="Change the model so that one holds, or run it without a theorem: --unverified.",
+    )
