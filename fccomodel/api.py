@@ -196,6 +196,7 @@ class BoundModel:
         precision: str | None = None,
         budget: str | None = None,
         algorithm: str | None = None,
+        unverified: bool | None = None,
         progress: Callable[[Progress], None] | None = None,
         show: Iterable[str] = (),
         **given: Any,
@@ -206,10 +207,12 @@ class BoundModel:
         device     ``auto``, ``cpu``, ``cuda``; precision: ``float32`` or ``float64`` of the steps (reports are float64)
         budget     ``60s``, ``5m``, ``5000it`` or ``1e6oracles``
         algorithm  in place of the one that would be chosen; its requirements are checked all the same
+        unverified run even where no algorithm's theorem covers the model; the report says so first
         progress   called now and then with a ``Progress``
         show       names of lets whose values are wanted (``result.values``); other keywords are options of the algorithm
         """
         own = {"seed": seed, "device": device, "precision": precision, "budget": budget, "algorithm": algorithm}
+        own["unverified"] = unverified
         return Result(outcome=pipeline.solve(self.plan(**own, **given), progress, show=show))
 
     def __repr__(self) -> str:

@@ -46,6 +46,11 @@ class Candidate:
         return not self.refused and not any(assumptions.ALL[name].form for name in self.lacking)
 
     @property
+    def left(self) -> int:
+        """Non-smooth parts that it leaves to subgradients."""
+        return len(self.normal.kept) if self.normal is not None else 0
+
+    @property
     def order(self) -> tuple[Any, ...]:
         """What candidates are compared by, the least first."""
         return self.record.preference, rates.order(self.record.rate), self.record.name
@@ -116,7 +121,7 @@ def choose(found: Mapping[str, Candidate], name: str | None, unverified: bool, p
     covered = sorted((c for c in found.values() if c.covered), key=lambda c: c.order)
     if covered:
         return covered[0]
-    running = sorted((c for c in found.values() if c.can_run), key=lambda c: (len(c.lacking), c.order))
+    running = sorted((c for c in found.values() if c.can_run), key=lambda c: (len(c.lacking), c.left, c.order))
     if unverified and running:
         return running[0]
     raise FccoError([_none(found, running, problem)], problem.source)
@@ -125,17 +130,32 @@ def choose(found: Mapping[str, Candidate], name: str | None, unverified: bool, p
 def rejected(found: Mapping[str, Candidate], chosen: Candidate) -> dict[str, list[str]]:
     """For every other algorithm what it lacks, or why it comes later; those that could be chosen first, in their order."""
     others = sorted((c for c in found.values() if c is not chosen), key=lambda c: (not c.covered, c.order))
-    return {c.record.name: c.lacks() or [_later(c.record, chosen.record)] for c in others}
+    return {c.record.name: c.lacks() or [f"{_later(c.record, chosen.record)}: O({c.record.rate})"] for c in others}
+
+
+def alike(found: Mapping[str, Candidate], chosen: Candidate) -> list[tuple[list[str], str]]:
+    """The same for a reader: algorithms with one reason together, without the clauses."""
+    groups: dict[str, list[str]] = {}
+    for name in rejected(found, chosen):
+        one = found[name]
+        if one.covered:
+            groups.setdefault(_later(one.record, chosen.record), []).append(f"{name} O({one.record.rate})")
+        else:
+            groups.setdefault(one.refused or "; ".join(f.why for f in one.lacking.values()), []).append(name)
+    return [(names, reason) for reason, names in groups.items()]
 
 
 def _later(other: Algorithm, chosen: Algorithm) -> str:
     """Why an algorithm whose theorem holds is not the one chosen."""
-    rate = f"applies too, O({other.rate}) iterations"
     better = rates.order(other.rate) < rates.order(chosen.rate)
     if other.preference > chosen.preference:
-        practice = f"{chosen.title} comes first because it was measured on the bundled models, and practice goes before rates"
-        return f"{rate}: {'a better rate, but ' if better else ''}{practice}"
-    return f"{rate}, which comes after that of {chosen.title}" if not better else f"{rate}: {chosen.title} was asked for"
+        rate = "a better rate, but" if better else "covered too, but"
+        return f"{rate} not measured on the bundled models as {chosen.title} was: practice goes before rates"
+    return (
+        "covered too, and preferred by its rate where none is named"
+        if better
+        else f"covered too; {chosen.title} has the better rate"
+    )
 
 
 def _unknown(name: str, known: list[str]) -> Diagnostic:

@@ -188,6 +188,9 @@ def _solving(to: argparse.ArgumentParser, *, many: bool = False) -> Any:
     group.add_argument("--device", metavar="auto|cpu|cuda", help="where to run (default auto)")
     group.add_argument("--precision", metavar="float32|float64", help="of the steps; reports are always float64")
     group.add_argument("--budget", metavar="60s|5000it|1e6oracles", help="time, iterations or oracle calls")
+    group.add_argument(
+        "--unverified", action="store_true", default=None, help="run even where no algorithm's theorem covers the model"
+    )
     group.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="any other option of the algorithm")
     return group
 
@@ -243,6 +246,8 @@ def solve(args: argparse.Namespace) -> int:
     if args.json:
         _print_json(record or results.to_json(outcome))
     elif args.quiet:
+        if planned.plan.unverified:
+            print(display.unverified(planned.plan))
         print(f"{outcome.problem.name}: {outcome.report.objective:.6g}, {outcome.report.verdict}")
     else:
         _console(sys.stdout).print(display.outcome(outcome))
@@ -388,7 +393,7 @@ def _plan(args: argparse.Namespace, *, explaining: bool = False) -> pipeline.Pla
 def _given(args: argparse.Namespace) -> tuple[pipeline.Compiled, pipeline.Binding, options.Origins]:
     """The model, its binding and the options that the command line names; lint notes are printed on the way."""
     given: dict[str, Any] = {name: _value(text) for name, text in files.pairs(args.option, "--option").items()}
-    own = {name: getattr(args, name, None) for name in ("algorithm", "seed", "device", "precision", "budget")}
+    own = {name: getattr(args, name, None) for name in ("algorithm", "unverified", "seed", "device", "precision", "budget")}
     for name, value in own.items():
         if value is not None and given.setdefault(name, value) != value:
             raise files.fail(

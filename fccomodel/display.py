@@ -17,11 +17,12 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from fccomodel import ir
+from fccomodel import explain, ir
 
 if TYPE_CHECKING:
     from fccomodel.kkt import KKTReport
     from fccomodel.pipeline import Outcome
+    from fccomodel.plan import Plan
     from fccomodel.results import Evaluation
     from fccomodel.run import Progress
 
@@ -132,14 +133,31 @@ def outcome(result: Outcome) -> RenderableType:
     planned, solution = result.planned, result.solution
     seed = planned.options["seed"][0]
     facts = [planned.plan.algorithm, f"{solution.iterations:,} steps", _seconds(result.wall_s), f"seed {seed}"]
-    parts: list[RenderableType | None] = [title(result.problem.name, facts), *report(result.report, result.problem)]
+    parts: list[RenderableType | None] = [title(result.problem.name, facts)]
+    parts += report(result.report, result.problem)
     parts += [shown(result.shown), Text("")]
     if solution.stopped:
         parts.append(section("stopped", [solution.stopped]))
     parts.append(section("how", [*planned.plan.summary, *solution.notes]))
+    parts.append(section("assumes", explain.assumption_lines(planned.plan)))
+    parts.append(section("defined", [f"not proved: {words}" for words in planned.plan.undefined]))
+    parts.append(section("rejected", [f"{', '.join(names)}: {reason}" for names, reason in planned.plan.others]))
     parts.append(section("data", [*data_lines(result.bound.sources), *result.bound.notes]))
     parts.append(section("options", option_lines(planned.options)))
-    return page(parts)
+    warned = _unverified(planned.plan)
+    return Group(*([warned] if warned is not None else []), page(parts))
+
+
+def _unverified(plan: Plan) -> RenderableType | None:
+    """The first line of a report where no theorem covers the run."""
+    if not plan.unverified:
+        return None
+    return Padding(Text(unverified(plan), style="bold red"), (0, 1, 0, 1))
+
+
+def unverified(plan: Plan) -> str:
+    """That no theorem covers a run, and which assumptions fail."""
+    return f"UNVERIFIED: no theorem covers this run; {plan.algorithm} needs {'; and '.join(plan.unverified)}"
 
 
 def evaluation(result: Evaluation) -> RenderableType:

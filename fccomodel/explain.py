@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from math import isinf
 from typing import Any
 
@@ -38,8 +38,33 @@ def to_json(analysis: Analysis, plan: Any = None, *, normal: Any = None) -> dict
         "algorithm": getattr(plan, "algorithm", None),
         "via": list(getattr(plan, "via", ())),
         "rejected": {name: list(lacks) for name, lacks in getattr(plan, "rejected", {}).items()},
+        **(plan_json(plan) if getattr(plan, "findings", None) else {}),
         "structure": [_term_json(t) for t in getattr(normal, "terms", ())],
         "warnings": warnings(analysis),
+    }
+
+
+def plan_json(plan: Any) -> dict[str, Any]:
+    """How the theorem's assumptions are met, its rate, the constants of its schedule, and what it does not cover."""
+    record, known = plan.algorithm_record, plan.constants
+    return {
+        "theorem": record.theorem,
+        "unverified": list(plan.unverified),
+        "assumptions": {
+            name: {
+                "clause": record.requires[name],
+                "holds": found.holds,
+                "standing": str(found.standing) if found.holds else None,
+                "why": found.why,
+                "subject": found.subject,
+            }
+            for name, found in plan.findings.items()
+        },
+        "rate": {"formula": record.rate, "here": plan.rate},
+        "constants": {name: {"value": getattr(known, name), "standing": s} for name, s in known.standing.items()}
+        if known
+        else None,
+        "undefined": list(plan.undefined),
     }
 
 
@@ -203,7 +228,7 @@ def _structure(normal: Any, width: int) -> list[str]:
 
 
 def _plan(plan: Any, normal: Any, width: int) -> list[str]:
-    """The chain of reformulations, the algorithm with its reasons, and the rejected ones."""
+    """The chain of reformulations, the algorithm, how its theorem's assumptions are met, its rate, and what the others lack."""
     lines = []
     chain = getattr(getattr(normal, "chain", None), "steps", ())
     if chain:
@@ -212,17 +237,40 @@ def _plan(plan: Any, normal: Any, width: int) -> list[str]:
         lines += _items([f"{step.reformulation.title}: {sentence}" for sentence in step.sentences], width)
         lines += wrap(step.reformulation.account, width, "      ")
     record = getattr(plan, "algorithm_record", None)
-    about = [record.title, record.theorem, f"O({record.rate}) iterations"] if record is not None else []
     lines += ["", f"Algorithm  {plan.algorithm}"]
-    if any(about):
-        lines += wrap(", ".join(text for text in about if text), width, "  ")
-    facts: Mapping[str, str] = getattr(plan, "facts", {})
-    requires = getattr(record, "requires", {})
-    for name, why in facts.items():
-        if not requires or name in requires:
-            lines += wrap(f"{name}: {why}", width, "  - ", "    ")
-    if rejected := getattr(plan, "rejected", {}):
+    if record is not None:
+        lines += wrap(f"{record.title}, {record.theorem}", width, "  ")
+        here = getattr(plan, "rate", "")
+        lines += wrap(f"O({record.rate}) iterations" + (f"; here {here}" if here else ""), width, "  ", "    ")
+    if unverified := getattr(plan, "unverified", ()):
+        lines += ["", "No theorem covers this run"]
+        lines += _items(unverified, width)
+    if getattr(plan, "findings", {}):
+        lines += ["", "Its theorem assumes"]
+        for line in assumption_lines(plan):
+            lines += wrap(line, width, "  - ", "    ")
+    if known := getattr(plan, "constants", None):
+        lines += ["", "Constants of its schedule"]
+        lines += _items(constant_lines(known), width)
+    if others := getattr(plan, "others", ()):
         lines += ["", "Rejected"]
-        for name, lacks in rejected.items():
-            lines += wrap("; ".join(lacks), width, f"  {name:<12} ")
+        for names, reason in others:
+            lines += wrap(f"{', '.join(names)}: {reason}", width, "  ", "      ")
     return lines
+
+
+def assumption_lines(plan: Any) -> list[str]:
+    """One line per assumption: what, how it is met, why, and the theorem's clause."""
+    record = plan.algorithm_record
+    paper = record.theorem.partition(", ")[0] + ", "
+    requires = {name: clause.removeprefix(paper) for name, clause in record.requires.items()}
+    return [
+        f"{name} ({requires[name]}): {found.standing if found.holds else 'does not hold'}; {found.why}"
+        for name, found in plan.findings.items()
+    ]
+
+
+def constant_lines(known: Any) -> list[str]:
+    """One line per constant of a theorem's schedule, with its standing."""
+    numbers = [f"n = {known.n:,}, B1 = {known.B1:,}, B2 = {known.B2:,}, eps = {known.eps:g}"]
+    return numbers + [f"{name} = {getattr(known, name):.3g} ({standing})" for name, standing in known.standing.items()]

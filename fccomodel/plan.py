@@ -10,7 +10,7 @@ from fccomodel import diagnostics, elements, ir, rates
 from fccomodel.algorithms import Algorithm, Constants
 from fccomodel.assumptions import Finding, Setting, modulus
 from fccomodel.bound import Bound
-from fccomodel.choice import candidates, choose, rejected
+from fccomodel.choice import alike, candidates, choose, rejected
 from fccomodel.constants import constants
 from fccomodel.normal import NormalForm
 from fccomodel.options import WORDS, Budget, parse_budget
@@ -45,6 +45,7 @@ OPTIONS = {
 }
 EPSILON = 1e-3
 RHO = 10.0
+SMOOTHING = 0.1
 SETTINGS = ("seed", "device", "precision", "budget")
 
 
@@ -53,7 +54,8 @@ class Plan:
     """How a problem is solved, and why.
 
     algorithm   identifier            via      reformulations in order
-    rejected    name -> what it lacks (or why it comes later)
+    rejected    name -> what it lacks (or why it comes later), with the clauses of its theorem
+    others      the same for a reader: the names that share a reason, and the reason
     options     every value with its origin
     batch       (binder, elements, inner) -> sample size or None for all
     hyper       what the emitted program starts from
@@ -68,13 +70,14 @@ class Plan:
     algorithm_record: Algorithm
     via: tuple[str, ...]
     rejected: Mapping[str, list[str]]
+    others: list[tuple[list[str], str]]
     options: dict[str, tuple[Any, str]]
     summary: list[str]
     normal: NormalForm
     batch: Callable[[ir.Binder, int, bool], int | None]
     hyper: Mapping[str, float]
     step: str
-    smoothing: float = 0.1
+    smoothing: float = SMOOTHING
     inner_smoothing: float = 1e-2
     block: int = 64
     budget: Budget = Budget(seconds=SECONDS)
@@ -134,12 +137,13 @@ def make(
     for name, default in {**defaults, **{n: v for n, v in scheduled.items() if n != "lam"}}.items():
         settled.setdefault(name, (default, f"theory, epsilon = {eps:g}" if name in scheduled else AUTOMATIC))
         hyper[name] = (int if name in ("stage", "longest", "patience") else float)(settled[name][0])
-    rate = rates.told(record.rate, {**(counts or {}), **_modulus(setting)}, eps) if bound is not None else record.rate
+    rate = rates.told(record.rate, {**(counts or {}), **_modulus(setting)}, eps) if bound is not None else ""
     return Plan(
-        algorithm=record.name, algorithm_record=record, via=normal.via, rejected=rejected(found, chosen), options=settled,
+        algorithm=record.name, algorithm_record=record, via=normal.via, rejected=rejected(found, chosen),
+        others=alike(found, chosen), options=settled,
         summary=summarise(normal, record, step, theory, rate), normal=normal, batch=batch, hyper=hyper, step=step,
         findings=chosen.findings, unverified=tuple(chosen.lacks()), rate=rate, constants=known, budget=budget(settled),
-        threads=1, undefined=undefined(analysis), **({"smoothing": scheduled["lam"]} if "lam" in scheduled else {}),
+        threads=1, undefined=undefined(analysis), smoothing=scheduled.get("lam", SMOOTHING),
     )  # fmt: skip
 
 
@@ -254,10 +258,15 @@ def batches(
     return batch, {"outer_batch": int(outer), "inner_batch": int(inner)}
 
 
+def iterations(record: Algorithm, rate: str) -> str:
+    """The rate of the theorem, and what it comes to here."""
+    return f"O({record.rate}) iterations" + (f", here {rate}" if rate else "")
+
+
 def summarise(normal: NormalForm, record: Algorithm, step: str, theory: bool, rate: str) -> list[str]:
     """The plan in a few sentences."""
     schedule = "the theorem's schedule" if theory else "practical step sizes"
-    lines = [f"{record.title} ({record.theorem}), {step} steps, {schedule}; O({record.rate}) iterations"]
+    lines = [f"{record.title} ({record.theorem}), {step} steps, {schedule}; {iterations(record, rate)}"]
     for made in normal.chain.steps:
         if made.reformulation.role != "smoothing" and made.reformulation.role != "penalty":
             lines += [f"{made.reformulation.title}: {sentence}" for sentence in made.sentences]

@@ -50,21 +50,20 @@ def value(rate: str, numbers: Mapping[str, float]) -> float | None:
 
 
 def told(rate: str, numbers: Mapping[str, float], eps: float) -> str:
-    """``n / (B1 B2 eps^4) = 1,797 / (512 * 512 eps^4) = 6.9e-03 / eps^4; 6.9e+09 at eps = 0.001``."""
+    """``1,797 / (512 * 512 * eps^4) = 6.9e-03 / eps^4: 6.9e+09 at eps = 0.001``."""
     known = {name: number for name, number in numbers.items() if name != "eps"}
     expr = parse(rate)
-    missing = [s.name for s in expr.free_symbols if s.name not in known and s.name != "eps"]
+    missing = sorted(s.name for s in expr.free_symbols if s.name not in known and s.name != "eps")
     if missing:
-        return f"{rate}, where {', '.join(sorted(missing))} {'is' if len(missing) == 1 else 'are'} not known"
-    said = rate
+        return f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} not known"
+    said = _filled(rate, known)
     if expr.free_symbols - {SYMBOLS["eps"]}:
-        said += f" = {_filled(rate, known)}"
         rest = expr.subs({s: known[s.name] for s in expr.free_symbols if s.name != "eps"})
         factor, powers = rest.as_independent(SYMBOLS["eps"], as_Add=False)
         if powers.is_Pow and powers.base == SYMBOLS["eps"]:
             said += f" = {float(factor):.1e} / eps" + (f"^{-powers.exp}" if powers.exp != -1 else "")
     total = value(rate, {**known, "eps": eps})
-    return said if total is None else f"{said}; {total:.1e} at eps = {eps:g}"
+    return said if total is None else f"{said}: {total:.1e} at eps = {eps:g}"
 
 
 def _filled(rate: str, known: Mapping[str, float]) -> str:

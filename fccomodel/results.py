@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fccomodel import ir, pipeline
+from fccomodel import explain, ir, pipeline
 from fccomodel.files import fail, make_folder, read_text, write_text
 from fccomodel.source import Source
 
@@ -67,6 +67,7 @@ def to_json(outcome: pipeline.Outcome) -> dict[str, Any]:
         "algorithm": planned.plan.algorithm,
         "via": planned.plan.via,
         "rejected": planned.plan.rejected,
+        **explain.plan_json(planned.plan),
         **report_json(outcome.report),
         "values": outcome.shown,
         "sense": compiled.problem.objective.sense,

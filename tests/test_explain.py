@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from fccomodel import derivation, explain, structure
+from fccomodel import assumptions, derivation, explain, structure
 from fccomodel.check import check
 from fccomodel.diagnostics import FccoError
 from fccomodel.facts import Facts
@@ -102,7 +102,8 @@ def test_a_plan_is_shown() -> None:
     )
     plan = SimpleNamespace(
         algorithm="sonex", algorithm_record=record, via=("cvar", "penalty"), rejected={"sox": ["a smooth f"]}, normal=normal,
-        facts={"outer prox": "exact"},
+        rate="12 / eps^5", findings={"outer prox": assumptions.Finding(holds=True, why="exact")}, unverified=(), constants=None,
+        undefined=(), others=[(["sox"], "a smooth f")],
     )  # fmt: skip
     found = from_file("card_form")
     text = explain.to_text(found, plan)
@@ -116,7 +117,7 @@ def test_a_plan_is_shown() -> None:
         "Algorithm  sonex",
     ):
         assert words in text
-    assert "a smooth f" in text.split("Rejected")[1] and "outer prox: exact" in text
+    assert "a smooth f" in text.split("Rejected")[1] and "outer prox (a prox): proved; exact" in text
     told = explain.to_json(found, plan)
     assert told["algorithm"] == "sonex" and told["via"] == ["cvar", "penalty"] and told["rejected"] == {"sox": ["a smooth f"]}
     assert told["structure"][0]["inner"] == ["E_j g", "E_j h"]

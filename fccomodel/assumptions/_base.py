@@ -11,7 +11,7 @@ from math import inf
 from fccomodel import derivation, ir, structure
 from fccomodel.atoms import Interval
 from fccomodel.bound import Bound
-from fccomodel.facts import Fact, Facts, Standing
+from fccomodel.facts import DECREASING, Fact, Facts, Standing
 from fccomodel.ir import NOWHERE
 from fccomodel.normal import NormalForm, Term, summands
 from fccomodel.rewrite import apply as make
@@ -56,12 +56,21 @@ class Assumption:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Inner:
-    """A tracked expectation u = E g: the facts of the expectation and of one sample of it; ``hole`` is its name in f."""
+    """A tracked expectation u = E g: the facts of the expectation and of one sample of it; ``hole`` is its name in f.
+
+    flipped  f is affine and falls in u: f and -g are what theorems speak of
+    """
 
     hole: str
     expr: ir.Expr
     mean: Facts
     sample: Facts
+    flipped: bool = False
+
+    @property
+    def signed(self) -> Facts:
+        """The facts of g, or of -g where that is what theorems speak of."""
+        return self.mean.negated() if self.flipped else self.mean
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -86,6 +95,11 @@ class Block:
     def words(self) -> str:
         """What f is, in the model's words."""
         return f"the penalty of {self.label}" if self.label != "objective" else self.text
+
+    @property
+    def curved(self) -> bool:
+        """f is not affine."""
+        return not self.f.affine
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -158,14 +172,16 @@ class Setting:
         holes = {g.hole: g.mean.interval.value for g in inner}
         analyser = structure.seer(self.reformed, self.bound, holes) if holes else see
         facts = analyser(f)
+        if term is not None and term.kind == "expectation":
+            inner = tuple(dataclasses.replace(g, flipped=facts.leaves.get(g.hole) == DECREASING) for g in inner)
         local = facts
         if not (facts.gradient.value.finite and facts.is_lipschitz):
             near = {name: compact(where) for name, where in holes.items()}
             local = structure.seer(boxed(self.reformed), self.bound, near)(f)
-        spans = [n.span for n in ir.walk(f) if n.span != NOWHERE]
-        span = f.span if f.span != NOWHERE or not spans else spans[-1]
+        span = next((n.span for n in reversed(list(ir.walk(f))) if n.span != NOWHERE), NOWHERE)
+        source = self.reformed.source
         return Block(
-            label=label, text=text, span=span, f=facts, local=local, inner=inner, term=term,
+            label=label, text=text or source.text[span.start : span.end], span=span, f=facts, local=local, inner=inner, term=term,
             see=dataclasses.replace(self.analysis, problem=self.reformed, see=analyser),
         )  # fmt: skip
 
@@ -197,6 +213,21 @@ def holds(why: str, *facts: Fact, standing: Standing = Standing.PROVED, subject:
 def lacks(what: str, subject: str = "", span: Span = NOWHERE) -> Finding:
     """It does not hold, as far as is known."""
     return Finding(holds=False, why=what, subject=subject, span=span)
+
+
+def assumed(facts: Iterable[Fact]) -> list[str]:
+    """What some facts take on trust, in words."""
+    found: dict[str, None] = {}
+    seen: set[int] = set()
+    stack = list(facts)
+    while stack:
+        fact = stack.pop()
+        if id(fact) not in seen and fact.standing == Standing.ASSUMED:
+            seen.add(id(fact))
+            if not any(u.standing == Standing.ASSUMED for u in fact.uses):
+                found[fact.reason or structure.RULES[fact.rule]] = None
+            stack.extend(fact.uses)
+    return list(found)
 
 
 def lost(see: Analysis, failures: list[derivation.Failure]) -> tuple[str, Span]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from fccomodel import derivation, ir
-from fccomodel.assumptions._base import Assumption, Block, Finding, Inner, Setting, every, holds, lacks
+from fccomodel.assumptions._base import Assumption, Block, Finding, Inner, Setting, assumed, every, holds, lacks
 from fccomodel.assumptions._outer import _convex as f_convex
 from fccomodel.assumptions._outer import _monotone as f_monotone
 from fccomodel.facts import Fact, Standing
 
 NO_INNER = "the model has no expectation"
-WEIGHTS = "on every bounded set of the variables; that the iterates stay in one is assumed"
+WEIGHTS = "on bounded sets; that the iterates stay in one is assumed"
 
 
 def _inner(setting: Setting) -> Iterator[tuple[Block, Inner]]:
@@ -24,7 +24,8 @@ def _of(setting: Setting, decide: Callable[[Setting, Block, Inner], Finding]) ->
 
 def _about(setting: Setting, g: Inner, why: str, *facts: Fact, standing: Standing = Standing.PROVED) -> Finding:
     text = setting.reformed.text(g.expr)
-    return holds(f"{text}: {why}", *facts, standing=standing, subject=text, span=g.expr.span)
+    given = "".join(f": {reason}" for reason in assumed(facts)[:1])
+    return holds(f"{text}: {why}{given}", *facts, standing=standing, subject=text, span=g.expr.span)
 
 
 def _lacking(setting: Setting, g: Inner, failures: list[derivation.Failure], what: str) -> Finding:
@@ -70,9 +71,10 @@ def convex(setting: Setting) -> Finding:
 
 
 def _convex(setting: Setting, block: Block, g: Inner) -> Finding:
-    if g.mean.convex:
-        return _about(setting, g, "affine" if g.mean.affine else "convex", g.mean.below)
-    return _lacking(setting, g, derivation.lost_convexity(setting.see, g.mean, False), "g is not convex")
+    if g.signed.convex:
+        said = "affine" if g.mean.affine else "concave, and subtracted" if g.flipped else "convex"
+        return _about(setting, g, said, g.signed.below)
+    return _lacking(setting, g, derivation.lost_convexity(setting.see, g.mean, g.flipped), "g is not convex")
 
 
 def lipschitz(setting: Setting) -> Finding:
@@ -97,7 +99,7 @@ def weakly_convex(setting: Setting) -> Finding:
 
 
 def _weakly_convex(setting: Setting, block: Block, g: Inner) -> Finding:
-    f = g.mean
+    f = g.signed
     if f.weakly_convex:
         said = "convex" if f.convex else f"{f.below.value.value:.3g}-weakly convex" if f.below.value.known else "weakly convex"
         return _about(setting, g, said, f.below)
@@ -135,7 +137,7 @@ def _bounded_variance(setting: Setting, block: Block, g: Inner) -> Finding:
         return _about(setting, g, f"a finite variance under {name} is assumed", standing=Standing.ASSUMED)
     if f.compact and f.is_lipschitz and f.size.value.finite:
         return _about(setting, g, "bounded on the variables' bounded sets, and so is its variance", f.size, f.lipschitz)
-    return _about(setting, g, f"a finite table: its variance is bounded {WEIGHTS}", standing=Standing.ASSUMED)
+    return _about(setting, g, f"the variance over a finite table is bounded {WEIGHTS}", standing=Standing.ASSUMED)
 
 
 ASSUMPTIONS = (

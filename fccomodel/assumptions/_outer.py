@@ -6,11 +6,11 @@ from fccomodel import derivation
 from fccomodel.assumptions._base import RANGE, Assumption, Block, Finding, Inner, Setting, every, holds, lacks, lost
 from fccomodel.facts import INCREASING, Standing
 
-NONE_OUTER = "nothing stands outside an expectation"
+NONE_OUTER = "every outer function is affine"
 
 
 def smooth(setting: Setting) -> Finding:
-    return every((_smooth(b) for b in setting.blocks), NONE_OUTER)
+    return every((_smooth(b) for b in setting.blocks if b.curved), NONE_OUTER)
 
 
 def _smooth(block: Block) -> Finding:
@@ -41,13 +41,12 @@ def prox(setting: Setting) -> Finding:
     if left := [node for node, inner in setting.normal.kept if not inner]:
         text = setting.reformed.text(left[0])
         return lacks(f"no prox of {text} is known", text, left[0].span)
-    return every((_prox(b) for b in setting.blocks), NONE_OUTER)
+    rough = [b for b in setting.blocks if not b.f.smooth]
+    return every((_prox(b) for b in rough), "every outer function is smooth, which needs no prox")
 
 
 def _prox(block: Block) -> Finding:
     f = block.f
-    if f.smooth:
-        return holds(f"{block.words}: smooth, which needs no prox", f.differentiable, subject=block.words, span=block.span)
     if not f.weakly_convex:
         return lacks(f"{block.words} is not weakly convex as a function of its expectations", block.words, block.span)
     said = "convex" if f.convex else "weakly convex"
@@ -55,7 +54,7 @@ def _prox(block: Block) -> Finding:
 
 
 def convex(setting: Setting) -> Finding:
-    return every((_convex(b) for b in setting.blocks), NONE_OUTER)
+    return every((_convex(b) for b in setting.blocks if b.curved), NONE_OUTER)
 
 
 def _convex(block: Block) -> Finding:
@@ -68,13 +67,14 @@ def _convex(block: Block) -> Finding:
 
 
 def monotone(setting: Setting) -> Finding:
-    return every((_monotone(b, g) for b in setting.blocks for g in b.inner), NONE_OUTER)
+    return every((_monotone(b, g) for b in setting.blocks if b.curved for g in b.inner), NONE_OUTER)
 
 
 def _monotone(block: Block, g: Inner) -> Finding:
     text = block.see.problem.text(g.expr)
-    if g.mean.affine:
-        return holds(f"{text} is affine, so that f may fall in it", g.mean.below, subject=text, span=g.expr.span)
+    if g.flipped or g.mean.affine:
+        said = "stands there with its sign alone" if g.flipped else "is affine, so that f may fall in it"
+        return holds(f"{text} {said}", g.mean.below, subject=text, span=g.expr.span)
     sign = block.f.leaves.get(g.hole, INCREASING)
     if sign == INCREASING:
         return holds(f"{block.words}: non-decreasing in {text}", subject=text, span=g.expr.span)
@@ -83,7 +83,7 @@ def _monotone(block: Block, g: Inner) -> Finding:
 
 
 def lipschitz(setting: Setting) -> Finding:
-    return every((_lipschitz(b) for b in setting.blocks), NONE_OUTER)
+    return every((_lipschitz(b) for b in setting.blocks if b.curved), NONE_OUTER)
 
 
 def _lipschitz(block: Block) -> Finding:

@@ -6,6 +6,7 @@ from fccomodel import derivation, ir, regularisers, sets
 from fccomodel.assumptions._base import Assumption, Finding, Setting, holds, lacks, lost
 from fccomodel.assumptions._inner import smooth as inner_smooth
 from fccomodel.assumptions._outer import smooth as outer_smooth
+from fccomodel.facts import Standing
 
 
 def unconstrained(setting: Setting) -> Finding:
@@ -101,8 +102,17 @@ def separable_steps(setting: Setting) -> Finding:
     return holds("every prox and projection acts entry by entry")
 
 
+def qualified(setting: Setting) -> Finding:
+    if not setting.constrained:
+        return holds("the model has no constraint")
+    labels = ", ".join(c.label for c in setting.constrained)
+    said = f"where {labels} are violated, their gradients are independent, by a margin: not checked"
+    return holds(said, standing=Standing.ASSUMED, subject=labels, span=setting.constrained[0].span)
+
+
 ASSUMPTIONS = (
     Assumption(name="unconstrained", meaning="a problem without constraints", decide=unconstrained, form=True),
+    Assumption(name="regular constraints", meaning="independent gradients of violated constraints", decide=qualified),
     Assumption(name="convex", meaning="a convex problem", decide=convex),
     Assumption(name="strongly convex", meaning="a strongly convex objective", decide=strongly_convex),
     Assumption(name="smooth", meaning="an objective that is smooth but for its regularisers", decide=smooth),

@@ -148,7 +148,7 @@ class Draft:
         total = length(self.parts.get(name, NONE) for name in self.leaves)
         if total.finite and "lipschitz" in self.found:
             kept = self.found["lipschitz"]
-            self.propose("lipschitz", total, kept.rule, kept.reason, kept.uses)
+            self.propose("lipschitz", total, kept.rule, kept.reason, kept.uses, standing=kept.standing)
         if not self.value("differentiable"):
             self.found.pop("gradient", None)
         elif self.value("gradient").finite and not (below.zero and above.zero):
