@@ -154,7 +154,7 @@ def _modulus(setting: Setting) -> dict[str, float]:
 
 
 def schedule(record: Algorithm, known: Constants, problem: ir.Problem) -> dict[str, float]:
-    """The hyper-parameters of the theorem; F0612 where there are none."""
+    """The hyper-parameters of the theorem; F0613 where there are none."""
     if record.theory is None:
         said = diagnostics.error(
             "F0613",
@@ -184,7 +184,7 @@ def counted(normal: NormalForm, bound: Bound, batch: Callable[[ir.Binder, int, b
                 whole, drawn = whole * count, drawn * (count if taken is None else min(taken, count))
         return whole, drawn
 
-    reformed = normal.chain.problem
+    reformed = normal.reformed
     reductions = [
         n
         for e in (reformed.objective.expr, *(c.body for c in reformed.constraints))

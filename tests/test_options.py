@@ -79,7 +79,13 @@ def test_numbers_of_algorithms():
 def test_every_option_of_a_plan_is_checked():
     from fccomodel import plan
 
-    assert options.NUMBERS.keys() == plan.OPTIONS.keys() - {"algorithm", "step"}
+    assert options.NUMBERS.keys() | options.WORDS.keys() == plan.OPTIONS.keys() - {"algorithm", "step"}
+
+
+@pytest.mark.parametrize(("name", "value"), [("schedule", "theoretical"), ("unverified", "perhaps"), ("epsilon", 0)])
+def test_a_word_or_number_that_no_schedule_has_is_refused(name, value):
+    with pytest.raises(FccoError, match="F0808"):
+        options.check_value(name, value, "command line")
 
 
 def test_the_configuration_file_is_found_and_read(tmp_path, monkeypatch):

@@ -123,8 +123,8 @@ class Setting:
 
     @property
     def reformed(self) -> ir.Problem:
-        """The problem after its reformulations."""
-        return self.normal.chain.problem
+        """The problem after the reformulations that keep it the same."""
+        return self.normal.reformed
 
     @property
     def constrained(self) -> list[ir.Constraint]:
@@ -134,7 +134,7 @@ class Setting:
     @cached_property
     def see(self) -> Analysis:
         """The analysis of the reformulated problem; that of the user's own where nothing was reformulated."""
-        if self.reformed is self.problem:
+        if self.reformed.variables.keys() == self.problem.variables.keys():
             return self.analysis
         return dataclasses.replace(self.analysis, problem=self.reformed, see=structure.seer(self.reformed, self.bound))
 

@@ -106,7 +106,7 @@ def qualified(setting: Setting) -> Finding:
     if not setting.constrained:
         return holds("the model has no constraint")
     labels = ", ".join(c.label for c in setting.constrained)
-    said = f"where {labels} are violated, their gradients are independent, by a margin: not checked"
+    said = f"gradients of the violated ones among {labels} are independent, by a margin: not checked"
     return holds(said, standing=Standing.ASSUMED, subject=labels, span=setting.constrained[0].span)
 
 

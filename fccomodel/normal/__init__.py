@@ -17,7 +17,7 @@ from fccomodel.reformulations import Chain, Reformulation
 from fccomodel.rewrite import shared
 from fccomodel.smoothing import Smoothed, envelopes
 
-__all__ = ["NormalForm", "Prox", "Term", "normalise"]
+__all__ = ["NormalForm", "Prox", "Term", "normalise", "summands"]
 
 #: functions that are constant wherever they have a derivative
 STEPS = {"le", "lt", "ge", "gt", "eq", "ne", "sign", "step"}
@@ -28,6 +28,7 @@ class NormalForm:
     """What the algorithms solve, and what became of each part of the problem.
 
     chain       the reformulations applied, in order
+    reformed    after those that give the same problem, before any smoothing or penalty
     variables   the user's and those that reformulations added
     objective   smooth where envelopes made it so; penalties of constraints included
     rest        the objective but its regularisers, before any smoothing
@@ -38,6 +39,7 @@ class NormalForm:
 
     problem: ir.Problem
     chain: Chain
+    reformed: ir.Problem
     variables: Mapping[str, ir.Variable]
     objective: ir.Expr
     rest: ir.Expr
@@ -88,6 +90,7 @@ def normalise(
     constant = constants(reformed, bound)
     terms = [describe("objective", part, reformed, bound) for part in summands(reformed.objective.expr)]
     rest, prox = split_regularisers(reformed, constant)
+    equivalent = reformed
     reformed = dataclasses.replace(
         reformed,
         variables=projections(reformed, constant, prox),
@@ -98,7 +101,7 @@ def normalise(
     objective = treated.problem.objective.expr
     kept = reformulations.kinks([objective], constant)
     return NormalForm(
-        problem=problem, chain=chain.then(treated), variables=treated.problem.variables, objective=objective, rest=rest,
+        problem=problem, chain=chain.then(treated), reformed=equivalent, variables=treated.problem.variables, objective=objective, rest=rest,
         prox=tuple(prox), terms=tuple(terms), kept=tuple(kept),
         treatment=tuple(treatment(reformed, objective, prox, kept, treated)),
     )  # fmt: skip
