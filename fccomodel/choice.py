@@ -6,8 +6,9 @@ theory: 0 was measured on the bundled models), then their rate: the power of 1/e
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from fccomodel import algorithms, assumptions, diagnostics, ir, rates
@@ -23,13 +24,16 @@ UNVERIFIED = "Change the model so that it holds, leave the choice to the compile
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Candidate:
-    """An algorithm for a problem: the form it takes the problem in, and what was found about each assumption of its theorem."""
+    """An algorithm for a problem, and what was found about each assumption of its theorem."""
 
     record: Algorithm
-    normal: NormalForm | None
-    setting: Setting | None
+    setting: Setting
     findings: Mapping[str, Finding] = field(default_factory=dict)
-    refused: str = ""
+
+    @cached_property
+    def normal(self) -> NormalForm:
+        """The problem in the algorithm's own form."""
+        return normalise(self.setting.problem, self.setting.bound, **treatment(self.record))
 
     @property
     def lacking(self) -> dict[str, Finding]:
@@ -38,17 +42,17 @@ class Candidate:
     @property
     def covered(self) -> bool:
         """Its theorem holds, as far as is known."""
-        return not self.refused and not self.lacking
+        return not self.lacking
 
     @property
     def can_run(self) -> bool:
         """There is a form of it for this problem, theorem or not."""
-        return not self.refused and not any(assumptions.ALL[name].form for name in self.lacking)
+        return not any(assumptions.ALL[name].form for name in self.lacking)
 
     @property
     def left(self) -> int:
         """Non-smooth parts that it leaves to subgradients."""
-        return len(self.normal.kept) if self.normal is not None else 0
+        return len(self.normal.kept)
 
     @property
     def order(self) -> tuple[Any, ...]:
@@ -57,8 +61,6 @@ class Candidate:
 
     def lacks(self) -> list[str]:
         """What the theorem needs that does not hold, and where it says so."""
-        if self.refused:
-            return [self.refused]
         return [sentence(self.record, name, found) for name, found in self.lacking.items()]
 
 
@@ -67,45 +69,28 @@ def sentence(record: Algorithm, name: str, found: Finding) -> str:
     return f"{assumptions.ALL[name].meaning} ({record.requires[name]}); {found.why}"
 
 
-def candidates(
-    problem: ir.Problem, bound: Bound | None, analysis: Analysis, *, rho: float = 10.0, only: str | None = None
-) -> Iterator[Candidate]:
-    """Every algorithm (or the one named) with what was found; raises where the problem has no normal form at all."""
-    normalise(problem, bound)
-    forms: dict[tuple, tuple[NormalForm, Setting] | str] = {}
-    decided: dict[tuple, Finding] = {}
-    for record in algorithms.all().values():
-        if only is not None and record.name != only:
-            continue
-        form = treatment(record)
-        key = tuple(sorted(form.items(), key=str))
-        if key not in forms:
-            forms[key] = _form(problem, bound, analysis, form, rho)
-        made = forms[key]
-        if isinstance(made, str):
-            yield Candidate(record=record, normal=None, setting=None, refused=made)
-            continue
-        for name in record.requires:
-            if (key, name) not in decided:
-                decided[key, name] = assumptions.ALL[name].decide(made[1])
-        found = {name: decided[key, name] for name in record.requires}
-        yield Candidate(record=record, normal=made[0], setting=made[1], findings=found)
+def candidates(problem: ir.Problem, bound: Bound | None, analysis: Analysis, *, rho: float = 10.0) -> dict[str, Candidate]:
+    """Every algorithm with what was found; raises where the problem has no normal form at all."""
+    normal = normalise(problem, bound)
+    settings: dict[str | None, Setting] = {}
+    decided: dict[tuple[str | None, str], Finding] = {}
+    found = {}
+    for name, record in algorithms.all().items():
+        penalty = record.penalty if problem.constraints else None
+        if penalty not in settings:
+            settings[penalty] = Setting(normal=normal, analysis=analysis, bound=bound, penalty=penalty, rho=rho)
+        for needed in record.requires:
+            if (penalty, needed) not in decided:
+                decided[penalty, needed] = assumptions.ALL[needed].decide(settings[penalty])
+        findings = {needed: decided[penalty, needed] for needed in record.requires}
+        found[name] = Candidate(record=record, setting=settings[penalty], findings=findings)
+    return found
 
 
 def treatment(record: Algorithm) -> dict[str, Any]:
     """How an algorithm wants non-smooth parts and constraints to be treated."""
     inner = "moreau" if "inner smooth" in record.requires else "subgradient"
     return {"outer": record.outer, "inner": inner, "penalty": record.penalty}
-
-
-def _form(
-    problem: ir.Problem, bound: Bound | None, analysis: Analysis, form: Mapping[str, Any], rho: float
-) -> tuple[NormalForm, Setting] | str:
-    try:
-        normal = normalise(problem, bound, **form)
-    except FccoError as error:
-        return error.diagnostics[0].message
-    return normal, Setting(normal=normal, analysis=analysis, bound=bound, penalty=form["penalty"], rho=rho)
 
 
 # --------------------------------------------------------------------------------------------------------------- choosing
@@ -141,7 +126,7 @@ def alike(found: Mapping[str, Candidate], chosen: Candidate) -> list[tuple[list[
         if one.covered:
             groups.setdefault(_later(one.record, chosen.record), []).append(f"{name} O({one.record.rate})")
         else:
-            groups.setdefault(one.refused or "; ".join(f.why for f in one.lacking.values()), []).append(name)
+            groups.setdefault("; ".join(f.why for f in one.lacking.values()), []).append(name)
     return [(names, reason) for reason, names in groups.items()]
 
 
@@ -170,8 +155,6 @@ def _unknown(name: str, known: list[str]) -> Diagnostic:
 
 def _refusals(one: Candidate, problem: ir.Problem, unverified: bool) -> list[Diagnostic]:
     """One error per assumption that does not hold, at its place in the model."""
-    if one.refused:
-        return [diagnostics.error("F0604", f"{one.record.name} has no form for this model", reason=one.refused, fix=UNVERIFIED)]
     found = []
     for name, finding in one.lacking.items():
         wanted = assumptions.ALL[name]

@@ -100,10 +100,9 @@ def make(
     analysis = analysis or analyse(problem, bound)
     name = str(given["algorithm"][0]) if given.get("algorithm", (None, ""))[0] not in (None, "auto") else None
     rho = float(given.get("rho", (RHO, ""))[0])
-    found = {c.record.name: c for c in candidates(problem, bound, analysis, rho=rho)}
+    found = candidates(problem, bound, analysis, rho=rho)
     chosen = choose(found, name, bool(given.get("unverified", (False, ""))[0]), problem)
     record, normal, setting = chosen.record, chosen.normal, chosen.setting
-    assert normal is not None and setting is not None
     settled = {name: value for name, value in given.items()}
     settled.setdefault("algorithm", (record.name, AUTOMATIC))
     settled.setdefault("schedule", (WORDS["schedule"][0], AUTOMATIC))

@@ -97,9 +97,7 @@ def test_a_plan_is_shown() -> None:
         label="objective", text="log(1 + u)", kind="composition", n=12, d1=2, inner=("E_j g", "E_j h"), depth=1
     )
     step = SimpleNamespace(reformulation=SimpleNamespace(title="cvar", account="removes cvar"), sentences=("a sentence",))
-    normal = SimpleNamespace(
-        terms=(term,), treatment=(("x", "prox", "known"),), chain=SimpleNamespace(steps=(step,))
-    )
+    normal = SimpleNamespace(terms=(term,), treatment=(("x", "prox", "known"),), chain=SimpleNamespace(steps=(step,)))
     plan = SimpleNamespace(
         algorithm="sonex", algorithm_record=record, via=("cvar", "penalty"), rejected={"sox": ["a smooth f"]}, normal=normal,
         rate="12 / eps^5", findings={"outer prox": assumptions.Finding(holds=True, why="exact")}, unverified=(), constants=None,

@@ -106,7 +106,7 @@ class Block:
 class Setting:
     """A problem in the form that an algorithm works on, and what is known of it.
 
-    normal    its normal form        analysis  of the problem as the user wrote it
+    normal    its normal form, every kink smoothed that can be        analysis  of the problem as the user wrote it
     penalty   how the algorithm takes constraints; None: not at all
     rho       the largest multiplier that the penalty allows
     """

@@ -123,4 +123,3 @@ def _refused(lacks: Mapping[str, str]) -> Table | None:
 
 def _legend(found: Comparison) -> str:
     return "mean ± sd, * best" + (f" (objective: where violation <= {found.tolerance:g})" if found.constrained else "")
-

@@ -101,7 +101,8 @@ def normalise(
     objective = treated.problem.objective.expr
     kept = reformulations.kinks([objective], constant)
     return NormalForm(
-        problem=problem, chain=chain.then(treated), reformed=equivalent, variables=treated.problem.variables, objective=objective, rest=rest,
+        problem=problem, chain=chain.then(treated), reformed=equivalent, variables=treated.problem.variables,
+        objective=objective, rest=rest,
         prox=tuple(prox), terms=tuple(terms), kept=tuple(kept),
         treatment=tuple(treatment(reformed, objective, prox, kept, treated)),
     )  # fmt: skip

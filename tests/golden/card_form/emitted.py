@@ -21,8 +21,9 @@
 
 How it is solved
 
-  SONEX (sonex-alexr2-2025, Theorem 4.7 (unconstrained), Theorem 5.3 (constrained)), adam steps; O(n / (B1 sqrt(B2)
-    eps^5)) iterations
+  SONEX (sonex-alexr2-2025, Theorem 4.7 (unconstrained), Theorem 5.3 (constrained)), adam steps, practical step sizes;
+    O(n / (B1 sqrt(B2) eps^5)) iterations, here 212 / (212 * sqrt(569) * eps^5) = 4.2e-02 / eps^5: 4.2e+13 at eps =
+    0.001
   prox: 0.001 * sumsq(w) (no data, and the prox of squared_l2 is known)
   smoothed: missed (a constraint: the penalty rho [c]_+ (equality: rho |c|) by its Moreau envelope)
 
