@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import cvxpy as cp
 import numpy as np
 import pytest
 import torch
 
 from fccomodel import interpret, pipeline, reformulations
 from fccomodel.diagnostics import FccoError
+from fccomodel.normal._constants import constants
 from fccomodel.source import Source
 
 HEAD = "dim d;\nset K = {0, 1, 2};\ndata D : table(x: real[d], g: {0, 1, 2});\nvar w[d];\n"
@@ -72,13 +74,41 @@ TAILS = {
     ),
     "capped simplex": (f"minimize max[q in capped_simplex(K, 0.5)] (sum[k in K] q[k] * (E[z ~ D | z.g == k] {LOSS}));", ()),
 }
+#: divergences that a user may write, of a weight q[k], and the same in CVXPY
+DIVERGENCES = {
+    "total variation": ("0.2 * sum[k in K] abs(q[k] - 1/3)", lambda q: 0.2 * cp.sum(cp.abs(q - 1 / 3))),
+    "squares": ("2 * sum[k in K] square(q[k] - 0.5)", lambda q: 2 * cp.sum_squares(q - 0.5)),
+    "mean of squares": ("mean[k in K] 3 * square(3 * q[k] - 1)", lambda q: cp.sum_squares(3 * q - 1)),
+    "one-sided": ("0.7 * sum[k in K] sqhinge(3 * q[k] - 1)", lambda q: 0.7 * cp.sum_squares(cp.pos(3 * q - 1))),
+    "huber": ("3 * sum[k in K] huber(q[k] - 0.4, 0.1)", lambda q: 1.5 * cp.sum(cp.huber(q - 0.4, 0.1))),
+    "entropy": ("0.3 * sum[k in K] q[k] * log(q[k])", lambda q: -0.3 * cp.sum(cp.entr(q))),
+    "parameter": ("mu * mean[k in K] 3 * q[k] * log(3 * q[k])", lambda q: -0.4 / 3 * 3 * cp.sum(cp.entr(3 * q)) / 3),
+    "cube": ("sum[k in K] q[k]^3 * mu", lambda q: 0.4 * cp.sum(cp.power(q, 3))),
+    "exponential": ("mu * (sum[k in K] exp(2 * q[k])) / 4", lambda q: 0.1 * cp.sum(cp.exp(2 * q))),
+}
+
+
+@pytest.mark.parametrize("name", DIVERGENCES)
+def test_robust_dual_of_any_divergence(name: str) -> None:
+    """The dual at its best threshold, against the maximum over q by CVXPY."""
+    text, divergence = DIVERGENCES[name]
+    risks = f"let r[k in K] = E[z ~ D | z.g == k] {LOSS};"
+    problem, data = bound(f"param mu >= 0 default 0.4;{risks}minimize max[q in simplex(K)] (sum[k in K] q[k] * r[k] - {text});")
+    chain = reformulations.chain(problem, constant=constants(problem, data))
+    (added,) = [v for v in chain.problem.variables if v not in problem.variables]
+    point = {"w": torch.tensor([0.3, -0.2, 0.5], dtype=torch.float64)}
+    (family,) = problem.lets.values()
+    r = interpret.evaluate(data, family.body, point, {family.binders[0]: range(3)}).numpy()
+    q = cp.Variable(3, nonneg=True)
+    best = cp.Problem(cp.Maximize(r @ q - divergence(q)), [cp.sum(q) == 1]).solve(solver=cp.CLARABEL)
+    assert least(chain.problem, data, point, added, ()) == pytest.approx(best, rel=1e-6)
 
 
 @pytest.mark.parametrize("name", TAILS)
 def test_equal_at_the_best_threshold(name: str) -> None:
     text, shape = TAILS[name]
     problem, data = bound(text)
-    chain = reformulations.chain(problem)
+    chain = reformulations.chain(problem, constant=constants(problem, data))
     added = [v for v in chain.problem.variables if v not in problem.variables]
     assert len(added) == 1
     point = {"w": torch.tensor([0.3, -0.2, 0.5], dtype=torch.float64)}
@@ -109,6 +139,10 @@ def test_a_tail_that_should_be_large_is_refused(text: str) -> None:
         f"sum[k in K | k >= 1] q[k] * (E[z ~ D | z.g == k] {LOSS})",
         f"sum[k in K] q[k] * (E[z ~ D | z.g == k] {LOSS}) + 0.5 * kl(q, uniform(K))",
         f"sum[k in K] q[k] * (E[z ~ D | z.g == k] {LOSS}) - (-0.5) * kl(q, uniform(K))",
+        f"sum[k in K] q[k] * (E[z ~ D | z.g == k] {LOSS}) - sum[k in K] sqrt(q[k])",
+        f"sum[k in K] q[k] * (E[z ~ D | z.g == k] {LOSS}) - sum[k in K] (-log(q[k]))",
+        f"sum[k in K] q[k] * (E[z ~ D | z.g == k] {LOSS}) - sum[k in K] min(q[k], 0.1)",
+        f"sum[k in K] q[k] * (E[z ~ D | z.g == k] {LOSS}) - sum[k in K] q[k] * log(q[k] + exp(q[k]))",
     ],
 )
 def test_an_unknown_inner_maximum_is_refused(inside: str) -> None:

@@ -85,9 +85,9 @@ def normalise(
     refuse_steps(problem)
     forms = [r for r in reformulations.all() if r.role == "equivalent" or r.name == surrogate]
     unwanted = reformulations.STRUCTURE - ({"cvar", "topk"} if coupled else set())
-    chain = reformulations.chain(problem, unwanted | ({"worst case"} if surrogate else set()), forms)
+    constant = constants(problem, bound)
+    chain = reformulations.chain(problem, unwanted | ({"worst case"} if surrogate else set()), forms, constant)
     reformed = shared(chain.problem)
-    constant = constants(reformed, bound)
     terms = [describe("objective", part, reformed, bound) for part in summands(reformed.objective.expr)]
     rest, prox = split_regularisers(reformed, constant)
     equivalent = reformed
