@@ -21,7 +21,7 @@ class Pull:
 
 
 #: operations that spread an argument over axes it lacks: the adjoint, if it lacks them too, counts once for each element
-BROADCASTING = {"ew", "array", "stack", "spread", "masked", "envelope", "norm_envelope"}
+BROADCASTING = {"ew", "array", "stack", "spread", "masked", "envelope"}
 
 
 def previous(graph: Graph, val: Val) -> Val:
@@ -228,14 +228,8 @@ def _net(graph: Graph, val: Val, adjoint: Val, give: Give, pulls: list[Pull]) ->
 
 
 def _envelope(graph: Graph, val: Val, adjoint: Val, give: Give, pulls: list[Pull]) -> None:
-    """A smoothed outer function: its derivative is an operation of its own."""
-    slope = graph.make("envelope_slope", val.args, event=val.event, varying=False, **val.attrs)
-    give(val.args[0], graph.apply("mul", adjoint, slope))
-
-
-def _norm_envelope(graph: Graph, val: Val, adjoint: Val, give: Give, pulls: list[Pull]) -> None:
-    """A smoothed norm: its derivative is a point of the dual ball."""
-    slope = graph.make("norm_slope", val.args, event=val.args[0].event, varying=False, **val.attrs)
+    """A smoothed outer function: its derivative is a point of the dual domain, an operation of its own."""
+    slope = graph.make("envelope_slope", val.args, event=val.args[0].event, varying=False, **val.attrs)
     give(val.args[0], graph.apply("mul", adjoint, slope))
 
 
@@ -249,12 +243,6 @@ def _reduce(graph: Graph, val: Val, adjoint: Val, give: Give, pulls: list[Pull])
     body = val.args[0]
     slope = graph.make("reduce_slope", [*val.args, val], axes=body.axes, event=body.event, varying=False, **val.attrs)
     give(body, graph.apply("mul", adjoint, slope))
-
-
-def _smooth_max(graph: Graph, val: Val, adjoint: Val, give: Give, pulls: list[Pull]) -> None:
-    """The smoothed maximum: its derivative is a point of the simplex."""
-    weights = graph.make("simplex_weights", val.args, axes=val.args[0].axes, event=val.args[0].event, varying=False, **val.attrs)
-    give(val.args[0], graph.apply("mul", adjoint, weights))
 
 
 def _stack(graph: Graph, val: Val, adjoint: Val, give: Give, pulls: list[Pull]) -> None:
@@ -280,8 +268,6 @@ RULES: dict[str, Callable[[Graph, Val, Val, Give, list[Pull]], None]] = {
     "entry": _entry,
     "net": _net,
     "envelope": _envelope,
-    "norm_envelope": _norm_envelope,
-    "smooth_max": _smooth_max,
     "spread": _same,
     "masked": _same,
     "reduce": _reduce,

@@ -10,12 +10,10 @@ from typing import Any
 
 from fccomodel import atoms, ir
 from fccomodel.penalty import Penalty
-from fccomodel.piecewise import PiecewiseLQ, of_expression
+from fccomodel.piecewise import of_expression
+from fccomodel.proximal import Largest, Piecewise, Proximal, Smooth, line, of
 from fccomodel.rewrite import Rewriter, with_children
 from fccomodel.rewrite import apply as make
-
-#: norms, and the ball of their dual norm: norm(t) = max of y.t over it
-BALLS = {"norm2": "l2", "norm_fro": "l2", "norm1": "linf", "norminf": "l1"}
 
 #: operations through which a piecewise linear-quadratic function of one argument is composed
 COMPOSED = {
@@ -33,17 +31,19 @@ COMPOSED = {
     "pinball",
     "eps_insensitive",
     "smooth_hinge",
+    "scad",
+    "mcp",
+    "clip",
 }
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Smoothed(ir.Expr):
-    """A non-smooth ``original`` replaced by its Moreau envelope in ``arg``.
+    """A non-smooth ``original`` replaced by its Moreau envelope in ``args``.
 
-    argument  the scalar of which ``original`` is a piecewise linear-quadratic function (None for a maximum)
+    argument  what ``original`` is ``function`` of, not smoothed itself (None: of the arguments of ``original``, or of a set)
     name    of its centre: the point of the dual domain that the smoothing is centred at
-    graph   the piecewise linear-quadratic outer function of the scalar ``arg``; None for the maximum of the entries of ``args``
-    ball    the dual ball of a norm of the vector ``arg``: ``l2`` (norm2), ``linf`` (norm1) or ``l1`` (norminf), else None
+    function  the outer function: of each entry of one argument, of one array, of several numbers, or of the elements of a set
     bound   name of the hyper-parameter that scales the function (``rho`` for a penalty), or None
     penalty the constraint's penalty that it is, or None; ``units`` are then the slopes by which its own become multipliers
     inner   True inside a sampled expectation: no centre, smoothing parameter ``lam_g``
@@ -52,9 +52,8 @@ class Smoothed(ir.Expr):
     name: str
     args: tuple[ir.Expr, ...]
     original: ir.Expr
+    function: Proximal
     argument: ir.Expr | None = None
-    graph: PiecewiseLQ | None = None
-    ball: str | None = None
     bound: str | None = None
     penalty: Penalty | None = None
     units: tuple[float, float] = (1.0, 1.0)
@@ -67,8 +66,8 @@ class Smoothed(ir.Expr):
     @property
     def over(self) -> ir.Reduce | None:
         """The reduction of a smoothed maximum over a set."""
-        alone = self.args[0] if self.graph is None and self.ball is None and len(self.args) == 1 else None
-        return alone if isinstance(alone, ir.Reduce) else None
+        first, kind = self.args[0], self.function.kind if isinstance(self.function, Largest) else None
+        return first if isinstance(first, ir.Reduce) and first.kind == kind and len(self.args) == 1 else None
 
 
 @dataclass(eq=False)
@@ -137,14 +136,20 @@ class Smoother:
     def penalty(self, node: Penalty) -> Smoothed:
         """The envelope of a penalty, its argument as it is."""
         function = node.function
-        for argument in [*(arguments(function, self.constant) if node.kind == "le" else ()), *node.args]:
+        for argument in [*(self.alone(function) if node.kind == "le" else ()), *node.args]:
             graph = of_expression(function, argument, self.constant)
-            if graph is not None:
+            if graph is not None and not graph.weak:
                 return self._add(
-                    function, (argument,), argument, node.graph(graph), False,
+                    function, (argument,), argument, Piecewise.of(node.graph(graph)), False,
                     bound=node.scale, penalty=node, units=node.units(graph),
                 )  # fmt: skip
         raise AssertionError("a penalty is piecewise linear-quadratic in the constraint's value")
+
+    def alone(self, function: ir.Expr) -> list[ir.Expr]:
+        """Numbers of which alone a penalty may be a function."""
+        below = leaves(function, self.constant, deep=True)
+        form = line(function, below, self.constant) if len(below) > 1 and not any(p.shape for p in below) else ""
+        return [*([] if isinstance(form, str) else [form[0]]), *arguments(function, self.constant)]
 
     def below_penalty(self, node: Penalty) -> ir.Expr:
         """The penalty as it is, its argument smoothed; where the whole is smooth in a deeper argument, that one."""
@@ -163,18 +168,15 @@ class Smoother:
 
     def envelope(self, node: ir.Expr, inner: bool) -> Smoothed | None:
         """The Moreau envelope of ``node``, or None where none is known."""
-        for argument in arguments(node, self.constant):
-            graph = of_expression(node, argument, self.constant)
-            if graph is not None:
-                return self._add(node, (self(argument, inner=inner),), argument, graph, inner)
-        if isinstance(node, ir.Apply) and node.op in BALLS and node.args[0].shape:
-            return self._add(node, (self(node.args[0], inner=inner),), node.args[0], None, inner, ball=BALLS[node.op])
-        if isinstance(node, ir.Apply) and node.op == "max" and not node.shape:
-            return self._add(node, tuple(self(a, inner=inner) for a in node.args), None, None, inner)
-        if isinstance(node, ir.Reduce) and node.kind == "max" and not node.shape:
-            over = with_children(node, (self(node.body, inner=inner), *node.children[1:]))
-            return self._add(node, (over,), None, None, inner)
-        return None
+        found = outer_function(node, self.constant)
+        if isinstance(found, str):
+            return None
+        function, argument, over = found
+        if over is not None:
+            args: tuple[ir.Expr, ...] = (with_children(over, (self(over.body, inner=inner), *over.children[1:])),)
+        else:
+            args = tuple(self(a, inner=inner) for a in (node.children if argument is None else (argument,)))
+        return self._add(node, args, argument, function, inner)
 
     def opposite(self, node: ir.Expr) -> ir.Expr | None:
         """``min e`` as ``-max(-e)``; None for anything else."""
@@ -192,13 +194,13 @@ class Smoother:
         node: ir.Expr,
         args: tuple[ir.Expr, ...],
         argument: ir.Expr | None,
-        graph: PiecewiseLQ | None,
+        function: Proximal,
         inner: bool,
         **more: Any,
     ) -> Smoothed:
         made = Smoothed(
-            name=f"y{self.first + len(self.found) + 1}", args=args, original=node, argument=argument, graph=graph, inner=inner,
-            shape=node.shape, span=node.span, **more,
+            name=f"y{self.first + len(self.found) + 1}", args=args, original=node, argument=argument, function=function,
+            inner=inner, shape=node.shape, span=node.span, **more,
         )  # fmt: skip
         self.found.append(made)
         return made
@@ -231,22 +233,64 @@ def _blocks_inside(body: ir.Expr) -> bool:
     return any(isinstance(n, ir.Reduce) for n in ir.walk(body))
 
 
+def outer_function(
+    node: ir.Expr, constant: Callable[[ir.Expr], float | None]
+) -> tuple[Proximal, ir.Expr | None, ir.Reduce | None] | str:
+    """A non-smooth node as a function with a prox, of one argument, or (None) of its own arguments or of the elements of a set;
+    or the reason why none is known. Exact convex functions come before weakly convex ones, and these before Newton's method."""
+    reason = f"no prox is known for `{node.op if isinstance(node, ir.Apply) else getattr(node, 'kind', 'it')}`"
+    found: list[tuple[Proximal, ir.Expr]] = []
+    for argument in arguments(node, constant):
+        function = of(node, (argument,), constant)
+        if isinstance(function, str):
+            reason = function
+        else:
+            found.append((function, argument))
+    below = leaves(node, constant, deep=True)
+    if len(below) > 1 and not any(leaf.shape for leaf in below):
+        form = line(node, below, constant)
+        found += [] if isinstance(form, str) else [form[::-1]]
+    if found:
+        return *min(found, key=lambda pair: (isinstance(pair[0], Smooth), pair[0].weak > 0)), None
+    if isinstance(node, ir.Apply) and node.op == "max" and not node.shape:
+        return Largest.of(), None, None
+    if isinstance(node, ir.Reduce) and not node.shape:
+        whole = of(node, (node.body,), constant)
+        return whole if isinstance(whole, str) else (whole, None, node)
+    return reason
+
+
+def leaves(node: ir.Expr, constant: Callable[[ir.Expr], float | None], *, deep: bool) -> list[ir.Expr]:
+    """What ``node`` is composed of by piecewise linear-quadratic operations, down to where they bend last, or one deep."""
+    found: dict[int, ir.Expr] = {}
+    stack = [node]
+    while stack:
+        part = stack.pop()
+        if constant(part) is not None:
+            continue
+        if isinstance(part, ir.Apply) and part.op in COMPOSED and (part is node or deep and _composed(part)):
+            stack.extend(reversed(part.args))
+        else:
+            found[id(part)] = part
+    return list(found.values())
+
+
 def arguments(node: ir.Expr, constant: Callable[[ir.Expr], float | None]) -> list[ir.Expr]:
-    """Expressions of which ``node`` is composed by piecewise linear-quadratic operations: the deepest one, then the nearest."""
+    """Expressions of which alone ``node`` may be a function with a prox: the array below a norm, the deepest, the nearest."""
     found: list[ir.Expr] = []
     for deep in (True, False):
-        leaves: dict[int, ir.Expr] = {}
-        stack = [node]
-        while stack:
-            part = stack.pop()
-            if constant(part) is not None:
-                continue
-            if isinstance(part, ir.Apply) and part.op in COMPOSED and (part is node or deep and _composed(part)):
-                stack.extend(part.args)
-            else:
-                leaves[id(part)] = part
-        found += leaves.values() if len(leaves) == 1 and node not in leaves.values() else []
-    return found
+        below = leaves(node, constant, deep=deep)
+        if len(below) == 1 and below[0] is not node:
+            found += _array(below[0]) + below
+        elif below == [node]:
+            found += _array(node)
+    return list({id(a): a for a in found}.values())
+
+
+def _array(node: ir.Expr) -> list[ir.Expr]:
+    """The array that a norm or a sum is of."""
+    known = isinstance(node, ir.Apply) and not node.shape and bool(node.args) and bool(node.args[0].shape)
+    return [node.args[0]] if known and isinstance(node, ir.Apply) else []
 
 
 def _composed(part: ir.Expr) -> bool:

@@ -16,6 +16,7 @@ from fccomodel.diagnostics import FccoError
 from fccomodel.emit import support
 from fccomodel.emit.printer import Printer
 from fccomodel.graph import Val
+from fccomodel.proximal import maps
 
 
 class StandIn:
@@ -59,7 +60,7 @@ def value_of(case: Made, data: Any) -> Any:
     lines = "\n".join(f"    {line}" for line in [unpack, *printer.lines])
     text = "def prepare(data):\n" + "".join(f"    {line}\n" for line in [*printer.prepared, "return data"])
     text += f"def value(data, w, c, batch, h):\n{lines}\n    return {result}\n"
-    scope: dict[str, Any] = {"torch": torch, "math": math, **vars(support)}
+    scope: dict[str, Any] = {"torch": torch, "math": math, **vars(maps), **vars(support)}
     scope |= {name: StandIn(net) for name, net in vars(case.solver).items() if name.startswith("net_") and hasattr(net, "taped")}
     exec(text, scope)  # noqa: S102
     scope["prepare"](data)

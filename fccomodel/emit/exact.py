@@ -5,7 +5,7 @@ from __future__ import annotations
 from fccomodel import ir
 from fccomodel.emit.printer import Printer
 from fccomodel.emit.stochastic import Stochastic
-from fccomodel.emit.texts import ball_text, number, shorten, slope_text
+from fccomodel.emit.texts import lam_text, number, shorten, slope_text
 from fccomodel.graph import Val, merge_axes
 from fccomodel.lower import Slot
 
@@ -77,15 +77,9 @@ class Exact(Stochastic):
             t = printer.ref(value, axes, len(value.event))
             t = t if value.axes == axes else f"{t}.expand({sizes + value.event})"
             slope = f"slope_{s.name}"
-            if s.ball is not None:
-                inner, bounded = ball_text(s.ball, f"t / h.lam_{s.name} + y", len(value.event)), "0"
-            elif s.graph is not None:
-                inner = slope_text(s.graph, s.bound, f"h.lam_{s.name}", f"(t + h.lam_{s.name} * y)")
-                bounded = number(max(map(abs, s.units))) if s.penalty else "0"
-            else:
-                dim = ", ".join(str(axes.index(a)) for a in over) if over else "-1"
-                dim = f"({dim})" if len(over) > 1 else dim
-                inner, bounded = f"onto_simplex(t / h.lam_{s.name} + y, {dim})", "0"
+            dims = tuple(axes.index(a) for a in over) or tuple(range(-len(value.event), 0) if s.function.rank else ())
+            inner = slope_text(s.function, s.bound, "t", lam_text(s.function, f"h.lam_{s.name}"), "y", dims)
+            bounded = number(max(map(abs, s.units))) if s.penalty else "0"
             lines.append(f"def {slope}(t, y, h):  # {shorten(self.problem.text(s.original))}")
             lines.append(f"    return {inner}")
             key = f"({index},)" if ids else "()"

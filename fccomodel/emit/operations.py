@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from fccomodel.emit.references import References
-from fccomodel.emit.texts import ball_text, merged, slope_text
+from fccomodel.emit.texts import envelope_text, lam_text, merged, slope_text
 from fccomodel.graph import Axis, Val, atom_of, merge_axes, site
+from fccomodel.proximal import Proximal
 
 
 class Operations(References):
@@ -258,56 +259,18 @@ class Operations(References):
         lam = f"h.lam_{val.attrs['name']}"
         return f"(h.tau * {lam})" if self.dual and len(val.args) > 1 else lam
 
-    def shifted(self, val: Val) -> tuple[str, str]:
-        """The smoothing parameter's text, and that of the argument moved by the centre: t + lam c."""
-        lam = self.lam(val)
-        event = len(val.args[0].event)
-        t = self.ref(val.args[0], val.axes, event)
-        if len(val.args) > 1:
-            t = f"({t} + {lam} * {self.ref(val.args[1], val.axes, event)})"
-        return lam, t
+    def smoothing(self, val: Val, axes: tuple[Axis, ...]) -> tuple[Proximal, str | None, str, str, str, tuple[int, ...]]:
+        """A smoothed function and its scale; the texts of argument, smoothing parameter and centre; the dims that it takes."""
+        function, event = val.attrs["function"], len(val.args[0].event)
+        t, *c = (self.ref(arg, axes, event) for arg in val.args)
+        dims = tuple(axes.index(a) for a in val.attrs["over"]) or tuple(range(-event, 0) if function.rank else ())
+        return function, val.attrs["scale"], t, lam_text(function, self.lam(val)), c[0] if c else "", dims
 
     def op_envelope_slope(self, val: Val) -> str:
-        lam, t = self.shifted(val)
-        return slope_text(val.attrs["graph"], val.attrs["scale"], lam, t)
+        return slope_text(*self.smoothing(val, val.axes))
 
     def op_envelope(self, val: Val) -> str:
-        """max over y of y t - f*(y) - lam/2 (y - c)^2: the envelope at t + lam c, less lam/2 c^2."""
-        lam, t = self.shifted(val)
-        scale = val.attrs["scale"]
-        text = val.attrs["graph"].envelope_text(lam if scale is None else f"(h.{scale} * {lam})", t)
-        text = f"({text})" if scale is None else f"h.{scale} * ({text})"
-        if len(val.args) > 1:
-            text += f" - {lam} / 2 * {self.ref(val.args[1], val.axes, len(val.event))}.square()"
-        return f"({text})"
-
-    def op_norm_slope(self, val: Val) -> str:
-        body, *centre = val.args
-        c = f" + {self.ref(centre[0], val.axes, len(body.event))}" if centre else ""
-        point = f"{self.ref(body, val.axes, len(body.event))} / {self.lam(val)}{c}"
-        return ball_text(val.attrs["ball"], point, len(body.event))
-
-    def op_norm_envelope(self, val: Val) -> str:
-        body, *centre = val.args
-        t, c = self.ref(body), self.ref(centre[0], body.axes, len(body.event)) if centre else "0"
-        y = ball_text(val.attrs["ball"], f"{t} / {self.lam(val)} + {c}", len(body.event))
-        dims = tuple(range(-len(body.event), 0))
-        return f"smoothed_value({t}, {y}, {c}, {self.lam(val)}, {dims})"
-
-    def op_simplex_weights(self, val: Val) -> str:
-        body, *centre = val.args
-        t = f"{self.ref(body)} / {self.lam(val)}"
-        if centre:
-            t += f" + {self.ref(centre[0], body.axes, len(body.event))}"
-        return f"onto_simplex({t}, {self.dims(body, val.attrs['over']) if val.attrs['over'] else '-1'})"
-
-    def op_smooth_max(self, val: Val) -> str:
-        """max over y of the simplex of y.t - lam/2 |y - c|^2."""
-        body, *centre = val.args
-        c = self.ref(centre[0], body.axes, len(body.event)) if centre else "0"
-        lam, dims = self.lam(val), self.dims(body, val.attrs["over"]) if val.attrs["over"] else "-1"
-        y = f"onto_simplex({self.ref(body)} / {lam} + {c}, {dims})"
-        return f"smoothed_value({self.ref(body)}, {y}, {c}, {lam}, {dims})"
+        return envelope_text(*self.smoothing(val, merged(val, val.attrs["over"])))
 
     def op_spread(self, val: Val) -> str:
         arg = val.args[0]

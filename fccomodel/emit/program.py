@@ -14,6 +14,7 @@ from fccomodel.emit.exact import Exact
 from fccomodel.emit.template import REPORT
 from fccomodel.emit.texts import shorten
 from fccomodel.penalty import Penalty
+from fccomodel.proximal import maps
 from fccomodel.smoothing import Smoothed
 
 
@@ -57,18 +58,15 @@ class Emitter(Exact):
             ]
             if part
         )
-        helpers = [inspect.getsource(f).rstrip() for name, f in functions(support).items() if re.search(rf"\b{name}\(", body)]
-        more = [
-            inspect.getsource(f).rstrip()
-            for name, f in functions(support).items()
-            if any(re.search(rf"\b{name}\(", x) for x in helpers)
-        ]
+        known = {**functions(maps), **functions(support)}
+        helpers = [inspect.getsource(f).rstrip() for name, f in known.items() if re.search(rf"\b{name}\(", body)]
+        more = [inspect.getsource(f).rstrip() for name, f in known.items() if any(re.search(rf"\b{name}\(", x) for x in helpers)]
         head = self.header()
         text = "\n\n\n".join([head, *dict.fromkeys([*helpers, *more]), body]) + "\n"
         smoothed = {
             s.name: (
                 shorten(self.problem.text(s.original)),
-                s.graph.slopes[1] - s.graph.slopes[0] if s.graph is not None else 2**0.5,
+                s.function.diameter,
             )
             for s in self.step_centres()
             if s.penalty is None

@@ -15,9 +15,6 @@ from fccomodel.graph import Val, merge_axes
 from fccomodel.lower import Lowering
 from fccomodel.smoothing import Smoothed
 
-#: operations whose value is the y of an outer function's blocks
-SLOPES = ("envelope_slope", "norm_slope", "simplex_weights")
-
 
 class Stochastic(Update):
     """``gradient`` and ``prepare``."""
@@ -116,7 +113,7 @@ class Stochastic(Update):
             if val.id not in seen:
                 seen[val.id] = val
                 stack.extend(val.args)
-        found = (v for v in seen.values() if v.op in SLOPES and len(v.args) > 1)
+        found = (v for v in seen.values() if v.op == "envelope_slope" and len(v.args) > 1)
         return list({v.attrs["name"]: v for v in sorted(found, key=lambda v: v.id)}.values())
 
     def moved(self, printer: Printer, slope: Val) -> str:

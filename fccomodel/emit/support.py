@@ -53,34 +53,6 @@ def spread(shape, index, values):
     return values.new_zeros(shape).index_put_(index, values, accumulate=True)
 
 
-def onto_simplex(x, dim):
-    """The nearest point of {q >= 0, sum q = 1} along one dim, or along several as if they were one."""
-    if isinstance(dim, tuple):
-        flat = x.movedim(dim, tuple(range(-len(dim), 0)))
-        return onto_simplex(flat.flatten(-len(dim)), -1).view(flat.shape).movedim(tuple(range(-len(dim), 0)), dim)
-    ordered = x.sort(dim=dim, descending=True).values
-    count = torch.arange(1, x.shape[dim] + 1, device=x.device, dtype=x.dtype).view((-1,) + (1,) * (x.dim() - 1 - dim % x.dim()))
-    shift = (ordered.cumsum(dim) - 1) / count
-    last = (ordered > shift).sum(dim, keepdim=True) - 1
-    return (x - shift.gather(dim, last)).clamp(min=0)
-
-
-def onto_ball(x, dims):
-    """The nearest point of the Euclidean unit ball along ``dims``."""
-    return x / x.square().sum(dims, keepdim=True).sqrt().clamp(min=1)
-
-
-def onto_cross_polytope(x):
-    """The nearest point of {sum |y| <= 1} along the last dim."""
-    inside = x.abs().sum(-1, keepdim=True) <= 1
-    return torch.where(inside, x, x.sign() * onto_simplex(x.abs(), -1))
-
-
-def smoothed_value(t, y, c, lam, dims):
-    """y.t - lam/2 |y - c|^2 along ``dims``; entries left out are at -inf, with y = 0."""
-    return (y * t.clamp(min=-1e30) - lam / 2 * (y - c).square()).sum(dims)
-
-
 def reduce_max(x, dim, mask=None):
     return (x if mask is None else x.masked_fill(mask == 0, float("-inf"))).amax(dim)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from fccomodel.graph import Axis, Val
-from fccomodel.piecewise import PiecewiseLQ
+from fccomodel.proximal import Proximal
 
 
 def merged(val: Val, over: Iterable[Axis]) -> tuple[Axis, ...]:
@@ -13,22 +13,28 @@ def merged(val: Val, over: Iterable[Axis]) -> tuple[Axis, ...]:
     return tuple(sorted((*val.axes, *over), key=lambda a: a.order))
 
 
-def ball_text(ball: str, point: str, dims: int) -> str:
-    """The nearest point of a unit ball."""
-    axes = tuple(range(-dims, 0))
-    match ball:
-        case "linf":
-            return f"({point}).clamp(-1, 1)"
-        case "l2":
-            return f"onto_ball({point}, {axes})"
-    return f"onto_cross_polytope({point})"
+def lam_text(function: Proximal, lam: str) -> str:
+    """The smoothing parameter, for a weakly convex function at most half of the smallest that is too large."""
+    return f"min({lam}, {function.largest() / 2:.6g})" if function.weak else lam
 
 
-def slope_text(graph: PiecewiseLQ, scale: str | None, lam: str, t: str) -> str:
-    """The slope at ``t`` of the Moreau envelope of ``scale * graph``: an element of the dual domain, the multiplier."""
+def slope_text(function: Proximal, scale: str | None, t: str, lam: str, c: str, dims: tuple[int, ...]) -> str:
+    """argmax over y of y.t - f*(y) - lam/2 |y - c|^2 for f = scale * function: a point of the dual domain, the multiplier."""
     if scale is None:
-        return graph.gradient_text(lam, t)
-    return f"h.{scale} * ({graph.gradient_text(f'(h.{scale} * {lam})', t)})"
+        return function.centred_text(t, lam, c, dims)
+    return f"h.{scale} * ({function.slope_text(_moved(t, lam, c), f'(h.{scale} * {lam})', dims)})"
+
+
+def envelope_text(function: Proximal, scale: str | None, t: str, lam: str, c: str, dims: tuple[int, ...]) -> str:
+    """The maximum itself: the Moreau envelope, with a centre."""
+    if scale is None:
+        return f"({function.envelope_text(t, lam, c, dims)})"
+    less = f" - {lam} / 2 * {c}.square()" + (f".sum({dims})" if dims else "") if c else ""
+    return f"(h.{scale} * ({function.envelope_text(_moved(t, lam, c), f'(h.{scale} * {lam})', '', dims)}){less})"
+
+
+def _moved(t: str, lam: str, c: str) -> str:
+    return f"({t} + {lam} * {c})" if c else t
 
 
 def number(value: float) -> str:

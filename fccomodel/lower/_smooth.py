@@ -15,7 +15,7 @@ from fccomodel.smoothing import Smoothed
 
 @dataclass(eq=False)
 class Smoothing(Reducing):
-    """Smoothed functions: of one argument, of a vector's norm, of the largest of several."""
+    """Smoothed functions: of one argument entry by entry or as a whole, of several numbers, of the elements of a set."""
 
     def smoothed(self, node: Smoothed, env: Env) -> Val:
         """An envelope at its argument; in a full pass the function itself."""
@@ -24,19 +24,12 @@ class Smoothing(Reducing):
     def envelope(self, node: Smoothed, env: Env) -> Val:
         """The Moreau envelope of the function, moved by its centre."""
         g = self.graph
-        if node.graph is not None or node.ball is not None:
-            t = self.argument(node.args[0], env, node.inner)
-            op, event = ("envelope", t.event) if node.graph is not None else ("norm_envelope", ())
-            return g.make(
-                op, [t, *self.centre_of(node, env, t.event)], event=event, graph=node.graph, ball=node.ball,
-                name="inner" if node.inner else node.name, scale=node.bound,
-            )  # fmt: skip
         inside = node.over
+        over: tuple[Axis, ...] = ()
         if inside is None:
             values = [self.argument(a, env, node.inner) for a in node.args]
-            body = g.make("stack", values, event=(len(values),))
-            over: tuple[Axis, ...] = ()
-            centre = self.centre_of(node, env, (len(values),))
+            body = values[0] if node.argument is not None else g.make("stack", values, event=(len(values),))
+            centre = self.centre_of(node, env, body.event)
         else:
             ranged = self.ranges(inside.binders, inside.condition, env, body=inside.body, whole=True, dense=True)
             size = math.prod(a.size for a in ranged.axes)
@@ -52,8 +45,9 @@ class Smoothing(Reducing):
             own = [ranged.env[b] for b in inside.binders]
             centre = self.centre_of(node, {**env, **ranged.env}, (), [*(env[b] for b in self.free(inside) if b in env), *own])
         return g.make(
-            "smooth_max", [body, *centre], axes=tuple(a for a in body.axes if a not in over), event=(), over=over,
-            name="inner" if node.inner else node.name,
+            "envelope", [body, *centre], axes=tuple(a for a in merge_axes([body, *centre]) if a not in over),
+            event=() if node.function.rank else body.event, function=node.function, over=over,
+            name="inner" if node.inner else node.name, scale=node.bound,
         )  # fmt: skip
 
     def centre_of(self, node: Smoothed, env: Env, event: tuple[int, ...], slots: list[Slot] | None = None) -> list[Val]:

@@ -12,7 +12,7 @@ constants; in numbers and as the text of emitted programs) or the reason why the
 """
 
 from fccomodel.proximal._base import Proximal
-from fccomodel.proximal._of import Constants, of
+from fccomodel.proximal._of import Constants, line, of
 from fccomodel.proximal.balls import Norm
 from fccomodel.proximal.largest import Largest
 from fccomodel.proximal.logsumexp import LogSumExp
@@ -43,5 +43,6 @@ __all__ = [
     "Separable",
     "Smooth",
     "Tilted",
+    "line",
     "of",
 ]

@@ -18,7 +18,8 @@ from fccomodel.proximal.operations import Blocks, Composed, Mapped, Perturbed, S
 from fccomodel.proximal.piecewise import Piecewise
 from fccomodel.proximal.radial import Radial
 from fccomodel.proximal.smooth import Smooth
-from fccomodel.rewrite import with_children
+from fccomodel.rewrite import apply as make
+from fccomodel.rewrite import const, with_children
 
 Constants = Callable[[ir.Expr], float | None]
 NORMS = tuple(name for name in BALLS if name != "spectral")
@@ -186,6 +187,27 @@ def _mapped(inner: Proximal, rows: Sequence[Sequence[float]], b: Sequence[float]
     if isinstance(found, str):
         raise NoProx(found)
     return found
+
+
+def line(expr: ir.Expr, arguments: Sequence[ir.Expr], constants: Constants = literals) -> tuple[ir.Expr, Proximal] | str:
+    """For an expression that depends on its arguments by one linear form a.u alone: that form, and the function of it."""
+    try:
+        found = _line(*close(expr, arguments, constants))
+        if found is None:
+            return "it depends on more than one linear form of its arguments"
+        (part, hole), coefficients = found
+        function = scalar(part, hole)
+    except NoProx as reason:
+        return str(reason)
+    form: ir.Expr | None = None
+    for c, argument in zip(coefficients, arguments, strict=True):
+        term = argument if abs(c) == 1 else make("mul", const(abs(c)), argument, span=argument.span)
+        if form is None:
+            form = term if c > 0 else make("neg", term, span=argument.span)
+        elif c:
+            form = make("add" if c > 0 else "sub", form, term, span=expr.span)
+    assert form is not None
+    return form, function
 
 
 def _line(expr: ir.Expr, holes: tuple[ir.Hole, ...]) -> tuple[tuple[ir.Expr, ir.Hole], tuple[float, ...]] | None:
