@@ -41,9 +41,9 @@ WORDS: dict[str, tuple[Any, ...]] = {"schedule": ("practical", "theory"), "unver
 ABOVE_ZERO = math.ulp(0.0)  # the least number above 0
 #: what an algorithm's number may be: whole or not, from, to
 NUMBERS: dict[str, tuple[bool, float, float]] = {
-    **dict.fromkeys(("outer_batch", "inner_batch", "stage", "longest", "patience"), (True, 1, math.inf)),
+    **dict.fromkeys(("outer_batch", "inner_batch", "inner_steps", "stage", "longest", "patience"), (True, 1, math.inf)),
     **dict.fromkeys(("gamma", "beta", "beta_prime"), (False, ABOVE_ZERO, 1)),
-    **dict.fromkeys(("gamma_prime", "eta", "tol", "theta"), (False, 0, math.inf)),
+    **dict.fromkeys(("gamma_prime", "eta", "tol", "theta", "inner_eta", "nu"), (False, 0, math.inf)),
     **dict.fromkeys(("eps", "rho", "tau", "epsilon"), (False, ABOVE_ZERO, math.inf)),
 }
 UNITS = {"ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}

@@ -1,0 +1,116 @@
+"""ALEXR2: momentum on the nested Moreau envelope, whose proximal points ALEXR finds (sonex-alexr2-2025, Algorithm 2)."""
+
+from math import ceil, log, sqrt
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from fccomodel.algorithms import _steps
+from fccomodel.algorithms._base import Algorithm, Constants
+from fccomodel.algorithms._proximal_point import inner_step
+from fccomodel.algorithms._steps import shrink_gamma
+from fccomodel.estimators import msvr
+
+if TYPE_CHECKING:  # what the emitted program defines around this text
+    update: Any = None
+    project = update
+
+
+def begin(state, h):
+    """The inner iterate z and the count of its steps; v and s of the outer update. The estimates u go on across rounds."""
+    state.z, state.z_prev, state.k = state.w.clone(), state.w.clone(), 0
+    state.v, state.s = torch.zeros_like(state.w), torch.zeros_like(state.w)
+
+
+def step_sizes(h, inverse):
+    """eta' is the inverse of the gradient's Lipschitz constant; nu as far as K inner steps reach; alpha (``h.eta``) is nu, the
+    inverse Lipschitz constant of the nested envelope's gradient (Lemma C.2)."""
+    if h.inner_eta <= 0:
+        h.inner_eta = inverse()
+    if h.nu <= 0:
+        h.nu = h.inner_steps * h.inner_eta
+    if h.eta <= 0:
+        h.eta = h.nu
+
+
+def advance(data, state, u, c, batch, h):
+    """An inner step; after K of them the outer one, by G_t = (w_t - z_K) / nu (line 13 has an extra beta; Theorem 4.10 has not)."""
+    if inner_step(data, state, u, c, batch, h):
+        state.w_prev.copy_(state.w)
+        update(state, (state.w - state.z) / h.nu, h)
+        project(state.w, 0.0, h)
+
+
+def next_stage(h, gained, worst):
+    """The next stage is longer; after one that gained nothing, inner and outer steps are smaller, windows longer."""
+    if h.theory:
+        return
+    if not gained:
+        h.peak *= 0.6
+        h.inner_eta *= 0.6
+        shrink_gamma(h)
+    h.stage = min(int(1.3 * h.stage), h.longest)
+
+
+def theory(k: Constants) -> dict[str, float]:
+    """sonex-alexr2-2025, Theorem 4.10 with the inner loop of Theorem C.1: z_K within nu eps of the proximal point."""
+    lam = k.eps / k.C_f
+    rho_F = sqrt(k.d1) * k.C_f * k.rho_g
+    nu = 1 / (2 * rho_F) if rho_F else 1.0
+    mu = 1 / nu - rho_F
+    accuracy = mu / 2 * (nu * k.eps) ** 2
+    noise = 6 * k.sigma**2 * k.n * k.smoothed(lam) / (k.B1 * k.B2)
+    noise += (k.C_f**2 * (k.zeta**2 / k.B2 + k.C_g**2 / k.B1) + k.C_f**2 * k.C_g**2) / mu
+    away = min(k.B1 / (2 * k.n), 1 / 2, accuracy / noise if noise else 1.0)
+    theta = 1 - away
+    gamma = k.n * away / k.B1
+    beta = min(min(k.B1, k.B2) * k.eps**2, 1 / 2)
+    return {
+        "lam": lam,
+        "nu": nu,
+        "inner_eta": away / ((4 * theta - 1) * rho_F) if rho_F else away * nu / theta,
+        "inner_steps": ceil(log(2 / k.eps) / away) if k.eps < 1 else ceil(1 / away),
+        "gamma": gamma,
+        "gamma_prime": gamma * theta,
+        "beta": beta,
+        "eta": beta / (2 * max(1 / nu, rho_F / (1 - nu * rho_F))),
+    }
+
+
+algorithm = Algorithm(
+    name="alexr2",
+    title="ALEXR2",
+    requires={
+        "outer prox": "sonex-alexr2-2025, section 4",
+    },
+    penalty="smoothed_hinge",
+    estimator=msvr,
+    independent=True,
+    step_sizes=step_sizes,
+    begin=begin,
+    advance=advance,
+    next_stage=next_stage,
+    steps={"adam": _steps.adam_step, "momentum": _steps.momentum_step},
+    rate="n / (B1 B2 eps^5)",
+    theorem="sonex-alexr2-2025, Theorem 4.10 (unconstrained), Theorem 5.3 (constrained)",
+    cite="Chen, Wang, Yang, Lin and Yang, Stochastic momentum methods for non-smooth non-convex FCCO, 2025",
+    hyper={
+        "gamma": 0.8,
+        "gamma_prime": 0.1,
+        "beta": 0.1,
+        "beta_prime": 0.01,
+        "eps": 1e-8,
+        "inner_eta": 0.0,
+        "nu": 0.0,
+        "inner_steps": 5,
+    },
+    theory=theory,
+    grid={  # sonex-alexr2-2025, appendix F.2
+        "inner_steps": (5, 10),
+        "eta": (1e-3, 1e-2, 0.1, 1.0),
+        "inner_eta": (1e-3, 1e-2, 0.1, 1.0),
+        "nu": (0.1, 0.01),
+        "rho": (4.0, 6.0, 8.0, 10.0, 20.0, 40.0),
+    },
+    preference=(1.0,),
+)
