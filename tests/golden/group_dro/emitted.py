@@ -414,8 +414,9 @@ def solve(
     c = centres(device, dtype)
     first = [part[0] for part in draw(data, rng, 1)]
 
-    def G(x):
-        return gradient(data, x, x, buffers(device, dtype), copy_state(c), first, h)
+    def G(x, y=None):
+        held = copy_state(c) if y is None else SimpleNamespace(**{k: torch.full_like(v, y) for k, v in vars(c).items()})
+        return gradient(data, x, x, buffers(device, dtype), held, first, h)
 
     leave_flat_start(w, G, rng)
     state.w_prev.copy_(w)
@@ -423,7 +424,7 @@ def solve(
         scale_smoothing(quick, w.to(quick.dtype), c, h, G, dtype)
 
     def inverse():
-        largest = smoothness(G, w)
+        largest = max(smoothness(G, w), smoothness(lambda x: G(x, 1.0), w) if CENTRED else 0.0)  # where constraints are active
         return 1.0 / largest if largest > 0 else 0.05
 
     step_sizes(h, inverse)
@@ -432,7 +433,7 @@ def solve(
     begin(state, h)
     u = buffers(device, dtype)
     value = summary(evaluate(quick, w.to(quick.dtype)))
-    best, best_value, worst = copy_state(state), value, value[2]
+    best, best_value, worst, best_c = copy_state(state), value, value[2], copy_state(c)
     average = w.clone()
     history, count, stage, calm, kept = [], 0, 0, 0, 0
     reason = ""
@@ -464,10 +465,11 @@ def solve(
         if finite and not h.theory:
             state.w.copy_(chosen)
         if gain > 0:
-            best, best_value = copy_state(state), value
+            best, best_value, best_c = copy_state(state), value, copy_state(c)
             best.w.copy_(chosen)
         elif not h.theory and not (finite and CENTRED):
-            state, u = copy_state(best), buffers(device, dtype)  # the estimates belong to the point that is left
+            # the estimates belong to the point that is left
+            state, c, u = copy_state(best), copy_state(best_c), buffers(device, dtype)
             begin(state, h)
         gained = gain >= h.tol * abs(merit(best_value, h.weight))
         calm = 0 if gained else calm + 1
