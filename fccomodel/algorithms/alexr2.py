@@ -34,7 +34,7 @@ def step_sizes(h, inverse):
 
 
 def advance(data, state, u, c, batch, h):
-    """An inner step; after K of them the outer one, by G_t = (w_t - z_K) / nu (line 13 has an extra beta; Theorem 4.10 has not)."""
+    """An inner step; after K of them the outer one, by G_t = (w_t - z_K) / nu (line 13's extra beta is a misprint)."""
     if inner_step(data, state, u, c, batch, h):
         state.w_prev.copy_(state.w)
         update(state, (state.w - state.z) / h.nu, h)

@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING, Any
 
-from fccomodel.algorithms import _steps
 from fccomodel.algorithms._base import Algorithm
 from fccomodel.algorithms._proximal_point import inner_step
 from fccomodel.estimators import alexr as estimator
