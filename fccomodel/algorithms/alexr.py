@@ -23,6 +23,13 @@ algorithm = Algorithm(
     title="ALEXR",
     requires={
         "outer prox": "alexr-2025, section 3.1",
+        "outer convex": "alexr-2025, Assumption 3",
+        "outer monotone": "alexr-2025, Assumption 3",
+        "inner convex": "alexr-2025, Assumption 2",
+        "inner Lipschitz": "alexr-2025, Assumption 2",
+        "outer Lipschitz": "alexr-2025, Assumption 3",
+        "bounded variance": "alexr-2025, Assumption 4",
+        "two levels": "alexr-2025, problem (1)",
         "unconstrained": "alexr-2025, problem (1)",
     },
     outer="dual",

@@ -18,8 +18,11 @@ algorithm = Algorithm(
     title="BSGD",
     requires={
         "outer smooth": "sox-2022, Table 1",
+        "outer Lipschitz": "sox-2022, section 2.2",
         "inner smooth": "sox-2022, Table 1",
-        "unconstrained": "sox-2022, Table 1",
+        "inner Lipschitz": "sox-2022, section 2.2",
+        "bounded variance": "sox-2022, section 2.2",
+        "unconstrained": "sox-2022, section 2",
     },
     outer="smooth",
     estimator=plug_in,

@@ -51,7 +51,11 @@ algorithm = Algorithm(
     name="icppac",
     title="ICPPAC",
     requires={
-        "outer prox": "sonex-alexr2-2025, Table 2",
+        "outer prox": "alexr-2025, section 3.1 (its dual step)",
+        "outer convex": "alexr-2025, section 3.1 (its dual step)",
+        "inner weakly convex": "sonex-alexr2-2025, Table 2",
+        "inner Lipschitz": "sonex-alexr2-2025, Table 2",
+        "bounded variance": "sonex-alexr2-2025, Table 2",
     },
     outer="dual",
     penalty="lagrangian",

@@ -37,8 +37,11 @@ algorithm = Algorithm(
     title="MSVR",
     requires={
         "outer smooth": "alexr-2025, Table 1",
-        "inner smooth": "alexr-2025, Table 1; in expectation, for STORM: sonex-alexr2-2025, section 4.1",
-        "unconstrained": "alexr-2025, Table 1",
+        "outer Lipschitz": "sonex-alexr2-2025, section 4.1",
+        "inner smooth": "alexr-2025, Table 1; of samples, for STORM: sonex-alexr2-2025, section 4.1",
+        "inner Lipschitz": "sonex-alexr2-2025, Assumption 4.6",
+        "bounded variance": "sonex-alexr2-2025, Assumption 4.5",
+        "unconstrained": "alexr-2025, problem (1)",
     },
     outer="smooth",
     estimator=msvr_theory,

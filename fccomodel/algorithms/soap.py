@@ -9,7 +9,10 @@ algorithm = Algorithm(
     title="SOAP",
     requires={
         "outer smooth": "sox-2022, Assumption 1 (i)",
+        "outer Lipschitz": "sox-2022, Assumption 1 (i)",
         "inner smooth": "sox-2022, Assumption 1 (ii)",
+        "inner Lipschitz": "sox-2022, Assumption 1 (ii)",
+        "bounded variance": "sox-2022, Assumption 2",
         "unconstrained": "sox-2022, section 2",
     },
     outer="smooth",

@@ -21,7 +21,11 @@ algorithm = Algorithm(
     name="sonx",
     title="SONX",
     requires={
-        "outer prox": "sonex-alexr2-2025, Table 1",
+        "outer Lipschitz": "sonex-alexr2-2025, Table 1",
+        "outer monotone": "sonex-alexr2-2025, Table 1",
+        "inner weakly convex": "sonex-alexr2-2025, Table 1",
+        "inner Lipschitz": "sonex-alexr2-2025, Assumption 4.6",
+        "bounded variance": "sonex-alexr2-2025, Assumption 4.5",
     },
     outer="subgradient",
     penalty="hinge",

@@ -20,7 +20,11 @@ algorithm = Algorithm(
     title="SOX-boost",
     requires={
         "outer smooth": "sox-2022, Assumption 1 (i)",
+        "outer Lipschitz": "sox-2022, Assumption 1 (i)",
         "inner smooth": "sox-2022, Assumption 1 (ii)",
+        "inner Lipschitz": "sox-2022, Assumption 1 (ii)",
+        "bounded variance": "sox-2022, Assumption 2",
+        "convex": "sox-2022, Theorem 2 (PL condition) and Corollary 1",
         "unconstrained": "sox-2022, section 2",
     },
     outer="smooth",

@@ -20,8 +20,10 @@ algorithm = Algorithm(
     name="squared_hinge_sox",
     title="SOX with the squared hinge penalty",
     requires={
-        "outer smooth": "sonex-alexr2-2025, Table 2 and section 6",
-        "inner smooth": "sonex-alexr2-2025, Table 2",
+        "outer smooth": "sonex-alexr2-2025, section 6 and reference [7]",
+        "inner smooth": "sox-2022, Assumption 1 (ii)",
+        "inner Lipschitz": "sox-2022, Assumption 1 (ii)",
+        "bounded variance": "sox-2022, Assumption 2",
     },
     outer="smooth",
     penalty="squared_hinge",
