@@ -37,7 +37,12 @@ COMMAND, KEYWORD, BLOCK, USER, AUTOMATIC = "command line", "keyword argument", "
 DEVICES = ("auto", "cpu", "cuda")
 PRECISIONS = ("float32", "float64")
 #: options that take one of a few words
-WORDS: dict[str, tuple[Any, ...]] = {"schedule": ("practical", "theory"), "unverified": (True, False)}
+WORDS: dict[str, tuple[Any, ...]] = {
+    "schedule": ("practical", "theory"),
+    "unverified": (True, False),
+    "sampling": ("epochs", "iid"),
+    "inner_sampling": ("shared", "per_block"),
+}
 ABOVE_ZERO = math.ulp(0.0)  # the least number above 0
 #: what an algorithm's number may be: whole or not, from, to
 NUMBERS: dict[str, tuple[bool, float, float]] = {

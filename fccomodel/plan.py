@@ -26,6 +26,8 @@ OPTIONS = {
     "step": "its update of w",
     "outer_batch": "blocks i sampled each step (B1)",
     "inner_batch": "samples per inner expectation (B2)",
+    "sampling": "how blocks and shared samples are drawn: epochs (each pass takes all of them once), or iid",
+    "inner_sampling": "whether blocks meet the same inner samples (shared), or each its own (per_block, as theorems assume)",
     "eta": "first step size; 0: the inverse of the estimated smoothness",
     "gamma": "weight of the new inner value",
     "gamma_prime": "weight of the inner difference",
@@ -108,7 +110,8 @@ def make(
     record, normal, setting = chosen.record, chosen.normal, chosen.setting
     settled = {name: value for name, value in given.items()}
     settled.setdefault("algorithm", (record.name, AUTOMATIC))
-    settled.setdefault("schedule", (WORDS["schedule"][0], AUTOMATIC))
+    for name in ("schedule", "sampling", "inner_sampling"):
+        settled.setdefault(name, (WORDS[name][0], AUTOMATIC))
     settled.setdefault("epsilon", (EPSILON, AUTOMATIC))
     nets = bool(problem.nets)
     theory = settled["schedule"][0] == "theory"

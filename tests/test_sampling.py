@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import types
+from typing import Any
 
+import numpy as np
 import pytest
 import torch
-from emitted_models import HEAD, NET, Case, make, mlp
+from emitted_models import HEAD, NET, Case, Made, make, mlp, table
 
 from fccomodel import interpret
 
@@ -80,14 +82,113 @@ def test_small_batches_are_truly_random() -> None:
     assert bool((error > 0).all())
 
 
-def test_epochs_are_without_replacement() -> None:
-    made = make("m", linear(LINEAR["pairs"]))
+@pytest.mark.parametrize("options", [{"sampling": "iid"}, {"inner_sampling": "per_block"}], ids=lambda o: next(iter(o.values())))
+@pytest.mark.parametrize("name", ["pairs", "nested", "order", "leave_out", "key", "mask", "combinations", "key_of_set"])
+def test_other_ways_to_sample_are_unbiased(name: str, options: dict[str, str]) -> None:
+    mean, error, exact = spread(Case(text=linear(LINEAR[name]).text, options={"outer_batch": 6, "inner_batch": 8, **options}))
+    assert bool(((mean - exact).abs() <= 5 * error + 1e-9).all()), (mean, exact, error)
+
+
+def drawn(text: str, steps: int, **options: object) -> tuple[Made, dict[str, torch.Tensor]]:
+    """A program's samples for some steps, by the names that the program gives them."""
+    sizes = {"outer_batch": 4, "inner_batch": 6}
+    made = make("m", Case(text=f"model m;{HEAD}minimize {text};", options={**sizes, **options}))
     solver = made.solver
-    data = solver.prepare(solver.as_namespace(dict(made.program.data), "cpu", torch.float32))
-    for part in solver.draw(data, torch.Generator().manual_seed(0), 20):
+    data = solver.prepare(solver.as_namespace(dict(made.program.data), "cpu", torch.float64))
+    rng = torch.Generator().manual_seed(11)
+    calls = [solver.draw(data, rng, steps // 4) for _ in range(4)]
+    parts = [torch.cat(parts) for parts in zip(*calls, strict=True)]
+    return made, dict(zip(made.emitter.batch_names, parts, strict=True))
+
+
+def even(counts: torch.Tensor) -> bool:
+    """Not refuted by a chi-square test at five standard deviations."""
+    expected = counts.double().mean()
+    free = counts.numel() - 1
+    return abs(float((counts - expected).square().sum() / expected) - free) <= 5 * (2 * free) ** 0.5
+
+
+NESTED = "mean[i in P] (E[j ~ N] tanh(dot(w, j.x - i.x)))^2"
+
+
+def test_epochs_are_without_replacement() -> None:
+    """Each pass takes every element once, also where it goes on in another call."""
+    _, parts = drawn(NESTED, 60)
+    for part in parts.values():
         flat, n = part.reshape(-1), 30
         for start in range(0, len(flat) - n + 1, n):
             assert flat[start : start + n].sort().values.tolist() == list(range(n))
+
+
+@pytest.mark.parametrize("options", [{}, {"sampling": "iid"}, {"inner_sampling": "per_block"}], ids=str)
+def test_every_element_is_as_likely(options: dict[str, str]) -> None:
+    _, parts = drawn(NESTED, 4000, **options)
+    for name, part in parts.items():
+        places = (part * 30).long() if name.startswith("r_") else part
+        for k in range(places.shape[1]):  # at every place of the batch
+            assert even(places[:, k].reshape(-1).bincount(minlength=30)), name
+
+
+def test_independent_draws_are_independent() -> None:
+    """Of outer blocks drawn i.i.d., pairs are uniform too (with repetitions); in passes no batch repeats within itself much."""
+    _, parts = drawn(NESTED, 8000, sampling="iid")
+    pairs = parts["i"][:, 0] * 30 + parts["i"][:, 1]
+    assert even(pairs.bincount(minlength=900))
+    following = parts["i"][:-1, 0] * 30 + parts["i"][1:, 0]
+    assert even(following.bincount(minlength=900))
+
+
+def test_each_block_has_inner_samples_of_its_own() -> None:
+    """Per block: one batch for every sampled block, pairwise independent; shared: one batch for all of them."""
+    _, shared = drawn(NESTED, 40)
+    assert shared["j"].shape == (40, 6)
+    _, own = drawn(NESTED, 8000, inner_sampling="per_block")
+    assert own["r_j"].shape == (8000, 4, 6)
+    places = (own["r_j"] * 30).long()
+    assert even((places[:, 0, 0] * 30 + places[:, 1, 0]).bincount(minlength=900))
+    assert even((places[:, 0, 0] * 30 + places[:, 0, 1]).bincount(minlength=900))
+
+
+@pytest.mark.parametrize(
+    "condition, accepted",
+    [("j.y == -1", lambda rows, i: rows["y"] == -1), ("j.g == i.g and j != i", lambda rows, i: rows["g"] == rows["g"][i]),
+     ("j.time >= i.time", lambda rows, i: rows["time"] >= rows["time"][i])],
+    ids=["label", "key", "order"],
+)  # fmt: skip
+def test_conditions_choose_rows_directly(condition: str, accepted: Any) -> None:
+    """Rows under a condition are drawn among themselves, each as likely as the others: nothing is drawn and thrown away."""
+    text = f"mean[i in P] (E[j ~ D | {condition}] tanh(dot(w, j.x - i.x)))^2"
+    made, parts = drawn(text, 6000, outer_batch=1, inner_batch=4)
+    rows, blocks = table(), np.flatnonzero(table()["y"] == 1)
+    counts = {int(i): np.zeros(60) for i in blocks}
+    data = made.solver.prepare(made.solver.as_namespace(dict(made.program.data), "cpu", torch.float64))
+    for i, batch in zip(parts["i"].reshape(-1), next(v for k, v in parts.items() if k != "i"), strict=True):
+        row = int(blocks[int(i)])
+        place = batch
+        if batch.is_floating_point():
+            size, start = data.j_of_size[row], data.j_of_start[row]
+            skip = data.j_of_skip[row] if hasattr(data, "j_of_skip") else None
+            place = made.solver.in_range(start, size, batch.reshape(-1), skip)
+        chosen = (data.j_of_rows if hasattr(data, "j_of_rows") else data.D_j)[place]
+        np.add.at(counts[row], chosen.numpy().reshape(-1), 1)
+    for row, count in counts.items():
+        allowed = np.array(accepted(rows, row), dtype=bool)
+        if "!=" in condition:
+            allowed[row] = False
+        assert count[~allowed].sum() == 0
+        assert even(torch.as_tensor(count[allowed]))
+
+
+def test_two_inner_batches_are_independent() -> None:
+    """Where an algorithm wants the gradient by samples of its own (ALEXR): uniform pairs of the two batches' elements."""
+    _, parts = drawn("mean[i in P] exp(E[j ~ N] tanh(dot(w, j.x - i.x)))", 8000, algorithm="alexr", unverified=True)
+    first, second = [part for name, part in parts.items() if name != "i"]
+    assert even((first[:, 0] * 30 + second[:, 0]).bincount(minlength=900))
+
+
+def test_the_seed_decides_all_samples() -> None:
+    first, again = drawn(NESTED, 40)[1], drawn(NESTED, 40)[1]
+    assert all(torch.equal(first[name], again[name]) for name in first)
 
 
 def test_whole_batches_are_exact() -> None:

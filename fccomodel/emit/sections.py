@@ -32,7 +32,10 @@ class Sections:
         record = plan.algorithm_record
         dual = record.outer == "dual"
         stable = hasattr(record.estimator, "track_log") and not dual
-        self.step = Lowering(bound=bound, full=False, batch=plan.batch, independent=record.independent, dual=dual, stable=stable)
+        self.step = Lowering(
+            bound=bound, full=False, batch=plan.batch, independent=record.independent, dual=dual, stable=stable,
+            sampling=plan.options["sampling"][0], inner_sampling=plan.options["inner_sampling"][0],
+        )  # fmt: skip
         self.exact = Lowering(bound=bound, full=True, data=self.step.data)
         self.layout = self.lay_out()
         self.cells: set[str] = set()
@@ -186,22 +189,31 @@ class Sections:
             '    """Positions and uniform numbers for T steps, each with a leading dim of T."""',
         ]
         names = []
-        if any(v.op == "draw" for v in self.step.draws):
+        if any(v.op == "draw" and v.attrs["how"] == "epochs" for v in self.step.draws):
             lines += [
-                "    def epochs(n, size):",
-                "        # without replacement within each pass over the n elements",
-                "        passes = [torch.randperm(n, generator=rng, device=data.device) for _ in range(-(-T * size // n))]",
-                "        return torch.cat(passes)[: T * size].view(T, size)",
+                "    def epochs(name, n, size):",
+                "        # without replacement within each pass over the n elements; the rest of a pass waits for the next call",
+                "        left = data.waiting.get(name, [])",
+                "        while sum(map(len, left)) < T * size:",
+                "            left.append(torch.randperm(n, generator=rng, device=data.device))",
+                "        taken, rest = torch.cat(left).tensor_split([T * size])",
+                "        data.waiting[name] = [rest.clone()]",
+                "        return taken.view(T, size)",
                 "",
             ]
         for val in self.step.draws:
             axis = val.attrs["axis"]
-            if val.op == "draw":
-                lines.append(f"    {axis.name} = epochs({val.attrs['n']}, {axis.size})")
+            if val.op == "draw" and val.attrs["how"] == "epochs":
+                lines.append(f"    {axis.name} = epochs({axis.name!r}, {val.attrs['n']}, {axis.size})")
+                names.append(axis.name)
+            elif val.op == "draw":
+                size = f"(T, {axis.size}), generator=rng, device=data.device"
+                lines.append(f"    {axis.name} = torch.randint({val.attrs['n']}, {size})")
                 names.append(axis.name)
             elif val.op == "draw_range":
                 shape = ", ".join(str(a.size) for a in val.axes)
-                lines.append(f"    r_{axis.name} = torch.rand((T, {shape}), generator=rng, device=data.device)")
+                fine = ", dtype=torch.float64" if val.attrs["most"] > 1 << 16 else ""
+                lines.append(f"    r_{axis.name} = torch.rand((T, {shape}), generator=rng, device=data.device{fine})")
                 names.append(f"r_{axis.name}")
             else:
                 shape = ", ".join(str(n) for n in [a.size for a in val.axes] + list(val.event))

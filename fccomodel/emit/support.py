@@ -12,7 +12,7 @@ import torch
 
 def in_range(start, size, r, skip=None):
     """Row positions start + floor(r * size) of uniform r in [0, 1), stepping over ``skip`` (an offset, or -1)."""
-    k = torch.minimum((r * size).long(), size - 1)
+    k = (r * size).long().clamp(max=size - 1)
     return start + k if skip is None else start + k + ((skip >= 0) & (k >= skip)).long()
 
 

@@ -200,7 +200,11 @@ class Ranging(State):
                 slot = self.all_slot(sel, body=body)
                 return slot, Part(binder=binder, axis=slot.ids.axes[0], count=g.const(n)), {}
             axis = g.axis(self.unique(binder.name), size, "sample")
-            pos = g.make("draw", axes=(axis,), axis=axis, n=n, static=False)
+            around = self.blocks_around(binder, env, body)
+            if around and self.inner_sampling == "per_block":
+                pos = g.make("draw_range", [g.const(0), g.const(n)], axes=(*around, axis), axis=axis, most=n, static=False)
+            else:
+                pos = g.make("draw", axes=(axis,), axis=axis, n=n, how=self.sampling, static=False)
             self.draws.append(pos)
             key = self.rows_key(sel, rows)
             ids = pos if key is None else self.take(key, pos, ())
@@ -221,7 +225,7 @@ class Ranging(State):
         stem = self.unique(f"{binder.name}_of")
         skip = None
         if realised.start is None or realised.size is None:
-            pos = g.make("draw", axes=(axis,), axis=axis, n=n, static=False)
+            pos = g.make("draw", axes=(axis,), axis=axis, n=n, how=self.sampling, static=False)
             count: Val = g.const(n)
         else:
             valid = realised.size if realised.skip is None else realised.size - (realised.skip >= 0)
@@ -229,7 +233,10 @@ class Ranging(State):
             count = self.cells(f"{stem}_size", valid, parents)
             skip = None if realised.skip is None else self.cells(f"{stem}_skip", realised.skip, parents)
             bounds = [start, count] if skip is None else [start, count, skip]
-            pos = g.make("draw_range", bounds, axes=(*merge_axes([start, count]), axis), axis=axis, static=False)
+            axes, most = merge_axes([start, count]), int(realised.size.max())
+            if self.inner_sampling == "per_block":
+                axes = tuple(sorted({*axes, *self.blocks_around(binder, env, body)}, key=lambda a: a.order))
+            pos = g.make("draw_range", bounds, axes=(*axes, axis), axis=axis, most=most, static=False)
         self.draws.append(pos)
         ids = g.make("take", [pos], key=self.ship(f"{stem}_rows", realised.rows), event=(), static=False)
         slot = Slot(binder=binder, ids=ids, pos=ids, n=self.total(binder))
@@ -239,6 +246,12 @@ class Ranging(State):
             weight = self.mask(replace(sel, keys=(), orders=(), excludes=()), {**env, binder: slot})
             accept = None if related or realised.accept is None else self.cells(f"{stem}_accept", realised.accept, parents)
         return slot, Part(binder=binder, axis=axis, weight=weight, count=count, accept=accept, parents=sel.parents), {}
+
+    def blocks_around(self, binder: ir.Binder, env: Env, body: ir.Expr) -> tuple[Axis, ...]:
+        """The axes of the binders around a drawn one that its body depends on."""
+        if binder.kind != "~":
+            return ()
+        return merge_axes([env[b].ids for b in self.free(body) if b in env])
 
     def keyed(self, sel: selection.Selection) -> bool:
         """Equal keys alone decide the binder's range."""

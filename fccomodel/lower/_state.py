@@ -29,6 +29,7 @@ class State:
     sampled    by the id of an innermost expectation: over how many samples it is taken
     independent  gradients go through inner samples of their own       dual  outer functions keep a y for each block, not u
     again      while lowering: those samples, of values whose first ones serve the estimates
+    sampling, inner_sampling   how elements are drawn (options of a plan)
     stable     expectations of exponentials by their logarithms (see ``logarithms``)
     """
 
@@ -36,6 +37,8 @@ class State:
     full: bool
     batch: Callable[[ir.Binder, int, bool], int | None] = lambda binder, n, inner: None
     stable: bool = True
+    sampling: str = "epochs"
+    inner_sampling: str = "shared"
     graph: Graph = field(default_factory=Graph)
     data: dict[str, np.ndarray] = field(default_factory=dict)
     buffers: dict[tuple, Buffer] = field(default_factory=dict)
