@@ -134,7 +134,7 @@ INITIAL = {}
 
 def as_namespace(tensors, device, dtype):
     """The arrays on the device, numbers in the working precision; parameters of the model."""
-    data = SimpleNamespace(device=torch.device(device), dtype=dtype)
+    data = SimpleNamespace(device=torch.device(device), dtype=dtype, waiting={})
     for key, value in tensors.items():
         if key.startswith("net_"):
             INITIAL[key] = value
@@ -185,13 +185,17 @@ def centres(device, dtype):
 # ---- sampling, on the device
 def draw(data, rng, T):
     """Positions and uniform numbers for T steps, each with a leading dim of T."""
-    def epochs(n, size):
-        # without replacement within each pass over the n elements
-        passes = [torch.randperm(n, generator=rng, device=data.device) for _ in range(-(-T * size // n))]
-        return torch.cat(passes)[: T * size].view(T, size)
+    def epochs(name, n, size):
+        # without replacement within each pass over the n elements; the rest of a pass waits for the next call
+        left = data.waiting.get(name, [])
+        while sum(map(len, left)) < T * size:
+            left.append(torch.randperm(n, generator=rng, device=data.device))
+        taken, rest = torch.cat(left).tensor_split([T * size])
+        data.waiting[name] = [rest.clone()]
+        return taken.view(T, size)
 
-    n = epochs(1623, 128)
-    z = epochs(1797, 128)
+    n = epochs('n', 1623, 128)
+    z = epochs('z', 1797, 128)
     return [n, z]
 
 

@@ -78,7 +78,7 @@ INITIAL = {}
 
 def as_namespace(tensors, device, dtype):
     """The arrays on the device, numbers in the working precision; parameters of the model."""
-    data = SimpleNamespace(device=torch.device(device), dtype=dtype)
+    data = SimpleNamespace(device=torch.device(device), dtype=dtype, waiting={})
     for key, value in tensors.items():
         if key.startswith("net_"):
             INITIAL[key] = value
