@@ -281,14 +281,19 @@ def arguments(node: ir.Expr, constant: Callable[[ir.Expr], float | None]) -> lis
     for deep in (True, False):
         below = leaves(node, constant, deep=deep)
         if len(below) == 1 and below[0] is not node:
-            found += _array(below[0]) + below
+            found += _array(below[0], constant) + below
         elif below == [node]:
-            found += _array(node)
+            found += _array(node, constant)
     return list({id(a): a for a in found}.values())
 
 
-def _array(node: ir.Expr) -> list[ir.Expr]:
-    """The array that a norm or a sum is of."""
+def _array(node: ir.Expr, constant: Callable[[ir.Expr], float | None]) -> list[ir.Expr]:
+    """The array that a norm or a sum is of, an affine function of which the node may be."""
+    while isinstance(node, ir.Apply) and node.op in ("add", "sub", "neg", "mul", "div") and not node.shape:
+        varying = [a for a in node.args if constant(a) is None]
+        if len(varying) != 1:
+            return []
+        node = varying[0]
     known = isinstance(node, ir.Apply) and not node.shape and bool(node.args) and bool(node.args[0].shape)
     return [node.args[0]] if known and isinstance(node, ir.Apply) else []
 

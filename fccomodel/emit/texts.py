@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from fccomodel.graph import Axis, Val
@@ -20,9 +21,12 @@ def lam_text(function: Proximal, lam: str) -> str:
 
 def slope_text(function: Proximal, scale: str | None, t: str, lam: str, c: str, dims: tuple[int, ...]) -> str:
     """argmax over y of y.t - f*(y) - lam/2 |y - c|^2 for f = scale * function: a point of the dual domain, the multiplier."""
-    if scale is None:
+    if scale is not None:
+        return f"h.{scale} * ({function.slope_text(_moved(t, lam, c), f'(h.{scale} * {lam})', dims)})"
+    text = function.slope_text("x", "lam", dims)
+    if max(len(re.findall(rf"\b{name}\b", text)) for name in ("x", "lam")) < 3:
         return function.centred_text(t, lam, c, dims)
-    return f"h.{scale} * ({function.slope_text(_moved(t, lam, c), f'(h.{scale} * {lam})', dims)})"
+    return f"(lambda x, lam: {text})({bare(_moved(t, lam, c))}, {lam})"
 
 
 def envelope_text(function: Proximal, scale: str | None, t: str, lam: str, c: str, dims: tuple[int, ...]) -> str:

@@ -106,7 +106,7 @@ def _terms(f: PiecewiseLQ, lam: float | str, u: str) -> list[_Term]:
             name = lam if _stands_alone(lam) else f"({lam})"
             rate = name if part.slope == inf else f"({number(1 / part.slope)} + {name})"
             half = f"{rate} / 2"
-            move = _plus(-part.root) + (f" - {number(lift)} * {rate}" if lift else "")
+            move = _plus(-part.root) + (f" {'-' if lift > 0 else '+'} {number(abs(lift))} * {rate}" if lift else "")
             distance = f"({u}{move})" if move else u
         else:
             exact = lam + 1 / part.slope
