@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from fccomodel.algorithms._progress import merit, move_centres, scale_smoothing, smoothness, summary, thinned
+from fccomodel.algorithms._progress import leave_flat_start, merit, move_centres, scale_smoothing, smoothness, summary, thinned
 
 if TYPE_CHECKING:  # what the emitted program defines around this text
     HYPER: dict[str, Any] = {}
@@ -186,13 +186,14 @@ def solve(
         s, direct = F.slope(x, at.value)
         return at.pull(s) + direct
 
-    if CENTRED:
+    leave_flat_start(state.w, G, rng)
+    if CENTRED and not h.theory:
         scale_smoothing(quick, state.w.to(quick.dtype), c, h, G, dtype)
     if h.eta <= 0:
         largest = smoothness(G, state.w)
         h.eta = 1.0 / largest if largest > 0 else 0.05
     value, weight, first_eta = summary(evaluate(quick, state.w.to(quick.dtype))), 0.1 * h.rho, h.eta
-    best, best_value, worst = state.w.clone(), value, value[2]
+    best, best_value, worst, first_value = state.w.clone(), value, value[2], merit(value, weight)
     history: list = []
     count, length, calm, reason = 0, h.stage, 0, ""
     while not reason:
@@ -221,13 +222,13 @@ def solve(
         if gain > 0:
             best, best_value = chosen.clone(), value
         calm = 0 if gain >= h.tol * abs(merit(best_value, weight)) else calm + 1
-        if calm:
+        if calm and not h.theory:
             h.eta *= h.shrink
-        if not math.isfinite(last[0]) or merit(last, weight) > merit(best_value, weight) + abs(merit(best_value, weight)):
+        if not h.theory and not merit(last, weight) <= first_value + 0.1 * abs(first_value):
             state.w, state.t, state.epoch = best.clone(), 0, 0
             h.eta *= 0.5
         length = min(int(length * h.growth), h.longest)
-        if CENTRED:
+        if CENTRED and not h.theory:
             saturated, largest = move_centres(quick, state.w.to(quick.dtype), c, h, worst, before)
             weight = max(weight, 2 * largest)
             if saturated and worst > 1e-3 and worst > 0.5 * before:
@@ -238,7 +239,7 @@ def solve(
         history.append(entry)
         if progress is not None:
             progress(entry)
-        if not reason and calm >= h.patience:
+        if not reason and calm >= h.patience and not h.theory:
             reason = "epochs gain nothing more"
     pair = approximate_kkt(exact, F, best, c, h)
     if merit(summary(evaluate(quick, pair.w.to(quick.dtype))), weight) <= merit(best_value, weight):

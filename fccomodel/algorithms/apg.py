@@ -3,7 +3,7 @@
 import math
 
 from fccomodel.algorithms import _vector
-from fccomodel.algorithms._base import Algorithm
+from fccomodel.algorithms._base import Algorithm, Constants
 
 
 def begin(state, F, h):
@@ -33,11 +33,20 @@ def accelerated_step(state, F, h):
     state.w, state.momentum = new, later
 
 
+def theory(k: Constants) -> dict[str, float]:
+    """The step 1 / L."""
+    return {"eta": 1 / k.smoothness()}
+
+
 algorithm = Algorithm(
     name="apg",
     title="accelerated proximal gradient",
     requires={
         "unconstrained": "Beck and Teboulle 2009, problem (P)",
+        "shared inner": "a full pass is F as a vector",
+        "two levels": "a full pass is F as a vector",
+        "finite sum": "a full pass is F as a vector",
+        "prox regulariser": "Beck and Teboulle 2009, section 2",
         "outer smooth": "Beck and Teboulle 2009, section 2",
         "inner smooth": "Beck and Teboulle 2009, section 2",
     },
@@ -50,5 +59,6 @@ algorithm = Algorithm(
     theorem="Beck and Teboulle 2009, Theorem 4.4",
     cite="Beck and Teboulle, A fast iterative shrinkage-thresholding algorithm, SIAM Journal on Imaging Sciences 2, 2009",
     hyper={**_vector.DEFAULTS, "stage": 10, "longest": 100, "growth": 1.3, "exact": 1.0},
-    preference=(9.0, 5.0),
+    theory=theory,
+    preference=(2.0,),
 )

@@ -1,7 +1,7 @@
 """ASC-PG: values averaged at extrapolated points, proximal steps (Wang, Liu and Fang 2017, Algorithm 1)."""
 
 from fccomodel.algorithms import _vector
-from fccomodel.algorithms._base import Algorithm
+from fccomodel.algorithms._base import Algorithm, Constants
 from fccomodel.algorithms._vector import decayed
 
 
@@ -23,11 +23,19 @@ def extrapolated_step(state, F, h):
     state.w = new
 
 
+def theory(k: Constants) -> dict[str, float]:
+    """alpha_k = k^-5/9 / L, beta_k = k^-4/9."""
+    return {"eta": 1 / k.smoothness(), "alpha_power": 5 / 9, "beta_power": 4 / 9, "warm": 1.0}
+
+
 algorithm = Algorithm(
     name="asc_pg",
     title="ASC-PG",
     requires={
         "unconstrained": "Wang, Liu and Fang 2017, problem (1)",
+        "shared inner": "Wang, Liu and Fang 2017, problem (1)",
+        "two levels": "Wang, Liu and Fang 2017, problem (1)",
+        "prox regulariser": "Wang, Liu and Fang 2017, Assumption 1",
         "outer smooth": "Wang, Liu and Fang 2017, Assumption 3",
         "inner smooth": "Wang, Liu and Fang 2017, Assumption 3",
     },
@@ -41,5 +49,6 @@ algorithm = Algorithm(
     cite="Wang, Liu and Fang, Accelerating stochastic composition optimization, JMLR 18, 2017",
     hyper={**_vector.DEFAULTS, **_vector.NOISY, "alpha_power": 5 / 9, "beta_power": 4 / 9},
     grid={"eta": _vector.TRIALS},  # hscg-2020, appendix D
-    preference=(9.0, 7.0),
+    theory=theory,
+    preference=(2.0,),
 )

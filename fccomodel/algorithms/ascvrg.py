@@ -1,9 +1,9 @@
 """ASCVRG: values and Jacobians corrected at a reference point, epochs that double (ascvrg-2021, Algorithm 1)."""
 
-import math
+from math import floor, log2, sqrt
 
 from fccomodel.algorithms import _vector
-from fccomodel.algorithms._base import Algorithm
+from fccomodel.algorithms._base import Algorithm, Constants
 from fccomodel.algorithms._vector import corrected, refer
 
 
@@ -21,8 +21,18 @@ def doubling_step(state, F, h):
     state.average.lerp_(state.w, 1.0 / state.count)
     v = corrected(state, F)
     taken = min(state.t + 1, state.total)
-    eta = 0.5 * h.eta * math.sqrt(state.total / (2 * state.total - taken))
+    eta = 0.5 * h.eta * sqrt(state.total / (2 * state.total - taken))
     state.w = F.prox(state.w - eta * v, eta)
+
+
+def theory(k: Constants) -> dict[str, float]:
+    """Theorem 3.5 in the limit of Remark 3.7: eta = 1 / (2 L), D_x = diameter^2, D_phi = delta0."""
+    L = k.smoothness()
+    return {
+        "eta": 1 / L,
+        "stage": floor(k.diameter**2 * L / k.delta0) + 1,
+        "epochs": floor(log2(max(6 * k.delta0 / k.eps, 1.0))) + 1,
+    }
 
 
 algorithm = Algorithm(
@@ -30,8 +40,15 @@ algorithm = Algorithm(
     title="ASCVRG",
     requires={
         "unconstrained": "ascvrg-2021, equation (1)",
+        "shared inner": "ascvrg-2021, equation (1)",
+        "two levels": "ascvrg-2021, equation (1)",
+        "finite sum": "ascvrg-2021, equation (1)",
+        "convex": "ascvrg-2021, Assumption 3.1",
+        "prox regulariser": "ascvrg-2021, Assumption 3.2",
         "outer smooth": "ascvrg-2021, Assumption 3.3",
         "inner smooth": "ascvrg-2021, Assumption 3.3",
+        "outer Lipschitz": "ascvrg-2021, Assumption 3.4",
+        "inner Lipschitz": "ascvrg-2021, Assumption 3.4",
     },
     oracle="vector",
     outer="smooth",
@@ -41,6 +58,7 @@ algorithm = Algorithm(
     rate="(m + n) log(1/eps) + 1/eps^3",
     theorem="ascvrg-2021, Theorem 3.5",
     cite="Lin, Fan, Wang and Jordan, Improved oracle complexity for stochastic compositional variance reduced gradient, 2021",
-    hyper={**_vector.DEFAULTS, "stage": 16, "growth": 2.0, "longest": 1 << 16, "epochs": 12.0, "exact": 1.0},
-    preference=(9.0, 1.0),
+    hyper={**_vector.DEFAULTS, "stage": 16, "growth": 2.0, "longest": 1 << 16, "epochs": 12.0, "inner_batch": 32, "exact": 1.0},
+    theory=theory,
+    preference=(1.0,),
 )

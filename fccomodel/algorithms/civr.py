@@ -1,7 +1,9 @@
 """CIVR: recursive (SARAH) estimates of values and Jacobians, an exact one at the start of each epoch (Zhang and Xiao 2019)."""
 
+from math import ceil, sqrt
+
 from fccomodel.algorithms import _vector
-from fccomodel.algorithms._base import Algorithm
+from fccomodel.algorithms._base import Algorithm, Constants
 from fccomodel.algorithms._vector import begin_exactly, hybrid
 
 
@@ -18,11 +20,20 @@ def recursive_step(state, F, h):
     state.w = F.prox(state.w - eta * v, eta)
 
 
+def theory(k: Constants) -> dict[str, float]:
+    """eta = 4 / (L + sqrt(L^2 + 12 G_0)), G_0 = 2 (C_g^4 L_f^2 + C_f^2 L_g^2); epochs of sqrt(n) steps."""
+    L, G = k.smoothness(), 2 * (k.C_g**4 * k.L_f**2 + (k.C_f * k.L_g) ** 2)
+    length = ceil(sqrt(k.rows))
+    return {"eta": 8 / (L + sqrt(L**2 + 12 * G)), "stage": length, "longest": length}
+
+
 algorithm = Algorithm(
     name="civr",
     title="CIVR",
     requires={
         "unconstrained": "Zhang and Xiao 2019, problem (1)",
+        "shared inner": "Zhang and Xiao 2019, problem (1)",
+        "two levels": "Zhang and Xiao 2019, problem (1)",
         "outer smooth": "Zhang and Xiao 2019, Assumption 1",
         "inner smooth": "Zhang and Xiao 2019, Assumption 1",
     },
@@ -36,5 +47,6 @@ algorithm = Algorithm(
     cite="Zhang and Xiao, A stochastic composite gradient method with incremental variance reduction, NeurIPS 2019",
     hyper={**_vector.DEFAULTS, "stage": 100, "longest": 100, "exact": 1.0},
     grid={"eta": _vector.TRIALS},  # hscg-2020, appendix D
-    preference=(9.0, 3.0),
+    theory=theory,
+    preference=(2.0,),
 )

@@ -1,14 +1,17 @@
 """HSCG: hybrid estimates of values and Jacobians, dual smoothing of phi (hscg-2020, Algorithms 1 and 2)."""
 
-import math
+from math import sqrt
 
 from fccomodel.algorithms import _vector
-from fccomodel.algorithms._base import Algorithm
+from fccomodel.algorithms._base import Algorithm, Constants
 from fccomodel.algorithms._vector import begin_exactly, hybrid
 
 
 def begin(state, F, h):
-    """Equation (15) with all samples, and the first step; every epoch restarts so (Algorithm 2)."""
+    """Equation (15) with all samples, and the first step; every epoch restarts so (Algorithm 2), but those of a theorem's
+    schedule and of the diminishing one (Algorithm 1)."""
+    if state.epoch and (h.theory or not h.restarts):
+        return
     v = begin_exactly(state, F)
     averaged_move(state, F, v, 2 * h.eta / (3 + h.theta), h.theta)
 
@@ -21,7 +24,7 @@ def averaged_move(state, F, v, eta, theta):
 
 def constant_step(state, F, h):
     """beta = 1 - sqrt(b / (b0 (T + 1))), eta = 2 / (L (3 + theta)) (Theorems 3.1, 3.3 and 4.1, 4.2)."""
-    v = hybrid(state, F, 1 - math.sqrt(h.fresh / (state.length + 1)))
+    v = hybrid(state, F, 1 - sqrt(h.fresh / ((h.horizon or state.length) + 1)))
     averaged_move(state, F, v, 2 * h.eta / (3 + h.theta), h.theta)
 
 
@@ -34,12 +37,33 @@ def diminishing_step(state, F, h):
     averaged_move(state, F, v, 2 * gamma * h.eta / (3 + theta), theta)
 
 
+def theory(k: Constants) -> dict[str, float]:
+    """Theorems 3.1 and 3.3 with c0 = c1 = c2 = 1: gamma = eps where phi has kinks, T from (20)."""
+    smooth = k.L_f < float("inf")
+    L_f = k.L_f if smooth else 1 / k.eps
+    L = k.smoothness(L_f)
+    M = (k.C_1**2 * L_f) ** 2
+    P = sqrt(26) / 3 * sqrt(M + (k.L_g * k.C_f) ** 2)
+    Q = 26 / 9 * (M * k.sigma**2 + (k.C_f * k.zeta) ** 2)
+    T = (16 * P * k.delta0 + 24 * Q) ** 1.5 / (k.B2 * k.eps**3)
+    first = (k.B2 * (T + 1)) ** (1 / 3)
+    theta = min(1.0, L * k.B2**0.75 / (P * (first * (T + 1)) ** 0.25))
+    found = {"eta": 1 / L, "theta": theta, "fresh": min(1.0, k.B2 / first), "horizon": T}
+    return found if smooth else {**found, "lam": k.eps}
+
+
 algorithm = Algorithm(
     name="hscg",
     title="HSCG",
     requires={
-        "outer prox": "hscg-2020, equation (9) and Assumption 2.2",
+        "shared inner": "hscg-2020, problem (2)",
+        "two levels": "hscg-2020, problem (2)",
+        "outer prox": "hscg-2020, equation (9)",
+        "outer Lipschitz": "hscg-2020, Assumption 2.2 and Lemma A.1",
         "inner smooth": "hscg-2020, Assumption 2.1 (a)",
+        "inner Lipschitz": "hscg-2020, Assumption 2.1 (c)",
+        "bounded variance": "hscg-2020, Assumption 2.1 (b)",
+        "prox regulariser": "hscg-2020, section 2.1",
     },
     oracle="vector",
     penalty="smoothed_hinge",
@@ -50,15 +74,10 @@ algorithm = Algorithm(
     theorem="hscg-2020, Theorems 3.1 to 3.4 (Algorithm 1), 4.1 and 4.2 (restarts)",
     cite="Tran-Dinh, Liu and Nguyen, Hybrid variance-reduced SGD algorithms for nonconvex-concave minimax problems, NeurIPS 2020",
     hyper={
-        **_vector.DEFAULTS,
-        "stage": 100,
-        "longest": 400,
-        "growth": 1.3,
-        "theta": 1.0,
-        "fresh": 1.0,
-        "exact": 1.0,
-        "tol": 1e-5,
+        **_vector.DEFAULTS, "stage": 100, "longest": 400, "growth": 1.3, "tol": 1e-5, "exact": 1.0,
+        "theta": 1.0, "fresh": 1.0, "horizon": 0.0, "restarts": 1.0,
     },  # fmt: skip
     grid={"eta": _vector.TRIALS, "theta": (0.1, 0.5, 1.0)},  # hscg-2020, appendix D
-    preference=(9.0, 0.0),
+    theory=theory,
+    preference=(1.0,),
 )

@@ -16,13 +16,13 @@ def begin(state, F, h):
 
 def averaged_step(state, F, h):
     """w <- w + tau (prox_{eta R}(w - eta v) - w);  then at the new w, with grad phi at the old u:
-    v <- (1 - a tau) v + a tau J(w; B)' grad phi(u);  u <- (1 - b tau) u + b tau F(w; B)."""
+    v <- (1 - tau) v + tau J(w; B)' grad phi(u);  u <- (1 - tau) u + tau F(w; B) (a = b = 1)."""
     tau = h.tau * decayed(state, h, 0.5)
     state.w = state.w + tau * (F.prox(state.w - h.eta * state.v, h.eta) - state.w)
     at = F.sample(state.w, F.batch())
     s, direct = F.slope(state.w, state.u)
-    state.v = state.v + min(1.0, h.a * tau) * (at.pull(s) + direct - state.v)
-    state.u = state.u + min(1.0, h.b * tau) * (at.value - state.u)
+    state.v = state.v + tau * (at.pull(s) + direct - state.v)
+    state.u = state.u + tau * (at.value - state.u)
 
 
 algorithm = Algorithm(
@@ -30,6 +30,8 @@ algorithm = Algorithm(
     title="NASA",
     requires={
         "unconstrained": "Ghadimi, Ruszczynski and Wang 2020, problem (1.1)",
+        "shared inner": "Ghadimi, Ruszczynski and Wang 2020, problem (1.1)",
+        "two levels": "Ghadimi, Ruszczynski and Wang 2020, problem (1.1)",
         "outer smooth": "Ghadimi, Ruszczynski and Wang 2020, Assumption 1",
         "inner smooth": "Ghadimi, Ruszczynski and Wang 2020, Assumption 1",
     },
@@ -42,6 +44,6 @@ algorithm = Algorithm(
     theorem="Ghadimi, Ruszczynski and Wang 2020, Theorem 1",
     cite="Ghadimi, Ruszczynski and Wang, A single timescale stochastic approximation method for nested stochastic optimization, "
     "SIAM Journal on Optimization 30, 2020",
-    hyper={**_vector.DEFAULTS, **_vector.NOISY, "tau": 0.5, "a": 1.0, "b": 1.0},
-    preference=(9.0, 6.0),
+    hyper={**_vector.DEFAULTS, **_vector.NOISY, "tau": 0.5},
+    preference=(2.0,),
 )

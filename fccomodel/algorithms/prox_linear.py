@@ -5,7 +5,7 @@ import math
 import torch
 
 from fccomodel.algorithms import _vector
-from fccomodel.algorithms._base import Algorithm
+from fccomodel.algorithms._base import Algorithm, Constants
 from fccomodel.algorithms._progress import smoothness
 
 
@@ -55,11 +55,23 @@ def linearised_step(state, F, h):
     state.w = z
 
 
+def theory(k: Constants) -> dict[str, float]:
+    """The step 1 / (C_f L_g), and phi smoothed with lam = eps / C_f^2 (section 6)."""
+    found = {"eta": 1 / (k.C_f * k.L_g)}
+    return found if k.L_f < float("inf") else {**found, "lam": k.eps / k.C_f**2}
+
+
 algorithm = Algorithm(
     name="prox_linear",
     title="prox-linear",
     requires={
         "unconstrained": "Drusvyatskiy and Lewis 2018, problem (1.1)",
+        "shared inner": "a full pass is F as a vector",
+        "two levels": "a full pass is F as a vector",
+        "finite sum": "a full pass is F as a vector",
+        "prox regulariser": "Drusvyatskiy and Paquette 2019, problem (1.1)",
+        "outer convex": "Drusvyatskiy and Paquette 2019, section 3",
+        "outer Lipschitz": "Drusvyatskiy and Paquette 2019, section 3",
         "outer prox": "Drusvyatskiy and Paquette 2019, section 6 (phi smoothed)",
         "inner smooth": "Drusvyatskiy and Lewis 2018, section 3",
     },
@@ -73,5 +85,6 @@ algorithm = Algorithm(
     "Mathematical Programming 178, 2019",
     hyper={**_vector.DEFAULTS, "stage": 5, "longest": 20, "growth": 1.3, "inner_steps": 50.0, "exact": 1.0, "tol": 1e-6},
     grid={"eta": _vector.TRIALS},  # hscg-2020, appendix D
-    preference=(9.0, 2.0),
+    theory=theory,
+    preference=(2.0,),
 )

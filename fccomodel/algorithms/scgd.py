@@ -1,7 +1,7 @@
 """SCGD: a moving average of the values, plain steps of two time scales (Wang, Fang and Liu 2017, Algorithm 1)."""
 
 from fccomodel.algorithms import _vector
-from fccomodel.algorithms._base import Algorithm
+from fccomodel.algorithms._base import Algorithm, Constants
 from fccomodel.algorithms._vector import decayed
 
 
@@ -20,11 +20,18 @@ def two_scale_step(state, F, h):
     state.w = F.prox(state.w - alpha * (at.pull(s) + direct), alpha)
 
 
+def theory(k: Constants) -> dict[str, float]:
+    """alpha_k = k^-3/4 / L, beta_k = k^-1/2."""
+    return {"eta": 1 / k.smoothness(), "alpha_power": 3 / 4, "beta_power": 1 / 2, "warm": 1.0}
+
+
 algorithm = Algorithm(
     name="scgd",
     title="SCGD",
     requires={
         "unconstrained": "Wang, Fang and Liu 2017, problem (1)",
+        "shared inner": "Wang, Fang and Liu 2017, problem (1)",
+        "two levels": "Wang, Fang and Liu 2017, problem (1)",
         "outer smooth": "Wang, Fang and Liu 2017, Assumption 1 (iv)",
         "inner smooth": "Wang, Fang and Liu 2017, Theorem 8",
     },
@@ -38,5 +45,6 @@ algorithm = Algorithm(
     cite="Wang, Fang and Liu, Stochastic compositional gradient descent, Mathematical Programming 161, 2017",
     hyper={**_vector.DEFAULTS, **_vector.NOISY, "alpha_power": 0.75, "beta_power": 0.5},
     grid={"eta": _vector.TRIALS},  # hscg-2020, appendix D
-    preference=(9.0, 8.0),
+    theory=theory,
+    preference=(2.0,),
 )

@@ -21,6 +21,10 @@ algorithm = Algorithm(
     title="VRSC-PG",
     requires={
         "unconstrained": "Huo et al. 2018, section 2",
+        "shared inner": "Huo et al. 2018, section 2",
+        "two levels": "Huo et al. 2018, section 2",
+        "finite sum": "Huo et al. 2018, section 2",
+        "prox regulariser": "Huo et al. 2018, section 2",
         "outer smooth": "Huo et al. 2018, Assumption 2",
         "inner smooth": "Huo et al. 2018, Assumption 2",
     },
@@ -33,6 +37,6 @@ algorithm = Algorithm(
     theorem="Huo et al. 2018, Theorem 3",
     cite="Huo, Gu, Liu and Huang, Accelerated method for stochastic composition optimization with nonsmooth regularization, "
     "AAAI 2018",
-    hyper={**_vector.DEFAULTS, "stage": 200, "longest": 200, "exact": 1.0},
-    preference=(9.0, 4.0),
+    hyper={**_vector.DEFAULTS, "stage": 200, "longest": 200, "inner_batch": 32, "exact": 1.0},
+    preference=(2.0,),
 )
