@@ -34,20 +34,32 @@ OPTIONS = {
     "beta": "weight of the new gradient",
     "beta_prime": "weight of the new squared gradient",
     "eps": "added to the root of the squared gradient",
-    "tau": "weight of a block's dual variable y in its next value (ALEXR)",
-    "theta": "weight of the extrapolation of inner values (ALEXR)",
+    "tau": "weight of a block's dual variable y in its next value (ALEXR), of the averages' new values (NASA)",
+    "theta": "weight of the extrapolation of inner values (ALEXR), of the prox point in the next iterate (HSCG)",
+    "fresh": "b / b0 in the weight of fresh samples (HSCG)",
+    "horizon": "T in that weight; 0: the epoch's steps (HSCG)",
+    "restarts": "1: each epoch starts from exact estimates, 0: the first one alone (HSCG)",
+    "epochs": "epochs that the step sizes are made for (ASCVRG)",
+    "alpha_power": "decay of the step size, (1 + t / warm)^-power (SCGD, ASC-PG)",
+    "beta_power": "decay of the weight of new values (SCGD, ASC-PG)",
+    "warm": "steps before such decays set in",
     "inner_eta": "step of the inner loop; 0: the inverse of the estimated smoothness",
-    "inner_steps": "steps of the inner loop (K)",
+    "inner_steps": "steps of the inner loop (K), of each subproblem (prox-linear)",
     "nu": "smoothing of the nested Moreau envelope, 1 / (weight of the proximal term); 0: as far as the inner steps reach",
+    "matrix": "entries of the largest Jacobian that is kept as a matrix; products with it are beyond",
+    "exact": "1: the first step size follows from full passes, 0: from a minibatch",
     "rho": "largest multiplier that the penalty allows, to begin with",
     "stage": "steps of the first stage",
     "longest": "steps of the longest stage",
     "patience": "stages without progress before the end",
+    "growth": "how much longer each epoch is than the one before",
+    "shrink": "factor on the step size after an epoch without progress",
     "tol": "relative gain of a stage that counts as progress",
     "schedule": "practical step sizes, or those of the theorem: theory",
     "epsilon": "the accuracy that theory schedules and rates are for",
     "unverified": "run where no theorem covers the model",
 }
+BATCHES = ("outer_batch", "inner_batch")
 EPSILON = 1e-3
 RHO = 10.0
 SMOOTHING = 0.1
@@ -119,6 +131,7 @@ def make(
     if step not in record.steps:
         raise diagnostics.FccoError([_no_step(step, record)], problem.source)
     settled.setdefault("step", (step, AUTOMATIC))
+    settled |= {n: (v, AUTOMATIC) for n, v in record.hyper.items() if n in BATCHES and n not in settled}
     batch, sizes = batches(settled, nets, bound, problem)
     for name, value in sizes.items():
         settled.setdefault(name, (value, AUTOMATIC))
@@ -135,7 +148,7 @@ def make(
         "longest": 4000,
         "tol": 1e-4,
         "patience": 12,
-        **record.hyper,
+        **{n: v for n, v in record.hyper.items() if n not in BATCHES},
         **(estimates(record.hyper) if not sampled_blocks(normal, bound, batch) else {}),
     }
     hyper: dict[str, float] = {"theory": 1.0} if theory else {}

@@ -1,6 +1,6 @@
 """ASCVRG: values and Jacobians corrected at a reference point, epochs that double (ascvrg-2021, Algorithm 1)."""
 
-from math import floor, log2, sqrt
+import math
 
 from fccomodel.algorithms import _vector
 from fccomodel.algorithms._base import Algorithm, Constants
@@ -21,7 +21,7 @@ def doubling_step(state, F, h):
     state.average.lerp_(state.w, 1.0 / state.count)
     v = corrected(state, F)
     taken = min(state.t + 1, state.total)
-    eta = 0.5 * h.eta * sqrt(state.total / (2 * state.total - taken))
+    eta = 0.5 * h.eta * math.sqrt(state.total / (2 * state.total - taken))
     state.w = F.prox(state.w - eta * v, eta)
 
 
@@ -30,8 +30,8 @@ def theory(k: Constants) -> dict[str, float]:
     L = k.smoothness()
     return {
         "eta": 1 / L,
-        "stage": floor(k.diameter**2 * L / k.delta0) + 1,
-        "epochs": floor(log2(max(6 * k.delta0 / k.eps, 1.0))) + 1,
+        "stage": math.floor(k.diameter**2 * L / k.delta0) + 1,
+        "epochs": math.floor(math.log2(max(6 * k.delta0 / k.eps, 1.0))) + 1,
     }
 
 

@@ -1,6 +1,6 @@
 """CIVR: recursive (SARAH) estimates of values and Jacobians, an exact one at the start of each epoch (Zhang and Xiao 2019)."""
 
-from math import ceil, sqrt
+import math
 
 from fccomodel.algorithms import _vector
 from fccomodel.algorithms._base import Algorithm, Constants
@@ -23,8 +23,8 @@ def recursive_step(state, F, h):
 def theory(k: Constants) -> dict[str, float]:
     """eta = 4 / (L + sqrt(L^2 + 12 G_0)), G_0 = 2 (C_g^4 L_f^2 + C_f^2 L_g^2); epochs of sqrt(n) steps."""
     L, G = k.smoothness(), 2 * (k.C_g**4 * k.L_f**2 + (k.C_f * k.L_g) ** 2)
-    length = ceil(sqrt(k.rows))
-    return {"eta": 8 / (L + sqrt(L**2 + 12 * G)), "stage": length, "longest": length}
+    length = math.ceil(math.sqrt(k.rows))
+    return {"eta": 8 / (L + math.sqrt(L**2 + 12 * G)), "stage": length, "longest": length}
 
 
 algorithm = Algorithm(

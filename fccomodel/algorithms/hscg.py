@@ -1,6 +1,6 @@
 """HSCG: hybrid estimates of values and Jacobians, dual smoothing of phi (hscg-2020, Algorithms 1 and 2)."""
 
-from math import sqrt
+import math
 
 from fccomodel.algorithms import _vector
 from fccomodel.algorithms._base import Algorithm, Constants
@@ -24,7 +24,7 @@ def averaged_move(state, F, v, eta, theta):
 
 def constant_step(state, F, h):
     """beta = 1 - sqrt(b / (b0 (T + 1))), eta = 2 / (L (3 + theta)) (Theorems 3.1, 3.3 and 4.1, 4.2)."""
-    v = hybrid(state, F, 1 - sqrt(h.fresh / ((h.horizon or state.length) + 1)))
+    v = hybrid(state, F, 1 - math.sqrt(h.fresh / ((h.horizon or state.length) + 1)))
     averaged_move(state, F, v, 2 * h.eta / (3 + h.theta), h.theta)
 
 
@@ -43,7 +43,7 @@ def theory(k: Constants) -> dict[str, float]:
     L_f = k.L_f if smooth else 1 / k.eps
     L = k.smoothness(L_f)
     M = (k.C_1**2 * L_f) ** 2
-    P = sqrt(26) / 3 * sqrt(M + (k.L_g * k.C_f) ** 2)
+    P = math.sqrt(26) / 3 * math.sqrt(M + (k.L_g * k.C_f) ** 2)
     Q = 26 / 9 * (M * k.sigma**2 + (k.C_f * k.zeta) ** 2)
     T = (16 * P * k.delta0 + 24 * Q) ** 1.5 / (k.B2 * k.eps**3)
     first = (k.B2 * (T + 1)) ** (1 / 3)
