@@ -104,6 +104,18 @@ def decayed(state, h, power):
     return (1 + state.t / h.warm) ** -power
 
 
+def first_step(G, F, w):
+    """One over the gradient's Lipschitz constant near w, and along the first step."""
+    largest, slope = smoothness(G, w), G(w)
+    eta = 1.0 / largest if largest > 0 else 0.05
+    for _ in range(40):
+        ahead = F.prox(w - eta * slope, eta)
+        if eta * float((G(ahead) - slope).norm()) <= 1.01 * float((ahead - w).norm()):
+            break
+        eta *= 0.5
+    return eta
+
+
 def refer(state, F, w):
     """The reference point of an epoch: F, its Jacobian (or its product with the slope of phi), exactly."""
     at = F.whole(w)
@@ -190,8 +202,7 @@ def solve(
     if CENTRED and not h.theory:
         scale_smoothing(quick, state.w.to(quick.dtype), c, h, G, dtype)
     if h.eta <= 0:
-        largest = smoothness(G, state.w)
-        h.eta = 1.0 / largest if largest > 0 else 0.05
+        h.eta = first_step(G, F, state.w)
     value, weight, first_eta = summary(evaluate(quick, state.w.to(quick.dtype))), 0.1 * h.rho, h.eta
     best, best_value, worst, first_value = state.w.clone(), value, value[2], merit(value, weight)
     history: list = []
