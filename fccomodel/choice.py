@@ -90,7 +90,8 @@ def candidates(problem: ir.Problem, bound: Bound | None, analysis: Analysis, *, 
 def treatment(record: Algorithm) -> dict[str, Any]:
     """How an algorithm wants non-smooth parts and constraints to be treated."""
     inner = "moreau" if "inner smooth" in record.requires else "subgradient"
-    return {"outer": record.outer, "inner": inner, "penalty": record.penalty}
+    form = {"outer": record.outer, "inner": inner, "penalty": record.penalty, "surrogate": record.surrogate}
+    return {**form, "coupled": "linear coupling" in record.requires}
 
 
 # --------------------------------------------------------------------------------------------------------------- choosing

@@ -215,7 +215,7 @@ def envelopes(*roots: ir.Expr) -> list[Smoothed]:
 def kinked(node: ir.Expr) -> bool:
     """An operation that has no gradient somewhere."""
     if isinstance(node, ir.Reduce):
-        return node.kind in ("max", "min")
+        return node.kind in ("max", "min", "cvar", "topk")
     if not isinstance(node, ir.Apply):
         return False
     atom = atoms.get(node.op)

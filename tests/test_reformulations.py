@@ -9,6 +9,7 @@ import torch
 
 from fccomodel import interpret, pipeline, reformulations
 from fccomodel.diagnostics import FccoError
+from fccomodel.normal import normalise
 from fccomodel.normal._constants import constants
 from fccomodel.source import Source
 
@@ -156,3 +157,69 @@ def test_every_reformulation_is_under_test() -> None:
     texts = [*EQUAL.values(), *(text for text, _ in TAILS.values())]
     used = {step.reformulation.name for text in texts for step in reformulations.chain(bound(text)[0]).steps}
     assert used == {r.name for r in reformulations.all() if r.role == "equivalent"}
+
+
+RISKS = f"let r[k in K] = E[z ~ D | z.g == k] {LOSS};"
+WORST = {
+    "cvar": "cvar(tail = 0.5)[k in K] r[k]",
+    "topk": "topk(k = 2)[k in K] r[k]",
+    "max": "max[k in K] r[k]",
+    "logmeanexp": "logmeanexp(theta = 0.3)[k in K] r[k]",
+    "kl": "max[q in simplex(K)] (sum[k in K] q[k] * r[k] - 0.5 * kl(q, uniform(K)))",
+    "capped": "max[q in capped_simplex(K, 0.5)] (sum[k in K] q[k] * r[k])",
+    "direct": f"max[k in K] (E[z ~ D | z.g == k and z.x[1] > -1] {LOSS})",
+}
+SURROGATES = {
+    "group_average": lambda inside: "mean[k in K] " + ("r[k]" if "-1" not in inside else inside.split("] ", 1)[1]),
+    "row_average": lambda inside: f"E[z ~ D{' | z.x[1] > -1' if '-1' in inside else ''}] {LOSS}",
+}
+
+
+@pytest.mark.parametrize("surrogate", SURROGATES)
+@pytest.mark.parametrize("name", WORST)
+def test_surrogates_are_means(name: str, surrogate: str) -> None:
+    """What the baselines minimise: the mean of the groups, or of all rows, here of groups of different sizes."""
+    problem, data = bound(f"{RISKS}minimize {WORST[name]} + sumsq(w);", rows=41)
+    normal = normalise(problem, data, surrogate=surrogate)
+    expected, _ = bound(f"{RISKS}minimize {SURROGATES[surrogate](WORST[name])} + sumsq(w);", rows=41)
+    point = {"w": torch.tensor([0.3, -0.2, 0.5], dtype=torch.float64)}
+    assert value(normal.reformed, data, point) == pytest.approx(value(expected, data, point), rel=1e-12)
+    assert any("solves another problem" in sentence for step in normal.chain.steps for sentence in step.sentences)
+    assert normal.problem is problem
+
+
+def test_a_worst_group_is_a_constraint_family() -> None:
+    """The epigraph at the least threshold that its constraints allow, and none where a large value is wanted."""
+    problem, data = bound(f"{RISKS}minimize (max[k in K] r[k]) + sum[j in K] max[k in K] (k + 1) * r[j];")
+    chain = reformulations.chain(problem, {"worst case"}, [reformulations.get("worst_group")])
+    assert [c.label for c in chain.problem.constraints] == list(chain.problem.variables)[1:] == ["max_1", "max_2"]
+    point = {"w": torch.tensor([0.3, -0.2, 0.5], dtype=torch.float64)}
+    zero = {"max_1": torch.zeros((), dtype=torch.float64), "max_2": torch.zeros(3, dtype=torch.float64)}
+    thresholds = {}
+    for constraint in chain.problem.constraints:
+        env = {b: range(3) for b in constraint.binders}
+        least_of = interpret.evaluate(data, constraint.body, {**point, **zero}, env)
+        thresholds[constraint.label] = least_of.amax(-1)
+    assert value(chain.problem, data, {**point, **thresholds}) == pytest.approx(value(problem, data, point), rel=1e-12)
+    assert chain.recover({"w": np.zeros(3), "max_1": np.zeros(()), "max_2": np.zeros(3)}).keys() == {"w"}
+    with pytest.raises(FccoError):
+        reformulations.chain(bound(f"{RISKS}maximize max[k in K] r[k];")[0], {"worst case"}, [reformulations.get("worst_group")])
+
+
+def test_the_cheapest_chain_is_found() -> None:
+    """Fewest steps first; an algorithm without a way gets no chain that it cannot take; nothing is done that nobody needs."""
+    problem, data = bound(f"{RISKS}maximize -(max[q in capped_simplex(K, 0.5)] (sum[k in K] q[k] * r[k]));")
+
+    def via(**form: object) -> list[str]:
+        return [step.reformulation.name for step in normalise(problem, data, **form).chain.steps]
+
+    assert via() == ["minimised", "robust", "cvar", "moreau"]
+    assert via(coupled=True) == ["minimised", "robust", "moreau"]
+    assert via(outer="subgradient") == ["minimised", "robust", "cvar"]
+    assert via(coupled=True, outer="subgradient") == ["minimised", "robust"]
+    assert via(surrogate="group_average") == ["group_average", "minimised"]
+    problem, data = bound(f"{RISKS}minimize max[k in K] r[k]; subject to c: E[z ~ D] pos(dot(w, z.x)) <= 1;")
+    assert via() == ["smoothed_hinge", "moreau", "nested_moreau"]
+    assert via(outer="smooth", penalty="squared_hinge", inner="subgradient") == ["worst_group", "squared_hinge"]
+    assert via(outer="subgradient", penalty="hinge", inner="subgradient") == ["hinge"]
+    assert via(outer="dual", penalty="lagrangian", inner="subgradient") == ["lagrangian", "moreau"]

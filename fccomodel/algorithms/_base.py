@@ -71,6 +71,7 @@ class Algorithm:
                at once as one vector F(w) in R^q
     outer      how non-smooth outer functions reach its form: ``moreau`` (their envelopes, the centres moved between stages),
                ``subgradient`` (as they are), ``dual`` (each block keeps its y, moved in every step), ``smooth`` (there are none)
+    surrogate  reformulation by which it solves another problem (``group_average``, ``row_average``); None: it solves this one
     penalty    how constraints do: ``smoothed_hinge``, ``hinge``, ``squared_hinge``, ``lagrangian``; None: it takes no constraint
     estimator  module with ``track`` (how u follows g) and ``needs_previous``; None where the oracle is ``vector``
     independent the gradient uses inner samples of its own, not those of the estimates
@@ -101,6 +102,7 @@ class Algorithm:
     oracle: str = "blocks"
     outer: str = "moreau"
     penalty: str | None = None
+    surrogate: str | None = None
     estimator: ModuleType | None = None
     independent: bool = False
     begin: Callable[..., None] = _steps.begin

@@ -73,10 +73,8 @@ def linear_coupling(setting: Setting) -> Finding:
     is_family = isinstance(node, ir.Reduce) and node.kind in COUPLED and all(b.kind == "in" for b in node.binders)
     is_list = isinstance(node, ir.Apply) and node.op == "max"
     dual = robust.tilted(node, problem) if isinstance(node, ir.Reduce) and node.kind == "max" else None
-    if dual is not None and dual.penalty:
-        return lacks(
-            f"the weights in {text} carry the penalty {dual.penalty}: not a maximum over a polytope alone", text, node.span
-        )
+    if dual is not None and dual.divergence is not None:
+        return lacks(f"the weights in {text} carry a divergence: not a maximum over a polytope alone", text, node.span)
     if not (is_family or is_list or dual is not None):
         return lacks(f"{text} is not a maximum, cvar or topk of group losses", text, node.span)
     return holds(f"{text} is a maximum over a polytope of weights of its group losses", subject=text, span=node.span)

@@ -108,6 +108,29 @@ def slope_max(x, y, dim, mask=None):
     return hit / hit.sum(dim, keepdim=True)
 
 
+def slope_cvar(x, y, dim, tail, mask=None):
+    """The derivative of a tail mean y over x: equal weights of the largest, what is left over to the next."""
+    return tail_weights(x, dim, tail * counted(x, dim, mask), mask)
+
+
+def slope_topk(x, y, dim, k, mask=None):
+    return tail_weights(x, dim, counted(x, dim, mask).clamp(max=k), mask)
+
+
+def tail_weights(x, dim, weight, mask):
+    """The weights of ``tail_mean``."""
+    if isinstance(dim, tuple):
+        last = tuple(range(-len(dim), 0))
+        moved = x.movedim(dim, last)
+        x, weight = moved.flatten(-len(dim)), weight.movedim(dim, last).flatten(-len(dim))
+        mask = None if mask is None else mask.movedim(dim, last).flatten(-len(dim))
+        return tail_weights(x, -1, weight, mask).view(moved.shape).movedim(last, dim)
+    order = (x if mask is None else x.masked_fill(mask == 0, float("-inf"))).argsort(dim=dim, descending=True)
+    count = torch.arange(x.shape[dim], device=x.device, dtype=x.dtype).view((-1,) + (1,) * (x.dim() - 1 - dim % x.dim()))
+    share = (weight - count).clamp(0, 1).expand(x.shape)
+    return torch.zeros_like(x).scatter(dim, order, share / share.sum(dim, keepdim=True))
+
+
 def slope_min(x, y, dim, mask=None):
     return slope_max(x, y, dim, mask)
 

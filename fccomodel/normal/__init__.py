@@ -112,6 +112,8 @@ def form(outer: str, inner: str, penalty: str | None) -> tuple[set[str], list[Re
     """The features that an algorithm cannot take, and the reformulations that take them away in its own way."""
     ways = [reformulations.get(penalty or "smoothed_hinge")]
     unwanted = {"constraints"}
+    if outer == "smooth" and penalty is not None:
+        unwanted, ways = unwanted | {"worst case"}, [*ways, reformulations.get("worst_group")]
     if outer in ("moreau", "dual"):
         unwanted, ways = unwanted | {"kinks outside"}, [*ways, reformulations.get("moreau")]
     if inner == "moreau":

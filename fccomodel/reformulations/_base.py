@@ -43,7 +43,8 @@ class Reformulation:
     """``apply(problem, constant) -> (problem, recover, sentences)``; no sentence means that it had nothing to do.
 
     role      ``equivalent``: the same problem;  ``smoothing``: at most lam C^2/2 away;  ``penalty``: takes the constraints, each
-              algorithm declares which;  ``surrogate``: another problem, for the baselines that solve one
+              algorithm declares which;  ``epigraph``: the same problem with more constraints, for algorithms that take no kink;
+              ``surrogate``: another problem, for the baselines that solve one
     order     in which reformulations of one cost are tried
     needs     what must hold for it to be what its role says
     removes   features (see ``_features``) that the problem has no longer       gives   those that it may have instead

@@ -18,14 +18,16 @@ COUPLING = frozenset({"inner maximum", "cvar", "topk", "logmeanexp"})
 def features(problem: ir.Problem, constant: Constant = unknown, *, kinks_too: bool = True) -> frozenset[str]:
     """The features of a problem; without ``kinks_too``, those that its reductions show.
 
-    ``maximize``; ``inner maximum``: over q in a set of vectors; a reduction's own name; ``constraints``: with a variable;
-    ``kinks outside`` and ``kinks inside`` sampled expectations: functions that have no gradient somewhere.
+    ``maximize``; ``inner maximum``: over q in a set of vectors; ``worst case``: a maximum over a family; a reduction's own name;
+    ``constraints``: with a variable; ``kinks outside`` and ``kinks inside`` sampled expectations: functions without a gradient
+    somewhere.
     """
     found: set[str] = {"maximize"} if problem.objective.sense == "maximize" else set()
     roots = [problem.objective.expr, *(c.body for c in problem.constraints)]
     for node in {id(n): n for root in roots for n in ir.walk(root)}.values():
         if isinstance(node, ir.Reduce):
-            found |= {"inner maximum"} if is_inner_maximum(node) else {node.kind} & {*REDUCTIONS}
+            name = "inner maximum" if is_inner_maximum(node) else "worst case" if node.kind == "max" else node.kind
+            found |= {name} & {"inner maximum", "worst case", *REDUCTIONS}
     if any(ir.variables_of(c.body) for c in problem.constraints):
         found.add("constraints")
     if kinks_too:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from fccomodel import diagnostics, ir
-from fccomodel.reformulations._base import Constant, Recover, Reformulation, same
+from fccomodel.reformulations._base import Constant, Cost, Recover, Reformulation, same
 from fccomodel.reformulations._monotone import wanted_small
 from fccomodel.reformulations._threshold import Thresholds
 from fccomodel.rewrite import apply as make
@@ -58,9 +58,12 @@ def refused(problem: ir.Problem, node: ir.Expr, what: str) -> diagnostics.Diagno
 reformulation = Reformulation(
     name="cvar",
     order=30,
+    title="variational tail mean",
+    needs="a tail mean that the problem wants small",
+    cost=Cost(variables=1),
     formula="cvar_a[k] e = min_s s + (1/a) mean_k [e_k - s]_+;  topk(k) e = (1/k)(k s + sum [e - s]_+)",
     apply=_apply,
     removes=("cvar", "topk"),
-    gives=("composition",),
+    gives=("kinks outside",),
     cite="Rockafellar and Uryasev, 2000; alexr-2025 section 5",
 )

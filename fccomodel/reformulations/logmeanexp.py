@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from fccomodel import ir
-from fccomodel.reformulations._base import Constant, Recover, Reformulation, same
+from fccomodel.reformulations._base import Constant, Cost, Recover, Reformulation, same
 from fccomodel.rewrite import apply as make
 from fccomodel.rewrite import const, rewrite_problem
 
@@ -35,6 +35,6 @@ reformulation = Reformulation(
     formula="logmeanexp_t e = t log E exp(e/t);  pmean_p e = (E e^p)^(1/p)",
     apply=_apply,
     removes=("logmeanexp", "pmean"),
-    gives=("composition",),
+    cost=Cost(blocks=1),
     cite="alexr-2025 section 1 (entropic risk)",
 )

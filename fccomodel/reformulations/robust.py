@@ -207,10 +207,12 @@ def _no_conjugate(problem: ir.Problem, node: ir.Expr) -> diagnostics.Diagnostic:
 reformulation = Reformulation(
     name="robust",
     order=25,
+    title="robust dual",
+    needs="a divergence that is convex in q, its conjugate; with a threshold: a value that the problem wants small",
     formula="max_{q in simplex} q.r - mu sum_k phi(q_k) = min_s s + mu sum_k phi*((r_k - s)/mu), phi* over q >= 0;  KL(q, 1/n): "
     "mu log mean exp(r/mu), s in closed form;  over the capped simplex: cvar;  without phi: max",
     apply=_apply,
     removes=("inner maximum",),
-    gives=("composition",),
+    gives=("logmeanexp", "cvar", "worst case"),
     cite="alexr-2025 section 1; chi2 is phi(t) = (t-1)^2, so phi*(s) = (s+2)_+^2/4 - 1, of which eq. (3) there prints half",
 )

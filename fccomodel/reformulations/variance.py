@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from fccomodel import ir
-from fccomodel.reformulations._base import Constant, Recover, Reformulation, same
+from fccomodel.reformulations._base import Constant, Cost, Recover, Reformulation, same
 from fccomodel.rewrite import apply as make
 from fccomodel.rewrite import rewrite_problem
 
@@ -32,6 +32,6 @@ reformulation = Reformulation(
     formula="variance[z] e = E[z] e^2 - (E[z] e)^2",
     apply=_apply,
     removes=("variance",),
-    gives=("composition",),
+    cost=Cost(blocks=1),
     cite="ascvrg-2021 section 4; hscg-2020 equation (33)",
 )
