@@ -370,10 +370,13 @@ def walk(expr: Expr, *, lets: bool = True) -> Iterator[Expr]:
         stack.extend((child, False) for child in reversed(inner))
 
 
-def free_binders(expr: Expr) -> tuple[Binder, ...]:
-    """The binders that an expression's value depends on and that it does not bind itself, in order of first use."""
+def free_binders(expr: Expr, *, lets: bool = True) -> tuple[Binder, ...]:
+    """The binders that an expression's value depends on and that it does not bind itself, in order of first use.
+
+    ``lets=False``: every ``let`` in it is known to bind all of its own, and is not walked through.
+    """
     memo: dict[int, tuple[Binder, ...]] = {}
-    for node in walk(expr):
+    for node in walk(expr, lets=lets):
         if isinstance(node, Column | Element):
             own: list[Binder] = [node.binder]
         else:
@@ -386,7 +389,7 @@ def free_binders(expr: Expr) -> tuple[Binder, ...]:
                     for arg in binder.domain.args:
                         own.extend(free_binders(arg))
             own = [b for b in own if all(b is not mine for mine in node.binders)]
-        elif isinstance(node, LetRef):
+        elif lets and isinstance(node, LetRef):
             own.extend(b for b in memo[id(node.let.body)] if all(b is not mine for mine in node.let.binders))
         unique: dict[int, Binder] = {id(b): b for b in own}
         memo[id(node)] = tuple(unique.values())

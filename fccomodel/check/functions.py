@@ -85,7 +85,7 @@ def let(ctx: Context, node: syntax.LetDecl) -> None:
 
 def settled(ctx: Context, body: ir.Expr, binders: Sequence[ir.Binder], what: str, *, family: bool = False) -> bool:
     """True, or an error: the value depends on an index that nothing binds."""
-    for binder in ir.free_binders(body):
+    for binder in ir.free_binders(body, lets=False):  # those used are settled themselves
         if binder in binders:
             continue
         place = next(n for n in ir.walk(body, lets=False) if isinstance(n, ir.Column | ir.Element) and n.binder is binder)
