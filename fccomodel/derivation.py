@@ -10,6 +10,10 @@ from fccomodel.facts import Fact, Facts, Standing
 from fccomodel.structure import RULES, Analysis
 
 CURVATURE = ("below", "above")
+#: levels of a path that are shown; parts of a failing node that are listed
+DEEPEST, MOST_GIVEN = 10, 6
+LINEAR = ("add", "sub", "neg")
+DOMAIN_FIX = "state the sign or the bounds where it is declared, or keep away from the edge, as in log(1e-6 + u) for u >= 0."
 
 
 def wrap(text: str, width: int, first: str = "  ", rest: str | None = None) -> list[str]:
@@ -21,29 +25,46 @@ def wrap(text: str, width: int, first: str = "  ", rest: str | None = None) -> l
 
 
 def why(analysis: Analysis, subject: str, width: int) -> list[str]:
-    """The derivation of one part's curvature, and where a stronger property is lost."""
+    """What is known of one part, the derivation of its curvature, and where a stronger property is lost."""
     f, expr, maximised = _subject(analysis, subject)
     fact = f.curvature_fact
     lines = [f"{subject}: {f.curvature} ({fact.standing})" if f.curvature != "unknown" else f"{subject}: unknown curvature", ""]
     rules: dict[str, None] = {}
+    wanted = f.negated() if maximised else f
     if f.curvature == "unknown":
-        for node, words, fix in unknown(analysis, f):
-            lines += _failure(analysis, node, words, fix, width)
+        lines += ["Neither convex, concave nor weakly convex, because"]
+        lines += _lost(analysis, f.expr, weakly_curved, _why_unknown, width)
     else:
         lines += _tree(analysis, fact, width, rules)
-        wanted = f.negated() if maximised else f
         if not wanted.convex:
             lines += ["", f"Not {'concave' if maximised else 'convex'}, because"]
-            for node, words, fix in lost_convexity(analysis, f, maximised):
-                lines += _failure(analysis, node, words, fix, width)
+            lines += _lost(analysis, f.expr, curved, lambda g: _why_curved(g, f, maximised), width)
     if not f.smooth:
-        lines += ["", "Not smooth, because"]
-        for node, words, fix in kinks(analysis, f):
-            lines += _failure(analysis, node, words, fix, width)
+        lines += ["", "Not smooth, because", *_lost(analysis, f.expr, lambda g: g.smooth, _why_kink, width, parts=False)]
+    if f.domain:
+        lines += ["", "Not proved to be defined"]
+        for one in f.domain:
+            lines += _failure(analysis, one.subject, one.reason, DOMAIN_FIX, width)
+    lines += ["", "Known", *_known(analysis, f, width)]
     if rules:
         lines += ["", "Rules"]
         for name in rules:
             lines += wrap(f"{name}: {RULES[name]}", width, "  ", "    ")
+    return lines
+
+
+def _known(analysis: Analysis, f: Facts, width: int) -> list[str]:
+    """Range, monotonicity, constants and smoothness, each with its rule and its standing."""
+    lines = []
+    for name, fact in (("range", f.interval), ("value", f.lipschitz), ("gradient", f.gradient), ("smoothness", f.differentiable)):
+        if name == "gradient" and not f.smooth:
+            continue
+        by = f" by `{fact.rule}`" if fact.holds and fact.rule != "no rule" else ""
+        standing = f", {fact.standing}" if fact.standing != Standing.PROVED and fact.holds else ""
+        lines += wrap(f"{fact}{by}{standing}", width, f"  {name:<12} ", " " * 15)
+    ways = {"increasing": "non-decreasing", "decreasing": "non-increasing", "none": "not monotone"}
+    for variable in sorted(f.leaves):
+        lines += wrap(f"{ways[f.monotone(variable)]}", width, f"  in {variable:<9} ", " " * 15)
     return lines
 
 
@@ -192,35 +213,106 @@ def _is_condition(expr: ir.Expr) -> bool:
     return atom is not None and atom.boolean
 
 
+def _parts(node: ir.Expr) -> list[ir.Expr]:
+    """What an expression is made of: names that ``let`` gives opened, the terms of a long sum side by side."""
+    found: list[ir.Expr] = []
+    stack = [c for c in reversed(node.children) if not _is_condition(c)]
+    long = isinstance(node, ir.Apply) and node.op in ("add", "sub")
+    while stack:
+        part = stack.pop()
+        while isinstance(part, ir.LetRef):
+            part = part.let.body
+        if long and isinstance(part, ir.Apply) and part.op in ("add", "sub"):
+            stack.extend(reversed(part.children))
+        else:
+            found.append(part)
+    return found
+
+
+def _lost(
+    analysis: Analysis,
+    root: ir.Expr,
+    good: Callable[[Facts], bool],
+    words: Callable[[Facts], tuple[str, str]],
+    width: int,
+    parts: bool = True,
+) -> list[str]:
+    """The path from an expression down to where a property is lost: the rule that failed, and (``parts``) what it met."""
+    lines: list[str] = []
+    seen: set[int] = set()
+    told: set[tuple[str, str]] = set()
+    stack: list[tuple[ir.Expr, int]] = [(root, 0)]
+    while stack:
+        node, depth = stack.pop()
+        while isinstance(node, ir.LetRef):
+            node = node.let.body
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        made_of = _parts(node)
+        bad = [c for c in made_of if not good(analysis.see(c))]
+        stack.extend((c, depth + 1) for c in reversed(bad))
+        if bad and depth > DEEPEST:
+            continue
+        pad = "  " * (1 + min(depth, DEEPEST))
+        line, column = analysis.problem.source.place(node.span)
+        place = "" if bad else f"{line}:{column}  "
+        lines.append(f"{pad}{place}{shown(analysis, node, max(24, width - len(pad) - len(place)))}")
+        given = [c for c in made_of if not analysis.see(c).constant and not isinstance(c, ir.Var) and c not in bad]
+        given = given if parts and len(given) <= MOST_GIVEN else []
+        if bad and not (given and isinstance(node, ir.Apply) and node.op not in LINEAR):
+            continue
+        said = words(analysis.see(node))
+        reason, fix = said if said not in told else (f"{said[0]} (as above)", "")
+        told.add(said)
+        lines += wrap(reason, width, f"{pad}    ")
+        for part in given:
+            lines += wrap(f"{shown(analysis, part, 50)} is {analysis.see(part).curvature}", width, f"{pad}    - ", f"{pad}      ")
+        lines += wrap(f"Fix: {fix}", width, f"{pad}    ", f"{pad}         ") if fix and not bad else []
+    return lines
+
+
+# ------------------------------------------------------------------------------------------------- properties and failures
+def curved(f: Facts) -> bool:
+    """Convex or concave."""
+    return f.convex or f.concave
+
+
+def weakly_curved(f: Facts) -> bool:
+    """Convex or concave but for a square."""
+    return f.weakly_convex or f.weakly_concave
+
+
+def _why_curved(g: Facts, whole: Facts, maximised: bool) -> tuple[str, str]:
+    """Why a node is neither convex nor concave; of the whole, why it has the wrong one."""
+    kind = "above" if maximised else "below"
+    wanted = getattr(g, kind)
+    if g.expr is whole.expr and curved(g):
+        return ("it is convex, and it is maximised" if maximised else "it is concave, and it is minimised"), wanted.fix
+    facts = [fact for fact in (wanted, g.below, g.above) if fact.lacks or fact.rule == "no rule"]
+    fact = facts[0] if facts else wanted
+    return fact.lacks or fact.reason or RULES[fact.rule], fact.fix
+
+
+def _why_unknown(g: Facts) -> tuple[str, str]:
+    return g.below.reason or g.below.lacks or "no rule gives its curvature", g.below.fix
+
+
+def _why_kink(g: Facts) -> tuple[str, str]:
+    return g.differentiable.reason or RULES[g.differentiable.rule], g.differentiable.fix
+
+
 def lost_convexity(analysis: Analysis, f: Facts, maximised: bool) -> list[Failure]:
     """The nodes where the composition rules first give neither convexity nor concavity; the whole where its sign is wrong."""
-    kind = "above" if maximised else "below"
-    nodes = _lowest(analysis, f.expr, lambda g: g.convex or g.concave)
-    if not nodes:
-        fact = getattr(f, kind)
-        if f.convex or f.concave:
-            words = "it is convex, and it is maximised" if maximised else "it is concave, and it is minimised"
-            return [(f.expr, words, fact.fix)]
-        return [(f.expr, fact.lacks or fact.reason, fact.fix)]
-    result = []
-    for node in nodes:
-        facts = [g for g in (getattr(node, kind), node.below, node.above) if g.lacks or g.rule == "no rule"]
-        fact = facts[0] if facts else getattr(node, kind)
-        result.append((node.expr, fact.lacks or fact.reason or RULES[fact.rule], fact.fix))
-    return result
+    nodes = _lowest(analysis, f.expr, curved) or [f]
+    return [(g.expr, *_why_curved(g, f, maximised)) for g in nodes]
 
 
 def unknown(analysis: Analysis, f: Facts) -> list[Failure]:
     """The nodes where no curvature at all is known while that of their parts is."""
-    nodes = _lowest(analysis, f.expr, lambda g: g.convex or g.concave or g.weakly_convex or g.weakly_concave)
-    result = []
-    for node in nodes or [f]:
-        fact = node.below
-        result.append((node.expr, fact.reason or fact.lacks or "no rule gives its curvature", fact.fix))
-    return result
+    return [(g.expr, *_why_unknown(g)) for g in _lowest(analysis, f.expr, weakly_curved) or [f]]
 
 
 def kinks(analysis: Analysis, f: Facts) -> list[Failure]:
     """The nodes that are not differentiable while all they are made of is."""
-    nodes = _lowest(analysis, f.expr, lambda g: g.smooth)
-    return [(n.expr, n.differentiable.reason or RULES[n.differentiable.rule], n.differentiable.fix) for n in nodes]
+    return [(g.expr, *_why_kink(g)) for g in _lowest(analysis, f.expr, lambda g: g.smooth)]

@@ -21,7 +21,8 @@ def to_json(analysis: Analysis, plan: Any = None, *, normal: Any = None) -> dict
     ``objective`` and each of ``constraints`` hold ``curvature`` (of the expression as the user wrote it; of c(w) in c(w) <= 0),
     ``smooth``, ``lipschitz``, ``gradient_lipschitz`` and ``weak_convexity`` (a number, ``"finite"`` where one exists that is not
     known, or None), ``monotone`` per variable, ``standing``, ``reason``. ``minimised`` is the objective's curvature in the
-    direction that is minimised. ``algorithm``, ``via`` and ``rejected`` come from a plan.
+    direction that is minimised. ``nodes`` has every expression that the variables enter, outermost first: its text, its place,
+    and each of its facts with rule, reason and standing. ``algorithm``, ``via`` and ``rejected`` come from a plan.
     """
     problem = analysis.problem
     objective = problem.objective
@@ -35,6 +36,7 @@ def to_json(analysis: Analysis, plan: Any = None, *, normal: Any = None) -> dict
             c.label: {"text": problem.text(c.body), "kind": c.kind} | _facts_json(analysis.constraints[c.label])
             for c in problem.constraints
         },
+        "nodes": _nodes_json(analysis),
         "algorithm": getattr(plan, "algorithm", None),
         "via": list(getattr(plan, "via", ())),
         "rejected": {name: list(lacks) for name, lacks in getattr(plan, "rejected", {}).items()},
@@ -80,6 +82,31 @@ def _facts_json(f: Facts) -> dict[str, Any]:
         "monotone": {name: f.monotone(name) for name in sorted(f.leaves)},
         "standing": {"curvature": str(fact.standing), "smooth": str(f.differentiable.standing)},
         "reason": reason(fact),
+    }
+
+
+def _nodes_json(analysis: Analysis) -> list[dict[str, Any]]:
+    problem = analysis.problem
+    found: dict[int, ir.Expr] = {}
+    for root in (problem.objective.expr, *(c.body for c in problem.constraints)):
+        found |= {id(node): node for node in reversed(list(ir.walk(root))) if not isinstance(node, ir.LetRef)}
+    return [_node_json(analysis, node) for node in found.values() if not analysis.see(node).constant]
+
+
+def _node_json(analysis: Analysis, node: ir.Expr) -> dict[str, Any]:
+    f, place = analysis.see(node), analysis.problem.source.place(node.span)
+    facts = {
+        fact.kind: {"says": str(fact), "rule": fact.rule, "reason": fact.reason, "standing": str(fact.standing)}
+        for fact in f.facts()
+        if fact.holds
+    }
+    return {
+        "text": analysis.problem.text(node),
+        "place": list(place),
+        "curvature": f.curvature,
+        "monotone": {name: f.monotone(name) for name in sorted(f.leaves)},
+        "facts": facts,
+        "undefined": [fact.reason for fact in f.domain],
     }
 
 

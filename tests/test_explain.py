@@ -83,6 +83,18 @@ def test_json_is_plain(path: Path) -> None:
         assert isinstance(part["smooth"], bool) and part["reason"]
 
 
+def test_every_node_has_its_facts_in_json() -> None:
+    told = explain.to_json(analysis_of("var u; var p >= 0; minimize e: square(u) + log(p);"))
+    nodes = {node["text"]: node for node in told["nodes"]}
+    assert list(nodes) == ["square(u) + log(p)", "log(p)", "p", "square(u)", "u"]
+    assert nodes["square(u)"]["curvature"] == "convex" and nodes["log(p)"]["monotone"] == {"p": "increasing"}
+    assert nodes["square(u)"]["facts"]["below"]["rule"] == "affine argument" and nodes["log(p)"]["place"] == [1, 44]
+    assert nodes["p"]["facts"]["interval"] == {
+        "says": "in [0, inf)", "rule": "declared range", "reason": "", "standing": "proved"
+    }  # fmt: skip
+    assert "log needs an argument in (0, inf)" in nodes["log(p)"]["undefined"][0]
+
+
 def test_numbers_in_json() -> None:
     told = explain.to_json(analysis_of("var u >= -1, <= 2; param a > 0; minimize e: 3 * square(u) + a * abs(u) + sigmoid(u);"))
     objective = told["objective"]

@@ -57,18 +57,27 @@ def add(expr: ir.Expr, args: tuple[Facts, ...], signs: tuple[int, ...], entries:
         uses = [getattr(a, kind if s > 0 else other) for a, s in varying]
         value = plus(*(u.value for u in uses))
         worst = [u for u in uses if not u.value.zero]
-        curved = "convex" if kind == "below" else "concave"
+        curved, other_side = ("convex", "concave") if kind == "below" else ("concave", "convex")
         reason = (
             f"every term is {'' if value.zero else 'weakly '}{curved}"
             if value.finite
-            else f"a term is not known to be weakly {curved}"
-        )
+            else "; ".join(dict.fromkeys(_bad_term(curved, other_side, s) for u, (_, s) in zip(uses, varying, strict=True)
+                                         if not u.value.finite))
+        )  # fmt: skip
         lacks = "" if not worst else f"{len(worst)} of its {len(uses)} terms {'is' if len(worst) == 1 else 'are'} not {curved}"
-        draft.propose(kind, value, "sum" if value.finite else "no rule", reason, uses if value.finite else worst, lacks=lacks)
+        lacks += " as it stands" if lacks and any(s < 0 for _, s in varying) else ""
+        fix = "" if value.finite or all(s > 0 for _, s in varying) else f"what is subtracted may be {other_side}, or smooth."
+        draft.propose(
+            kind, value, "sum" if value.finite else "no rule", reason, uses if value.finite else worst, lacks=lacks, fix=fix
+        )
     uses = [a.lipschitz for a, _ in varying]
     draft.propose("lipschitz", plus(*(u.value for u in uses)), "sum", "", uses)
     together(draft, tuple(a for a, _ in varying), "sum", plus)
     return draft.finish()
+
+
+def _bad_term(curved: str, turned: str, sign: int) -> str:
+    return f"a term is not known to be weakly {curved}" if sign > 0 else f"what is subtracted is not known to be weakly {turned}"
 
 
 def together(draft: Draft, args: tuple[Facts, ...], rule: str, total: Callable[..., Amount], factor: Amount = ONE) -> None:

@@ -207,9 +207,7 @@ class Context:
         for domain in declared.sets:
             found = self.vector(domain, declared.shape)
             size = min(found.size, result.size, key=lambda a: (not a.finite, not a.known, a.value))
-            result = Leaf(
-                interval=found.interval.meet(result.interval), size=size, standing=max(result.standing, found.standing)
-            )
+            result = Leaf(interval=found.interval.meet(result.interval), size=size, standing=max(result.standing, found.standing))
         return result
 
     def vector(self, domain: ir.VectorSet, shape: ir.Shape) -> Leaf:
