@@ -88,24 +88,28 @@ def compare(
     runs: dict[Job, Run] = {}
     found: dict[str, Hyper] = {}
     interrupted = False
-    with Workers(bench, count) as workers:
 
-        def execute(wanted: Sequence[Job]) -> list[Run]:
-            total = len(runs) + len(wanted)
-            for run in workers.each(wanted):
-                runs[run.job] = run
-                if progress is not None:
-                    progress(Step(done=len(runs), total=total, run=run))
-            return [runs[job] for job in wanted]
+    def execute(workers: Workers, wanted: Sequence[Job]) -> list[Run]:
+        total = len(runs) + len(wanted)
+        for run in workers.each(wanted):
+            runs[run.job] = run
+            if progress is not None:
+                progress(Step(done=len(runs), total=total, run=run))
+        return [runs[job] for job in wanted]
 
-        try:
+    try:
+        with Workers(bench, count) as workers:
             if tuning:
-                sense = compiled.problem.objective.sense
                 grids = {name: registry.all()[name].grid for name in able}
-                found = tune(grids, seeds[0], execute, lambda run: score(run, sense, tolerance))
-            execute([Job(algorithm=name, seed=seed, hyper=found.get(name, ())) for name in able for seed in seeds])
-        except KeyboardInterrupt:
-            interrupted = True
+                found = tune(
+                    grids,
+                    seeds[0],
+                    lambda wanted: execute(workers, wanted),
+                    lambda run: score(run, compiled.problem.objective.sense, tolerance),
+                )
+            execute(workers, [Job(algorithm=n, seed=seed, hyper=found.get(n, ())) for n in able for seed in seeds])
+    except KeyboardInterrupt:
+        interrupted = True
     order = sorted(runs.values(), key=lambda run: (names.index(run.job.algorithm), run.job.seed))
     return Comparison(
         model=compiled.problem.name,

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 #: columns of the second table that fit beside the names
 BESIDE = 5
-FIGURES = {"objective": number, "gap": residual, "violation": residual, "KKT": residual, "oracles": residual, "seconds": number}
+FIGURES = {**dict.fromkeys(("gap", "violation", "KKT", "oracles"), residual), "seconds": "{:.3g}".format}
 
 
 # ------------------------------------------------------------------------------------------------------------- progress
@@ -102,11 +102,11 @@ def _cell(column: str, mean: Mean | None, best: bool) -> Text:
     if mean is None or not math.isfinite(mean.mean):
         return Text("-")
     shown = FIGURES.get(column, number)(mean.mean)
-    return Text(f"{shown} *" if best else f"{shown}  ", style="bold cyan" if best else "")
+    return Text(f"{shown}*" if best else f"{shown} ", style="bold cyan" if best else "")
 
 
 def _deviation(mean: Mean | None) -> str:
-    return f"± {residual(mean.sd)}  " if mean is not None and math.isfinite(mean.sd) else ""
+    return f"±{residual(mean.sd)} " if mean is not None and math.isfinite(mean.sd) else ""
 
 
 def _refused(lacks: Mapping[str, str]) -> Table | None:
@@ -122,4 +122,4 @@ def _refused(lacks: Mapping[str, str]) -> Table | None:
 
 
 def _legend(found: Comparison) -> str:
-    return "mean ± sd, * best" + (f" (objective: where violation <= {found.tolerance:g})" if found.constrained else "")
+    return "mean ±sd, * best" + (f" (objective: where violation <= {found.tolerance:g})" if found.constrained else "")
