@@ -15,7 +15,7 @@ import fccomodel
 
 PACKAGE = Path(fccomodel.__file__).resolve().parent
 ROOT = Path(__file__).resolve().parent.parent
-STAGES = ("parse", "check", "bind", "structure", "normal", "plan", "emit", "run", "pipeline", "results", "api", "cli")
+STAGES = tuple("parse check bind structure normal plan emit run pipeline results comparison api cli".split())
 SOLVING = {"normal", "reformulations", "plan", "algorithms", "estimators", "emit", "run", "pipeline"}
 
 
@@ -104,8 +104,15 @@ def blocks(path: Path, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", path.read_text(), re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("document", ["README.md", "tutorials/01_first_model.md"])
-def test_the_documents_run_as_they_stand(document, tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize(
+    ("document", "written"),
+    [
+        ("README.md", "out/solver.py"),
+        ("tutorials/01_first_model.md", "out/solver.py"),
+        ("tutorials/02_comparing_algorithms.md", "comparison/compare.json"),
+    ],
+)
+def test_the_documents_run_as_they_stand(document, written, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     (tmp_path / "examples").symlink_to(ROOT / "examples")
@@ -116,12 +123,12 @@ def test_the_documents_run_as_they_stand(document, tmp_path, monkeypatch, capsys
     scope: dict[str, object] = {}
     for text in blocks(ROOT / document, "python"):
         exec(compile(text.replace('budget="30s"', 'budget="500it"'), document, "exec"), scope)
-    assert (tmp_path / "out" / "solver.py").exists()
+    assert (tmp_path / written).exists()
 
 
 def test_the_readme_names_every_command():
     readme = (ROOT / "README.md").read_text()
-    for command in ("check", "explain", "solve", "emit", "evaluate", "format", "atoms", "algorithms"):
+    for command in ("check", "explain", "solve", "compare", "emit", "evaluate", "format", "atoms", "algorithms"):
         assert f"fccomodel {command}" in readme
 
 

@@ -81,7 +81,10 @@ def compare(
         split_seed=seeds[0],
     )
     bench = Bench(task, compiled, bound)
-    refused = {name: lack for name in names if (lack := lacking(bench, Job(algorithm=name, seed=seeds[0])))}
+    refused: dict[str, str] = {}
+    unverified: dict[str, str] = {}
+    for name in names:
+        found_lacking(bench, Job(algorithm=name, seed=seeds[0]), refused, unverified)
     able = [name for name in names if name not in refused]
     most = len(seeds) * len(able)
     count = max(1, min(jobs or (1 if options.pick_device(_value(chosen, "device", "auto")) != "cpu" else cores()), most))
@@ -121,6 +124,7 @@ def compare(
         budget=str(chosen["budget"][0]),
         tolerance=tolerance,
         refused=refused,
+        unverified=unverified,
         chosen=found,
         trials=tuple(run for run in order if run.job.trial),
         reference=reference,
@@ -129,15 +133,18 @@ def compare(
     )
 
 
-def lacking(bench: Bench, job: Job) -> str:
-    """What an algorithm lacks on this model, empty where it can run; every other error is the user's and is raised."""
+def found_lacking(bench: Bench, job: Job, refused: dict[str, str], unverified: dict[str, str]) -> None:
+    """Notes what an algorithm lacks on this model, refused for it or run all the same; every other error is raised."""
     try:
-        bench.plan(job)
+        planned = bench.plan(job)
     except FccoError as error:
-        if error.diagnostics[0].code not in LACKING:
+        if any(d.code not in LACKING for d in error.diagnostics):
             raise
-        return error.diagnostics[0].reason
-    return ""
+        lacks = [f"{d.message.removeprefix(job.algorithm).strip()}: {d.reason}" for d in error.diagnostics]
+        refused[job.algorithm] = " ".join(lacks)
+    else:
+        if planned.plan.unverified:
+            unverified[job.algorithm] = "; ".join(planned.plan.unverified)
 
 
 def _value(chosen: options.Origins, name: str, default: Any) -> Any:

@@ -75,6 +75,7 @@ def comparison(found: Comparison) -> RenderableType:
         columns = dict(further[start : start + BESIDE])
         parts += [Text(""), Text(where, style="dim"), _table(found, columns, {})]
     parts.append(Text(""))
+    parts.append(section("unproven", [f"{name} needs {what}" for name, what in found.unverified.items()]))
     parts.append(section("chosen", [f"{name}: {settings(hyper)}" for name, hyper in found.chosen.items()]))
     failed = [f"{run.job.algorithm}, seed {run.job.seed}: {run.error}" for run in found.runs if run.error]
     parts.append(section("failed", failed))
@@ -117,7 +118,7 @@ def _refused(lacks: Mapping[str, str]) -> Table | None:
     table.add_column(no_wrap=True, min_width=len("algorithm"))
     table.add_column(style="dim", overflow="fold")
     for name, what in lacks.items():
-        table.add_row(name, what.replace("It needs", "needs", 1).replace("; it needs", "; needs"))
+        table.add_row(name, what)
     return table
 
 

@@ -32,6 +32,7 @@ class Comparison:
 
     runs      those that ended, by algorithm and seed        refused   algorithm -> what it lacks on this model
     chosen    hyper-parameters that tuning chose             trials    what it tried: objective on the rows held out
+    unverified  algorithm -> what its theorem asks for and is not so, where it ran all the same
     reference the known optimal value, if given              tolerance the violation up to which a run counts as feasible
     """
 
@@ -44,6 +45,7 @@ class Comparison:
     budget: str
     tolerance: float
     refused: Mapping[str, str] = field(default_factory=dict)
+    unverified: Mapping[str, str] = field(default_factory=dict)
     chosen: Mapping[str, Hyper] = field(default_factory=dict)
     trials: tuple[Run, ...] = ()
     reference: float | None = None
@@ -140,8 +142,8 @@ class Comparison:
         for name in self.algorithms:
             means = {column: self.mean(name, read) for column, read in self.columns.items()}
             summary[name] = {column: found._asdict() for column, found in means.items() if found is not None}
-        own = ("model", "sense", "algorithms", "seeds", "budget", "tolerance", "reference", "test", "refused", "interrupted")
-        record = {name: getattr(self, name) for name in own}
+        own = "model sense algorithms seeds budget tolerance reference test refused unverified interrupted"
+        record = {name: getattr(self, name) for name in own.split()}
         record |= {"chosen": {name: dict(hyper) for name, hyper in self.chosen.items()}, "summary": summary}
         return plain(record | {"runs": self.runs, "trials": self.trials, "versions": versions()})
 
