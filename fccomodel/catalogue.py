@@ -64,6 +64,7 @@ def atoms(name: str | None = None) -> str:
 def _atom(atom: Atom) -> str:
     """Everything known about an atom where its arguments are anything in its domain."""
     from fccomodel.atoms import Interval
+    from fccomodel.proximal import cards as proximal
 
     names = atom.names(2)
     whole = tuple(Interval() for _ in names)
@@ -83,6 +84,10 @@ def _atom(atom: Atom) -> str:
         card += [("gradient", "not everywhere" if smooth is None else _lipschitz(smooth))]
         card += [("Lipschitz", _per_argument(names, varying, lambda k: _lipschitz(atom.lipschitz(*domain, argument=k))))]
         card += [("range", _interval(atom.range(*domain)))]
+        weak = atom.weak_convexity(*domain, varying=varying)
+        card += [("weakly convex", "no constant is known" if isinf(weak) else f"rho = {weak:g}")] if weak else []
+        prox, conjugate = proximal.of_atom(atom)
+        card += [("prox", prox), *([("conjugate", conjugate)] if conjugate else [])]
         if isinstance(atom.derivative, tuple) and atom.derivative:
             shown = zip([n for n, free in zip(names, varying, strict=True) if free], atom.derivative, strict=False)
             card += [("derivative", "; ".join(f"{n}: {text}" for n, text in shown))]

@@ -260,6 +260,12 @@ def outer_function(
     return reason
 
 
+def refusal(node: ir.Expr, constant: Callable[[ir.Expr], float | None]) -> str:
+    """Why a non-smooth node has no envelope."""
+    found = outer_function(node, constant)
+    return found if isinstance(found, str) else "its envelope is of no use to the algorithm"
+
+
 def leaves(node: ir.Expr, constant: Callable[[ir.Expr], float | None], *, deep: bool) -> list[ir.Expr]:
     """What ``node`` is composed of by piecewise linear-quadratic operations, down to where they bend last, or one deep."""
     found: dict[int, ir.Expr] = {}

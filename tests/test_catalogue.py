@@ -21,7 +21,26 @@ def test_every_atom_has_a_card(name):
     atom = atoms.all()[name]
     text = catalogue.atoms(name)
     assert text.startswith(atom.signature) and "domain" in text
-    assert atom.boolean or "curvature" in text
+    assert atom.boolean or ("curvature" in text and "prox " in text)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("huber", ("u - lambda * ((u / (1 + lambda)).clamp(-2, 2))", "s^2 / 2 for s in [-2, 2] (for delta = 2)")),
+        ("exp", ("safeguarded Newton", "-entr(s) - s for s in [0, inf)")),
+        ("log", ("of -log: safeguarded Newton", "finite on -inf to 0")),
+        ("inv", ("on u > 0: safeguarded Newton",)),
+        ("scad", ("lambda < 1/rho = 2 (for a = 3", "rho = ")),
+        ("norminf", ("the cross-polytope",)),
+        ("max", ("the projection on the simplex, by sorting", "0 on the simplex")),
+        ("clip", ("kink at 3 points downward",)),
+        ("dot", ("none: a function of several arguments",)),
+    ],
+)
+def test_prox_and_conjugate_on_cards(name, words):
+    text = " ".join(catalogue.atoms(name).split())
+    assert all(word in text for word in words), text
 
 
 def test_an_alias_finds_its_atom():

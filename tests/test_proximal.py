@@ -190,3 +190,16 @@ def test_the_derivative_behind_newtons_method():
     v = torch.linspace(-1, 1, 11, dtype=torch.float64, requires_grad=True)
     first = torch.autograd.grad(f.value(v).sum(), v)[0]
     assert torch.allclose(eval(f.first, {"torch": torch, "v": v}), first)  # noqa: S307
+
+
+def test_an_algorithm_that_needs_the_prox_says_why_there_is_none():
+    from fccomodel import pipeline, plan
+    from fccomodel.source import Source
+
+    text = "model m; dim d; data D : table(x: real[d], g: {0, 1}); var w[d];"
+    text += "minimize mean[k in 0 .. 1] clip(E[z ~ D | z.g == k] dot(w, z.x)^2, 0, 1) + sumsq(w);"
+    problem = pipeline.compile_model(Source(text=text, name="m")).problem
+    with pytest.raises(diagnostics.FccoError) as error:
+        plan.make(problem, options={"algorithm": ("sonex", "command line")})
+    found = error.value.diagnostics[0]
+    assert found.code == "F0604" and "its kink at 1 points downward: not weakly convex" in found.reason

@@ -38,9 +38,10 @@ def _smooth(block: Block) -> Finding:
 
 
 def prox(setting: Setting) -> Finding:
-    if left := [node for node, inner in setting.normal.kept if not inner]:
-        text = setting.reformed.text(left[0])
-        return lacks(f"no prox of {text} is known", text, left[0].span)
+    kept = zip(setting.normal.kept, setting.normal.reasons, strict=True)
+    for node, reason in ((node, reason) for (node, inner), reason in kept if not inner):
+        text = setting.reformed.text(node)
+        return lacks(f"{text} has no computable prox: {reason}", text, node.span)
     rough = [b for b in setting.blocks if not b.f.smooth]
     return every((_prox(b) for b in rough), "every outer function is smooth, which needs no prox")
 

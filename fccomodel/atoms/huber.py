@@ -21,6 +21,7 @@ huber = ScalarAtom(
     derivative=("clip(u, -delta, delta)",),
     domain=(None, POSITIVE),
     graph=lambda delta: (((-delta, -delta), (delta, delta)), 0.0, 0.0),
+    conjugate="s^2 / 2",
     properties=Properties(
         curvature=lambda u, delta: "affine" if u.mig >= delta.hi < inf else "convex",
         monotone=valley,

@@ -15,7 +15,7 @@ from fccomodel.normal._terms import Term, describe, plug_ins, summands
 from fccomodel.penalty import Penalty
 from fccomodel.reformulations import Chain, Reformulation
 from fccomodel.rewrite import shared
-from fccomodel.smoothing import Smoothed, envelopes
+from fccomodel.smoothing import Smoothed, envelopes, refusal
 
 __all__ = ["NormalForm", "Prox", "Term", "normalise", "summands"]
 
@@ -34,7 +34,7 @@ class NormalForm:
     rest        the objective but its regularisers, before any smoothing
     prox        regularisers                              terms   the objective's summands and the constraints
     treatment   (text, how, why) per non-smooth or simple part: prox, projected, smoothed, subgradient
-    kept        non-smooth parts left to a subgradient, each with whether it is inside an expectation
+    kept        non-smooth parts left to a subgradient, each with whether it is inside an expectation; ``reasons`` why, for each
     """
 
     problem: ir.Problem
@@ -47,6 +47,7 @@ class NormalForm:
     terms: tuple[Term, ...]
     treatment: tuple[tuple[str, str, str], ...]
     kept: tuple[tuple[ir.Expr, bool], ...] = ()
+    reasons: tuple[str, ...] = ()
 
     @cached_property
     def smoothed(self) -> tuple[Smoothed, ...]:
@@ -100,11 +101,13 @@ def normalise(
     treated = reformulations.chain(reformed, *form(outer, inner, penalty), constant)
     objective = treated.problem.objective.expr
     kept = reformulations.kinks([objective], constant)
+    asked = {False: outer in ("moreau", "dual"), True: inner == "moreau"}
+    reasons = tuple(refusal(n, constant) if asked[inside] else "the algorithm takes its subgradients" for n, inside in kept)
     return NormalForm(
         problem=problem, chain=chain.then(treated), reformed=equivalent, variables=treated.problem.variables,
         objective=objective, rest=rest,
-        prox=tuple(prox), terms=tuple(terms), kept=tuple(kept),
-        treatment=tuple(treatment(reformed, objective, prox, kept, treated)),
+        prox=tuple(prox), terms=tuple(terms), kept=tuple(kept), reasons=reasons,
+        treatment=tuple(treatment(reformed, objective, prox, dict(zip((n for n, _ in kept), reasons, strict=True)), treated)),
     )  # fmt: skip
 
 
@@ -122,7 +125,7 @@ def form(outer: str, inner: str, penalty: str | None) -> tuple[set[str], list[Re
 
 
 def treatment(
-    problem: ir.Problem, objective: ir.Expr, prox: list[Prox], kept: list[tuple[ir.Expr, bool]], chain: Chain
+    problem: ir.Problem, objective: ir.Expr, prox: list[Prox], kept: Mapping[ir.Expr, str], chain: Chain
 ) -> Iterator[tuple[str, str, str]]:
     """What became of each part that is not smooth, or simple: text, how, why."""
     for p in prox:
@@ -143,9 +146,7 @@ def treatment(
     for made in envelopes(objective):
         if made.penalty is None:
             yield problem.text(made.original), "smoothed", "inside an expectation" if made.inner else outer_words(made.original)
-    for node, inside in kept:
-        asked = ("nested_moreau" if inside else "moreau") in applied
-        yield problem.text(node), "subgradient", "no prox is known for it" if asked else "the algorithm takes its subgradients"
+    yield from ((problem.text(node), "subgradient", reason) for node, reason in kept.items())
     for node in plug_ins(objective):
         yield problem.text(node), "plug-in", "its draw is met once, so that a minibatch stands for it: a biased estimate"
 

@@ -98,6 +98,11 @@ class Proximal(ABC):
         """The domain of the conjugate, in words."""
         return "everything"
 
+    @property
+    def dual(self) -> str:
+        """The conjugate, in words that its domain follows."""
+        return "max of u s - f(u), finite on"
+
     def admit(self, lam: Number) -> None:
         """Refuses a lam that is not in (0, 1/rho_f)."""
         least, most = (lam, lam) if isinstance(lam, float | int) else (float(lam.min()), float(lam.max()))

@@ -7,7 +7,7 @@ from math import inf, isclose
 
 from fccomodel import ir
 from fccomodel.atoms._base import REALS, Interval
-from fccomodel.piecewise import downward_kink, of_expression
+from fccomodel.piecewise import PiecewiseLQ, downward_kink, of_expression
 from fccomodel.proximal._affine import Affine, affine, flat_terms, quadratic
 from fccomodel.proximal._base import Proximal
 from fccomodel.proximal.balls import BALLS, Norm
@@ -257,6 +257,9 @@ def _atom(term: ir.Expr, holes: tuple[ir.Hole, ...]) -> Proximal:
         if all(forms):
             rows = [f.coefficients for f in forms if f]
             b = [f.constant for f in forms if f]
+            unit = [tuple(float(j == k) for j in range(len(holes))) for k in range(len(holes))]
+            if not any(b) and sorted(rows, reverse=True) == unit:
+                return Largest.of()
             found: Proximal | str = Mapped.of(Largest.of(), rows, b)
             found = MaxAffine.of(rows, b) if isinstance(found, str) else found
             if isinstance(found, str):
@@ -292,10 +295,11 @@ def whole(expr: ir.Expr, hole: ir.Hole) -> Proximal:
     if abs(constant) == inf:
         raise NoProx("a constant that the size of the argument decides")
     if not rest:
-        rest = [(1.0, ir.Apply(op="sum", args=(ir.Apply(op="mul", args=(ir.Const(value=0.0), hole), shape=hole.shape),)))]
-    found = _norms(rest, hole, rank, size)
-    if q:
-        found = Perturbed.of(found, q)
+        square = PiecewiseLQ(points=((0.0, 0.0),), left=q, right=q)
+        found: Proximal = Separable.of(Piecewise.of(square), size, rank)
+    else:
+        found = _norms(rest, hole, rank, size)
+        found = Perturbed.of(found, q) if q else found
     if tilt:
         found = Tilted.of(found, tilt)
     return Scaled.of(found, 1.0, constant) if constant else found

@@ -18,7 +18,7 @@ BALLS = {
     "norm1": ("the box [-1, 1]", "{x}.clamp(-1, 1)", "{u}.abs().sum({dims})", "norminf"),
     "norminf": ("the cross-polytope", "onto_cross_polytope({x}, {dims})", "{u}.abs().amax({dims})", "norm1"),
     "norm_nuc": (
-        "the spectral ball, by a singular value decomposition",
+        "the spectral ball",
         "onto_spectral_ball({x})",
         "torch.linalg.svdvals({u}).sum(-1)",
         "spectral",
@@ -42,7 +42,8 @@ class Norm(Proximal):
         if group:
             count = sizes[0] / group
         where = f"the product of {BALLS[norm][0]}s of {group} entries" if group else BALLS[norm][0]
-        how = f"the projection on the dual ball: {where} (Moreau's identity)"
+        way = ", by a singular value decomposition" if norm == "norm_nuc" else ""
+        how = f"the projection on the dual ball: {where}{way} (Moreau's identity)"
         return cls(norm=norm, group=group, rank=len(shape), lipschitz=sqrt(count), diameter=2 * sqrt(count), how=how)
 
     def value_text(self, u: str, dims: tuple[int, ...]) -> str:
@@ -80,8 +81,12 @@ class Norm(Proximal):
         return (size * 0).masked_fill(size > 1 + 1e-9, inf)
 
     @property
+    def dual(self) -> str:
+        return "0 on"
+
+    @property
     def domain(self) -> str:
-        where = BALLS[self.norm][0].split(",")[0]
+        where = BALLS[self.norm][0]
         return f"{where} in each group" if self.group else where
 
 

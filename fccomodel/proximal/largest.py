@@ -62,6 +62,10 @@ class Largest(Proximal):
         return y.new_zeros(inside.shape).masked_fill(~inside, inf)
 
     @property
+    def dual(self) -> str:
+        return "0 on"
+
+    @property
     def domain(self) -> str:
         return "the simplex" if self.kind == "max" else "the simplex with entries at most 1/m, m the number of entries averaged"
 

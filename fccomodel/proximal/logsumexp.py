@@ -40,5 +40,10 @@ class LogSumExp(Proximal):
         return (self.theta * entropy).masked_fill(~inside, inf)
 
     @property
+    def dual(self) -> str:
+        scale = "" if self.theta == 1 else f"{self.theta:g} "
+        return f"{scale}sum of s log {'(n s)' if self.mean else 's'} on"
+
+    @property
     def domain(self) -> str:
         return "the simplex"

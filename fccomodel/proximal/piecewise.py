@@ -48,6 +48,10 @@ class Piecewise(Proximal):
         return torch.from_numpy(value).to(y).masked_fill((y < low - 1e-9) | (y > high + 1e-9), inf)
 
     @property
+    def dual(self) -> str:
+        return "piecewise linear-quadratic on"
+
+    @property
     def domain(self) -> str:
         low, high = self.graph.slopes
         return (
