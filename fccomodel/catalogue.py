@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
 from math import isinf
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +11,9 @@ from fccomodel import diagnostics
 from fccomodel.files import fail
 
 if TYPE_CHECKING:
+    from fccomodel.algorithms import Algorithm
     from fccomodel.atoms import Atom
+    from fccomodel.choice import Candidate
 
 WIDTH = 80
 OPERATORS = ("add", "sub", "mul", "div", "neg", "pow", "le", "lt", "ge", "gt", "eq", "ne", "and", "or", "not")
@@ -124,37 +125,80 @@ def _domain(names: tuple[str, ...], domain: list[Any]) -> str:
 
 
 # ---------------------------------------------------------------------------------------------------------- algorithms
-def algorithms(name: str | None = None) -> str:
-    """All algorithms with where they are from, or the card of one."""
+def algorithms(name: str | None = None, found: Mapping[str, Candidate] | None = None) -> str:
+    """All algorithms, or the card of one; with what was ``found`` for a model, what each would need there."""
     from fccomodel import algorithms as registry
 
     known = registry.all()
     if name is not None:
         _known(name, known, "algorithm")
-        return _card(name, known[name])
-    return rows((key, f"{algorithm.title}: {algorithm.cite}") for key, algorithm in known.items())
+        return _card(known[name], None if found is None else found[name])
+    if found is None:
+        return rows((key, f"{a.title}: O({a.rate}) iterations; {a.theorem}") for key, a in known.items())
+    ordered = sorted(found.values(), key=lambda c: (not c.covered, not c.can_run, c.order))
+    return rows((c.record.name, _verdict(c)) for c in ordered)
 
 
-def _card(name: str, record: Any) -> str:
-    """Every declared property of a record that reads as text."""
-    shown: list[tuple[str, str]] = []
-    for item in fields(record):
-        value = getattr(record, item.name)
-        entries = [f"{key}: {entry}" for key, entry in value.items()] if item.name == "requires" else [_text(value)]
-        shown += [(item.name if place == 0 else "", text) for place, text in enumerate(entries) if text]
-    return f"{name}\n\n{rows(row for row in shown if row[0] not in ('name', 'preference'))}"
+def _verdict(candidate: Candidate) -> str:
+    """Whether its theorem covers the model, or what is missing."""
+    if candidate.covered:
+        return f"covers the model: O({candidate.record.rate}) iterations"
+    how = "" if candidate.can_run else "cannot run; "
+    return how + "needs " + "; needs ".join(candidate.lacks())
 
 
-def _text(value: Any) -> str:
-    """Texts and collections of texts; nothing for code."""
-    if isinstance(value, str):
-        return " ".join(value.split())
-    if isinstance(value, bool) or value is None or callable(value):
-        return ""
-    if isinstance(value, Mapping):
-        return "; ".join(f"{key}: {text}" if (text := _text(entry)) else str(key) for key, entry in value.items())
-    if isinstance(value, list | tuple | set | frozenset):
-        return ", ".join(
-            filter(None, (_text(entry) for entry in (sorted(value, key=str) if isinstance(value, set | frozenset) else value)))
-        )
-    return str(value) if isinstance(value, int | float) else ""
+def _card(record: Algorithm, found: Candidate | None) -> str:
+    """What an algorithm needs, promises, and is made of."""
+    shown = [("theorem", record.theorem), ("rate", f"O({record.rate}) iterations"), ("from", record.cite)]
+    shown += [("" if place else "needs", text) for place, text in enumerate(_needs(record, found))]
+    forms = {
+        "moreau": "smoothed by Moreau envelopes",
+        "dual": "kept, each block with its dual variable",
+        "subgradient": "kept, by their subgradients",
+        "smooth": "none",
+    }
+    shown += [("kinks in f", forms[record.outer]), ("constraints", (record.penalty or "none").replace("_", " "))]
+    shown += [("sees", "sampled blocks" if record.oracle == "blocks" else "all tracked expectations as one vector")]
+    shown += [("steps", ", ".join(record.steps))] if len(record.steps) > 1 else []
+    shown += [("options", ", ".join(f"{key} = {value:g}" for key, value in record.hyper.items()))] if record.hyper else []
+    schedules = "practical" + (", theory (--option schedule=theory --option epsilon=1e-3)" if record.theory else "")
+    return f"{record.name}: {record.title}\n\n{rows([*shown, ('schedules', schedules)])}"
+
+
+def _needs(record: Algorithm, found: Candidate | None) -> list[str]:
+    """Each assumption with its clause, and for a model how it is met."""
+    from fccomodel import assumptions
+
+    lines = []
+    for name, clause in record.requires.items():
+        line = f"{assumptions.ALL[name].meaning} ({clause})"
+        if found is not None:
+            finding = found.findings[name]
+            line += f": {finding.standing if finding.holds else 'LACKING'}; {finding.why}"
+        lines.append(line)
+    return lines
+
+
+def algorithms_json(name: str | None = None, found: Mapping[str, Candidate] | None = None) -> dict[str, Any]:
+    """The same as data: by name ``title``, ``theorem``, ``rate``, ``cite``, ``requires``; with a model also ``covered``,
+    ``can_run`` and per assumption ``holds``, ``standing``, ``why``."""
+    from fccomodel import algorithms as registry
+    from fccomodel import assumptions, explain
+
+    known = registry.all()
+    if name is not None:
+        _known(name, known, "algorithm")
+    result = {}
+    for key, a in known.items():
+        if name in (None, key):
+            result[key] = {text: getattr(a, text) for text in ("title", "theorem", "rate", "cite", "oracle", "outer", "penalty")}
+            result[key]["requires"] = {
+                need: {"meaning": assumptions.ALL[need].meaning, "clause": clause} for need, clause in a.requires.items()
+            }
+            result[key] |= {"steps": list(a.steps), "options": dict(a.hyper), "theory": a.theory is not None}
+            if found is not None:
+                one = found[key]
+                result[key] |= {"covered": one.covered, "can_run": one.can_run}
+                for need, said in explain.findings_json(a, one.findings).items():
+                    result[key]["requires"][need] |= said
+    return result

@@ -135,8 +135,17 @@ def parser() -> argparse.ArgumentParser:
 
     made = command("atoms", atoms, "list the functions of the language, or describe one")
     made.add_argument("name", nargs="?", metavar="NAME")
-    made = command("algorithms", algorithms, "list the algorithms, or describe one: what it needs, gives, and where it is from")
+    made = command(
+        "algorithms",
+        algorithms,
+        "list the algorithms, or describe one: what it needs, gives, and where it is from",
+        "With --model, what each would need there.",
+    )
     made.add_argument("name", nargs="?", metavar="NAME")
+    made.add_argument("--json", action="store_true", help="print JSON")
+    made.add_argument("--model", metavar="MODEL", help="a .fcco file: how it meets each requirement")
+    _binding(made)
+    _quiet(made)
     return top
 
 
@@ -376,10 +385,17 @@ def atoms(args: argparse.Namespace) -> int:
 
 
 def algorithms(args: argparse.Namespace) -> int:
-    """``algorithms [NAME]``."""
+    """``algorithms [NAME] [--model MODEL]``."""
     from fccomodel import catalogue
 
-    print(catalogue.algorithms(args.name))
+    found = None
+    if args.model is not None:
+        compiled, binding, chosen = _given(args)
+        found = pipeline.candidates(compiled, binding, chosen)
+    if args.json:
+        _print_json(catalogue.algorithms_json(args.name, found))
+    else:
+        print(catalogue.algorithms(args.name, found))
     return DONE
 
 
@@ -392,7 +408,7 @@ def _plan(args: argparse.Namespace, *, explaining: bool = False) -> pipeline.Pla
 
 def _given(args: argparse.Namespace) -> tuple[pipeline.Compiled, pipeline.Binding, options.Origins]:
     """The model, its binding and the options that the command line names; lint notes are printed on the way."""
-    given: dict[str, Any] = {name: _value(text) for name, text in files.pairs(args.option, "--option").items()}
+    given: dict[str, Any] = {name: _value(text) for name, text in files.pairs(getattr(args, "option", []), "--option").items()}
     own = {name: getattr(args, name, None) for name in ("algorithm", "unverified", "seed", "device", "precision", "budget")}
     for name, value in own.items():
         if value is not None and given.setdefault(name, value) != value:

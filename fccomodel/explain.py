@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from math import isinf
 from typing import Any
 
-from fccomodel import derivation, ir
+from fccomodel import assumptions, derivation, ir
+from fccomodel.assumptions import Finding
 from fccomodel.derivation import first, kinks, lost_convexity, unknown, wrap
 from fccomodel.facts import Amount, Fact, Facts, Standing
 from fccomodel.structure import RULES, Analysis
@@ -52,21 +53,26 @@ def plan_json(plan: Any) -> dict[str, Any]:
     return {
         "theorem": record.theorem,
         "unverified": list(plan.unverified),
-        "assumptions": {
-            name: {
-                "clause": record.requires[name],
-                "holds": found.holds,
-                "standing": str(found.standing) if found.holds else None,
-                "why": found.why,
-                "subject": found.subject,
-            }
-            for name, found in plan.findings.items()
-        },
+        "assumptions": findings_json(record, plan.findings),
         "rate": {"formula": record.rate, "here": plan.rate},
         "constants": {name: {"value": getattr(known, name), "standing": s} for name, s in known.standing.items()}
         if known
         else None,
         "undefined": list(plan.undefined),
+    }
+
+
+def findings_json(record: Any, findings: Mapping[str, Finding]) -> dict[str, dict[str, Any]]:
+    """How each assumption of an algorithm's theorem is met."""
+    return {
+        name: {
+            "clause": record.requires[name],
+            "holds": found.holds,
+            "standing": str(found.standing) if found.holds else None,
+            "why": found.why,
+            "subject": found.subject,
+        }
+        for name, found in findings.items()
     }
 
 
@@ -250,6 +256,8 @@ def _structure(normal: Any, width: int) -> list[str]:
         for inner in getattr(term, "inner", ()) if kind == "composition" else ():
             lines += wrap(f"tracked: {inner}", width, "      ", "        ")
     for text, how, why in getattr(normal, "treatment", ()):
+        if how in ("smoothed", "penalised"):  # told by the reformulation that did it
+            continue
         lines += wrap(f"{how}: {text} ({why})", width, "  ", "    ")
     return lines
 
@@ -287,14 +295,15 @@ def _plan(plan: Any, normal: Any, width: int) -> list[str]:
 
 
 def assumption_lines(plan: Any) -> list[str]:
-    """One line per assumption: what, how it is met, why, and the theorem's clause."""
+    """One line per assumption: what, its clause in the paper of the theorem, how it is met, and why; what they take on trust."""
     record = plan.algorithm_record
     paper = record.theorem.partition(", ")[0] + ", "
-    requires = {name: clause.removeprefix(paper) for name, clause in record.requires.items()}
-    return [
-        f"{name} ({requires[name]}): {found.standing if found.holds else 'does not hold'}; {found.why}"
+    lines = [
+        f"{name} ({record.requires[name].removeprefix(paper)}): {found.standing if found.holds else 'does not hold'}; {found.why}"
         for name, found in plan.findings.items()
     ]
+    trusted = any(words in line for line in lines for words in (assumptions.RANGE, assumptions.WEIGHTS))
+    return lines + ([assumptions.TRUST] if trusted else [])
 
 
 def constant_lines(known: Any) -> list[str]:

@@ -18,6 +18,7 @@ from fccomodel.source import Source
 
 if TYPE_CHECKING:
     from fccomodel.bound import Bound
+    from fccomodel.choice import Candidate
     from fccomodel.emit import Program
     from fccomodel.kkt import KKTReport
     from fccomodel.plan import Plan
@@ -164,6 +165,17 @@ def plan(
         raise with_source(error, compiled.problem.source) from None
     settled = {**_automatic(made), **chosen, **made.options}
     return Planned(compiled=compiled, binding=binding, bound=bound, analysis=analysis, plan=made, options=settled)
+
+
+def candidates(compiled: Compiled, binding: Binding, chosen: options.Origins) -> dict[str, Candidate]:
+    """Every algorithm with how a model meets the assumptions of its theorem; no data is needed."""
+    from fccomodel import choice, structure
+
+    bound = bind(compiled, binding, seed=chosen.get("seed", (0, options.AUTOMATIC))[0]) if binding else None
+    try:
+        return choice.candidates(compiled.problem, bound, structure.analyse(compiled.problem, bound))
+    except FccoError as error:
+        raise with_source(error, compiled.problem.source) from None
 
 
 def _automatic(made: Plan) -> options.Origins:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import Any
 
 from fccomodel import diagnostics, elements, ir, rates
@@ -141,6 +142,12 @@ def make(
     if theory:
         known = constants(setting, eps=eps, sample=True, **(counts or {"n": 1, "B1": 1, "B2": 1}))
         scheduled = schedule(record, known, problem)
+    smoothing = scheduled.get("lam", SMOOTHING)
+    weak = max((b.f.below.value.number for b in setting.blocks if b.f.weakly_convex), default=0.0)
+    if weak * smoothing >= 1 and isfinite(weak):
+        if theory:
+            raise diagnostics.FccoError([diagnostics.smoothing_too_large(smoothing, weak)], problem.source)
+        smoothing = 0.5 / weak
     defaults = {
         "eta": 0.0 if step != "adam" else 2e-3 if nets else 0.05,
         "rho": RHO,
@@ -161,7 +168,7 @@ def make(
         others=alike(found, chosen), options=settled,
         summary=summarise(normal, record, step, theory, rate), normal=normal, batch=batch, hyper=hyper, step=step,
         findings=chosen.findings, unverified=tuple(chosen.lacks()), rate=rate, constants=known, budget=budget(settled),
-        threads=1, undefined=undefined(analysis), smoothing=scheduled.get("lam", SMOOTHING),
+        threads=1, undefined=undefined(analysis), smoothing=smoothing,
     )  # fmt: skip
 
 
@@ -193,7 +200,7 @@ def undefined(analysis: Analysis) -> tuple[str, ...]:
 def counted(normal: NormalForm, bound: Bound, batch: Callable[[ir.Binder, int, bool], int | None]) -> dict[str, int]:
     """n blocks, B1 of them and B2 samples of each in a step, rows of the largest expectation: the largest of each."""
 
-    def size(node: ir.Reduce, inner: bool) -> tuple[int, int]:
+    def size(node: ir.Reduce | ir.Constraint, inner: bool) -> tuple[int, int]:
         whole, drawn = 1, 1
         for binder in node.binders:
             if isinstance(binder.domain, ir.RowSet | ir.ValueSet | ir.LabelSet):
@@ -211,6 +218,7 @@ def counted(normal: NormalForm, bound: Bound, batch: Callable[[ir.Binder, int, b
     ]
     outer = [size(n, False) for n in reductions if any(isinstance(m, ir.Reduce) for m in ir.walk(n.body))]
     inner = [size(m, True) for term in normal.terms for m in term.means]
+    outer += [size(c, False) for c in reformed.constraints]
     n, B1 = max(outer, default=(1, 1))
     rows, B2 = max(inner, default=(1, 1))
     return {"n": n, "B1": B1, "B2": B2, "rows": rows}

@@ -19,7 +19,9 @@ from fccomodel.rewrite import const
 from fccomodel.source import Span
 from fccomodel.structure import Analysis
 
-RANGE = "on the range that the iterates see; that it is bounded is assumed"
+#: words of findings that take it on trust that the iterates stay bounded
+RANGE, WEIGHTS = "on the range seen", "on bounded sets"
+TRUST = f"'{RANGE}' and '{WEIGHTS}' mean that the iterates are taken to stay bounded"
 #: what a bounded range is tested on: ends that are infinite, and the distance from ends that are open
 FAR, NEAR = 100.0, 1e-3
 
@@ -94,7 +96,7 @@ class Block:
     @property
     def words(self) -> str:
         """What f is, in the model's words."""
-        return f"the penalty of {self.label}" if self.label != "objective" else self.text
+        return f"the penalty of {self.label}" if self.label != "objective" else short(self.text)
 
     @property
     def curved(self) -> bool:
@@ -184,6 +186,11 @@ class Setting:
             label=label, text=text or source.text[span.start : span.end], span=span, f=facts, local=local, inner=inner, term=term,
             see=dataclasses.replace(self.analysis, problem=self.reformed, see=analyser),
         )  # fmt: skip
+
+
+def short(text: str, width: int = 44) -> str:
+    """A text cut to fit into a sentence."""
+    return text if len(text) <= width else f"{text[: width - 3].rstrip()} .."
 
 
 def compact(where: Interval) -> Interval:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from fccomodel import derivation, ir
-from fccomodel.assumptions._base import Assumption, Block, Finding, Inner, Setting, assumed, every, holds, lacks
+from fccomodel.assumptions._base import WEIGHTS, Assumption, Block, Finding, Inner, Setting, assumed, every, holds, lacks, short
 from fccomodel.assumptions._outer import _convex as f_convex
 from fccomodel.assumptions._outer import _monotone as f_monotone
 from fccomodel.facts import Fact, Standing
 
 NO_INNER = "the model has no expectation"
-WEIGHTS = "on bounded sets; that the iterates stay in one is assumed"
 
 
 def _inner(setting: Setting) -> Iterator[tuple[Block, Inner]]:
@@ -25,7 +24,7 @@ def _of(setting: Setting, decide: Callable[[Setting, Block, Inner], Finding]) ->
 def _about(setting: Setting, g: Inner, why: str, *facts: Fact, standing: Standing = Standing.PROVED) -> Finding:
     text = setting.reformed.text(g.expr)
     given = "".join(f": {reason}" for reason in assumed(facts)[:1])
-    return holds(f"{text}: {why}{given}", *facts, standing=standing, subject=text, span=g.expr.span)
+    return holds(f"{short(text)}: {why}{given}", *facts, standing=standing, subject=text, span=g.expr.span)
 
 
 def _lacking(setting: Setting, g: Inner, failures: list[derivation.Failure], what: str) -> Finding:
@@ -137,7 +136,7 @@ def _bounded_variance(setting: Setting, block: Block, g: Inner) -> Finding:
         return _about(setting, g, f"a finite variance under {name} is assumed", standing=Standing.ASSUMED)
     if f.compact and f.is_lipschitz and f.size.value.finite:
         return _about(setting, g, "bounded on the variables' bounded sets, and so is its variance", f.size, f.lipschitz)
-    return _about(setting, g, f"the variance over a finite table is bounded {WEIGHTS}", standing=Standing.ASSUMED)
+    return _about(setting, g, f"of bounded variance {WEIGHTS}, its table being finite", standing=Standing.ASSUMED)
 
 
 ASSUMPTIONS = (

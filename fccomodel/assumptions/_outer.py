@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from fccomodel import derivation
-from fccomodel.assumptions._base import RANGE, Assumption, Block, Finding, Inner, Setting, every, holds, lacks, lost
+from fccomodel.assumptions._base import RANGE, Assumption, Block, Finding, Inner, Setting, every, holds, lacks, lost, short
 from fccomodel.facts import INCREASING, Standing
 
 NONE_OUTER = "every outer function is affine"
 
 
 def smooth(setting: Setting) -> Finding:
-    return every((_smooth(b) for b in setting.blocks if b.curved), NONE_OUTER)
+    return every((_smooth(setting, b) for b in setting.blocks if b.curved), NONE_OUTER)
 
 
-def _smooth(block: Block) -> Finding:
+def _smooth(setting: Setting, block: Block) -> Finding:
     f = block.f
     if not f.smooth:
         words, span = lost(block.see, derivation.kinks(block.see, f))
-        if block.label != "objective":
+        if block.label != "objective" and setting.penalty != "squared_hinge":
             words = f"{block.words} has a kink where the constraint is met with equality"
         return lacks(f"not smooth: {words}", block.words, block.span if block.label != "objective" else span)
     if f.gradient.value.finite:
@@ -75,12 +75,12 @@ def _monotone(block: Block, g: Inner) -> Finding:
     text = block.see.problem.text(g.expr)
     if g.flipped or g.mean.affine:
         said = "stands there with its sign alone" if g.flipped else "is affine, so that f may fall in it"
-        return holds(f"{text} {said}", g.mean.below, subject=text, span=g.expr.span)
+        return holds(f"{short(text)} {said}", g.mean.below, subject=text, span=g.expr.span)
     sign = block.f.leaves.get(g.hole, INCREASING)
     if sign == INCREASING:
-        return holds(f"{block.words}: non-decreasing in {text}", subject=text, span=g.expr.span)
+        return holds(f"{block.words}: non-decreasing in {short(text)}", subject=text, span=g.expr.span)
     how = "decreasing" if sign else "not monotone"
-    return lacks(f"{block.words} is {how} in {text}, which is not affine", block.words, g.expr.span)
+    return lacks(f"{block.words} is {how} in {short(text)}, which is not affine", block.words, g.expr.span)
 
 
 def lipschitz(setting: Setting) -> Finding:

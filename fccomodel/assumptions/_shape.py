@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fccomodel import ir
-from fccomodel.assumptions._base import Assumption, Finding, Setting, holds, lacks
+from fccomodel.assumptions._base import Assumption, Finding, Setting, holds, lacks, short
 from fccomodel.facts import Standing
 from fccomodel.normal import summands
 from fccomodel.reformulations import robust
@@ -40,7 +40,9 @@ def two_levels(setting: Setting) -> Finding:
             inside = [n for n in ir.walk(mean.body) if isinstance(n, ir.Reduce) and n.kind in ("E", "mean", "sum", "prob")]
             if inside:
                 found = setting.reformed.text(inside[0])
-                return lacks(f"{found} is an expectation inside the tracked expectation {text}", found, inside[0].span)
+                return lacks(
+                    f"{short(found)} is an expectation inside the tracked expectation {short(text)}", found, inside[0].span
+                )
     return holds("no expectation is inside a tracked expectation")
 
 
@@ -74,10 +76,10 @@ def linear_coupling(setting: Setting) -> Finding:
     is_list = isinstance(node, ir.Apply) and node.op == "max"
     dual = robust.tilted(node, problem) if isinstance(node, ir.Reduce) and node.kind == "max" else None
     if dual is not None and dual.divergence is not None:
-        return lacks(f"the weights in {text} carry a divergence: not a maximum over a polytope alone", text, node.span)
+        return lacks(f"the weights in {short(text)} carry a divergence: not a maximum over a polytope", text, node.span)
     if not (is_family or is_list or dual is not None):
-        return lacks(f"{text} is not a maximum, cvar or topk of group losses", text, node.span)
-    return holds(f"{text} is a maximum over a polytope of weights of its group losses", subject=text, span=node.span)
+        return lacks(f"{short(text)} is not a maximum, cvar or topk of group losses", text, node.span)
+    return holds(f"{short(text)} is a maximum over a polytope of weights of its group losses", subject=text, span=node.span)
 
 
 def blocks_partition_rows(setting: Setting) -> Finding:
@@ -87,14 +89,14 @@ def blocks_partition_rows(setting: Setting) -> Finding:
         for mean, text in zip(term.means, term.inner, strict=True):
             domains = [b.domain for b in mean.binders]
             if len(domains) != 1 or not isinstance(domains[0], ir.RowSet):
-                return lacks(f"{text} is not over the rows of one table", text, mean.span)
+                return lacks(f"{short(text)} is not over the rows of one table", text, mean.span)
             if table not in (None, domains[0].table):
-                return lacks(f"{text} is over another table than {table}", text, mean.span)
+                return lacks(f"{short(text)} is over another table than {table}", text, mean.span)
             table = domains[0].table
             if mean.condition is not None and not _picks_group(mean.condition, mean.binders[0]):
-                return lacks(f"the condition of {text} does not pick one group of rows per block", text, mean.span)
+                return lacks(f"the condition of {short(text)} does not pick one group of rows per block", text, mean.span)
             if mean.condition is None and term.n not in (None, 1):
-                return lacks(f"every block of {text} is over the same rows", text, mean.span)
+                return lacks(f"every block of {short(text)} is over the same rows", text, mean.span)
     return holds(f"each row of {table} is in one block" if table else "the model has no expectation")
 
 

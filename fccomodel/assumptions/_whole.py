@@ -15,7 +15,7 @@ def unconstrained(setting: Setting) -> Finding:
     labels = [c.label for c in setting.constrained]
     first = setting.constrained[0]
     more = f" and {len(labels) - 1} more" if len(labels) > 1 else ""
-    return lacks(f"the model has constraints, {labels[0]}{more}, and this algorithm no form for them", first.label, first.span)
+    return lacks(f"the model has constraints: {labels[0]}{more}", first.label, first.span)
 
 
 def convex(setting: Setting) -> Finding:
@@ -106,7 +106,7 @@ def qualified(setting: Setting) -> Finding:
     if not setting.constrained:
         return holds("the model has no constraint")
     labels = ", ".join(c.label for c in setting.constrained)
-    said = f"gradients of the violated ones among {labels} are independent, by a margin: not checked"
+    said = f"that gradients of violated constraints ({labels}) are independent is not checked"
     return holds(said, standing=Standing.ASSUMED, subject=labels, span=setting.constrained[0].span)
 
 
