@@ -257,10 +257,22 @@ case(
     "norms",
     "minimize E[z ~ D] norm1(w - z.x) + norm2(w - 3) + norminf(w + 2) + sum[k in G] norm2(E[z ~ D | z.g == k] (w - z.x)) + norminf(E[z ~ P] w * z.x) + norm1(E[z ~ N] w * z.x - 1);",
 )
-case("gap_of_two", "minimize mean[k in G] (pos(abs(E[z ~ P | z.g == k] tanh(dot(w, z.x)) - E[z ~ N | z.g == k] tanh(dot(w, z.x))) - 0.01) + sumsq(w));")
-case("weakly_convex", "minimize mean[i in P] (scad(E[j ~ N] tanh(dot(w, j.x) - dot(w, i.x)), 3.7, 0.4) + mcp(E[j ~ N] dot(w, j.x) - dot(w, i.x), 2, 0.5));")
-case("matrix_norms", "minimize norm_nuc(E[z ~ D] outer(w + 1, z.x) * z.y) + norm_fro(E[z ~ P] outer(w, z.x)) + group_norm(E[z ~ N] w * z.x * z.y, 1);")
-case("radial", "minimize mean[k in G] (pos(norm2(E[z ~ D | z.g == k] w * z.x + 0.2) - 0.1) + huber(norm2(E[z ~ D | z.g == k] (w - z.x)), 0.3));")
+case(
+    "gap_of_two",
+    "minimize mean[k in G] (pos(abs(E[z ~ P | z.g == k] tanh(dot(w, z.x)) - E[z ~ N | z.g == k] tanh(dot(w, z.x))) - 0.01) + sumsq(w));",
+)
+case(
+    "weakly_convex",
+    "minimize mean[i in P] (scad(E[j ~ N] tanh(dot(w, j.x) - dot(w, i.x)), 3.7, 0.4) + mcp(E[j ~ N] dot(w, j.x) - dot(w, i.x), 2, 0.5));",
+)
+case(
+    "matrix_norms",
+    "minimize norm_nuc(E[z ~ D] outer(w + 1, z.x) * z.y) + norm_fro(E[z ~ P] outer(w, z.x)) + group_norm(E[z ~ N] w * z.x * z.y, 1);",
+)
+case(
+    "radial",
+    "minimize mean[k in G] (pos(norm2(E[z ~ D | z.g == k] w * z.x + 0.2) - 0.1) + huber(norm2(E[z ~ D | z.g == k] (w - z.x)), 0.3));",
+)
 case(
     "vector_atoms",
     "minimize E[z ~ D] (kl(softmax(w * z.x), softmax(z.x)) + dot(softmax(w), z.x^2)) + sum(concat(w, w^2)) + sum(transpose(outer(w, w)) @ w);",

@@ -37,6 +37,7 @@ CASES = {
     "separable steps": (SMOOTH, "proved", SMOOTH.replace("w[d]", "w[d] in simplex", 1), "simplex"),
     "outer smooth": (MEAN, "proved", WORST, "max has kinks"),
     "outer prox": (WORST, "proved", BEST, "not weakly convex"),
+    "outer weakly convex": (WORST, "proved", BEST, "not weakly convex"),
     "outer convex": (WORST, "proved", BEST, "not convex"),
     "outer monotone": (WORST, "proved", FALLING, "decreasing"),
     "outer Lipschitz": (WORST, "proved", f"var w[d];\nminimize sqrt(E[z ~ D] {LOSS});", "not known to be Lipschitz"),
@@ -52,7 +53,8 @@ CASES = {
     "shared inner": (SMOOTH, "bounded from data",
                      "var w[d];\nminimize E[a ~ normal(0, 1)] square(E[z ~ D] (dot(w, z.x) - a));", "drawn from a distribution"),
     "linear coupling": (WORST, "proved", SMOOTH, "not a maximum"),
-    "blocks partition rows": (SMOOTH, "proved", "var w[d];\nminimize mean[a in D] square(E[z ~ D] (dot(w, z.x) - a.y));", "same rows"),
+    "blocks partition rows": (SMOOTH, "proved",
+                              "var w[d];\nminimize mean[a in D] square(E[z ~ D] (dot(w, z.x) - a.y));", "same rows"),
 }  # fmt: skip
 
 

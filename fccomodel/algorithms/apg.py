@@ -43,6 +43,7 @@ algorithm = Algorithm(
     title="accelerated proximal gradient",
     requires={
         "unconstrained": "Beck and Teboulle 2009, problem (P)",
+        "convex": "Beck and Teboulle 2009, section 2",
         "shared inner": "a full pass is F as a vector",
         "two levels": "a full pass is F as a vector",
         "finite sum": "a full pass is F as a vector",

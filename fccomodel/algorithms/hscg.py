@@ -74,8 +74,16 @@ algorithm = Algorithm(
     theorem="hscg-2020, Theorems 3.1 to 3.4 (Algorithm 1), 4.1 and 4.2 (restarts)",
     cite="Tran-Dinh, Liu and Nguyen, Hybrid variance-reduced SGD algorithms for nonconvex-concave minimax problems, NeurIPS 2020",
     hyper={
-        **_vector.DEFAULTS, "stage": 100, "longest": 400, "growth": 1.3, "tol": 1e-5, "exact": 1.0,
-        "theta": 1.0, "fresh": 1.0, "horizon": 0.0, "restarts": 1.0,
+        **_vector.DEFAULTS,
+        "stage": 100,
+        "longest": 400,
+        "growth": 1.3,
+        "tol": 1e-5,
+        "exact": 1.0,
+        "theta": 1.0,
+        "fresh": 1.0,
+        "horizon": 0.0,
+        "restarts": 1.0,
     },  # fmt: skip
     grid={"eta": _vector.TRIALS, "theta": (0.1, 0.5, 1.0)},  # hscg-2020, appendix D
     theory=theory,

@@ -21,6 +21,7 @@ algorithm = Algorithm(
     name="sonx",
     title="SONX",
     requires={
+        "outer weakly convex": "sonex-alexr2-2025, Table 1",
         "outer Lipschitz": "sonex-alexr2-2025, Table 1",
         "outer monotone": "sonex-alexr2-2025, Table 1",
         "inner weakly convex": "sonex-alexr2-2025, Table 1",

@@ -177,7 +177,7 @@ class Setting:
         if term is not None and term.kind == "expectation":
             inner = tuple(dataclasses.replace(g, flipped=facts.leaves.get(g.hole) == DECREASING) for g in inner)
         local = facts
-        if not (facts.gradient.value.finite and facts.is_lipschitz):
+        if not (facts.gradient.value.finite and facts.is_lipschitz and facts.weakly_convex):
             near = {name: compact(where) for name, where in holes.items()}
             local = structure.seer(boxed(self.reformed), self.bound, near)(f)
         span = next((n.span for n in reversed(list(ir.walk(f))) if n.span != NOWHERE), NOWHERE)

@@ -49,9 +49,23 @@ def prox(setting: Setting) -> Finding:
 def _prox(block: Block) -> Finding:
     f = block.f
     if not f.weakly_convex:
-        return lacks(f"{block.words} is not weakly convex as a function of its expectations", block.words, block.span)
+        return _weakly_convex(block)
     said = "convex" if f.convex else "weakly convex"
     return holds(f"{block.words}: {said}, and its prox is exact", f.below, subject=block.words, span=block.span)
+
+
+def weakly_convex(setting: Setting) -> Finding:
+    return every((_weakly_convex(b) for b in setting.blocks if b.curved), NONE_OUTER)
+
+
+def _weakly_convex(block: Block) -> Finding:
+    f = block.f if block.f.weakly_convex else block.local
+    if f.weakly_convex:
+        rho = f.below.value
+        said = "convex" if f.convex else f"{rho.value:.3g}-weakly convex" if rho.known else "weakly convex"
+        given, where = (Standing.PROVED, "") if f is block.f else (Standing.ASSUMED, f" {RANGE}")
+        return holds(f"{block.words}: {said}{where}", f.below, standing=given, subject=block.words, span=block.span)
+    return lacks(f"{block.words} is not weakly convex as a function of its expectations", block.words, block.span)
 
 
 def convex(setting: Setting) -> Finding:
@@ -101,6 +115,7 @@ def _lipschitz(block: Block) -> Finding:
 ASSUMPTIONS = (
     Assumption(name="outer smooth", meaning="a smooth outer function f", decide=smooth),
     Assumption(name="outer prox", meaning="a weakly convex f that is smooth or has a computable prox", decide=prox),
+    Assumption(name="outer weakly convex", meaning="a weakly convex outer function f", decide=weakly_convex),
     Assumption(name="outer convex", meaning="a convex outer function f", decide=convex),
     Assumption(name="outer monotone", meaning="f non-decreasing where the inner function is not affine", decide=monotone),
     Assumption(name="outer Lipschitz", meaning="a Lipschitz outer function f", decide=lipschitz),
