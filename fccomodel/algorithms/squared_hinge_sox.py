@@ -7,11 +7,11 @@ from fccomodel.estimators import moving_average
 
 
 def next_stage(h, gained, worst):
-    """rho grows until the constraints hold: at the minimiser they are violated by multiplier / (2 rho)."""
+    """rho grows until the constraints hold: at the minimiser they are violated by multiplier / rho."""
     if h.theory:
         return
     if worst > h.tol:
-        h.weight = max(h.weight, 4 * h.rho * worst)
+        h.weight = max(h.weight, 2 * h.rho * worst)
         h.rho *= 2
     slow_down(h, gained)
 

@@ -1,0 +1,275 @@
+"""Emitted steps against the papers' updates, written down once more in NumPy: same samples, same constants, same iterates.
+
+Every reference takes a ``slip``, a mistake that a program might make; with it the iterates must differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from emitted_models import Case, Made, make
+
+STEPS, KINK, BOUND = 12, 1.2, 0.5
+HEAD = "dim d; data D : table(x: real[d], y: {-1, 1}); set P = {z in D | z.y == 1}; set N = {z in D | z.y == -1}; var w[d];"
+SMOOTH = "minimize mean[i in P] square(E[j ~ N] square(1 + dot(w, j.x) - dot(w, i.x)));"
+KINKED = f"minimize mean[i in P] pos((E[j ~ N] square(1 + dot(w, j.x) - dot(w, i.x))) - {KINK});"
+CONSTRAINED = f"minimize square(sumsq(w - 1)); subject to c: E[j ~ N] square(1 + dot(w, j.x)) <= {BOUND};"
+CONSTANTS = {
+    "eta": 0.015, "gamma": 0.4, "gamma_prime": 0.3, "beta": 0.2, "tau": 0.7, "theta": 0.6, "lam_y1": 0.9, "rho": 1.3,
+    "inner_eta": 0.03, "nu": 0.1, "inner_steps": 2,
+}  # fmt: skip
+
+
+def table() -> dict[str, Any]:
+    rng = np.random.default_rng(3)
+    return {"D": {"x": rng.normal(size=(16, 2)), "y": np.array([1, -1] * 7 + [-1, -1])}}
+
+
+class Blocks:
+    """g_i(w; j), its Jacobian, and what a method keeps: u and y by block, w and w_{t-1}."""
+
+    def __init__(self, coupled: bool) -> None:
+        self.x, self.coupled = table()["D"]["x"], coupled
+        self.rows = {name: np.flatnonzero(table()["D"]["y"] == y) for name, y in (("P", 1), ("N", -1))}
+        self.n, self.B1 = (len(self.rows["P"]), 3) if coupled else (1, 1)
+        self.h = SimpleNamespace(**CONSTANTS)
+        self.w = self.w_prev = np.array([0.3, -0.2])
+        self.v, self.u, self.y = np.zeros(2), np.full(len(self.x), np.nan), np.zeros(len(self.x))
+
+    def g(self, w: np.ndarray, i: np.ndarray, j: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Values and Jacobians of the sampled blocks."""
+        left = self.x[self.rows["P"][i]] if self.coupled else np.zeros((1, 2))
+        difference = self.x[self.rows["N"][j]][None] - left[:, None]
+        t = 1 + difference @ w
+        return (t**2).mean(1), (2 * t[..., None] * difference).mean(1)
+
+    def cells(self, i: np.ndarray) -> np.ndarray:
+        return self.rows["P"][i] if self.coupled else np.array([0])
+
+    def objective(self, w: np.ndarray) -> np.ndarray:
+        """The gradient of the part that is no composition."""
+        return np.zeros(2) if self.coupled else 4 * ((w - 1) ** 2).sum() * (w - 1)
+
+    def move(self, step: np.ndarray) -> None:
+        self.w_prev, self.w = self.w, self.w - step
+
+
+Update = Callable[[Blocks, np.ndarray, np.ndarray, np.ndarray, str], None]
+
+
+def first(old: np.ndarray, value: np.ndarray) -> np.ndarray:
+    return np.where(np.isnan(old), value, old)
+
+
+def sox(b: Blocks, i: np.ndarray, j: np.ndarray, j2: np.ndarray, slip: str) -> None:
+    """sox-2022, Algorithm 1: the gradient by the previous u."""
+    h, k, (g, J) = b.h, b.cells(i), b.g(b.w, i, j)
+    old = first(b.u[k], g)
+    b.u[k] = (1 - h.gamma) * old + h.gamma * g
+    slope = 2 * (b.u[k] if slip == "current u" else old)
+    b.v = (1 - h.beta) * b.v + h.beta * (slope @ J) / b.B1
+    b.move((-1 if slip == "sign" else 1) * h.eta * b.v)
+
+
+def bsgd(b: Blocks, i: np.ndarray, j: np.ndarray, j2: np.ndarray, slip: str) -> None:
+    g, J = b.g(b.w, i, j)
+    b.move(b.h.eta * (2 * g @ J) / b.B1)
+
+
+def soap(b: Blocks, i: np.ndarray, j: np.ndarray, j2: np.ndarray, slip: str) -> None:
+    """sox-2022, section 3.1: the new u, no momentum."""
+    h, k, (g, J) = b.h, b.cells(i), b.g(b.w, i, j)
+    old = first(b.u[k], g)
+    b.u[k] = (1 - h.gamma) * old + h.gamma * g
+    b.move(h.eta * (2 * (old if slip == "stale u" else b.u[k]) @ J) / b.B1)
+
+
+def moap(b: Blocks, i: np.ndarray, j: np.ndarray, j2: np.ndarray, slip: str) -> None:
+    """sox-2022, equation (3)."""
+    h, k, (g, J) = b.h, b.cells(i), b.g(b.w, i, j)
+    new = b.u.copy() if slip == "others stay" else (1 - h.gamma) * b.u
+    scale = 1 if slip == "no scale" else b.n / b.B1
+    new[k] = first((1 - h.gamma) * b.u[k] + h.gamma * scale * g, g)
+    b.u = new
+    b.v = (1 - h.beta) * b.v + h.beta * (2 * b.u[k] @ J) / b.B1
+    b.move(h.eta * b.v)
+
+
+def msvr(b: Blocks, i: np.ndarray, j: np.ndarray, j2: np.ndarray, slip: str) -> None:
+    """Estimates with the theorem's gamma', STORM by the estimates before and after."""
+    h, k, (g, J), (g_prev, J_prev) = b.h, b.cells(i), b.g(b.w, i, j), b.g(b.w_prev, i, j)
+    gamma_prime = (b.n - b.B1) / (b.B1 * (1 - h.gamma)) + 1 - h.gamma
+    old = first(b.u[k], g_prev)
+    b.u[k] = (1 - h.gamma) * old + h.gamma * g + gamma_prime * (g - g_prev)
+    G = (2 * b.u[k] @ J) / b.B1
+    G_prev = (2 * (b.u[k] if slip == "current u" else old) @ J_prev) / b.B1
+    b.v = G + (1 - h.beta) * (b.v - G_prev) if b.v.any() else G
+    b.move(h.eta * b.v)
+
+
+def corrected(b: Blocks, k: np.ndarray, g: np.ndarray, g_prev: np.ndarray) -> None:
+    """u by MSVR with gamma and gamma' of their own (sonex-alexr2-2025, Algorithm 1)."""
+    old = first(b.u[k], g)
+    b.u[k] = (1 - b.h.gamma) * old + b.h.gamma * g + b.h.gamma_prime * (g - g_prev)
+
+
+def sonx(b: Blocks, i: np.ndarray, j: np.ndarray, j2: np.ndarray, slip: str) -> None:
+    k, (g, J), (g_prev, _) = b.cells(i), b.g(b.w, i, j), b.g(b.w_prev, i, j)
+    corrected(b, k, g, g if slip == "no correction" else g_prev)
+    b.move(b.h.eta * ((b.u[k] > KINK) @ J) / b.B1)
+
+
+def sonex(b: Blocks, i: np.ndarray, j: np.ndarray, j2: np.ndarray, slip: str) -> None:
+    h, k, (g, J), (g_prev, _) = b.h, b.cells(i), b.g(b.w, i, j), b.g(b.w_prev, i, j)
+    corrected(b, k, g, g if slip == "no correction" else g_prev)
+    y = np.clip((b.u[k] - KINK) / h.lam_y1, 0, 1)
+    b.v = (1 - h.beta) * b.v + h.beta * (y @ J) / b.B1
+    b.move(h.eta * b.v)
+
+
+def extrapolated(b: Blocks, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+    g, g_prev = b.g(b.w, i, j)[0], b.g(b.w_prev, i, j)[0]
+    return g + b.h.theta * (g - g_prev)
+
+
+def alexr(b: Blocks, i: np.ndarray, j: np.ndarray, j2: np.ndarray, slip: str) -> None:
+    """alexr-2025, Algorithm 1 with psi = f*, by Lemma 1."""
+    h, k, J = b.h, b.cells(i), b.g(b.w, i, j if slip == "one batch" else j2)[1]
+    old = first(b.u[k], b.g(b.w, i, j)[0])
+    weights = (1, h.tau) if slip == "swapped weights" else (h.tau, 1)
+    b.u[k] = (weights[0] * old + weights[1] * extrapolated(b, i, j)) / (1 + h.tau)
+    b.move(h.eta * (2 * b.u[k] @ J) / b.B1)
+
+
+def alexr_dual(b: Blocks, i: np.ndarray, j: np.ndarray, j2: np.ndarray, slip: str) -> None:
+    """alexr-2025, Algorithm 1 with psi the half square: y <- argmax_v v g~ - f*(v) - tau/2 (v - y)^2, tau times the scale lam."""
+    h, k, J = b.h, b.cells(i), b.g(b.w, i, j if slip == "one batch" else j2)[1]
+    old = b.y[k].copy()
+    b.y[k] = np.clip(b.y[k] + (extrapolated(b, i, j) - KINK) / (h.tau * h.lam_y1), 0, 1)
+    b.move(h.eta * ((old if slip == "stale y" else b.y[k]) @ J) / b.B1)
+
+
+def alexr2(b: Blocks, i: np.ndarray, j: np.ndarray, j2: np.ndarray, slip: str) -> None:
+    """sonex-alexr2-2025, Algorithm 2, with G_t as its Theorem 4.10 has it."""
+    h, k = b.h, b.cells(i)
+    b.steps = getattr(b, "steps", 0)  # type: ignore[attr-defined]
+    if b.steps % h.inner_steps == 0:  # type: ignore[attr-defined]
+        b.z = b.z_prev = b.w  # type: ignore[attr-defined]
+    z, J = b.z, b.g(b.z, i, j if slip == "one batch" else j2)[1]  # type: ignore[attr-defined]
+    corrected(b, k, b.g(z, i, j)[0], b.g(b.z_prev, i, j)[0])  # type: ignore[attr-defined]
+    G = (np.clip((b.u[k] - KINK) / h.lam_y1, 0, 1) @ J) / b.B1
+    b.z_prev, b.z = z, (b.w / h.nu + z / h.inner_eta - G) / (1 / h.nu + 1 / h.inner_eta)  # type: ignore[attr-defined]
+    b.steps += 1  # type: ignore[attr-defined]
+    if b.steps % h.inner_steps == 0:  # type: ignore[attr-defined]
+        outer = (b.w - b.z) / h.nu * (h.beta if slip == "extra beta" else 1)  # type: ignore[attr-defined]
+        b.v = (1 - h.beta) * b.v + h.beta * outer
+        b.move(h.eta * b.v)
+
+
+def squared_hinge(b: Blocks, i: np.ndarray, j: np.ndarray, j2: np.ndarray, slip: str) -> None:
+    h, k, (g, J) = b.h, b.cells(i), b.g(b.w, i, j)
+    old = first(b.u[k], g)
+    b.u[k] = (1 - h.gamma) * old + h.gamma * g
+    slope = h.rho * np.maximum((b.u[k] if slip == "current u" else old) - BOUND, 0)
+    b.v = (1 - h.beta) * b.v + h.beta * (b.objective(b.w) + slope @ J)
+    b.move(h.eta * b.v)
+
+
+def icppac(b: Blocks, i: np.ndarray, j: np.ndarray, j2: np.ndarray, slip: str) -> None:
+    """Constraint extrapolation on the proximal subproblem; w is z_K."""
+    h, b.steps = b.h, getattr(b, "steps", 0)  # type: ignore[attr-defined]
+    if b.steps == 0:  # type: ignore[attr-defined]
+        b.z = b.z_prev = b.w  # type: ignore[attr-defined]
+    z = b.z  # type: ignore[attr-defined]
+    (g, J), (g_prev, _) = b.g(z, i, j), b.g(b.z_prev, i, j)  # type: ignore[attr-defined]
+    ahead = g if slip == "no extrapolation" else g + h.theta * (g - g_prev)
+    b.y[:1] = np.maximum(b.y[:1] + (ahead - BOUND) / (h.tau * h.lam_y1), 0)
+    G = b.objective(z) + b.y[:1] @ J
+    b.z_prev, b.z = z, (b.w / h.nu + z / h.inner_eta - G) / (1 / h.nu + 1 / h.inner_eta)  # type: ignore[attr-defined]
+    b.steps = (b.steps + 1) % h.inner_steps  # type: ignore[attr-defined]
+    if b.steps == 0:  # type: ignore[attr-defined]
+        b.w = b.z  # type: ignore[attr-defined]
+
+
+REFERENCES: dict[str, tuple[str, str, str, Update, tuple[str, ...]]] = {
+    "sox": ("sox", "momentum", SMOOTH, sox, ("current u", "sign")),
+    "sox_boost": ("sox_boost", "momentum", SMOOTH, sox, ("current u",)),
+    "bsgd": ("bsgd", "plain", SMOOTH, bsgd, ()),
+    "soap": ("soap", "plain", SMOOTH, soap, ("stale u",)),
+    "moap": ("moap", "momentum", SMOOTH, moap, ("others stay", "no scale")),
+    "msvr": ("msvr", "storm", SMOOTH, msvr, ("current u",)),
+    "sonx": ("sonx", "plain", KINKED, sonx, ("no correction",)),
+    "sonex": ("sonex", "momentum", KINKED, sonex, ("no correction",)),
+    "alexr": ("alexr", "plain", SMOOTH, alexr, ("one batch", "swapped weights")),
+    "alexr, half square": ("alexr", "plain", KINKED, alexr_dual, ("one batch", "stale y")),
+    "alexr2": ("alexr2", "momentum", KINKED, alexr2, ("one batch", "extra beta")),
+    "squared hinge": ("squared_hinge_sox", "momentum", CONSTRAINED, squared_hinge, ("current u",)),
+    "icppac": ("icppac", "proximal_point", CONSTRAINED, icppac, ("no extrapolation",)),
+}
+
+
+def emitted(made: Made) -> tuple[list[np.ndarray], list[list[np.ndarray]]]:
+    """The program's own iterates, and the samples of each step in the order i, j, and the second j."""
+    solver = made.solver
+    data = solver.prepare(solver.as_namespace(dict(made.program.data), "cpu", torch.float64))
+    h = SimpleNamespace(**{**solver.HYPER, **CONSTANTS})
+    h.peak, h.weight = h.eta, 1.0
+    w = torch.tensor([0.3, -0.2], dtype=torch.float64)
+    state = SimpleNamespace(w=w, w_prev=w.clone())
+    u, c = solver.buffers("cpu", torch.float64), solver.centres("cpu", torch.float64)
+    parts = solver.draw(data, torch.Generator().manual_seed(0), STEPS)
+    found, seen = [], []
+    with torch.no_grad():
+        solver.begin(state, h)
+        for t in range(STEPS):
+            batch = [part[t] for part in parts]
+            solver.advance(data, state, u, c, batch, h)
+            found.append(state.w.numpy().copy())
+            seen.append([part.numpy() for part in batch])
+    return found, seen
+
+
+def iterates(update: Update, coupled: bool, seen: list[list[np.ndarray]], slip: str = "") -> list[np.ndarray]:
+    blocks, found = Blocks(coupled), []
+    for batch in seen:
+        i, rest = (batch[0], batch[1:]) if coupled else (np.zeros(1, dtype=int), batch)
+        update(blocks, i, rest[0], rest[-1], slip)
+        found.append(blocks.w.copy())
+    return found
+
+
+@pytest.mark.parametrize("name", REFERENCES)
+def test_steps_are_those_of_the_paper(name: str) -> None:
+    algorithm, step, body, update, slips = REFERENCES[name]
+    options = {"algorithm": algorithm, "step": step, "outer_batch": 3, "inner_batch": 4, "unverified": True}
+    made = make(name, Case(text=HEAD + body, data=table, options=options))
+    coupled = body is not CONSTRAINED
+    found, seen = emitted(made)
+    np.testing.assert_allclose(found, iterates(update, coupled, seen), rtol=1e-9, atol=1e-12)
+    assert len({str(w) for w in found}) > 2, "the iterates move"
+    for slip in slips:
+        assert np.abs(np.array(found) - iterates(update, coupled, seen, slip)).max() > 1e-5, slip
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "calls"),
+    [("sox", 12), ("bsgd", 12), ("sonx", 24), ("sonex", 24), ("msvr", 24), ("alexr", 36), ("alexr2", 36)],
+)
+def test_oracle_calls_of_a_step(algorithm: str, calls: int) -> None:
+    options = {"algorithm": algorithm, "outer_batch": 3, "inner_batch": 4, "unverified": True}
+    solver = make("oracles", Case(text=HEAD + SMOOTH, data=table, options=options)).solver
+    assert calls == solver.ORACLES, "B1 B2, once more for the point before, once more for a second batch"
+
+
+def test_a_budget_of_oracle_calls_ends_a_run() -> None:
+    options = {"algorithm": "sox", "outer_batch": 3, "inner_batch": 4}
+    made = make("oracles", Case(text=HEAD + SMOOTH, data=table, options=options))
+    with torch.no_grad():
+        found = made.solver.solve(dict(made.program.data), seconds=None, oracles=12 * 250 + 5)
+    assert found.iterations == 250 and found.history[-1]["oracles"] == 12 * 250
