@@ -391,7 +391,7 @@ def solve(
     begin(state, h)
     u = buffers(device, dtype)
     value = summary(evaluate(quick, w.to(quick.dtype)))
-    best, best_value, worst, best_c = copy_state(state), value, value[2], copy_state(c)
+    best, best_value, worst, best_c, rho = copy_state(state), value, value[2], copy_state(c), h.rho
     average = w.clone()
     history, count, stage, calm, kept = [], 0, 0, 0, 0
     reason = ""
@@ -423,7 +423,7 @@ def solve(
         if finite and not h.theory:
             state.w.copy_(chosen)
         if gain > 0:
-            best, best_value, best_c = copy_state(state), value, copy_state(c)
+            best, best_value, best_c, rho = copy_state(state), value, copy_state(c), h.rho
             best.w.copy_(chosen)
         elif not h.theory and not (finite and CENTRED):
             # the estimates belong to the point that is left
@@ -447,7 +447,7 @@ def solve(
             progress(entry)
         if not reason and not h.theory and calm >= h.patience:
             reason = "stages gain nothing more"
-    elapsed = time.perf_counter() - began
+    elapsed, h.rho = time.perf_counter() - began, rho
     return SimpleNamespace(
         w=best.w.double(), c=c, h=h, eta=first_eta, history=history, iterations=count, seconds=elapsed, reason=reason, exact=exact
     )
