@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-
 from emitted_models import Case, Made, make
 
 STEPS, KINK, BOUND = 12, 1.2, 0.5
@@ -39,7 +38,8 @@ class Blocks:
         self.rows = {name: np.flatnonzero(table()["D"]["y"] == y) for name, y in (("P", 1), ("N", -1))}
         self.n, self.B1 = (len(self.rows["P"]), 3) if coupled else (1, 1)
         self.h = SimpleNamespace(**CONSTANTS)
-        self.w = self.w_prev = np.array([0.3, -0.2])
+        self.w = self.w_prev = self.z = self.z_prev = np.array([0.3, -0.2])
+        self.steps = 0
         self.v, self.u, self.y = np.zeros(2), np.full(len(self.x), np.nan), np.zeros(len(self.x))
 
     def g(self, w: np.ndarray, i: np.ndarray, j: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -158,16 +158,15 @@ def alexr_dual(b: Blocks, i: np.ndarray, j: np.ndarray, j2: np.ndarray, slip: st
 def alexr2(b: Blocks, i: np.ndarray, j: np.ndarray, j2: np.ndarray, slip: str) -> None:
     """sonex-alexr2-2025, Algorithm 2, with G_t as its Theorem 4.10 has it."""
     h, k = b.h, b.cells(i)
-    b.steps = getattr(b, "steps", 0)  # type: ignore[attr-defined]
-    if b.steps % h.inner_steps == 0:  # type: ignore[attr-defined]
-        b.z = b.z_prev = b.w  # type: ignore[attr-defined]
-    z, J = b.z, b.g(b.z, i, j if slip == "one batch" else j2)[1]  # type: ignore[attr-defined]
-    corrected(b, k, b.g(z, i, j)[0], b.g(b.z_prev, i, j)[0])  # type: ignore[attr-defined]
+    if b.steps % h.inner_steps == 0:
+        b.z = b.z_prev = b.w
+    z, J = b.z, b.g(b.z, i, j if slip == "one batch" else j2)[1]
+    corrected(b, k, b.g(z, i, j)[0], b.g(b.z_prev, i, j)[0])
     G = (np.clip((b.u[k] - KINK) / h.lam_y1, 0, 1) @ J) / b.B1
-    b.z_prev, b.z = z, (b.w / h.nu + z / h.inner_eta - G) / (1 / h.nu + 1 / h.inner_eta)  # type: ignore[attr-defined]
-    b.steps += 1  # type: ignore[attr-defined]
-    if b.steps % h.inner_steps == 0:  # type: ignore[attr-defined]
-        outer = (b.w - b.z) / h.nu * (h.beta if slip == "extra beta" else 1)  # type: ignore[attr-defined]
+    b.z_prev, b.z = z, (b.w / h.nu + z / h.inner_eta - G) / (1 / h.nu + 1 / h.inner_eta)
+    b.steps += 1
+    if b.steps % h.inner_steps == 0:
+        outer = (b.w - b.z) / h.nu * (h.beta if slip == "extra beta" else 1)
         b.v = (1 - h.beta) * b.v + h.beta * outer
         b.move(h.eta * b.v)
 
@@ -183,18 +182,18 @@ def squared_hinge(b: Blocks, i: np.ndarray, j: np.ndarray, j2: np.ndarray, slip:
 
 def icppac(b: Blocks, i: np.ndarray, j: np.ndarray, j2: np.ndarray, slip: str) -> None:
     """Constraint extrapolation on the proximal subproblem; w is z_K."""
-    h, b.steps = b.h, getattr(b, "steps", 0)  # type: ignore[attr-defined]
-    if b.steps == 0:  # type: ignore[attr-defined]
-        b.z = b.z_prev = b.w  # type: ignore[attr-defined]
-    z = b.z  # type: ignore[attr-defined]
-    (g, J), (g_prev, _) = b.g(z, i, j), b.g(b.z_prev, i, j)  # type: ignore[attr-defined]
+    h = b.h
+    if b.steps == 0:
+        b.z = b.z_prev = b.w
+    z = b.z
+    (g, J), (g_prev, _) = b.g(z, i, j), b.g(b.z_prev, i, j)
     ahead = g if slip == "no extrapolation" else g + h.theta * (g - g_prev)
     b.y[:1] = np.maximum(b.y[:1] + (ahead - BOUND) / (h.tau * h.lam_y1), 0)
     G = b.objective(z) + b.y[:1] @ J
-    b.z_prev, b.z = z, (b.w / h.nu + z / h.inner_eta - G) / (1 / h.nu + 1 / h.inner_eta)  # type: ignore[attr-defined]
-    b.steps = (b.steps + 1) % h.inner_steps  # type: ignore[attr-defined]
-    if b.steps == 0:  # type: ignore[attr-defined]
-        b.w = b.z  # type: ignore[attr-defined]
+    b.z_prev, b.z = z, (b.w / h.nu + z / h.inner_eta - G) / (1 / h.nu + 1 / h.inner_eta)
+    b.steps = (b.steps + 1) % h.inner_steps
+    if b.steps == 0:
+        b.w = b.z
 
 
 REFERENCES: dict[str, tuple[str, str, str, Update, tuple[str, ...]]] = {
