@@ -162,7 +162,7 @@ def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
 
 def repeating(program: Program, steps: int) -> Program:
     """The program with the number of steps that a run took as its own: started anew, it goes the same way."""
-    text = re.sub(r"^SECONDS = .*$", "SECONDS = None", program.text, count=1, flags=re.M)
+    text = re.sub(r"^(SECONDS|CALLS) = .*$", r"\1 = None", program.text, count=2, flags=re.M)
     text = re.sub(
         r"^ITERATIONS = .*$", f"ITERATIONS = {steps}  # as many as the run that wrote this file", text, count=1, flags=re.M
     )

@@ -338,3 +338,14 @@ def test_a_closed_pipe_is_no_error():
     command = f"{sys.executable} -m fccomodel atoms | head -1"
     done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0 and done.stderr == ""
+
+
+def test_a_budget_of_oracle_calls(tmp_path, capsys):
+    assert cli.main(["solve", MODEL, "--bind", BINDING, "--budget", "1e5oracles", "--out", str(tmp_path), "--quiet"]) == 0
+    result = json.loads((tmp_path / "result.json").read_text())
+    assert 5e4 < result["history"][-1]["oracles"] <= 1e5 and result["stopped"] == "the budget is used up"
+    target = tmp_path / "again" / "solver.py"
+    given = ["--seed", "0", "--budget", "1e5oracles", "--quiet"]
+    assert cli.main(["emit", MODEL, "--bind", BINDING, "-o", str(target), *given]) == 0
+    done = subprocess.run([sys.executable, str(target)], capture_output=True, text=True, timeout=120)
+    assert f"{result['iterations']} steps" in done.stdout

@@ -98,12 +98,13 @@ class Sections:
         items = "\n".join(f"    {name!r}: {value!r}," for name, value in hyper.items())
         centred = bool(self.step_centres())
         options = self.plan.options
-        seconds, iterations, _ = self.plan.budget
+        seconds, iterations, calls = self.plan.budget
         run = {
             "SEED": options.get("seed", (0, ""))[0],
             "PRECISION": options.get("precision", ("float32", ""))[0],
             "SECONDS": seconds,
             "ITERATIONS": iterations,
+            "CALLS": calls,
             "THREADS": self.plan.threads,
             "SIGN": -1 if self.problem.objective.sense == "maximize" else 1,
             "LAYOUT": dict(self.layout),

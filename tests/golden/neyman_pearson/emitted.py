@@ -38,6 +38,7 @@ SEED = 0
 PRECISION = 'float32'
 SECONDS = 25.0
 ITERATIONS = None
+CALLS = None
 THREADS = 1
 SIGN = 1
 LAYOUT = {'w': (0, 31, (31,))}
@@ -444,12 +445,13 @@ def main():
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--precision", choices=["float32", "float64"], default=PRECISION)
-    parser.add_argument("--seconds", type=float, help=f"budget of time (default: {SECONDS}, or none where --iterations is given)")
+    parser.add_argument("--seconds", type=float, help=f"budget of time (default: {SECONDS}, or none where another is given)")
     parser.add_argument("--iterations", type=int, default=ITERATIONS)
+    parser.add_argument("--oracles", type=float, default=CALLS, help="budget of values g_i(w; xi) that steps ask for")
     parser.add_argument("--out", help="write the variables here (torch.save)")
     arguments = parser.parse_args()
     seconds = arguments.seconds
-    if seconds is None and arguments.iterations is None:
+    if seconds is None and arguments.iterations is None and arguments.oracles is None:
         seconds = SECONDS
     torch.set_num_threads(THREADS)
     tensors = torch.load(arguments.data, weights_only=True)
@@ -460,7 +462,7 @@ def main():
 
     with no_grad():
         found = solve(tensors, seed=arguments.seed, device=arguments.device, dtype=getattr(torch, arguments.precision),
-                      seconds=seconds, iterations=arguments.iterations, progress=show)
+                      seconds=seconds, iterations=arguments.iterations, oracles=arguments.oracles, progress=show)
         objective, constraints = evaluate(found.exact, found.w)
     print(f"objective {SIGN * float(objective):.10g}   ({found.reason}, {found.iterations} steps)")
     for label, (_, values) in constraints.items():
