@@ -47,7 +47,7 @@ class Component:
 class Outer(Lowering):
     """phi: every binder complete, non-smooth functions by their envelopes, expectations as entries of a vector u."""
 
-    components: list[Component] = field(default_factory=list)
+    components: dict[tuple[int, ...], Component] = field(default_factory=dict)
 
     def reduce(self, node: ir.Reduce, env: Env, linear: Linear) -> Val:
         smoothed = any(isinstance(n, Smoothed) and not n.inner for n in ir.walk(node.body))
@@ -57,10 +57,13 @@ class Outer(Lowering):
         if any(s.draw is not None for s in slots.values()):
             self.refuse(node, f"`{self.bound.problem.text(node)}`", "It depends on a random draw around it: F is no vector.",
                         "Bind a table of draws, or use an algorithm that estimates block by block.")  # fmt: skip
-        start = self.components[-1].stop if self.components else 0
-        axes, event = merge_axes(s.ids for s in slots.values()), self.shape(node.shape)
-        self.components.append(Component(node=node, slots=slots, axes=axes, event=event, start=start))
-        return self.graph.make("component", axes=axes, event=event, varying=True, static=False, component=self.components[-1])
+        key = (id(node), *(s.ids.id for s in slots.values()))
+        if key not in self.components:
+            start = max((c.stop for c in self.components.values()), default=0)
+            axes, event = merge_axes(s.ids for s in slots.values()), self.shape(node.shape)
+            self.components[key] = Component(node=node, slots=slots, axes=axes, event=event, start=start)
+        found = self.components[key]
+        return self.graph.make("component", axes=found.axes, event=found.event, varying=True, static=False, component=found)
 
     def smoothed(self, node: Smoothed, env: Env) -> Val:
         return self.envelope(node, env)
@@ -84,7 +87,7 @@ class Entries(Lowering):
         axes = tuple(self.known[a] for a in component.axes)
         return value if value.axes == axes else self.graph.make("spread", [value], axes=axes, event=component.event)
 
-    def meet(self, components: list[Component]) -> None:
+    def meet(self, components: Iterable[Component]) -> None:
         """Axes here for those of phi, in its order."""
         for axis in sorted({a for c in components for a in c.axes}, key=lambda a: a.order):
             self.known[axis] = self.graph.axis(self.unique(axis.name), axis.size, "all")
@@ -149,10 +152,11 @@ class VectorEmitter(Emitter):
         root = self.outer.expr(self.normal.objective, {}, True)
         self.step = Entries(bound=self.bound, full=False, stable=False, batch=self.plan.batch, data=data, centres=centres)
         self.whole = Entries(bound=self.bound, full=True, stable=False, data=data)
-        self.step.meet(self.outer.components)
-        self.whole.meet(self.outer.components)
-        self.samples = [self.step.value(c, self.ids(c)) for c in self.outer.components]
-        self.values = [self.whole.value(c, self.ids(c)) for c in self.outer.components]
+        self.components = list(self.outer.components.values())
+        self.step.meet(self.components)
+        self.whole.meet(self.components)
+        self.samples = [self.step.value(c, self.ids(c)) for c in self.components]
+        self.values = [self.whole.value(c, self.ids(c)) for c in self.components]
         return root
 
     def ids(self, component: Component) -> list[Any]:
@@ -161,8 +165,7 @@ class VectorEmitter(Emitter):
 
     def gradient_section(self) -> tuple[str, str]:
         prepared: list[str] = []
-        components = self.outer.components
-        length = components[-1].stop if components else 0
+        length = max((c.stop for c in self.components), default=0)
         names = self.batch_names
         unpack = [f"{', '.join(names)}{',' if len(names) == 1 else ''} = batch"] if names else []
         step = self.printer(self.step, prepared)
@@ -174,7 +177,7 @@ class VectorEmitter(Emitter):
         full = self.joined(self.printer(self.whole, prepared, recomputed=True), self.values)
         phi = self.printer(self.outer, prepared)
         phi.print([self.root] if self.root.op not in ("const", "param") else [])
-        layout = [f"#   u[{c.start}:{c.stop}] = {shorten(self.problem.text(c.node), 100)}" for c in components]
+        layout = [f"#   u[{c.start}:{c.stop}] = {shorten(self.problem.text(c.node), 100)}" for c in self.components]
         text = "\n".join(
             [
                 "# ---- F, whose entries are the expectations, and phi",
@@ -222,7 +225,7 @@ class VectorEmitter(Emitter):
     def cost(self, values: list[Val]) -> int:
         """Values of g(w; xi) at one block and one sample: the largest product of axes; components that share draws count once."""
         groups: dict[Any, int] = {}
-        for component, sample, value in zip(self.outer.components, self.samples, values, strict=True):
+        for component, sample, value in zip(self.components, self.samples, values, strict=True):
             drawn = frozenset(v.id for v in below(sample) if v.op in ("draw", "draw_range", "noise"))
             tables = frozenset(b.domain.name for n in ir.walk(component.node) if isinstance(n, ir.Reduce) for b in n.binders)
             size = max(math.prod(a.size for a in v.axes) for v in below(value))

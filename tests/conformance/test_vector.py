@@ -1,0 +1,377 @@
+"""The algorithms on phi(F(w)): F and phi against the interpreter, each update against NumPy, optima, both forms of the Jacobian."""
+
+from __future__ import annotations
+
+import math
+import types
+from functools import cache
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from conformance.problems import HEAD, PROBLEMS, regression
+from conformance.test_algorithms import judged, needs_cvxpy
+from fccomodel import algorithms, emit, interpret, pipeline, plan, run
+from fccomodel.diagnostics import FccoError
+from fccomodel.emit import VectorEmitter
+from fccomodel.emit import vector as vector_module
+from fccomodel.lower import _reduce
+from fccomodel.source import Source
+
+VECTOR = sorted(name for name, a in algorithms.all().items() if a.oracle == "vector")
+EXACT = {"apg", "prox_linear"}
+MODELS = {
+    "plain": HEAD + "minimize E[z ~ D] square(dot(w, z.x) - z.y) + log1pexp(sum(w));",
+    "variance": HEAD + "minimize variance[z ~ D] dot(w, z.x) - E[z ~ D] dot(w, z.x);",
+    "groups": HEAD + "minimize mean[k in {0, 1, 2, 3, 4}] square(E[z ~ D | z.g == k] square(dot(w, z.x) - z.y));",
+    "pairs": HEAD + "minimize mean[i in D] log1pexp(E[j ~ D] tanh(dot(w, j.x) - dot(w, i.x)) * i.y);",
+    "ordered": HEAD + "minimize mean[i in D] log(E[j ~ D | j.y >= i.y] exp(dot(w, j.x) / 4 - dot(w, i.x) / 4));",
+    "worst": HEAD + "minimize max[k in {0, 1, 2, 3, 4}] (E[z ~ D | z.g == k] square(dot(w, z.x) - z.y)) + square(sum(w));",
+    "bounded": HEAD + "minimize E[z ~ D] square(dot(w, z.x) - z.y);\n"
+    "subject to one: E[z ~ D | z.g == 1] square(dot(w, z.x) - z.y) <= 0.27;",
+    "vectors": HEAD + "minimize norm2(E[z ~ D] z.x * (dot(w, z.x) - z.y));",
+}  # fmt: skip
+
+
+class Made:
+    """A model on data, planned for a vector algorithm: its emitter, and its program as a module in float64."""
+
+    def __init__(self, text: str, algorithm: str = "hscg", **options: Any):
+        compiled = pipeline.compile_model(Source(text=text, name="model"))
+        self.bound = pipeline.bind(compiled, pipeline.Binding(data=regression()))
+        chosen = {"algorithm": algorithm, "unverified": True, **options}
+        self.plan = plan.make(compiled.problem, bound=self.bound, options={k: (v, "test") for k, v in chosen.items()})
+        self.emitter = emit.emitter(compiled.problem, self.bound, self.plan)
+        assert isinstance(self.emitter, VectorEmitter)
+        self.program = self.emitter.program()
+        self.solver: Any = types.ModuleType("solver")
+        exec(compile(self.program.text, "solver.py", "exec"), self.solver.__dict__)  # noqa: S102
+        self.data = self.fresh()
+        self.exact = self.solver.prepare_full(self.solver.as_namespace(dict(self.program.data), "cpu", torch.float64))
+        self.h = SimpleNamespace(**self.solver.HYPER)
+        self.c = self.solver.centres("cpu", torch.float64)
+
+    def fresh(self) -> Any:
+        """The data as a run begins with it."""
+        return self.solver.prepare(self.solver.as_namespace(dict(self.program.data), "cpu", torch.float64))
+
+    def named(self, w: torch.Tensor) -> dict[str, torch.Tensor]:
+        return {name: w[a:b].view(shape) for name, (a, b, shape) in self.program.layout.items()}
+
+    def oracle(self, w: torch.Tensor, seed: int = 0) -> tuple[Any, Any]:
+        state = SimpleNamespace(w=w, oracles=0, t=0, epoch=0, length=self.h.stage)
+        return state, self.solver.oracle_of(self.data, torch.Generator().manual_seed(seed), self.c, state, self.h)
+
+
+@cache
+def made(name: str, algorithm: str = "hscg") -> Made:
+    return Made(MODELS[name], algorithm)
+
+
+def point(seed: int = 0, d: int = 4) -> torch.Tensor:
+    return 0.4 * torch.randn(d, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_exact_values_are_the_interpreters(name: str) -> None:
+    case = made(name)
+    w = point()
+    found = case.solver.inner_full(case.data, w, case.h)
+    assert len(found) == case.solver.COMPONENTS
+    for part in case.emitter.components:
+        env = dict(zip(part.slots, case.emitter.ids(part), strict=True))
+        expected = interpret.evaluate(case.bound, part.node, case.named(w), env)
+        torch.testing.assert_close(found[part.start : part.stop], expected.reshape(-1), rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_phi_of_the_exact_values_is_the_objective(name: str) -> None:
+    """Where phi is smoothed: as the smoothing vanishes."""
+    case = made(name)
+    for key in vars(case.h):
+        if key.startswith("lam_"):
+            setattr(case.h, key, 1e-9)
+    w = point(1)
+    value = case.solver.outer(case.data, w, case.solver.inner_full(case.data, w, case.h), case.c, case.h)
+    objective, violation = judged(case.bound, case.named(w))
+    assert float(value) == pytest.approx(objective + case.h.rho * max(violation, 0.0), rel=1e-6)
+
+
+@pytest.mark.parametrize("name", ["plain", "variance", "groups", "pairs", "ordered"])
+def test_gradients_are_those_of_the_exact_objective(name: str) -> None:
+    """By another way through the text: autograd through ``evaluate``."""
+    case, w = made(name), point(2)
+    state, F = case.oracle(w)
+    at = F.whole(w)
+    s, direct = F.slope(w, at.value)
+    x = w.clone().requires_grad_()
+    (expected,) = torch.autograd.grad(case.solver.evaluate(case.exact, x)[0], x)
+    torch.testing.assert_close(at.pull(s) + direct, expected, rtol=1e-9, atol=1e-12)
+    torch.testing.assert_close(s @ at.matrix() + direct, expected, rtol=1e-9, atol=1e-12)
+    d = point(3)
+    torch.testing.assert_close(at.push(d), at.matrix() @ d, rtol=1e-9, atol=1e-12)
+    assert state.oracles == case.solver.ROWS
+
+
+@pytest.mark.parametrize("name", ["pairs", "ordered"])
+def test_slices_change_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vector_module, "DENSE", 100)
+    monkeypatch.setattr(_reduce, "DENSE", 100)
+    sliced, whole, w = Made(MODELS[name]), made(name), point(4)
+    assert "checkpoint(" in sliced.program.text and "checkpoint(" not in whole.program.text
+    results = []
+    for case in (sliced, whole):
+        _, F = case.oracle(w)
+        at = F.whole(w)
+        results.append((at.value, at.pull(F.slope(w, at.value)[0])))
+    for a, b in zip(*results, strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-13)
+
+
+@pytest.mark.parametrize("name", ["variance", "groups", "pairs", "ordered"])
+def test_minibatches_are_unbiased(name: str) -> None:
+    case, w = Made(MODELS[name], outer_batch=5, inner_batch=5), point(5)
+    _, F = case.oracle(w)
+    values = torch.stack([F.sample(w, F.batch()).value for _ in range(1500)])
+    error = (values.mean(0) - F.value(w)).abs() / (values.std(0) / math.sqrt(len(values)) + 1e-12)
+    assert float(values.std(0).max()) > 1e-3
+    assert float(error.max()) < 5
+
+
+# ------------------------------------------------------------------------------------- each update against a transcription
+LAMBDA = 0.05
+SPARSE = (
+    HEAD + f"let m = E[z ~ D] dot(w, z.x);\nminimize 0.5 * (E[z ~ D] square(dot(w, z.x)) - m^2) - m + {LAMBDA} * norm1(w);"
+)
+
+
+class Portfolio:
+    """F = (E s, E s^2), s = x.w, in whatever order the program has them; phi = 0.5 (F_2 - F_1^2) - F_1; R = lambda |w|_1."""
+
+    def __init__(self, case: Made, seed: int):
+        self.x = case.data.D_x.numpy()
+        texts = [case.bound.problem.text(c.node) for c in case.emitter.components]
+        (self.square,) = (k for k, t in enumerate(texts) if "square" in t)
+        assert len(texts) == 2
+        rng, data = torch.Generator().manual_seed(seed), case.fresh()
+        self.batches = [k.numpy() for _ in range(2) for k in case.solver.draw(data, rng, case.solver.BLOCK)[0]]
+        self.drawn = 0
+
+    def rows(self) -> np.ndarray:
+        self.drawn += 1
+        return self.x[self.batches[self.drawn - 1]]
+
+    def F(self, w: np.ndarray, x: np.ndarray) -> np.ndarray:
+        s = x @ w
+        found = np.array([s.mean(), s.mean()])
+        found[self.square] = (s**2).mean()
+        return found
+
+    def J(self, w: np.ndarray, x: np.ndarray) -> np.ndarray:
+        rows = np.array([x.mean(0), x.mean(0)])
+        rows[self.square] = 2 * (x.T @ (x @ w)) / len(x)
+        return rows
+
+    def slope(self, u: np.ndarray) -> np.ndarray:
+        found = np.full(2, -u[1 - self.square] - 1.0)
+        found[self.square] = 0.5
+        return found
+
+    @staticmethod
+    def prox(w: np.ndarray, step: float) -> np.ndarray:
+        return np.sign(w) * np.maximum(np.abs(w) - step * LAMBDA, 0)
+
+
+def ascvrg(p: Portfolio, w: np.ndarray, h: Any, epochs: int) -> np.ndarray:
+    """ascvrg-2021, Algorithm 1, with all outer samples in (5)."""
+    reference, k, taken, T = w, h.stage, 0, h.stage * (2**h.epochs - 1)
+    for _ in range(epochs):
+        g0, G0 = p.F(reference, p.x), p.J(reference, p.x)
+        v0, total = G0.T @ p.slope(g0), np.zeros_like(w)
+        for _ in range(k):
+            total = total + w
+            x = p.rows()
+            g = p.F(w, x) - p.F(reference, x) + g0
+            G = p.J(w, x) - p.J(reference, x) + G0
+            v = G.T @ p.slope(g) - G0.T @ p.slope(g0) + v0
+            taken += 1
+            eta = h.eta / 2 * math.sqrt(T) / math.sqrt(2 * T - taken)
+            w = p.prox(w - eta * v, eta)
+        reference, k = total / k, 2 * k
+    return w
+
+
+def vrsc_pg(p: Portfolio, w: np.ndarray, h: Any, epochs: int) -> np.ndarray:
+    for _ in range(epochs):
+        reference, g0, G0 = w, p.F(w, p.x), p.J(w, p.x)
+        for _ in range(h.stage):
+            x = p.rows()
+            g, G = g0 + p.F(w, x) - p.F(reference, x), G0 + p.J(w, x) - p.J(reference, x)
+            w = p.prox(w - h.eta / 2 * (G.T @ p.slope(g)), h.eta / 2)
+    return w
+
+
+def civr(p: Portfolio, w: np.ndarray, h: Any, epochs: int) -> np.ndarray:
+    for _ in range(epochs):
+        u, J = p.F(w, p.x), p.J(w, p.x)
+        for _ in range(h.stage):
+            w, before = p.prox(w - h.eta / 2 * (J.T @ p.slope(u)), h.eta / 2), w
+            x = p.rows()
+            u, J = u + p.F(w, x) - p.F(before, x), J + p.J(w, x) - p.J(before, x)
+        w = p.prox(w - h.eta / 2 * (J.T @ p.slope(u)), h.eta / 2)
+    return w
+
+
+def hscg(p: Portfolio, w: np.ndarray, h: Any, epochs: int, diminishing: bool = False) -> np.ndarray:
+    """hscg-2020, Algorithm 2 (smooth phi)."""
+    t = 0
+    for _ in range(epochs):
+        u, J, theta = p.F(w, p.x), p.J(w, p.x), h.theta
+        eta = 2 * h.eta / (3 + theta)
+        before, w = w, (1 - theta) * w + theta * p.prox(w - eta * J.T @ p.slope(u), eta)
+        for _ in range(h.stage):
+            beta = 1 - 1 / (t + 2) ** (2 / 3) if diminishing else 1 - math.sqrt(h.fresh / (h.stage + 1))
+            theta = h.theta * (2 / (t + 2)) ** (1 / 3) if diminishing else h.theta
+            first, second = p.rows(), p.rows()
+            u = beta * u + beta * (p.F(w, first) - p.F(before, first)) + (1 - beta) * p.F(w, second)
+            J = beta * J + beta * (p.J(w, first) - p.J(before, first)) + (1 - beta) * p.J(w, second)
+            eta = 2 * h.eta / (3 + theta)
+            before, w = w, (1 - theta) * w + theta * p.prox(w - eta * J.T @ p.slope(u), eta)
+            t += 1
+    return w
+
+
+def scgd(p: Portfolio, w: np.ndarray, h: Any, epochs: int) -> np.ndarray:
+    u = p.F(w, p.rows())
+    for t in range(epochs * h.stage):
+        alpha, beta = h.eta * (1 + t / h.warm) ** -0.75, (1 + t / h.warm) ** -0.5
+        x = p.rows()
+        u = (1 - beta) * u + beta * p.F(w, x)
+        w = p.prox(w - alpha * p.J(w, x).T @ p.slope(u), alpha)
+    return w
+
+
+def asc_pg(p: Portfolio, w: np.ndarray, h: Any, epochs: int) -> np.ndarray:
+    y = p.F(w, p.rows())
+    for t in range(epochs * h.stage):
+        alpha, beta = h.eta * (1 + t / h.warm) ** (-5 / 9), (1 + t / h.warm) ** (-4 / 9)
+        new = p.prox(w - alpha * p.J(w, p.rows()).T @ p.slope(y), alpha)
+        z = (1 - 1 / beta) * w + new / beta
+        y = (1 - beta) * y + beta * p.F(z, p.rows())
+        w = new
+    return w
+
+
+def nasa(p: Portfolio, w: np.ndarray, h: Any, epochs: int) -> np.ndarray:
+    x = p.rows()
+    u = p.F(w, x)
+    z = p.J(w, x).T @ p.slope(u)
+    for t in range(epochs * h.stage):
+        tau = h.tau * (1 + t / h.warm) ** -0.5
+        w = w + tau * (p.prox(w - h.eta * z, h.eta) - w)
+        x = p.rows()
+        z, u = (1 - tau) * z + tau * p.J(w, x).T @ p.slope(u), (1 - tau) * u + tau * p.F(w, x)
+    return w
+
+
+TRANSCRIBED = {"ascvrg": ascvrg, "vrsc_pg": vrsc_pg, "civr": civr, "hscg": hscg, "scgd": scgd, "asc_pg": asc_pg, "nasa": nasa}
+
+
+@pytest.mark.parametrize("name", [*TRANSCRIBED, "hscg diminishing"])
+def test_updates_are_the_papers(name: str) -> None:
+    """Two epochs of a few steps with the same samples."""
+    name, _, step = name.partition(" ")
+    case = Made(SPARSE, name, inner_batch=6, eta=0.1, stage=4, **({"step": step} if step else {}))
+    start = point(6)
+    state, F = case.oracle(start.clone(), seed=9)
+    for epoch in range(2):
+        state.epoch, state.length = epoch, 4 * (2**epoch if name == "ascvrg" else 1)
+        case.solver.begin(state, F, case.h)
+        for _ in range(state.length):
+            case.solver.update(state, F, case.h)
+            state.t += 1
+    extra = (True,) if step else ()
+    expected = TRANSCRIBED[name](Portfolio(case, 9), start.numpy(), case.h, 2, *extra)
+    np.testing.assert_allclose(state.w.numpy(), expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["vrsc_pg", "hscg"])
+def test_products_agree_with_the_matrix_in_expectation(name: str) -> None:
+    """The next step from the same state, averaged over samples (many: one batch for u and J has a bias of the order 1/B2)."""
+    means, spreads = [], []
+    for matrix in (0.0, 1e6):
+        case = Made(SPARSE, name, inner_batch=30, eta=0.1, stage=4, matrix=matrix)
+        state, F = case.oracle(point(7))
+        assert F.keep == (matrix > 0)
+        case.solver.begin(state, F, case.h)
+        state.w = state.w + 0.1
+        before, moved = dict(vars(state)), []
+        for _ in range(400):
+            vars(state).update({k: v.clone() if isinstance(v, torch.Tensor) else v for k, v in before.items()})
+            moved.append(case.solver.corrected(state, F) if name == "vrsc_pg" else case.solver.hybrid(state, F, 0.7))
+        found = torch.stack(moved)
+        means.append(found.mean(0))
+        spreads.append(found.std(0) / math.sqrt(len(found)))
+    assert float(((means[0] - means[1]).abs() / (spreads[0] + spreads[1])).max()) < 4
+
+
+# ---------------------------------------------------------------------------------------------------------- runs to the end
+@needs_cvxpy
+@pytest.mark.parametrize("problem", PROBLEMS, ids=lambda p: p.name)
+@pytest.mark.parametrize("name", VECTOR)
+def test_reaches_the_optimum(name: str, problem: Any) -> None:
+    compiled = pipeline.compile_model(Source(text=problem.text, name=problem.name))
+    bound = pipeline.bind(compiled, pipeline.Binding(data=problem.data()))
+    try:
+        chosen = plan.make(compiled.problem, bound=bound, options={"algorithm": (name, "test")})
+    except FccoError as error:
+        assert {d.code for d in error.diagnostics} == {"F0604"}
+        pytest.skip(f"{name}: {error.diagnostics[0].reason}")
+    steps = 40 if name in EXACT else 800
+    solution = run.run(emit.emit(compiled.problem, bound, chosen), bound, seed=3, budget_it=steps, precision="float64")
+    value, multipliers = problem.optimum(problem.data())
+    objective, violation = judged(bound, {k: torch.as_tensor(v) for k, v in solution.variables.items()})
+    assert abs(objective - value) <= problem.tolerance * max(1.0, abs(value))
+    assert violation <= problem.tolerance
+    for label, multiplier in multipliers.items():
+        assert abs(solution.multipliers[label]) == pytest.approx(abs(multiplier), rel=0.05, abs=0.02)
+    assert solution.history[-1]["oracles"] > 0
+
+
+def test_ascvrg_converges_linearly_on_a_strongly_convex_problem() -> None:
+    """The gap falls by a constant factor per oracle call: over decades, the calls per decade stay of one size."""
+    case = Made(MODELS["variance"], "ascvrg", inner_batch=10, tol=1e-14)
+    x = case.data.D_x.numpy()
+    covariance, mean = np.cov(x.T, ddof=0), x.mean(0)
+    w = np.linalg.solve(2 * covariance, mean)
+    optimum = float(w @ covariance @ w - mean @ w)
+    found = run.run(case.program, case.bound, seed=0, budget_it=1008, precision="float64")
+    calls = [e["oracles"] for e in found.history]
+    gaps = [max(e["objective"] - optimum, 1e-16) for e in found.history]
+    reached = [next(c for c, g in zip(calls, gaps, strict=True) if g <= 10.0**-k) for k in (2, 4, 6, 8, 10)]
+    assert reached[-1] <= 12 * reached[0]
+    assert gaps[-1] < 1e-10
+
+
+def test_the_pair_of_lemma_3_1_bounds_the_residual() -> None:
+    """At the returned point the gradient mapping of phi(F) + R is no larger than the epsilon reported."""
+    case = Made(SPARSE, "hscg", inner_batch=20)
+    solver = case.solver
+    with solver.no_grad():
+        found = solver.solve(dict(case.program.data), seed=1, dtype=torch.float64, iterations=300)
+    w = found.w.numpy()
+    p = Portfolio(case, 0)
+    gradient = p.J(w, p.x).T @ p.slope(p.F(w, p.x))
+    distance = np.where(w != 0, np.abs(gradient + LAMBDA * np.sign(w)), np.maximum(np.abs(gradient) - LAMBDA, 0))
+    assert float(np.linalg.norm(distance)) <= found.epsilon * (1 + 1e-6) + 1e-12
+    assert found.epsilon < 0.05
+
+
+def test_what_they_refuse() -> None:
+    for text in (MODELS["worst"], MODELS["bounded"]):
+        with pytest.raises(FccoError) as error:
+            Made(text, "ascvrg", unverified=False)
+        assert error.value.diagnostics[0].code == "F0604"
