@@ -1,4 +1,4 @@
-"""The algorithms on phi(F(w)): F and phi against the interpreter, each update against NumPy, optima, both forms of the Jacobian."""
+"""The algorithms on phi(F(w)): F and phi against the interpreter, updates against NumPy, optima, both forms of the Jacobian."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from fccomodel.source import Source
 
 VECTOR = sorted(name for name, a in algorithms.all().items() if a.oracle == "vector")
 #: of a run on a conformance problem
-STEPS = {"apg": 40, "prox_linear": 15}
+STEPS = {"apg": 40, "prox_linear": 30}
 MODELS = {
     "plain": HEAD + "minimize E[z ~ D] square(dot(w, z.x) - z.y) + log1pexp(sum(w));",
     "variance": HEAD + "minimize variance[z ~ D] dot(w, z.x) - E[z ~ D] dot(w, z.x);",
@@ -331,7 +331,7 @@ def test_reaches_the_optimum(name: str, problem: Any) -> None:
     except FccoError as error:
         assert {d.code for d in error.diagnostics} == {"F0604"}
         pytest.skip(f"{name}: {error.diagnostics[0].reason}")
-    steps = STEPS.get(name, 2000 if compiled.problem.constraints else 600)
+    steps = STEPS.get(name, 3000 if compiled.problem.constraints else 600)
     solution = run.run(emit.emit(compiled.problem, bound, chosen), bound, seed=3, budget_it=steps, precision="float64")
     value, multipliers = problem.optimum(problem.data())
     objective, violation = judged(bound, {k: torch.as_tensor(v) for k, v in solution.variables.items()})
