@@ -32,6 +32,8 @@ def constants(setting: Setting, *, n: int, B1: int, B2: int, eps: float, rows: i
         "zeta": _root(_largest([], [s.get("gradient noise") for s in seen])),
         "mu": (modulus(setting)[0], Standing.PROVED),
     }
+    if B2 >= rows > 1:  # every row in every step: no noise
+        found |= {"sigma": (0.0, Standing.PROVED), "zeta": (0.0, Standing.PROVED)}
     if any(not b.f.smooth for b in setting.blocks):
         found["L_f"] = (float("inf"), Standing.PROVED)
     sizes = [
@@ -41,7 +43,7 @@ def constants(setting: Setting, *, n: int, B1: int, B2: int, eps: float, rows: i
     ]
     if sizes and all(s.known and s.finite for s in sizes):
         found["diameter"] = (2 * sqrt(sum(s.value**2 for s in sizes)), Standing.PROVED)
-    floor = ("C_f", "C_g", "L_g", "sigma", "zeta")
+    floor = ("C_f", "C_g", "L_g")
     return Constants(
         n=n, B1=B1, B2=B2, eps=eps, rows=rows, d1=max((len(b.inner) for b in setting.blocks), default=1) or 1,
         standing={name: str(standing) for name, (_, standing) in found.items()} | {"delta0": str(Standing.ASSUMED)},

@@ -243,11 +243,22 @@ def _verdict(analysis: Analysis, width: int) -> list[str]:
     )
 
 
+def _term_text(normal: Any, term: Any) -> str:
+    """A summand as the user wrote it; of one that a reformulation made, the new variable or what it was made from."""
+    f = getattr(term, "f", None)
+    if f is None:
+        return term.text
+    if isinstance(f, ir.Var) and f.name not in normal.problem.variables:
+        return f"{f.name}, which a reformulation added"
+    span = next((n.span for n in reversed(list(ir.walk(f))) if n.span != ir.NOWHERE), ir.NOWHERE)
+    return term.text or f"from {normal.problem.source.text[span.start : span.end]}"
+
+
 def _structure(normal: Any, width: int) -> list[str]:
     """Blocks f_i(E g_i), the regularisers, and what was done to kinks and sets."""
     lines = ["", "Structure"]
     for term in getattr(normal, "terms", ()):
-        label, text = getattr(term, "label", ""), getattr(term, "text", "")
+        label, text = getattr(term, "label", ""), _term_text(normal, term)
         kind, n, d1 = getattr(term, "kind", ""), getattr(term, "n", None), getattr(term, "d1", None)
         size = "" if kind == "deterministic" else f", {n:,} block{'s' * (n != 1)}" if isinstance(n, int) else ""
         size += f" of {d1} expectations" if isinstance(d1, int) and d1 > 1 else ""

@@ -224,7 +224,7 @@ def test_lists(args, word, capsys):
 def test_an_algorithm_card_cites(capsys):
     assert cli.main(["algorithms", "sonex"]) == 0
     text = capsys.readouterr().out
-    assert "requires" in text and "cite" in text
+    assert "theorem" in text and "needs" in text and "sonex-alexr2-2025, Assumption 3.2" in text
 
 
 # ----------------------------------------------------------------------------------------------------------- bad input
