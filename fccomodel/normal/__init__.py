@@ -107,7 +107,9 @@ def normalise(
         problem=problem, chain=chain.then(treated), reformed=equivalent, variables=treated.problem.variables,
         objective=objective, rest=rest,
         prox=tuple(prox), terms=tuple(terms), kept=tuple(kept), reasons=reasons,
-        treatment=tuple(treatment(reformed, objective, prox, dict(zip((n for n, _ in kept), reasons, strict=True)), treated)),
+        treatment=tuple(
+            treatment(reformed, objective, terms, prox, dict(zip((n for n, _ in kept), reasons, strict=True)), treated)
+        ),
     )  # fmt: skip
 
 
@@ -125,7 +127,12 @@ def form(outer: str, inner: str, penalty: str | None) -> tuple[set[str], list[Re
 
 
 def treatment(
-    problem: ir.Problem, objective: ir.Expr, prox: list[Prox], kept: Mapping[ir.Expr, str], chain: Chain
+    problem: ir.Problem,
+    objective: ir.Expr,
+    terms: list[Term],
+    prox: list[Prox],
+    kept: Mapping[ir.Expr, str],
+    chain: Chain,
 ) -> Iterator[tuple[str, str, str]]:
     """What became of each part that is not smooth, or simple: text, how, why."""
     for p in prox:
@@ -147,6 +154,9 @@ def treatment(
         if made.penalty is None:
             yield problem.text(made.original), "smoothed", "inside an expectation" if made.inner else outer_words(made.original)
     yield from ((problem.text(node), "subgradient", reason) for node, reason in kept.items())
+    for term in terms:
+        if term.kind == "expectation" and not isinstance(term.f, ir.Hole):
+            yield term.text, "merged", "an affine function of expectations is one: E[a g + b] is sampled, without an estimate"
     for node in plug_ins(objective):
         yield problem.text(node), "plug-in", "its draw is met once, so that a minibatch stands for it: a biased estimate"
 
