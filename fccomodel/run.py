@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import math
 import os
 import signal
 import sys
@@ -186,7 +187,8 @@ def refuse_size(program: Program, bound: Bound, precision: str) -> None:
 
 def gap(text: str, lam: float, width: float) -> str:
     """How far an envelope can lie below its function: max over y, c in the dual domain of lam/2 |y - c|^2."""
-    return f"smoothing of {text}: lambda = {lam:.2g}, so a block lies at most {0.5 * lam * width**2:.2g} below its function"
+    bound = "" if math.isinf(width) else f", so a block lies at most {0.5 * lam * width**2:.2g} below its function"
+    return f"smoothing of {text}: lambda = {lam:.2g}{bound}"
 
 
 def exact_values(module: Any, program: Program, found: Any) -> Mapping[str, tuple[str, Any]]:

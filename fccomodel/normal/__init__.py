@@ -12,10 +12,11 @@ from fccomodel.bound import Bound
 from fccomodel.normal._constants import constants
 from fccomodel.normal._sets import Prox, projections, split_regularisers
 from fccomodel.normal._terms import Term, describe, plug_ins, summands
+from fccomodel.outer import refusal
 from fccomodel.penalty import Penalty
 from fccomodel.reformulations import Chain, Reformulation
 from fccomodel.rewrite import shared
-from fccomodel.smoothing import Smoothed, envelopes, refusal
+from fccomodel.smoothing import Smoothed, envelopes
 
 __all__ = ["NormalForm", "Prox", "Term", "normalise", "summands"]
 

@@ -87,6 +87,8 @@ class Smooth(Proximal):
         last = float(found[-1]) if len(found) else nan
         if not isfinite(last):
             return side * inf if last != last else last
+        if len(found) < 3:
+            return side * inf
         before, step = (float(d) for d in found.diff()[-2:])
         if abs(step) > 0.5 * abs(before) + 1e-12:
             return side * inf
