@@ -424,7 +424,7 @@ def _given(args: argparse.Namespace) -> tuple[pipeline.Compiled, pipeline.Bindin
         allow_python=args.allow_python,
     )
     compiled = pipeline.compile_model(files.read_model(args.model))
-    _lint(compiled, args.quiet)
+    _lint(compiled, args.quiet, getattr(args, "show", ()))
     return compiled, binding, options.resolve(given, compiled.problem.options, options.configuration())
 
 
@@ -436,9 +436,12 @@ def _value(text: str) -> Any:
         return text
 
 
-def _lint(compiled: pipeline.Compiled, quiet: bool) -> None:
-    if compiled.problem.warnings and not quiet:
-        _show(compiled.problem.warnings, compiled.problem.source)
+def _lint(compiled: pipeline.Compiled, quiet: bool, shown: Sequence[str] = ()) -> None:
+    """The lint notes; a `let` that is to be shown is not unused."""
+    used = tuple(f"`{name}` is a `let`" for name in shown)
+    found = [note for note in compiled.problem.warnings if not note.message.startswith(used)]
+    if found and not quiet:
+        _show(found, compiled.problem.source)
 
 
 def _show(found: Sequence[Diagnostic], source: Source | None) -> None:

@@ -79,3 +79,12 @@ def test_solve_and_evaluate_show_them(problem, data, tmp_path, capsys):
     np.savez(tmp_path / "half.npz", **half)
     assert cli.main(["evaluate", str(tmp_path), "--data", f"D={tmp_path / 'half.npz'}", "--show", "auc", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["values"] == pytest.approx({"auc": found.shown["auc"]})
+
+
+def test_a_let_that_is_shown_is_not_called_unused(data, tmp_path, capsys):
+    (tmp_path / "m.fcco").write_text(MODEL)
+    np.savez(tmp_path / "d.npz", **data)
+    arguments = ["solve", str(tmp_path / "m.fcco"), "--data", f"D={tmp_path / 'd.npz'}", "--budget", "5it"]
+    assert cli.main([*arguments, "--show", "auc"]) == 0
+    told = capsys.readouterr().err
+    assert "`centre` is a `let`" in told and "`auc` is a `let`" not in told
