@@ -15,7 +15,7 @@ import numpy as np
 Data = dict[str, dict[str, np.ndarray]]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Conformance:
     """``optimum(data)`` gives the optimal value and multipliers by label, None where points are judged by their stationarity;
     ``tolerance`` is that of value (relative above 1) and violation."""
@@ -207,7 +207,7 @@ def planted(n: int = 60, d: int = 3, seed: int = 2) -> Data:
     """Rows of five groups and, for each of them, the mean square of its scores at a point that is to be found again."""
     rng = np.random.default_rng(seed)
     x, g = rng.normal(size=(n, d)), np.arange(n) % 5
-    scores = (x @ rng.normal(size=d) + 1) ** 2
+    scores = (x @ rng.uniform(-0.4, 0.4, size=d) + 1) ** 2
     means = np.array([scores[g == k].mean() for k in range(5)])
     return {"D": {"x": x, "y": means[g], "g": g.astype(float)}}
 
@@ -224,15 +224,19 @@ SQUARES = "E[z ~ D] square(dot(w, z.x) - z.y)"
 
 
 # --------------------------------------------------------------------------------------------------------- deeper compositions
+def _scores(cp: Any, w: Any, data: Data) -> Any:
+    return cp.sum_squares(data["D"]["x"] @ w) / len(data["D"]["y"])
+
+
 def _composition_bound(cp: Any, w: Any, data: Data) -> Any:
     bound = sum(cp.square(r) for r in residuals(cp, w, data)) / 5 <= 0.4
-    return cp.sum_squares(w), {"spread": bound}
+    return _scores(cp, w, data), {"spread": bound}
 
 
 def _cvar_bound(cp: Any, w: Any, data: Data) -> Any:
     squares = cp.square(data["D"]["x"] @ w - data["D"]["y"])
     n = len(data["D"]["y"])
-    return cp.sum_squares(w), {"tail": cp.sum_largest(squares, int(0.25 * n)) / int(0.25 * n) <= 1.6}
+    return _scores(cp, w, data), {"tail": cp.sum_largest(squares, int(0.25 * n)) / int(0.25 * n) <= 1.6}
 
 
 def _composition_and_bound(cp: Any, w: Any, data: Data) -> Any:
@@ -263,13 +267,15 @@ def with_targets() -> Data:
 COMPOSITIONS = (
     Conformance(
         name="composition_bound",
-        text=HEAD + f"minimize sumsq(w);\nsubject to spread: {GROUPS} square({LOSS}) <= 0.4;",
+        text=HEAD + f"minimize E[z ~ D] square(dot(w, z.x));\nsubject to spread: {GROUPS} square({LOSS}) <= 0.4;",
         data=regression,
         optimum=convex(_composition_bound),
     ),
     Conformance(
         name="cvar_bound",
-        text=HEAD + "minimize sumsq(w);\nsubject to tail: cvar(tail = 0.25)[z in D] square(dot(w, z.x) - z.y) <= 1.6;",
+        text=HEAD
+        + "minimize E[z ~ D] square(dot(w, z.x));\n"
+        "subject to tail: cvar(tail = 0.25)[z in D] square(dot(w, z.x) - z.y) <= 1.6;",
         data=regression,
         optimum=convex(_cvar_bound),
     ),
