@@ -19,7 +19,8 @@ BY_NAME = {p.name: p for p in PROBLEMS}
 #: problems that few steps solve; each algorithm runs the first two of a turn of this list that it admits
 TURNS = (
     "square_of_mean", "absolute", "hinge_of_groups", "entropic", "inactive", "group_cvar", "stochastic_outer",
-    "elastic_composition", "equality", "lasso", "worst_group", "sigmoid_losses", "variance", "simplex", "group_entropic", "planted_squares",
+    "elastic_composition", "equality", "lasso", "worst_group", "sigmoid_losses", "variance", "simplex", "group_entropic",
+    "planted_squares",
 )  # fmt: skip
 EACH = 2
 #: steps, and the gap that they must reach: by sampled blocks (also: by subgradients of a hinge), by whole passes over a vector
