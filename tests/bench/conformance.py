@@ -15,7 +15,7 @@ from pathlib import Path
 import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from conformance.problems import PROBLEMS  # noqa: E402
+from conformance.problems import ALL  # noqa: E402
 from conformance.runs import Outcome, outcome  # noqa: E402
 
 from fccomodel import algorithms  # noqa: E402
@@ -38,7 +38,7 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     names = arguments.algorithms.split(",") if arguments.algorithms else sorted(algorithms.all())
-    chosen = [p for p in PROBLEMS if not arguments.problems or p.name in arguments.problems.split(",")]
+    chosen = [p for p in ALL if not arguments.problems or p.name in arguments.problems.split(",")]
     sizes = {"outer_batch": 3, "inner_batch": 6} if arguments.small else {}
     lines: list[str] = []
 

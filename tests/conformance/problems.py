@@ -273,8 +273,7 @@ COMPOSITIONS = (
     ),
     Conformance(
         name="cvar_bound",
-        text=HEAD
-        + "minimize E[z ~ D] square(dot(w, z.x));\n"
+        text=HEAD + "minimize E[z ~ D] square(dot(w, z.x));\n"
         "subject to tail: cvar(tail = 0.25)[z in D] square(dot(w, z.x) - z.y) <= 1.6;",
         data=regression,
         optimum=convex(_cvar_bound),
@@ -370,6 +369,10 @@ PROBLEMS = (
         data=regression,
         optimum=_absolute,
     ),
+)
+
+#: further shapes of outer functions and constraints
+SHAPES = (
     Conformance(
         name="hinge_of_groups",
         text=HEAD + f"minimize {GROUPS} pos(({LOSS}) - 0.2) + 0.05 * sumsq(w);",
@@ -427,5 +430,6 @@ PROBLEMS = (
         optimum=None,
         tolerance=1e-2,
     ),
-    *COMPOSITIONS,
 )
+
+ALL = (*PROBLEMS, *SHAPES, *COMPOSITIONS)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.util
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+import pytest
 import torch
 
 from conformance.problems import Conformance
@@ -13,6 +15,8 @@ from fccomodel import emit, interpret, kkt, pipeline, plan, run
 from fccomodel.bound import Bound
 from fccomodel.diagnostics import FccoError
 from fccomodel.source import Source
+
+needs_cvxpy = pytest.mark.skipif(importlib.util.find_spec("cvxpy") is None, reason="cvxpy gives the optima")
 
 
 @dataclass(frozen=True, kw_only=True)

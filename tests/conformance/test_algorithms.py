@@ -5,17 +5,14 @@ The table of all algorithms on all problems is ``tests/bench/conformance.py``.
 
 from __future__ import annotations
 
-import importlib.util
-
 import numpy as np
 import pytest
 
-from conformance.problems import PROBLEMS, Conformance
-from conformance.runs import bound_problem, optimum, outcome, planned, refusal, solved
+from conformance.problems import ALL, Conformance
+from conformance.runs import bound_problem, needs_cvxpy, optimum, outcome, planned, refusal, solved
 from fccomodel import algorithms
 
-needs_cvxpy = pytest.mark.skipif(importlib.util.find_spec("cvxpy") is None, reason="cvxpy gives the optima")
-BY_NAME = {p.name: p for p in PROBLEMS}
+BY_NAME = {p.name: p for p in ALL}
 #: problems that few steps solve; each algorithm runs the first two of a turn of this list that it admits
 TURNS = (
     "square_of_mean", "absolute", "hinge_of_groups", "entropic", "inactive", "group_cvar", "stochastic_outer",
@@ -79,7 +76,7 @@ def test_the_same_seed_gives_the_same_run() -> None:
 
 
 def test_every_problem_has_an_algorithm() -> None:
-    for problem in PROBLEMS:
+    for problem in ALL:
         assert planned(problem).algorithm in algorithms.all()
         assert bound_problem(problem).problem.objective is not None
 

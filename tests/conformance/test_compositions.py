@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
 import types
 
 import pytest
 import torch
 
 from conformance.problems import COMPOSITIONS, Conformance
-from conformance.runs import bound_problem, outcome, planned
+from conformance.runs import bound_problem, needs_cvxpy, outcome, planned
 from fccomodel import interpret
 from fccomodel.emit.program import Emitter
 
-needs_cvxpy = pytest.mark.skipif(importlib.util.find_spec("cvxpy") is None, reason="cvxpy gives the optima")
 #: estimates kept: (name, blocks) with three blocks and six inner samples a step
 LEVELS = {
     "composition_bound": [(5,)],

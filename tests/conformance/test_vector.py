@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from conformance.problems import HEAD, PROBLEMS, regression
-from conformance.test_algorithms import judged, needs_cvxpy
+from conformance.runs import judged, needs_cvxpy
 from fccomodel import algorithms, emit, interpret, pipeline, plan, run
 from fccomodel.diagnostics import FccoError
 from fccomodel.emit import VectorEmitter
@@ -144,9 +144,7 @@ def test_minibatches_are_unbiased(name: str) -> None:
 
 # ------------------------------------------------------------------------------------- each update against a transcription
 LAMBDA = 0.05
-SPARSE = (
-    HEAD + f"let m = E[z ~ D] dot(w, z.x);\nminimize 0.5 * (E[z ~ D] square(dot(w, z.x)) - m^2) - m + {LAMBDA} * norm1(w);"
-)
+SPARSE = HEAD + f"let m = E[z ~ D] dot(w, z.x);\nminimize 0.5 * (E[z ~ D] square(dot(w, z.x)) - m^2) - m + {LAMBDA} * norm1(w);"
 
 
 class Portfolio:
