@@ -195,7 +195,7 @@ def _part(analysis: Analysis, name: str, expr: ir.Expr, f: Facts, width: int, ma
     head = f.curvature + (", smooth" if f.smooth and not f.constant else ", not smooth" if not f.smooth else "")
     lines = [f"{name}{head.rjust(max(width - len(name), len(head) + 2))}"]
     lines += wrap(analysis.problem.text(expr), width, "  | ")
-    entries: list[tuple[str, Fact | None, str]] = [(_shape(f), f.curvature_fact, reason(f.curvature_fact))]
+    entries: list[tuple[str, Fact | None, str]] = [(f.curvature, f.curvature_fact, _bend(f) + reason(f.curvature_fact))]
     wanted = f.negated() if maximised else f
     if not wanted.convex and wanted.weakly_convex and not f.constant:
         entries.append(
@@ -205,7 +205,7 @@ def _part(analysis: Analysis, name: str, expr: ir.Expr, f: Facts, width: int, ma
         entries[0] = ("curvature", f.below, first(analysis, unknown(analysis, f)))
     if f.smooth:
         said = f"its gradient is {_constant(f.gradient.value)}"
-        entries.append(("smooth", f.differentiable, said))
+        entries.append(("smooth", f.gradient if f.gradient.holds else f.differentiable, said))
     else:
         entries.append(("not smooth", f.differentiable, first(analysis, kinks(analysis, f))))
     if f.is_lipschitz:
@@ -219,9 +219,10 @@ def _part(analysis: Analysis, name: str, expr: ir.Expr, f: Facts, width: int, ma
     return lines
 
 
-def _shape(f: Facts) -> str:
+def _bend(f: Facts) -> str:
+    """The constant of a weakly convex function, where it is a number."""
     value = f.below.value
-    return f"{value.value:.3g}-weak" if f.curvature == "weakly convex" and value.known else f.curvature
+    return f"constant {value.value:.4g}, " if f.curvature == "weakly convex" and value.known else ""
 
 
 def _constant(value: Amount) -> str:
