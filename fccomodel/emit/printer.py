@@ -91,8 +91,11 @@ class Printer(Gradients):
         elif val.op == "take" and val.args[0].op == "arange":
             name = f"data.{val.attrs['key']}"
         else:
-            name = f"data.{self.fresh(self.stem(val))}"
-            self.prepared.append(f"{name} = {bare(self.text(val))}")
+            text = bare(self.text(val))
+            name = next((left for left, right in (x.split(" = ", 1) for x in self.prepared) if right == text), "")
+            if not name:
+                name = f"data.{self.fresh(self.stem(val))}"
+                self.prepared.append(f"{name} = {text}")
         self.names[val.id] = name
 
     def chunked(self, val: Val, inside: list[Val]) -> None:

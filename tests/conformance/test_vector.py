@@ -15,6 +15,7 @@ import torch
 from conformance.problems import HEAD, PROBLEMS, regression
 from conformance.runs import judged, needs_cvxpy
 from fccomodel import algorithms, emit, interpret, pipeline, plan, run
+from fccomodel.algorithms import Constants
 from fccomodel.diagnostics import FccoError
 from fccomodel.emit import VectorEmitter
 from fccomodel.emit import vector as vector_module
@@ -23,7 +24,7 @@ from fccomodel.source import Source
 
 VECTOR = sorted(name for name, a in algorithms.all().items() if a.oracle == "vector")
 #: of a run on a conformance problem
-STEPS = {"apg": 40, "prox_linear": 30}
+STEPS = {"apg": 40, "prox_linear": 60}
 MODELS = {
     "plain": HEAD + "minimize E[z ~ D] square(dot(w, z.x) - z.y) + log1pexp(sum(w));",
     "variance": HEAD + "minimize variance[z ~ D] dot(w, z.x) - E[z ~ D] dot(w, z.x);",
@@ -315,6 +316,31 @@ def test_products_agree_with_the_matrix_in_expectation(name: str) -> None:
         means.append(found.mean(0))
         spreads.append(found.std(0) / math.sqrt(len(found)))
     assert float(((means[0] - means[1]).abs() / (spreads[0] + spreads[1])).max()) < 4
+
+
+def test_prox_linear_by_products_is_prox_linear_by_the_matrix() -> None:
+    found = []
+    for matrix in (0.0, 1e6):
+        case = Made(MODELS["groups"], "prox_linear", eta=0.1, inner_steps=20, matrix=matrix)
+        state, F = case.oracle(point(8))
+        case.solver.begin(state, F, case.h)
+        case.solver.update(state, F, case.h)
+        found.append(state.w)
+    torch.testing.assert_close(*found, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", [name for name in VECTOR if algorithms.all()[name].theory is not None])
+def test_schedules_of_theorems_shrink_with_the_accuracy(name: str) -> None:
+    record = algorithms.all()[name]
+    assert record.theory is not None
+    coarse, fine = (record.theory(Constants(n=10, B1=10, B2=4, eps=eps, rows=100)) for eps in (1e-1, 1e-3))
+    assert set(fine) <= {*record.hyper, "lam"}
+    assert all(math.isfinite(value) and value > 0 for value in fine.values())
+    assert fine["eta"] <= coarse["eta"]
+    if name == "hscg":  # Theorem 3.1: theta <= 1, the weight of fresh samples falls, T grows as eps^-3
+        assert fine["theta"] <= coarse["theta"] <= 1
+        assert fine["fresh"] / (fine["horizon"] + 1) < coarse["fresh"] / (coarse["horizon"] + 1)
+        assert fine["horizon"] == pytest.approx(1e6 * coarse["horizon"])
 
 
 # ---------------------------------------------------------------------------------------------------------- runs to the end
