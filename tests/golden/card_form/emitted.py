@@ -108,7 +108,6 @@ def prepare_full(data):
     data.all_z_2 = torch.arange(569, device=data.device)
     data.y_z_2 = data.D_y[data.D]
     data.all_k_2 = torch.arange(2, device=data.device)
-    data.t3 = 0.05 * data.K_values
     return data
 
 
@@ -241,7 +240,7 @@ def blocks(data, w):
     """Per smoothed function: cells, exact arguments, slope, and its largest slope if it is a penalty."""
     scores_2 = data.D_x @ w
     s_z_2 = scores_2[data.D]
-    g3 = ((1 - (data.y_z_2 * s_z_2)).relu().square() - data.t3[:, None]).mean(1)
+    g3 = ((1 - (data.y_z_2 * s_z_2)).relu().square() - data.t2[:, None]).mean(1)
     def slope_y1(t, y, h):  # missed: E[h_k(w)] <= 0
         return h.rho * (((t + h.lam_y1 * y) / (h.rho * h.lam_y1)).clamp(0, 1))
     return {'y1': ((data.all_k_2,), g3, slope_y1, 1)}
