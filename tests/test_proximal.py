@@ -32,7 +32,7 @@ def test_which_atoms_have_a_prox():
 
 
 def test_random_compositions_of_one_number():
-    for node, f in scalars(np.random.default_rng(0), 40):
+    for node, f in scalars(np.random.default_rng(0), 20):
         errors = scalar_errors(node, f, np.array([-2.0, 0.3, 1.7]))
         assert max(errors.values()) < 1e-8, (show(node), errors)
 

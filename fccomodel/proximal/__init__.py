@@ -7,8 +7,12 @@ constants; in numbers and as the text of emitted programs) or the reason why the
     smooth       other (weakly) convex functions of one number: safeguarded Newton
     balls        norms, by the projection on the dual ball (Moreau's identity)
     largest      max, cvar, topk: by the projection on the (capped) simplex
+    radial       functions of the Euclidean norm: along the ray of the argument
+    maxaffine    a few affine functions that overlap: every face of the simplex
     logsumexp    by Newton's method on the simplex with entropy
     operations   scaling, tilting, quadratic perturbation, precomposition, sums over blocks
+    maps         the projections and dual maximisers themselves, batched, as programs contain them
+    cards        what ``fccomodel atoms`` says of an atom's prox and conjugate
 """
 
 from fccomodel.proximal._base import Proximal
