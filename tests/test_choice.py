@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -128,6 +129,16 @@ def test_practice_goes_before_rates_and_rates_before_names() -> None:
     for name, reason in choice.rejected(candidates, chosen).items():
         if candidates[name].covered and rates.order(candidates[name].record.rate) < rates.order(chosen.record.rate):
             assert "practice goes before rates" in reason[0]
+
+
+EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.fcco"))
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_the_examples_are_covered_by_an_algorithm_that_was_measured(path: Path) -> None:
+    problem = pipeline.compile_model(Source(text=path.read_text(), name=path.name)).problem
+    chosen = choice.choose(choice.candidates(problem, None, structure.analyse(problem)), None, False, problem)
+    assert chosen.covered and chosen.record.preference == (0.0,)
 
 
 def test_all_rejected_algorithms_are_told_once() -> None:
