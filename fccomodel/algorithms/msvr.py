@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from fccomodel.algorithms._base import Algorithm
+from fccomodel.algorithms._steps import shrink_gamma
 from fccomodel.estimators import msvr_theory
 
 if TYPE_CHECKING:  # what the emitted program defines around this text
@@ -23,6 +24,16 @@ def advance(data, state, u, c, batch, h):
     G = gradient(data, state.w, state.w_prev, u, c, batch, h)
     state.w_prev.copy_(state.w)
     project(state.w, update(state, G, h), h)
+
+
+def next_stage(h, gained, worst):
+    """Corrections weigh n / B1 and more: where a stage gained nothing, steps were far too long for the estimates to follow."""
+    if h.theory:
+        return
+    if not gained:
+        h.peak *= 0.3
+        shrink_gamma(h)
+    h.stage = min(int(1.3 * h.stage), h.longest)
 
 
 def storm_step(state, G, h):
@@ -47,6 +58,7 @@ algorithm = Algorithm(
     estimator=msvr_theory,
     begin=begin,
     advance=advance,
+    next_stage=next_stage,
     points=2,
     steps={"storm": storm_step},
     rate="n / (B1 sqrt(B2) eps^3)",
