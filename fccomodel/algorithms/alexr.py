@@ -1,7 +1,9 @@
 """ALEXR: a primal-dual block-coordinate method with extrapolated estimates (alexr-2025, Algorithm 1)."""
 
+from math import isfinite, sqrt
+
 from fccomodel.algorithms import _steps
-from fccomodel.algorithms._base import Algorithm
+from fccomodel.algorithms._base import Algorithm, Constants
 from fccomodel.estimators import alexr as estimator
 
 
@@ -16,6 +18,24 @@ def next_stage(h, gained, worst):
         h.peak *= 0.6
         h.tau = min(h.tau / 0.7, 19.0)
     h.stage = min(int(1.3 * h.stage), h.longest)
+
+
+def theory(k: Constants) -> dict[str, float]:
+    """Smooth f, strongly convex: alexr-2025, proof of Theorem 1, tau = B1 / (n (1 - theta)) - 1; else Theorem 3, by (38).
+
+    Each noise term is at most a third of eps; ``eta`` is the primal step, the inverse of the paper's.
+    """
+    spread = k.C_f**2 * (k.zeta**2 / k.B2 + k.C_g**2 / k.B1)
+    if k.mu > 0 and isfinite(k.L_f):
+        noise = 6 * k.n * k.L_f * k.sigma**2 / (k.B1 * k.B2) + spread / k.mu
+        bounds = [k.B1 / (2 * k.n), 1 / 2, k.eps / noise if noise else 1.0]
+        bounds += [k.mu / (k.L_g * k.C_f)] if k.L_g * k.C_f else []
+        bounds += [sqrt(k.mu * k.B1 / (k.C_g**2 * k.L_f * k.n))] if k.C_g * k.L_f else []
+        away = min(bounds)
+        return {"theta": 1 - away, "tau": k.B1 / (k.n * away) - 1, "eta": away / (k.mu * (1 - away)), "lam": 1.0}
+    tau = max(27 * k.sigma**2 / (k.B2 * k.eps), k.C_g * sqrt(k.B1 / k.n))
+    inverse = max(3 * spread / k.eps, k.L_g * k.C_f + 2 * k.C_g * sqrt(k.n / k.B1))
+    return {"theta": 1.0, "tau": tau, "eta": 1 / inverse if inverse else 1.0, "lam": 1.0}
 
 
 algorithm = Algorithm(
@@ -40,6 +60,7 @@ algorithm = Algorithm(
     rate="n / (B1 B2 eps^2)",
     theorem="alexr-2025, Theorem 1 (smooth f, strongly convex), Theorems 2 and 3",
     cite="Wang and Yang, ALEXR: an optimal single-loop algorithm for convex FCCO, ICML 2025",
+    theory=theory,
     hyper={"tau": 1.0, "theta": 1.0},
     grid={"eta": (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0), "theta": (0.1, 1.0)},  # alexr-2025, section 5.1
     preference=(1.0,),

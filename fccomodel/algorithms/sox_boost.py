@@ -1,7 +1,9 @@
 """SOX-boost: SOX in stages, each with half the step, beta and gamma and twice the steps (sox-2022, Algorithm 2)."""
 
+from math import ceil
+
 from fccomodel.algorithms import _steps
-from fccomodel.algorithms._base import Algorithm
+from fccomodel.algorithms._base import Algorithm, Constants
 from fccomodel.estimators import moving_average
 
 
@@ -13,6 +15,21 @@ def next_stage(h, gained, worst):
     if h.theory or not gained:
         h.peak, h.beta, h.gamma = 0.5 * h.peak, 0.5 * h.beta, 0.5 * h.gamma
         h.stage = 2 * h.stage if h.theory else min(2 * h.stage, h.longest)
+
+
+def theory(k: Constants) -> dict[str, float]:
+    """The first stage of sox-2022, Lemma 6 (mu = eps where none is known: Corollary 1); the others follow by halving."""
+    mu, smallest = k.mu or k.eps, min(k.B1, k.B2)
+    C_2, C_3 = 2 * k.C_f**2 * (k.zeta**2 + k.C_g**2), 40 * (k.L_f * k.C_1 * k.sigma) ** 2
+    C_4 = min(1 / (4 * k.smoothness()), 1 / (9 * k.L_f * k.C_1 * k.C_g)) if k.L_f * k.C_g else 1 / (4 * (k.smoothness() or 1.0))
+    eps_1 = max(k.delta0, C_4 * ((k.C_f * k.C_g) ** 2 + 12 * (k.L_f * k.C_1 * k.sigma) ** 2 / k.B2))
+    bounds = [3 * k.B1 * C_4 / (50 * k.n), 2 * C_4 / 7]
+    bounds += [mu * C_4 * smallest * eps_1 / (6 * C_2), smallest * eps_1 / (60 * C_2)] if C_2 else []
+    bounds += [mu * C_4 * k.B1 * k.B2 * eps_1 / (20 * k.n * C_3), k.B1 * k.B2 * C_4 * eps_1 / (200 * k.n * C_3)] if C_3 else []
+    eta = min(bounds)
+    beta = eta / C_4
+    gamma = min(10 * k.n * beta / (3 * k.B1), 1 / 5)
+    return {"eta": eta, "beta": beta, "gamma": gamma, "stage": ceil(max(12 / mu, 96 * C_4) / eta)}
 
 
 algorithm = Algorithm(
@@ -34,6 +51,7 @@ algorithm = Algorithm(
     rate="n / (mu^2 B1 B2 eps)",
     theorem="sox-2022, Theorem 2 and Corollary 1",
     cite="Wang and Yang, Finite-sum coupled compositional stochastic optimization, ICML 2022",
+    theory=theory,
     hyper={"gamma": 0.2, "beta": 0.1, "beta_prime": 0.01, "eps": 1e-8, "longest": 20000},
     grid={"eta": (1e-4, 1e-3, 1e-2, 1e-1), "gamma": (0.1, 0.5, 0.9)},  # sox-2022, section 4
     preference=(1.0,),

@@ -1,0 +1,25 @@
+"""SGD with up-weighting: on the mean of the groups' risks, in place of the worst of them (alexr-2025, section 5.1)."""
+
+from fccomodel.algorithms import _steps
+from fccomodel.algorithms._base import Algorithm
+from fccomodel.estimators import plug_in
+
+algorithm = Algorithm(
+    name="sgd_uw",
+    title="SGD-UW",
+    requires={
+        "blocks partition rows": "alexr-2025, section 5.1",
+        "inner smooth": "of stochastic gradient descent",
+        "bounded variance": "of stochastic gradient descent",
+        "unconstrained": "alexr-2025, section 5.1",
+    },
+    outer="smooth",
+    surrogate="group_average",
+    estimator=plug_in,
+    steps={"plain": _steps.plain_step},
+    rate="1 / eps^4",
+    theorem="of the mean over groups, another problem",
+    cite="Buda, Maki and Mazurowski, A systematic study of the class imbalance problem, Neural Networks 2018",
+    grid={"eta": (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)},  # alexr-2025, section 5.1
+    preference=(9.0,),
+)
