@@ -355,7 +355,12 @@ def solve(
 
     def inverse():
         largest = max(smoothness(G, w), smoothness(lambda x: G(x, 1.0), w) if CENTRED else 0.0)  # where constraints are active
-        return 1.0 / largest if largest > 0 else 0.05
+        step, slope = 1.0 / largest if largest > 0 else 0.05, G(w)
+        for _ in range(40):  # no further than a first step goes downhill
+            if float(G(w - step * slope) @ slope) >= 0:
+                break
+            step *= 0.5
+        return step
 
     step_sizes(h, inverse)
     h.peak = first_eta = h.eta
