@@ -39,7 +39,8 @@ def linearised(f, w):
         return torch.autograd.grad(value, x, s, retain_graph=True)[0]
 
     def matrix():
-        return torch.stack([pull(row) for row in torch.eye(len(value), dtype=w.dtype, device=w.device)])
+        rows = torch.eye(len(value), dtype=w.dtype, device=w.device).split(32)  # so many passes backwards at once
+        return torch.cat([torch.autograd.grad(value, x, s, retain_graph=True, is_grads_batched=True)[0] for s in rows])
 
     def push(d):
         with torch.enable_grad():
@@ -57,7 +58,8 @@ def oracle_of(data, rng, c, state, h):
     whole(w)           F(w) by a full pass, linearised          value(w)           F(w) alone
     slope(w, u, gamma) the derivatives of phi in u and in w, its smoothing parameters times gamma
     phi(w, u)          its value                                prox(w, step)      prox_{step R}(w), a new vector
-    keep               the Jacobian is kept as a q x p matrix (else as products with it)      smoothing   phi has kinks
+    keep               the Jacobian is kept as a q x p matrix; else, and where q > 128, products with it
+    smoothing          phi has kinks
     """
     ahead: list = []
 
@@ -95,7 +97,7 @@ def oracle_of(data, rng, c, state, h):
 
     return SimpleNamespace(
         batch=batch, sample=sample, whole=whole, value=value, slope=slope, phi=phi, prox=prox,
-        keep=COMPONENTS * len(state.w) <= h.matrix, smoothing=CENTRED,
+        keep=COMPONENTS <= 128 and COMPONENTS * len(state.w) <= h.matrix, smoothing=CENTRED,
     )  # fmt: skip
 
 
