@@ -250,6 +250,13 @@ def _stack(graph: Graph, val: Val, adjoint: Val, give: Give, pulls: list[Pull]) 
         give(arg, graph.make("entry", [adjoint], event=(), fixed=(k,)))
 
 
+def _couple(graph: Graph, val: Val, adjoint: Val, give: Give, pulls: list[Pull]) -> None:
+    """The worst of a family by weights: they are its derivative, scaled where members are sampled."""
+    body = val.args[0]
+    q = graph.make("weights", val.args, axes=body.axes, event=(), varying=False, static=False, **val.attrs)
+    give(body, graph.apply("mul", adjoint, graph.apply("mul", graph.const(val.attrs["share"]), q)))
+
+
 RULES: dict[str, Callable[[Graph, Val, Val, Give, list[Pull]], None]] = {
     "ew": _entrywise,
     "array": _array,
@@ -272,4 +279,5 @@ RULES: dict[str, Callable[[Graph, Val, Val, Give, list[Pull]], None]] = {
     "masked": _same,
     "reduce": _reduce,
     "stack": _stack,
+    "couple": _couple,
 }

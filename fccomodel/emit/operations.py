@@ -272,6 +272,11 @@ class Operations(References):
     def op_envelope(self, val: Val) -> str:
         return envelope_text(*self.smoothing(val, merged(val, val.attrs["over"])))
 
+    def op_weights(self, val: Val) -> str:
+        body, index, everyone, alpha = val.args
+        t = self.ref(body, val.axes, 0)
+        return f"couple(c.{val.attrs['name']}, {self.ref(everyone)}, {self.ref(index)}, {t}, h.tau, {self.ref(alpha)})"
+
     def op_spread(self, val: Val) -> str:
         arg = val.args[0]
         sizes = tuple(a.size for a in val.axes) + val.event

@@ -93,6 +93,8 @@ class References(ABC):
                 return val.attrs["name"] + ("_prev" if val.attrs.get("previous") else "")
             case "centre":
                 return f"c_{val.attrs['name']}"
+            case "weights":
+                return str(val.attrs["name"])
             case "envelope_slope":
                 return "y1"
             case "mean_axes" | "sum_axes" | "segment" | "log_mean_axes" | "log_segment":

@@ -132,6 +132,9 @@ class Lowering(Smoothing):
                     if not matrix.axes and (image := self.image(a, matrix, a is node.args[1], env)) is not None:  # type: ignore[arg-type]
                         return image
         nodes = node.args
+        if self.coupled and node.op == "max" and any(isinstance(n, ir.Reduce) for n in ir.walk(node)):
+            fix = "Write it as a max over a set, or choose another algorithm."
+            self.refuse(node, "a maximum of a list by weights", "Its weights are those of a family over a set.", fix)
         if node.op in ("eq", "ne") and any(isinstance(a, ir.Label) for a in nodes):
             nodes = tuple(self.label(a, nodes[1 - k]) for k, a in enumerate(nodes))
         keep = self.kept(node, linear)

@@ -60,6 +60,8 @@ class Reducing(Ranging):
         self.thin |= {k: min(n, self.thin.get(k, n)) for k, n in sizes.items() if n < axes[k]}
 
     def reduced(self, node: ir.Reduce, env: Env, linear: Linear, chunk: bool) -> Val:
+        if self.coupled and not self.full and node.kind in ("max", "cvar", "topk"):
+            return self.couple(node, env)
         averaged = node.kind in MEANS
         ranged = self.ranges(
             node.binders, node.condition, env, body=node.body, inner=averaged, chunk=chunk, whole=not averaged, dense=not averaged
@@ -174,6 +176,23 @@ class Reducing(Ranging):
             elif not (sel.keys and not (sel.orders or sel.excludes or sel.masks)):
                 own *= len(elements.ids(self.bound, sel.binder.domain))
         return own
+
+    def couple(self, node: ir.Reduce, env: Env) -> Val:
+        """The worst of a family, max, cvar or topk, as the risks of the sampled members weighted by their q."""
+        ranged = self.ranges(node.binders, node.condition, env, body=node.body)
+        slot, g = ranged.env[node.binders[0]], self.graph
+        if len(node.binders) > 1 or env or ranged.parts[0].weight is not None or slot.members is None or slot.pos is None:
+            fix = "Use it over one set, once, or choose another algorithm."
+            self.refuse(node, f"`{node.kind}` of this form by weights", "Its weights are those of one family.", fix)
+        n = g.const(len(slot.members))
+        (size,) = [self.expr(v, env, False) for v in node.options.values()] or [g.const(1.0)]
+        alpha = size if node.kind == "cvar" else g.apply("div", size, n)
+        name = f"q{len(self.centres) + 1}"
+        self.centres[name] = (slot.n,)
+        body = self.expr(node.body, ranged.env, True)
+        everyone = slot.pos if slot.pos.static else self.all_slot(selection.Selection(binder=node.binders[0])).ids
+        share = len(slot.members) / slot.pos.axes[0].size
+        return g.make("couple", [body, slot.pos, everyone, alpha], axes=(), event=(), name=name, share=share)
 
     def other(self, node: ir.Reduce, body: Val, ranged: Ranged, env: Env) -> Val:
         """max, min, prod, cvar, ... over complete axes."""

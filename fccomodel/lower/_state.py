@@ -28,6 +28,7 @@ class State:
     batch      (binder, number of elements, inner) -> sample size, or None for all elements
     sampled    by the id of an innermost expectation: over how many samples it is taken
     independent  gradients go through inner samples of their own       dual  outer functions keep a y for each block, not u
+    coupled    the worst of a family is by weights of its members that move in each step
     again      while lowering: those samples, of values whose first ones serve the estimates
     sampling, inner_sampling   how elements are drawn (options of a plan)
     stable     expectations of exponentials by their logarithms (see ``logarithms``)
@@ -46,6 +47,7 @@ class State:
     independent: bool = False
     dual: bool = False
     again: bool = False
+    coupled: bool = False
     draws: list[Val] = field(default_factory=list)
     sampled: dict[int, int] = field(default_factory=dict)
     memo: dict[tuple, Val] = field(default_factory=dict)

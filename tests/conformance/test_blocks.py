@@ -18,9 +18,10 @@ STEPS, KINK, BOUND = 12, 1.2, 0.5
 HEAD = "dim d; data D : table(x: real[d], y: {-1, 1}); set P = {z in D | z.y == 1}; set N = {z in D | z.y == -1}; var w[d];"
 SMOOTH = "minimize mean[i in P] square(E[j ~ N] square(1 + dot(w, j.x) - dot(w, i.x)));"
 KINKED = f"minimize mean[i in P] pos((E[j ~ N] square(1 + dot(w, j.x) - dot(w, i.x))) - {KINK});"
+WORST = "minimize cvar(tail = 0.5)[i in P] (E[j ~ N] square(1 + dot(w, j.x) - dot(w, i.x)));"
 CONSTRAINED = f"minimize square(sumsq(w - 1)); subject to c: E[j ~ N] square(1 + dot(w, j.x)) <= {BOUND};"
 CONSTANTS = {
-    "eta": 0.015, "gamma": 0.4, "gamma_prime": 0.3, "beta": 0.2, "tau": 0.7, "theta": 0.6, "lam_y1": 0.9, "rho": 1.3,
+    "eta": 0.015, "gamma": 0.4, "gamma_prime": 0.3, "beta": 0.2, "tau": 9.0, "theta": 0.6, "lam_y1": 0.9, "rho": 1.3,
     "inner_eta": 0.03, "nu": 0.1, "inner_steps": 2,
 }  # fmt: skip
 
@@ -196,6 +197,18 @@ def icppac(b: Blocks, i: np.ndarray, j: np.ndarray, j2: np.ndarray, slip: str) -
         b.w = b.z
 
 
+def ooa(b: Blocks, i: np.ndarray, j: np.ndarray, j2: np.ndarray, slip: str) -> None:
+    """alexr-2025, appendix F: unscaled ascent of the sampled weights, projection on the capped simplex."""
+    h, k, (g, J), everyone = b.h, b.cells(i), b.g(b.w, i, j), b.rows["P"]
+    b.y[k] = b.y[k] + g / h.tau * (b.n / b.B1 if slip == "scaled ascent" else 1)
+    cap, low, high = 1 / (0.5 * b.n), -20.0, 20.0
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (middle, high) if np.clip(b.y[everyone] - middle, 0, cap).sum() > 1 else (low, middle)
+    b.y[everyone] = np.clip(b.y[everyone] - low, 0, 1 if slip == "no cap" else cap)
+    b.move(h.eta * b.n / b.B1 * (b.y[k] @ J))
+
+
 REFERENCES: dict[str, tuple[str, str, str, Update, tuple[str, ...]]] = {
     "sox": ("sox", "momentum", SMOOTH, sox, ("current u", "sign")),
     "sox_boost": ("sox_boost", "momentum", SMOOTH, sox, ("current u",)),
@@ -208,6 +221,7 @@ REFERENCES: dict[str, tuple[str, str, str, Update, tuple[str, ...]]] = {
     "alexr": ("alexr", "plain", SMOOTH, alexr, ("one batch", "swapped weights")),
     "alexr, half square": ("alexr", "plain", KINKED, alexr_dual, ("one batch", "stale y")),
     "alexr2": ("alexr2", "momentum", KINKED, alexr2, ("one batch", "extra beta")),
+    "ooa": ("ooa", "plain", WORST, ooa, ("scaled ascent", "no cap")),
     "squared hinge": ("squared_hinge_sox", "momentum", CONSTRAINED, squared_hinge, ("current u",)),
     "icppac": ("icppac", "proximal_point", CONSTRAINED, icppac, ("no extrapolation",)),
 }

@@ -1,0 +1,13 @@
+"""Weights of a family's members that one polytope couples: the dual of OOA (alexr-2025, appendix F)."""
+
+from fccomodel.estimators.plug_in import needs_previous, track
+from fccomodel.sets.capped_simplex import project_capped_simplex
+
+__all__ = ["couple", "needs_previous", "track"]
+
+
+def couple(q, members, index, t, tau, alpha):
+    """q_i <- q_i + t_i / tau for the sampled members alone, then onto {0 <= q <= 1 / (alpha n), sum q = 1}; their q."""
+    q[index] = q[index] + t / tau
+    q[members] = project_capped_simplex(q[members], alpha)
+    return q[index]
