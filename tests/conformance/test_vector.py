@@ -120,9 +120,10 @@ def test_gradients_are_those_of_the_exact_objective(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["pairs", "ordered"])
 def test_slices_change_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, w = made(name), point(4)
     monkeypatch.setattr(vector_module, "DENSE", 100)
     monkeypatch.setattr(_reduce, "DENSE", 100)
-    sliced, whole, w = Made(MODELS[name]), made(name), point(4)
+    sliced = Made(MODELS[name])
     assert "checkpoint(" in sliced.program.text and "checkpoint(" not in whole.program.text
     results = []
     for case in (sliced, whole):
