@@ -37,7 +37,7 @@ def next_stage(h, gained, worst):
         return
     if not gained:
         h.inner_eta *= 0.6
-        h.tau = min(h.tau / 0.7, 19.0)
+        h.tau /= 0.6
     h.stage = min(int(1.3 * h.stage), h.longest)
 
 
@@ -68,7 +68,7 @@ algorithm = Algorithm(
     rate="1 / eps^6",
     theorem="sonex-alexr2-2025, Table 2",
     cite="Boob, Deng and Lan, Stochastic first-order methods for convex and nonconvex functional constrained optimization, 2023",
-    hyper={"tau": 1.0, "theta": 0.1, "inner_eta": 0.0, "nu": 0.0, "inner_steps": 10},
+    hyper={"tau": 10.0, "theta": 0.1, "inner_eta": 0.0, "nu": 0.0, "inner_steps": 10},
     grid={"inner_eta": (0.1, 0.01), "tau": (1.0, 10.0, 100.0), "nu": (1e2, 1e3, 1e4)},  # sonex-alexr2-2025, appendix F.2
     preference=(1.0,),
 )
