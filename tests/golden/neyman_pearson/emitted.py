@@ -248,20 +248,20 @@ def merit(point, weight):
 def move_centres(data, w, c, h, worst, before):
     """c <- the slope of the smoothed function at the exact argument. Smoothing follows the spread of the arguments, and is
     reduced for penalties whose violation does not fall. Returns whether a multiplier sits at its bound, and the largest one."""
-    saturated, largest = False, 0.0
+    saturated, largest, kept = False, 0.0, hasattr(h, "tau")  # kept: the blocks' own y, moved in every step
     for name, (index, t, slope, bounded) in blocks(data, w).items():
         lam, centre = "lam_" + name, getattr(c, name)
         index = index if index else (...,)
-        new = slope(t, centre[index].to(t.dtype), h)
+        new = centre[index] if kept else slope(t, centre[index].to(t.dtype), h)
         centre[index] = torch.where(new.isfinite(), new, torch.zeros_like(new)).to(centre.dtype)
         finite = t[t.isfinite()]
         if bounded:
             steepest = float(centre.abs().max()) / bounded
             largest = max(largest, steepest)
             saturated |= steepest >= 0.99 * h.rho
-            if worst > 1e-5 and worst > 0.5 * before:
+            if worst > 1e-5 and worst > 0.5 * before and not kept:
                 setattr(h, lam, 0.5 * getattr(h, lam))
-        elif finite.numel() > 1:
+        elif finite.numel() > 1 and not kept:
             spread = float((finite - finite.mean()).square().mean().sqrt())
             setattr(h, lam, min(getattr(h, lam), max(0.3 * spread, 0.25 * getattr(h, lam))))
     return saturated, largest
