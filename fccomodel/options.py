@@ -47,10 +47,11 @@ ABOVE_ZERO = math.ulp(0.0)  # the least number above 0
 #: what an algorithm's number may be: whole or not, from, to
 NUMBERS: dict[str, tuple[bool, float, float]] = {
     **dict.fromkeys(("outer_batch", "inner_batch", "inner_steps", "epochs", "stage", "longest", "patience"), (True, 1, math.inf)),
-    **dict.fromkeys(("gamma", "beta", "beta_prime", "fresh", "shrink"), (False, ABOVE_ZERO, 1)),
+    **dict.fromkeys(("gamma", "beta", "beta_prime", "shrink"), (False, ABOVE_ZERO, 1)),
     **dict.fromkeys(("restarts", "exact"), (True, 0, 1)),
     **dict.fromkeys(("gamma_prime", "eta", "tol", "theta", "inner_eta", "nu"), (False, 0, math.inf)),
     **dict.fromkeys(("alpha_power", "beta_power", "matrix", "horizon"), (False, 0, math.inf)),
+    "fresh": (False, 0, 1),
     **dict.fromkeys(("eps", "rho", "tau", "epsilon", "warm"), (False, ABOVE_ZERO, math.inf)),
     "growth": (False, 1, math.inf),
 }

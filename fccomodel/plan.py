@@ -37,7 +37,7 @@ OPTIONS = {
     "eps": "added to the root of the squared gradient",
     "tau": "weight of a block's dual variable y in its next value (ALEXR), of the averages' new values (NASA)",
     "theta": "weight of the extrapolation of inner values (ALEXR), of the prox point in the next iterate (HSCG)",
-    "fresh": "b / b0 in the weight of fresh samples (HSCG)",
+    "fresh": "b / b0 in the weight of fresh samples; 0: b0 is a full pass (HSCG)",
     "horizon": "T in that weight; 0: the epoch's steps (HSCG)",
     "restarts": "1: each epoch starts from exact estimates, 0: the first one alone (HSCG)",
     "epochs": "epochs that the step sizes are made for (ASCVRG)",

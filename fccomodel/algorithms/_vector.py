@@ -59,7 +59,7 @@ def oracle_of(data, rng, c, state, h):
     slope(w, u, gamma) the derivatives of phi in u and in w, its smoothing parameters times gamma
     phi(w, u)          its value                                prox(w, step)      prox_{step R}(w), a new vector
     keep               the Jacobian is kept as a q x p matrix; else, and where q > 128, products with it
-    smoothing          phi has kinks
+    smoothing          phi has kinks                             share              of all samples in a minibatch
     """
     ahead: list = []
 
@@ -97,7 +97,7 @@ def oracle_of(data, rng, c, state, h):
 
     return SimpleNamespace(
         batch=batch, sample=sample, whole=whole, value=value, slope=slope, phi=phi, prox=prox,
-        keep=COMPONENTS <= 128 and COMPONENTS * len(state.w) <= h.matrix, smoothing=CENTRED,
+        keep=COMPONENTS <= 128 and COMPONENTS * len(state.w) <= h.matrix, smoothing=CENTRED, share=min(1.0, SAMPLES / ROWS),
     )  # fmt: skip
 
 

@@ -24,7 +24,7 @@ def averaged_move(state, F, v, eta, theta):
 
 def constant_step(state, F, h):
     """beta = 1 - sqrt(b / (b0 (T + 1))), eta = 2 / (L (3 + theta)) (Theorems 3.1, 3.3 and 4.1, 4.2)."""
-    v = hybrid(state, F, 1 - math.sqrt(h.fresh / ((h.horizon or state.length) + 1)))
+    v = hybrid(state, F, 1 - math.sqrt((h.fresh or F.share) / ((h.horizon or state.length) + 1)))
     averaged_move(state, F, v, 2 * h.eta / (3 + h.theta), h.theta)
 
 
@@ -81,7 +81,7 @@ algorithm = Algorithm(
         "tol": 1e-5,
         "exact": 1.0,
         "theta": 1.0,
-        "fresh": 1.0,
+        "fresh": 0.0,
         "horizon": 0.0,
         "restarts": 1.0,
     },  # fmt: skip

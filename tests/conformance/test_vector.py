@@ -234,7 +234,7 @@ def hscg(p: Portfolio, w: np.ndarray, h: Any, epochs: int, diminishing: bool = F
         eta = 2 * h.eta / (3 + theta)
         before, w = w, (1 - theta) * w + theta * p.prox(w - eta * J.T @ p.slope(u), eta)
         for _ in range(h.stage):
-            beta = 1 - 1 / (t + 2) ** (2 / 3) if diminishing else 1 - math.sqrt(h.fresh / (h.stage + 1))
+            beta = 1 - 1 / (t + 2) ** (2 / 3) if diminishing else 1 - math.sqrt(6 / 60 / (h.stage + 1))
             theta = h.theta * (2 / (t + 2)) ** (1 / 3) if diminishing else h.theta
             first, second = p.rows(), p.rows()
             u = beta * u + beta * (p.F(w, first) - p.F(before, first)) + (1 - beta) * p.F(w, second)
