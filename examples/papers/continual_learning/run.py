@@ -73,7 +73,7 @@ def main() -> None:
                 accuracies = [accuracy(start, test, True), accuracy(start, test, False)]
             tables: dict[str, Any] = {
                 "T": {"t": texts, "c": np.arange(10)}, "D": {"x": x[new].numpy(), "t": texts[c[new]]},
-                "O": {"x": x[old].numpy(), "t": texts[c[old]], "k": c[old].numpy()}, "old": before,
+                "O": {"x": x[old].numpy(), "t": texts[c[old]], "k": c[old].numpy()}, "old": dict(enumerate(before)),
             }  # fmt: skip
             bound = model.bind(data=tables, nets={"e": start}, params={"tau": TAU})
             found = common.attempt(bound, algorithm=name, seed=seed, budget=f"{args.steps}it")
