@@ -104,10 +104,11 @@ def choose(found: Mapping[str, Candidate], name: str | None, unverified: bool, p
         if one.covered or unverified and one.can_run:
             return one
         raise FccoError(_refusals(one, problem, unverified), problem.source)
-    covered = sorted((c for c in found.values() if c.covered), key=lambda c: c.order)
+    own = [c for c in found.values() if c.record.surrogate is None]  # another problem is solved only where it is asked for
+    covered = sorted((c for c in own if c.covered), key=lambda c: c.order)
     if covered:
         return covered[0]
-    running = sorted((c for c in found.values() if c.can_run), key=lambda c: (len(c.lacking), c.left, c.order))
+    running = sorted((c for c in own if c.can_run), key=lambda c: (len(c.lacking), c.left, c.order))
     if unverified and running:
         return running[0]
     raise FccoError([_none(found, running, problem)], problem.source)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable
+import itertools
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
@@ -177,8 +178,9 @@ class Setting:
         if term is not None and term.kind == "expectation":
             inner = tuple(dataclasses.replace(g, flipped=facts.leaves.get(g.hole) == DECREASING) for g in inner)
         local = facts
-        if not (facts.gradient.value.finite and facts.is_lipschitz and facts.weakly_convex):
-            near = {name: compact(where) for name, where in holes.items()}
+        for near in ranges(holes, facts):
+            if tame(local):
+                break
             local = structure.seer(boxed(self.reformed), self.bound, near)(f)
         span = next((n.span for n in reversed(list(ir.walk(f))) if n.span != NOWHERE), NOWHERE)
         source = self.reformed.source
@@ -191,6 +193,23 @@ class Setting:
 def short(text: str, width: int = 44) -> str:
     """A text cut to fit into a sentence."""
     return text if len(text) <= width else f"{text[: width - 3].rstrip()} .."
+
+
+def tame(facts: Facts) -> bool:
+    """Defined, Lipschitz with a Lipschitz gradient, and weakly convex."""
+    return facts.gradient.value.finite and facts.is_lipschitz and facts.weakly_convex and not facts.domain
+
+
+def ranges(holes: Mapping[str, Interval], facts: Facts) -> Iterable[dict[str, Interval]]:
+    """Compact sets in which the expectations may stay: of all their values first; then, for those by which f is not proved to
+    be defined, of positive and of negative ones."""
+    whole = {name: compact(where) for name, where in holes.items()}
+    yield whole
+    doubtful = [n for n in holes if any(isinstance(e, ir.Hole) and e.name == n for d in facts.domain for e in ir.walk(d.subject))]
+    sides = [(Interval(max(whole[n].lo, NEAR), whole[n].hi), Interval(whole[n].lo, min(whole[n].hi, -NEAR))) for n in doubtful[:4]]
+    for chosen in itertools.product(*sides) if doubtful else ():
+        if all(side.lo < side.hi for side in chosen):
+            yield whole | dict(zip(doubtful, chosen, strict=False))
 
 
 def compact(where: Interval) -> Interval:
