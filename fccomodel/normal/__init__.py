@@ -11,7 +11,7 @@ from fccomodel import diagnostics, ir, reformulations
 from fccomodel.bound import Bound
 from fccomodel.normal._constants import constants
 from fccomodel.normal._sets import Prox, projections, split_regularisers
-from fccomodel.normal._terms import Term, describe, plug_ins, summands
+from fccomodel.normal._terms import Term, compositions, describe, plug_ins, summands
 from fccomodel.outer import refusal
 from fccomodel.penalty import Penalty
 from fccomodel.reformulations import Chain, Reformulation
@@ -90,7 +90,7 @@ def normalise(
     constant = constants(problem, bound)
     chain = reformulations.chain(problem, unwanted | ({"worst case"} if surrogate else set()), forms, constant)
     reformed = shared(chain.problem)
-    terms = [describe("objective", part, reformed, bound) for part in summands(reformed.objective.expr)]
+    terms = [describe("objective", part, reformed, bound) for part in compositions(reformed.objective.expr)]
     rest, prox = split_regularisers(reformed, constant)
     equivalent = reformed
     reformed = dataclasses.replace(

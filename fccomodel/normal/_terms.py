@@ -83,22 +83,49 @@ def total(terms: list[ir.Expr]) -> ir.Expr:
     return result
 
 
+def compositions(expr: ir.Expr) -> list[ir.Expr]:
+    """The summands, those inside means of sums with compositions below them included: a mean of a sum is a sum of means."""
+    result: list[ir.Expr] = []
+    for part in summands(expr):
+        above, body = _peeled(part)
+        inside = compositions(body.body) if above and isinstance(body, ir.Reduce) and nonlinear_below(body.body) else []
+        result += [_wrapped(above, dataclasses.replace(body, body=e)) for e in inside] if len(inside) > 1 else [part]
+    return result
+
+
+def _peeled(part: ir.Expr) -> tuple[list[ir.Expr], ir.Expr]:
+    """What scales a reduction, from the outside, and the reduction."""
+    above, body = [part], part
+    while isinstance(body, ir.Apply) and body.op in ("mul", "neg") and sum(_has_reduce(a) for a in body.args) == 1:
+        body = next(a for a in body.args if _has_reduce(a))
+        above.append(body)
+    return above, body
+
+
+def _wrapped(above: list[ir.Expr], new: ir.Expr) -> ir.Expr:
+    """``new`` in the place of the last of them."""
+    for node, old in zip(reversed(above[:-1]), reversed(above[1:]), strict=True):
+        new = with_children(node, tuple(new if c is old else c for c in node.children))
+    return new
+
+
 def describe(label: str, part: ir.Expr, problem: ir.Problem, bound: Bound | None) -> Term:
     """A summand as ``mean of f(E g)``."""
     body, outer = part, ""
     n: int | None = 1
-    scales: list[ir.Apply] = []
-    while isinstance(body, ir.Apply) and body.op in ("mul", "neg") and sum(_has_reduce(a) for a in body.args) == 1:
-        scales.append(body)
-        body = next(a for a in body.args if _has_reduce(a))
-    while isinstance(body, ir.Reduce) and body.kind in SAMPLED and nonlinear_below(body.body):
-        outer = problem.source.text[body.span.start : body.body.span.start].strip() or body.kind
+    scales: list[ir.Expr] = []
+    while True:
+        above, body = _peeled(body)
+        scales += above[:-1]
+        if not (isinstance(body, ir.Reduce) and body.kind in SAMPLED and nonlinear_below(body.body)):
+            break
+        outer = outer or problem.source.text[body.span.start : body.body.span.start].strip() or body.kind
         n = n * _count(body, bound) if bound is not None and n is not None else None
         body = body.body
     holes: list[ir.Reduce] = []
     f = _cut(body, holes, {})
     for scale in reversed(scales):
-        f = with_children(scale, tuple(f if _has_reduce(a) else a for a in scale.args))
+        f = with_children(scale, tuple(f if _has_reduce(a) else a for a in scale.children))
     kind = "deterministic" if not holes else "expectation" if isinstance(f, ir.Hole) or _affine(f) else "composition"
     return Term(
         label=label, text=problem.text(part), outer=outer, inner=tuple(problem.text(h) for h in holes),
@@ -117,7 +144,7 @@ def nonlinear_below(node: ir.Expr) -> bool:
     f = _cut(node, holes, {})
     if not holes:
         return False
-    return nonlinear_below(holes[0].body) if isinstance(f, ir.Hole) else not _affine(f)
+    return any(nonlinear_below(h.body) for h in holes) if _affine(f) else True
 
 
 def _cut(node: ir.Expr, holes: list[ir.Reduce], memo: dict[int, ir.Expr]) -> ir.Expr:
