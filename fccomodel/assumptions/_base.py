@@ -205,8 +205,10 @@ def ranges(holes: Mapping[str, Interval], facts: Facts) -> Iterable[dict[str, In
     be defined, of positive and of negative ones."""
     whole = {name: compact(where) for name, where in holes.items()}
     yield whole
-    doubtful = [n for n in holes if any(isinstance(e, ir.Hole) and e.name == n for d in facts.domain for e in ir.walk(d.subject))]
-    sides = [(Interval(max(whole[n].lo, NEAR), whole[n].hi), Interval(whole[n].lo, min(whole[n].hi, -NEAR))) for n in doubtful[:4]]
+    named = {e.name for d in facts.domain for e in ir.walk(d.subject) if isinstance(e, ir.Hole)}
+    doubtful = [name for name in holes if name in named]
+    ends = [whole[name] for name in doubtful[:4]]
+    sides = [(Interval(max(e.lo, NEAR), e.hi), Interval(e.lo, min(e.hi, -NEAR))) for e in ends]
     for chosen in itertools.product(*sides) if doubtful else ():
         if all(side.lo < side.hi for side in chosen):
             yield whole | dict(zip(doubtful, chosen, strict=False))
