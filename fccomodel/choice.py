@@ -108,7 +108,7 @@ def choose(found: Mapping[str, Candidate], name: str | None, unverified: bool, p
     covered = sorted((c for c in own if c.covered), key=lambda c: c.order)
     if covered:
         return covered[0]
-    running = sorted((c for c in own if c.can_run), key=lambda c: (len(c.lacking), c.left, c.order))
+    running = sorted((c for c in own if c.can_run), key=lambda c: (c.record.preference, len(c.lacking), c.left, c.order))
     if unverified and running:
         return running[0]
     raise FccoError([_none(found, running, problem)], problem.source)
