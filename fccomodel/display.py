@@ -132,7 +132,8 @@ def outcome(result: Outcome) -> RenderableType:
     """The whole report of a solve."""
     planned, solution = result.planned, result.solution
     seed = planned.options["seed"][0]
-    facts = [planned.plan.algorithm, f"{solution.iterations:,} steps", _seconds(result.wall_s), f"seed {seed}"]
+    passes = [f"{solution.passes:,} passes"] if solution.passes else []
+    facts = [planned.plan.algorithm, f"{solution.iterations:,} steps", *passes, _seconds(result.wall_s), f"seed {seed}"]
     parts: list[RenderableType | None] = [title(result.problem.name, facts)]
     parts += report(result.report, result.problem)
     parts += [shown(result.shown), Text("")]

@@ -40,6 +40,7 @@ PRECISIONS = ("float32", "float64")
 WORDS: dict[str, tuple[Any, ...]] = {
     "schedule": ("practical", "theory"),
     "unverified": (True, False),
+    "polish": (True, False),
     "sampling": ("epochs", "iid"),
     "inner_sampling": ("shared", "per_block"),
 }

@@ -215,6 +215,7 @@ def run(planned: Planned, progress: Callable[[Progress], None] | None = None) ->
             budget_s=seconds,
             budget_it=iterations,
             budget_oracles=oracles,
+            polish=planned.plan.polish,
             progress=progress,
         )
     except FccoError as error:

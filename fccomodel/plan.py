@@ -59,6 +59,7 @@ OPTIONS = {
     "schedule": "practical step sizes, or those of the theorem: theory",
     "epsilon": "the accuracy that theory schedules and rates are for",
     "unverified": "run where no theorem covers the model",
+    "polish": "finish by passes over all rows, where they are affordable",
 }
 BATCHES = ("outer_batch", "inner_batch")
 EPSILON = 1e-3
@@ -105,6 +106,7 @@ class Plan:
     rate: str = ""
     constants: Constants | None = None
     undefined: tuple[str, ...] = ()
+    polish: bool = False
 
 
 def make(
@@ -128,6 +130,7 @@ def make(
     settled.setdefault("epsilon", (EPSILON, AUTOMATIC))
     nets = bool(problem.nets)
     theory = settled["schedule"][0] == "theory"
+    settled.setdefault("polish", (polishable(record) and not theory and not nets, AUTOMATIC))
     step = given.get("step", (None, ""))[0] or default_step(normal, record, theory)
     if step not in record.steps:
         raise diagnostics.FccoError([_no_step(step, record)], problem.source)
@@ -168,8 +171,13 @@ def make(
         others=alike(found, chosen), options=settled,
         summary=summarise(normal, record, step, theory, rate), normal=normal, batch=batch, hyper=hyper, step=step,
         findings=chosen.findings, unverified=tuple(chosen.lacks()), rate=rate, constants=known, budget=budget(settled),
-        threads=1, undefined=undefined(analysis), smoothing=smoothing,
+        threads=1, undefined=undefined(analysis), smoothing=smoothing, polish=bool(settled["polish"][0]),
     )  # fmt: skip
+
+
+def polishable(record: Algorithm) -> bool:
+    """Its smoothed problem, with centres that may move, can be finished by passes over all rows."""
+    return record.outer in ("moreau", "smooth") and record.penalty in ("smoothed_hinge", None)
 
 
 def _modulus(setting: Setting) -> dict[str, float]:

@@ -74,6 +74,7 @@ def to_json(outcome: pipeline.Outcome) -> dict[str, Any]:
         "seed": options["seed"][0],
         "wall_s": outcome.wall_s,
         "iterations": solution.iterations,
+        "passes": solution.passes,
         "stopped": solution.stopped,
         "interrupted": solution.interrupted,
         "options": {name: {"value": value, "origin": origin} for name, (value, origin) in options.items()},
@@ -144,7 +145,7 @@ def save(outcome: pipeline.Outcome, folder: Path) -> dict[str, Any]:
     make_folder(folder)
     record = to_json(outcome)
     write_arrays(folder / VARIABLES, outcome.solution.variables)
-    write_program(repeating(outcome.program, outcome.solution.iterations), folder / SOLVER)
+    write_program(repeating(outcome.program, outcome.solution.iterations, outcome.solution.passes), folder / SOLVER)
     if scores := dict(net_scores(outcome.bound, outcome.solution.variables)):
         write_arrays(folder / SCORES, scores)
         record["scores_file"] = SCORES
@@ -160,12 +161,13 @@ def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
                 np.lib.format.write_array(member, np.asarray(value), allow_pickle=False)
 
 
-def repeating(program: Program, steps: int) -> Program:
-    """The program with the number of steps that a run took as its own: started anew, it goes the same way."""
+def repeating(program: Program, steps: int, passes: int) -> Program:
+    """The program with the numbers of steps and passes that a run took as its own: started anew, it goes the same way."""
     text = re.sub(r"^(SECONDS|CALLS) = .*$", r"\1 = None", program.text, count=2, flags=re.M)
     text = re.sub(
         r"^ITERATIONS = .*$", f"ITERATIONS = {steps}  # as many as the run that wrote this file", text, count=1, flags=re.M
     )
+    text = re.sub(r"^PASSES = .*$", f"PASSES = {passes}  # and as many passes over all rows", text, count=1, flags=re.M)
     return dataclasses.replace(program, text=text)
 
 

@@ -49,7 +49,8 @@ class Solution:
     """Where a run ended: the user's variables (float64), multipliers by label, and how it went.
 
     ``history``: for each stage objective (in the model's sense) and violation of the best point so far, oracle calls, seconds.
-    ``notes`` say what the smoothing left: its parameter at the end, and by how much a block's envelope can differ.
+    ``passes`` over all rows of the finish, 0 where there was none. ``notes`` say what the smoothing left: its parameter at the
+    end, and by how much a block's envelope can differ.
     """
 
     variables: Mapping[str, np.ndarray]
@@ -60,6 +61,7 @@ class Solution:
     stopped: str
     interrupted: bool
     notes: tuple[str, ...] = ()
+    passes: int = 0
 
 
 def run(
@@ -72,6 +74,7 @@ def run(
     budget_s: float | None = None,
     budget_it: int | None = None,
     budget_oracles: float | None = None,
+    polish: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> Solution:
     """Execute the program's text on its data; Ctrl-C ends it with the best point so far.
@@ -95,14 +98,14 @@ def run(
                 iteration=entry["iteration"],
                 objective=module.SIGN * entry["objective"],
                 violation=entry["violation"],
-                kkt=None,
+                kkt=entry.get("kkt"),
                 steps_per_second=entry["iteration"] / max(elapsed, 1e-9),
                 seconds_left=None if seconds is None else max(0.0, seconds - elapsed),
             )
         )
 
     settings = {"seed": seed, "device": device, "dtype": getattr(torch, precision), "seconds": seconds, "iterations": budget_it}
-    found = solved(module, program, bound, progress=report, oracles=budget_oracles, **settings)
+    found = solved(module, program, bound, polish, progress=report, oracles=budget_oracles, **settings)
     w = found.w
     if not bool(torch.isfinite(w).all()) or not found.history or not np.isfinite(found.history[-1]["merit"]):
         raise refusal(
@@ -126,6 +129,7 @@ def run(
         multipliers=multipliers(program, bound, found, exact_values(module, program, found)),
         history=[{**entry, "objective": module.SIGN * entry["objective"]} for entry in found.history],
         iterations=found.iterations,
+        passes=getattr(found, "passes", 0),
         wall_s=time.perf_counter() - began,
         stopped=found.reason,
         interrupted=found.reason == "interrupted",
@@ -133,14 +137,16 @@ def run(
     )
 
 
-def solved(module: Any, program: Program, bound: Bound, **settings: Any) -> Any:
-    """What the program's ``solve`` returns, its point on the host; failures of the machine or of a constant as coded errors."""
+def solved(module: Any, program: Program, bound: Bound, polish: bool, **settings: Any) -> Any:
+    """What the program's ``solve`` (with ``polish``, then its ``finish``) returns, its point on the host; failures of the
+    machine or of a constant as coded errors."""
     threads = torch.get_num_threads()
     with interruptible() as asked:
         try:
             torch.set_num_threads(module.THREADS)
             with module.no_grad():
-                found = module.solve(dict(program.data), stop=asked.is_set, **settings)
+                solve = getattr(module, "solve_then_finish", module.solve) if polish else module.solve
+                found = solve(dict(program.data), stop=asked.is_set, **settings)
                 found.w = found.w.cpu().clone()
                 return found
         except ArithmeticError as error:

@@ -11,9 +11,10 @@ from fccomodel.lower import Slot
 
 
 class Exact(Stochastic):
-    """``evaluate``, ``prepare_full`` and ``blocks``."""
+    """``evaluate`` and ``blocks``."""
 
-    def evaluation_section(self) -> tuple[str, str, str]:
+    def evaluation_section(self) -> tuple[str, list[str], str]:
+        """``evaluate``, what it prepares, and ``blocks``."""
         lowering = self.exact
         graph = lowering.graph
         objective = lowering.expr(self.reference.objective.expr, {}, True)
@@ -47,14 +48,7 @@ class Exact(Stochastic):
             + "\n".join("    " + x for x in lines)
         )
         blocks = self.blocks_text(printer)
-        prepared = "\n".join("    " + line for line in printer.prepared)
-        prepare = (
-            "def prepare_full(data):\n"
-            + f'    """What a full pass needs of the data alone."""\n{prepared}'
-            + ("\n" if prepared else "")
-            + "    return data"
-        )
-        return evaluate, prepare, blocks
+        return evaluate, printer.prepared, blocks
 
     def blocks_text(self, shared: Printer) -> str:
         """The exact arguments of the smoothed functions, and their slopes: where centres and multipliers come from."""

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
+from fccomodel.algorithms import _finish
 from fccomodel.emit import support
-from fccomodel.emit.exact import Exact
-from fccomodel.emit.template import REPORT
+from fccomodel.emit.template import report
 from fccomodel.emit.texts import shorten
+from fccomodel.emit.whole import Finishing
 from fccomodel.penalty import Penalty
 from fccomodel.proximal import maps
 from fccomodel.smoothing import Smoothed
@@ -31,14 +32,18 @@ class Program:
     smoothed: Mapping[str, tuple[str, float]]
 
 
-class Emitter(Exact):
+class Emitter(Finishing):
     """Builds the sections one after another."""
 
     def program(self) -> Program:
         draw = self.draw_section()
         gradient, prepare = self.gradient_section()
-        evaluate, prepare_full, blocks = self.evaluation_section()
+        evaluate, prepared, blocks = self.evaluation_section()
+        whole = self.whole_text(prepared) if self.plan.polish else None
         assert not set(self.exact.thin) & self.cells, "rows that index centres are never thinned"
+        loop = self.plan.algorithm_record.loop
+        loops = ["# ---- the loop", *sources(loop)]
+        loops += [whole, *(text for text in sources(_finish) if text not in loops)] if whole else ["finish = None"]
         body = "\n\n\n".join(
             part
             for part in [
@@ -46,15 +51,15 @@ class Emitter(Exact):
                 self.net_section(),
                 self.data_section(),
                 prepare,
-                prepare_full,
+                prepare_full(prepared),
                 self.variables_section(),
                 draw,
                 self.update_section(),
                 gradient,
                 evaluate,
                 blocks,
-                source_of(self.plan.algorithm_record.loop),
-                REPORT,
+                *loops,
+                report(finishing=bool(whole)),
             ]
             if part
         )
@@ -79,8 +84,14 @@ def functions(module: ModuleType) -> dict[str, Any]:
     return {name: f for name, f in vars(module).items() if inspect.isfunction(f) and f.__module__ == module.__name__}
 
 
-def source_of(module: ModuleType) -> str:
-    """The functions of a loop as text, those that it takes from the modules beside it first."""
+def prepare_full(prepared: list[str]) -> str:
+    """The section that computes what a full pass needs of the data alone."""
+    lines = "".join(f"    {line}\n" for line in prepared)
+    return f'def prepare_full(data):\n    """What a full pass needs of the data alone."""\n{lines}    return data'
+
+
+def sources(module: ModuleType) -> list[str]:
+    """The functions of a loop as texts, those that it takes from the modules beside it first."""
     beside = module.__name__.rpartition(".")[0]
     found = [f for f in vars(module).values() if inspect.isfunction(f) and f.__module__.startswith(beside)]
-    return "# ---- the loop\n" + "\n\n\n".join(inspect.getsource(f).rstrip() for f in found)
+    return [inspect.getsource(f).rstrip() for f in found]

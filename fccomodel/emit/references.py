@@ -61,7 +61,9 @@ class References(ABC):
             self.counters[stem] = self.counters.get(stem, 0) + 1
             count = self.counters[stem]
             if stem[-1] == "1" and not stem[-2:-1].isdigit():
-                return f"{stem[:-1]}{count}"
+                if count == 1 or f"{stem[:-1]}{count}" not in self.counters:
+                    return f"{stem[:-1]}{count}"
+                continue
             if count == 1:
                 return stem
             if (name := f"{stem}_{count}") not in self.counters:

@@ -106,6 +106,7 @@ class Sections:
             "SECONDS": seconds,
             "ITERATIONS": iterations,
             "CALLS": calls,
+            **({"PASSES": None} if self.plan.polish else {}),
             "THREADS": self.plan.threads,
             "SIGN": -1 if self.problem.objective.sense == "maximize" else 1,
             "LAYOUT": dict(self.layout),

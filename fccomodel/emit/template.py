@@ -45,8 +45,8 @@ def main():
         print(line.format(**entry), flush=True)
 
     with no_grad():
-        found = solve(tensors, seed=arguments.seed, device=arguments.device, dtype=getattr(torch, arguments.precision),
-                      seconds=seconds, iterations=arguments.iterations, oracles=arguments.oracles, progress=show)
+        found = {run}(tensors, seed=arguments.seed, device=arguments.device, dtype=getattr(torch, arguments.precision),
+                      seconds=seconds, iterations=arguments.iterations, oracles=arguments.oracles, progress=show{passes})
         objective, constraints = evaluate(found.exact, found.w)
     print(f"objective {SIGN * float(objective):.10g}   ({found.reason}, {found.iterations} steps)")
     for label, (_, values) in constraints.items():
@@ -57,3 +57,9 @@ def main():
 
 if __name__ == "__main__":
     main()"""
+
+
+def report(*, finishing: bool) -> str:
+    """The section that a solver ends with."""
+    run, passes = ("solve_then_finish", ", passes=PASSES") if finishing else ("solve", "")
+    return REPORT.replace("{run}", run).replace("{passes}", passes)

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fccomodel import ir
-from fccomodel.emit.printer import Printer
 from fccomodel.emit.program import Emitter, functions
+from fccomodel.emit.taped import TapedPrinter
 from fccomodel.emit.texts import shorten
 from fccomodel.graph import RESERVED, Axis, Val, merge_axes
 from fccomodel.lower import Lowering, Slot
@@ -124,8 +124,8 @@ class Entries(Lowering):
         return slot, part, aliases
 
 
-class VectorPrinter(Printer):
-    """Text that autograd goes through."""
+class VectorPrinter(TapedPrinter):
+    """Statements in which the entries of F are read from a vector u."""
 
     def op_component(self, val: Val) -> str:
         found: Component = val.attrs["component"]
@@ -133,14 +133,6 @@ class VectorPrinter(Printer):
             return f"u[{found.start}]"
         piece = f"u[{found.start}:{found.stop}]"
         return piece if len(found.shape) == 1 else f"{piece}.view({', '.join(map(str, found.shape))})"
-
-    def op_table_net(self, val: Val) -> str:
-        return f"net_in_slices(net_{val.attrs['net']}, {self.ref(val.args[0])}, data.{val.attrs['key']})"
-
-    def nets(self, val: Val, needed: set[int]) -> None:
-        self.names[val.id] = self.name(val)
-        call = f"net_{val.attrs['net']}({self.ref(val.args[0])}, {self.ref(val.args[1])})"
-        self.put(f"{self.names[val.id]} = {call}", self.comments.get(val.id))
 
 
 class VectorEmitter(Emitter):
