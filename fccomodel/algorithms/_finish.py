@@ -20,17 +20,16 @@ if TYPE_CHECKING:  # what the emitted program defines around this text
     regulariser = blocks = project = evaluate = prepare_full = as_namespace = start = centres = solve = whole
 
 
-def differentiated(data, c, h):
-    """w -> value and gradient of ``whole``; ``passes`` counts how often."""
+def differentiated(data, c, h, count):
+    """w -> value and gradient of ``whole``; ``count.passes`` says how often."""
 
     def at(w):
-        at.passes += 1
+        count.passes += 1
         x = w.detach().clone().requires_grad_()
         with torch.enable_grad():
             value = whole(data, x, c, h)
         return float(value), torch.autograd.grad(value, x)[0]
 
-    at.passes = 0
     return at
 
 
@@ -69,7 +68,8 @@ def panoc(at, w, h, step, tol, limit):
 
     Returns the point, its residual |w - prox(w - step grad)| / step, and the step.
     """
-    now, pairs = forward_backward(at, w, h, step), []
+    pairs: list = []
+    now = forward_backward(at, w, h, step)
     while True:
         size = float(now.move.norm()) / now.step
         if size <= tol or limit():
@@ -122,17 +122,19 @@ def finish(found, data, *, seconds=None, passes=None, tol=1e-6, progress=None, s
     h = SimpleNamespace(**vars(found.h))
     c = SimpleNamespace(**{name: centre.to(data.device).double().clone() for name, centre in vars(found.c).items()})
     w = found.w.to(data.device).double().clone()
-    at = differentiated(data, c, h)
+    count = SimpleNamespace(passes=0)
+    at = differentiated(data, c, h, count)
 
     def limit():
         late = seconds is not None and time.perf_counter() - began > seconds
-        return late or (passes is not None and at.passes >= passes) or (stop is not None and stop())
+        return late or (passes is not None and count.passes >= passes) or (stop is not None and stop())
 
     value = summary(evaluate(data, w))
     weight = 2 * max(0.05 * h.rho, shift_centres(data, w, c, h)[2])
     largest = smoothness(lambda x: at(x)[1], w)
     step = 0.5 / largest if largest > 0 and math.isfinite(largest) else 1.0
-    best, best_value, before, rounds, error = w, value, {}, 0, math.inf
+    before: dict = {}
+    best, best_value, rounds, error = w, value, 0, math.inf
     enough = max(tol, 0.1 * float(forward_backward(at, w, h, step).move.norm()) / step)
     history = list(found.history)
     while error > tol and not limit() and rounds < 100:
@@ -152,11 +154,11 @@ def finish(found, data, *, seconds=None, passes=None, tol=1e-6, progress=None, s
         enough = max(tol, min(enough, 0.3 * error))
         entry = {"stage": len(history) + 1, "iteration": found.iterations, "oracles": history[-1]["oracles"], "eta": step}
         entry |= {"objective": best_value[0], "violation": best_value[2], "merit": merit(best_value, weight), "kkt": error}
-        history.append({**entry, "passes": at.passes, "seconds": found.seconds + time.perf_counter() - began})
+        history.append({**entry, "passes": count.passes, "seconds": found.seconds + time.perf_counter() - began})
         if progress is not None:
             progress(history[-1])
     reason = found.reason if error > tol else f"converged: stationarity, violation and shift of the multipliers at most {tol:g}"
-    return SimpleNamespace(**{**vars(found), "w": best, "c": c, "h": h, "history": history, "exact": data, "passes": at.passes,
+    return SimpleNamespace(**{**vars(found), "w": best, "c": c, "h": h, "history": history, "exact": data, "passes": count.passes,
                               "reason": "interrupted" if stop is not None and stop() else reason})  # fmt: skip
 
 
@@ -185,7 +187,7 @@ def solve_then_finish(
 
 def one_pass(data, device):
     """Seconds that ``whole`` and its gradient take, the second time."""
-    at = differentiated(data, centres(device, torch.float64), SimpleNamespace(**HYPER))
+    at = differentiated(data, centres(device, torch.float64), SimpleNamespace(**HYPER), SimpleNamespace(passes=0))
     w = start(torch.Generator(device=device).manual_seed(0), device, torch.float64)
     at(w)
     began = time.perf_counter()

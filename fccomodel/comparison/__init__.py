@@ -65,7 +65,7 @@ def compare(
     Ctrl-C ends it with the runs that are done.
     """
     given = {name: value for name, value in (chosen or {}).items() if name not in ("algorithm", "seed")}
-    chosen = {"budget": (BUDGET, options.AUTOMATIC), **given}
+    chosen = {"budget": (BUDGET, options.AUTOMATIC), **given, "polish": (False, options.AUTOMATIC)}
     seeds = tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds)
     names = tuple(dict.fromkeys(algorithms))
     if not names or not seeds:

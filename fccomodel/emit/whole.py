@@ -15,7 +15,6 @@ from fccomodel.lower import Lowering
 from fccomodel.lower._state import Env
 from fccomodel.smoothing import Smoothed
 
-
 #: a pass over more numbers than this takes too long to be made hundreds of times
 MOST = 1 << 24
 
