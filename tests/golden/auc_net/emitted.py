@@ -317,6 +317,8 @@ def blocks(data, w):
 
 
 # ---- the loop
+
+
 def leave_flat_start(w, G, rng):
     """Small random numbers where the derivative at the start is exactly zero: products of variables have it at zero, which
     no step would ever leave. Harmless at a minimum."""
@@ -526,6 +528,9 @@ def solve(
     return SimpleNamespace(
         w=best.w.double(), c=c, h=h, eta=first_eta, history=history, iterations=count, seconds=elapsed, reason=reason, exact=exact
     )
+
+
+finish = None
 
 
 # ---- report
