@@ -83,7 +83,9 @@ algorithm = Algorithm(
     theorem="Drusvyatskiy and Paquette 2019, Theorem 5.3",
     cite="Drusvyatskiy and Paquette, Efficiency of minimizing compositions of convex functions and smooth maps, "
     "Mathematical Programming 178, 2019",
-    hyper={**_vector.DEFAULTS, "stage": 5, "longest": 20, "growth": 1.3, "inner_steps": 50.0, "exact": 1.0, "tol": 1e-6},
+    hyper={
+        **_vector.DEFAULTS, "stage": 5, "longest": 20, "growth": 1.3, "tol": 1e-6, "patience": 3, "exact": 1.0, "inner_steps": 50.0
+    },  # fmt: skip
     grid={"eta": _vector.TRIALS},  # hscg-2020, appendix D
     theory=theory,
     preference=(2.0,),
