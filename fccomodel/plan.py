@@ -285,7 +285,7 @@ def batches(
         drawn = binder.kind == "~"
         size = int(inner if drawn else outer)
         whole = size if (fixed_inner if drawn else fixed_outer) else 2 * size
-        if isinstance(binder.domain, ir.ValueSet | ir.LabelSet) and n <= 4096:
+        if isinstance(binder.domain, ir.ValueSet | ir.LabelSet) and n <= 4096 and not (fixed_outer and not drawn):
             return None
         return None if n <= whole else size
 
