@@ -131,6 +131,7 @@ CODES: dict[str, str] = {
     "F0611": "projection",
     "F0612": "smoothing parameter",
     "F0613": "schedule",
+    "F0614": "budget",
     "F0691": "explanation",
     "F0701": "not finite",
     "F0702": "point",

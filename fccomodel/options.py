@@ -38,7 +38,7 @@ DEVICES = ("auto", "cpu", "cuda")
 PRECISIONS = ("float32", "float64")
 #: options that take one of a few words
 WORDS: dict[str, tuple[Any, ...]] = {
-    "schedule": ("practical", "theory"),
+    "schedule": ("practical", "theory", "decay"),
     "unverified": (True, False),
     "polish": (True, False),
     "sampling": ("epochs", "iid"),
@@ -50,7 +50,7 @@ NUMBERS: dict[str, tuple[bool, float, float]] = {
     **dict.fromkeys(("outer_batch", "inner_batch", "inner_steps", "epochs", "stage", "longest", "patience"), (True, 1, math.inf)),
     **dict.fromkeys(("gamma", "beta", "beta_prime", "shrink"), (False, ABOVE_ZERO, 1)),
     **dict.fromkeys(("restarts", "exact"), (True, 0, 1)),
-    **dict.fromkeys(("gamma_prime", "eta", "tol", "theta", "inner_eta", "nu"), (False, 0, math.inf)),
+    **dict.fromkeys(("gamma_prime", "eta", "tol", "theta", "inner_eta", "nu", "lam"), (False, 0, math.inf)),
     **dict.fromkeys(("alpha_power", "beta_power", "matrix", "horizon"), (False, 0, math.inf)),
     "fresh": (False, 0, 1),
     **dict.fromkeys(("eps", "rho", "tau", "epsilon", "warm"), (False, ABOVE_ZERO, math.inf)),

@@ -56,7 +56,9 @@ OPTIONS = {
     "growth": "how much longer each epoch is than the one before",
     "shrink": "factor on the step size after an epoch without progress",
     "tol": "relative gain of a stage that counts as progress",
-    "schedule": "practical step sizes, or those of the theorem: theory",
+    "lam": "smoothing of non-smooth outer functions, to begin with; 0: by the size of their arguments",
+    "schedule": "practical: stages that adapt; theory: the theorem's; decay: eta, a tenth of it from half of the budget on and a "
+    "hundredth from three quarters, all else constant, and the last iterate",
     "epsilon": "the accuracy that theory schedules and rates are for",
     "unverified": "run where no theorem covers the model",
     "polish": "finish by passes over all rows, where they are affordable",
@@ -65,6 +67,11 @@ BATCHES = ("outer_batch", "inner_batch")
 EPSILON = 1e-3
 RHO = 10.0
 SMOOTHING = 0.1
+SCHEDULES = {
+    "practical": "practical step sizes",
+    "theory": "the theorem's schedule",
+    "decay": "a step divided by ten at half and three quarters of the budget",
+}
 SETTINGS = ("seed", "device", "precision", "budget")
 
 
@@ -129,8 +136,10 @@ def make(
         settled.setdefault(name, (WORDS[name][0], AUTOMATIC))
     settled.setdefault("epsilon", (EPSILON, AUTOMATIC))
     nets = bool(problem.nets)
-    theory = settled["schedule"][0] == "theory"
-    settled.setdefault("polish", (polishable(record) and not theory and not nets, AUTOMATIC))
+    theory, decay = (settled["schedule"][0] == word for word in ("theory", "decay"))
+    if decay and budget(settled).seconds is not None:
+        raise diagnostics.FccoError([_no_steps_to_divide(settled)], problem.source)
+    settled.setdefault("polish", (polishable(record) and not theory and not decay and not nets, AUTOMATIC))
     step = given.get("step", (None, ""))[0] or default_step(normal, record, theory)
     if step not in record.steps:
         raise diagnostics.FccoError([_no_step(step, record)], problem.source)
@@ -145,15 +154,19 @@ def make(
     if theory:
         known = constants(setting, eps=eps, sample=True, **(counts or {"n": 1, "B1": 1, "B2": 1}))
         scheduled = schedule(record, known, problem)
-    smoothing = scheduled.get("lam", SMOOTHING)
+    if not normal.smoothed:
+        scheduled.pop("lam", None)
+    lam = float(given.get("lam", (0.0, ""))[0])
+    smoothing = lam or scheduled.get("lam", SMOOTHING)
     weak = max((b.f.below.value.number for b in setting.blocks if b.f.weakly_convex), default=0.0)
     if weak * smoothing >= 1 and isfinite(weak):
-        if theory:
+        if theory or lam:
             raise diagnostics.FccoError([diagnostics.smoothing_too_large(smoothing, weak)], problem.source)
         smoothing = 0.5 / weak
     defaults = {
         "eta": 0.0 if step != "adam" else 2e-3 if nets else 0.05,
         "rho": RHO,
+        **({"lam": 0.0} if normal.smoothed else {}),
         "stage": 200,
         "longest": 4000,
         "tol": 1e-4,
@@ -161,15 +174,16 @@ def make(
         **{n: v for n, v in record.hyper.items() if n not in BATCHES},
         **(estimates(record.hyper) if not sampled_blocks(normal, bound, batch) else {}),
     }
-    hyper: dict[str, float] = {"theory": 1.0} if theory else {}
-    for name, default in {**defaults, **{n: v for n, v in scheduled.items() if n != "lam"}}.items():
+    hyper: dict[str, float] = {"theory": 1.0} if theory else {"decay": 1.0} if decay else {}
+    for name, default in {**defaults, **scheduled}.items():
         settled.setdefault(name, (default, f"theory, epsilon = {eps:g}" if name in scheduled else AUTOMATIC))
         hyper[name] = (int if name in ("stage", "longest", "patience") else float)(settled[name][0])
     rate = rates.told(record.rate, {**(counts or {}), **_modulus(setting)}, eps) if bound is not None else ""
     return Plan(
         algorithm=record.name, algorithm_record=record, via=normal.via, rejected=rejected(found, chosen),
         others=alike(found, chosen), options=settled,
-        summary=summarise(normal, record, step, theory, rate), normal=normal, batch=batch, hyper=hyper, step=step,
+        summary=summarise(normal, record, step, str(settled["schedule"][0]), rate),
+        normal=normal, batch=batch, hyper=hyper, step=step,
         findings=chosen.findings, unverified=tuple(chosen.lacks()), rate=rate, constants=known, budget=budget(settled),
         threads=1, undefined=undefined(analysis), smoothing=smoothing, polish=bool(settled["polish"][0]),
     )  # fmt: skip
@@ -297,10 +311,9 @@ def iterations(record: Algorithm, rate: str) -> str:
     return f"O({record.rate}) iterations" + (f", here {rate}" if rate else "")
 
 
-def summarise(normal: NormalForm, record: Algorithm, step: str, theory: bool, rate: str) -> list[str]:
+def summarise(normal: NormalForm, record: Algorithm, step: str, schedule: str, rate: str) -> list[str]:
     """The plan in a few sentences."""
-    schedule = "the theorem's schedule" if theory else "practical step sizes"
-    lines = [f"{record.title} ({record.theorem}), {step} steps, {schedule}; {iterations(record, rate)}"]
+    lines = [f"{record.title} ({record.theorem}), {step} steps, {SCHEDULES[schedule]}; {iterations(record, rate)}"]
     for made in normal.chain.steps:
         if made.reformulation.role != "smoothing" and made.reformulation.role != "penalty":
             lines += [f"{made.reformulation.title}: {sentence}" for sentence in made.sentences]
@@ -315,6 +328,17 @@ def _unknown(name: str) -> diagnostics.Diagnostic:
         f"there is no option `{name}`",
         reason=f"Options are {', '.join(known)}.",
         fix=diagnostics.did_you_mean(name, known) or "Remove it.",
+    )
+
+
+def _no_steps_to_divide(settled: Origins) -> diagnostics.Diagnostic:
+    found = settled.get("budget", (None, ""))[0]
+    return diagnostics.error(
+        "F0614",
+        "schedule = decay has no steps to divide",
+        reason="Its step sizes fall at half and at three quarters of a budget of steps or oracle calls; "
+        + (f"`{found}` is a time." if found is not None else "none was given."),
+        fix="Give one: --budget 20000it, or --budget 1e6oracles.",
     )
 
 

@@ -6,7 +6,8 @@ far, otherwise ``next_stage`` shrinks step size and gamma. After it the centres 
 (hscg-2020, section 2.3, allows any centre), which takes away the bias of the smoothed hinge.
 
 By the constants of a theorem (``h.theory``) stages are places to look alone: step size, smoothing and iterates go on as they
-are, and the average is that of the whole run. ``step_sizes``, ``begin``, ``advance``, ``next_stage`` are the algorithm's.
+are, and the average is that of the whole run. Where steps decay with the budget (``h.decay``) the last iterate is returned,
+and nothing else changes. ``step_sizes``, ``begin``, ``advance``, ``next_stage`` are the algorithm's.
 """
 
 import math
@@ -16,7 +17,17 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from fccomodel.algorithms._progress import leave_flat_start, merit, move_centres, scale_smoothing, smoothness, summary, thinned
+from fccomodel.algorithms._progress import (
+    centre_at,
+    leave_flat_start,
+    merit,
+    move_centres,
+    scale_smoothing,
+    smoothness,
+    summary,
+    tenfold,
+    thinned,
+)
 
 if TYPE_CHECKING:  # what the emitted program defines around this text
     HYPER: dict[str, Any] = {}
@@ -34,7 +45,7 @@ def copy_state(state):
 def solve(
     data, *, seed=0, device="cpu", dtype=torch.float32, seconds=30.0, iterations=None, oracles=None, progress=None, stop=None
 ):
-    """Run to the end of the budget, or until stages gain nothing more. Returns the best point seen.
+    """Run to the end of the budget, or until stages gain nothing more. Returns the best point seen (``h.decay``: the last).
 
     ``oracles`` bounds the values g_i(w; xi) that steps ask for; evaluations between stages are no part of the algorithm.
     """
@@ -46,6 +57,7 @@ def solve(
     data = prepare(as_namespace(data, device, dtype))
     rng = torch.Generator(device=device).manual_seed(seed)
     h = SimpleNamespace(**HYPER)
+    fixed = h.theory or h.decay
     w = start(rng, device, dtype)
     state = SimpleNamespace(w=w, w_prev=w.clone())
     c = centres(device, dtype)
@@ -80,16 +92,18 @@ def solve(
     history, count, stage, calm, kept = [], 0, 0, 0, 0
     reason = ""
     while not reason:
-        done, kept, length = 0, kept if h.theory else 0, h.stage
+        done, kept, length = 0, kept if h.theory else 0, max(h.stage, iterations // 50) if h.decay else h.stage
         while done < length and not reason:
             left = length if iterations is None else min(length, iterations - count)
             size = min(BLOCK, left - done)
             batches = draw(data, rng, size)
-            h.eta = h.peak if h.theory else h.peak * max(1 - done / length, 0.02)
+            h.eta = h.peak if fixed else h.peak * max(1 - done / length, 0.02)
             steps = zip(*(part.unbind() for part in batches), strict=True) if batches else [()] * size
             for k, batch in enumerate(steps):
+                if h.decay:
+                    h.eta = h.peak * tenfold((count + done + k) / iterations)
                 advance(data, state, u, c, batch, h)
-                if h.theory or 2 * (done + k) >= length:
+                if h.theory or (2 * (done + k) >= length and not h.decay):
                     kept += 1
                     average.lerp_(state.w, 1.0 / kept)
             done += size
@@ -104,33 +118,37 @@ def solve(
         value, chosen = min(candidates, key=lambda pair: merit(pair[0], h.weight))
         gain, before, worst = merit(best_value, h.weight) - merit(value, h.weight), worst, value[2]
         finite = math.isfinite(value[0])
-        if finite and not h.theory:
+        if finite and not fixed:
             state.w.copy_(chosen)
-        if gain > 0:
+        if gain > 0 or h.decay:
             best, best_value, best_c, rho = copy_state(state), value, copy_state(c), h.rho
             best.w.copy_(chosen)
-        elif not h.theory and not (finite and CENTRED):
+        elif not fixed and not (finite and CENTRED):
             # the estimates belong to the point that is left
             state, c, u = copy_state(best), copy_state(best_c), buffers(device, dtype)
             begin(state, h)
         gained = gain >= h.tol * abs(merit(best_value, h.weight))
         calm = 0 if gained else calm + 1
-        next_stage(h, gained, worst)
-        if not h.theory:
+        if not h.decay:
+            next_stage(h, gained, worst)
+        if not fixed:
             state.w_prev.copy_(state.w)
-        if CENTRED and finite and not h.theory:
+        if CENTRED and finite and not fixed:
             saturated, largest = move_centres(quick, state.w.to(quick.dtype), c, h, worst, before)
             h.weight = max(h.weight, 2 * largest)
             if saturated and worst > 1e-3 and worst > 0.5 * before:
                 h.rho *= 4
         elapsed = time.perf_counter() - began
         entry = {"stage": stage, "iteration": count, "oracles": count * ORACLES, "objective": best_value[0]}
-        entry |= {"violation": best_value[2], "eta": h.peak, "merit": merit(best_value, h.weight), "seconds": elapsed}
+        entry |= {"eta": h.eta if h.decay else h.peak, "violation": best_value[2], "merit": merit(best_value, h.weight)}
+        entry["seconds"] = elapsed
         history.append(entry)
         if progress is not None:
             progress(entry)
-        if not reason and not h.theory and calm >= h.patience:
+        if not reason and not fixed and calm >= h.patience:
             reason = "stages gain nothing more"
+    if CENTRED and fixed:
+        centre_at(exact, best.w.double(), c, h)
     elapsed, h.rho = time.perf_counter() - began, rho
     return SimpleNamespace(
         w=best.w.double(), c=c, h=h, eta=first_eta, history=history, iterations=count, seconds=elapsed, reason=reason, exact=exact

@@ -37,6 +37,11 @@ def merit(point, weight):
     return point[0] + weight * point[1] if point[1] else point[0]
 
 
+def tenfold(spent):
+    """1, then 0.1 from half of the budget on, 0.01 from three quarters (sox-2022, section 4; sonex-alexr2-2025, appendix F)."""
+    return 0.1 ** ((spent >= 0.5) + (spent >= 0.75))
+
+
 def leave_flat_start(w, G, rng):
     """Small random numbers where the derivative at the start is exactly zero: products of variables have it at zero, which
     no step would ever leave. Harmless at a minimum."""
@@ -54,7 +59,7 @@ def scale_smoothing(data, w, c, h, G, dtype):
     for name, (_, t, _, bounded) in blocks(data, w).items():
         finite = t[t.isfinite()]
         size = float(finite.square().mean().sqrt()) if finite.numel() else 0.0
-        setattr(h, "lam_" + name, 1e6 if bounded else max(0.1 * size, 1e-6))
+        setattr(h, "lam_" + name, 1e6 if bounded else h.lam or max(0.1 * size, 1e-6))
         penalties += [name] if bounded else []
     if not penalties:
         return
@@ -68,26 +73,33 @@ def scale_smoothing(data, w, c, h, G, dtype):
         getattr(c, name).zero_()
     h.rho = rho
     if steep > 0 and math.isfinite(steep):
-        h.rho = rho * min(max(1.0, float(free.norm()) / steep), 1e4)
+        h.rho = rho if h.decay else rho * min(max(1.0, float(free.norm()) / steep), 1e4)
         lam = 0.1 * steep**2 / curvature if curvature > 0 else 10 * steep / h.rho
     else:
         lam = 0.1
     for name in penalties:
-        setattr(h, "lam_" + name, min(max(lam, 1e-6), 1e4))
+        setattr(h, "lam_" + name, h.lam or min(max(lam, 1e-6), 1e4))
+
+
+def centre_at(data, w, c, h):
+    """c <- the slope of the smoothed function at the exact argument; where blocks keep their own y, moved in every step, that."""
+    found = blocks(data, w)
+    for name, (index, t, slope, _) in found.items():
+        if not hasattr(h, "tau"):
+            centre, index = getattr(c, name), index or (...,)
+            new = slope(t, centre[index].to(t.dtype), h)
+            centre[index] = torch.where(new.isfinite(), new, torch.zeros_like(new)).to(centre.dtype)
+    return found
 
 
 def move_centres(data, w, c, h, worst, before):
-    """c <- the slope of the smoothed function at the exact argument. Smoothing follows the spread of the arguments, and is
+    """Centres move to the slopes at w. Smoothing follows the spread of the arguments, and is
     reduced for penalties whose violation does not fall. Returns whether a multiplier sits at its bound, and the largest one."""
-    saturated, largest, kept = False, 0.0, hasattr(h, "tau")  # kept: the blocks' own y, moved in every step
-    for name, (index, t, slope, bounded) in blocks(data, w).items():
-        lam, centre = "lam_" + name, getattr(c, name)
-        index = index if index else (...,)
-        new = centre[index] if kept else slope(t, centre[index].to(t.dtype), h)
-        centre[index] = torch.where(new.isfinite(), new, torch.zeros_like(new)).to(centre.dtype)
-        finite = t[t.isfinite()]
+    saturated, largest, kept = False, 0.0, hasattr(h, "tau")
+    for name, (_, t, _, bounded) in centre_at(data, w, c, h).items():
+        lam, finite = "lam_" + name, t[t.isfinite()]
         if bounded:
-            steepest = float(centre.abs().max()) / bounded
+            steepest = float(getattr(c, name).abs().max()) / bounded
             largest = max(largest, steepest)
             saturated |= steepest >= 0.99 * h.rho
             if worst > 1e-5 and worst > 0.5 * before and not kept:

@@ -7,14 +7,14 @@ if TYPE_CHECKING:  # what the emitted program defines around this text
     project = gradient
 
 
-def inner_step(data, state, u, c, batch, h):
-    """z <- argmin <G, z> + r(z) + |z - w|^2 / (2 nu) + |z - z_k|^2 / (2 eta'), from z_0 = z_{-1} = w. True after the last one."""
+def inner_step(data, state, u, c, batch, h, eta):
+    """z <- argmin <G, z> + r(z) + |z - w|^2 / (2 nu) + |z - z_k|^2 / (2 eta), from z_0 = z_{-1} = w. True after the last one."""
     if state.k == 0:
         state.z.copy_(state.w)
         state.z_prev.copy_(state.w)
     G = gradient(data, state.z, state.z_prev, u, c, batch, h)
     state.z_prev.copy_(state.z)
-    step = 1.0 / (1.0 / h.nu + 1.0 / h.inner_eta)
+    step = 1.0 / (1.0 / h.nu + 1.0 / eta)
     state.z.sub_(G + (state.z - state.w) / h.nu, alpha=step)
     project(state.z, step, h)
     state.k = (state.k + 1) % int(h.inner_steps)

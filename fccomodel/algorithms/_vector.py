@@ -12,7 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from fccomodel.algorithms._progress import leave_flat_start, merit, move_centres, scale_smoothing, smoothness, summary, thinned
+from fccomodel.algorithms._progress import (
+    centre_at,
+    leave_flat_start,
+    merit,
+    move_centres,
+    scale_smoothing,
+    smoothness,
+    summary,
+    tenfold,
+    thinned,
+)
 
 if TYPE_CHECKING:  # what the emitted program defines around this text
     HYPER: dict[str, Any] = {}
@@ -184,13 +194,14 @@ def approximate_kkt(data, F, w, c, h):
 def solve(
     data, *, seed=0, device="cpu", dtype=torch.float32, seconds=30.0, iterations=None, oracles=None, progress=None, stop=None
 ):
-    """Run to the end of the budget, or until epochs gain nothing more. Returns the best point seen."""
+    """Run to the end of the budget, or until epochs gain nothing more. Returns the best point seen (``h.decay``: the last)."""
     began = time.perf_counter()
     exact = prepare_full(as_namespace(data, device, torch.float64))
     quick = prepare_full(thinned(as_namespace(data, device, dtype))) if HEAVY else exact
     data = prepare(as_namespace(data, device, dtype))
     rng = torch.Generator(device=device).manual_seed(seed)
     h, c = SimpleNamespace(**HYPER), centres(device, dtype)
+    fixed = h.theory or h.decay
     state = SimpleNamespace(w=start(rng, device, dtype), oracles=0, t=0, epoch=0)
     F = oracle_of(data, rng, c, state, h)
     first = F.batch()
@@ -213,6 +224,8 @@ def solve(
         state.length, average = length, state.w.clone()
         begin(state, F, h)
         for k in range(length):
+            if h.decay:
+                h.eta = first_eta * tenfold(max(count / (iterations or math.inf), state.oracles / (oracles or math.inf)))
             update(state, F, h)
             state.t += 1
             count += 1
@@ -229,19 +242,19 @@ def solve(
         state.epoch += 1
         before, last = worst, summary(evaluate(quick, state.w.to(quick.dtype)))
         worst = last[2]
-        candidates = [(last, state.w), (summary(evaluate(quick, average.to(quick.dtype))), average)]
+        candidates = [(last, state.w)] + ([] if h.decay else [(summary(evaluate(quick, average.to(quick.dtype))), average)])
         value, chosen = min(candidates, key=lambda pair: merit(pair[0], weight))
         gain = merit(best_value, weight) - merit(value, weight)
-        if gain > 0:
+        if gain > 0 or h.decay:
             best, best_value = chosen.clone(), value
         calm = 0 if gain >= h.tol * abs(merit(best_value, weight)) else calm + 1
-        if calm and not h.theory:
+        if calm and not fixed:
             h.eta *= h.shrink
-        if not h.theory and not merit(last, weight) <= first_value + 0.1 * abs(first_value):
+        if not fixed and not merit(last, weight) <= first_value + 0.1 * abs(first_value):
             state.w, state.t, state.epoch = best.clone(), 0, 0
             h.eta *= 0.5
         length = min(int(length * h.growth), h.longest)
-        if CENTRED and not h.theory:
+        if CENTRED and not fixed:
             saturated, largest = move_centres(quick, state.w.to(quick.dtype), c, h, worst, before)
             weight = max(weight, 2 * largest)
             if saturated and worst > 1e-3 and worst > 0.5 * before:
@@ -252,11 +265,13 @@ def solve(
         history.append(entry)
         if progress is not None:
             progress(entry)
-        if not reason and calm >= h.patience and not h.theory:
+        if not reason and calm >= h.patience and not fixed:
             reason = "epochs gain nothing more"
     pair = approximate_kkt(exact, F, best, c, h)
-    if merit(summary(evaluate(quick, pair.w.to(quick.dtype))), weight) <= merit(best_value, weight):
+    if not h.decay and merit(summary(evaluate(quick, pair.w.to(quick.dtype))), weight) <= merit(best_value, weight):
         best = pair.w
+    if CENTRED and fixed:
+        centre_at(exact, best.double(), c, h)
     return SimpleNamespace(
         w=best.double(), c=c, h=h, eta=first_eta, history=history, iterations=count, seconds=time.perf_counter() - began,
         reason=reason, exact=exact, epsilon=pair.epsilon,

@@ -35,7 +35,7 @@ def step_sizes(h, inverse):
 
 def advance(data, state, u, c, batch, h):
     """An inner step; after K of them the outer one, by G_t = (w_t - z_K) / nu (line 13's extra beta is a misprint)."""
-    if inner_step(data, state, u, c, batch, h):
+    if inner_step(data, state, u, c, batch, h, h.inner_eta):
         state.w_prev.copy_(state.w)
         update(state, (state.w - state.z) / h.nu, h)
         project(state.w, 0.0, h)

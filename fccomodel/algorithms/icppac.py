@@ -16,17 +16,16 @@ def begin(state, h):
 
 
 def step_sizes(h, inverse):
-    """eta' is the inverse of the gradient's Lipschitz constant; nu as far as the inner steps reach; w goes to z_K."""
-    if h.inner_eta <= 0:
-        h.inner_eta = inverse()
+    """eta is the inverse of the gradient's Lipschitz constant; nu as far as the inner steps reach."""
+    if h.eta <= 0:
+        h.eta = inverse()
     if h.nu <= 0:
-        h.nu = h.inner_steps * h.inner_eta
-    h.eta = 1.0
+        h.nu = h.inner_steps * h.eta
 
 
 def advance(data, state, u, c, batch, h):
     """An inner step, with y <- [y + (g + theta (g - g_prev)) / tau]_+ of each constraint; after the last, the next round."""
-    if inner_step(data, state, u, c, batch, h):
+    if inner_step(data, state, u, c, batch, h, h.eta):
         state.w_prev.copy_(state.w)
         update(state, state.z, h)
 
@@ -36,7 +35,7 @@ def next_stage(h, gained, worst):
     if h.theory:
         return
     if not gained:
-        h.inner_eta *= 0.6
+        h.peak *= 0.6
         h.tau /= 0.6
     h.stage = min(int(1.3 * h.stage), h.longest)
 
@@ -68,7 +67,7 @@ algorithm = Algorithm(
     rate="1 / eps^6",
     theorem="sonex-alexr2-2025, Table 2",
     cite="Boob, Deng and Lan, Stochastic first-order methods for convex and nonconvex functional constrained optimization, 2023",
-    hyper={"tau": 10.0, "theta": 0.1, "inner_eta": 0.0, "nu": 0.0, "inner_steps": 10},
-    grid={"inner_eta": (0.1, 0.01), "tau": (1.0, 10.0, 100.0), "nu": (1e2, 1e3, 1e4)},  # sonex-alexr2-2025, appendix F.2
+    hyper={"tau": 10.0, "theta": 0.1, "nu": 0.0, "inner_steps": 10},
+    grid={"eta": (0.1, 0.01), "tau": (1.0, 10.0, 100.0), "nu": (1e2, 1e3, 1e4)},  # sonex-alexr2-2025, appendix F.2
     preference=(1.0,),
 )

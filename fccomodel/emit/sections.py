@@ -92,6 +92,7 @@ class Sections:
     def constants_section(self) -> str:
         hyper = {
             "theory": 0,
+            "decay": 0,
             **self.plan.hyper,
             **{f"lam_{s.name}": self.plan.smoothing for s in self.normal.smoothed},
             "lam_inner": self.plan.inner_smoothing,
