@@ -53,8 +53,10 @@ no_grad = torch.inference_mode
 # ---- hyper-parameters
 HYPER = {
     'theory': 0,
+    'decay': 0,
     'eta': 0.05,
     'rho': 10.0,
+    'lam': 0.0,
     'stage': 200,
     'longest': 4000,
     'tol': 0.0001,
@@ -238,6 +240,17 @@ def blocks(data, w):
 # ---- the loop
 
 
+def centre_at(data, w, c, h):
+    """c <- the slope of the smoothed function at the exact argument; where blocks keep their own y, moved in every step, that."""
+    found = blocks(data, w)
+    for name, (index, t, slope, _) in found.items():
+        if not hasattr(h, "tau"):
+            centre, index = getattr(c, name), index or (...,)
+            new = slope(t, centre[index].to(t.dtype), h)
+            centre[index] = torch.where(new.isfinite(), new, torch.zeros_like(new)).to(centre.dtype)
+    return found
+
+
 def leave_flat_start(w, G, rng):
     """Small random numbers where the derivative at the start is exactly zero: products of variables have it at zero, which
     no step would ever leave. Harmless at a minimum."""
@@ -251,17 +264,13 @@ def merit(point, weight):
 
 
 def move_centres(data, w, c, h, worst, before):
-    """c <- the slope of the smoothed function at the exact argument. Smoothing follows the spread of the arguments, and is
+    """Centres move to the slopes at w. Smoothing follows the spread of the arguments, and is
     reduced for penalties whose violation does not fall. Returns whether a multiplier sits at its bound, and the largest one."""
-    saturated, largest, kept = False, 0.0, hasattr(h, "tau")  # kept: the blocks' own y, moved in every step
-    for name, (index, t, slope, bounded) in blocks(data, w).items():
-        lam, centre = "lam_" + name, getattr(c, name)
-        index = index if index else (...,)
-        new = centre[index] if kept else slope(t, centre[index].to(t.dtype), h)
-        centre[index] = torch.where(new.isfinite(), new, torch.zeros_like(new)).to(centre.dtype)
-        finite = t[t.isfinite()]
+    saturated, largest, kept = False, 0.0, hasattr(h, "tau")
+    for name, (_, t, _, bounded) in centre_at(data, w, c, h).items():
+        lam, finite = "lam_" + name, t[t.isfinite()]
         if bounded:
-            steepest = float(centre.abs().max()) / bounded
+            steepest = float(getattr(c, name).abs().max()) / bounded
             largest = max(largest, steepest)
             saturated |= steepest >= 0.99 * h.rho
             if worst > 1e-5 and worst > 0.5 * before and not kept:
@@ -282,7 +291,7 @@ def scale_smoothing(data, w, c, h, G, dtype):
     for name, (_, t, _, bounded) in blocks(data, w).items():
         finite = t[t.isfinite()]
         size = float(finite.square().mean().sqrt()) if finite.numel() else 0.0
-        setattr(h, "lam_" + name, 1e6 if bounded else max(0.1 * size, 1e-6))
+        setattr(h, "lam_" + name, 1e6 if bounded else h.lam or max(0.1 * size, 1e-6))
         penalties += [name] if bounded else []
     if not penalties:
         return
@@ -296,12 +305,12 @@ def scale_smoothing(data, w, c, h, G, dtype):
         getattr(c, name).zero_()
     h.rho = rho
     if steep > 0 and math.isfinite(steep):
-        h.rho = rho * min(max(1.0, float(free.norm()) / steep), 1e4)
+        h.rho = rho if h.decay else rho * min(max(1.0, float(free.norm()) / steep), 1e4)
         lam = 0.1 * steep**2 / curvature if curvature > 0 else 10 * steep / h.rho
     else:
         lam = 0.1
     for name in penalties:
-        setattr(h, "lam_" + name, min(max(lam, 1e-6), 1e4))
+        setattr(h, "lam_" + name, h.lam or min(max(lam, 1e-6), 1e4))
 
 
 def smoothness(G, w):
@@ -325,6 +334,11 @@ def summary(values):
     return found if all(map(math.isfinite, found)) else (math.inf, math.inf, math.inf)
 
 
+def tenfold(spent):
+    """1, then 0.1 from half of the budget on, 0.01 from three quarters (sox-2022, section 4; sonex-alexr2-2025, appendix F)."""
+    return 0.1 ** ((spent >= 0.5) + (spent >= 0.75))
+
+
 def thinned(data):
     """The same data with fewer rows where pairs are many: evaluations between stages use these, the final one does not."""
     if not THIN:
@@ -346,7 +360,7 @@ def copy_state(state):
 def solve(
     data, *, seed=0, device="cpu", dtype=torch.float32, seconds=30.0, iterations=None, oracles=None, progress=None, stop=None
 ):
-    """Run to the end of the budget, or until stages gain nothing more. Returns the best point seen.
+    """Run to the end of the budget, or until stages gain nothing more. Returns the best point seen (``h.decay``: the last).
 
     ``oracles`` bounds the values g_i(w; xi) that steps ask for; evaluations between stages are no part of the algorithm.
     """
@@ -358,6 +372,7 @@ def solve(
     data = prepare(as_namespace(data, device, dtype))
     rng = torch.Generator(device=device).manual_seed(seed)
     h = SimpleNamespace(**HYPER)
+    fixed = h.theory or h.decay
     w = start(rng, device, dtype)
     state = SimpleNamespace(w=w, w_prev=w.clone())
     c = centres(device, dtype)
@@ -392,16 +407,18 @@ def solve(
     history, count, stage, calm, kept = [], 0, 0, 0, 0
     reason = ""
     while not reason:
-        done, kept, length = 0, kept if h.theory else 0, h.stage
+        done, kept, length = 0, kept if h.theory else 0, max(h.stage, iterations // 50) if h.decay else h.stage
         while done < length and not reason:
             left = length if iterations is None else min(length, iterations - count)
             size = min(BLOCK, left - done)
             batches = draw(data, rng, size)
-            h.eta = h.peak if h.theory else h.peak * max(1 - done / length, 0.02)
+            h.eta = h.peak if fixed else h.peak * max(1 - done / length, 0.02)
             steps = zip(*(part.unbind() for part in batches), strict=True) if batches else [()] * size
             for k, batch in enumerate(steps):
+                if h.decay:
+                    h.eta = h.peak * tenfold((count + done + k) / iterations)
                 advance(data, state, u, c, batch, h)
-                if h.theory or 2 * (done + k) >= length:
+                if h.theory or (2 * (done + k) >= length and not h.decay):
                     kept += 1
                     average.lerp_(state.w, 1.0 / kept)
             done += size
@@ -416,33 +433,37 @@ def solve(
         value, chosen = min(candidates, key=lambda pair: merit(pair[0], h.weight))
         gain, before, worst = merit(best_value, h.weight) - merit(value, h.weight), worst, value[2]
         finite = math.isfinite(value[0])
-        if finite and not h.theory:
+        if finite and not fixed:
             state.w.copy_(chosen)
-        if gain > 0:
+        if gain > 0 or h.decay:
             best, best_value, best_c, rho = copy_state(state), value, copy_state(c), h.rho
             best.w.copy_(chosen)
-        elif not h.theory and not (finite and CENTRED):
+        elif not fixed and not (finite and CENTRED):
             # the estimates belong to the point that is left
             state, c, u = copy_state(best), copy_state(best_c), buffers(device, dtype)
             begin(state, h)
         gained = gain >= h.tol * abs(merit(best_value, h.weight))
         calm = 0 if gained else calm + 1
-        next_stage(h, gained, worst)
-        if not h.theory:
+        if not h.decay:
+            next_stage(h, gained, worst)
+        if not fixed:
             state.w_prev.copy_(state.w)
-        if CENTRED and finite and not h.theory:
+        if CENTRED and finite and not fixed:
             saturated, largest = move_centres(quick, state.w.to(quick.dtype), c, h, worst, before)
             h.weight = max(h.weight, 2 * largest)
             if saturated and worst > 1e-3 and worst > 0.5 * before:
                 h.rho *= 4
         elapsed = time.perf_counter() - began
         entry = {"stage": stage, "iteration": count, "oracles": count * ORACLES, "objective": best_value[0]}
-        entry |= {"violation": best_value[2], "eta": h.peak, "merit": merit(best_value, h.weight), "seconds": elapsed}
+        entry |= {"eta": h.eta if h.decay else h.peak, "violation": best_value[2], "merit": merit(best_value, h.weight)}
+        entry["seconds"] = elapsed
         history.append(entry)
         if progress is not None:
             progress(entry)
-        if not reason and not h.theory and calm >= h.patience:
+        if not reason and not fixed and calm >= h.patience:
             reason = "stages gain nothing more"
+    if CENTRED and fixed:
+        centre_at(exact, best.w.double(), c, h)
     elapsed, h.rho = time.perf_counter() - began, rho
     return SimpleNamespace(
         w=best.w.double(), c=c, h=h, eta=first_eta, history=history, iterations=count, seconds=elapsed, reason=reason, exact=exact
