@@ -197,6 +197,23 @@ def positions(bound: Bound, domain: ir.Set, dim: ir.Dim) -> np.ndarray | None:
     return matching(bound, domain, domain if target is None else target, place=True)
 
 
+def row_positions(bound: Bound, column: ir.Column, dim: ir.Dim) -> np.ndarray:
+    """Where each row's label (or number of a set) stands in an array's dimension ``dim``."""
+    assert isinstance(column.binder.domain, ir.RowSet) and column.name is not None
+    table = column.binder.domain.table
+    domain = bound.problem.tables[table].columns[column.name].domain
+    assert isinstance(domain, ir.LabelSet | ir.ValueSet)
+
+    def find() -> np.ndarray:
+        own = bound.tables[table].columns[column.name or ""]
+        if isinstance(domain, ir.ValueSet):
+            own = np.abs(np.asarray(own, dtype=np.float64)[:, None] - values(bound, domain)[None, :]).argmin(1)
+        place = positions(bound, domain, dim)
+        return np.asarray(own if place is None else place[own], dtype=np.int64)
+
+    return remember(bound, ("row positions", table, column.name, dim), find)
+
+
 def matching(bound: Bound, domain: ir.Set, target: ir.Set, *, place: bool = False) -> np.ndarray | None:
     """For each id of ``domain`` the id (with ``place``: the position) of the same element in ``target``; None: the same ones.
 
@@ -408,6 +425,9 @@ class Pointwise:
         """The position that an index means."""
         if isinstance(index, ir.Const):
             return Named(torch.tensor(int(index.value)))
+        if isinstance(index, ir.Column):
+            rows = env[index.binder]
+            return Named(torch.from_numpy(row_positions(self.bound, index, dim))[rows.data], rows.axes)
         if not isinstance(index, ir.Element):
             fail(self.bound, "F0703", f"`{self.bound.problem.text(index)}` is not an index", span=index.span)
         at = env[index.binder]

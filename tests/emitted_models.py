@@ -279,6 +279,15 @@ case(
 )
 case("item_of_expression", "minimize E[z ~ D] (w * z.x)[1] * (w * z.x)[3] + (E[z ~ D] w * tanh(dot(w, z.x)))[2]^2;")
 case(
+    "entry_of_a_label",
+    "var v[G]; var B[K, d]; minimize E[z ~ D] ((z.time - v[z.g] - (B @ z.x)[z.b])^2 + logsumexp(B @ z.x) - (B @ z.x)[z.b]) + sumsq(v);",
+)
+case(
+    "row_of_a_matrix",
+    "var B[K, d]; minimize E[z ~ D] (sumsq(z.x - B[z.b]) - log(sum[k in K] exp(-sumsq(z.x - B[k])))) + norm2(B[2] + w);",
+)
+case("concat_rows", "minimize E[z ~ D] sumsq(tanh(concat(w, z.x, z.time, w * z.time))) + log(E[z ~ P] sumsq(concat(w - z.x, w)));")
+case(
     "row_variables",
     "var b[P]; minimize mean[i in P] (b[i] - dot(w, i.x) + E[j ~ D] tanh(b[i] * dot(w, j.x)))^2 + sum[i in P] b[i]^4 / 30;",
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import exp, inf
+from math import exp, inf, isinf
 
 from fccomodel.atoms._base import Shape, ShapeError, show
 from fccomodel.atoms._interval import Interval
@@ -21,8 +21,8 @@ def s_curve(u: Interval) -> str:
 
 
 def through(f: Callable[[float], float]) -> Callable[..., Interval]:
-    """The range of an increasing function of one argument, from its ends."""
-    return lambda u, *_: Interval(f(u.lo), f(u.hi), u.lo_open, u.hi_open)
+    """The range of a strictly increasing function of one argument, from its ends; limits at infinity are not attained."""
+    return lambda u, *_: Interval(f(u.lo), f(u.hi), u.lo_open or isinf(u.lo), u.hi_open or isinf(u.hi))
 
 
 def steepest(slope: Callable[[float], float]) -> Callable[..., float]:

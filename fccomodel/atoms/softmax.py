@@ -5,7 +5,7 @@ from math import inf
 import numpy as np
 
 from fccomodel.atoms._base import ArrayAtom, Properties, Shape
-from fccomodel.atoms._interval import UNIT, Interval
+from fccomodel.atoms._interval import Interval
 from fccomodel.atoms._shapes import vector
 
 
@@ -42,5 +42,5 @@ softmax = ArrayAtom(
     rule=_softmax_shape,
     torch="{0}.softmax(-1)",
     derivative=("y * (dy - dot(y, dy))",),
-    properties=Properties(lipschitz=0.5, gradient_lipschitz=1.0, range=UNIT),
+    properties=Properties(lipschitz=0.5, gradient_lipschitz=1.0, range=Interval(0.0, 1.0, lo_open=True)),
 )

@@ -90,29 +90,29 @@ def index(ctx: Context, scope: Scope, node: syntax.Index) -> ir.Expr | None:
             fix=f"Write `{ctx.text(node.obj.span)}` alone, or declare it with a shape.",
         )
         return None
-    if not _counted(ctx, node, len(base.shape), f"a {show(base.shape)}"):
+    return _entry(ctx, scope, node, base)
+
+
+def _entry(ctx: Context, scope: Scope, node: syntax.Index, base: ir.Expr) -> ir.Item | None:
+    """An entry of an array; with fewer indices than axes, the part that they pick: ``A[k]`` is a row."""
+    if len(node.items) > len(base.shape) and not _counted(ctx, node, len(base.shape), f"a {show(base.shape)}"):
         return None
+    text = ctx.text(node.obj.span)
     places = [
-        place(ctx, scope, item, _axis(ctx, dim), ctx.text(node.obj.span))
-        for item, dim in zip(node.items, base.shape, strict=True)
+        place(ctx, scope, item, _axis(ctx, dim), text, labels=True) for item, dim in zip(node.items, base.shape, strict=False)
     ]
     if any(p is None for p in places):
         return None
-    return ir.Item(base=base, indices=tuple(p for p in places if p is not None), span=node.span)
+    rest = base.shape[len(places) :]
+    return ir.Item(base=base, indices=tuple(p for p in places if p is not None), shape=rest, span=node.span)
 
 
 def member(ctx: Context, scope: Scope, node: syntax.Index, symbol: LetSymbol) -> ir.Expr | None:
     """One member of a ``let`` family."""
     let = symbol.let
     if not let.binders:
-        if let.body.shape and len(let.body.shape) == len(node.items):
-            base = ir.LetRef(let=let, shape=let.body.shape, span=node.obj.span)
-            places = [place(ctx, scope, item, _axis(ctx, dim)) for item, dim in zip(node.items, let.body.shape, strict=True)]
-            return (
-                None
-                if any(p is None for p in places)
-                else ir.Item(base=base, indices=tuple(p for p in places if p), span=node.span)
-            )
+        if let.body.shape and len(node.items) <= len(let.body.shape):
+            return _entry(ctx, scope, node, ir.LetRef(let=let, shape=let.body.shape, span=node.obj.span))
         ctx.error(
             "F0310",
             f"`{symbol.name}` is {describe(ctx, let.body)} and has no {len(node.items)}-fold index",
@@ -139,12 +139,7 @@ def _counted(ctx: Context, node: syntax.Index, wanted: int, what: str) -> bool:
         f"`{ctx.text(node.span)}` has {given} {'index' if given == 1 else 'indices'}, and {what} needs {wanted}",
         node.span,
         reason="Every axis has one index; slices are not written.",
-        fix=f"Give {wanted} {'index' if wanted == 1 else 'indices'}"
-        + (
-            "; a row of a matrix times a vector is an entry of `A @ x`: `(A @ x)[k]`."
-            if given < wanted and what.startswith("a ")
-            else "."
-        ),
+        fix=f"Give {wanted} {'index' if wanted == 1 else 'indices'}.",
     )
     return False
 
@@ -160,15 +155,19 @@ def _axis(ctx: Context, dim: ir.Dim) -> ir.Set | ir.Dim:
 
 
 def place(
-    ctx: Context, scope: Scope, item: syntax.Expr, axis: ir.Set | ir.Dim, base: str = "..."
-) -> ir.Element | ir.Const | None:
-    """An index of ``base`` as an element of the axis's set, or as a position counted from 0."""
+    ctx: Context, scope: Scope, item: syntax.Expr, axis: ir.Set | ir.Dim, base: str = "...", *, labels: bool = False
+) -> ir.Element | ir.Const | ir.Column | None:
+    """An index of ``base`` as an element of the axis's set, or as a position counted from 0; with ``labels``, a row's label."""
     value = expressions.evaluate(ctx, scope, item)
     if value is None:
         return None
     text = ctx.text(value.span)
     if isinstance(value, ir.Element) and not isinstance(value.binder.domain, ir.VectorSet):
-        return _element_place(ctx, value, axis)
+        return value if _fits(ctx, value, value.binder.domain, axis) else None
+    if labels and isinstance(value, ir.Column) and not value.shape:
+        kind = shapes.column_type(ctx, value)
+        if kind is not None and isinstance(kind.domain, ir.LabelSet | ir.ValueSet):
+            return value if _fits(ctx, value, kind.domain, axis) else None
     if isinstance(value, ir.Const):
         return _constant_place(ctx, value, axis)
     if isinstance(value, ir.Label):
@@ -182,30 +181,28 @@ def place(
         "F0308",
         f"`{text}` cannot be an index",
         value.span,
-        reason="An index is a name bound by `in`, or a constant, so that the entry is known before any data is drawn.",
+        reason="An index is a name bound by `in`, a constant, or (of arrays) a column of labels.",
         fix=fix,
     )
     return None
 
 
-def _element_place(ctx: Context, value: ir.Element, axis: ir.Set | ir.Dim) -> ir.Element | None:
-    domain = value.binder.domain
-    if isinstance(axis, ir.Set):
-        if shapes.same_set(domain, axis):
-            return value
-        wanted = f"the set {_quoted(axis.name)}"
-    else:
-        if _counts_to(ctx, domain, axis):
-            return value
-        wanted = f"1 .. {axis}"
+def _fits(ctx: Context, value: ir.Element | ir.Column, domain: ir.Set, axis: ir.Set | ir.Dim) -> bool:
+    """The axis is indexed by the elements of ``domain``; else an error."""
+    if shapes.same_set(domain, axis) if isinstance(axis, ir.Set) else _counts_to(ctx, domain, axis):
+        return True
+    wanted = f"the set {_quoted(axis.name)}" if isinstance(axis, ir.Set) else f"1 .. {axis}"
+    own = axis.name if isinstance(axis, ir.Set) else wanted
+    element = isinstance(value, ir.Element)
     ctx.error(
         "F0308",
-        f"`{ctx.text(value.span)}` ranges over {_quoted(domain.name)}, and this axis is indexed by {wanted}",
+        f"`{ctx.text(value.span)}` {'ranges over' if element else 'is in'} {_quoted(domain.name)}, "
+        f"and this axis is indexed by {wanted}",
         value.span,
         reason="An index picks an entry by its place in its own set, so the two sets must be the same.",
-        fix=f"Bind it as `{value.binder.name} in {axis.name if isinstance(axis, ir.Set) else wanted}`.",
+        fix=f"Bind it as `{value.binder.name} in {own}`." if element else f"Declare the column as `{value.name}: {own}`.",
     )
-    return None
+    return False
 
 
 def _counts_to(ctx: Context, domain: ir.Set, dim: ir.Dim) -> bool:

@@ -21,9 +21,12 @@ class Operations(References):
         return atom_of(val.attrs["atom"]).lower(texts, site(val))
 
     def op_array(self, val: Val) -> str:
+        atom = atom_of(val.attrs["atom"])
+        if atom.variadic and val.axes:  # arrays side by side: each on all axes
+            return atom.lower(tuple(f"({self.expanded(a, val.axes, a.event)})" for a in val.args), site(val))
         deepest = max((len(a.event) for a in val.args), default=0)
         texts = tuple(self.ref(a, val.axes, len(a.event) if a.event else deepest) for a in val.args)
-        return atom_of(val.attrs["atom"]).lower(texts, site(val))
+        return atom.lower(texts, site(val))
 
     def op_number(self, val: Val) -> str:
         return f"{self.ref(val.args[0])}.to(data.dtype)"
@@ -168,6 +171,8 @@ class Operations(References):
         sizes = [a.size for a in val.axes]
         grid = [self.grid(a, val.axes) for a in val.axes]
         shape = tuple(sizes) + val.event
+        if adjoint.op in ("const", "param"):
+            return f"spread({shape}, ({', '.join(grid + keys)},), w.new_full((), {self.ref(adjoint)}))"
         return f"spread({shape}, ({', '.join(grid + keys)},), {self.ref(adjoint, val.axes, len(adjoint.event))})"
 
     def op_stack(self, val: Val) -> str:

@@ -202,15 +202,17 @@ class Lowering(Smoothing):
                 fixed.append(int(index.value))
             else:
                 fixed.append(None)
-                assert isinstance(index, ir.Element)
-                moving.append(self.position(index.binder, node.base.shape[k], env))
+                moving.append(self.position(index, node.base.shape[k], env))
         event = base.event[len(node.indices) :]
         return self.graph.make("entry", [base, *moving], event=event, fixed=tuple(fixed))
 
-    def position(self, binder: ir.Binder, dim: ir.Dim, env: Env) -> Val:
-        """Where the binder's element stands along a dimension of an array."""
-        place = elements.positions(self.bound, binder.domain, dim)
-        ids = env[binder].ids
+    def position(self, index: ir.Expr, dim: ir.Dim, env: Env) -> Val:
+        """Where a binder's element, or the label of a row, stands along a dimension of an array."""
+        assert isinstance(index, ir.Element | ir.Column)
+        ids = env[index.binder].ids
+        if isinstance(index, ir.Column):
+            return self.take(self.ship(f"{index.name}_in_{dim}", elements.row_positions(self.bound, index, dim)), ids, ())
+        place = elements.positions(self.bound, index.binder.domain, dim)
         return ids if place is None else self.take(self.ship(f"place_in_{dim}", place), ids, ())
 
     def net(self, node: ir.NetCall, env: Env) -> Val:
