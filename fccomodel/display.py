@@ -186,6 +186,7 @@ def report(found: KKTReport, problem: ir.Problem) -> list[RenderableType | None]
     parts.append(
         section("verdict", [Text(found.verdict, style="bold"), *([found.advice] if found.advice not in found.verdict else [])])
     )
+    parts.append(section("optimum", [str(found.gap)] if found.gap is not None else []))
     parts.append(section("notes", list(found.notes)))
     return parts
 

@@ -21,6 +21,7 @@ def made_report(constraints, **changes):
         "notes": (),
         "advice": "",
         "own": None,
+        "gap": None,
     }
     return SimpleNamespace(constraints=constraints, **(fields | changes))
 

@@ -20,9 +20,11 @@ import numpy as np
 
 from fccomodel.bound import Bound
 from fccomodel.interpret.reductions import one_thread
+from fccomodel.kkt.gap import Gap, certify
 from fccomodel.kkt.optimality import Optimum, gradients, optimum
 from fccomodel.kkt.system import System
 from fccomodel.kkt.verdicts import notes_of, verdict
+from fccomodel.structure import Analysis, analyse
 
 BUDGET_S = 60.0
 
@@ -49,6 +51,7 @@ class KKTReport:
     epsilon           the least number for which the point is known to be epsilon-KKT
     own               stationarity and complementarity with the solver's own multipliers, and those; None where there are none
     gradient          the norm of the objective's gradient (or of the subgradient that attains it) alone, for scale
+    gap               how far the objective can be from the optimum, where the problem is convex; None on other rows
     """
 
     objective: float
@@ -63,6 +66,7 @@ class KKTReport:
     advice: str = ""
     own: Mapping[str, Any] | None = None
     gradient: float = 0.0
+    gap: Gap | None = None
     notes: tuple[str, ...] = ()
     wall_s: float = 0.0
 
@@ -82,17 +86,19 @@ def report(
     deadline: float | None = None,
     seed: int = 0,
     judging: bool = False,
+    analysis: Analysis | None = None,
 ) -> KKTReport:
     """The KKT report of a point (variables by the model's names; a net's parameters flat).
 
     multipliers   the solver's own, by constraint label; they are judged separately
     judging       the rows are not those that the point was found on: the verdict states epsilon, and advises nothing
+    analysis      the problem's structure with the same data, where it is known already
     deadline      seconds that the search for the best multipliers may take (60 unless given); past it, the best found so far
 
     Raises F0701 where the objective, a constraint or a gradient is not finite, F0702 for a point that does not fit.
     """
     with nullcontext() if bound.nets else one_thread():  # many small operations: a second thread costs more than it gives
-        return _report(bound, point, multipliers, BUDGET_S if deadline is None else deadline, seed, judging)
+        return _report(bound, point, multipliers, BUDGET_S if deadline is None else deadline, seed, judging, analysis)
 
 
 def _report(
@@ -102,6 +108,7 @@ def _report(
     budget: float,
     seed: int,
     judging: bool,
+    analysis: Analysis | None,
 ) -> KKTReport:
     began = time.perf_counter()
     end = began + budget
@@ -120,6 +127,9 @@ def _report(
     epsilon = max(stationarity, feasibility, complementarity)
     parts = {"stationarity": stationarity, "feasibility": feasibility, "complementarity": complementarity}
     sentence, advice = verdict(system, rows, parts, own, judging)
+    gap = None
+    if not judging:
+        gap = certify(system, analysis or analyse(bound.problem, bound), [found, *([own] if own is not None else [])], end)
     return KKTReport(
         objective=system.objective,
         constraints=rows,
@@ -133,6 +143,7 @@ def _report(
         advice=advice,
         own=None if own is None else _own(system, own),
         gradient=found.plain,
+        gap=gap,
         notes=tuple(notes_of(system, found)),
         wall_s=time.perf_counter() - began,
     )

@@ -27,6 +27,7 @@ class Optimum:
 
     gradient   norm of the Lagrangian's gradient less the normals of simple sets
     slack      by how much the chosen subgradients miss the functions' values: they are slack-subgradients
+    lagrangian the gradient itself, with the weights chosen; ``missed`` is the sum of the slacks
     plain      norm of the objective's own gradient, its kinks at their largest terms
     weighed    the weights of kinks were chosen (else they are those of the largest terms, for want of time)
     missing    labels without a given multiplier
@@ -36,6 +37,8 @@ class Optimum:
     gradient: float
     slack: float
     plain: float
+    lagrangian: Array
+    missed: float
     weighed: bool = True
     missing: tuple[str, ...] = ()
 
@@ -109,10 +112,13 @@ def optimum(system: System, found: Gradients, end: float, given: Mapping[str, fl
         (system.records[p.record].terms, _share(system, p, top) * (multipliers[p.function - 1] if p.function else 1.0))
         for p in held
     ]
+    lagrangian, slacks = system.slope + system.pull(weights), _slacks(system, pairs, z)
     return Optimum(
         multipliers=multipliers,
-        gradient=float(np.linalg.norm(system.tangent(system.slope + system.pull(weights)))),
-        slack=float(np.linalg.norm(_slacks(system, pairs, z))),
+        gradient=float(np.linalg.norm(system.tangent(lagrangian))),
+        slack=float(np.linalg.norm(slacks)),
+        lagrangian=lagrangian,
+        missed=float(slacks.sum()),
         plain=float(plain),
         weighed=found.terms is not None,
         missing=() if given is None else tuple(label for label in system.labels if label not in given),

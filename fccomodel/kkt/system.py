@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 import torch
@@ -73,14 +73,14 @@ class System:
         objective = self.sign * evaluator.value(self.problem.objective.expr, {}).data
         parts, labels, equal = [torch.zeros(0, dtype=DTYPE)], [], []
         for constraint in self.problem.constraints:
-            env, keep, text = self._family(constraint)
+            env, keep, text = self.family(constraint)
             value = evaluator.value(constraint.body, env)
             parts.append(families.over(value, env, keep))
             labels += text
             equal += [constraint.kind == "eq"] * len(text)
         return objective, torch.cat(parts), labels, equal, evaluator
 
-    def _family(self, constraint: ir.Constraint) -> tuple[Mapping[ir.Binder, Named], Array, list[str]]:
+    def family(self, constraint: ir.Constraint) -> tuple[Mapping[ir.Binder, Named], Array, list[str]]:
         """What a family's binders stand for, which members there are, and their labels."""
         own = (constraint.label, constraint.binders, constraint.body, constraint.condition)
         return elements.remember(self.bound, ("family", constraint), lambda: families.family(self.bound, *own))
@@ -200,7 +200,7 @@ class System:
         """How far the variables are from their simple sets."""
         worst = 0.0
         for name, value in self.point.items():
-            for simple, args in self._sets(name):
+            for simple, args in self.sets_of(name):
                 worst = max(worst, float((value - simple.project(value, *simple.prepare(*args))).norm()))
         return worst
 
@@ -208,7 +208,8 @@ class System:
     def projected(self) -> bool:
         return any(variable.sets for variable in self.problem.variables.values())
 
-    def _sets(self, name: str) -> list[tuple[sets.SimpleSet, tuple]]:
+    def sets_of(self, name: str) -> list[tuple[sets.SimpleSet, tuple]]:
+        """A variable's simple sets with the values of their arguments."""
         variable = self.problem.variables.get(name)
         found = []
         for declared in variable.sets if variable is not None else ():
@@ -225,21 +226,28 @@ class System:
         """What no normal of the simple sets can cancel of a gradient: the part by which a small step would still descend."""
         if not self.projected:
             return gradient
-        parts, start = [], 0
-        for name, value in self.point.items():
-            part = torch.from_numpy(gradient[start : start + value.numel()]).reshape(value.shape)
-            start += value.numel()
-            parts.append(-self._descent(-part, value, self._sets(name)).reshape(-1))
+        parts = [-(part - sum(normals, torch.zeros_like(part))).reshape(-1) for _, part, normals in self.normals(gradient)]
         return torch.cat(parts).numpy()
 
-    def _descent(self, s: torch.Tensor, w: torch.Tensor, own: list[tuple[sets.SimpleSet, tuple]]) -> torch.Tensor:
-        """``s`` less the nearest sum of normals at w, one of each set."""
+    def normals(self, gradient: Array) -> Iterator[tuple[str, torch.Tensor, list[torch.Tensor]]]:
+        """For every variable: its name, its part of the negative gradient, and the normal of each of its sets nearest to it."""
+        for name, part in self.split(-gradient).items():
+            yield name, part, self._normals(part, self.point[name], self.sets_of(name))
+
+    def split(self, flat: Array) -> dict[str, torch.Tensor]:
+        """A vector over all variables, by variable."""
+        ends = np.cumsum([value.numel() for value in self.point.values()])[:-1]
+        parts = zip(self.point.items(), np.split(flat, ends), strict=True)
+        return {name: torch.from_numpy(np.ascontiguousarray(part)).reshape(value.shape) for (name, value), part in parts}
+
+    def _normals(self, s: torch.Tensor, w: torch.Tensor, own: list[tuple[sets.SimpleSet, tuple]]) -> list[torch.Tensor]:
+        """Normals at w, one of each set, whose sum is nearest to ``s``."""
         normals = [torch.zeros_like(s) for _ in own]
         for _ in range(1 if len(own) <= 1 else 200):
             for k, (simple, args) in enumerate(own):
                 rest = s - sum((n for j, n in enumerate(normals) if j != k), torch.zeros_like(s))
                 normals[k] = rest - _residual(simple, args, rest, w)
-        return s - sum(normals, torch.zeros_like(s))
+        return normals
 
 
 def _residual(simple: sets.SimpleSet, args: tuple, s: torch.Tensor, w: torch.Tensor) -> torch.Tensor:

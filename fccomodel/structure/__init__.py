@@ -14,7 +14,7 @@ from fccomodel.structure._analyser import Analyser
 from fccomodel.structure._context import Context
 from fccomodel.structure.rules import RULES
 
-__all__ = ["RULES", "Analysis", "analyse", "estimate", "facts_of", "seer"]
+__all__ = ["RULES", "Analyser", "Analysis", "analyse", "estimate", "facts_of", "seer"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
