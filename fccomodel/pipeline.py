@@ -234,7 +234,9 @@ def solve(planned: Planned, progress: Callable[[Progress], None] | None = None, 
     assert planned.bound is not None
     try:
         seed = planned.options["seed"][0]
-        report = kkt.report(planned.bound, solution.variables, multipliers=solution.multipliers, seed=seed, analysis=planned.analysis)
+        report = kkt.report(
+            planned.bound, solution.variables, multipliers=solution.multipliers, seed=seed, analysis=planned.analysis
+        )
         shown = values(planned.bound, solution.variables, wanted, seed=seed)
     except FccoError as error:
         raise with_source(error, planned.compiled.problem.source) from None
