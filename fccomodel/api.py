@@ -14,6 +14,7 @@ from fccomodel.diagnostics import Diagnostic
 
 if TYPE_CHECKING:
     from fccomodel.bound import Bound
+    from fccomodel.intervals import Intervals
     from fccomodel.kkt import KKTReport
     from fccomodel.run import Progress
 
@@ -170,12 +171,12 @@ class BoundModel:
     binding: pipeline.Binding
     bound: Bound = field(repr=False)
 
-    def plan(self, **given: Any) -> pipeline.Planned:
-        """The structure found and the algorithm chosen, with every option's value and origin."""
+    def plan(self, *, holdout: str | None = None, **given: Any) -> pipeline.Planned:
+        """The structure found and the algorithm chosen, with every option's value and origin; rows of ``holdout`` left out."""
         chosen = options.resolve(given, self.compiled.problem.options, options.configuration(), given_as=options.KEYWORD)
         seed = chosen.get("seed", (0,))[0]
-        bound = self.bound if seed == 0 or not self.compiled.problem.nets else None  # a net's first weights come from the seed
-        return pipeline.plan(self.compiled, self.binding, chosen, bound=bound)
+        same = holdout is None and (seed == 0 or not self.compiled.problem.nets)  # a net's first weights come from the seed
+        return pipeline.plan(self.compiled, self.binding, chosen, bound=self.bound if same else None, holdout=holdout)
 
     def explain(self, **given: Any) -> Explanation:
         """The structure found and why, the algorithm chosen, and what each rejected one lacks; ``.json`` has it as data."""
@@ -199,6 +200,8 @@ class BoundModel:
         unverified: bool | None = None,
         progress: Callable[[Progress], None] | None = None,
         show: Iterable[str] = (),
+        holdout: str | None = None,
+        sensitivity: bool = False,
         **given: Any,
     ) -> Result:
         """Run the solver and report on the original problem over all bound rows.
@@ -209,11 +212,14 @@ class BoundModel:
         algorithm  in place of the one that would be chosen; its requirements are checked all the same
         unverified run even where no algorithm's theorem covers the model; the report says so first
         progress   called now and then with a ``Progress``
+        holdout    a condition on rows to leave out and judge the answer by: ``result.heldout``
+        sensitivity  how the optimum moves with the constraints' right sides: ``result.report.sensitivity``
         show       names of lets whose values are wanted (``result.values``); other keywords are options of the algorithm
         """
         own = {"seed": seed, "device": device, "precision": precision, "budget": budget, "algorithm": algorithm}
         own["unverified"] = unverified
-        return Result(outcome=pipeline.solve(self.plan(**own, **given), progress, show=show))
+        planned = self.plan(holdout=holdout, **own, **given)
+        return Result(outcome=pipeline.solve(planned, progress, show=show, sensitive=sensitivity))
 
     def __repr__(self) -> str:
         rows = ", ".join(f"{name}: {table.n:,} rows" for name, table in self.bound.tables.items())
@@ -271,6 +277,11 @@ class Result:
     def values(self) -> dict[str, Any]:
         """The lets that ``show`` named: a number, a list, or either by member of a family."""
         return dict(self.outcome.shown)
+
+    @property
+    def heldout(self) -> Intervals | None:
+        """The objective and the constraints on the rows held out, with 95% confidence."""
+        return self.outcome.heldout
 
     @property
     def algorithm(self) -> str:

@@ -77,6 +77,8 @@ def parser() -> argparse.ArgumentParser:
     _binding(made)
     _solving(made)
     _showing(made)
+    made.add_argument("--holdout", metavar="EXPR", help="leave these rows out and judge the answer by them: \"split == 'test'\"")
+    made.add_argument("--sensitivity", action="store_true", help="how the optimum moves with each constraint's right side")
     made.add_argument("--out", type=Path, metavar="DIR", help="write result.json, variables.npz, solver.py and data.pt there")
     made.add_argument("--json", action="store_true", help="print result.json in place of the report")
     _quiet(made, "no progress, no lint notes, and one line in place of the report")
@@ -249,9 +251,9 @@ def solve(args: argparse.Namespace) -> int:
 
     if args.out is not None:
         files.make_folder(args.out)
-    planned = _plan(args)
+    planned = _plan(args, holdout=args.holdout)
     with display.progress(_console(sys.stderr), quiet=args.quiet) as progress:
-        outcome = pipeline.solve(planned, progress, show=args.show)
+        outcome = pipeline.solve(planned, progress, show=args.show, sensitive=args.sensitivity)
     record = results.save(outcome, args.out) if args.out is not None else None
     if args.json:
         _print_json(record or results.to_json(outcome))
@@ -401,10 +403,10 @@ def algorithms(args: argparse.Namespace) -> int:
 
 
 # -------------------------------------------------------------------------------------------------------------- shared
-def _plan(args: argparse.Namespace, *, explaining: bool = False) -> pipeline.Planned:
+def _plan(args: argparse.Namespace, *, explaining: bool = False, holdout: str | None = None) -> pipeline.Planned:
     """From the command line to a plan."""
     compiled, binding, chosen = _given(args)
-    return pipeline.plan(compiled, binding, chosen, explaining=explaining)
+    return pipeline.plan(compiled, binding, chosen, explaining=explaining, holdout=holdout)
 
 
 def _given(args: argparse.Namespace) -> tuple[pipeline.Compiled, pipeline.Binding, options.Origins]:

@@ -20,7 +20,11 @@ from rich.text import Text
 from fccomodel import explain, ir
 
 if TYPE_CHECKING:
+    import numpy as np
+
+    from fccomodel.intervals import Intervals
     from fccomodel.kkt import KKTReport
+    from fccomodel.kkt.active import Sensitivity
     from fccomodel.pipeline import Outcome
     from fccomodel.plan import Plan
     from fccomodel.results import Evaluation
@@ -44,7 +48,7 @@ def number(value: float | None) -> str:
 
 def residual(value: float | None) -> str:
     """Two significant digits in powers of ten, for what should be zero."""
-    if value is None:
+    if value is None or math.isnan(value):
         return "-"
     return "0" if value == 0 else f"{value:.1e}"
 
@@ -137,6 +141,8 @@ def outcome(result: Outcome) -> RenderableType:
     parts: list[RenderableType | None] = [title(result.problem.name, facts)]
     parts += report(result.report, result.problem)
     parts += [shown(result.shown), Text("")]
+    if result.heldout is not None:
+        parts += [heldout(result.heldout, result.problem, f"held out: {planned.holdout}"), Text("")]
     if solution.stopped:
         parts.append(section("stopped", [solution.stopped]))
     parts.append(section("how", [*planned.plan.summary, *solution.notes]))
@@ -167,6 +173,7 @@ def evaluation(result: Evaluation) -> RenderableType:
     rows = ", ".join(f"{name}: {table.n:,} rows" for name, table in result.bound.tables.items())
     parts: list[RenderableType | None] = [title(str(record["model"]), [f"answer of {record['algorithm']}", rows])]
     parts += [*report(result.report, result.stored.compiled.problem), shown(result.shown)]
+    parts += [Text(""), heldout(result.intervals, result.stored.compiled.problem, "as a sample"), Text("")]
     parts.append(section("data", [*data_lines(result.bound.sources), *result.bound.notes]))
     return page(parts)
 
@@ -187,8 +194,54 @@ def report(found: KKTReport, problem: ir.Problem) -> list[RenderableType | None]
         section("verdict", [Text(found.verdict, style="bold"), *([found.advice] if found.advice not in found.verdict else [])])
     )
     parts.append(section("optimum", [str(found.gap)] if found.gap is not None else []))
+    parts.append(section("points", [str(found.qualification)] if found.qualification is not None else []))
+    if found.sensitivity is not None:
+        parts.append(section("if moved", sensitivity_lines(found.sensitivity)))
     parts.append(section("notes", list(found.notes)))
     return parts
+
+
+HOLDS = {True: "holds", False: "fails", None: "cannot tell"}
+
+
+def heldout(found: Intervals, problem: ir.Problem, name: str) -> RenderableType:
+    """The objective and every constraint with 95% confidence, and whether it holds; the worst where there are many."""
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="dim", padding=(0, 2))
+    table.add_column(name, overflow="fold", max_width=40)
+    for column in ("value", "± (95%)", "with 95% confidence"):
+        table.add_column(column, justify="right", no_wrap=True)
+    table.add_row(problem.objective.label or "objective", number(found.objective.value), residual(found.objective.half), "")
+    worst = sorted(found.constraints, key=lambda label: -found.constraints[label].value)[:MOST_ROWS]
+    for label in (label for label in found.constraints if label in worst):
+        own = found.constraints[label]
+        table.add_row(Text(label), f"{own.value:+.2e}", residual(own.half), HOLDS[own.holds])
+    lines: list[RenderableType] = [table]
+    if len(found.constraints) > len(worst):
+        lines.append(Text(f"{len(found.constraints) - len(worst)} more constraints have smaller values", style="dim"))
+    said = f"no half-widths: {found.why}" if found.why else f"delete-a-group jackknife over the rows, {found.groups} groups"
+    return Group(*lines, Text(f"constraints hold when left - right <= 0; {said}", style="dim"))
+
+
+def sensitivity_lines(found: Sensitivity) -> list[str]:
+    """How the optimum moves when ``left - right <= t``, constraint by constraint; those with no effect are counted."""
+    lines = []
+    for label, slope in found.objective.items():
+        if slope or label in found.variables:
+            moved = "; ".join(f"{name} by {_largest(value)}" for name, value in found.variables.get(label, {}).items())
+            lines.append(f"{label} <= t: the objective by {slope:+.3g} t{f', {moved}' if moved else ''}")
+    lines = lines[:MOST_ROWS] + ([f"{len(lines) - MOST_ROWS} more (result.json)"] if len(lines) > MOST_ROWS else [])
+    if len(idle := [label for label, slope in found.objective.items() if not slope]):
+        lines.append(f"no effect: {', '.join(idle[:4])}{f' and {len(idle) - 4} more' if len(idle) > 4 else ''}")
+    return lines + ([f"how the variables move is not computed: {found.why}"] if found.why else [])
+
+
+def _largest(value: np.ndarray) -> str:
+    """The entries of a derivative that are largest in size."""
+    flat = value.reshape(-1)
+    if flat.size == 1:
+        return f"{float(flat[0]):+.3g} t"
+    order = sorted(range(flat.size), key=lambda k: -abs(float(flat[k])))[:3]
+    return ", ".join(f"{float(flat[k]):+.3g} t in entry {k + 1}" for k in order)
 
 
 def shown(values: Mapping[str, Any]) -> RenderableType | None:

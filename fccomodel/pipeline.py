@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from fccomodel.bound import Bound
     from fccomodel.choice import Candidate
     from fccomodel.emit import Program
+    from fccomodel.intervals import Intervals
     from fccomodel.kkt import KKTReport
     from fccomodel.plan import Plan
     from fccomodel.run import Progress, Solution
@@ -76,7 +77,8 @@ class Binding:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Planned:
-    """A bound problem with the structure found and the plan made; ``options`` holds every value with its origin."""
+    """A bound problem with the structure found and the plan made; ``options`` holds every value with its origin, ``holdout`` the
+    condition on the rows left out to judge by."""
 
     compiled: Compiled
     binding: Binding
@@ -84,11 +86,13 @@ class Planned:
     analysis: Analysis
     plan: Plan
     options: options.Origins
+    holdout: str | None = None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Outcome:
-    """A solved problem: what was planned, the program that ran, where it ended, the report on that point, and the lets shown."""
+    """A solved problem: what was planned, the program that ran, where it ended, the report on that point, the lets shown, and
+    how it does on the rows held out."""
 
     planned: Planned
     program: Program
@@ -96,6 +100,7 @@ class Outcome:
     report: KKTReport
     wall_s: float
     shown: Mapping[str, Any] = field(default_factory=dict)
+    heldout: Intervals | None = None
 
     @property
     def problem(self) -> ir.Problem:
@@ -149,22 +154,33 @@ def bind(
 
 
 def plan(
-    compiled: Compiled, binding: Binding, chosen: options.Origins, *, bound: Bound | None = None, explaining: bool = False
+    compiled: Compiled,
+    binding: Binding,
+    chosen: options.Origins,
+    *,
+    bound: Bound | None = None,
+    explaining: bool = False,
+    holdout: str | None = None,
 ) -> Planned:
-    """Bind (unless bound already), find the structure, and choose the algorithm; to explain a model, no data is needed."""
+    """Bind (unless bound already), find the structure, and choose the algorithm; to explain a model, no data is needed.
+
+    ``holdout`` is a condition on rows that are left out, to judge the answer by.
+    """
     from fccomodel import plan as planner
     from fccomodel import structure
 
     problem = compiled.problem
     if bound is None and (binding or not explaining):
-        bound = bind(compiled, binding, seed=chosen.get("seed", (0, options.AUTOMATIC))[0])
+        bound = bind(compiled, binding, seed=chosen.get("seed", (0, options.AUTOMATIC))[0], without=holdout)
     try:
         analysis = structure.analyse(problem, bound)
         made = planner.make(problem, bound=bound, analysis=analysis, options=chosen)
     except FccoError as error:
         raise with_source(error, compiled.problem.source) from None
     settled = {**_automatic(made), **chosen, **made.options}
-    return Planned(compiled=compiled, binding=binding, bound=bound, analysis=analysis, plan=made, options=settled)
+    return Planned(
+        compiled=compiled, binding=binding, bound=bound, analysis=analysis, plan=made, options=settled, holdout=holdout
+    )
 
 
 def candidates(compiled: Compiled, binding: Binding, chosen: options.Origins) -> dict[str, Candidate]:
@@ -223,9 +239,20 @@ def run(planned: Planned, progress: Callable[[Progress], None] | None = None) ->
     return planned, program, solution
 
 
-def solve(planned: Planned, progress: Callable[[Progress], None] | None = None, *, show: Iterable[str] = ()) -> Outcome:
-    """Emit, run, and report on the original problem over all bound rows; ``show`` names lets whose values are wanted."""
+def solve(
+    planned: Planned,
+    progress: Callable[[Progress], None] | None = None,
+    *,
+    show: Iterable[str] = (),
+    sensitive: bool = False,
+) -> Outcome:
+    """Emit, run, and report on the original problem over all bound rows, and on those held out.
+
+    show        names of lets whose values are wanted
+    sensitive   report how the optimum moves with the constraints' right sides
+    """
     from fccomodel import kkt
+    from fccomodel.intervals import intervals
     from fccomodel.values import lets, values
 
     began = time.perf_counter()
@@ -235,13 +262,29 @@ def solve(planned: Planned, progress: Callable[[Progress], None] | None = None, 
     try:
         seed = planned.options["seed"][0]
         report = kkt.report(
-            planned.bound, solution.variables, multipliers=solution.multipliers, seed=seed, analysis=planned.analysis
+            planned.bound,
+            solution.variables,
+            multipliers=solution.multipliers,
+            seed=seed,
+            analysis=planned.analysis,
+            sensitive=sensitive,
         )
+        other = _held_out(planned)
+        heldout = None if other is None else intervals(other, solution.variables, seed=seed)
         shown = values(planned.bound, solution.variables, wanted, seed=seed)
     except FccoError as error:
         raise with_source(error, planned.compiled.problem.source) from None
     wall = time.perf_counter() - began
-    return Outcome(planned=planned, program=program, solution=solution, report=report, wall_s=wall, shown=shown)
+    return Outcome(planned=planned, program=program, solution=solution, report=report, wall_s=wall, shown=shown, heldout=heldout)
+
+
+def _held_out(planned: Planned) -> Bound | None:
+    """The rows held out, with the scaling and the categories of those solved on."""
+    if planned.holdout is None or planned.bound is None:
+        return None
+    encoding = {name: table.encoding for name, table in planned.bound.tables.items()}
+    seed = planned.options["seed"][0]
+    return bind(planned.compiled, planned.binding, seed=seed, encoding=encoding, where=planned.holdout)
 
 
 def with_source(error: FccoError, source: Source) -> FccoError:

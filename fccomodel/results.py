@@ -28,6 +28,7 @@ from fccomodel.source import Source
 if TYPE_CHECKING:
     from fccomodel.bound import Bound
     from fccomodel.emit import Program
+    from fccomodel.intervals import Intervals
     from fccomodel.kkt import KKTReport
 
 FORMAT = 1
@@ -69,6 +70,7 @@ def to_json(outcome: pipeline.Outcome) -> dict[str, Any]:
         "rejected": planned.plan.rejected,
         **explain.plan_json(planned.plan),
         **report_json(outcome.report),
+        "heldout": outcome.heldout,
         "values": outcome.shown,
         "sense": compiled.problem.objective.sense,
         "seed": options["seed"][0],
@@ -242,6 +244,7 @@ class Evaluation:
     stored: Stored
     bound: Bound
     report: KKTReport
+    intervals: Intervals
     shown: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
@@ -249,7 +252,13 @@ class Evaluation:
         head = {"model": self.stored.record["model"], "algorithm": self.stored.record["algorithm"]}
         rows = {name: table.n for name, table in self.bound.tables.items()}
         notes = [*self.bound.notes, *self.report.notes]
-        tail = {"values": self.shown, "rows": rows, "sources": _without_encoding(self.bound), "notes": notes}
+        tail = {
+            "intervals": self.intervals,
+            "values": self.shown,
+            "rows": rows,
+            "sources": _without_encoding(self.bound),
+            "notes": notes,
+        }
         return plain(head | report_json(self.report) | tail)
 
 
@@ -294,6 +303,7 @@ def evaluate(
 ) -> Evaluation:
     """The report of a stored answer on other rows, with the scaling and the categories that it was solved with."""
     from fccomodel import kkt
+    from fccomodel.intervals import intervals
     from fccomodel.values import lets, values
 
     wanted = lets(stored.compiled.problem, show)
@@ -311,7 +321,9 @@ def evaluate(
             raise fail("F0810", f"`{stored.folder / VARIABLES}` has no `{name}`", reason=f"The model declares `var {name}`.")
         _check_shape(name, variable, stored.variables[name], bound)
     report = kkt.report(bound, stored.variables, multipliers=stored.multipliers, seed=seed, judging=True)
-    return Evaluation(stored=stored, bound=bound, report=report, shown=values(bound, stored.variables, wanted, seed=seed))
+    sure = intervals(bound, stored.variables, seed=seed)
+    found = values(bound, stored.variables, wanted, seed=seed)
+    return Evaluation(stored=stored, bound=bound, report=report, intervals=sure, shown=found)
 
 
 def _check_shape(name: str, variable: ir.Variable, value: np.ndarray, bound: Bound) -> None:

@@ -22,6 +22,8 @@ def made_report(constraints, **changes):
         "advice": "",
         "own": None,
         "gap": None,
+        "qualification": None,
+        "sensitivity": None,
     }
     return SimpleNamespace(constraints=constraints, **(fields | changes))
 

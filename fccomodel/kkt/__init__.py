@@ -20,6 +20,7 @@ import numpy as np
 
 from fccomodel.bound import Bound
 from fccomodel.interpret.reductions import one_thread
+from fccomodel.kkt.active import Qualification, Sensitivity, qualification, sensitivity
 from fccomodel.kkt.gap import Gap, certify
 from fccomodel.kkt.optimality import Optimum, gradients, optimum
 from fccomodel.kkt.system import System
@@ -52,6 +53,8 @@ class KKTReport:
     own               stationarity and complementarity with the solver's own multipliers, and those; None where there are none
     gradient          the norm of the objective's gradient (or of the subgradient that attains it) alone, for scale
     gap               how far the objective can be from the optimum, where the problem is convex; None on other rows
+    qualification     whether the active constraints' gradients are independent; None without constraints
+    sensitivity       how the optimum moves with the constraints' right sides, where it was asked for
     """
 
     objective: float
@@ -67,6 +70,8 @@ class KKTReport:
     own: Mapping[str, Any] | None = None
     gradient: float = 0.0
     gap: Gap | None = None
+    qualification: Qualification | None = None
+    sensitivity: Sensitivity | None = None
     notes: tuple[str, ...] = ()
     wall_s: float = 0.0
 
@@ -87,18 +92,20 @@ def report(
     seed: int = 0,
     judging: bool = False,
     analysis: Analysis | None = None,
+    sensitive: bool = False,
 ) -> KKTReport:
     """The KKT report of a point (variables by the model's names; a net's parameters flat).
 
     multipliers   the solver's own, by constraint label; they are judged separately
     judging       the rows are not those that the point was found on: the verdict states epsilon, and advises nothing
     analysis      the problem's structure with the same data, where it is known already
+    sensitive     find how the optimum moves with the constraints' right sides too
     deadline      seconds that the search for the best multipliers may take (60 unless given); past it, the best found so far
 
     Raises F0701 where the objective, a constraint or a gradient is not finite, F0702 for a point that does not fit.
     """
     with nullcontext() if bound.nets else one_thread():  # many small operations: a second thread costs more than it gives
-        return _report(bound, point, multipliers, BUDGET_S if deadline is None else deadline, seed, judging, analysis)
+        return _report(bound, point, multipliers, BUDGET_S if deadline is None else deadline, seed, judging, analysis, sensitive)
 
 
 def _report(
@@ -109,6 +116,7 @@ def _report(
     seed: int,
     judging: bool,
     analysis: Analysis | None,
+    sensitive: bool,
 ) -> KKTReport:
     began = time.perf_counter()
     end = began + budget
@@ -144,6 +152,8 @@ def _report(
         own=None if own is None else _own(system, own),
         gradient=found.plain,
         gap=gap,
+        qualification=qualification(system, shared) if system.labels else None,
+        sensitivity=sensitivity(system, shared, found, end) if sensitive and system.labels else None,
         notes=tuple(notes_of(system, found)),
         wall_s=time.perf_counter() - began,
     )

@@ -16,15 +16,14 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 import torch
 
-from fccomodel import families, ir
+from fccomodel import ir
 from fccomodel.facts import Standing
-from fccomodel.interpret import Evaluator
 from fccomodel.kkt.kinks import Kink
+from fccomodel.kkt.lagrangian import Root, gradient, roots
 from fccomodel.kkt.optimality import Optimum
 from fccomodel.kkt.parts import Parts, Size, sizes
 from fccomodel.kkt.system import System
@@ -103,9 +102,9 @@ def _admissible(system: System, found: Optimum) -> bool:
 
 
 def _with(system: System, analysis: Analysis, found: Optimum, end: float) -> Gap:
-    roots = _roots(system, found.multipliers)
+    functions = roots(system, found.multipliers)
     parts = Parts(see=analysis.see)
-    quadratics = [parts.quadratic(root.expr, root.sign) for root in roots]
+    quadratics = [parts.quadratic(root.expr, root.sign) for root in functions]
     _kinks(system, found.multipliers, analysis, parts)
     supports = _supports(system, analysis)
     direct = _reach(system, found.lagrangian, supports)
@@ -113,7 +112,7 @@ def _with(system: System, analysis: Analysis, found: Optimum, end: float) -> Gap
     if system.projected:
         rest = system.tangent(found.lagrangian)
         normals = sum(_past(system, name, own) for name, _, own in system.normals(found.lagrangian))
-    hessian = _hessian(system, roots, quadratics, analysis, end) if parts.convex else None
+    hessian = _hessian(system, functions, quadratics, analysis, end) if parts.convex else None
     curved, mu, tail = _curved(system, rest, hessian, supports)
     best = min(direct, curved + normals)
     if best == math.inf:
@@ -126,27 +125,7 @@ def _with(system: System, analysis: Analysis, found: Optimum, end: float) -> Gap
     return Gap(value=value, bound=system.objective - system.sign * value, how=words)
 
 
-# --------------------------------------------------------------------------------------------------------- the Lagrangian
-class _Root(NamedTuple):
-    """``sign * expr``, or ``weights . expr`` over the members of a constraint."""
-
-    expr: ir.Expr
-    sign: float
-    weights: Array | None = None
-    constraint: ir.Constraint | None = None
-
-
-def _roots(system: System, multipliers: Array) -> list[_Root]:
-    """The functions that the Lagrangian is the sum of, its affine equations left out."""
-    found, start = [_Root(system.problem.objective.expr, system.sign)], 0
-    for constraint in system.problem.constraints:
-        own = multipliers[start : start + len(system.family(constraint)[2])]
-        start += len(own)
-        if constraint.kind == "le" and own.any():
-            found.append(_Root(constraint.body, 1.0, own, constraint))
-    return found
-
-
+# ------------------------------------------------------------------------------------------------------------------- kinks
 def _kinks(system: System, multipliers: Array, analysis: Analysis, parts: Parts) -> None:
     """Weights of a kink's terms give a subgradient of a sum of which the kink is a part."""
     for function, slopes in enumerate(system.slopes):
@@ -214,39 +193,21 @@ def _past(system: System, name: str, normals: list[torch.Tensor]) -> float:
 
 # -------------------------------------------------------------------------------------------------------- strong convexity
 def _hessian(
-    system: System, roots: list[_Root], quadratics: list[ir.Expr | None], analysis: Analysis, end: float
+    system: System, functions: list[Root], quadratics: list[ir.Expr | None], analysis: Analysis, end: float
 ) -> Array | None:
     """The Hessian of the quadratic parts: a matrix, or where that takes too long its diagonal for squares of whole variables."""
     dense = system.d <= DENSE and time.perf_counter() + 3 * system.forward_s * system.d < end
     if not dense:
         plain = Parts(see=analysis.see, plain=True)
-        quadratics = [plain.quadratic(root.expr, root.sign) for root in roots]
-    terms = [(root, q) for root, q in zip(roots, quadratics, strict=True) if q is not None]
+        quadratics = [plain.quadratic(root.expr, root.sign) for root in functions]
+    terms = [(root, q) for root, q in zip(functions, quadratics, strict=True) if q is not None]
     if not terms:
         return None
-    origin = _gradient(system, terms, np.zeros(system.d))
+    origin = gradient(system, terms, np.zeros(system.d))
     if not dense:
-        return np.maximum(_gradient(system, terms, np.ones(system.d)) - origin, 0.0)
-    columns = np.stack([_gradient(system, terms, unit) - origin for unit in np.eye(system.d)])
+        return np.maximum(gradient(system, terms, np.ones(system.d)) - origin, 0.0)
+    columns = np.stack([gradient(system, terms, unit) - origin for unit in np.eye(system.d)])
     return (columns + columns.T) / 2
-
-
-def _gradient(system: System, terms: list[tuple[_Root, ir.Expr]], at: Array) -> Array:
-    """Of the sum of the quadratic parts, at any point."""
-    point = {name: part.requires_grad_(True) for name, part in system.split(at).items()}
-    evaluator = Evaluator(system.bound, point, seed=system.seed)
-    total = torch.zeros((), dtype=torch.float64)
-    for root, expr in terms:
-        if root.constraint is None:
-            total = total + root.sign * evaluator.value(expr, {}).data
-        else:
-            env, keep, _ = system.family(root.constraint)
-            total = total + families.over(evaluator.value(expr, env), env, keep) @ torch.from_numpy(root.weights)
-    leaves = [evaluator.point[name] for name in system.names]
-    found = torch.autograd.grad(total, leaves, allow_unused=True)
-    return np.concatenate(
-        [np.zeros(leaf.numel()) if g is None else g.numpy().ravel() for g, leaf in zip(found, leaves, strict=True)]
-    )
 
 
 def _curved(

@@ -84,6 +84,15 @@ def gradients(system: System, end: float) -> Gradients:
     return Gradients(c=rows, terms=None if system.records else ())
 
 
+def jacobian(system: System, found: Gradients) -> Array:
+    """The gradients of the constraints, by row; kinks at their largest terms."""
+    rows, (weighed, held) = found.c.copy(), _pairs(system, weighed=found.terms is not None)
+    top = [record.top() for record in system.records]
+    for pair in (p for p in (*weighed, *held) if p.function):
+        rows[pair.function - 1] += system.pull([(system.records[pair.record].terms, _share(system, pair, top))])
+    return rows
+
+
 def optimum(system: System, found: Gradients, end: float, given: Mapping[str, float] | None = None) -> Optimum:
     """The least residual over all admissible multipliers and weights; over the weights alone where multipliers are given.
 

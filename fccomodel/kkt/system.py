@@ -21,6 +21,24 @@ AT_BOUND, STEP = 1e-7, 1e-5
 MOST_ENTRIES = 50_000_000
 
 
+def members(bound: Bound, constraint: ir.Constraint) -> tuple[Mapping[ir.Binder, Named], Array, list[str]]:
+    """What a family's binders stand for, which members there are, and their labels."""
+    own = (constraint.label, constraint.binders, constraint.body, constraint.condition)
+    return elements.remember(bound, ("family", constraint), lambda: families.family(bound, *own))
+
+
+def functions(evaluator: Evaluator) -> tuple[torch.Tensor, torch.Tensor, list[str], list[bool]]:
+    """The objective as written, all constraints' values one after the other, their labels, and which of them are equalities."""
+    bound, parts, labels, equal = evaluator.bound, [torch.zeros(0, dtype=DTYPE)], [], []
+    objective = evaluator.value(bound.problem.objective.expr, {}).data
+    for constraint in bound.problem.constraints:
+        env, keep, text = members(bound, constraint)
+        parts.append(families.over(evaluator.value(constraint.body, env), env, keep))
+        labels += text
+        equal += [constraint.kind == "eq"] * len(text)
+    return objective, torch.cat(parts), labels, equal
+
+
 class System:
     """A problem at a point, as ``minimise f s.t. c <= 0`` (or ``== 0``); gradients are over all variables, one after the other.
 
@@ -70,20 +88,12 @@ class System:
     ) -> tuple[torch.Tensor, torch.Tensor, list[str], list[bool], Evaluator]:
         """f, all c_k one after the other, their labels, which of them are equalities, and what evaluated them."""
         evaluator = Evaluator(self.bound, point, seed=self.seed if seed is None else seed, cuts=recorder.cuts())
-        objective = self.sign * evaluator.value(self.problem.objective.expr, {}).data
-        parts, labels, equal = [torch.zeros(0, dtype=DTYPE)], [], []
-        for constraint in self.problem.constraints:
-            env, keep, text = self.family(constraint)
-            value = evaluator.value(constraint.body, env)
-            parts.append(families.over(value, env, keep))
-            labels += text
-            equal += [constraint.kind == "eq"] * len(text)
-        return objective, torch.cat(parts), labels, equal, evaluator
+        objective, values, labels, equal = functions(evaluator)
+        return self.sign * objective, values, labels, equal, evaluator
 
     def family(self, constraint: ir.Constraint) -> tuple[Mapping[ir.Binder, Named], Array, list[str]]:
         """What a family's binders stand for, which members there are, and their labels."""
-        own = (constraint.label, constraint.binders, constraint.body, constraint.condition)
-        return elements.remember(self.bound, ("family", constraint), lambda: families.family(self.bound, *own))
+        return members(self.bound, constraint)
 
     def _finite(self) -> None:
         wrong = [label for label, value in zip(self.labels, self.values, strict=True) if not np.isfinite(value)]
