@@ -12,7 +12,7 @@ import torch
 from fccomodel import bind, check, interpret, parse, selection
 from fccomodel.bound import Bound
 from fccomodel.diagnostics import FccoError
-from fccomodel.interpret import inner_maximum, pairs
+from fccomodel.interpret import concave, inner_maximum, pairs
 from fccomodel.source import Source
 
 torch.set_num_threads(1)
@@ -283,6 +283,45 @@ def test_a_concave_body_of_another_form():
     q = np.maximum(0, V / 2 - shift)  # the projection of v / 2 on the simplex
     assert value(made) == pytest.approx(q @ V - q @ q, abs=1e-12)
     np.testing.assert_allclose(gradient(made, "v"), q, atol=1e-6)
+
+
+@pytest.mark.parametrize("family, high", [("simplex(G)", 1.0), ("capped_simplex(G, 0.6)", 1 / 2.4)])
+@pytest.mark.parametrize(
+    "penalty, own",
+    [
+        ("0.3 * sum(abs(q - 0.25))", lambda cp, q: 0.3 * cp.norm1(q - 0.25)),
+        ("norm1(q - 0.2) + 0.1 * sumsq(q)", lambda cp, q: cp.norm1(q - 0.2) + 0.1 * cp.sum_squares(q)),
+        ("(sum[k in G] 0.2 * pos(4 * q[k] - 1)^2)", lambda cp, q: 0.2 * cp.sum_squares(cp.pos(4 * q - 1))),
+        ("(sum[k in G] max(q[k], 0.4 - q[k]))", lambda cp, q: cp.sum(cp.maximum(q, 0.4 - q))),
+        ("2 * norm2(q - 0.25)", lambda cp, q: 2 * cp.norm2(q - 0.25)),
+        ("norminf(q) + 0.5 * norm1(q - 0.1)", lambda cp, q: cp.norm_inf(q) + 0.5 * cp.norm1(q - 0.1)),
+    ],
+    ids=["tv", "kink_and_curve", "one_sided", "max", "norm2", "norminf"],
+)
+def test_a_concave_body_with_kinks(family, high, penalty, own):
+    cvxpy = pytest.importorskip("cvxpy")
+    made = bound(f"minimize max[q in {family}] (dot(q, v) - ({penalty})) + 0 * w[1];")
+    q = cvxpy.Variable(K, nonneg=True)
+    problem = cvxpy.Problem(cvxpy.Maximize(q @ V - own(cvxpy, q)), [cvxpy.sum(q) == 1, q <= high])
+    problem.solve(solver="CLARABEL", tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11)
+    assert value(made) == pytest.approx(problem.value, abs=1e-9)
+
+
+@pytest.mark.parametrize("cap", [0.3, 1.0])
+def test_the_dual_of_a_sum_of_functions_of_one_entry(cap):
+    """Kinks, curvature and linear pieces, for a batch: within 1e-12 of what the tangent plane at the answer allows."""
+    r, a = torch.as_tensor(RANDOM.normal(size=(20, 6))), torch.as_tensor(RANDOM.uniform(0, 0.5, size=(20, 6)))
+    r[0, :] = torch.tensor([0.3, -0.2, 0.5, 0.1, -0.2, -0.2])
+
+    def slope(q):
+        bent = (q - a).clamp(min=0)
+        return (r * q - 2 * bent**2 - 0.3 * (q - 0.2).abs()).sum(-1), r - 4 * bent - 0.3 * (q - 0.2).sign()
+
+    q = concave.additive(slope, (20, 6), cap)
+    assert float((q.sum(-1) - 1).abs().max()) < 1e-12 and float(q.min()) >= 0 and float(q.max()) <= cap
+    for other in RANDOM.dirichlet(np.ones(6), size=2000):
+        near = inner_maximum.project_simplex(q + 0.05 * (torch.as_tensor(other) - q), cap)
+        assert bool((slope(near)[0] <= slope(q)[0] + 1e-12).all())
 
 
 def test_projection_on_a_capped_simplex():

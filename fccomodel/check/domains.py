@@ -172,6 +172,7 @@ def _family(ctx: Context, scope: Scope, node: syntax.Index, base: syntax.Name, k
             )
             return None
         place = indexing.place(ctx, scope, node.items[0], family.domain)
+        assert not isinstance(place, ir.Column)
         if isinstance(place, ir.Const) and isinstance(family.domain, ir.ValueSet):
             place = ir.Const(value=shapes.member(family.domain, int(place.value)), span=place.span)
         return (

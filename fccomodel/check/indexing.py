@@ -193,14 +193,15 @@ def _fits(ctx: Context, value: ir.Element | ir.Column, domain: ir.Set, axis: ir.
         return True
     wanted = f"the set {_quoted(axis.name)}" if isinstance(axis, ir.Set) else f"1 .. {axis}"
     own = axis.name if isinstance(axis, ir.Set) else wanted
-    element = isinstance(value, ir.Element)
     ctx.error(
         "F0308",
-        f"`{ctx.text(value.span)}` {'ranges over' if element else 'is in'} {_quoted(domain.name)}, "
+        f"`{ctx.text(value.span)}` {'is in' if isinstance(value, ir.Column) else 'ranges over'} {_quoted(domain.name)}, "
         f"and this axis is indexed by {wanted}",
         value.span,
         reason="An index picks an entry by its place in its own set, so the two sets must be the same.",
-        fix=f"Bind it as `{value.binder.name} in {own}`." if element else f"Declare the column as `{value.name}: {own}`.",
+        fix=f"Declare the column as `{value.name}: {own}`."
+        if isinstance(value, ir.Column)
+        else f"Bind it as `{value.binder.name} in {own}`.",
     )
     return False
 

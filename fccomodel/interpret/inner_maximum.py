@@ -6,7 +6,8 @@ With r the coefficients of the affine part, p the reference distribution and (t)
     r.q - mu kl(q, p)     q_k proportional to p_k exp(r_k / mu), cut at the cap
     r.q - mu chi2(q, p)   q_k = p_k (1 + (r_k - nu) / (2 mu))_+, cut at the cap; the number nu makes the sum 1
 
-Any other concave body is maximised by accelerated projected ascent.
+A sum of concave functions of one entry each is maximised through its dual, which is one number; any other concave body by
+accelerated projected ascent, and where that is not certified (a body with kinks) by ellipsoids. See ``concave``.
 """
 
 from __future__ import annotations
@@ -18,13 +19,15 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from fccomodel import elements, ir
+from fccomodel import atoms, elements, ir
 from fccomodel.elements import DTYPE, Env, Named, fail
+from fccomodel.interpret import concave
 
 if TYPE_CHECKING:
     from fccomodel.interpret.evaluator import Evaluator
 
-STEPS, TOLERANCE = 20_000, 1e-12
+#: how far below the largest value an answer may be, relative
+ACCURACY = 1e-10
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -69,8 +72,8 @@ def maximiser(evaluator: Evaluator, node: ir.Reduce, env: Env) -> Named:
     form = recognise(node.body, binder)
     family = domain.family
     if form is None or family not in ("simplex", "capped_simplex") or (form.divergence and sign < 0):
-        return Named(ascent(slope, project, project(start)), axes)
-    cap = 1.0 if family == "simplex" else 1 / (_number(evaluator, domain.args[0]) * shape[0])
+        return Named(_concave(evaluator, node, domain, slope, project, start), axes)
+    cap = _cap(evaluator, domain, shape[0])
     if not form.divergence:
         return Named(vertex(slope(start)[1], cap), axes)
     assert form.reference is not None
@@ -83,8 +86,56 @@ def maximiser(evaluator: Evaluator, node: ir.Reduce, env: Env) -> Named:
     return Named((tilted if form.divergence == "kl" else shifted)(r, p, mu, cap), axes)
 
 
-def _number(evaluator: Evaluator, expr: ir.Expr) -> float:
-    return float(evaluator.value(expr, {}).data)
+def _cap(evaluator: Evaluator, domain: ir.VectorSet, n: int) -> float:
+    """The largest weight that a simplex allows."""
+    return 1.0 if domain.family == "simplex" else 1 / (float(evaluator.value(domain.args[0], {}).data) * n)
+
+
+def _concave(
+    evaluator: Evaluator,
+    node: ir.Reduce,
+    domain: ir.VectorSet,
+    slope: concave.Slope,
+    project: concave.Project,
+    start: torch.Tensor,
+) -> torch.Tensor:
+    """The maximiser of a body of no known form; an error where it is not certain to be one."""
+    (binder,) = node.binders
+    simplex = domain.family in ("simplex", "capped_simplex")
+    cap = _cap(evaluator, domain, start.shape[-1]) if simplex else math.inf
+    args = [evaluator.value(arg, {}).data for arg in domain.args]
+    match domain.family:
+        case "simplex" | "capped_simplex":
+            radius, furthest = 1.5, lambda s: vertex(s, cap)
+        case "box":
+            low, high = (torch.as_tensor(a, dtype=DTYPE).expand(start.shape[-1]) for a in args)
+            radius, furthest = float((high - low).norm()), lambda s: torch.where(s > 0, high, low)
+        case "ball":
+            radius, furthest = 2 * float(args[0]), lambda s: args[0] * s / s.norm(dim=-1, keepdim=True).clamp(min=1e-300)
+        case _:
+            return concave.ascent(slope, project, project(start))
+
+    def certain(q: torch.Tensor) -> bool:
+        return bool((concave.gap(slope, furthest, q) <= ACCURACY * (1 + slope(q)[0].abs())).all())
+
+    q = concave.ascent(slope, project, project(start), steps=300)
+    if certain(q):
+        return q
+    if simplex and additive(node.body, binder):
+        return concave.additive(slope, tuple(start.shape), cap)
+    if start.shape[-1] <= concave.MOST:
+        return concave.ellipsoid(slope, project, q, simplex, radius)
+    q = concave.ascent(slope, project, q)
+    if certain(q):
+        return q
+    fail(
+        evaluator.bound,
+        "F0703",
+        f"the largest value of `{evaluator.bound.problem.text(node.body)}` is not found to {ACCURACY:g}",
+        span=node.span,
+        reason=f"It has kinks that join entries of `{binder.name}`, and more than {concave.MOST} of them.",
+        fix="Write it as a sum over the entries, or as a divergence (kl, chi2) of the language.",
+    )
 
 
 # --------------------------------------------------------------------------------------------------------- known maximisers
@@ -125,36 +176,6 @@ def shifted(r: torch.Tensor, p: torch.Tensor, mu: torch.Tensor, cap: float) -> t
     inside = ((q > 0) & (q < cap)).to(DTYPE)
     missing = 1 - q.sum(-1, keepdim=True)
     return q + missing * inside * p / (inside * p).sum(-1, keepdim=True).clamp(min=1e-300)
-
-
-def ascent(
-    slope: Callable[[torch.Tensor], tuple[torch.Tensor, torch.Tensor]],
-    project: Callable[[torch.Tensor], torch.Tensor],
-    q: torch.Tensor,
-) -> torch.Tensor:
-    """argmax of a concave function over a convex set, at every element of the leading axes: FISTA with backtracking, restarts."""
-    step = torch.ones((*q.shape[:-1], 1), dtype=DTYPE)
-    ahead, momentum = q, 1.0
-    now, gradient = slope(ahead)
-    for _ in range(STEPS):
-        for _ in range(60):
-            new = project(ahead + step * gradient)
-            move = new - ahead
-            value_new = slope(new)[0]
-            bound = now + (gradient * move).sum(-1) - (move * move).sum(-1) / (2 * step.squeeze(-1))
-            bad = ~(value_new >= bound - 1e-14 * (1 + now.abs()))
-            if not bool(bad.any()):
-                break
-            step = torch.where(bad.unsqueeze(-1), step / 2, step)
-        if float((move.abs() / step).max() if move.numel() else 0.0) < TOLERANCE * (1 + float(gradient.abs().max())):
-            return new
-        if float(((ahead - new) * (new - q)).sum()) > 0:
-            ahead, momentum = q, 1.0
-        else:
-            following = (1 + math.sqrt(1 + 4 * momentum**2)) / 2
-            ahead, q, momentum = project(new + (momentum - 1) / following * (new - q)), new, following
-        now, gradient = slope(ahead)
-    return q
 
 
 # ------------------------------------------------------------------------------------------------------------- projections
@@ -243,3 +264,37 @@ def affine(node: ir.Expr, q: ir.Binder) -> bool:
         case ir.Reduce(kind="sum" | "mean" | "E", body=body, condition=condition):
             return affine(body, q) and (condition is None or constant(condition, q))
     return False
+
+
+def additive(node: ir.Expr, q: ir.Binder) -> bool:
+    """A sum of functions of one entry of q each."""
+    if affine(node, q):
+        return True
+    match node:
+        case ir.Apply(op="add" | "sub" | "neg", args=args):
+            return all(additive(arg, q) for arg in args)
+        case ir.Apply(op="mul" | "div", args=(left, right)):
+            return additive(left, q) and constant(right, q) or node.op == "mul" and constant(left, q) and additive(right, q)
+        case ir.Apply(op="sum" | "mean" | "norm1" | "sumsq" | "kl" | "chi2", args=args):
+            return all(_entrywise(arg, q) for arg in args)
+        case ir.Reduce(kind="sum" | "mean", body=body, binders=binders):
+            return _of_one_entry(body, q, binders)
+    return False
+
+
+def _entrywise(node: ir.Expr, q: ir.Binder) -> bool:
+    """Entry k depends on q[k] alone."""
+    if constant(node, q) or (isinstance(node, ir.Element) and node.binder is q):
+        return True
+    known = isinstance(node, ir.Apply) and isinstance(atoms.get(node.op), atoms.ScalarAtom)
+    return known and all(_entrywise(child, q) for child in node.children)
+
+
+def _of_one_entry(node: ir.Expr, q: ir.Binder, k: tuple[ir.Binder, ...]) -> bool:
+    """q enters by q[k] alone, one of some binders."""
+    if constant(node, q):
+        return True
+    if isinstance(node, ir.Item):
+        own = isinstance(node.base, ir.Element) and node.base.binder is q and len(node.indices) == 1
+        return own and isinstance(node.indices[0], ir.Element) and node.indices[0].binder in k and len(k) == 1
+    return isinstance(node, ir.Apply) and all(_of_one_entry(child, q, k) for child in node.children)
