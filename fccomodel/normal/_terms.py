@@ -88,8 +88,11 @@ def compositions(expr: ir.Expr) -> list[ir.Expr]:
     result: list[ir.Expr] = []
     for part in summands(expr):
         above, body = _peeled(part)
-        inside = compositions(body.body) if above and isinstance(body, ir.Reduce) and nonlinear_below(body.body) else []
-        result += [_wrapped(above, dataclasses.replace(body, body=e)) for e in inside] if len(inside) > 1 else [part]
+        if not (above and isinstance(body, ir.Reduce) and nonlinear_below(body.body)):
+            result.append(part)
+            continue
+        inside = [dataclasses.replace(body, body=e) for e in compositions(body.body)]
+        result += [_wrapped(above, e) for e in inside] if len(inside) > 1 else [part]
     return result
 
 
