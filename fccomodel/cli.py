@@ -199,6 +199,7 @@ def _solving(to: argparse.ArgumentParser, *, many: bool = False) -> Any:
     group.add_argument("--device", metavar="auto|cpu|cuda", help="where to run (default auto)")
     group.add_argument("--precision", metavar="float32|float64", help="of the steps; reports are always float64")
     group.add_argument("--budget", metavar="60s|5000it|1e6oracles", help="time, iterations or oracle calls")
+    group.add_argument("--tol", type=_value, metavar="X", help="KKT residual to stop at (default 1e-6)")
     group.add_argument("--no-polish", dest="polish", action="store_false", default=None, help="no finish by passes over all rows")
     group.add_argument(
         "--unverified", action="store_true", default=None, help="run even where no algorithm's theorem covers the model"
@@ -412,7 +413,7 @@ def _plan(args: argparse.Namespace, *, explaining: bool = False, holdout: str | 
 def _given(args: argparse.Namespace) -> tuple[pipeline.Compiled, pipeline.Binding, options.Origins]:
     """The model, its binding and the options that the command line names; lint notes are printed on the way."""
     given: dict[str, Any] = {name: _value(text) for name, text in files.pairs(getattr(args, "option", []), "--option").items()}
-    names = ("algorithm", "unverified", "polish", "seed", "device", "precision", "budget")
+    names = ("algorithm", "unverified", "polish", "tol", "seed", "device", "precision", "budget")
     own = {name: getattr(args, name, None) for name in names}
     for name, value in own.items():
         if value is not None and given.setdefault(name, value) != value:

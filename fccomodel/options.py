@@ -50,10 +50,10 @@ NUMBERS: dict[str, tuple[bool, float, float]] = {
     **dict.fromkeys(("outer_batch", "inner_batch", "inner_steps", "epochs", "stage", "longest", "patience"), (True, 1, math.inf)),
     **dict.fromkeys(("gamma", "beta", "beta_prime", "shrink"), (False, ABOVE_ZERO, 1)),
     **dict.fromkeys(("restarts", "exact"), (True, 0, 1)),
-    **dict.fromkeys(("gamma_prime", "eta", "tol", "theta", "inner_eta", "nu", "lam"), (False, 0, math.inf)),
+    **dict.fromkeys(("gamma_prime", "eta", "gain", "theta", "inner_eta", "nu", "lam"), (False, 0, math.inf)),
     **dict.fromkeys(("alpha_power", "beta_power", "matrix", "horizon"), (False, 0, math.inf)),
     "fresh": (False, 0, 1),
-    **dict.fromkeys(("eps", "rho", "tau", "epsilon", "warm"), (False, ABOVE_ZERO, math.inf)),
+    **dict.fromkeys(("eps", "rho", "tau", "epsilon", "warm", "tol"), (False, ABOVE_ZERO, math.inf)),
     "growth": (False, 1, math.inf),
 }
 UNITS = {"ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}

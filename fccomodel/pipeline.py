@@ -271,6 +271,8 @@ def solve(
         )
         other = _held_out(planned)
         heldout = None if other is None else intervals(other, solution.variables, seed=seed)
+        if solution.failure is not None:
+            report = kkt.failed(report, solution.failure, convex=planned.analysis.convex_constraints)
         shown = values(planned.bound, solution.variables, wanted, seed=seed)
     except FccoError as error:
         raise with_source(error, planned.compiled.problem.source) from None

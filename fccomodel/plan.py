@@ -55,16 +55,18 @@ OPTIONS = {
     "patience": "stages without progress before the end",
     "growth": "how much longer each epoch is than the one before",
     "shrink": "factor on the step size after an epoch without progress",
-    "tol": "relative gain of a stage that counts as progress",
+    "gain": "relative gain of a stage that counts as progress",
     "lam": "smoothing of non-smooth outer functions, to begin with; 0: by the size of their arguments",
     "schedule": "practical: stages that adapt; theory: the theorem's; decay: eta, a tenth of it from half of the budget on and a "
     "hundredth from three quarters, all else constant, and the last iterate",
     "epsilon": "the accuracy that theory schedules and rates are for",
     "unverified": "run where no theorem covers the model",
     "polish": "finish by passes over all rows, where they are affordable",
+    "tol": "KKT residual to stop at: stationarity, violation and shift of the multipliers",
 }
 BATCHES = ("outer_batch", "inner_batch")
 EPSILON = 1e-3
+TOLERANCE = 1e-6
 RHO = 10.0
 SMOOTHING = 0.1
 SCHEDULES = {
@@ -135,6 +137,7 @@ def make(
     for name in ("schedule", "sampling", "inner_sampling"):
         settled.setdefault(name, (WORDS[name][0], AUTOMATIC))
     settled.setdefault("epsilon", (EPSILON, AUTOMATIC))
+    settled.setdefault("tol", (TOLERANCE, AUTOMATIC))
     nets = bool(problem.nets)
     theory, decay = (settled["schedule"][0] == word for word in ("theory", "decay"))
     if decay and budget(settled).seconds is not None:
@@ -169,7 +172,7 @@ def make(
         **({"lam": 0.0} if normal.smoothed else {}),
         "stage": 200,
         "longest": 4000,
-        "tol": 1e-4,
+        "gain": 1e-4,
         "patience": 12,
         **{n: v for n, v in record.hyper.items() if n not in BATCHES},
         **(estimates(record.hyper) if not sampled_blocks(normal, bound, batch) else {}),

@@ -79,6 +79,8 @@ def to_json(outcome: pipeline.Outcome) -> dict[str, Any]:
         "passes": solution.passes,
         "stopped": solution.stopped,
         "interrupted": solution.interrupted,
+        "status": solution.status,
+        "failure": None if solution.failure is None else asdict(solution.failure),
         "options": {name: {"value": value, "origin": origin} for name, (value, origin) in options.items()},
         "warnings": [f"{w.code}: {w.message}" for w in compiled.problem.warnings],
         "versions": versions(),

@@ -13,7 +13,7 @@ import time
 import types
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
 from typing import Any
 
@@ -49,8 +49,8 @@ class Solution:
     """Where a run ended: the user's variables (float64), multipliers by label, and how it went.
 
     ``history``: for each stage objective (in the model's sense) and violation of the best point so far, oracle calls, seconds.
-    ``passes`` over all rows of the finish, 0 where there was none. ``notes`` say what the smoothing left: its parameter at the
-    end, and by how much a block's envelope can differ.
+    ``passes`` over all rows of the finish, 0 where there was none. ``failure`` is why there is no solution, if that was found.
+    ``notes`` say what the smoothing left: its parameter at the end, and by how much a block's envelope can differ.
     """
 
     variables: Mapping[str, np.ndarray]
@@ -62,6 +62,31 @@ class Solution:
     interrupted: bool
     notes: tuple[str, ...] = ()
     passes: int = 0
+    failure: Failure | None = None
+
+    @property
+    def status(self) -> str:
+        """``infeasible``, ``unbounded`` or ``unattained``; otherwise ``converged``, ``interrupted`` or ``stopped``."""
+        if self.failure is not None:
+            return self.failure.kind
+        return "interrupted" if self.interrupted else "converged" if self.stopped.startswith("converged") else "stopped"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failure:
+    """Why a problem has no solution, as the finish found it.
+
+    kind       ``infeasible``: constraints conflict; ``unbounded``: the objective falls for ever; ``unattained``: it falls towards
+               an infimum that no point attains
+    conflict   infeasible: v_k > 0, the violations whose squares' sum cannot be lowered, by label
+    nearest    infeasible: where constraints are convex, no feasible point is nearer to the one returned
+    along      otherwise: the entry of a variable that grows the most, and whether it rises
+    """
+
+    kind: str
+    conflict: Mapping[str, float] = field(default_factory=dict)
+    nearest: float = 0.0
+    along: tuple[str, bool] | None = None
 
 
 def run(
@@ -124,12 +149,15 @@ def run(
         notes.insert(0, f"first step size: {found.eta:.3g}, the inverse of the smoothness estimated at the start")
     if hasattr(found, "epsilon"):
         notes.append(f"the solver's own pair (x, y) is epsilon-KKT, epsilon = {found.epsilon:.2g} (hscg-2020, Lemma 3.1)")
+    if getattr(found, "broken", None) is not None:
+        notes.append(f"iterates were not finite by step {found.broken:,}: the run went on from its best point with smaller steps")
     return Solution(
         variables=variables,
         multipliers=multipliers(program, bound, found, exact_values(module, program, found)),
         history=[{**entry, "objective": module.SIGN * entry["objective"]} for entry in found.history],
         iterations=found.iterations,
         passes=getattr(found, "passes", 0),
+        failure=failure(bound, program, getattr(found, "failure", None)),
         wall_s=time.perf_counter() - began,
         stopped=found.reason,
         interrupted=found.reason == "interrupted",
@@ -221,6 +249,25 @@ def multipliers(program: Program, bound: Bound, found: Any, values: Mapping[str,
                 for key, value in zip([key for key, _ in members(bound, constraint)], array.reshape(-1), strict=True):
                     result[key] = float(value)
     return result
+
+
+def failure(bound: Bound, program: Program, said: Mapping[str, Any] | None) -> Failure | None:
+    """What a program says of its failure, in the model's names."""
+    if said is None:
+        return None
+    if said["kind"] == "infeasible":
+        found: dict[str, float] = {}
+        for constraint in bound.problem.constraints:
+            excess = said["weights"][constraint.label].cpu().reshape(-1).tolist()
+            found |= dict(zip([key for key, _ in members(bound, constraint)], excess, strict=True))
+        least = 1e-3 * max(found.values())
+        conflict = {label: v for label, v in sorted(found.items(), key=lambda pair: -pair[1]) if v > least}
+        return Failure(kind="infeasible", conflict=conflict, nearest=said["nearest"])
+    w = said["direction"].cpu()
+    k = int(w.abs().argmax())
+    name, (start, _, shape) = next((n, place) for n, place in program.layout.items() if place[0] <= k < place[1])
+    index = ", ".join(str(int(i) + 1) for i in np.unravel_index(k - start, shape)) if shape else ""
+    return Failure(kind=said["kind"], along=(f"{name}[{index}]" if shape else name, bool(w[k] > 0)))
 
 
 def members(bound: Bound, constraint: ir.Constraint) -> Iterator[tuple[str, tuple[int, ...]]]:

@@ -32,9 +32,9 @@ if TYPE_CHECKING:  # what the emitted program defines around this text
     inner = inner_full = outer = blocks = as_namespace
 
 #: matrix: the largest Jacobian kept as a matrix, entries     exact: the first step size from full passes, not a minibatch
-DEFAULTS = {"eta": 0.0, "matrix": 4e6, "growth": 1.0, "shrink": 0.6, "tol": 1e-9, "patience": 8, "exact": 0.0}
+DEFAULTS = {"eta": 0.0, "matrix": 4e6, "growth": 1.0, "shrink": 0.6, "gain": 1e-9, "patience": 8, "exact": 0.0}
 #: of algorithms whose noise does not vanish at a fixed step: steps fall like (1 + t / warm)^-power
-NOISY = {"stage": 200, "longest": 4000, "growth": 1.3, "tol": 1e-4, "warm": 100.0}
+NOISY = {"stage": 200, "longest": 4000, "growth": 1.3, "gain": 1e-4, "warm": 100.0}
 #: first step sizes that the experiments of hscg-2020 tried
 TRIALS = (1.0, 0.5, 0.1, 0.05, 0.01, 0.001, 0.0001)
 
@@ -247,7 +247,7 @@ def solve(
         gain = merit(best_value, weight) - merit(value, weight)
         if gain > 0 or h.decay:
             best, best_value = chosen.clone(), value
-        calm = 0 if gain >= h.tol * abs(merit(best_value, weight)) else calm + 1
+        calm = 0 if gain >= h.gain * abs(merit(best_value, weight)) else calm + 1
         if calm and not fixed:
             h.eta *= h.shrink
         if not fixed and not merit(last, weight) <= first_value + 0.1 * abs(first_value):

@@ -78,7 +78,7 @@ algorithm = Algorithm(
         "stage": 100,
         "longest": 400,
         "growth": 1.3,
-        "tol": 1e-5,
+        "gain": 1e-5,
         "exact": 1.0,
         "theta": 1.0,
         "fresh": 0.0,

@@ -10,7 +10,7 @@ def next_stage(h, gained, worst):
     """rho grows until the constraints hold: at the minimiser they are violated by multiplier / rho."""
     if h.theory:
         return
-    if worst > h.tol:
+    if worst > 1e-4:
         h.weight = max(h.weight, 2 * h.rho * worst)
         h.rho *= 2
     slow_down(h, gained)

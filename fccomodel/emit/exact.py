@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+
 from fccomodel import ir
 from fccomodel.emit.printer import Printer
 from fccomodel.emit.stochastic import Stochastic
 from fccomodel.emit.texts import lam_text, number, shorten, slope_text
-from fccomodel.graph import Val, merge_axes
-from fccomodel.lower import Slot
+from fccomodel.graph import Axis, Val, merge_axes
+from fccomodel.lower import Lowering, Slot
+from fccomodel.smoothing import Smoothed
+
+#: a smoothed function with the ids of its cells, its argument and the axes of a maximum
+Block = tuple[Smoothed, list[Val], Val, tuple[Axis, ...]]
 
 
 class Exact(Stochastic):
@@ -20,7 +27,26 @@ class Exact(Stochastic):
         objective = lowering.expr(self.reference.objective.expr, {}, True)
         if self.problem.objective.sense == "maximize":
             objective = graph.apply("neg", objective)
-        constraints: dict[str, tuple[str, Val]] = {}
+        constraints = self.constraints_of(lowering)
+        printer = Printer(graph=graph, layout=self.layout, comments=self.comments(lowering), double=True)
+        lines: list[str] = []
+        roots = [objective, *(v for _, v in constraints.values())]
+        printer.print([r for r in roots if r.op not in ("const", "param")])
+        lines = list(printer.lines)
+        lines.append(f"return torch.as_tensor({printer.ref(objective)}), {entries(printer, constraints)}")
+        evaluate = (
+            "# ---- the problem itself, on all rows, in float64\n"
+            "def evaluate(data, w):\n"
+            '    """The minimised objective, and each constraint\'s values (left minus right side)."""\n'
+            + "\n".join("    " + x for x in lines)
+        )
+        self.shared = printer
+        return evaluate, printer.prepared, self.blocks_text()
+
+    def constraints_of(self, lowering: Lowering) -> dict[str, tuple[str, Val]]:
+        """Kind and values of every constraint in a full pass."""
+        graph = lowering.graph
+        found: dict[str, tuple[str, Val]] = {}
         for constraint in self.reference.constraints:
             env: dict[ir.Binder, Slot] = {}
             weights: list[Val] = []
@@ -31,39 +57,29 @@ class Exact(Stochastic):
             value = lowering.expr(constraint.body, env, True)
             for mask in weights:
                 value = graph.apply("mul", mask, value)
-            constraints[constraint.label] = (constraint.kind, value)
-        printer = Printer(graph=graph, layout=self.layout, comments=self.comments(lowering), double=True)
-        lines: list[str] = []
-        roots = [objective, *(v for _, v in constraints.values())]
-        printer.print([r for r in roots if r.op not in ("const", "param")])
-        lines = list(printer.lines)
-        entries = ", ".join(
-            f"{label!r}: ({kind!r}, torch.as_tensor({printer.ref(v)}))" for label, (kind, v) in constraints.items()
-        )
-        lines.append(f"return torch.as_tensor({printer.ref(objective)}), {{{entries}}}")
-        evaluate = (
-            "# ---- the problem itself, on all rows, in float64\n"
-            "def evaluate(data, w):\n"
-            '    """The minimised objective, and each constraint\'s values (left minus right side)."""\n'
-            + "\n".join("    " + x for x in lines)
-        )
-        blocks = self.blocks_text(printer)
-        return evaluate, printer.prepared, blocks
+            found[constraint.label] = (constraint.kind, value)
+        return found
 
-    def blocks_text(self, shared: Printer) -> str:
+    def blocks_text(self) -> str:
         """The exact arguments of the smoothed functions, and their slopes: where centres and multipliers come from."""
         if not self.step_centres():
             return 'def blocks(data, w):\n    """No function is smoothed with a centre."""\n    return {}'
-        lowering = self.exact
-        found = [(s, *lowering.block(s)) for s in self.step_centres()]
+        found = [(s, *self.exact.block(s)) for s in self.step_centres()]
         self.cells = {i.attrs["key"] for _, ids, _, _ in found for i in ids if i.op == "take"}
-        printer = Printer(graph=lowering.graph, layout=self.layout, prepared=shared.prepared, double=True)
+        lines, inside = self.block_lines(found)
+        about = "Per smoothed function: cells, exact arguments, slope, and its largest slope if it is a penalty."
+        return function("blocks", about, [*lines, f"return {{{', '.join(inside)}}}"])
+
+    def block_lines(self, found: list[Block]) -> tuple[list[str], list[str]]:
+        """Statements, and the entries of ``blocks`` that they are for."""
+        shared = self.shared
+        printer = Printer(graph=self.exact.graph, layout=self.layout, prepared=shared.prepared, double=True)
         printer.names = {i: n for i, n in shared.names.items() if n.startswith("data.")}
-        printer.counters = dict(shared.counters)
+        printer.counters = dict(shared.counters) | taken(shared.prepared)
         printer.print([v for _, _, v, _ in found if v.op not in ("const", "param")])
         lines = list(printer.lines)
         printer.lines = []
-        entries = []
+        inside = []
         for s, ids, value, over in found:
             axes = merge_axes([*ids, value])
             index = ", ".join(printer.ref(i, axes, 0) for i in ids)
@@ -77,8 +93,21 @@ class Exact(Stochastic):
             lines.append(f"def {slope}(t, y, h):  # {shorten(self.problem.text(s.original))}")
             lines.append(f"    return {inner}")
             key = f"({index},)" if ids else "()"
-            entries.append(f"{s.name!r}: ({key}, {t}, {slope}, {bounded})")
-        lines.append(f"return {{{', '.join(entries)}}}")
-        about = "Per smoothed function: cells, exact arguments, slope, and its largest slope if it is a penalty."
-        head = f'def blocks(data, w):\n    """{about}"""\n'
-        return head + "\n".join("    " + x for x in lines)
+            inside.append(f"{s.name!r}: ({key}, {t}, {slope}, {bounded})")
+        return lines, inside
+
+
+def taken(prepared: list[str]) -> dict[str, int]:
+    """The names that what is prepared has."""
+    return {name: 1 for line in prepared for name in re.findall(r"^data\.(\w+) =", line)}
+
+
+def entries(printer: Printer, constraints: Mapping[str, tuple[str, Val]]) -> str:
+    """Constraints by label as a dictionary's text."""
+    inside = (f"{label!r}: ({kind!r}, torch.as_tensor({printer.ref(v)}))" for label, (kind, v) in constraints.items())
+    return f"{{{', '.join(inside)}}}"
+
+
+def function(name: str, about: str, lines: list[str], arguments: str = "data, w") -> str:
+    """The text of a function."""
+    return "\n".join([f"def {name}({arguments}):", f'    """{about}"""', *("    " + line for line in lines)])

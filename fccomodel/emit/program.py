@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
-from fccomodel.algorithms import _finish
+from fccomodel.algorithms import _failure, _finish, _panoc
 from fccomodel.emit import support
 from fccomodel.emit.template import report
 from fccomodel.emit.texts import shorten
@@ -39,11 +39,12 @@ class Emitter(Finishing):
         draw = self.draw_section()
         gradient, prepare = self.gradient_section()
         evaluate, prepared, blocks = self.evaluation_section()
-        whole = self.whole_text(prepared) if self.plan.polish else None
+        whole = self.whole_text() if self.plan.polish else None
         assert not set(self.exact.thin) & self.cells, "rows that index centres are never thinned"
         loop = self.plan.algorithm_record.loop
         loops = ["# ---- the loop", *sources(loop)]
-        loops += [whole, *(text for text in sources(_finish) if text not in loops)] if whole else ["finish = None"]
+        finishing = [text for module in (_panoc, _failure, _finish) for text in sources(module)]
+        loops += [whole, *dict.fromkeys(text for text in finishing if text not in loops)] if whole else ["finish = None"]
         body = "\n\n\n".join(
             part
             for part in [

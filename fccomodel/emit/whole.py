@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import inspect
-import re
-from dataclasses import dataclass
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
-from fccomodel import regularisers
+from fccomodel import elements, ir, regularisers
 from fccomodel.diagnostics import FccoError
-from fccomodel.emit.exact import Exact
+from fccomodel.emit.exact import Exact, entries, function, taken
 from fccomodel.emit.taped import TapedPrinter
 from fccomodel.graph import RESERVED, Val
 from fccomodel.lower import Lowering
 from fccomodel.lower._state import Env
+from fccomodel.rewrite import Rewriter
 from fccomodel.smoothing import Smoothed
 
 #: a pass over more numbers than this takes too long to be made hundreds of times
 MOST = 1 << 24
+#: numbers that the centres of functions inside expectations may be
+MOST_CENTRES = 1 << 20
 
 
 @dataclass(eq=False)
@@ -28,35 +32,60 @@ class Whole(Lowering):
 
 
 class Finishing(Exact):
-    """``whole`` and ``regulariser``."""
+    """``whole``, ``regulariser``, ``all_blocks`` and ``constraint_values``."""
 
-    def whole_text(self, prepared: list[str]) -> str | None:
-        """The objective with envelopes and penalties on all rows; None where a pass is not affordable."""
+    def whole_text(self) -> str | None:
+        """The objective with envelopes and penalties on all rows, and what else the finish needs; None where a pass is not
+        affordable."""
         lowering = Whole(bound=self.bound, full=True, data=self.exact.data)
         if lowering.pairs(self.normal.objective) > MOST:
             return None
+        rows = [s for s in self.normal.smoothed if self.centred_rows(s, lowering)]
+        names = {s.name for s in rows}
+        centred = Rewriter(lambda node: replace(node, inner=False) if isinstance(node, Smoothed) and node.name in names else None)
         try:
-            root = lowering.expr(self.normal.objective, {}, True)
+            root = lowering.expr(centred(self.normal.objective), {}, True)
         except FccoError:
             return None
-        taken = {name: 1 for line in prepared for name in re.findall(r"^data\.(\w+) =", line)}
-        printer = TapedPrinter(
-            graph=lowering.graph, layout=self.layout, comments=self.comments(lowering), prepared=prepared, recomputed=True,
-            counters=dict.fromkeys(RESERVED, 1) | taken, double=True,
-        )  # fmt: skip
+        printer = self.taped(lowering)
         printer.print([root] if root.op not in ("const", "param") else [])
         lines = [*printer.lines, f"return torch.as_tensor({printer.ref(root)})"]
-        return "\n".join(
-            [
-                "# ---- the finish: what it minimises",
-                "def whole(data, w, c, h):",
-                '    """The objective with envelopes and penalties for its non-smooth parts, on all rows, without prox terms."""',
-                *("    " + line for line in lines),
-                "",
-                "",
-                *self.regulariser_lines(),
-            ]
-        )
+        about = "The objective with envelopes and penalties for its non-smooth parts, on all rows, without prox terms."
+        shapes = {name: lowering.centres[name] for name in sorted(names)}
+        head = ["# ---- the finish: what it minimises", f"ROWS = {shapes!r}  # centres of functions inside expectations"]
+        parts = ["\n".join(head), function("whole", about, lines, "data, w, c, h"), "\n".join(self.regulariser_lines())]
+        return "\n\n\n".join([*parts, self.all_blocks_text(rows), self.constraint_text()])
+
+    def taped(self, lowering: Lowering) -> TapedPrinter:
+        """A printer beside those of ``evaluate``: what depends on the data alone is shared."""
+        prepared = self.shared.prepared
+        return TapedPrinter(
+            graph=lowering.graph, layout=self.layout, comments=self.comments(lowering), prepared=prepared, recomputed=True,
+            counters=dict.fromkeys(RESERVED, 1) | taken(prepared), double=True,
+        )  # fmt: skip
+
+    def centred_rows(self, node: Smoothed, lowering: Lowering) -> bool:
+        """A function inside an expectation over rows that are few enough for a centre each."""
+        if not node.inner:
+            return False
+        binders = dict.fromkeys(b for a in node.args for b in lowering.free(a))
+        if any(isinstance(b.domain, ir.Distribution | ir.VectorSet) for b in binders):
+            return False
+        return math.prod(len(elements.ids(self.bound, b.domain)) for b in binders) <= MOST_CENTRES
+
+    def all_blocks_text(self, rows: Iterable[Smoothed]) -> str:
+        """``blocks`` with the functions inside expectations."""
+        lines, inside = self.block_lines([(s, *self.exact.block(s)) for s in rows])
+        about = "``blocks``, and the same of functions inside expectations, row by row."
+        return function("all_blocks", about, [*lines, f"return {{{', '.join(['**blocks(data, w)', *inside])}}}"])
+
+    def constraint_text(self) -> str:
+        """The constraints as ``evaluate`` has them, for autograd."""
+        lowering = Lowering(bound=self.bound, full=True, data=self.exact.data)
+        constraints, printer = self.constraints_of(lowering), self.taped(lowering)
+        printer.print([v for _, v in constraints.values() if v.op not in ("const", "param")])
+        about = "Each constraint's values (left minus right side)."
+        return function("constraint_values", about, [*printer.lines, f"return {entries(printer, constraints)}"])
 
     def regulariser_lines(self) -> list[str]:
         """The value of the terms whose prox is used."""

@@ -24,6 +24,7 @@ from fccomodel.kkt.active import Qualification, Sensitivity, qualification, sens
 from fccomodel.kkt.gap import Gap, certify
 from fccomodel.kkt.optimality import Optimum, gradients, optimum
 from fccomodel.kkt.system import System
+from fccomodel.kkt.verdicts import failed as failed
 from fccomodel.kkt.verdicts import notes_of, verdict
 from fccomodel.structure import Analysis, analyse
 

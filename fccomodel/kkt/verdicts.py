@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
@@ -16,7 +17,8 @@ from fccomodel.kkt.optimality import Optimum
 from fccomodel.kkt.system import System
 
 if TYPE_CHECKING:
-    from fccomodel.kkt import Row
+    from fccomodel.kkt import KKTReport, Row
+    from fccomodel.run import Failure
 
 #: epsilon up to which a point is called so
 GRADES: tuple[tuple[float, str], ...] = (
@@ -60,6 +62,31 @@ def _advice(name: str, own: Optimum | None, stationarity: float) -> str:
     if own is not None and own.gradient > 10 * max(stationarity, 1e-12) and not math.isnan(own.gradient):
         return "The variables are ahead of the solver's multipliers: run longer (--budget)."
     return "The gradient has not settled: run longer (--budget), with larger batches or smaller final steps."
+
+
+def failed(found: KKTReport, failure: Failure, *, convex: bool) -> KKTReport:
+    """The report of a point where the solver found that there is no solution; ``convex``: the constraints are."""
+    match failure.kind:
+        case "infeasible":
+            names = list(failure.conflict)
+            shown = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+            least = f"Least squares of violations leave {found.feasibility:.3g}; the constraints that conflict: {shown}."
+            proof = f"Infeasible, proved: every point within {failure.nearest:.1e} of this one violates a constraint."
+            sentence = f"{proof if convex else 'Infeasible near this point, and constraints are not convex.'} {least}"
+            advice = "Loosen one of them, or give them a weight in the objective instead."
+        case "unbounded":
+            sentence = f"Unbounded: the objective is {found.objective:.1e} here and goes on without end as {_moving(failure)}."
+            advice = "Bound the variable by a constraint or a set, or add a regulariser; check the objective's sign."
+        case _:
+            sentence = f"No solution is attained: the objective improves for ever, ever more slowly, as {_moving(failure)}."
+            advice = "Add a regulariser, such as 1e-4 * sumsq(w), or a bound, such as `in ball(100)`. (Separable data do this.)"
+    return dataclasses.replace(found, verdict=f"{sentence} {advice}", advice=advice)
+
+
+def _moving(failure: Failure) -> str:
+    assert failure.along is not None
+    name, rises = failure.along
+    return f"`{name}` {'grows' if rises else 'falls'}"
 
 
 # ------------------------------------------------------------------------------------------------------------------- notes

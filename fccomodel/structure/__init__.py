@@ -38,10 +38,13 @@ class Analysis:
     @property
     def convex(self) -> bool:
         """A convex problem: convex objective when minimised, convex inequalities, affine equations."""
+        return self.minimised.convex and self.convex_constraints
+
+    @property
+    def convex_constraints(self) -> bool:
+        """Convex inequalities, affine equations."""
         kinds = {c.label: c.kind for c in self.problem.constraints}
-        return self.minimised.convex and all(
-            f.affine if kinds[label] == "eq" else f.convex for label, f in self.constraints.items()
-        )
+        return all(f.affine if kinds[label] == "eq" else f.convex for label, f in self.constraints.items())
 
 
 def analyse(problem: ir.Problem, bound: Bound | None = None) -> Analysis:

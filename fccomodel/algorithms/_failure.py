@@ -1,0 +1,82 @@
+"""Where there is no solution to be found: constraints that conflict, an objective without a bound, an infimum that no point
+attains. Each with its evidence; the emitter copies it."""
+
+import math
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from fccomodel.algorithms._panoc import forward_backward, panoc
+from fccomodel.algorithms._progress import smoothness, summary
+
+if TYPE_CHECKING:  # what the emitted program defines around this text
+    constraint_values: Any = None
+    evaluate = project = constraint_values
+
+
+def excess(data, w):
+    """By how much each constraint is violated, differentiable in w."""
+    return {label: t if kind == "eq" else t.clamp(min=0) for label, (kind, t) in constraint_values(data, w).items()}
+
+
+def least_violation(data, w, h, limit, count):
+    """Minimise 1/2 sum_k v_k^2 of the violations v over the simple sets, from w.
+
+    Returns the point x, v there by label, the largest, and how near a feasible point can be where constraints are convex: for
+    every y of the simple sets sum_k v_k c_k(y) >= |v|^2 - |g| |y - x|, g being the gradient with the nearest normal of the
+    sets, which leaves no feasible point nearer than |v|^2 / |g|.
+    """
+
+    def at(w):
+        count.passes += 1
+        x = w.detach().clone().requires_grad_()
+        with torch.enable_grad():
+            total = 0.5 * sum(t.square().sum() for t in excess(data, x).values())
+        return float(total), torch.autograd.grad(total, x)[0]
+
+    def prox(x, step):
+        project(x, 0.0, h)
+        return 0.0
+
+    last = count.passes + 2000
+    largest = smoothness(lambda x: at(x)[1], w)
+    step = 0.5 / largest if largest > 0 and math.isfinite(largest) else 1.0
+    x, _, step = panoc(at, prox, w, step, 1e-10, lambda: limit() or count.passes > last)
+    moved = forward_backward(at, prox, x, step)
+    x, normal = moved.new, -moved.move / moved.step - moved.gradient
+    left = float((at(x)[1] + normal).norm())
+    weights = {label: t.abs() for label, t in excess(data, x).items()}
+    squares = sum(float(t.square().sum()) for t in weights.values())
+    worst = max((float(t.max()) for t in weights.values()), default=0.0)
+    return SimpleNamespace(w=x, violation=worst, weights=weights, nearest=squares / left if left else math.inf)
+
+
+def falls_for_ever(data, w, d, h, tol):
+    """How the objective goes on from w along d, as far as 100 (1 + |w|): ``unbounded`` where it falls in proportion or faster,
+    ``unattained`` where more slowly; None where it rises, or a constraint or a set ends it."""
+    length = float(d.norm())
+    if not length > 0 or not math.isfinite(length):
+        return None
+    here, fallen = summary(evaluate(data, w)), []
+    for far in (1.0, 3.0, 10.0, 100.0):
+        way = far * (1 + float(w.norm()))
+        x = w + d * (way / length)
+        inside = x.clone()
+        project(inside, 0.0, h)
+        value = summary(evaluate(data, x))
+        fallen.append(here[0] - value[0])
+        if value[2] > max(tol, here[2]) + 1e-6 * way or not torch.allclose(inside, x):
+            return None
+    if not min(fallen) > 1e-10 * (1e-6 + abs(here[0])):
+        return None
+    return "unbounded" if fallen[-1] > 3 * fallen[-2] else "unattained"
+
+
+def without_end(data, w, further, h, tol):
+    """That the objective falls for ever along w itself or towards a point found ``further`` on, or None."""
+    for d in (further - w, w):
+        kind = falls_for_ever(data, w, d, h, tol)
+        if kind:
+            return {"kind": kind, "direction": d}
+    return None

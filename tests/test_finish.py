@@ -1,0 +1,130 @@
+"""The finish on all rows: optima of problems whose kinks are inside expectations, and problems that have no solution."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import cvxpy as cp
+import numpy as np
+import pytest
+import torch
+
+import fccomodel
+
+HEAD = "model m; dim d; data D : table(x: real[d], y: real); var w[d];\n"
+LOGISTIC = "minimize f: E[z ~ D] log1pexp(-z.y * dot(w, z.x));"
+
+
+def rows(kind: str, n: int = 200, d: int = 3) -> dict[str, np.ndarray]:
+    """A table of labels, of numbers with outliers, or of labels that a plane separates."""
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(n, d))
+    noise = {"labels": rng.normal(size=n), "numbers": rng.standard_t(2, size=n), "separable": np.zeros(n)}[kind]
+    y = x @ np.ones(d) + noise
+    return {"x": x, "y": y if kind == "numbers" else np.sign(y)}
+
+
+def solved(text: str, data: dict[str, np.ndarray] | None = None, **options: object) -> fccomodel.api.Result:
+    return fccomodel.compile(text).bind(data={} if data is None else {"D": data}).solve(seed=0, budget="6s", **options)
+
+
+def hinges(x: np.ndarray, y: np.ndarray, w: cp.Variable) -> cp.Problem:
+    return cp.Problem(cp.Minimize(cp.sum(cp.pos(1 - cp.multiply(y, x @ w))) / len(y) + 0.01 * cp.sum_squares(w)))
+
+
+def deviations(x: np.ndarray, y: np.ndarray, w: cp.Variable) -> cp.Problem:
+    return cp.Problem(cp.Minimize(cp.sum(cp.abs(x @ w - y)) / len(y)))
+
+
+def misses(x: np.ndarray, y: np.ndarray, w: cp.Variable) -> cp.Problem:
+    above, below = x[y > 0] @ w, x[y < 0] @ w
+    alarms = cp.sum(cp.pos(1 + below)) / (y < 0).sum() + 0.01 * cp.sum_squares(w)
+    return cp.Problem(cp.Minimize(alarms), [cp.sum(cp.pos(1 - above)) / (y > 0).sum() <= 0.6])
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "reference"),
+    [
+        ("minimize f: E[z ~ D] hinge(1 - z.y * dot(w, z.x)) + 0.01 * sumsq(w);", "labels", hinges),
+        ("minimize f: E[z ~ D] abs(dot(w, z.x) - z.y);", "numbers", deviations),
+        (
+            "minimize f: E[z ~ D | z.y == -1] hinge(1 + dot(w, z.x)) + 0.01 * sumsq(w);\n"
+            "subject to c: E[z ~ D | z.y == 1] hinge(1 - dot(w, z.x)) <= 0.6;",
+            "labels",
+            misses,
+        ),
+    ],
+)
+def test_kinks_inside_expectations(text: str, kind: str, reference: Callable[..., cp.Problem]) -> None:
+    data = rows(kind)
+    best = reference(data["x"], data["y"], cp.Variable(3)).solve(solver=cp.CLARABEL)
+    found = solved(HEAD + text, data)
+    assert np.isfinite(best) and abs(found.objective - best) <= 1e-6 * abs(best)
+    assert found.report.feasibility <= 1e-6
+
+
+def test_an_optimum_is_no_failure() -> None:
+    found = solved(HEAD + LOGISTIC, rows("labels"))
+    assert found.json["status"] == "converged" and found.json["failure"] is None
+    assert found.report.epsilon <= 1e-6
+
+
+def test_infeasible() -> None:
+    text = "subject to a: sumsq(w) <= 0.1; b: E[z ~ D] (dot(w, z.x) - z.y)^2 <= 0.2; c: w[1] <= 9;"
+    data = rows("separable") | {"y": rows("separable")["x"] @ np.ones(3)}
+    found = solved(HEAD + "minimize f: sumsq(w);\n" + text, data)
+    w = cp.Variable(3)
+    missed = cp.sum_squares(data["x"] @ w - data["y"]) / len(data["y"])
+    least = cp.Problem(cp.Minimize(cp.pos(cp.sum_squares(w) - 0.1) ** 2 + cp.pos(missed - 0.2) ** 2)).solve(solver=cp.CLARABEL)
+    violations = np.maximum(list(found.constraints.values()), 0)
+    assert found.json["status"] == "infeasible" and set(found.json["failure"]["conflict"]) == {"a", "b"}
+    assert violations @ violations == pytest.approx(least, rel=1e-5)
+    assert found.report.verdict.startswith("Infeasible, proved") and found.json["failure"]["nearest"] > 1e3
+
+
+def test_infeasible_where_constraints_are_not_convex() -> None:
+    found = solved("model m; var w[2];\nminimize f: sumsq(w);\nsubject to a: -sumsq(w) <= -1; b: sumsq(w) <= 0.5;")
+    assert found.json["status"] == "infeasible"
+    assert found.report.verdict.startswith("Infeasible near this point")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["minimize f: sumsq(w) - 3 * w[1]^2;", "minimize f: w[1] - 2 * w[2];\nsubject to a: (w[1] - w[2])^2 <= 1;"],
+    ids=["objective", "along the constraint"],
+)
+def test_unbounded(text: str) -> None:
+    found = solved("model m; var w[2];\n" + text)
+    assert found.json["status"] == "unbounded" and found.report.verdict.startswith("Unbounded")
+
+
+def test_a_large_multiplier_is_no_failure() -> None:
+    found = solved("model m; var w[2];\nminimize f: w[1] - 200 * w[2];\nsubject to a: sumsq(w) <= 1;")
+    assert found.json["status"] == "converged"
+    assert found.objective == pytest.approx(-np.hypot(1, 200), rel=1e-6)
+
+
+def test_unattained() -> None:
+    found = solved(HEAD + LOGISTIC, rows("separable"))
+    assert found.json["status"] == "unattained" and "regulariser" in found.report.advice
+    assert found.outcome.solution.failure.along[0].startswith("w[")
+
+
+def test_a_stored_solver_repeats_the_run(tmp_path: Path) -> None:
+    found = solved(HEAD + "minimize f: E[z ~ D] abs(dot(w, z.x) - z.y);", rows("numbers"))
+    found.save(tmp_path)
+    assert json.loads((tmp_path / "result.json").read_text())["passes"] > 0
+    alone = {**os.environ, "PYTHONPATH": "", "OMP_NUM_THREADS": "1"}
+    subprocess.run([sys.executable, "solver.py", "--out", "w.pt"], cwd=tmp_path, env=alone, check=True, capture_output=True)
+    again = torch.load(tmp_path / "w.pt", weights_only=True)["w"].numpy()
+    assert np.allclose(again, found.variables["w"], atol=1e-9)
+
+
+def test_no_polish() -> None:
+    found = solved(HEAD + "minimize f: E[z ~ D] abs(dot(w, z.x) - z.y);", rows("numbers"), polish=False)
+    assert found.json["passes"] == 0 and found.json["status"] == "stopped"
