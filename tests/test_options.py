@@ -71,7 +71,7 @@ def test_a_seed_written_as_a_float_is_whole():
 
 
 def test_numbers_of_algorithms():
-    given = {"inner_batch": 64.0, "gamma": 1, "eta": 0, "tol": 0.0, "rho": 1e-3}
+    given = {"inner_batch": 64.0, "gamma": 1, "eta": 0, "gain": 0.0, "rho": 1e-3}
     found = {name: value for name, (value, _) in options.resolve(given, {}, {}).items()}
     assert found == given and isinstance(found["inner_batch"], int)
 

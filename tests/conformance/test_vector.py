@@ -345,7 +345,7 @@ def test_schedules_of_theorems_shrink_with_the_accuracy(name: str) -> None:
 # ---------------------------------------------------------------------------------------------------------- runs to the end
 def test_ascvrg_converges_linearly_on_a_strongly_convex_problem() -> None:
     """The gap falls by a constant factor per oracle call: over decades, the calls per decade stay of one size."""
-    case = Made(MODELS["variance"], "ascvrg", inner_batch=10, tol=1e-14)
+    case = Made(MODELS["variance"], "ascvrg", inner_batch=10, gain=1e-14)
     x = case.data.D_x.numpy()
     covariance, mean = np.cov(x.T, ddof=0), x.mean(0)
     w = np.linalg.solve(2 * covariance, mean)
