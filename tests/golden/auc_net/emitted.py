@@ -66,7 +66,7 @@ HYPER = {
     'lam': 0.0,
     'stage': 200,
     'longest': 4000,
-    'tol': 0.0001,
+    'gain': 0.0001,
     'patience': 12,
     'gamma': 0.1,
     'gamma_prime': 0.9,
@@ -444,6 +444,7 @@ def solve(
     """Run to the end of the budget, or until stages gain nothing more. Returns the best point seen (``h.decay``: the last).
 
     ``oracles`` bounds the values g_i(w; xi) that steps ask for; evaluations between stages are no part of the algorithm.
+    ``broken`` is the step by which iterates were not finite (the loop went back to the best point), or None.
     """
     began = time.perf_counter()
     if oracles is not None:
@@ -486,28 +487,31 @@ def solve(
     best, best_value, worst, best_c, rho = copy_state(state), value, value[2], copy_state(c), h.rho
     average = w.clone()
     history, count, stage, calm, kept = [], 0, 0, 0, 0
-    reason = ""
+    reason, broken = "", None
     while not reason:
         done, kept, length = 0, kept if h.theory else 0, max(h.stage, iterations // 50) if h.decay else h.stage
         while done < length and not reason:
-            left = length if iterations is None else min(length, iterations - count)
-            size = min(BLOCK, left - done)
+            size = min(BLOCK, length - done)
             batches = draw(data, rng, size)
             h.eta = h.peak if fixed else h.peak * max(1 - done / length, 0.02)
-            steps = zip(*(part.unbind() for part in batches), strict=True) if batches else [()] * size
-            for k, batch in enumerate(steps):
+            for batch in zip(*(part.unbind() for part in batches), strict=True) if batches else [()] * size:
                 if h.decay:
-                    h.eta = h.peak * tenfold((count + done + k) / iterations)
+                    h.eta = h.peak * tenfold((count + done) / iterations)
                 advance(data, state, u, c, batch, h)
-                if h.theory or (2 * (done + k) >= length and not h.decay):
+                if h.theory or (2 * done >= length and not h.decay):
                     kept += 1
                     average.lerp_(state.w, 1.0 / kept)
-            done += size
-            elapsed = time.perf_counter() - began
-            if stop is not None and stop():
-                reason = "interrupted"
-            elif (seconds is not None and elapsed > seconds) or (iterations is not None and count + done >= iterations):
-                reason = "the budget is used up"
+                done += 1
+                if iterations is not None and count + done >= iterations:
+                    reason = "the budget is used up"
+                elif seconds is not None and time.perf_counter() - began > seconds:
+                    reason = "the budget is used up"
+                elif stop is not None and stop():
+                    reason = "interrupted"
+                if reason:
+                    break
+            if broken is None and not math.isfinite(float(state.w.sum())):
+                broken = count + done
         count += done
         stage += 1
         candidates = [(summary(evaluate(quick, x.to(quick.dtype))), x) for x in ([state.w, average] if kept else [state.w])]
@@ -523,7 +527,7 @@ def solve(
             # the estimates belong to the point that is left
             state, c, u = copy_state(best), copy_state(best_c), buffers(device, dtype)
             begin(state, h)
-        gained = gain >= h.tol * abs(merit(best_value, h.weight))
+        gained = gain >= h.gain * abs(merit(best_value, h.weight))
         calm = 0 if gained else calm + 1
         if not h.decay:
             next_stage(h, gained, worst)

@@ -42,6 +42,7 @@ SECONDS = 25.0
 ITERATIONS = None
 CALLS = None
 PASSES = None
+TOL = 1e-06
 THREADS = 1
 SIGN = 1
 LAYOUT = {'w': (0, 31, (31,))}
@@ -59,7 +60,7 @@ HYPER = {
     'lam': 0.0,
     'stage': 200,
     'longest': 4000,
-    'tol': 0.0001,
+    'gain': 0.0001,
     'patience': 12,
     'gamma': 0.1,
     'gamma_prime': 0.9,
@@ -103,6 +104,7 @@ def prepare_full(data):
     data.all_z_2 = torch.arange(212, device=data.device)
     data.all_z_3 = torch.arange(357, device=data.device)
     data.all_z_2_2 = torch.arange(212, device=data.device)
+    data.all_z_4 = torch.arange(212, device=data.device)
     return data
 
 
@@ -363,6 +365,7 @@ def solve(
     """Run to the end of the budget, or until stages gain nothing more. Returns the best point seen (``h.decay``: the last).
 
     ``oracles`` bounds the values g_i(w; xi) that steps ask for; evaluations between stages are no part of the algorithm.
+    ``broken`` is the step by which iterates were not finite (the loop went back to the best point), or None.
     """
     began = time.perf_counter()
     if oracles is not None:
@@ -405,28 +408,31 @@ def solve(
     best, best_value, worst, best_c, rho = copy_state(state), value, value[2], copy_state(c), h.rho
     average = w.clone()
     history, count, stage, calm, kept = [], 0, 0, 0, 0
-    reason = ""
+    reason, broken = "", None
     while not reason:
         done, kept, length = 0, kept if h.theory else 0, max(h.stage, iterations // 50) if h.decay else h.stage
         while done < length and not reason:
-            left = length if iterations is None else min(length, iterations - count)
-            size = min(BLOCK, left - done)
+            size = min(BLOCK, length - done)
             batches = draw(data, rng, size)
             h.eta = h.peak if fixed else h.peak * max(1 - done / length, 0.02)
-            steps = zip(*(part.unbind() for part in batches), strict=True) if batches else [()] * size
-            for k, batch in enumerate(steps):
+            for batch in zip(*(part.unbind() for part in batches), strict=True) if batches else [()] * size:
                 if h.decay:
-                    h.eta = h.peak * tenfold((count + done + k) / iterations)
+                    h.eta = h.peak * tenfold((count + done) / iterations)
                 advance(data, state, u, c, batch, h)
-                if h.theory or (2 * (done + k) >= length and not h.decay):
+                if h.theory or (2 * done >= length and not h.decay):
                     kept += 1
                     average.lerp_(state.w, 1.0 / kept)
-            done += size
-            elapsed = time.perf_counter() - began
-            if stop is not None and stop():
-                reason = "interrupted"
-            elif (seconds is not None and elapsed > seconds) or (iterations is not None and count + done >= iterations):
-                reason = "the budget is used up"
+                done += 1
+                if iterations is not None and count + done >= iterations:
+                    reason = "the budget is used up"
+                elif seconds is not None and time.perf_counter() - began > seconds:
+                    reason = "the budget is used up"
+                elif stop is not None and stop():
+                    reason = "interrupted"
+                if reason:
+                    break
+            if broken is None and not math.isfinite(float(state.w.sum())):
+                broken = count + done
         count += done
         stage += 1
         candidates = [(summary(evaluate(quick, x.to(quick.dtype))), x) for x in ([state.w, average] if kept else [state.w])]
@@ -442,7 +448,7 @@ def solve(
             # the estimates belong to the point that is left
             state, c, u = copy_state(best), copy_state(best_c), buffers(device, dtype)
             begin(state, h)
-        gained = gain >= h.tol * abs(merit(best_value, h.weight))
+        gained = gain >= h.gain * abs(merit(best_value, h.weight))
         calm = 0 if gained else calm + 1
         if not h.decay:
             next_stage(h, gained, worst)
@@ -471,6 +477,9 @@ def solve(
 
 
 # ---- the finish: what it minimises
+ROWS = {}  # centres of functions inside expectations
+
+
 def whole(data, w, c, h):
     """The objective with envelopes and penalties for its non-smooth parts, on all rows, without prox terms."""
     scores = data.D_x @ w
@@ -495,28 +504,30 @@ def regulariser(w):
     return float(value_squared_l2(w[0:31], mu=0.005))
 
 
-def differentiated(data, c, h, count):
-    """w -> value and gradient of ``whole``; ``count.passes`` says how often."""
-
-    def at(w):
-        count.passes += 1
-        x = w.detach().clone().requires_grad_()
-        with torch.enable_grad():
-            value = whole(data, x, c, h)
-        return float(value), torch.autograd.grad(value, x)[0]
-
-    return at
+def all_blocks(data, w):
+    """``blocks``, and the same of functions inside expectations, row by row."""
+    return {**blocks(data, w)}
 
 
-def forward_backward(at, w, h, step):
-    """The proximal gradient step from w, and the forward-backward envelope there."""
+def constraint_values(data, w):
+    """Each constraint's values (left minus right side)."""
+    scores = data.D_x @ w
+    s_z = scores[data.D_z_2]  # line 10: dot(w, x)
+    # line 14: E[z ~ D | z.y == 1] log1pexp(-score(z.x)) <= tau
+    t1 = torch.nn.functional.softplus((-s_z), threshold=40).mean() - data.tau
+    return {'misses': ('le', torch.as_tensor(t1))}
+
+
+def forward_backward(at, prox, w, step):
+    """The proximal gradient step from w, and the forward-backward envelope there (``prox(x, step)`` moves x, in place, to the
+    proximal point of the rest, and returns the rest's value there)."""
     value, gradient = at(w)
     while True:
         new = w - step * gradient
-        project(new, step, h)
+        rest = prox(new, step)
         move = new - w
         model = float(gradient @ move) + float(move @ move) / (2 * step)
-        envelope = value + model + regulariser(new)
+        envelope = value + model + rest
         if math.isfinite(envelope) or step < 1e-14:
             break
         step *= 0.1
@@ -538,42 +549,137 @@ def direction(pairs, residual):
     return d
 
 
-def panoc(at, w, h, step, tol, limit):
-    """Minimise whole + regulariser from w until the fixed-point residual is ``tol`` or ``limit()`` says stop.
+def panoc(at, prox, w, step, tol, limit):
+    """Minimise the function that ``at`` differentiates, plus the rest that ``prox`` knows, from w until the fixed-point residual
+    is ``tol`` or ``limit()`` says stop.
 
     Returns the point, its residual |w - prox(w - step grad)| / step, and the step.
     """
     pairs: list = []
-    now = forward_backward(at, w, h, step)
+    now = forward_backward(at, prox, w, step)
     while True:
         size = float(now.move.norm()) / now.step
         if size <= tol or limit():
             return now.new, size, now.step
         while True:  # the step must be below 1/L near w
-            ahead = forward_backward(at, now.new, h, now.step)
+            ahead = forward_backward(at, prox, now.new, now.step)
             if ahead.value <= now.value + now.model + 1e-12 * abs(now.value) or now.step < 1e-14:
                 break
-            now, pairs = forward_backward(at, now.w, h, 0.5 * now.step), []
+            now, pairs = forward_backward(at, prox, now.w, 0.5 * now.step), []
         residual = -now.move / now.step
         d = direction(pairs, residual) if pairs else now.move
         enough, tau, after = now.envelope - 1e-4 * now.step * size**2, 1.0, ahead
         while pairs and tau > 0.05:
-            tried = forward_backward(at, now.w + (1 - tau) * now.move + tau * d, h, now.step)
-            if tried.envelope <= enough and tried.step == now.step:
+            tried = forward_backward(at, prox, now.w + (1 - tau) * now.move + tau * d, now.step)
+            level = now.envelope + 1e-13 * abs(now.envelope)  # where rounding hides the descent, the residual tells
+            nearer = tried.envelope <= level and float(tried.move.norm()) <= 0.9 * float(now.move.norm())
+            if (tried.envelope <= enough or nearer) and tried.step == now.step:
                 after = tried
                 break
             tau *= 0.5
         s, y = after.w - now.w, -after.move / after.step - residual
         if float(s @ y) > 1e-12 * float(s.norm()) * float(y.norm()) and after.step == now.step:
             pairs = [*pairs[-14:], (s, y)]
+        elif float(y.norm()) <= 1e-9 * size:  # no curvature along the move: a longer step
+            after, pairs = forward_backward(at, prox, after.w, 2 * after.step), []
         now = after
+
+
+def excess(data, w):
+    """By how much each constraint is violated, differentiable in w."""
+    return {label: t if kind == "eq" else t.clamp(min=0) for label, (kind, t) in constraint_values(data, w).items()}
+
+
+def least_violation(data, w, h, limit, count):
+    """Minimise 1/2 sum_k v_k^2 of the violations v over the simple sets, from w.
+
+    Returns the point x, v there by label, the largest, and how near a feasible point can be where constraints are convex: for
+    every y of the simple sets sum_k v_k c_k(y) >= |v|^2 - |g| |y - x|, g being the gradient with the nearest normal of the
+    sets, which leaves no feasible point nearer than |v|^2 / |g|.
+    """
+
+    def at(w):
+        count.passes += 1
+        x = w.detach().clone().requires_grad_()
+        with torch.enable_grad():
+            total = 0.5 * sum(t.square().sum() for t in excess(data, x).values())
+        return float(total), torch.autograd.grad(total, x)[0]
+
+    def prox(x, step):
+        project(x, 0.0, h)
+        return 0.0
+
+    last = count.passes + 2000
+    largest = smoothness(lambda x: at(x)[1], w)
+    step = 0.5 / largest if largest > 0 and math.isfinite(largest) else 1.0
+    x, _, step = panoc(at, prox, w, step, 1e-10, lambda: limit() or count.passes > last)
+    moved = forward_backward(at, prox, x, step)
+    x, normal = moved.new, -moved.move / moved.step - moved.gradient
+    left = float((at(x)[1] + normal).norm())
+    weights = {label: t.abs() for label, t in excess(data, x).items()}
+    squares = sum(float(t.square().sum()) for t in weights.values())
+    worst = max((float(t.max()) for t in weights.values()), default=0.0)
+    return SimpleNamespace(w=x, violation=worst, weights=weights, nearest=squares / left if left else math.inf)
+
+
+def falls_for_ever(data, w, d, h, tol):
+    """How the objective goes on from w along d, as far as 100 (1 + |w|): ``unbounded`` where it falls in proportion or faster,
+    ``unattained`` where more slowly; None where it rises, or a constraint or a set ends it."""
+    length = float(d.norm())
+    if not length > 0 or not math.isfinite(length):
+        return None
+    here, fallen = summary(evaluate(data, w)), []
+    for far in (1.0, 3.0, 10.0, 100.0):
+        way = far * (1 + float(w.norm()))
+        x = w + d * (way / length)
+        inside = x.clone()
+        project(inside, 0.0, h)
+        value = summary(evaluate(data, x))
+        fallen.append(here[0] - value[0])
+        if value[2] > max(tol, here[2]) + 1e-6 * way or not torch.allclose(inside, x):
+            return None
+    if not min(fallen) > 1e-10 * (1e-6 + abs(here[0])):
+        return None
+    return "unbounded" if fallen[-1] > 3 * fallen[-2] else "unattained"
+
+
+def without_end(data, w, further, h, tol):
+    """That the objective falls for ever along w itself or towards a point found ``further`` on, or None."""
+    for d in (further - w, w):
+        kind = falls_for_ever(data, w, d, h, tol)
+        if kind:
+            return {"kind": kind, "direction": d}
+    return None
+
+
+def differentiated(data, c, h, count):
+    """w -> value and gradient of ``whole``; ``count`` has their number, the last value and the size of the last w."""
+
+    def at(w):
+        count.passes += 1
+        x = w.detach().clone().requires_grad_()
+        with torch.enable_grad():
+            value = whole(data, x, c, h)
+        count.value, count.size = float(value), float(w.norm())
+        return count.value, torch.autograd.grad(value, x)[0]
+
+    return at
+
+
+def centre_rows(data, w, c, h):
+    """Centres for the functions inside expectations, one per row, smoothed on a tenth of their arguments' size."""
+    found = all_blocks(data, w) if ROWS else {}
+    for name, shape in ROWS.items():
+        t = found[name][1]
+        setattr(c, name, torch.zeros(shape, device=w.device, dtype=w.dtype))
+        setattr(h, "lam_" + name, max(0.1 * float(t[t.isfinite()].square().mean().sqrt()), 1e-6))
 
 
 def shift_centres(data, w, c, h):
     """Moves the centres to the slopes at w. Returns by how much, in units of the functions' arguments; whether a multiplier is
     at its bound; and the largest one."""
     shifts, saturated, largest = {}, False, 0.0
-    for name, (index, t, slope, bounded) in blocks(data, w).items():
+    for name, (index, t, slope, bounded) in all_blocks(data, w).items():
         centre = getattr(c, name)
         index = index if index else (...,)
         new = slope(t, centre[index], h)
@@ -591,31 +697,46 @@ def finish(found, data, *, seconds=None, passes=None, tol=1e-6, progress=None, s
     """Continue from what ``solve`` found, on ``data`` in float64; its point is replaced by one of as small a merit.
 
     ``passes`` bounds the evaluations of ``whole``, ``seconds`` the time; ``tol`` is the stationarity, the violation and the
-    shift of the centres to end at.
+    shift of the centres to end at. ``failure`` of what it returns names why there is no solution, with the evidence, or is None.
     """
     began = time.perf_counter()
     h = SimpleNamespace(**vars(found.h))
     c = SimpleNamespace(**{name: centre.to(data.device).double().clone() for name, centre in vars(found.c).items()})
     w = found.w.to(data.device).double().clone()
-    count = SimpleNamespace(passes=0)
+    centre_rows(data, w, c, h)
+    count = SimpleNamespace(passes=0, value=0.0, size=0.0)
     at = differentiated(data, c, h, count)
+    value = summary(evaluate(data, w))
+    floor, ceiling = -1e10 * (1 + abs(value[0])), 1e9 * (1 + float(w.norm()))
+
+    def endless():
+        return count.value < floor or count.size > ceiling
 
     def limit():
         late = seconds is not None and time.perf_counter() - began > seconds
-        return late or (passes is not None and count.passes >= passes) or (stop is not None and stop())
+        return late or (passes is not None and count.passes >= passes) or (stop is not None and stop()) or endless()
 
-    value = summary(evaluate(data, w))
+    def prox(x, step):
+        project(x, step, h)
+        return regulariser(x)
+
     weight = 2 * max(0.05 * h.rho, shift_centres(data, w, c, h)[2])
     largest = smoothness(lambda x: at(x)[1], w)
     step = 0.5 / largest if largest > 0 and math.isfinite(largest) else 1.0
     before: dict = {}
-    best, best_value, rounds, error = w, value, 0, math.inf
-    enough = max(tol, 0.1 * float(forward_backward(at, w, h, step).move.norm()) / step)
+    best, best_value, rounds, error, failure = w, value, 0, math.inf, None
+    raised, searched = [], False
+    enough = max(tol, 0.1 * float(forward_backward(at, prox, w, step).move.norm()) / step)
     history = list(found.history)
-    while error > tol and not limit() and rounds < 100:
+    while error > tol and not limit() and rounds < 100 and failure is None:
         rounds += 1
-        w, residual, step = panoc(at, w, h, 2 * step, enough, limit)
+        begin, last = w, count.passes + 1000
+        w, residual, step = panoc(at, prox, w, 2 * step, enough, lambda last=last: limit() or count.passes > last)
         value = summary(evaluate(data, w))
+        if endless() and value[2] > 1e-6 * float(w.norm()):  # the penalty is too weak
+            w, count.value, count.size, step = best.clone(), 0.0, 0.0, 0.1 * step
+            h.rho *= 4
+            continue
         shifts, saturated, steepest = shift_centres(data, w, c, h)
         weight = max(weight, 2 * steepest)
         if merit(value, weight) <= merit(best_value, weight) + 1e-9 * (1 + abs(best_value[0])):
@@ -623,8 +744,18 @@ def finish(found, data, *, seconds=None, passes=None, tol=1e-6, progress=None, s
         for name, shift in shifts.items():
             if shift > tol and shift > 0.5 * before.get(name, math.inf):
                 setattr(h, "lam_" + name, 0.5 * getattr(h, "lam_" + name))
+        if count.passes > last and falls_for_ever(data, w, w - begin, h, tol) == "unbounded":
+            failure = {"kind": "unbounded", "direction": w - begin}
         if saturated and value[2] > tol:
             h.rho *= 4
+            raised.append(value[2])
+        if len(raised) > 3 and raised[-1] > 0.3 * raised[0] and not searched:
+            searched, least = True, least_violation(data, w, h, limit, count)
+            if least.violation > max(1e-2 * tol, 1e-3 * raised[-1]) and not limit():
+                best, best_value = least.w, summary(evaluate(data, least.w))
+                failure = {"kind": "infeasible", "violation": least.violation, "weights": least.weights, "nearest": least.nearest}
+            else:
+                w = least.w
         before, error = shifts, max([residual, value[2], *shifts.values()])
         enough = max(tol, min(enough, 0.3 * error))
         entry = {"stage": len(history) + 1, "iteration": found.iterations, "oracles": history[-1]["oracles"], "eta": step}
@@ -633,8 +764,14 @@ def finish(found, data, *, seconds=None, passes=None, tol=1e-6, progress=None, s
         if progress is not None:
             progress(history[-1])
     reason = found.reason if error > tol else f"converged: stationarity, violation and shift of the multipliers at most {tol:g}"
-    return SimpleNamespace(**{**vars(found), "w": best, "c": c, "h": h, "history": history, "exact": data, "passes": count.passes,
-                              "reason": "interrupted" if stop is not None and stop() else reason})  # fmt: skip
+    if failure is None:
+        end = count.passes + 200
+        further = panoc(at, prox, best, step, 1e-3 * tol, lambda: limit() or count.passes > end)[0] if error <= tol else best
+        failure = without_end(data, best, further, h, tol)
+    reason = reason if failure is None else failure["kind"]
+    reason = "interrupted" if stop is not None and stop() else reason
+    more = {"w": best, "c": c, "h": h, "history": history, "exact": data, "passes": count.passes}
+    return SimpleNamespace(**{**vars(found), **more, "failure": failure, "reason": reason})
 
 
 def solve_then_finish(
@@ -650,20 +787,22 @@ def solve_then_finish(
             if seconds is not None and iterations is None and oracles is None:
                 needed = typical * one_pass(exact, device)
                 passes = None if needed < 1.6 * seconds else 0
-    own = seconds if passes == 0 or seconds is None else max(0.15 * seconds, min(needed, 0.6 * seconds))
+    own = seconds if passes == 0 or seconds is None else min(needed + 1.0, 0.6 * seconds)
     limits = {"seconds": own, "iterations": iterations, "oracles": oracles}
     found = solve(data, device=device, progress=progress, stop=stop, **limits, **more)
     if passes == 0:
         return found
     with torch.inference_mode(False), torch.no_grad():
         left = None if seconds is None else seconds - (time.perf_counter() - began)
-        return finish(found, exact, seconds=left, passes=passes, progress=progress, stop=stop)
+        return finish(found, exact, seconds=left, passes=passes, tol=TOL, progress=progress, stop=stop)
 
 
 def one_pass(data, device):
     """Seconds that ``whole`` and its gradient take, the second time."""
-    at = differentiated(data, centres(device, torch.float64), SimpleNamespace(**HYPER), SimpleNamespace(passes=0))
+    h, c = SimpleNamespace(**HYPER), centres(device, torch.float64)
     w = start(torch.Generator(device=device).manual_seed(0), device, torch.float64)
+    centre_rows(data, w, c, h)
+    at = differentiated(data, c, h, SimpleNamespace(passes=0))
     at(w)
     began = time.perf_counter()
     at(w)
