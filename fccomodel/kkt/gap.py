@@ -32,8 +32,8 @@ from fccomodel.structure import Analysis
 
 Array = np.ndarray
 Support = Callable[[torch.Tensor], float]
-#: Entries of the variables up to which a full Hessian is made; eigenvalues below this share of the largest count as zero.
-DENSE, ROUNDING = 400, 1e-10
+#: Entries up to which a full Hessian is made; the share of its largest eigenvalue that counts as zero; a sum's rounding.
+DENSE, ROUNDING, PRECISION = 400, 1e-10, 1e-14
 #: the norm whose unit ball has this support function
 SUPPORTS: Mapping[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "norm1": lambda s: s.abs().max(),
@@ -119,6 +119,7 @@ def _with(system: System, analysis: Analysis, found: Optimum, end: float) -> Gap
         names = ", ".join(f"`{name}`" for name in system.names if not supports[name])
         raise _Refused(f"the Lagrangian is not proved to be strongly convex, and no bound on {names or 'the variables'} is known")
     value = found.missed - float(found.multipliers @ system.values) + best
+    value += PRECISION * (abs(system.objective) + float(np.abs(found.multipliers * system.values).sum()))
     words = f"strong convexity {mu:.2g}" if mu and direct > curved + normals else "bounded variables"
     words += " and bounded variables" if tail and not words.startswith("bounded") else ""
     words += ", for the draws of this report" if system.evaluator.sampled else ""
@@ -228,13 +229,15 @@ def _curved(
                 total += curved
         used = values[(values > 0) & (tail == 0)]
         return total + _reach(system, tail, supports), float(used.min(initial=math.inf)) if len(used) else 0.0, bool(tail.any())
-    values, vectors = np.linalg.eigh(hessian)
+    unit = np.sqrt(np.where(np.diag(hessian) > 0, np.diag(hessian), 1.0))  # of each entry, so that scales do not matter
+    values, vectors = np.linalg.eigh(hessian / np.outer(unit, unit))
     values, vectors = values[::-1] - ROUNDING * max(values[-1], 0.0), vectors[:, ::-1]
-    along = vectors.T @ rest
+    along = vectors.T @ (rest / unit)
     definite = int((values > 0).sum())
     best = (_reach(system, rest, supports), 0.0, True)
     for count in sorted({definite, *np.linspace(1, definite, min(definite, 30), dtype=int)} - {0}):
-        tail = vectors[:, count:] @ along[count:] if count < system.d else np.zeros(system.d)
+        tail = unit * (vectors[:, count:] @ along[count:]) if count < system.d else np.zeros(system.d)
         size = float((along[:count] ** 2 / (2 * values[:count])).sum()) + _reach(system, tail, supports)
-        best = min(best, (size, float(values[count - 1]), bool(tail.any())))
+        mu = 1 / np.linalg.norm(vectors[:, :count] / np.sqrt(values[:count]) / unit[:, None], 2) ** 2
+        best = min(best, (size, float(mu), bool(tail.any())))
     return best
