@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -29,6 +30,7 @@ class Outcome:
     gap: float = float("nan")
     violation: float = float("nan")
     multipliers: dict[str, float] | None = None
+    variables: dict[str, np.ndarray] = field(default_factory=dict)
     oracles: float = 0.0
     missing: str = ""
 
@@ -55,12 +57,19 @@ def planned(problem: Conformance, **options: Any) -> plan.Plan:
 
 
 def solved(
-    problem: Conformance, *, iterations: int | None = 8000, oracles: float | None = None, seed: int = 3, **options: Any
+    problem: Conformance,
+    *,
+    iterations: int | None = 8000,
+    oracles: float | None = None,
+    seconds: float | None = None,
+    seed: int = 3,
+    **options: Any,
 ) -> Any:
     """The solution of a run in double precision."""
     bound = bound_problem(problem)
     program = emit.emit(bound.problem, bound, planned(problem, **options))
-    return run.run(program, bound, seed=seed, budget_it=iterations, budget_oracles=oracles, precision="float64")
+    budget = {"budget_s": seconds, "budget_it": iterations, "budget_oracles": oracles}
+    return run.run(program, bound, seed=seed, precision="float64", **budget)
 
 
 def judged(bound: Bound, point: dict[str, torch.Tensor]) -> tuple[float, float]:
@@ -95,4 +104,5 @@ def outcome(problem: Conformance, algorithm: str, **options: Any) -> Outcome:
         value = optimum(problem)[0]
         gap = abs(objective - value) / max(1.0, abs(value))
     oracles = found.history[-1]["oracles"] if found.history else 0.0
-    return Outcome(gap=gap, violation=violation, multipliers=found.multipliers, oracles=oracles)
+    known = {"multipliers": found.multipliers, "variables": found.variables}
+    return Outcome(gap=gap, violation=violation, oracles=oracles, **known)
