@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Callable
 
@@ -91,8 +92,27 @@ def _subject(analysis: Analysis, name: str) -> tuple[Facts, ir.Expr, bool]:
 
 def shown(analysis: Analysis, expr: ir.Expr, width: int) -> str:
     """The user's text of an expression, shortened to fit a line."""
-    text = analysis.problem.text(expr) or type(expr).__name__.lower()
-    return text if len(text) <= width else f"{text[: width - 3].rstrip()} .."
+    return brief(analysis.problem.text(expr) or type(expr).__name__.lower(), width)
+
+
+def brief(text: str, width: int) -> str:
+    """A text of at most ``width`` characters: what stands in brackets left out, the deepest and longest first."""
+    while len(text) > width:
+        opened: list[int] = []
+        found: list[tuple[int, int, int]] = []
+        for at, letter in enumerate(text):
+            if letter in "([":
+                opened.append(at)
+            elif letter in ")]" and opened:
+                start = opened.pop()
+                if at - start > 3:
+                    found.append((len(opened), at - start, start))
+        if not found:
+            return text if len(text) <= width else f"{text[: width - 3].rsplit(' ', 1)[0].rstrip()} .."
+        deepest = max(found)[0]
+        _, length, start = max(one for one in found if one[0] == deepest)
+        text = f"{text[: start + 1]}..{text[start + length :]}"
+    return text
 
 
 def _failure(analysis: Analysis, node: ir.Expr, words: str, fix: str, width: int) -> list[str]:
@@ -183,7 +203,7 @@ def first(analysis: Analysis, failures: list[Failure]) -> str:
     node, words, _ = failures[0]
     line, column = analysis.problem.source.place(node.span)
     more = f", and {len(failures) - 1} more (--why)" if len(failures) > 1 else ""
-    return f"{words}: {shown(analysis, node, 40)} at {line}:{column}{more}"
+    return f"{words}: {shown(analysis, node, 56)} at {line}:{column}{more}"
 
 
 def _lowest(analysis: Analysis, expr: ir.Expr, good: Callable[[Facts], bool]) -> list[Facts]:
@@ -315,4 +335,15 @@ def unknown(analysis: Analysis, f: Facts) -> list[Failure]:
 
 def kinks(analysis: Analysis, f: Facts) -> list[Failure]:
     """The nodes that are not differentiable while all they are made of is."""
-    return [(g.expr, *_why_kink(g)) for g in _lowest(analysis, f.expr, lambda g: g.smooth)]
+    return [_named(analysis, g) for g in _lowest(analysis, f.expr, lambda g: g.smooth)]
+
+
+def _named(analysis: Analysis, g: Facts) -> Failure:
+    """A kink in the user's words: of a function that a reformulation wrote, that of the reduction that it was written for."""
+    words, fix = _why_kink(g)
+    text = analysis.problem.text(g.expr)
+    written = isinstance(g.expr, ir.Apply) and g.expr.op in text
+    reduction = re.match(r"(cvar|topk|max|min)\b.*\[", text)
+    if written or reduction is None or isinstance(g.expr, ir.Reduce):
+        return g.expr, words, fix
+    return g.expr, f"{reduction[1]} has kinks where its members change places", ""

@@ -46,6 +46,9 @@ EQUAL = {
     "variance": "minimize variance[z ~ D] dot(w, z.x);",
     "logmeanexp": f"minimize logmeanexp(theta = 0.7)[z in D] {LOSS};",
     "pmean": f"minimize pmean(p = 3)[z in D] {LOSS};",
+    "affine_sum": "minimize log(2 + 0.5 * E[z ~ D] exp(dot(w, z.x)) - E[y ~ D] tanh(dot(w, y.x)) / 3 + w[1]^2);",
+    "affine_nested": "minimize sqrt(1 + E[z ~ D] (2 * (E[j ~ D | j.g == 1] square(dot(w, j.x - z.x))) + z.x[1]^2));",
+    "affine_of_two_draws": f"minimize max[k in K] ((E[z ~ D | z.g == k] {LOSS}) - (E[j ~ D | j.g == k] dot(w, j.x)) / 2);",
     "minimised": "maximize E[z ~ D] tanh(dot(w, z.x));",
     "kl": f"minimize max[q in simplex(K)] (sum[k in K] q[k] * (E[z ~ D | z.g == k] {LOSS}) - 0.5 * kl(q, uniform(K)));",
     "simplex": f"minimize max[q in simplex(K)] (sum[k in K] q[k] * (E[z ~ D | z.g == k] {LOSS}));",
@@ -60,6 +63,20 @@ def test_equal_values(name: str) -> None:
     for seed in range(3):
         point = {"w": torch.tensor(np.random.default_rng(seed).normal(size=3))}
         assert value(chain.problem, data, point) == pytest.approx(value(problem, data, point), rel=1e-9, abs=1e-10)
+
+
+@pytest.mark.parametrize("name", [name for name in EQUAL if name.startswith("affine")])
+def test_an_affine_function_of_expectations_is_tracked_as_one(name: str) -> None:
+    problem, data = bound(EQUAL[name])
+    (term,) = normalise(problem, data).terms
+    assert (term.d1, term.depth) == (1, 1)
+
+
+def test_expectations_over_different_draws_stay_apart() -> None:
+    two = "(E[z ~ D | z.g == 0] dot(w, z.x)) - E[z ~ D | z.g == 1] dot(w, z.x)"
+    for text in (f"minimize log(9 + {two});", "minimize log(9 + E[z ~ D] E[j ~ D | j.g == z.g] dot(w, j.x - z.x));"):
+        problem, _ = bound(text)
+        assert not reformulations.chain(problem).steps
 
 
 TAILS = {

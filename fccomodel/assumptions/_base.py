@@ -190,9 +190,9 @@ class Setting:
         )  # fmt: skip
 
 
-def short(text: str, width: int = 44) -> str:
+def short(text: str, width: int = 60) -> str:
     """A text cut to fit into a sentence."""
-    return text if len(text) <= width else f"{text[: width - 3].rstrip()} .."
+    return derivation.brief(text, width)
 
 
 def tame(facts: Facts) -> bool:

@@ -156,7 +156,7 @@ def treatment(
             yield problem.text(made.original), "smoothed", "inside an expectation" if made.inner else outer_words(made.original)
     yield from ((problem.text(node), "subgradient", reason) for node, reason in kept.items())
     for term in terms:
-        if term.kind == "expectation" and not isinstance(term.f, ir.Hole):
+        if term.kind == "expectation" and term.d1 > 1:
             yield term.text, "merged", "an affine function of expectations is one: E[a g + b] is sampled, without an estimate"
     for node in plug_ins(objective):
         yield problem.text(node), "plug-in", "its draw is met once, so that a minibatch stands for it: a biased estimate"

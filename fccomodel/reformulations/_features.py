@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from fccomodel import ir
+from fccomodel.reformulations._affine import merged
 from fccomodel.reformulations._base import Constant, unknown
 from fccomodel.smoothing import Smoother
 
 #: reductions that no algorithm samples
 REDUCTIONS = ("variance", "cvar", "topk", "logmeanexp", "pmean")
 #: what no algorithm here takes as it is
-STRUCTURE = frozenset({"maximize", "inner maximum", *REDUCTIONS})
+STRUCTURE = frozenset({"maximize", "inner maximum", "sums of expectations", *REDUCTIONS})
 KINKS = frozenset({"kinks outside", "kinks inside"})
 #: the worst of a family, by their kinds: what couples the blocks of a family by a polytope of weights
 COUPLING = frozenset({"inner maximum", "cvar", "topk", "logmeanexp"})
@@ -19,6 +20,7 @@ def features(problem: ir.Problem, constant: Constant = unknown, *, kinks_too: bo
     """The features of a problem; without ``kinks_too``, those that its reductions show.
 
     ``maximize``; ``inner maximum``: over q in a set of vectors; ``worst case``: a maximum over a family; a reduction's own name;
+    ``sums of expectations`` as arguments of functions that are not affine;
     ``constraints``: with a variable; ``kinks outside`` and ``kinks inside`` sampled expectations: functions without a gradient
     somewhere.
     """
@@ -28,6 +30,8 @@ def features(problem: ir.Problem, constant: Constant = unknown, *, kinks_too: bo
         if isinstance(node, ir.Reduce):
             name = "inner maximum" if is_inner_maximum(node) else "worst case" if node.kind == "max" else node.kind
             found |= {name} & {"inner maximum", "worst case", *REDUCTIONS}
+        if merged(node) is not None:
+            found.add("sums of expectations")
     if any(ir.variables_of(c.body) for c in problem.constraints):
         found.add("constraints")
     if kinks_too:
