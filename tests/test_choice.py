@@ -178,7 +178,8 @@ def test_a_rate_in_the_problems_own_numbers() -> None:
     assert told == "1,797 / (512 * 512 * eps^4) = 6.9e-03 / eps^4: 6.9e+09 at eps = 0.001"
     assert "mu is not known" in rates.told("n / (mu eps)", {"n": 3}, 1e-3)
     chosen = made(SMOOTH, outer_batch=2, inner_batch=5)
-    assert chosen.rate.startswith("3 / (3 * 5 * eps^4)"), "labels are visited all in each step"
+    assert chosen.rate.startswith("3 / (2 * 5 * eps^4)"), "labels are sampled where outer_batch is given"
+    assert made(SMOOTH, inner_batch=5).rate.startswith("3 / (3 * 5 * eps^4)"), "and visited all in each step where it is not"
 
 
 # ---------------------------------------------------------------------------------------------------------------- schedules
