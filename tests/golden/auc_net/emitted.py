@@ -23,8 +23,6 @@ How it is solved
     0.001
   minimised: maximize F becomes minimize -F; multipliers are those of the minimised problem
   smoothed: centred (a constraint: the penalty rho [c]_+ (equality: rho |c|) by its Moreau envelope)
-  merged: E[p ~ P, n ~ N] sigmoid(s(w; p.x) - s(w; n.x)) (an affine function of expectations is one: E[a g + b] is
-    sampled, without an estimate)
 
 Run it beside data.pt:  python solver.py --help
 """

@@ -21,8 +21,6 @@ How it is solved
     O(n / (B1 sqrt(B2) eps^5)) iterations, here 1 / (1 * sqrt(569) * eps^5) = 4.2e-02 / eps^5: 4.2e+13 at eps = 0.001
   prox: mu * sumsq(w) (no data, and the prox of squared_l2 is known)
   smoothed: misses (a constraint: the penalty rho [c]_+ (equality: rho |c|) by its Moreau envelope)
-  merged: E[z ~ D | z.y == 1] log1pexp(-score(z.x)) <= tau (an affine function of expectations is one: E[a g + b] is
-    sampled, without an estimate)
 
 Run it beside data.pt:  python solver.py --help
 """

@@ -22,8 +22,6 @@ How it is solved
     sampled mean
   projected: x (a simple set: simplex)
   smoothed: income (a constraint: the penalty rho [c]_+ (equality: rho |c|) by its Moreau envelope)
-  merged: E[z ~ R] dot(z.r, x) >= target (an affine function of expectations is one: E[a g + b] is sampled, without an
-    estimate)
 
 Run it beside data.pt:  python solver.py --help
 """
