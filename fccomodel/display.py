@@ -265,7 +265,9 @@ def _residuals(found: KKTReport) -> Table:
     names = ("stationarity", "feasibility", "complementarity")
     for _ in names:
         table.add_column(justify="right")
-    table.add_row(Text("KKT residuals", style="dim"), *(Text(name, style="dim") for name in names))
+    table.add_row(
+        Text(f"KKT residuals, {'exact' if found.exact else 'sampled'}", style="dim"), *(Text(name, style="dim") for name in names)
+    )
     own = found.own if found.constraints else None
     label = "  best multipliers" if own is not None else ""
     table.add_row(label, residual(found.stationarity), residual(found.feasibility), residual(found.complementarity))

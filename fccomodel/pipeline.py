@@ -265,6 +265,7 @@ def solve(
             planned.bound,
             solution.variables,
             multipliers=solution.multipliers,
+            limits=solution.limits,
             seed=seed,
             analysis=planned.analysis,
             sensitive=sensitive,

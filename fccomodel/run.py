@@ -48,6 +48,7 @@ class Progress:
 class Solution:
     """Where a run ended: the user's variables (float64), multipliers by label, and how it went.
 
+    ``limits``: by constraint (a family as a whole) the largest multiplier that its penalty allows, where there is one.
     ``history``: for each stage objective (in the model's sense) and violation of the best point so far, oracle calls, seconds.
     ``passes`` over all rows of the finish, 0 where there was none. ``failure`` is why there is no solution, if that was found.
     ``notes`` say what the smoothing left: its parameter at the end, and by how much a block's envelope can differ.
@@ -55,6 +56,7 @@ class Solution:
 
     variables: Mapping[str, np.ndarray]
     multipliers: Mapping[str, float]
+    limits: Mapping[str, float]
     history: list[dict[str, Any]]
     iterations: int
     wall_s: float
@@ -154,6 +156,7 @@ def run(
     return Solution(
         variables=variables,
         multipliers=multipliers(program, bound, found, exact_values(module, program, found)),
+        limits=limits(program, bound, found),
         history=[{**entry, "objective": module.SIGN * entry["objective"]} for entry in found.history],
         iterations=found.iterations,
         passes=getattr(found, "passes", 0),
@@ -248,6 +251,18 @@ def multipliers(program: Program, bound: Bound, found: Any, values: Mapping[str,
                 array = penalty.multiplier(values[constraint.label][1].cpu().double().numpy(), getattr(found.h, scale))
                 for key, value in zip([key for key, _ in members(bound, constraint)], array.reshape(-1), strict=True):
                     result[key] = float(value)
+    return result
+
+
+def limits(program: Program, bound: Bound, found: Any) -> dict[str, float]:
+    """The largest slopes of the penalties, which are bounded where they are multiples of a hinge or an absolute value."""
+    result: dict[str, float] = {}
+    for constraint in bound.problem.constraints:
+        match program.penalties.get(constraint.label):
+            case Smoothed(bound=str(scale)):
+                result[constraint.label] = float(getattr(found.h, scale))
+            case Penalty(scale=str(scale), op="pos" | "abs") as penalty:
+                result[constraint.label] = float(getattr(found.h, scale)) * penalty.factor
     return result
 
 

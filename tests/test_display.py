@@ -21,6 +21,7 @@ def made_report(constraints, **changes):
         "notes": (),
         "advice": "",
         "own": None,
+        "exact": True,
         "gap": None,
         "qualification": None,
         "sensitivity": None,

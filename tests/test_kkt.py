@@ -303,6 +303,14 @@ def test_a_missing_variable():
         kkt.report(bound(f"var w[d]; minimize {FIT};"), {})
 
 
+def test_multipliers_at_the_penaltys_bound_are_named():
+    text = f"var w[d]; minimize {FIT}; subject to size: sumsq(w) <= 0.5; cap[k in G]: E[z ~ D | z.g == k] dot(w, z.x) <= 1;"
+    own = {"size": 5.0, "cap[a]": 1.995, "cap[b]": 0.1, "cap[c]": 0.0}
+    found = kkt.report(bound(text), {"w": np.zeros(D)}, multipliers=own, limits={"size": 10.0, "cap": 2.0})
+    assert [note for note in found.notes if "rho=8" in note and note.startswith("`cap[a]`: ")] and len(found.notes) == 1
+    assert found.exact
+
+
 def test_the_report_is_plain_data():
     found = report(f"var w[d]; minimize {FIT}; subject to size: sumsq(w) <= 0.5;", np.ones(D), {"size": 1.0})
     record = json.loads(json.dumps(found.to_json()))

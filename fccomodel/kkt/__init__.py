@@ -24,8 +24,8 @@ from fccomodel.kkt.active import Qualification, Sensitivity, qualification, sens
 from fccomodel.kkt.gap import Gap, certify
 from fccomodel.kkt.optimality import Optimum, gradients, optimum
 from fccomodel.kkt.system import System
+from fccomodel.kkt.verdicts import at_bound, notes_of, verdict
 from fccomodel.kkt.verdicts import failed as failed
-from fccomodel.kkt.verdicts import notes_of, verdict
 from fccomodel.structure import Analysis, analyse
 
 BUDGET_S = 60.0
@@ -53,6 +53,7 @@ class KKTReport:
     epsilon           the least number for which the point is known to be epsilon-KKT
     own               stationarity and complementarity with the solver's own multipliers, and those; None where there are none
     gradient          the norm of the objective's gradient (or of the subgradient that attains it) alone, for scale
+    exact             every expectation is over all rows of its table; else ``notes`` say which are sampled, and how accurately
     gap               how far the objective can be from the optimum, where the problem is convex; None on other rows
     qualification     whether the active constraints' gradients are independent; None without constraints
     sensitivity       how the optimum moves with the constraints' right sides, where it was asked for
@@ -73,6 +74,7 @@ class KKTReport:
     gap: Gap | None = None
     qualification: Qualification | None = None
     sensitivity: Sensitivity | None = None
+    exact: bool = True
     notes: tuple[str, ...] = ()
     wall_s: float = 0.0
 
@@ -89,6 +91,7 @@ def report(
     point: Mapping[str, np.ndarray],
     *,
     multipliers: Mapping[str, float] | None = None,
+    limits: Mapping[str, float] | None = None,
     deadline: float | None = None,
     seed: int = 0,
     judging: bool = False,
@@ -98,6 +101,7 @@ def report(
     """The KKT report of a point (variables by the model's names; a net's parameters flat).
 
     multipliers   the solver's own, by constraint label; they are judged separately
+    limits        the largest multipliers that the solver's penalties allow, by constraint (a family as a whole)
     judging       the rows are not those that the point was found on: the verdict states epsilon, and advises nothing
     analysis      the problem's structure with the same data, where it is known already
     sensitive     find how the optimum moves with the constraints' right sides too
@@ -106,13 +110,24 @@ def report(
     Raises F0701 where the objective, a constraint or a gradient is not finite, F0702 for a point that does not fit.
     """
     with nullcontext() if bound.nets else one_thread():  # many small operations: a second thread costs more than it gives
-        return _report(bound, point, multipliers, BUDGET_S if deadline is None else deadline, seed, judging, analysis, sensitive)
+        return _report(
+            bound,
+            point,
+            multipliers,
+            limits or {},
+            BUDGET_S if deadline is None else deadline,
+            seed,
+            judging,
+            analysis,
+            sensitive,
+        )
 
 
 def _report(
     bound: Bound,
     point: Mapping[str, np.ndarray],
     multipliers: Mapping[str, float] | None,
+    limits: Mapping[str, float],
     budget: float,
     seed: int,
     judging: bool,
@@ -155,7 +170,8 @@ def _report(
         gap=gap,
         qualification=qualification(system, shared) if system.labels else None,
         sensitivity=sensitivity(system, shared, found, end) if sensitive and system.labels else None,
-        notes=tuple(notes_of(system, found)),
+        exact=not system.evaluator.sampled,
+        notes=(*at_bound(multipliers or {}, limits), *notes_of(system, found)),
         wall_s=time.perf_counter() - began,
     )
 

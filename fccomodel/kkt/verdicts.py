@@ -28,6 +28,8 @@ GRADES: tuple[tuple[float, str], ...] = (
     (math.inf, "Not solved yet"),
 )
 GOOD = 1e-3
+#: The share of a penalty's largest slope from which a multiplier counts as being at its bound.
+NEARLY = 0.99
 #: Samples of a distribution that an estimate of its standard error takes.
 REPEATS = 4
 
@@ -109,6 +111,18 @@ def notes_of(system: System, found: Optimum) -> Iterator[str]:
         elif not facts.smooth:
             reason = f" ({facts.reasons[0]})" if facts.reasons else ""
             yield f"Net `{name}` is {facts.kind}{reason}: one generalised gradient of it is taken"
+
+
+def at_bound(multipliers: Mapping[str, float], limits: Mapping[str, float]) -> Iterator[str]:
+    """Which of the solver's multipliers are as large as its penalties allow."""
+    for name, limit in limits.items():
+        own = [label for label, nu in multipliers.items() if label.partition("[")[0] == name and abs(nu) >= NEARLY * limit > 0]
+        if own:
+            shown = ", ".join(f"`{label}`" for label in own[:4]) + (f" and {len(own) - 4} more" if len(own) > 4 else "")
+            yield (
+                f"{shown}: the solver's multiplier is at the penalty's bound, {limit:.3g}: the penalty is too weak to hold the "
+                f"constraint (--option rho={4 * limit:.3g})"
+            )
 
 
 def _quoted(system: System, node: ir.Expr) -> str:

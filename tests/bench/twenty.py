@@ -4,7 +4,7 @@
 
 gap: objective less the optimum (closed form or CVXPY), relative above 1; certified: the gap that the report proves. violation and
 KKT are recomputed by the report. The last column is the judgement: ``wrong`` where the verdict says solved and the gap or the
-violation exceeds 1e-2, or where a problem without a solution is called solved. Exit status 1 if any is wrong.
+violation exceeds 1e-2, where a problem without a solution is called solved, or a failure is named that is not there. Exit status 1 if any is wrong.
 """
 
 from __future__ import annotations
@@ -261,10 +261,13 @@ PROBLEMS: dict[str, Callable[[], Problem]] = {
 
 
 # ------------------------------------------------------------------------------------------------------------------ the table
-def judged(problem: Problem, claimed: bool, gap: float, violation: float) -> str:
+FAILURES = ("infeasible", "unbounded", "unattained")
+
+
+def judged(problem: Problem, status: str, claimed: bool, gap: float, violation: float) -> str:
     """``right``, ``wrong``, or ``unsolved`` where the report says so itself."""
-    if problem.optimum is None:
-        return "wrong" if claimed else "right"
+    if problem.optimum is None or status in FAILURES:
+        return "right" if status == problem.expected else "wrong" if claimed or status in FAILURES else "unsolved"
     good = abs(gap) <= GOOD and violation <= GOOD
     return "right" if good else "wrong" if claimed else "unsolved"
 
@@ -276,15 +279,18 @@ def line(name: str, problem: Problem, budget: str) -> tuple[str, bool]:
         result = fccomodel.compile(problem.text).bind(data=problem.data).solve(budget=budget, seed=0)
     except FccoError as error:
         found = error.diagnostics[0]
-        said = "right" if problem.optimum is None else "unsolved"
-        return f"{name:24}{'':50}{time.perf_counter() - began:6.1f}  {said:9}{found.code} {found.message}", False
+        return f"{name:24}{'':50}{time.perf_counter() - began:6.1f}  {'unsolved':9}{found.code} {found.message}", False
     seconds, report = time.perf_counter() - began, result.report
     gap = float("nan") if problem.optimum is None else (report.objective - problem.optimum) / max(1.0, abs(problem.optimum))
     claimed = report.verdict.startswith("Solved")
-    said = judged(problem, claimed, gap, report.feasibility)
+    status = result.outcome.solution.status
+    said = judged(problem, status, claimed, gap, report.feasibility)
     proved = "-" if report.gap is None or report.gap.value is None else f"{report.gap.value:.0e}"
     figures = f"{gap:10.1e}{proved:>10}{report.feasibility:10.1e}{report.residual:10.1e}"
-    return f"{name:24}{figures}{'':10}{seconds:6.1f}  {said:9}{report.verdict.partition(':')[0]}", said == "wrong"
+    return (
+        f"{name:24}{figures}{'':10}{seconds:6.1f}  {said:9}{status if status in FAILURES else report.verdict.partition(':')[0]}",
+        said == "wrong",
+    )
 
 
 def main() -> int:
