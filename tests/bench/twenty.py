@@ -2,9 +2,12 @@
 
     python tests/bench/twenty.py [name ...] [--budget 10s]
 
-gap: objective less the optimum (closed form or CVXPY), relative above 1; certified: the gap that the report proves. violation and
-KKT are recomputed by the report. The last column is the judgement: ``wrong`` where the verdict says solved and the gap or the
-violation exceeds 1e-2, where a problem without a solution is called solved, or a failure is named that is not there. Exit status 1 if any is wrong.
+gap        objective less the optimum (closed form or CVXPY), relative above 1
+certified  the gap that the report proves
+judged     ``wrong`` where the verdict says solved and the gap or the violation exceeds 1e-2, where a problem without a solution is
+           called solved, or where a failure is named that is not there; ``unsolved`` where the report says so itself
+
+Exit status 1 if any is wrong.
 """
 
 from __future__ import annotations
