@@ -4,8 +4,8 @@
 
 gap        objective less the optimum (closed form or CVXPY), relative above 1
 certified  the gap that the report proves
-judged     ``wrong`` where the verdict says solved and the gap or the violation exceeds 1e-2, where a problem without a solution is
-           called solved, or where a failure is named that is not there; ``unsolved`` where the report says so itself
+judged     ``wrong`` where the verdict says solved and the gap or the violation exceeds 1e-2, where a problem without a solution
+           is called solved, or where a failure is named that is not there; ``unsolved`` where the report says so itself
 
 Exit status 1 if any is wrong.
 """
