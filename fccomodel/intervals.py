@@ -25,8 +25,8 @@ from fccomodel.interpret import Evaluator
 from fccomodel.interpret.reductions import one_thread
 from fccomodel.kkt.system import functions
 
-#: Groups, and fewer where evaluations are slow; seconds that they may take.
-GROUPS, FEWEST, BUDGET_S = 40, 8, 20.0
+#: Groups, and how many there are where all of them would take longer than this.
+GROUPS, FEWEST, BUDGET_S = 20, 8, 120.0
 CONFIDENCE = 0.95
 
 
@@ -60,7 +60,7 @@ def intervals(bound: Bound, point: Mapping[str, np.ndarray], *, seed: int = 0, b
         values, labels, equal = _values(bound, point, seed)
         took = time.perf_counter() - began
         tables = rows.averaged(bound.problem)
-        count = int(min(GROUPS, max(FEWEST, budget / max(took, 1e-9) / max(len(tables), 1))))
+        count = GROUPS if took * GROUPS * len(tables) <= budget else FEWEST
         why = _refused(bound, tables)
         variance = np.full(len(values), np.nan)
         if not why:
