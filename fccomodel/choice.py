@@ -6,6 +6,7 @@ theory: 0 was measured on the bundled models), then their rate: the power of 1/e
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -121,14 +122,16 @@ def rejected(found: Mapping[str, Candidate], chosen: Candidate) -> dict[str, lis
 
 
 def alike(found: Mapping[str, Candidate], chosen: Candidate) -> list[tuple[list[str], str]]:
-    """The same for a reader: algorithms with one reason together, without the clauses."""
+    """The same for a reader: algorithms with one reason together, of several reasons the one that most algorithms share."""
+    shared = Counter(f.why for c in found.values() for f in c.lacking.values())
     groups: dict[str, list[str]] = {}
     for name in rejected(found, chosen):
         one = found[name]
         if one.covered:
             groups.setdefault(_later(one.record, chosen.record), []).append(f"{name} O({one.record.rate})")
         else:
-            groups.setdefault("; ".join(f.why for f in one.lacking.values()), []).append(name)
+            reasons = [f.why for f in one.lacking.values()]
+            groups.setdefault(max(reasons, key=lambda why: shared[why]), []).append(name)
     return [(names, reason) for reason, names in groups.items()]
 
 
