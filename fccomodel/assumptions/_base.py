@@ -182,6 +182,10 @@ class Setting:
             if tame(local):
                 break
             local = structure.seer(boxed(self.reformed), self.bound, near)(f)
+        if not tame(local) and facts.domain:
+            near = {name: compact(where) for name, where in holes.items()}
+            inside = {d.subject: Interval(NEAR, FAR) for d in facts.domain}
+            local = structure.seer(boxed(self.reformed), self.bound, near, within=inside)(f)
         span = next((n.span for n in reversed(list(ir.walk(f))) if n.span != NOWHERE), NOWHERE)
         source = self.reformed.source
         return Block(

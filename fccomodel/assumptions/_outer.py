@@ -20,14 +20,14 @@ def _smooth(setting: Setting, block: Block) -> Finding:
         if block.label != "objective" and setting.penalty != "squared_hinge":
             words = f"{block.words} has a kink where the constraint is met with equality"
         return lacks(f"not smooth: {words}", block.words, block.span if block.label != "objective" else span)
-    if f.gradient.value.finite:
+    if f.smooth and f.gradient.value.finite:
         said = f"constant {f.gradient.value.value:.4g}" if f.gradient.value.known else "its constant depends on the data"
         said = "affine" if f.gradient.value.zero else f"its gradient is Lipschitz, {said}"
         return holds(f"{block.words}: {said}", f.differentiable, f.gradient, subject=block.words, span=block.span)
     if block.local.gradient.value.finite:
         return holds(
             f"{block.words}: its gradient is Lipschitz {RANGE}",
-            f.differentiable,
+            block.local.differentiable,
             standing=Standing.ASSUMED,
             subject=block.words,
             span=block.span,

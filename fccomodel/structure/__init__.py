@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fccomodel import ir
@@ -81,12 +81,15 @@ def seer(
     bound: Bound | None = None,
     holes: Mapping[str, Interval] | None = None,
     params: Mapping[str, Any] | None = None,
+    within: Mapping[ir.Expr, Interval] | None = None,
 ) -> Analyser:
-    """What gives the facts of any expression of a problem, computing those of common parts once; arguments as of ``facts_of``."""
-    see = Analyser(Context(problem=problem, holes=dict(holes or {}), values=dict(params or {})))
-    if bound is not None:
-        see = Analyser(Context(problem=problem, bound=bound, holes=dict(holes or {}), values=dict(params or {})), base=see)
-    return see
+    """What gives the facts of any expression of a problem, computing those of common parts once; arguments as of ``facts_of``.
+
+    within  where some expressions are taken to lie
+    """
+    given = Context(problem=problem, holes=dict(holes or {}), values=dict(params or {}), within=dict(within or {}))
+    see = Analyser(given)
+    return see if bound is None else Analyser(replace(given, bound=bound), base=see)
 
 
 def estimate(

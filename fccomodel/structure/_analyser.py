@@ -40,6 +40,9 @@ class Analyser:
             for node in ir.walk(expr):
                 if id(node) not in self.memo:
                     facts = self._pieces(node, self._node(node))
+                    if node in self.ctx.within:
+                        inside = replace(facts.interval, value=self.ctx.within[node], standing=Standing.ASSUMED)
+                        facts = replace(facts, interval=inside)
                     if self.base is not None:
                         facts = combine(self.base(node), facts)
                     self.memo[id(node)] = node, facts

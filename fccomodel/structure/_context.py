@@ -42,6 +42,7 @@ class Context:
     """A problem's declarations, with data or without.
 
     holes   where each hole's value lies, by name       values  values of params known without a bound problem
+    within  where some expressions are taken to lie
     free    variables and holes range over all reals: for facts that must hold everywhere
     stats   statistics of bound arrays, each computed once
     """
@@ -50,6 +51,7 @@ class Context:
     bound: Bound | None = None
     holes: Mapping[str, Interval] = field(default_factory=dict)
     values: Mapping[str, Any] = field(default_factory=dict)
+    within: Mapping[ir.Expr, Interval] = field(default_factory=dict)
     free: bool = False
     stats: dict[int, tuple[np.ndarray, Leaf]] = field(default_factory=dict)
 
