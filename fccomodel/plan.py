@@ -117,6 +117,18 @@ class Plan:
     undefined: tuple[str, ...] = ()
     polish: bool = False
 
+    @property
+    def finishing(self) -> bool:
+        """The smoothed problem, with centres that may move, can be finished by passes over all rows; of nets there are too many
+        local solutions."""
+        record = self.algorithm_record
+        return (
+            self.polish
+            and record.outer in ("moreau", "smooth")
+            and record.penalty in ("smoothed_hinge", None)
+            and all(v.net is None for v in self.normal.variables.values())
+        )
+
 
 def make(
     problem: ir.Problem, *, bound: Bound | None = None, analysis: Analysis | None = None, options: Origins | None = None
@@ -142,7 +154,7 @@ def make(
     theory, decay = (settled["schedule"][0] == word for word in ("theory", "decay"))
     if decay and budget(settled).seconds is not None:
         raise diagnostics.FccoError([_no_steps_to_divide(settled)], problem.source)
-    settled.setdefault("polish", (polishable(record) and not theory and not decay and not nets, AUTOMATIC))
+    settled.setdefault("polish", (not theory and not decay, AUTOMATIC))
     step = given.get("step", (None, ""))[0] or default_step(normal, record, theory)
     if step not in record.steps:
         raise diagnostics.FccoError([_no_step(step, record)], problem.source)
@@ -190,11 +202,6 @@ def make(
         findings=chosen.findings, unverified=tuple(chosen.lacks()), rate=rate, constants=known, budget=budget(settled),
         threads=1, undefined=undefined(analysis), smoothing=smoothing, polish=bool(settled["polish"][0]),
     )  # fmt: skip
-
-
-def polishable(record: Algorithm) -> bool:
-    """Its smoothed problem, with centres that may move, can be finished by passes over all rows."""
-    return record.outer in ("moreau", "smooth") and record.penalty in ("smoothed_hinge", None)
 
 
 def _modulus(setting: Setting) -> dict[str, float]:

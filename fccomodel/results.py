@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from fccomodel.emit import Program
     from fccomodel.intervals import Intervals
     from fccomodel.kkt import KKTReport
+    from fccomodel.run import Solution
 
 FORMAT = 1
 RESULT, VARIABLES, SOLVER, DATA, SCORES = "result.json", "variables.npz", "solver.py", "data.pt", "scores.npz"
@@ -77,6 +78,7 @@ def to_json(outcome: pipeline.Outcome) -> dict[str, Any]:
         "wall_s": outcome.wall_s,
         "iterations": solution.iterations,
         "passes": solution.passes,
+        "way": solution.way,
         "stopped": solution.stopped,
         "interrupted": solution.interrupted,
         "status": solution.status,
@@ -149,7 +151,7 @@ def save(outcome: pipeline.Outcome, folder: Path) -> dict[str, Any]:
     make_folder(folder)
     record = to_json(outcome)
     write_arrays(folder / VARIABLES, outcome.solution.variables)
-    write_program(repeating(outcome.program, outcome.solution.iterations, outcome.solution.passes), folder / SOLVER)
+    write_program(repeating(outcome.program, outcome.solution), folder / SOLVER)
     if scores := dict(net_scores(outcome.bound, outcome.solution.variables)):
         write_arrays(folder / SCORES, scores)
         record["scores_file"] = SCORES
@@ -165,13 +167,12 @@ def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
                 np.lib.format.write_array(member, np.asarray(value), allow_pickle=False)
 
 
-def repeating(program: Program, steps: int, passes: int) -> Program:
+def repeating(program: Program, solution: Solution) -> Program:
     """The program with the numbers of steps and passes that a run took as its own: started anew, it goes the same way."""
-    text = re.sub(r"^(SECONDS|CALLS) = .*$", r"\1 = None", program.text, count=2, flags=re.M)
-    text = re.sub(
-        r"^ITERATIONS = .*$", f"ITERATIONS = {steps}  # as many as the run that wrote this file", text, count=1, flags=re.M
-    )
-    text = re.sub(r"^PASSES = .*$", f"PASSES = {passes}  # and as many passes over all rows", text, count=1, flags=re.M)
+    given = {"SECONDS": None, "CALLS": None, "ITERATIONS": solution.iterations, "WAY": solution.way, "PASSES": solution.passes}
+    text = program.text
+    for name, value in given.items():
+        text = re.sub(rf"^{name} = .*$", f"{name} = {value!r}  # as the run that wrote this file", text, count=1, flags=re.M)
     return dataclasses.replace(program, text=text)
 
 

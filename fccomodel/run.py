@@ -50,7 +50,8 @@ class Solution:
 
     ``limits``: by constraint (a family as a whole) the largest multiplier that its penalty allows, where there is one.
     ``history``: for each stage objective (in the model's sense) and violation of the best point so far, oracle calls, seconds.
-    ``passes`` over all rows of the finish, 0 where there was none. ``failure`` is why there is no solution, if that was found.
+    ``passes`` over all rows of the ``way`` it ended (``finish``, ``restore``), 0 where there was none. ``failure`` is why there
+    is no solution, if that was found.
     ``notes`` say what the smoothing left: its parameter at the end, and by how much a block's envelope can differ.
     """
 
@@ -64,6 +65,7 @@ class Solution:
     interrupted: bool
     notes: tuple[str, ...] = ()
     passes: int = 0
+    way: str = ""
     failure: Failure | None = None
 
     @property
@@ -160,6 +162,7 @@ def run(
         history=[{**entry, "objective": module.SIGN * entry["objective"]} for entry in found.history],
         iterations=found.iterations,
         passes=getattr(found, "passes", 0),
+        way=getattr(found, "way", ""),
         failure=failure(bound, program, getattr(found, "failure", None)),
         wall_s=time.perf_counter() - began,
         stopped=found.reason,

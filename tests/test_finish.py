@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import types
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,6 +16,8 @@ import pytest
 import torch
 
 import fccomodel
+from fccomodel import pipeline
+from fccomodel.algorithms._restore import least_norm
 
 HEAD = "model m; dim d; data D : table(x: real[d], y: real); var w[d];\n"
 LOGISTIC = "minimize f: E[z ~ D] log1pexp(-z.y * dot(w, z.x));"
@@ -30,7 +33,7 @@ def rows(kind: str, n: int = 200, d: int = 3) -> dict[str, np.ndarray]:
 
 
 def solved(text: str, data: dict[str, np.ndarray] | None = None, **options: object) -> fccomodel.api.Result:
-    return fccomodel.compile(text).bind(data={} if data is None else {"D": data}).solve(seed=0, budget="6s", **options)
+    return fccomodel.compile(text).bind(data={} if data is None else {"D": data}).solve(seed=0, budget="5s", **options)
 
 
 def hinges(x: np.ndarray, y: np.ndarray, w: cp.Variable) -> cp.Problem:
@@ -128,3 +131,34 @@ def test_a_stored_solver_repeats_the_run(tmp_path: Path) -> None:
 def test_no_polish() -> None:
     found = solved(HEAD + "minimize f: E[z ~ D] abs(dot(w, z.x) - z.y);", rows("numbers"), polish=False)
     assert found.json["passes"] == 0 and found.json["status"] == "stopped"
+
+
+NET = """
+model m; dim d; data D : table(x: real[d], y: {-1, 1}, a: {0, 1}); net s : real[d] -> real; var w = params(s);
+minimize f: E[z ~ D] log1pexp(-z.y * s(w; z.x));
+subject to parity: abs(E[z ~ D | z.a == 0] sigmoid(s(w; z.x)) - E[z ~ D | z.a == 1] sigmoid(s(w; z.x))) <= 0.0001;
+"""
+
+
+def test_constraints_of_a_net_are_restored() -> None:
+    data = rows("labels")
+    bound = fccomodel.compile(NET).bind(data={"D": data | {"a": (data["x"][:, 0] > 0).astype(int)}}, nets={"s": "mlp(8)"})
+    program = pipeline.emit(bound.plan())
+    solver = types.ModuleType("solver")
+    exec(program.text, solver.__dict__)
+    with torch.no_grad():
+        before = solver.solve(dict(program.data), iterations=150, seconds=None)
+        after = solver.solve_then_finish(dict(program.data), iterations=150, way="restore")
+        again = solver.solve_then_finish(dict(program.data), iterations=150, way="restore", passes=after.passes)
+    assert before.history[-1]["violation"] > 1e-3 and after.history[-1]["violation"] <= 1e-6
+    assert after.history[-1]["merit"] <= before.history[-1]["merit"] + 1e-6
+    assert torch.equal(after.w, again.w)
+
+
+def test_least_norm_steps() -> None:
+    rng = np.random.default_rng(0)
+    J, values, equal = rng.normal(size=(6, 9)), rng.normal(size=6), np.arange(6) < 2
+    d = cp.Variable(9)
+    cp.Problem(cp.Minimize(cp.sum_squares(d)), [(values + J @ d)[:2] == 0, (values + J @ d)[2:] <= 0]).solve(solver=cp.CLARABEL)
+    found = least_norm(torch.from_numpy(J), torch.from_numpy(values), torch.from_numpy(equal))
+    assert np.allclose(found, d.value, atol=1e-6)

@@ -52,9 +52,10 @@ def least_violation(data, w, h, limit, count):
     return SimpleNamespace(w=x, violation=worst, weights=weights, nearest=squares / left if left else math.inf)
 
 
-def falls_for_ever(data, w, d, h, tol):
+def falls_for_ever(data, w, d, h, tol, limit, count):
     """How the objective goes on from w along d, as far as 100 (1 + |w|): ``unbounded`` where it falls in proportion or faster,
-    ``unattained`` where more slowly; None where it rises, or a constraint or a set ends it."""
+    ``unattained`` where more slowly; None where it rises, or a constraint or a set ends it. Points that violate a constraint a
+    little are moved to the nearest that do not."""
     length = float(d.norm())
     if not length > 0 or not math.isfinite(length):
         return None
@@ -64,19 +65,20 @@ def falls_for_ever(data, w, d, h, tol):
         x = w + d * (way / length)
         inside = x.clone()
         project(inside, 0.0, h)
-        value = summary(evaluate(data, x))
+        value, allowed = summary(evaluate(data, x)), max(tol, here[2]) + 1e-6 * way
+        if value[2] > allowed and math.isfinite(value[2]):
+            back = least_violation(data, x, h, limit, count).w
+            value = summary(evaluate(data, back)) if float((back - x).norm()) < 0.5 * way else value
         fallen.append(here[0] - value[0])
-        if value[2] > max(tol, here[2]) + 1e-6 * way or not torch.allclose(inside, x):
+        if value[2] > allowed or not torch.allclose(inside, x) or not fallen[-1] > 1e-10 * (1e-6 + abs(here[0])):
             return None
-    if not min(fallen) > 1e-10 * (1e-6 + abs(here[0])):
-        return None
     return "unbounded" if fallen[-1] > 3 * fallen[-2] else "unattained"
 
 
-def without_end(data, w, further, h, tol):
+def without_end(data, w, further, h, tol, limit, count):
     """That the objective falls for ever along w itself or towards a point found ``further`` on, or None."""
     for d in (further - w, w):
-        kind = falls_for_ever(data, w, d, h, tol)
+        kind = falls_for_ever(data, w, d, h, tol, limit, count)
         if kind:
             return {"kind": kind, "direction": d}
     return None

@@ -18,10 +18,9 @@ from fccomodel.algorithms._progress import merit, smoothness, summary
 
 if TYPE_CHECKING:  # what the emitted program defines around this text
     HYPER: dict[str, Any] = {}
-    TOL = 1e-6
     ROWS: dict[str, tuple[int, ...]] = {}
     whole: Any = None
-    regulariser = all_blocks = project = evaluate = prepare_full = as_namespace = start = centres = solve = whole
+    regulariser = all_blocks = project = evaluate = start = centres = whole
 
 
 def differentiated(data, c, h, count):
@@ -102,7 +101,7 @@ def finish(found, data, *, seconds=None, passes=None, tol=1e-6, progress=None, s
     history = list(found.history)
     while error > tol and not limit() and rounds < 100 and failure is None:
         rounds += 1
-        begin, last = w, count.passes + 1000
+        begin, last = w, count.passes + 500
         w, residual, step = panoc(at, prox, w, 2 * step, enough, lambda last=last: limit() or count.passes > last)
         value = summary(evaluate(data, w))
         if endless() and value[2] > 1e-6 * float(w.norm()):  # the penalty is too weak
@@ -116,7 +115,7 @@ def finish(found, data, *, seconds=None, passes=None, tol=1e-6, progress=None, s
         for name, shift in shifts.items():
             if shift > tol and shift > 0.5 * before.get(name, math.inf):
                 setattr(h, "lam_" + name, 0.5 * getattr(h, "lam_" + name))
-        if count.passes > last and falls_for_ever(data, w, w - begin, h, tol) == "unbounded":
+        if count.passes > last and falls_for_ever(data, w, w - begin, h, tol, limit, count) == "unbounded":
             failure = {"kind": "unbounded", "direction": w - begin}
         if saturated and value[2] > tol:
             h.rho *= 4
@@ -139,34 +138,11 @@ def finish(found, data, *, seconds=None, passes=None, tol=1e-6, progress=None, s
     if failure is None:
         end = count.passes + 200
         further = panoc(at, prox, best, step, 1e-3 * tol, lambda: limit() or count.passes > end)[0] if error <= tol else best
-        failure = without_end(data, best, further, h, tol)
+        failure = without_end(data, best, further, h, tol, limit, count)
     reason = reason if failure is None else failure["kind"]
     reason = "interrupted" if stop is not None and stop() else reason
-    more = {"w": best, "c": c, "h": h, "history": history, "exact": data, "passes": count.passes}
+    more = {"w": best, "c": c, "h": h, "history": history, "exact": data, "passes": count.passes, "way": "finish"}
     return SimpleNamespace(**{**vars(found), **more, "failure": failure, "reason": reason})
-
-
-def solve_then_finish(
-    data, *, device="cpu", seconds=None, iterations=None, oracles=None, passes=None, typical=400, progress=None, stop=None, **more
-):
-    """``solve``, and ``finish`` in the rest of the time if a quarter of a typical number of passes fits into it; with
-    ``passes``, that many. A budget of steps or oracle calls is the algorithm's alone: no finish then."""
-    began = time.perf_counter()
-    with torch.inference_mode(False), torch.no_grad():
-        exact = prepare_full(as_namespace(data, device, torch.float64))
-        if passes is None:
-            passes = 0
-            if seconds is not None and iterations is None and oracles is None:
-                needed = typical * one_pass(exact, device)
-                passes = None if needed < 1.6 * seconds else 0
-    own = seconds if passes == 0 or seconds is None else min(needed + 1.0, 0.6 * seconds)
-    limits = {"seconds": own, "iterations": iterations, "oracles": oracles}
-    found = solve(data, device=device, progress=progress, stop=stop, **limits, **more)
-    if passes == 0:
-        return found
-    with torch.inference_mode(False), torch.no_grad():
-        left = None if seconds is None else seconds - (time.perf_counter() - began)
-        return finish(found, exact, seconds=left, passes=passes, tol=TOL, progress=progress, stop=stop)
 
 
 def one_pass(data, device):

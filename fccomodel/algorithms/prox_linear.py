@@ -84,7 +84,13 @@ algorithm = Algorithm(
     cite="Drusvyatskiy and Paquette, Efficiency of minimizing compositions of convex functions and smooth maps, "
     "Mathematical Programming 178, 2019",
     hyper={
-        **_vector.DEFAULTS, "stage": 5, "longest": 20, "growth": 1.3, "gain": 1e-6, "patience": 3, "exact": 1.0,
+        **_vector.DEFAULTS,
+        "stage": 5,
+        "longest": 20,
+        "growth": 1.3,
+        "gain": 1e-6,
+        "patience": 3,
+        "exact": 1.0,
         "inner_steps": 50.0,
     },  # fmt: skip
     grid={"eta": _vector.TRIALS},  # hscg-2020, appendix D

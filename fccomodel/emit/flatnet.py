@@ -24,7 +24,9 @@ class FlatNet:
     def forward(self, w, inputs, taped):
         parts = w.split([size for _, _, size in self.shapes])
         named = zip(parts, self.shapes, strict=True)
-        parameters = {name: part.view(shape).detach().requires_grad_(taped) for part, (name, shape, _) in named}
+        parameters = {name: part.view(shape) for part, (name, shape, _) in named}
+        if taped:
+            parameters = {name: part.detach().requires_grad_() for name, part in parameters.items()}
         if any(b.is_floating_point() and b.dtype != w.dtype for b in self.module.buffers()):
             self.module.to(w.dtype)
         rows = [x.reshape(-1, *x.shape[x.dim() - self.rank :]) for x in inputs]
@@ -37,8 +39,8 @@ class FlatNet:
         )
 
     def __call__(self, w, *inputs):
-        """Outputs for the rows of each input, without a gradient."""
-        with torch.no_grad():
+        """Outputs for the rows of each input, with a gradient where w asks for one."""
+        with torch.set_grad_enabled(w.requires_grad and torch.is_grad_enabled()):
             outs, _, _ = self.forward(w, inputs, False)
         return outs[0] if len(outs) == 1 else outs
 

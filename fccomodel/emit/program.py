@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
-from fccomodel.algorithms import _failure, _finish, _panoc
+from fccomodel.algorithms import _ending, _failure, _finish, _panoc, _restore
 from fccomodel.emit import support
 from fccomodel.emit.template import report
 from fccomodel.emit.texts import shorten
@@ -39,12 +39,12 @@ class Emitter(Finishing):
         draw = self.draw_section()
         gradient, prepare = self.gradient_section()
         evaluate, prepared, blocks = self.evaluation_section()
-        whole = self.whole_text() if self.plan.polish else None
+        whole = self.whole_text() if self.plan.finishing else None
+        constraints = self.constraint_text() if self.plan.polish else None
         assert not set(self.exact.thin) & self.cells, "rows that index centres are never thinned"
         loop = self.plan.algorithm_record.loop
         loops = ["# ---- the loop", *sources(loop)]
-        finishing = [text for module in (_panoc, _failure, _finish) for text in sources(module)]
-        loops += [whole, *dict.fromkeys(text for text in finishing if text not in loops)] if whole else ["finish = None"]
+        loops += self.ending(whole, constraints, loops)
         body = "\n\n\n".join(
             part
             for part in [
@@ -60,7 +60,7 @@ class Emitter(Finishing):
                 evaluate,
                 blocks,
                 *loops,
-                report(finishing=bool(whole)),
+                report(finishing=self.plan.polish),
             ]
             if part
         )
@@ -78,6 +78,16 @@ class Emitter(Finishing):
             if s.penalty is None
         }
         return Program(text=text, data=self.tensors(), layout=self.layout, penalties=self.normal.penalties, smoothed=smoothed)
+
+    def ending(self, whole: str | None, constraints: str | None, loops: list[str]) -> list[str]:
+        """What comes after the loop: the finish, the restoration, and what chooses between them."""
+        if not self.plan.polish:
+            return []
+        parts = [whole] if whole else ["finish = None"]
+        parts += [constraints] if constraints else ["restore = None"]
+        modules = [*([_panoc, _failure, _finish] if whole else []), *([_restore] if constraints else []), _ending]
+        texts = dict.fromkeys(text for module in modules for text in sources(module))
+        return [*parts, *(text for text in texts if text not in loops)]
 
 
 def functions(module: ModuleType) -> dict[str, Any]:

@@ -107,7 +107,7 @@ class Sections:
             "SECONDS": seconds,
             "ITERATIONS": iterations,
             "CALLS": calls,
-            **({"PASSES": None, "TOL": options["tol"][0]} if self.plan.polish else {}),
+            **({"WAY": None, "PASSES": None, "TOL": options["tol"][0]} if self.plan.polish else {}),
             "THREADS": self.plan.threads,
             "SIGN": -1 if self.problem.objective.sense == "maximize" else 1,
             "LAYOUT": dict(self.layout),

@@ -61,5 +61,5 @@ if __name__ == "__main__":
 
 def report(*, finishing: bool) -> str:
     """The section that a solver ends with."""
-    run, passes = ("solve_then_finish", ", passes=PASSES") if finishing else ("solve", "")
+    run, passes = ("solve_then_finish", ", way=WAY, passes=PASSES") if finishing else ("solve", "")
     return REPORT.replace("{run}", run).replace("{passes}", passes)

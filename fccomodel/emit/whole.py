@@ -54,7 +54,7 @@ class Finishing(Exact):
         shapes = {name: lowering.centres[name] for name in sorted(names)}
         head = ["# ---- the finish: what it minimises", f"ROWS = {shapes!r}  # centres of functions inside expectations"]
         parts = ["\n".join(head), function("whole", about, lines, "data, w, c, h"), "\n".join(self.regulariser_lines())]
-        return "\n\n\n".join([*parts, self.all_blocks_text(rows), self.constraint_text()])
+        return "\n\n\n".join([*parts, self.all_blocks_text(rows)])
 
     def taped(self, lowering: Lowering) -> TapedPrinter:
         """A printer beside those of ``evaluate``: what depends on the data alone is shared."""
@@ -79,8 +79,11 @@ class Finishing(Exact):
         about = "``blocks``, and the same of functions inside expectations, row by row."
         return function("all_blocks", about, [*lines, f"return {{{', '.join(['**blocks(data, w)', *inside])}}}"])
 
-    def constraint_text(self) -> str:
-        """The constraints as ``evaluate`` has them, for autograd."""
+    def constraint_text(self) -> str | None:
+        """The constraints as ``evaluate`` has them, for autograd; None where there are none, or a pass is not affordable."""
+        pairs = max((self.exact.pairs(c.body) for c in self.reference.constraints), default=math.inf)
+        if pairs > MOST:
+            return None
         lowering = Lowering(bound=self.bound, full=True, data=self.exact.data)
         constraints, printer = self.constraints_of(lowering), self.taped(lowering)
         printer.print([v for _, v in constraints.values() if v.op not in ("const", "param")])
