@@ -67,6 +67,7 @@ PRECISION = 'float32'
 SECONDS = 25.0
 ITERATIONS = None
 CALLS = None
+WAY = None
 PASSES = None
 TOL = 1e-06
 THREADS = 1
@@ -577,9 +578,7 @@ def all_blocks(data, w):
     return {**blocks(data, w)}
 
 
-def constraint_values(data, w):
-    """Each constraint's values (left minus right side)."""
-    return {}
+restore = None
 
 
 def forward_backward(at, prox, w, step):
@@ -686,9 +685,10 @@ def least_violation(data, w, h, limit, count):
     return SimpleNamespace(w=x, violation=worst, weights=weights, nearest=squares / left if left else math.inf)
 
 
-def falls_for_ever(data, w, d, h, tol):
+def falls_for_ever(data, w, d, h, tol, limit, count):
     """How the objective goes on from w along d, as far as 100 (1 + |w|): ``unbounded`` where it falls in proportion or faster,
-    ``unattained`` where more slowly; None where it rises, or a constraint or a set ends it."""
+    ``unattained`` where more slowly; None where it rises, or a constraint or a set ends it. Points that violate a constraint a
+    little are moved to the nearest that do not."""
     length = float(d.norm())
     if not length > 0 or not math.isfinite(length):
         return None
@@ -698,19 +698,20 @@ def falls_for_ever(data, w, d, h, tol):
         x = w + d * (way / length)
         inside = x.clone()
         project(inside, 0.0, h)
-        value = summary(evaluate(data, x))
+        value, allowed = summary(evaluate(data, x)), max(tol, here[2]) + 1e-6 * way
+        if value[2] > allowed and math.isfinite(value[2]):
+            back = least_violation(data, x, h, limit, count).w
+            value = summary(evaluate(data, back)) if float((back - x).norm()) < 0.5 * way else value
         fallen.append(here[0] - value[0])
-        if value[2] > max(tol, here[2]) + 1e-6 * way or not torch.allclose(inside, x):
+        if value[2] > allowed or not torch.allclose(inside, x) or not fallen[-1] > 1e-10 * (1e-6 + abs(here[0])):
             return None
-    if not min(fallen) > 1e-10 * (1e-6 + abs(here[0])):
-        return None
     return "unbounded" if fallen[-1] > 3 * fallen[-2] else "unattained"
 
 
-def without_end(data, w, further, h, tol):
+def without_end(data, w, further, h, tol, limit, count):
     """That the objective falls for ever along w itself or towards a point found ``further`` on, or None."""
     for d in (further - w, w):
-        kind = falls_for_ever(data, w, d, h, tol)
+        kind = falls_for_ever(data, w, d, h, tol, limit, count)
         if kind:
             return {"kind": kind, "direction": d}
     return None
@@ -794,7 +795,7 @@ def finish(found, data, *, seconds=None, passes=None, tol=1e-6, progress=None, s
     history = list(found.history)
     while error > tol and not limit() and rounds < 100 and failure is None:
         rounds += 1
-        begin, last = w, count.passes + 1000
+        begin, last = w, count.passes + 500
         w, residual, step = panoc(at, prox, w, 2 * step, enough, lambda last=last: limit() or count.passes > last)
         value = summary(evaluate(data, w))
         if endless() and value[2] > 1e-6 * float(w.norm()):  # the penalty is too weak
@@ -808,7 +809,7 @@ def finish(found, data, *, seconds=None, passes=None, tol=1e-6, progress=None, s
         for name, shift in shifts.items():
             if shift > tol and shift > 0.5 * before.get(name, math.inf):
                 setattr(h, "lam_" + name, 0.5 * getattr(h, "lam_" + name))
-        if count.passes > last and falls_for_ever(data, w, w - begin, h, tol) == "unbounded":
+        if count.passes > last and falls_for_ever(data, w, w - begin, h, tol, limit, count) == "unbounded":
             failure = {"kind": "unbounded", "direction": w - begin}
         if saturated and value[2] > tol:
             h.rho *= 4
@@ -831,34 +832,11 @@ def finish(found, data, *, seconds=None, passes=None, tol=1e-6, progress=None, s
     if failure is None:
         end = count.passes + 200
         further = panoc(at, prox, best, step, 1e-3 * tol, lambda: limit() or count.passes > end)[0] if error <= tol else best
-        failure = without_end(data, best, further, h, tol)
+        failure = without_end(data, best, further, h, tol, limit, count)
     reason = reason if failure is None else failure["kind"]
     reason = "interrupted" if stop is not None and stop() else reason
-    more = {"w": best, "c": c, "h": h, "history": history, "exact": data, "passes": count.passes}
+    more = {"w": best, "c": c, "h": h, "history": history, "exact": data, "passes": count.passes, "way": "finish"}
     return SimpleNamespace(**{**vars(found), **more, "failure": failure, "reason": reason})
-
-
-def solve_then_finish(
-    data, *, device="cpu", seconds=None, iterations=None, oracles=None, passes=None, typical=400, progress=None, stop=None, **more
-):
-    """``solve``, and ``finish`` in the rest of the time if a quarter of a typical number of passes fits into it; with
-    ``passes``, that many. A budget of steps or oracle calls is the algorithm's alone: no finish then."""
-    began = time.perf_counter()
-    with torch.inference_mode(False), torch.no_grad():
-        exact = prepare_full(as_namespace(data, device, torch.float64))
-        if passes is None:
-            passes = 0
-            if seconds is not None and iterations is None and oracles is None:
-                needed = typical * one_pass(exact, device)
-                passes = None if needed < 1.6 * seconds else 0
-    own = seconds if passes == 0 or seconds is None else min(needed + 1.0, 0.6 * seconds)
-    limits = {"seconds": own, "iterations": iterations, "oracles": oracles}
-    found = solve(data, device=device, progress=progress, stop=stop, **limits, **more)
-    if passes == 0:
-        return found
-    with torch.inference_mode(False), torch.no_grad():
-        left = None if seconds is None else seconds - (time.perf_counter() - began)
-        return finish(found, exact, seconds=left, passes=passes, tol=TOL, progress=progress, stop=stop)
 
 
 def one_pass(data, device):
@@ -871,6 +849,34 @@ def one_pass(data, device):
     began = time.perf_counter()
     at(w)
     return time.perf_counter() - began
+
+
+def solve_then_finish(
+    data, *, way=None, passes=None, device="cpu", seconds=None, iterations=None, oracles=None, progress=None, stop=None, **more
+):
+    """``solve``, then ``finish`` if a quarter of a typical number of passes (400) fits into the time, else ``restore``.
+
+    ``way`` and ``passes`` ask for one of them (or, empty, for none), and for that many passes. A budget of steps or oracle calls
+    is the algorithm's alone.
+    """
+    began, own = time.perf_counter(), seconds
+    with torch.inference_mode(False), torch.no_grad():
+        exact = prepare_full(as_namespace(data, device, torch.float64))
+        if way is None:
+            way = "restore" if restore is not None and seconds is not None else ""
+            if finish is not None and seconds is not None:
+                needed = 400 * one_pass(exact, device)
+                way, own = ("finish", min(needed + 1.0, 0.6 * seconds)) if needed < 1.6 * seconds else (way, own)
+            if way == "restore":
+                own = 0.7 * seconds
+    limits = {"seconds": own, "iterations": iterations, "oracles": oracles}
+    found = solve(data, device=device, progress=progress, stop=stop, **limits, **more)
+    if not way:
+        return found
+    with torch.inference_mode(False), torch.no_grad():
+        left = None if seconds is None else max(seconds - (time.perf_counter() - began), 0.3 * seconds)
+        end = finish if way == "finish" else restore
+        return end(found, exact, seconds=left, passes=passes, tol=TOL, progress=progress, stop=stop)
 
 
 # ---- report
@@ -898,7 +904,7 @@ def main():
 
     with no_grad():
         found = solve_then_finish(tensors, seed=arguments.seed, device=arguments.device, dtype=getattr(torch, arguments.precision),
-                      seconds=seconds, iterations=arguments.iterations, oracles=arguments.oracles, progress=show, passes=PASSES)
+                      seconds=seconds, iterations=arguments.iterations, oracles=arguments.oracles, progress=show, way=WAY, passes=PASSES)
         objective, constraints = evaluate(found.exact, found.w)
     print(f"objective {SIGN * float(objective):.10g}   ({found.reason}, {found.iterations} steps)")
     for label, (_, values) in constraints.items():
