@@ -54,7 +54,19 @@ PROBLEMS = {
         "minimize max[k in G] E[z ~ D | z.g == k] square(dot(w, z.x) - z.y) + 0.1 * sumsq(w);",
         lambda c, w: c.max(c.hstack([c.sum_squares(X[k::3] @ w - Y[k::3]) * 3 / N for k in range(3)])) + 0.1 * c.sum_squares(w),
         [],
-        "strong convexity 0.2",
+        "strong convexity",
+    ),
+    "largest squares": (
+        "minimize cvar(tail = 0.2)[i in D] square(dot(w, i.x) - i.y);",
+        lambda c, w: c.sum_largest(c.square(X @ w - Y), N // 5) / (N // 5),
+        [],
+        "strong convexity",
+    ),
+    "worst group alone": (
+        "minimize max[k in G] E[z ~ D | z.g == k] square(dot(w, z.x) - z.y);",
+        lambda c, w: c.max(c.hstack([c.sum_squares(X[k::3] @ w - Y[k::3]) * 3 / N for k in range(3)])),
+        [],
+        "strong convexity",
     ),
     "maximise": (f"maximize 1 - {FIT} - 0.1 * sumsq(w);", lambda c, w: fit(c, w) + 0.1 * c.sum_squares(w) - 1, [], "strong"),
     "absolute deviations": (

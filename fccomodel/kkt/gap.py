@@ -112,7 +112,7 @@ def _with(system: System, analysis: Analysis, found: Optimum, end: float) -> Gap
     if system.projected:
         rest = system.tangent(found.lagrangian)
         normals = sum(_past(system, name, own) for name, _, own in system.normals(found.lagrangian))
-    hessian = _hessian(system, functions, quadratics, analysis, end) if parts.convex else None
+    hessian = _hessian(system, functions, quadratics, analysis, found, end) if parts.convex else None
     curved, mu, tail = _curved(system, rest, hessian, supports)
     best = min(direct, curved + normals)
     if best == math.inf:
@@ -138,17 +138,32 @@ def _kinks(system: System, multipliers: Array, analysis: Analysis, parts: Parts)
                 raise _Refused("a function with a kink is inside another function")
 
 
-def _sound(kink: Kink, analysis: Analysis) -> bool:
-    """Every weighted sum of the terms is convex (concave for a minimum)."""
+def _terms(kink: Kink) -> tuple[list[ir.Expr], bool]:
+    """What a kink weighs, and whether with weights of either sign."""
     node = kink.node
     if isinstance(node, ir.Reduce):
-        terms, affine = [node.body], False
-    else:
-        assert isinstance(node, ir.Apply)
-        affine = node.op not in ("max", "min", "pos")
-        terms = list(node.args) if node.op in ("max", "min") else [node.args[0]]
+        return [node.body], False
+    assert isinstance(node, ir.Apply)
+    return (list(node.args) if node.op in ("max", "min") else [node.args[0]]), node.op not in ("max", "min", "pos")
+
+
+def _sound(kink: Kink, analysis: Analysis) -> bool:
+    """Every weighted sum of the terms is convex (concave for a minimum)."""
+    terms, signed = _terms(kink)
     facts = [analysis.see(term) for term in terms]
-    return all(f.affine if affine else f.convex if kink.sign > 0 else f.concave for f in facts)
+    return all(f.affine if signed else f.convex if kink.sign > 0 else f.concave for f in facts)
+
+
+def _curving(system: System, found: Optimum, analysis: Analysis) -> list[tuple[int, Array]]:
+    """The weights of the kinks whose terms are quadratic: phi >= q.t, whose Hessian is a constant."""
+    kept = []
+    for k, weights in found.weights:
+        parts = Parts(see=analysis.see)
+        for term in _terms(system.records[k].kink)[0]:
+            parts.quadratic(term, system.records[k].kink.sign)
+        if not parts.higher and weights.any():
+            kept.append((k, weights))
+    return kept
 
 
 # ------------------------------------------------------------------------------------------------------- bounded variables
@@ -194,7 +209,7 @@ def _past(system: System, name: str, normals: list[torch.Tensor]) -> float:
 
 # -------------------------------------------------------------------------------------------------------- strong convexity
 def _hessian(
-    system: System, functions: list[Root], quadratics: list[ir.Expr | None], analysis: Analysis, end: float
+    system: System, functions: list[Root], quadratics: list[ir.Expr | None], analysis: Analysis, found: Optimum, end: float
 ) -> Array | None:
     """The Hessian of the quadratic parts: a matrix, or where that takes too long its diagonal for squares of whole variables."""
     dense = system.d <= DENSE and time.perf_counter() + 3 * system.forward_s * system.d < end
@@ -202,12 +217,13 @@ def _hessian(
         plain = Parts(see=analysis.see, plain=True)
         quadratics = [plain.quadratic(root.expr, root.sign) for root in functions]
     terms = [(root, q) for root, q in zip(functions, quadratics, strict=True) if q is not None]
-    if not terms:
+    weights = _curving(system, found, analysis) if dense else []
+    if not terms and not weights:
         return None
-    origin = gradient(system, terms, np.zeros(system.d))
+    origin = gradient(system, terms, np.zeros(system.d), weights)
     if not dense:
         return np.maximum(gradient(system, terms, np.ones(system.d)) - origin, 0.0)
-    columns = np.stack([gradient(system, terms, unit) - origin for unit in np.eye(system.d)])
+    columns = np.stack([gradient(system, terms, unit, weights) - origin for unit in np.eye(system.d)])
     return (columns + columns.T) / 2
 
 

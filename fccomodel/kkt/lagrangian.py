@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -9,6 +10,7 @@ import torch
 
 from fccomodel import families, ir
 from fccomodel.interpret import Evaluator
+from fccomodel.kkt.kinks import Recorder
 from fccomodel.kkt.system import System
 
 Array = np.ndarray
@@ -34,8 +36,9 @@ def roots(system: System, multipliers: Array) -> list[Root]:
     return found
 
 
-def gradient(system: System, terms: list[tuple[Root, ir.Expr]], at: Array) -> Array:
-    """Of the sum of the roots at any point, each with an expression of choice in place of its own."""
+def gradient(system: System, terms: list[tuple[Root, ir.Expr]], at: Array, weights: Sequence[tuple[int, Array]] = ()) -> Array:
+    """Of the sum of the roots at any point, each with an expression of choice in place of its own, and of weighted terms of kinks
+    (by record)."""
     point = {name: part.clone().requires_grad_(True) for name, part in system.split(at).items()}
     evaluator = Evaluator(system.bound, point, seed=system.seed)
     total = torch.zeros((), dtype=torch.float64)
@@ -46,6 +49,12 @@ def gradient(system: System, terms: list[tuple[Root, ir.Expr]], at: Array) -> Ar
             env, keep, _ = system.family(root.constraint)
             total = total + families.over(evaluator.value(expr, env), env, keep) @ torch.from_numpy(root.weights)
     leaves = [evaluator.point[name] for name in system.names]
+    if weights:
+        recorder = Recorder(system.kinks, frozen=system.records)
+        system.evaluate(evaluator.point, recorder)
+        total = total + sum((recorder.records[k].terms * torch.from_numpy(own)).sum() for k, own in weights)
+    if not total.requires_grad:
+        return np.zeros(system.d)
     found = torch.autograd.grad(total, leaves, allow_unused=True)
     return np.concatenate(
         [np.zeros(leaf.numel()) if g is None else g.numpy().ravel() for g, leaf in zip(found, leaves, strict=True)]

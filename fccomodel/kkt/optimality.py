@@ -28,6 +28,7 @@ class Optimum:
     gradient   norm of the Lagrangian's gradient less the normals of simple sets
     slack      by how much the chosen subgradients miss the functions' values: they are slack-subgradients
     lagrangian the gradient itself, with the weights chosen; ``missed`` is the sum of the slacks
+    weights    of each record's terms in it (by record; a record may come several times)
     plain      norm of the objective's own gradient, its kinks at their largest terms
     weighed    the weights of kinks were chosen (else they are those of the largest terms, for want of time)
     missing    labels without a given multiplier
@@ -39,6 +40,7 @@ class Optimum:
     plain: float
     lagrangian: Array
     missed: float
+    weights: tuple[tuple[int, Array], ...]
     weighed: bool = True
     missing: tuple[str, ...] = ()
 
@@ -115,19 +117,18 @@ def optimum(system: System, found: Gradients, end: float, given: Mapping[str, fl
     if pairs or (count and given is None):
         z = _solve(system, found, pairs, base, c, z, end, fixed=given is not None)
     multipliers = z[:count]
-    weights: list = [(system.c[k], nu_k) for k, nu_k in enumerate(multipliers) if nu_k]
-    weights += [(system.records[p.record].terms, p.spread(system, z[p.at])) for p in pairs]
-    weights += [
-        (system.records[p.record].terms, _share(system, p, top) * (multipliers[p.function - 1] if p.function else 1.0))
-        for p in held
-    ]
-    lagrangian, slacks = system.slope + system.pull(weights), _slacks(system, pairs, z)
+    weights = [(p.record, p.spread(system, z[p.at])) for p in pairs]
+    weights += [(p.record, _share(system, p, top) * (multipliers[p.function - 1] if p.function else 1.0)) for p in held]
+    weighted: list = [(system.c[k], nu_k) for k, nu_k in enumerate(multipliers) if nu_k]
+    weighted += [(system.records[record].terms, own) for record, own in weights]
+    lagrangian, slacks = system.slope + system.pull(weighted), _slacks(system, pairs, z)
     return Optimum(
         multipliers=multipliers,
         gradient=float(np.linalg.norm(system.tangent(lagrangian))),
         slack=float(np.linalg.norm(slacks)),
         lagrangian=lagrangian,
         missed=float(slacks.sum()),
+        weights=tuple(weights),
         plain=float(plain),
         weighed=found.terms is not None,
         missing=() if given is None else tuple(label for label in system.labels if label not in given),

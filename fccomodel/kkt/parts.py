@@ -22,12 +22,14 @@ class Parts:
     see        gives the facts of an expression
     plain      only squares of whole variables count as quadratic, so that the Hessian is diagonal
     leaves     ids of the parts           convex   each of them is proved to be convex
+    higher     some part is neither quadratic nor affine
     """
 
     see: Analyser
     plain: bool = False
     leaves: set[int] = field(default_factory=set)
     convex: bool = True
+    higher: bool = False
 
     def quadratic(self, node: ir.Expr, sign: float) -> ir.Expr | None:
         """The sum of the parts that are convex quadratic functions; None where there are none."""
@@ -55,8 +57,10 @@ class Parts:
         facts = self.see(node)
         self.leaves.add(id(node))
         good = facts.convex if sign > 0 else facts.concave
+        squared = self._squared(node)
         self.convex &= good
-        return node if good and self._squared(node) else None
+        self.higher |= not squared and not facts.affine
+        return node if good and squared else None
 
     def _factor(self, node: ir.Apply) -> ir.Expr | None:
         """The side of a product that no variable is in, where its sign is known; of a quotient the divisor."""
