@@ -146,8 +146,9 @@ def make(
     record, normal, setting = chosen.record, chosen.normal, chosen.setting
     settled = {name: value for name, value in given.items()}
     settled.setdefault("algorithm", (record.name, AUTOMATIC))
-    for name in ("schedule", "sampling", "inner_sampling"):
-        settled.setdefault(name, (WORDS[name][0], AUTOMATIC))
+    settled.setdefault("schedule", (WORDS["schedule"][0], AUTOMATIC))
+    for name in ("sampling", "inner_sampling"):  # theorems are about independent samples
+        settled.setdefault(name, (WORDS[name][settled["schedule"][0] == "theory"], AUTOMATIC))
     settled.setdefault("epsilon", (EPSILON, AUTOMATIC))
     settled.setdefault("tol", (TOLERANCE, AUTOMATIC))
     nets = bool(problem.nets)
