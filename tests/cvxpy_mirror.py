@@ -130,6 +130,14 @@ def _mirror(cp: Any, op: str, *args: Any) -> Any:
 EDGES = frozenset({"sqrt", "log", "log1p", "entr", "pow", "inv", "div", "kl"})
 
 
+def undefined(expr: object) -> bool:
+    """Some constant part is no number, as log1p(-2): CVXPY then proves what it likes."""
+    with np.errstate(all="ignore"):
+        if expr.is_constant() and not expr.parameters() and not np.isfinite(np.asarray(expr.value, float)).all():
+            return True
+    return any(undefined(arg) for arg in expr.args)
+
+
 @dataclass
 class Compared:
     """How many expressions both tools know, how many CVXPY proves convex or concave, and what is proved by one alone.
@@ -160,7 +168,7 @@ def compared(problem: ir.Problem, seeds: range, *, signs: bool = False, compact:
                 other = counterpart(expr, bound, names)
         except NoCounterpart:
             continue
-        if isinstance(other, np.ndarray) or other.is_constant():
+        if isinstance(other, np.ndarray) or other.is_constant() or undefined(other):
             continue
         found = structure.facts_of(expr, problem=problem, bound=None if signs else bound)
         convex, concave = other.is_convex(), other.is_concave()
