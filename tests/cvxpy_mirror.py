@@ -133,7 +133,7 @@ EDGES = frozenset({"sqrt", "log", "log1p", "entr", "pow", "inv", "div", "kl"})
 def undefined(expr: object) -> bool:
     """Some constant part is no number, as log1p(-2): CVXPY then proves what it likes."""
     with np.errstate(all="ignore"):
-        if expr.is_constant() and not expr.parameters() and not np.isfinite(np.asarray(expr.value, float)).all():
+        if expr.is_constant() and not expr.parameters() and not np.isfinite(expr.value.sum()):
             return True
     return any(undefined(arg) for arg in expr.args)
 
