@@ -3,7 +3,9 @@
     python examples/papers/group_dro/run.py [--seeds 0 1 2 3 4] [--steps 20000]
 
 83 groups, 123 binary features, the source's own train and test rows; each step samples 8 groups and 8 rows of each; weight
-decay 0.05. Accuracy is over the test rows of the worst 10% (15%) of the groups; the gap is that of the train objective.
+decay 0.05; the step is chosen from a grid by the train objective, and divided by ten at half and at three quarters of the run;
+the last iterate counts. Accuracy is over the test rows of the worst 10% (15%) of the groups; the gap is that of the train
+objective.
 """
 
 from __future__ import annotations
@@ -28,7 +30,10 @@ PAPER = {
     "bsgd": ("55.81 ± 0.70", "58.58 ± 0.61"), "sox": ("56.34 ± 1.15", "58.36 ± 0.44"), "msvr": ("47.78 ± 1.06", "49.49 ± 0.95"),
     "alexr": ("56.58 ± 0.69", "58.52 ± 0.71"),
 }  # fmt: skip
-CALLS = (1e5, 3e5, 1e6)
+CALLS = (1e5, 3e5)
+GRID = (0.005, 0.02, 0.05)
+#: no theorem covers these on a non-smooth f, as the paper says of MSVR
+OPTIONS = {"sox": {"step": "momentum", "unverified": True}, "msvr": {"unverified": True}, "bsgd": {"unverified": True}}
 
 
 def tables(frame: pd.DataFrame) -> dict[str, Any]:
@@ -46,21 +51,24 @@ def worst(w: np.ndarray, frame: pd.DataFrame, alpha: float) -> tuple[float, floa
 
 
 def main() -> None:
-    parser = common.arguments(__doc__, seeds=[0, 1, 2, 3, 4], steps=20_000, algorithms=list(PAPER), shares=[0.1, 0.15])
+    parser = common.arguments(__doc__, seeds=[0, 1, 2, 3, 4], steps=10_000, algorithms=list(PAPER), shares=[0.1, 0.15])
     args = parser.parse_args()
     frame = adult(args.data)
     train, test = frame[frame["split"] == "train"], frame[frame["split"] == "test"]
     model = fccomodel.compile(MODEL)
+    chosen: dict[str, float] = {}
     for k, alpha in enumerate(args.shares):
         bound = model.bind(D=tables(train), params={"alpha": alpha})
         best = bound.solve(budget="60s", seed=0)
         optimum, limit = best.objective, worst(best.variables["w"], test, alpha)
         rows = [["the optimum", "", f"{limit[0]:.2f}", f"{limit[1]:.2f}", "0", *[""] * len(CALLS)]]
         for name in args.algorithms:
-            runs = [
-                common.attempt(bound, algorithm=name, seed=seed, outer_batch=8, inner_batch=8, budget=f"{args.steps}it")
-                for seed in args.seeds
-            ]
+            options = {"algorithm": name, "schedule": "decay", "budget": f"{args.steps}it", "outer_batch": 8, "inner_batch": 8}
+            options |= OPTIONS.get(name, {})
+            if name not in chosen:
+                trials = {eta: common.attempt(bound, seed=100, eta=eta, **options) for eta in GRID}
+                chosen[name] = min(trials, key=lambda eta: trials[eta].objective if not isinstance(trials[eta], str) else np.inf)
+            runs = [common.attempt(bound, seed=seed, eta=chosen[name], **options) for seed in args.seeds]
             if isinstance(runs[0], str):
                 rows.append([name, PAPER[name][k], runs[0]])
                 continue
@@ -69,10 +77,11 @@ def main() -> None:
             curve = [np.mean([common.at(r.history, calls) for r in runs]) - optimum for calls in CALLS]
             rows.append([
                 name, PAPER[name][k], common.spread(accuracy[:, 0], 2), common.spread(accuracy[:, 1], 2),
-                f"{np.mean(gaps):.1e}", *[f"{g:.1e}" for g in curve],
+                f"{np.mean(gaps):.1e}", *[f"{g:.1e}" for g in curve], f"{chosen[name]:g}",
             ])  # fmt: skip
+            print(*rows[-1], sep=" | ", flush=True)
         columns = ["algorithm", "paper", "rows of worst groups", "mean of worst groups", "gap"]
-        columns += [f"gap after {c:.0e} calls" for c in CALLS]
+        columns += [*[f"gap after {c:.0e} calls" for c in CALLS], "step"]
         note = f"Train optimum {optimum:.6f}. The grouping fits the paper's text; the authors' own recipe is not published."
         common.show(f"Adult, accuracy in % on the worst {alpha:.0%} of 83 groups", columns, rows, note)
 

@@ -25,6 +25,13 @@ PAPER = {
     "covtype": {"sox": "0.516 ± 0.003", "soap": "0.523 ± 0.004", "moap": "0.559 ± 0.011", "bsgd": "0.625 ± 0.018"},
 }
 GRID = (1e-3, 1e-2, 1e-1)
+#: SGD-type steps; MOAP scales the sampled values by n / B1 = 137, so that its gamma must be of the size of B1 / n
+OPTIONS = {
+    "sox": {"step": "momentum"},
+    "soap": {"step": "plain"},
+    "moap": {"step": "momentum", "gamma": 0.01},
+    "bsgd": {"step": "plain"},
+}
 
 
 def load(folder: Path, dataset: str) -> tuple[np.ndarray, np.ndarray]:
@@ -57,7 +64,7 @@ def main() -> None:
     def run(rows: np.ndarray, algorithm: str, eta: float, seed: int) -> np.ndarray:
         bound = model.bind(D={"x": x[rows], "y": y[rows]})
         batches = {"outer_batch": 32, "inner_batch": 32}
-        options = {"step": STEP[algorithm], "schedule": "decay", "eta": eta, "budget": f"{args.steps}it", "seed": seed}
+        options = OPTIONS[algorithm] | {"schedule": "decay", "eta": eta, "budget": f"{args.steps}it", "seed": seed}
         found = common.attempt(bound, algorithm=algorithm, **options, **batches)
         return np.full(x.shape[1], np.nan) if isinstance(found, str) else found.variables["w"]  # a step that is too large
 
@@ -67,7 +74,7 @@ def main() -> None:
             fit, held = common.split(len(train), 0.9, 100)
             for name in args.algorithms:
                 scores = [loss(run(train[fit], name, eta, seed), x[train[held]], y[train[held]])[0] for eta in GRID]
-                chosen[name] = GRID[int(np.nanargmin(scores))]
+                chosen[name] = GRID[int(np.argmin(np.nan_to_num(scores, nan=np.inf)))]
                 print(f"{name}: step {chosen[name]:g}", flush=True)
         best = minimize(loss, np.zeros(x.shape[1]), args=(x[train], y[train]), jac=True, method="L-BFGS-B")
         found["full batch"].append(loss(best.x, x[test], y[test])[0])
@@ -82,8 +89,6 @@ def main() -> None:
     columns = ["algorithm", "paper", "here", *[f"split {k}" for k in range(args.splits)], "most above full batch", "step"]
     common.show(f"p-norm push, {args.dataset}, test loss", columns, rows, "The splits are not the paper's.")
 
-
-STEP = {"sox": "momentum", "soap": "plain", "moap": "momentum", "bsgd": "plain"}
 
 if __name__ == "__main__":
     main()

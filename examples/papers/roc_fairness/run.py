@@ -70,7 +70,7 @@ def rates(scores: np.ndarray, rows: dict[str, np.ndarray]) -> float:
 
 
 def main() -> None:
-    parser = common.arguments(__doc__, dataset="adult", seeds=[0, 1, 2, 3, 4], steps=15_000, runs=list(RUNS))
+    parser = common.arguments(__doc__, dataset="adult", seeds=[0, 1, 2, 3, 4], steps=6000, runs=list(RUNS))
     args = parser.parse_args()
     train, test = load(args.data, args.dataset)
     bound = fccomodel.compile(MODEL).bind(D=train, nets={"s": "mlp(64, 64, activation=elu)"})
