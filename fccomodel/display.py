@@ -148,7 +148,6 @@ def outcome(result: Outcome) -> RenderableType:
     parts.append(section("how", [*planned.plan.summary, *solution.notes]))
     parts.append(section("assumes", explain.assumption_lines(planned.plan)))
     parts.append(section("defined", [f"not proved: {words}" for words in planned.plan.undefined]))
-    parts.append(section("rejected", [f"{', '.join(names)}: {reason}" for names, reason in planned.plan.others]))
     parts.append(section("data", [*data_lines(result.bound.sources), *result.bound.notes]))
     parts.append(section("options", option_lines(planned.options)))
     warned = _unverified(planned.plan)
