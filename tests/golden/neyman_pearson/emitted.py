@@ -275,7 +275,7 @@ def move_centres(data, w, c, h, worst, before):
             largest = max(largest, steepest)
             saturated |= steepest >= 0.99 * h.rho
             if worst > 1e-5 and worst > 0.5 * before and not kept:
-                setattr(h, lam, 0.3 * getattr(h, lam))
+                setattr(h, lam, 0.5 * getattr(h, lam))
         elif finite.numel() > 1 and not kept:
             spread = float((finite - finite.mean()).square().mean().sqrt())
             setattr(h, lam, min(getattr(h, lam), max(0.3 * spread, 0.25 * getattr(h, lam))))
