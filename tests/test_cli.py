@@ -300,6 +300,7 @@ def test_a_defect_asks_for_a_report(monkeypatch, capsys):
 # ------------------------------------------------------------------------------------------------------------- signals
 def start(folder: Path) -> subprocess.Popen:
     command = [sys.executable, "-m", "fccomodel", "solve", MODEL, "--bind", BINDING, "--budget", "600s", "--out", str(folder)]
+    command += ["--no-polish", "--option", "patience=1000000"]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 

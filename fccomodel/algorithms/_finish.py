@@ -18,7 +18,7 @@ from fccomodel.algorithms._progress import merit, smoothness, summary
 
 if TYPE_CHECKING:  # what the emitted program defines around this text
     HYPER: dict[str, Any] = {}
-    ROWS: dict[str, tuple[int, ...]] = {}
+    INSIDE: dict[str, tuple[int, ...]] = {}
     whole: Any = None
     regulariser = all_blocks = project = evaluate = start = centres = whole
 
@@ -39,8 +39,8 @@ def differentiated(data, c, h, count):
 
 def centre_rows(data, w, c, h):
     """Centres for the functions inside expectations, one per row, smoothed on a tenth of their arguments' size."""
-    found = all_blocks(data, w) if ROWS else {}
-    for name, shape in ROWS.items():
+    found = all_blocks(data, w) if INSIDE else {}
+    for name, shape in INSIDE.items():
         t = found[name][1]
         setattr(c, name, torch.zeros(shape, device=w.device, dtype=w.dtype))
         setattr(h, "lam_" + name, max(0.1 * float(t[t.isfinite()].square().mean().sqrt()), 1e-6))

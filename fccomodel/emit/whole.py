@@ -52,7 +52,7 @@ class Finishing(Exact):
         lines = [*printer.lines, f"return torch.as_tensor({printer.ref(root)})"]
         about = "The objective with envelopes and penalties for its non-smooth parts, on all rows, without prox terms."
         shapes = {name: lowering.centres[name] for name in sorted(names)}
-        head = ["# ---- the finish: what it minimises", f"ROWS = {shapes!r}  # centres of functions inside expectations"]
+        head = ["# ---- the finish: what it minimises", f"INSIDE = {shapes!r}  # centres of functions inside expectations"]
         parts = ["\n".join(head), function("whole", about, lines, "data, w, c, h"), "\n".join(self.regulariser_lines())]
         return "\n\n\n".join([*parts, self.all_blocks_text(rows)])
 

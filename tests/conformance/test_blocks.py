@@ -191,7 +191,7 @@ def icppac(b: Blocks, i: np.ndarray, j: np.ndarray, j2: np.ndarray, slip: str) -
     ahead = g if slip == "no extrapolation" else g + h.theta * (g - g_prev)
     b.y[:1] = np.maximum(b.y[:1] + (ahead - BOUND) / (h.tau * h.lam_y1), 0)
     G = b.objective(z) + b.y[:1] @ J
-    b.z_prev, b.z = z, (b.w / h.nu + z / h.inner_eta - G) / (1 / h.nu + 1 / h.inner_eta)
+    b.z_prev, b.z = z, (b.w / h.nu + z / h.eta - G) / (1 / h.nu + 1 / h.eta)
     b.steps = (b.steps + 1) % h.inner_steps
     if b.steps == 0:
         b.w = b.z

@@ -459,7 +459,7 @@ def solve(
 
 
 # ---- the finish: what it minimises
-ROWS = {}  # centres of functions inside expectations
+INSIDE = {}  # centres of functions inside expectations
 
 
 def whole(data, w, c, h):
@@ -642,8 +642,8 @@ def differentiated(data, c, h, count):
 
 def centre_rows(data, w, c, h):
     """Centres for the functions inside expectations, one per row, smoothed on a tenth of their arguments' size."""
-    found = all_blocks(data, w) if ROWS else {}
-    for name, shape in ROWS.items():
+    found = all_blocks(data, w) if INSIDE else {}
+    for name, shape in INSIDE.items():
         t = found[name][1]
         setattr(c, name, torch.zeros(shape, device=w.device, dtype=w.dtype))
         setattr(h, "lam_" + name, max(0.1 * float(t[t.isfinite()].square().mean().sqrt()), 1e-6))
@@ -843,12 +843,13 @@ def solve_then_finish(
     with torch.inference_mode(False), torch.no_grad():
         exact = prepare_full(as_namespace(data, device, torch.float64))
         if way is None:
-            way = "restore" if restore is not None and seconds is not None else ""
-            if finish is not None and seconds is not None:
-                needed = 400 * one_pass(exact, device)
-                way, own = ("finish", min(needed + 1.0, 0.6 * seconds)) if needed < 1.6 * seconds else (way, own)
-            if way == "restore":
-                own = 0.7 * seconds
+            way = ""
+            if seconds is not None and iterations is None and oracles is None:
+                needed = 400 * one_pass(exact, device) if finish is not None else float("inf")
+                if needed < 1.6 * seconds:
+                    way, own = "finish", min(needed + 1.0, 0.6 * seconds)
+                elif restore is not None:
+                    way, own = "restore", 0.7 * seconds
     limits = {"seconds": own, "iterations": iterations, "oracles": oracles}
     found = solve(data, device=device, progress=progress, stop=stop, **limits, **more)
     if not way:
