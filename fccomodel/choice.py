@@ -137,6 +137,8 @@ def alike(found: Mapping[str, Candidate], chosen: Candidate) -> list[tuple[list[
 
 def _later(other: Algorithm, chosen: Algorithm) -> str:
     """Why an algorithm whose theorem holds is not the one chosen."""
+    if other.surrogate is not None:
+        return "solves another problem, the mean over the groups: only where it is named"
     better = rates.order(other.rate) < rates.order(chosen.rate)
     if other.preference > chosen.preference:
         rate = "a better rate, but" if better else "covered too, but"

@@ -131,7 +131,15 @@ def test_practice_goes_before_rates_and_rates_before_names() -> None:
     assert rates.order(chosen.record.rate) == min(rates.order(c.record.rate) for c in same)
     for name, reason in choice.rejected(candidates, chosen).items():
         if candidates[name].covered and rates.order(candidates[name].record.rate) < rates.order(chosen.record.rate):
-            assert "practice goes before rates" in reason[0]
+            another = candidates[name].record.surrogate is not None
+            assert ("another problem" if another else "practice goes before rates") in reason[0]
+
+
+def test_another_problem_is_never_chosen() -> None:
+    for text in (SMOOTH, WORST):
+        candidates = found(text)
+        chosen = choice.choose(candidates, None, False, candidates["sox"].setting.problem)
+        assert chosen.record.surrogate is None
 
 
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.fcco"))
