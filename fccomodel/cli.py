@@ -274,9 +274,9 @@ def compare(args: argparse.Namespace) -> int:
     from fccomodel.comparison import display, plots
 
     if args.plot:
-        plots.require()
         if args.out is None:
             raise files.fail("F0805", "--plot has nowhere to write", fix="Name a folder: --out DIR.")
+        plots.require()
     if args.out is not None:
         files.make_folder(args.out)
     compiled, binding, chosen = _given(args)
