@@ -138,10 +138,7 @@ def solve(
         if not fixed:
             state.w_prev.copy_(state.w)
         if CENTRED and finite and not fixed:
-            saturated, largest = move_centres(quick, state.w.to(quick.dtype), c, h, worst, before)
-            h.weight = max(h.weight, 2 * largest)
-            if saturated and worst > 1e-3 and worst > 0.5 * before:
-                h.rho *= 4
+            move_centres(quick, state.w.to(quick.dtype), c, h, worst, before)
         elapsed = time.perf_counter() - began
         entry = {"stage": stage, "iteration": count, "oracles": count * ORACLES, "objective": best_value[0]}
         entry |= {"eta": h.eta if h.decay else h.peak, "violation": best_value[2], "merit": merit(best_value, h.weight)}

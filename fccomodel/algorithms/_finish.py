@@ -14,7 +14,7 @@ import torch
 
 from fccomodel.algorithms._failure import falls_for_ever, least_violation, without_end
 from fccomodel.algorithms._panoc import forward_backward, panoc
-from fccomodel.algorithms._progress import merit, smoothness, summary
+from fccomodel.algorithms._progress import merit, slope_at, smoothness, summary
 
 if TYPE_CHECKING:  # what the emitted program defines around this text
     HYPER: dict[str, Any] = {}
@@ -53,8 +53,7 @@ def shift_centres(data, w, c, h):
     for name, (index, t, slope, bounded) in all_blocks(data, w).items():
         centre = getattr(c, name)
         index = index if index else (...,)
-        new = slope(t, centre[index], h)
-        new = torch.where(new.isfinite(), new, torch.zeros_like(new))
+        new = slope_at(t, slope, centre[index], h)
         shifts[name] = getattr(h, "lam_" + name) * float((new - centre[index]).abs().max())
         centre[index] = new
         if bounded:

@@ -81,20 +81,25 @@ def scale_smoothing(data, w, c, h, G, dtype):
         setattr(h, "lam_" + name, h.lam or min(max(lam, 1e-6), 1e4))
 
 
+def slope_at(t, slope, centre, h):
+    """The slope of a smoothed function at its argument, 0 where it is not finite: where its centre goes."""
+    new = slope(t, centre.to(t.dtype), h)
+    return torch.where(new.isfinite(), new, torch.zeros_like(new)).to(centre.dtype)
+
+
 def centre_at(data, w, c, h):
     """c <- the slope of the smoothed function at the exact argument; where blocks keep their own y, moved in every step, that."""
     found = blocks(data, w)
     for name, (index, t, slope, _) in found.items():
         if not hasattr(h, "tau"):
             centre, index = getattr(c, name), index or (...,)
-            new = slope(t, centre[index].to(t.dtype), h)
-            centre[index] = torch.where(new.isfinite(), new, torch.zeros_like(new)).to(centre.dtype)
+            centre[index] = slope_at(t, slope, centre[index], h)
     return found
 
 
 def move_centres(data, w, c, h, worst, before):
-    """Centres move to the slopes at w. Smoothing follows the spread of the arguments, and is
-    reduced for penalties whose violation does not fall. Returns whether a multiplier sits at its bound, and the largest one."""
+    """Centres move to the slopes at w. Smoothing follows the spread of the arguments, and is reduced for penalties whose
+    violation does not fall; the merit's weight follows the multipliers, and rho grows where one at its bound does not help."""
     saturated, largest, kept = False, 0.0, hasattr(h, "tau")
     for name, (_, t, _, bounded) in centre_at(data, w, c, h).items():
         lam, finite = "lam_" + name, t[t.isfinite()]
@@ -107,7 +112,9 @@ def move_centres(data, w, c, h, worst, before):
         elif finite.numel() > 1 and not kept:
             spread = float((finite - finite.mean()).square().mean().sqrt())
             setattr(h, lam, min(getattr(h, lam), max(0.3 * spread, 0.25 * getattr(h, lam))))
-    return saturated, largest
+    h.weight = max(h.weight, 2 * largest)
+    if saturated and worst > 1e-3 and worst > 0.5 * before:
+        h.rho *= 4
 
 
 def smoothness(G, w):

@@ -216,8 +216,8 @@ def solve(
         scale_smoothing(quick, state.w.to(quick.dtype), c, h, G, dtype)
     if h.eta <= 0:
         h.eta = first_step(G, F, state.w)
-    value, weight, first_eta = summary(evaluate(quick, state.w.to(quick.dtype))), 0.1 * h.rho, h.eta
-    best, best_value, worst, first_value = state.w.clone(), value, value[2], merit(value, weight)
+    value, h.weight, first_eta = summary(evaluate(quick, state.w.to(quick.dtype))), 0.1 * h.rho, h.eta
+    best, best_value, worst, first_value = state.w.clone(), value, value[2], merit(value, h.weight)
     history: list = []
     count, length, calm, reason = 0, h.stage, 0, ""
     while not reason:
@@ -243,32 +243,29 @@ def solve(
         before, last = worst, summary(evaluate(quick, state.w.to(quick.dtype)))
         worst = last[2]
         candidates = [(last, state.w)] + ([] if h.decay else [(summary(evaluate(quick, average.to(quick.dtype))), average)])
-        value, chosen = min(candidates, key=lambda pair: merit(pair[0], weight))
-        gain = merit(best_value, weight) - merit(value, weight)
+        value, chosen = min(candidates, key=lambda pair: merit(pair[0], h.weight))
+        gain = merit(best_value, h.weight) - merit(value, h.weight)
         if gain > 0 or h.decay:
             best, best_value = chosen.clone(), value
-        calm = 0 if gain >= h.gain * abs(merit(best_value, weight)) else calm + 1
+        calm = 0 if gain >= h.gain * abs(merit(best_value, h.weight)) else calm + 1
         if calm and not fixed:
             h.eta *= h.shrink
-        if not fixed and not merit(last, weight) <= first_value + 0.1 * abs(first_value):
+        if not fixed and not merit(last, h.weight) <= first_value + 0.1 * abs(first_value):
             state.w, state.t, state.epoch = best.clone(), 0, 0
             h.eta *= 0.5
         length = min(int(length * h.growth), h.longest)
         if CENTRED and not fixed:
-            saturated, largest = move_centres(quick, state.w.to(quick.dtype), c, h, worst, before)
-            weight = max(weight, 2 * largest)
-            if saturated and worst > 1e-3 and worst > 0.5 * before:
-                h.rho *= 4
+            move_centres(quick, state.w.to(quick.dtype), c, h, worst, before)
         elapsed = time.perf_counter() - began
         entry = {"stage": len(history) + 1, "iteration": count, "oracles": state.oracles, "objective": best_value[0]}
-        entry |= {"violation": best_value[2], "eta": h.eta, "merit": merit(best_value, weight), "seconds": elapsed}
+        entry |= {"violation": best_value[2], "eta": h.eta, "merit": merit(best_value, h.weight), "seconds": elapsed}
         history.append(entry)
         if progress is not None:
             progress(entry)
         if not reason and calm >= h.patience and not fixed:
             reason = "epochs gain nothing more"
     pair = approximate_kkt(exact, F, best, c, h)
-    if not h.decay and merit(summary(evaluate(quick, pair.w.to(quick.dtype))), weight) <= merit(best_value, weight):
+    if not h.decay and merit(summary(evaluate(quick, pair.w.to(quick.dtype))), h.weight) <= merit(best_value, h.weight):
         best = pair.w
     if CENTRED and fixed:
         centre_at(exact, best.double(), c, h)

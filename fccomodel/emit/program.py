@@ -12,7 +12,7 @@ from typing import Any
 from fccomodel.algorithms import _ending, _failure, _finish, _panoc, _restore
 from fccomodel.emit import support
 from fccomodel.emit.template import report
-from fccomodel.emit.texts import shorten
+from fccomodel.emit.texts import shorten, with_called
 from fccomodel.emit.whole import Finishing
 from fccomodel.penalty import Penalty
 from fccomodel.proximal import maps
@@ -102,7 +102,7 @@ def prepare_full(prepared: list[str]) -> str:
 
 
 def sources(module: ModuleType) -> list[str]:
-    """The functions of a loop as texts, those that it takes from the modules beside it first."""
+    """The functions of a loop as texts, after those of the modules beside it that they call."""
     beside = module.__name__.rpartition(".")[0]
-    found = [f for f in vars(module).values() if inspect.isfunction(f) and f.__module__.startswith(beside)]
-    return [inspect.getsource(f).rstrip() for f in found]
+    own = [f for f in vars(module).values() if inspect.isfunction(f) and f.__module__.startswith(beside)]
+    return [inspect.getsource(f).rstrip() for f in with_called(own)]

@@ -1,12 +1,33 @@
-"""Small pieces of emitted text: numbers, parentheses, slopes."""
+"""Small pieces of emitted text: numbers, parentheses, slopes; and the functions whose source is copied."""
 
 from __future__ import annotations
 
+import inspect
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from fccomodel.graph import Axis, Val
 from fccomodel.proximal import Proximal
+
+
+def with_called(functions: Iterable[Callable[..., Any]]) -> list[Callable[..., Any]]:
+    """Functions, each after those that it calls by name."""
+    found: dict[Callable[..., Any], None] = {}
+    seen: set[Callable[..., Any]] = set()
+
+    def add(function: Callable[..., Any]) -> None:
+        if function in seen:
+            return
+        seen.add(function)
+        for name in function.__code__.co_names:
+            if inspect.isfunction(helper := function.__globals__.get(name)):
+                add(helper)
+        found[function] = None
+
+    for function in functions:
+        add(function)
+    return list(found)
 
 
 def merged(val: Val, over: Iterable[Axis]) -> tuple[Axis, ...]:

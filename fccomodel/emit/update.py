@@ -11,7 +11,7 @@ import torch
 
 from fccomodel import diagnostics, interpret, ir, regularisers, sets
 from fccomodel.emit.sections import Sections
-from fccomodel.emit.texts import number, shorten
+from fccomodel.emit.texts import number, shorten, with_called
 
 
 class Update(Sections):
@@ -37,16 +37,12 @@ class Update(Sections):
     @staticmethod
     def texts(*functions: Callable[..., Any], **renamed: Callable[..., Any]) -> list[str]:
         """The sources of functions, some under another name, after those that they call."""
-        found: dict[str, str] = {}
-
-        def add(name: str, function: Callable[..., Any]) -> None:
-            for called in function.__code__.co_names:
-                if inspect.isfunction(helper := function.__globals__.get(called)) and called not in found:
-                    add(called, helper)
-            found[name] = re.sub(r"^def \w+\(", f"def {name}(", inspect.getsource(function).rstrip())
-
-        for name, function in [*((f.__name__, f) for f in functions), *renamed.items()]:
-            add(name, function)
+        found = {f.__name__: inspect.getsource(f).rstrip() for f in with_called(functions)}
+        for name, function in renamed.items():
+            *helpers, own = with_called([function])
+            for f in helpers:
+                found.setdefault(f.__name__, inspect.getsource(f).rstrip())
+            found[name] = re.sub(r"^def \w+\(", f"def {name}(", inspect.getsource(own).rstrip())
         return [line for text in found.values() for line in (text, "", "")]
 
     def trackers(self) -> list[str]:

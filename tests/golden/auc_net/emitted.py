@@ -330,14 +330,19 @@ def blocks(data, w):
 # ---- the loop
 
 
+def slope_at(t, slope, centre, h):
+    """The slope of a smoothed function at its argument, 0 where it is not finite: where its centre goes."""
+    new = slope(t, centre.to(t.dtype), h)
+    return torch.where(new.isfinite(), new, torch.zeros_like(new)).to(centre.dtype)
+
+
 def centre_at(data, w, c, h):
     """c <- the slope of the smoothed function at the exact argument; where blocks keep their own y, moved in every step, that."""
     found = blocks(data, w)
     for name, (index, t, slope, _) in found.items():
         if not hasattr(h, "tau"):
             centre, index = getattr(c, name), index or (...,)
-            new = slope(t, centre[index].to(t.dtype), h)
-            centre[index] = torch.where(new.isfinite(), new, torch.zeros_like(new)).to(centre.dtype)
+            centre[index] = slope_at(t, slope, centre[index], h)
     return found
 
 
@@ -354,8 +359,8 @@ def merit(point, weight):
 
 
 def move_centres(data, w, c, h, worst, before):
-    """Centres move to the slopes at w. Smoothing follows the spread of the arguments, and is
-    reduced for penalties whose violation does not fall. Returns whether a multiplier sits at its bound, and the largest one."""
+    """Centres move to the slopes at w. Smoothing follows the spread of the arguments, and is reduced for penalties whose
+    violation does not fall; the merit's weight follows the multipliers, and rho grows where one at its bound does not help."""
     saturated, largest, kept = False, 0.0, hasattr(h, "tau")
     for name, (_, t, _, bounded) in centre_at(data, w, c, h).items():
         lam, finite = "lam_" + name, t[t.isfinite()]
@@ -368,7 +373,22 @@ def move_centres(data, w, c, h, worst, before):
         elif finite.numel() > 1 and not kept:
             spread = float((finite - finite.mean()).square().mean().sqrt())
             setattr(h, lam, min(getattr(h, lam), max(0.3 * spread, 0.25 * getattr(h, lam))))
-    return saturated, largest
+    h.weight = max(h.weight, 2 * largest)
+    if saturated and worst > 1e-3 and worst > 0.5 * before:
+        h.rho *= 4
+
+
+def smoothness(G, w):
+    """The gradient's Lipschitz constant near w along its steepest direction: power iteration on differences of gradients."""
+    base = G(w).clone()
+    direction, size, found = base, 1e-3 * (1.0 + float(w.norm())), 0.0
+    for _ in range(8):
+        length = float(direction.norm())
+        if not math.isfinite(length) or length == 0.0:
+            break
+        direction = (G(w + direction * (size / length)) - base) / size
+        found = max(found, float(direction.norm())) if math.isfinite(float(direction.norm())) else found
+    return found
 
 
 def scale_smoothing(data, w, c, h, G, dtype):
@@ -401,19 +421,6 @@ def scale_smoothing(data, w, c, h, G, dtype):
         lam = 0.1
     for name in penalties:
         setattr(h, "lam_" + name, h.lam or min(max(lam, 1e-6), 1e4))
-
-
-def smoothness(G, w):
-    """The gradient's Lipschitz constant near w along its steepest direction: power iteration on differences of gradients."""
-    base = G(w).clone()
-    direction, size, found = base, 1e-3 * (1.0 + float(w.norm())), 0.0
-    for _ in range(8):
-        length = float(direction.norm())
-        if not math.isfinite(length) or length == 0.0:
-            break
-        direction = (G(w + direction * (size / length)) - base) / size
-        found = max(found, float(direction.norm())) if math.isfinite(float(direction.norm())) else found
-    return found
 
 
 def summary(values):
@@ -543,10 +550,7 @@ def solve(
         if not fixed:
             state.w_prev.copy_(state.w)
         if CENTRED and finite and not fixed:
-            saturated, largest = move_centres(quick, state.w.to(quick.dtype), c, h, worst, before)
-            h.weight = max(h.weight, 2 * largest)
-            if saturated and worst > 1e-3 and worst > 0.5 * before:
-                h.rho *= 4
+            move_centres(quick, state.w.to(quick.dtype), c, h, worst, before)
         elapsed = time.perf_counter() - began
         entry = {"stage": stage, "iteration": count, "oracles": count * ORACLES, "objective": best_value[0]}
         entry |= {"eta": h.eta if h.decay else h.peak, "violation": best_value[2], "merit": merit(best_value, h.weight)}
