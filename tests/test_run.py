@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from fccomodel import emit, pipeline, plan, run
-from fccomodel.algorithms import _driver, _steps
+from fccomodel.algorithms import _progress, _steps
 from fccomodel.diagnostics import FccoError
 from fccomodel.estimators import moving_average, msvr
 from fccomodel.source import Source
@@ -71,6 +71,15 @@ def test_nothing_finite_is_an_error() -> None:
     assert caught.value.diagnostics[0].code == "F0711"
 
 
+@pytest.mark.parametrize(("algorithm", "step"), [("sox", "momentum"), ("civr", "recursive")])
+def test_iterates_that_overflow_are_noted(algorithm: str, step: str) -> None:
+    made, bound = program("dim d;\ndata D : table(x: real[d], y: real);\nvar w[d];\nminimize (E[z ~ D] (dot(w, z.x) - z.y)^2)^2;",
+                          algorithm=algorithm, step=step, eta=1e6)  # fmt: skip
+    found = run.run(made, bound, budget_it=2000)
+    assert any(note.startswith("iterates were not finite by step") for note in found.notes)
+    assert np.isfinite(found.variables["w"]).all()
+
+
 def test_moving_average_returns_the_previous_estimate() -> None:
     u, h = torch.tensor([float("nan"), 1.0, 5.0]), SimpleNamespace(gamma=0.25)
     old = moving_average.track(u, (torch.tensor([0, 1]),), torch.tensor([2.0, 3.0]), h)
@@ -105,13 +114,13 @@ def test_adam_step() -> None:
 
 def test_merit_is_the_exact_penalty() -> None:
     values = (torch.tensor(1.5), {"a": ("le", torch.tensor([0.2, -1.0])), "b": ("eq", torch.tensor(-0.1))})
-    point = _driver.summary(values)
+    point = _progress.summary(values)
     assert point == pytest.approx((1.5, 0.3, 0.2))
-    assert _driver.merit(point, 10.0) == pytest.approx(1.5 + 10 * 0.3)
-    assert _driver.merit(_driver.summary((torch.tensor(float("nan")), {})), 1.0) == float("inf")
+    assert _progress.merit(point, 10.0) == pytest.approx(1.5 + 10 * 0.3)
+    assert _progress.merit(_progress.summary((torch.tensor(float("nan")), {})), 1.0) == float("inf")
 
 
 def test_smoothness_finds_the_largest_eigenvalue() -> None:
     matrix = torch.diag(torch.tensor([1.0, 3.0, 10.0], dtype=torch.float64))
-    found = _driver.smoothness(lambda w: matrix @ w + 1.0, torch.zeros(3, dtype=torch.float64))
+    found = _progress.smoothness(lambda w: matrix @ w + 1.0, torch.zeros(3, dtype=torch.float64))
     assert found == pytest.approx(10.0, rel=1e-2)

@@ -19,22 +19,24 @@ import torch
 
 from fccomodel.algorithms._progress import (
     centre_at,
+    ending,
+    least,
     leave_flat_start,
     merit,
     move_centres,
+    opened,
+    record,
     scale_smoothing,
     smoothness,
-    summary,
     tenfold,
-    thinned,
+    value_at,
 )
 
 if TYPE_CHECKING:  # what the emitted program defines around this text
     HYPER: dict[str, Any] = {}
-    BLOCK, CENTRED, HEAVY, ORACLES = 1, True, False, 1
-    as_namespace: Any = None
-    prepare = prepare_full = start = buffers = centres = draw = gradient = evaluate = as_namespace
-    step_sizes = begin = advance = next_stage = as_namespace
+    BLOCK, CENTRED, ORACLES = 1, True, 1
+    start: Any = None
+    buffers = centres = draw = gradient = step_sizes = begin = advance = next_stage = start
 
 
 def copy_state(state):
@@ -53,9 +55,8 @@ def solve(
     began = time.perf_counter()
     if oracles is not None:
         iterations = min(iterations or math.inf, max(1, int(oracles // max(ORACLES, 1))))
-    exact = prepare_full(as_namespace(data, device, torch.float64))
-    quick = prepare_full(thinned(as_namespace(data, device, dtype))) if HEAVY else exact
-    data = prepare(as_namespace(data, device, dtype))
+    ended = ending(began, stop, seconds, iterations)
+    exact, quick, data = opened(data, device, dtype)
     rng = torch.Generator(device=device).manual_seed(seed)
     h = SimpleNamespace(**HYPER)
     fixed = h.theory or h.decay
@@ -87,11 +88,11 @@ def solve(
     h.weight = 0.1 * h.rho
     begin(state, h)
     u = buffers(device, dtype)
-    value = summary(evaluate(quick, w.to(quick.dtype)))
+    value = value_at(quick, w)
     best, best_value, worst, best_c, rho = copy_state(state), value, value[2], copy_state(c), h.rho
     average = w.clone()
-    history, count, stage, calm, kept = [], 0, 0, 0, 0
-    reason, broken = "", None
+    history: list = []
+    count, calm, kept, reason, broken = 0, 0, 0, "", None
     while not reason:
         done, kept, length = 0, kept if h.theory else 0, max(h.stage, iterations // 50) if h.decay else h.stage
         while done < length and not reason:
@@ -106,20 +107,13 @@ def solve(
                     kept += 1
                     average.lerp_(state.w, 1.0 / kept)
                 done += 1
-                if iterations is not None and count + done >= iterations:
-                    reason = "the budget is used up"
-                elif seconds is not None and time.perf_counter() - began > seconds:
-                    reason = "the budget is used up"
-                elif stop is not None and stop():
-                    reason = "interrupted"
+                reason = ended(count + done)
                 if reason:
                     break
             if broken is None and not math.isfinite(float(state.w.sum())):
                 broken = count + done
         count += done
-        stage += 1
-        candidates = [(summary(evaluate(quick, x.to(quick.dtype))), x) for x in ([state.w, average] if kept else [state.w])]
-        value, chosen = min(candidates, key=lambda pair: merit(pair[0], h.weight))
+        value, chosen = least(quick, [state.w, average] if kept else [state.w], h.weight)
         gain, before, worst = merit(best_value, h.weight) - merit(value, h.weight), worst, value[2]
         finite = math.isfinite(value[0])
         if finite and not fixed:
@@ -139,18 +133,14 @@ def solve(
             state.w_prev.copy_(state.w)
         if CENTRED and finite and not fixed:
             move_centres(quick, state.w.to(quick.dtype), c, h, worst, before)
-        elapsed = time.perf_counter() - began
-        entry = {"stage": stage, "iteration": count, "oracles": count * ORACLES, "objective": best_value[0]}
-        entry |= {"eta": h.eta if h.decay else h.peak, "violation": best_value[2], "merit": merit(best_value, h.weight)}
-        entry["seconds"] = elapsed
-        history.append(entry)
-        if progress is not None:
-            progress(entry)
+        eta = h.eta if h.decay else h.peak
+        record(history, progress, began, best_value, h.weight, iteration=count, oracles=count * ORACLES, eta=eta)
         if not reason and not fixed and calm >= h.patience:
             reason = "stages gain nothing more"
     if CENTRED and fixed:
         centre_at(exact, best.w.double(), c, h)
-    elapsed, h.rho = time.perf_counter() - began, rho
+    h.rho = rho
     return SimpleNamespace(
-        w=best.w.double(), c=c, h=h, eta=first_eta, history=history, iterations=count, seconds=elapsed, reason=reason, exact=exact
-    )
+        w=best.w.double(), c=c, h=h, eta=first_eta, history=history, iterations=count, seconds=time.perf_counter() - began,
+        reason=reason, broken=broken, exact=exact,
+    )  # fmt: skip

@@ -1,6 +1,7 @@
 """What the loops share: exact values, the merit of a point, the size and the centres of smoothing. The emitter copies it."""
 
 import math
+import time
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -8,7 +9,37 @@ import torch
 
 if TYPE_CHECKING:  # what the emitted program defines around this text
     THIN: dict[str, Any] = {}
-    blocks: Any = None
+    HEAVY = False
+    as_namespace: Any = None
+    blocks = evaluate = prepare = prepare_full = as_namespace
+
+
+def opened(data, device, dtype):
+    """The bound data for exact values (float64), for those between stages (thinned where they are dear), and for steps."""
+    exact = prepare_full(as_namespace(data, device, torch.float64))
+    quick = prepare_full(thinned(as_namespace(data, device, dtype))) if HEAVY else exact
+    return exact, quick, prepare(as_namespace(data, device, dtype))
+
+
+def ending(began, stop, seconds, iterations, oracles=None):
+    """``ended(count, calls)``: why a run ends after so many steps and oracle calls, or "" where it goes on."""
+
+    def ended(count, calls=0):
+        if stop is not None and stop():
+            return "interrupted"
+        spent = seconds is not None and time.perf_counter() - began > seconds
+        spent = spent or (iterations is not None and count >= iterations) or (oracles is not None and calls >= oracles)
+        return "the budget is used up" if spent else ""
+
+    return ended
+
+
+def record(history, progress, began, value, weight, **entry):
+    """One more stage in the history, by the summary of the best point so far; ``progress`` sees it."""
+    found = {"objective": value[0], "violation": value[2], "merit": merit(value, weight), "seconds": time.perf_counter() - began}
+    history.append({"stage": len(history) + 1, **entry, **found})
+    if progress is not None:
+        progress(history[-1])
 
 
 def thinned(data):
@@ -30,6 +61,16 @@ def summary(values):
     violations = [t.abs() if kind == "eq" else t.clamp(min=0) for kind, t in constraints.values()]
     found = float(objective), sum(float(t.sum()) for t in violations), max((float(t.max()) for t in violations), default=0.0)
     return found if all(map(math.isfinite, found)) else (math.inf, math.inf, math.inf)
+
+
+def value_at(data, w):
+    """The summary of the evaluation at w."""
+    return summary(evaluate(data, w.to(data.dtype)))
+
+
+def least(data, points, weight):
+    """The summary of the point whose merit is the least, and that point."""
+    return min(((value_at(data, x), x) for x in points), key=lambda pair: merit(pair[0], weight))
 
 
 def merit(point, weight):

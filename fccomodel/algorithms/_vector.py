@@ -14,22 +14,24 @@ import torch
 
 from fccomodel.algorithms._progress import (
     centre_at,
+    ending,
+    least,
     leave_flat_start,
     merit,
     move_centres,
+    opened,
+    record,
     scale_smoothing,
     smoothness,
-    summary,
     tenfold,
-    thinned,
+    value_at,
 )
 
 if TYPE_CHECKING:  # what the emitted program defines around this text
     HYPER: dict[str, Any] = {}
-    CENTRED, HEAVY, COMPONENTS, SAMPLES, ROWS, BLOCK = True, False, 1, 1, 1, 64
-    as_namespace: Any = None
-    prepare = prepare_full = start = centres = draw = begin = update = project = evaluate = as_namespace
-    inner = inner_full = outer = blocks = as_namespace
+    CENTRED, COMPONENTS, SAMPLES, ROWS, BLOCK = True, 1, 1, 1, 64
+    start: Any = None
+    centres = draw = begin = update = project = inner = inner_full = outer = blocks = start
 
 #: matrix: the largest Jacobian kept as a matrix, entries     exact: the first step size from full passes, not a minibatch
 DEFAULTS = {"eta": 0.0, "matrix": 4e6, "growth": 1.0, "shrink": 0.6, "gain": 1e-9, "patience": 8, "exact": 0.0}
@@ -194,11 +196,13 @@ def approximate_kkt(data, F, w, c, h):
 def solve(
     data, *, seed=0, device="cpu", dtype=torch.float32, seconds=30.0, iterations=None, oracles=None, progress=None, stop=None
 ):
-    """Run to the end of the budget, or until epochs gain nothing more. Returns the best point seen (``h.decay``: the last)."""
+    """Run to the end of the budget, or until epochs gain nothing more. Returns the best point seen (``h.decay``: the last).
+
+    ``broken`` is the step by which iterates were not finite (their epoch was taken back), or None.
+    """
     began = time.perf_counter()
-    exact = prepare_full(as_namespace(data, device, torch.float64))
-    quick = prepare_full(thinned(as_namespace(data, device, dtype))) if HEAVY else exact
-    data = prepare(as_namespace(data, device, dtype))
+    ended = ending(began, stop, seconds, iterations, oracles)
+    exact, quick, data = opened(data, device, dtype)
     rng = torch.Generator(device=device).manual_seed(seed)
     h, c = SimpleNamespace(**HYPER), centres(device, dtype)
     fixed = h.theory or h.decay
@@ -216,10 +220,10 @@ def solve(
         scale_smoothing(quick, state.w.to(quick.dtype), c, h, G, dtype)
     if h.eta <= 0:
         h.eta = first_step(G, F, state.w)
-    value, h.weight, first_eta = summary(evaluate(quick, state.w.to(quick.dtype))), 0.1 * h.rho, h.eta
+    value, h.weight, first_eta = value_at(quick, state.w), 0.1 * h.rho, h.eta
     best, best_value, worst, first_value = state.w.clone(), value, value[2], merit(value, h.weight)
     history: list = []
-    count, length, calm, reason = 0, h.stage, 0, ""
+    count, length, calm, reason, broken = 0, h.stage, 0, "", None
     while not reason:
         state.length, average = length, state.w.clone()
         begin(state, F, h)
@@ -230,20 +234,15 @@ def solve(
             state.t += 1
             count += 1
             average.lerp_(state.w, 1.0 / max(1, k + 2 - length // 2))
-            elapsed = time.perf_counter() - began
-            if stop is not None and stop():
-                reason = "interrupted"
-            elif (seconds is not None and elapsed > seconds) or (iterations is not None and count >= iterations):
-                reason = "the budget is used up"
-            elif oracles is not None and state.oracles >= oracles:
-                reason = "the budget is used up"
+            reason = ended(count, state.oracles)
             if reason:
                 break
         state.epoch += 1
-        before, last = worst, summary(evaluate(quick, state.w.to(quick.dtype)))
+        if broken is None and not math.isfinite(float(state.w.sum())):
+            broken = count
+        before, last = worst, value_at(quick, state.w)
         worst = last[2]
-        candidates = [(last, state.w)] + ([] if h.decay else [(summary(evaluate(quick, average.to(quick.dtype))), average)])
-        value, chosen = min(candidates, key=lambda pair: merit(pair[0], h.weight))
+        value, chosen = least(quick, [state.w] if h.decay else [state.w, average], h.weight)
         gain = merit(best_value, h.weight) - merit(value, h.weight)
         if gain > 0 or h.decay:
             best, best_value = chosen.clone(), value
@@ -256,20 +255,15 @@ def solve(
         length = min(int(length * h.growth), h.longest)
         if CENTRED and not fixed:
             move_centres(quick, state.w.to(quick.dtype), c, h, worst, before)
-        elapsed = time.perf_counter() - began
-        entry = {"stage": len(history) + 1, "iteration": count, "oracles": state.oracles, "objective": best_value[0]}
-        entry |= {"violation": best_value[2], "eta": h.eta, "merit": merit(best_value, h.weight), "seconds": elapsed}
-        history.append(entry)
-        if progress is not None:
-            progress(entry)
+        record(history, progress, began, best_value, h.weight, iteration=count, oracles=state.oracles, eta=h.eta)
         if not reason and calm >= h.patience and not fixed:
             reason = "epochs gain nothing more"
     pair = approximate_kkt(exact, F, best, c, h)
-    if not h.decay and merit(summary(evaluate(quick, pair.w.to(quick.dtype))), h.weight) <= merit(best_value, h.weight):
+    if not h.decay and merit(value_at(quick, pair.w), h.weight) <= merit(best_value, h.weight):
         best = pair.w
     if CENTRED and fixed:
         centre_at(exact, best.double(), c, h)
     return SimpleNamespace(
         w=best.double(), c=c, h=h, eta=first_eta, history=history, iterations=count, seconds=time.perf_counter() - began,
-        reason=reason, exact=exact, epsilon=pair.epsilon,
+        reason=reason, broken=broken, exact=exact, epsilon=pair.epsilon,
     )  # fmt: skip

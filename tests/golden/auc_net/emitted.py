@@ -346,6 +346,24 @@ def centre_at(data, w, c, h):
     return found
 
 
+def ending(began, stop, seconds, iterations, oracles=None):
+    """``ended(count, calls)``: why a run ends after so many steps and oracle calls, or "" where it goes on."""
+
+    def ended(count, calls=0):
+        if stop is not None and stop():
+            return "interrupted"
+        spent = seconds is not None and time.perf_counter() - began > seconds
+        spent = spent or (iterations is not None and count >= iterations) or (oracles is not None and calls >= oracles)
+        return "the budget is used up" if spent else ""
+
+    return ended
+
+
+def least(data, points, weight):
+    """The summary of the point whose merit is the least, and that point."""
+    return min(((value_at(data, x), x) for x in points), key=lambda pair: merit(pair[0], weight))
+
+
 def leave_flat_start(w, G, rng):
     """Small random numbers where the derivative at the start is exactly zero: products of variables have it at zero, which
     no step would ever leave. Harmless at a minimum."""
@@ -376,6 +394,34 @@ def move_centres(data, w, c, h, worst, before):
     h.weight = max(h.weight, 2 * largest)
     if saturated and worst > 1e-3 and worst > 0.5 * before:
         h.rho *= 4
+
+
+def thinned(data):
+    """The same data with fewer rows where pairs are many: evaluations between stages use these, the final one does not."""
+    if not THIN:
+        return data
+    quick = SimpleNamespace(**vars(data))
+    rng = torch.Generator(device=data.device).manual_seed(1)
+    for key, count in THIN.items():
+        rows = getattr(data, key)
+        chosen = torch.randperm(len(rows), generator=rng, device=data.device)[:count]
+        setattr(quick, key, rows[chosen.sort().values])
+    return quick
+
+
+def opened(data, device, dtype):
+    """The bound data for exact values (float64), for those between stages (thinned where they are dear), and for steps."""
+    exact = prepare_full(as_namespace(data, device, torch.float64))
+    quick = prepare_full(thinned(as_namespace(data, device, dtype))) if HEAVY else exact
+    return exact, quick, prepare(as_namespace(data, device, dtype))
+
+
+def record(history, progress, began, value, weight, **entry):
+    """One more stage in the history, by the summary of the best point so far; ``progress`` sees it."""
+    found = {"objective": value[0], "violation": value[2], "merit": merit(value, weight), "seconds": time.perf_counter() - began}
+    history.append({"stage": len(history) + 1, **entry, **found})
+    if progress is not None:
+        progress(history[-1])
 
 
 def smoothness(G, w):
@@ -423,6 +469,11 @@ def scale_smoothing(data, w, c, h, G, dtype):
         setattr(h, "lam_" + name, h.lam or min(max(lam, 1e-6), 1e4))
 
 
+def tenfold(spent):
+    """1, then 0.1 from half of the budget on, 0.01 from three quarters (sox-2022, section 4; sonex-alexr2-2025, appendix F)."""
+    return 0.1 ** ((spent >= 0.5) + (spent >= 0.75))
+
+
 def summary(values):
     """Objective, summed and largest violation of an evaluation; all infinite where anything is not finite."""
     objective, constraints = values
@@ -431,22 +482,9 @@ def summary(values):
     return found if all(map(math.isfinite, found)) else (math.inf, math.inf, math.inf)
 
 
-def tenfold(spent):
-    """1, then 0.1 from half of the budget on, 0.01 from three quarters (sox-2022, section 4; sonex-alexr2-2025, appendix F)."""
-    return 0.1 ** ((spent >= 0.5) + (spent >= 0.75))
-
-
-def thinned(data):
-    """The same data with fewer rows where pairs are many: evaluations between stages use these, the final one does not."""
-    if not THIN:
-        return data
-    quick = SimpleNamespace(**vars(data))
-    rng = torch.Generator(device=data.device).manual_seed(1)
-    for key, count in THIN.items():
-        rows = getattr(data, key)
-        chosen = torch.randperm(len(rows), generator=rng, device=data.device)[:count]
-        setattr(quick, key, rows[chosen.sort().values])
-    return quick
+def value_at(data, w):
+    """The summary of the evaluation at w."""
+    return summary(evaluate(data, w.to(data.dtype)))
 
 
 def copy_state(state):
@@ -465,9 +503,8 @@ def solve(
     began = time.perf_counter()
     if oracles is not None:
         iterations = min(iterations or math.inf, max(1, int(oracles // max(ORACLES, 1))))
-    exact = prepare_full(as_namespace(data, device, torch.float64))
-    quick = prepare_full(thinned(as_namespace(data, device, dtype))) if HEAVY else exact
-    data = prepare(as_namespace(data, device, dtype))
+    ended = ending(began, stop, seconds, iterations)
+    exact, quick, data = opened(data, device, dtype)
     rng = torch.Generator(device=device).manual_seed(seed)
     h = SimpleNamespace(**HYPER)
     fixed = h.theory or h.decay
@@ -499,10 +536,10 @@ def solve(
     h.weight = 0.1 * h.rho
     begin(state, h)
     u = buffers(device, dtype)
-    value = summary(evaluate(quick, w.to(quick.dtype)))
+    value = value_at(quick, w)
     best, best_value, worst, best_c, rho = copy_state(state), value, value[2], copy_state(c), h.rho
     average = w.clone()
-    history, count, stage, calm, kept = [], 0, 0, 0, 0
+    history, count, calm, kept = [], 0, 0, 0
     reason, broken = "", None
     while not reason:
         done, kept, length = 0, kept if h.theory else 0, max(h.stage, iterations // 50) if h.decay else h.stage
@@ -518,20 +555,13 @@ def solve(
                     kept += 1
                     average.lerp_(state.w, 1.0 / kept)
                 done += 1
-                if iterations is not None and count + done >= iterations:
-                    reason = "the budget is used up"
-                elif seconds is not None and time.perf_counter() - began > seconds:
-                    reason = "the budget is used up"
-                elif stop is not None and stop():
-                    reason = "interrupted"
+                reason = ended(count + done)
                 if reason:
                     break
             if broken is None and not math.isfinite(float(state.w.sum())):
                 broken = count + done
         count += done
-        stage += 1
-        candidates = [(summary(evaluate(quick, x.to(quick.dtype))), x) for x in ([state.w, average] if kept else [state.w])]
-        value, chosen = min(candidates, key=lambda pair: merit(pair[0], h.weight))
+        value, chosen = least(quick, [state.w, average] if kept else [state.w], h.weight)
         gain, before, worst = merit(best_value, h.weight) - merit(value, h.weight), worst, value[2]
         finite = math.isfinite(value[0])
         if finite and not fixed:
@@ -551,21 +581,17 @@ def solve(
             state.w_prev.copy_(state.w)
         if CENTRED and finite and not fixed:
             move_centres(quick, state.w.to(quick.dtype), c, h, worst, before)
-        elapsed = time.perf_counter() - began
-        entry = {"stage": stage, "iteration": count, "oracles": count * ORACLES, "objective": best_value[0]}
-        entry |= {"eta": h.eta if h.decay else h.peak, "violation": best_value[2], "merit": merit(best_value, h.weight)}
-        entry["seconds"] = elapsed
-        history.append(entry)
-        if progress is not None:
-            progress(entry)
+        eta = h.eta if h.decay else h.peak
+        record(history, progress, began, best_value, h.weight, iteration=count, oracles=count * ORACLES, eta=eta)
         if not reason and not fixed and calm >= h.patience:
             reason = "stages gain nothing more"
     if CENTRED and fixed:
         centre_at(exact, best.w.double(), c, h)
-    elapsed, h.rho = time.perf_counter() - began, rho
+    h.rho = rho
     return SimpleNamespace(
-        w=best.w.double(), c=c, h=h, eta=first_eta, history=history, iterations=count, seconds=elapsed, reason=reason, exact=exact
-    )
+        w=best.w.double(), c=c, h=h, eta=first_eta, history=history, iterations=count, seconds=time.perf_counter() - began,
+        reason=reason, broken=broken, exact=exact,
+    )  # fmt: skip
 
 
 finish = None
