@@ -450,8 +450,8 @@ def solve(
     value = value_at(quick, w)
     best, best_value, worst, best_c, rho = copy_state(state), value, value[2], copy_state(c), h.rho
     average = w.clone()
-    history, count, calm, kept = [], 0, 0, 0
-    reason, broken = "", None
+    history: list = []
+    count, calm, kept, reason, broken = 0, 0, 0, "", None
     while not reason:
         done, kept, length = 0, kept if h.theory else 0, max(h.stage, iterations // 50) if h.decay else h.stage
         while done < length and not reason:
