@@ -112,7 +112,7 @@ def run(
     """
     refuse_size(program, bound, precision)
     module = types.ModuleType("solver")
-    exec(compile(program.text, "solver.py", "exec"), module.__dict__)  # noqa: S102 - the text that we emitted
+    exec(compile(program.text, "solver.py", "exec", dont_inherit=True), module.__dict__)  # noqa: S102 - the text that we emitted
     began = time.perf_counter()
     limited = (budget_s, budget_it, budget_oracles) != (None, None, None)
     seconds = budget_s if limited else module.SECONDS

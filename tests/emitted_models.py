@@ -426,7 +426,7 @@ def emitted(name: str, planned: plan.Plan, bound: Any, scale: float) -> Made:
     emitter = Emitter(problem, bound, planned)
     program = emitter.program()
     solver = types.ModuleType("solver")
-    exec(compile(program.text, f"{name}_solver.py", "exec"), solver.__dict__)  # noqa: S102
+    exec(compile(program.text, f"{name}_solver.py", "exec", dont_inherit=True), solver.__dict__)  # noqa: S102
     return Made(name=name, bound=bound, plan=planned, emitter=emitter, program=program, solver=solver, scale=scale)
 
 

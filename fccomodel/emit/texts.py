@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 import inspect
 import re
 from collections.abc import Callable, Iterable
@@ -20,8 +21,8 @@ def with_called(functions: Iterable[Callable[..., Any]]) -> list[Callable[..., A
         if function in seen:
             return
         seen.add(function)
-        for name in function.__code__.co_names:
-            if inspect.isfunction(helper := function.__globals__.get(name)):
+        for step in dis.get_instructions(function):
+            if step.opname == "LOAD_GLOBAL" and inspect.isfunction(helper := function.__globals__.get(step.argval)):
                 add(helper)
         found[function] = None
 

@@ -75,7 +75,7 @@ def qualification(system: System, shared: Gradients) -> Qualification:
     if not len(at):
         return Qualification(nonsmooth=nonsmooth)
     unit = rows[at] / np.maximum(length[at], 1e-300)[:, None] * free(system)
-    left, singular, _ = np.linalg.svd(unit, full_matrices=True)
+    left, singular, _ = np.linalg.svd(unit, full_matrices=len(unit) > unit.shape[1])
     least = float(singular[-1]) if len(singular) == len(at) else 0.0
     dependent: tuple[str, ...] = ()
     if least < DEPENDENT:

@@ -34,7 +34,7 @@ def emitted(problem: Conformance, **options: object) -> tuple[Emitter, types.Mod
     bound = bound_problem(problem)
     emitter = Emitter(bound.problem, bound, planned(problem, **options))
     solver = types.ModuleType("solver")
-    exec(compile(emitter.program().text, problem.name, "exec"), solver.__dict__)  # noqa: S102
+    exec(compile(emitter.program().text, problem.name, "exec", dont_inherit=True), solver.__dict__)  # noqa: S102
     return emitter, solver
 
 

@@ -48,7 +48,7 @@ class Made:
         assert isinstance(self.emitter, VectorEmitter)
         self.program = self.emitter.program()
         self.solver: Any = types.ModuleType("solver")
-        exec(compile(self.program.text, "solver.py", "exec"), self.solver.__dict__)  # noqa: S102
+        exec(compile(self.program.text, "solver.py", "exec", dont_inherit=True), self.solver.__dict__)  # noqa: S102
         self.data = self.fresh()
         self.exact = self.solver.prepare_full(self.solver.as_namespace(dict(self.program.data), "cpu", torch.float64))
         self.h = SimpleNamespace(**self.solver.HYPER)
