@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fccomodel.emit.references import References
-from fccomodel.emit.texts import envelope_text, lam_text, merged, slope_text
+from fccomodel.emit.texts import envelope_text, lam_text, merged, number, slope_text
 from fccomodel.graph import Axis, Val, atom_of, merge_axes, site
 from fccomodel.proximal import Proximal
 
@@ -50,6 +50,15 @@ class Operations(References):
 
     def op_log_mean_axes(self, val: Val) -> str:
         return f"log_mean_exp({self.ref(val.args[0])}, {self.dims(val.args[0], val.attrs['over'])})"
+
+    def op_piecewise_mean(self, val: Val) -> str:
+        a, b = map(self.ref, val.args)
+        pieces = ", ".join(f"({', '.join(map(number, piece[1:]))})" for piece in val.attrs["pieces"])
+        return f"mean_of_pieces({a}, {b}, [{pieces}])"
+
+    def op_cumulated(self, val: Val) -> str:
+        groups = f", data.{val.attrs['groups']}" if val.attrs["groups"] else ""
+        return f"{'log_' if val.attrs['log'] else ''}cumulated({self.ref(val.args[0])}, {val.attrs['after']}{groups})"
 
     def op_sum_event(self, val: Val) -> str:
         arg = val.args[0]

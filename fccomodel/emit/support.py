@@ -39,6 +39,43 @@ def log_by_segment(values, dim, cells, sizes, shape, how):
     return (top + total.log()).clamp(min=-1e30).reshape(kept[:dim] + tuple(shape) + kept[dim + 1 :])
 
 
+def cumulated(values, after, groups=None):
+    """Sums of ``values`` from each one on (``after``) or up to each, flat; in lines of ``groups`` (lines, longest), which hold
+    positions in ``values``, and its length where they hold nothing."""
+    lines = values if groups is None else torch.cat([values, values.new_zeros(1)])[groups]
+    return (lines.flip(-1).cumsum(-1).flip(-1) if after else lines.cumsum(-1)).flatten()
+
+
+def log_cumulated(values, after, groups=None):
+    """``cumulated`` of numbers that are known by their logarithms."""
+    lines = values if groups is None else torch.cat([values, values.new_zeros(1)])[groups]
+    return (lines.flip(-1).logcumsumexp(-1).flip(-1) if after else lines.logcumsumexp(-1)).flatten()
+
+
+def increasing(x):
+    """The order of numbers, by their bits as integers, which torch sorts several times as fast."""
+    bits = x.view(torch.int64 if x.dtype == torch.float64 else torch.int32)
+    return torch.where(bits < 0, bits ^ torch.iinfo(bits.dtype).max, bits).argsort()
+
+
+def mean_of_pieces(a, b, pieces):
+    """mean over j of f(a + b_j) at every entry of a, where f(u) = p u^2 + q u + r up to u = high, for each of ``pieces``
+    (high, p, q, r) in turn: from how many b there are between the kinks, their sum, and that of their squares, b being sorted."""
+    order = increasing(b.detach())
+    centre = b.detach()[order[len(b) // 2]]
+    ordered, a = (b - centre)[order], a + centre
+    zero = ordered.new_zeros(1)
+    sums, squares = (torch.cat([zero, x.cumsum(0)]) for x in (ordered, ordered.square()))
+    first, total = torch.zeros_like(a, dtype=torch.long), 0.0
+    for high, p, q, r in pieces:
+        ends = (high - a).detach().contiguous()
+        last = torch.searchsorted(ordered.detach(), ends)
+        count, s, t = (last - first).to(b.dtype), sums[last] - sums[first], squares[last] - squares[first]
+        total = total + p * (a * (a * count + 2 * s) + t) + q * (a * count + s) + r * count
+        first = last
+    return total / len(b)
+
+
 def unsegment(values, dim, count, cells, sizes, how):
     """The reverse of ``by_segment``: each row gets its segment's value, ``count`` dims from ``dim`` on being the segments."""
     rows = values.flatten(dim, dim + count - 1).index_select(dim, cells)

@@ -140,10 +140,10 @@ class VectorEmitter(Emitter):
 
     def lower(self) -> Val:
         data, centres = self.step.data, self.step.centres
-        self.outer = Outer(bound=self.bound, full=True, stable=False, data=data, centres=centres)
+        self.outer = Outer(bound=self.bound, full=True, stable=False, separated=False, data=data, centres=centres)
         root = self.outer.expr(self.normal.objective, {}, True)
         self.step = Entries(bound=self.bound, full=False, stable=False, batch=self.plan.batch, data=data, centres=centres)
-        self.whole = Entries(bound=self.bound, full=True, stable=False, data=data)
+        self.whole = Entries(bound=self.bound, full=True, stable=False, separated=False, data=data)
         self.components = list(self.outer.components.values())
         self.step.meet(self.components)
         self.whole.meet(self.components)

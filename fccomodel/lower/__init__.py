@@ -13,6 +13,7 @@ from fccomodel.lower._records import Slot
 from fccomodel.lower._smooth import Smoothing
 from fccomodel.lower._state import Env, Linear
 from fccomodel.penalty import Penalty
+from fccomodel.separation import PiecewiseMean
 from fccomodel.smoothing import Smoothed
 
 __all__ = ["Lowering", "Slot"]
@@ -87,6 +88,8 @@ class Lowering(Smoothing):
                 return g.apply("mul", g.make("hyper", name=scale), self.expr(node.function, env, linear))
             case ir.Reduce():
                 return self.reduce(node, env, linear)
+            case PiecewiseMean():
+                return self.piecewise_mean(node, env)
         self.refuse(
             node, f"`{self.bound.problem.text(node)}`", "It has no value that a solver could compute.", "Write it by other means."
         )

@@ -276,21 +276,17 @@ class Ranging(State):
             return
         count = realised.size if realised.skip is None else realised.size - (realised.skip >= 0)
         count = count * (1 if realised.accept is None else realised.accept)
-        lists = []
-        for parent, total in zip(sel.parents, count.shape, strict=True):
-            known = env[parent].members
-            lists.append(
-                np.arange(total)
-                if known is None and not isinstance(parent.domain, ir.RowSet)
-                else elements.ids(self.bound, parent.domain)
-                if known is None
-                else known
-            )
+        lists = self.met_ids(sel, env)
         found = count[np.ix_(*lists)]
         if found.size and not (found > 0).all():
             cell = np.unravel_index(int(np.argmin(found > 0)), found.shape)
             which = {p: int(ids[at]) for p, ids, at in zip(sel.parents, lists, cell, strict=True)}
             selection.no_elements(self.bound, sel.binder, which, int((found <= 0).sum()))
+
+    def met_ids(self, sel: selection.Selection, env: Env) -> list[np.ndarray]:
+        """The ids that each parent of a selection takes."""
+        known = [(p, env[p].members) for p in sel.parents]
+        return [elements.ids(self.bound, p.domain) if members is None else members for p, members in known]
 
     def cells(self, key: str, array: np.ndarray, parents: list[Val]) -> Val:
         """A number per cell of the parents' ids."""

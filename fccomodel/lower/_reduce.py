@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fccomodel import draws, elements, ir, selection
+from fccomodel import ir, selection
 from fccomodel.graph import Axis, Val, merge_axes
 from fccomodel.lower._algebra import Logarithms, Numbers
-from fccomodel.lower._ranges import Ranging
+from fccomodel.lower._pairs import Pairing
 from fccomodel.lower._records import Buffer, Part, Ranged
 from fccomodel.lower._state import Env, Linear
 
@@ -28,15 +28,19 @@ LOGS = ("logmeanexp", "logsumexp")
 
 
 @dataclass(eq=False)
-class Reducing(Ranging):
+class Reducing(Pairing):
     """Reductions of expressions, and the estimates of those under nonlinear functions."""
 
     def reduce(self, node: ir.Reduce, env: Env, linear: Linear) -> Val:
         """A reduction; in a minibatch under a nonlinear function, the estimate u of it that is tracked."""
         if self.stable and node.kind not in LOGS and linear is not True and (log := self.logarithms.logged(node)) is not None:
             return self.graph.apply("exp", self.expr(log, env, False))
+        if (form := self.form(node)) is not None:
+            return self.expr(form, env, linear)
+        if (value := self.runs(node, env)) is not None:
+            return value
         inside = any(a.kind == "chunk" for slot in env.values() for a in slot.ids.axes)
-        pairs = self.pairs(node) if self.full else 0.0
+        pairs = self.pairs(node, through=node.binders[0]) if self.full else 0.0
         chunk = self.full and not inside and pairs > DENSE
         if chunk and not self.nests:
             self.nests.append({})
@@ -147,35 +151,6 @@ class Reducing(Ranging):
         if onto not in axes:
             axes = tuple(sorted((*axes, onto), key=lambda a: a.order))
         return self.graph.make("chunked", [body], axes=axes, event=body.event, axis=axis, onto=onto)
-
-    def pairs(self, node: ir.Expr) -> float:
-        """Numbers in the largest dense product of axes below a node."""
-        if id(node) not in self.sized:
-            for part in ir.walk(node):
-                if id(part) not in self.sized:
-                    below = [*part.children, *([part.let.body] if isinstance(part, ir.LetRef) else [])]
-                    largest = max((self.sized[id(c)][1] for c in below), default=1.0)
-                    largest = max(largest, self.width(part))
-                    own = self._dense(part) if isinstance(part, ir.Reduce) else 1.0
-                    self.sized[id(part)] = (part, own * largest)
-        return self.sized[id(node)][1]
-
-    def width(self, node: ir.Expr) -> float:
-        """The entries of a vector that exists once per pair of rows."""
-        if not node.shape or isinstance(node, ir.Column | ir.Var):
-            return 1.0
-        return float(math.prod(self.shape(node.shape))) if len(self.free(node)) > 1 else 1.0
-
-    def _dense(self, node: ir.Reduce) -> float:
-        own = 1.0
-        for sel in selection.split(node.binders, node.condition):
-            if isinstance(sel.binder.domain, ir.Distribution):
-                own *= draws.DRAWS if own == 1 else 8
-            elif isinstance(sel.binder.domain, ir.VectorSet):
-                continue
-            elif not (sel.keys and not (sel.orders or sel.excludes or sel.masks)):
-                own *= len(elements.ids(self.bound, sel.binder.domain))
-        return own
 
     def couple(self, node: ir.Reduce, env: Env) -> Val:
         """The worst of a family, max, cvar or topk, as the risks of the sampled members weighted by their q."""

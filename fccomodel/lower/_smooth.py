@@ -71,7 +71,8 @@ class Smoothing(Reducing):
         binders = (*outer, *(inside.binders if inside is not None else ()))
         cells = {b: self.everything(b) for b in binders}
         env = dict(cells)
-        size = math.prod((cells[b].ids.axes[0].size for b in binders), start=1) * max(self.pairs(e) for e in exact)
+        around = {b: cells[b].ids.axes[0].size for b in binders}
+        size = max(math.prod(around.values()), *(self.pairs(e, around) for e in exact))
         self.nests.append({})
         chunked = binders[0] if binders and size > DENSE else None
         if chunked is not None:

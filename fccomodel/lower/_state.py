@@ -59,7 +59,6 @@ class State:
     thin: dict[str, int] = field(default_factory=dict)
     heavy: bool = False
     freed: dict[int, tuple[ir.Expr, tuple[ir.Binder, ...]]] = field(default_factory=dict)
-    sized: dict[int, tuple[ir.Expr, float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.logarithms = Logarithms(self.bound)

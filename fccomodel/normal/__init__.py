@@ -18,7 +18,7 @@ from fccomodel.reformulations import Chain, Reformulation
 from fccomodel.rewrite import shared
 from fccomodel.smoothing import Smoothed, envelopes
 
-__all__ = ["NormalForm", "Prox", "Term", "normalise", "summands"]
+__all__ = ["NormalForm", "Prox", "Term", "constants", "normalise", "summands"]
 
 #: functions that are constant wherever they have a derivative
 STEPS = {"le", "lt", "ge", "gt", "eq", "ne", "sign", "step"}

@@ -6,7 +6,8 @@ conjugate swaps the axes, the Moreau envelope of parameter lam shears (x, y) to 
 graph back, sums add ordinates.
 """
 
-from fccomodel.piecewise.expression import along_line, downward_kink, of_atom, of_expression, of_max
+from fccomodel.piecewise.expression import along_line, downward_kink, of_atom, of_expression, of_max, pieces_along
 from fccomodel.piecewise.function import PiecewiseLQ
+from fccomodel.piecewise.pieces import Pieces
 
-__all__ = ["PiecewiseLQ", "along_line", "downward_kink", "of_atom", "of_expression", "of_max"]
+__all__ = ["PiecewiseLQ", "Pieces", "along_line", "downward_kink", "of_atom", "of_expression", "of_max", "pieces_along"]

@@ -29,13 +29,20 @@ def of_atom(atom: atoms.ScalarAtom, parameters: Sequence[float] = ()) -> Piecewi
 
 def downward_kink(expr: ir.Expr, argument: ir.Expr, constants: Callable[[ir.Expr], float | None]) -> float | None:
     """A point where the piecewise quadratic expression bends downward by a jump of its slope; None where there is none."""
-    try:
-        pieces, _ = _Walk((argument,), constants).run(expr)
-    except _OffTheLine:
+    pieces = pieces_along(expr, argument, constants)
+    if pieces is None:
         return None
     joints = zip(pieces, pieces[1:], strict=False)
     found = (x for (_, x, a0, b0, _), (_, _, a1, b1, _) in joints if 2 * a1 * x + b1 < 2 * a0 * x + b0 - 1e-9 * (1 + abs(b0)))
     return next((x + 0.0 for x in found), None)
+
+
+def pieces_along(expr: ir.Expr, argument: ir.Expr, constants: Callable[[ir.Expr], float | None]) -> Pieces | None:
+    """The expression as a function of the scalar node ``argument``, quadratic on each of some pieces; None: not of this form."""
+    try:
+        return _Walk((argument,), constants).run(expr)[0]
+    except _OffTheLine:
+        return None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,190 @@
+"""Full passes that form no pairs of rows where reductions separate, and how many pairs are formed where they do not."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from fccomodel import draws, elements, ir, selection
+from fccomodel.graph import Val
+from fccomodel.lower._ranges import Ranging
+from fccomodel.lower._records import Slot
+from fccomodel.lower._state import Env
+from fccomodel.normal import constants
+from fccomodel.selection import Selection
+from fccomodel.separation import LOG_OF, LOGS, TOTALS, PiecewiseMean, Separation
+
+#: reductions that are cumulated over sorted rows
+MEANS = {*LOG_OF, *LOGS}
+#: combinations of outer rows whose places are listed
+MOST_CELLS = 1 << 24
+
+
+@dataclass(eq=False)
+class Pairing(Ranging):
+    """``separated``: reductions over pairs of rows are taken by their separated forms (see ``separation``)."""
+
+    separated: bool = True
+    sized: dict[tuple, tuple[ir.Expr, float]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.separation = Separation(constants(self.bound.problem, self.bound), self.free)
+
+    def form(self, node: ir.Reduce) -> ir.Expr | None:
+        """The reduction without pairs, in a full pass."""
+        return self.separation.form(node) if self.full and self.separated else None
+
+    def piecewise_mean(self, node: PiecewiseMean, env: Env) -> Val:
+        """The mean or sum of a piecewise quadratic function of sums a_i + b_j over j, from the sorted b."""
+        own = node.own
+        ranged = self.ranges(own.binders, own.condition, env, body=own.body)
+        (part,) = ranged.parts
+        assert part.axis is not None
+        a, b = self.expr(node.outer, env), self.expr(own.body, ranged.env)
+        mean = self.graph.make("piecewise_mean", [a, b], axes=a.axes, event=(), over=part.axis, pieces=tuple(node.pieces))
+        return self.graph.apply("mul", part.count, mean) if own.kind in TOTALS else mean
+
+    # ----------------------------------------------------------------------------------------------------------------- runs
+    def runs(self, node: ir.Reduce, env: Env) -> Val | None:
+        """A reduction of a function of one row over the rows with equal keys, or on one side of an order, for every outer row:
+        one cumulative sum over the sorted rows, which the outer rows read at their places. None for one of another form."""
+        sel = self.run(node)
+        if sel is None:
+            return None
+        found = selection.realise(self.bound, sel, empty="keep")
+        assert found.start is not None and found.size is not None
+        members = np.ix_(*self.met_ids(sel, env))
+        if not found.size[members].all():
+            if node.kind not in TOTALS:
+                self.no_empty_cell(sel, found, env)
+            return None
+        places = _places(selection.index(self.bound, sel).bounds, found.start, found.size, members)
+        if places is None:
+            return None
+        after, pad, at = places
+        g, log, parents = self.graph, node.kind in LOGS, [env[p].ids for p in sel.parents]
+        stem = self.unique(f"{sel.binder.name}_runs")
+        count = g.make("number", [self.cells(f"{stem}_size", found.size, parents)], event=())
+        count = g.apply("log", count) if log else count
+        if sel.binder not in self.free(node.body):
+            return g.apply("add" if log else "mul", self.expr(node.body, env), count)
+        slot = self.listed(sel, self.ship(f"{stem}_rows", found.rows))
+        value = self.expr(node.body, {**env, sel.binder: slot})
+        key = None if pad is None else self.ship(f"{stem}_groups", pad)
+        sums = g.make("cumulated", [value], axes=(), event=(at.max() + 1,), log=log, after=after, groups=key)
+        place = self.cells(f"{stem}_place", at, parents)
+        total = g.make("take_val", [sums, place], axes=place.axes, event=())
+        return total if node.kind in TOTALS else g.apply("sub" if log else "div", total, count)
+
+    def run(self, node: ir.Reduce) -> Selection | None:
+        """The selection of a reduction whose body is of one row, chosen by keys and orders relative to outer rows."""
+        known = node.kind in MEANS and not node.shape and self.full and self.separated and len(node.binders) == 1
+        if not known or "theta" in node.options:
+            return None
+        (sel,) = selection.split(node.binders, node.condition)
+        rows = sel.parents and all(isinstance(p.domain, ir.RowSet) for p in sel.parents)
+        few = math.prod(self.total(p) for p in sel.parents) <= MOST_CELLS
+        alone = set(self.free(node.body)) <= {sel.binder}
+        return sel if rows and few and alone and not sel.excludes and not sel.masks else None
+
+    def listed(self, sel: Selection, key: str) -> Slot:
+        """The binder at the rows of an array, in their order."""
+        axis = self.graph.axis(self.unique(sel.binder.name), len(self.data[key]), "all")
+        pos = self.graph.make("arange", axes=(axis,), static=True, axis=axis, key=None)
+        ids = self.take(key, pos, ())
+        return Slot(binder=sel.binder, ids=ids, pos=ids, n=self.total(sel.binder), members=self.data[key])
+
+    # ---------------------------------------------------------------------------------------------------------------- sizes
+    def pairs(self, node: ir.Expr, around: Mapping[ir.Binder, int] | None = None, through: ir.Binder | None = None) -> float:
+        """Numbers in the largest product of axes of a full pass over a node, those of ``around`` included; ``through``: among
+        the products that this binder takes part in."""
+        key = (id(node), tuple((around or {}).items()), through)
+        if key not in self.sized:
+            sizes, parts = dict(around or {}), list(self.parts(node))
+            for part in parts:
+                sizes |= self.lengths(part)
+            products = [
+                math.prod(sizes.get(b, 1) for b in self.free(part)) * self.width(part)
+                for part in parts
+                if through is None or through in self.free(part)
+            ]
+            self.sized[key] = (node, float(max(products, default=1.0)))
+        return self.sized[key][1]
+
+    def parts(self, node: ir.Expr) -> Iterator[ir.Expr]:
+        """The expressions that a full pass evaluates."""
+        seen: dict[int, ir.Expr] = {}
+        stack = [node]
+        while stack:
+            part = stack.pop()
+            if id(part) not in seen:
+                seen[id(part)] = part
+                stack.extend(self.below(part))
+                yield part
+
+    def below(self, node: ir.Expr) -> tuple[ir.Expr, ...]:
+        """What a full pass evaluates of a node."""
+        if isinstance(node, ir.LetRef):
+            return (*node.args, node.let.body)
+        if not isinstance(node, ir.Reduce):
+            return node.children
+        if (form := self.form(node)) is not None:
+            return (form,)
+        return (node.body, *node.options.values()) if self.run(node) or not self.dense(node) else node.children
+
+    def dense(self, node: ir.Reduce) -> bool:
+        """Its condition is evaluated for every pair."""
+        return any(s.orders or s.excludes or s.masks for s in selection.split(node.binders, node.condition))
+
+    def lengths(self, node: ir.Expr) -> dict[ir.Binder, int]:
+        """The lengths of the axes that a node adds."""
+        found: dict[ir.Binder, int] = {}
+        if isinstance(node, ir.LetRef):
+            return {b: len(elements.ids(self.bound, b.domain)) for b in node.let.binders if isinstance(b.domain, ir.RowSet)}
+        if not isinstance(node, ir.Reduce) or self.form(node) is not None:
+            return found
+        for sel in selection.split(node.binders, node.condition):
+            if isinstance(sel.binder.domain, ir.Distribution):
+                found[sel.binder] = 8 if found else draws.DRAWS
+            elif isinstance(sel.binder.domain, ir.VectorSet):
+                continue
+            elif not self.keyed(sel) or self.run(node):
+                found[sel.binder] = len(elements.ids(self.bound, sel.binder.domain))
+        return found
+
+    def width(self, node: ir.Expr) -> float:
+        """The entries of a vector that exists once per pair of rows."""
+        if not node.shape or isinstance(node, ir.Column | ir.Var):
+            return 1.0
+        return float(math.prod(self.shape(node.shape))) if len(self.free(node)) > 1 else 1.0
+
+
+def _places(
+    bounds: np.ndarray, start: np.ndarray, size: np.ndarray, members: tuple[np.ndarray, ...]
+) -> tuple[bool, np.ndarray | None, np.ndarray] | None:
+    """Where each run's sum stands among cumulative sums within the groups that ``bounds`` delimit.
+
+    (the sums are of the rows from each one on, not up to it; the rows of each group in a line of equal length, -1 where it is
+    shorter, None for one group; places in these lines, flat). None where some run neither begins nor ends with its group.
+    """
+    group = np.searchsorted(bounds, start, "right") - 1
+    group = group.clip(0, len(bounds) - 2)
+    after = bool((start + size == bounds[group + 1])[members].all())
+    if not after and not bool((start == bounds[group])[members].all()):
+        return None
+    lengths = np.diff(bounds)
+    longest = int(lengths.max())
+    if longest * len(lengths) > 8 * bounds[-1]:
+        return None
+    shift = longest - lengths if after else np.zeros_like(lengths)
+    first = start if after else start + size - 1
+    at = np.where(size > 0, group * longest + shift[group] + first - bounds[group], 0)
+    if len(lengths) == 1:
+        return after, None, at
+    column = np.arange(longest) - shift[:, None]
+    inside = (column >= 0) & (column < lengths[:, None])
+    return after, np.where(inside, bounds[:-1, None] + column, bounds[-1]), at
