@@ -38,9 +38,33 @@ from types import SimpleNamespace
 import torch
 
 
+def mean_of_pieces(a, b, pieces):
+    """mean over j of f(a + b_j) at every entry of a, where f(u) = p u^2 + q u + r up to u = high, for each of ``pieces``
+    (high, p, q, r) in turn: from how many b there are between the kinks, their sum, and that of their squares, b being sorted."""
+    order = increasing(b.detach())
+    centre = b.detach()[order[len(b) // 2]]
+    ordered, a = (b - centre)[order], a + centre
+    zero = ordered.new_zeros(1)
+    sums, squares = (torch.cat([zero, x.cumsum(0)]) for x in (ordered, ordered.square()))
+    first, total = torch.zeros_like(a, dtype=torch.long), 0.0
+    for high, p, q, r in pieces:
+        ends = (high - a).detach().contiguous()
+        last = torch.searchsorted(ordered.detach(), ends)
+        count, s, t = (last - first).to(b.dtype), sums[last] - sums[first], squares[last] - squares[first]
+        total = total + p * (a * (a * count + 2 * s) + t) + q * (a * count + s) + r * count
+        first = last
+    return total / len(b)
+
+
 def reduce_cvar(x, dim, tail, mask=None):
     """The mean of the largest ``tail`` fraction along ``dim``, the boundary element counted in part."""
     return tail_mean(x, dim, tail * counted(x, dim, mask), mask)
+
+
+def increasing(x):
+    """The order of numbers, by their bits as integers, which torch sorts several times as fast."""
+    bits = x.view(torch.int64 if x.dtype == torch.float64 else torch.int32)
+    return torch.where(bits < 0, bits ^ torch.iinfo(bits.dtype).max, bits).argsort()
 
 
 def counted(x, dim, mask):
@@ -128,13 +152,13 @@ def prepare(data):
 
 def prepare_full(data):
     """What a full pass needs of the data alone."""
-    data.all_n = torch.arange(1623, device=data.device)
     data.all_p = torch.arange(174, device=data.device)
-    data.all_n_2 = torch.arange(1623, device=data.device)
+    data.all_n = torch.arange(1623, device=data.device)
     data.all_p_2 = torch.arange(174, device=data.device)
-    data.all_n_3 = torch.arange(1623, device=data.device)
+    data.all_n_2 = torch.arange(1623, device=data.device)
     data.all_p_3 = torch.arange(174, device=data.device)
-    data.t2 = 1 / data.a
+    data.all_n_3 = torch.arange(1623, device=data.device)
+    data.t3 = 1 / data.a
     return data
 
 
@@ -289,24 +313,25 @@ def evaluate(data, w):
     """The minimised objective, and each constraint's values (left minus right side)."""
     w_2 = w[0:64]
     scores = data.D_x @ w_2
-    s_n = scores[data.N]  # line 13: dot(w, n.x)
     s_p = scores[data.P]  # line 13: dot(w, p.x)
+    s_n = scores[data.N]  # line 13: dot(w, n.x)
+    t1 = mean_of_pieces((-s_p), (1 + s_n), [(0, 0, 0, 0), (float('inf'), 1, 0, 0)])
+    t2 = reduce_cvar(t1, 0, data.a)  # line 13: cvar(tail = a)[p in P] (E[n ~ N] sqhinge(1 + dot(w, n.x) ...
     # line 13: cvar(tail = a)[p in P] (E[n ~ N] sqhinge(1 + dot(w, n.x) ...
-    t1 = reduce_cvar(((1 + s_n) - s_p[:, None]).relu().square().mean(1), 0, data.a)
-    # line 13: cvar(tail = a)[p in P] (E[n ~ N] sqhinge(1 + dot(w, n.x) ...
-    t2 = t1 + (data.mu * w_2.square().sum(-1))
-    return torch.as_tensor(t2), {}
+    t3 = t2 + (data.mu * w_2.square().sum(-1))
+    return torch.as_tensor(t3), {}
 
 
 def blocks(data, w):
     """Per smoothed function: cells, exact arguments, slope, and its largest slope if it is a penalty."""
     scores_2 = data.D_x @ w[0:64]
-    s_n_2 = scores_2[data.N]
     s_p_2 = scores_2[data.P]
-    t3 = ((1 + s_n_2) - s_p_2[:, None]).relu().square().mean(1) - w[64]
+    s_n_2 = scores_2[data.N]
+    t4 = mean_of_pieces((-s_p_2), (1 + s_n_2), [(0, 0, 0, 0), (float('inf'), 1, 0, 0)])
+    t5 = t4 - w[64]
     def slope_y1(t, y, h):  # cvar(tail = a)[p in P] (E[n ~ N] sqhinge(1 + dot(w, n.x) - dot(w, p.x)))
         return ((t + h.lam_y1 * y) / h.lam_y1).clamp(0, 1)
-    return {'y1': ((data.P,), t3, slope_y1, 0)}
+    return {'y1': ((data.P,), t5, slope_y1, 0)}
 
 
 # ---- the loop
@@ -584,13 +609,14 @@ def whole(data, w, c, h):
     """The objective with envelopes and penalties for its non-smooth parts, on all rows, without prox terms."""
     cvar_1 = w[64]
     scores = data.D_x @ w[0:64]
-    s_n = scores[data.N]  # line 13: dot(w, n.x)
     s_p = scores[data.P]  # line 13: dot(w, p.x)
+    s_n = scores[data.N]  # line 13: dot(w, n.x)
+    t1 = mean_of_pieces((-s_p), (1 + s_n), [(0, 0, 0, 0), (float('inf'), 1, 0, 0)])
     c_y1 = c.y1[data.P]
     # line 13: cvar(tail = a)[p in P] (E[n ~ N] sqhinge(1 + dot(w, n.x) ...
-    t1 = (((((1 + s_n) - s_p[:, None]).relu().square().mean(1) - cvar_1) + h.lam_y1 * c_y1) / h.lam_y1).clamp(0, 1) * (((((1 + s_n) - s_p[:, None]).relu().square().mean(1) - cvar_1) + h.lam_y1 * c_y1) - h.lam_y1 / 2 * (((((1 + s_n) - s_p[:, None]).relu().square().mean(1) - cvar_1) + h.lam_y1 * c_y1) / h.lam_y1).clamp(0, 1)) - h.lam_y1 / 2 * c_y1.square()
-    t3 = cvar_1 + (data.t2 * t1.mean())
-    return torch.as_tensor(t3)
+    t2 = (((t1 - cvar_1) + h.lam_y1 * c_y1) / h.lam_y1).clamp(0, 1) * (((t1 - cvar_1) + h.lam_y1 * c_y1) - h.lam_y1 / 2 * (((t1 - cvar_1) + h.lam_y1 * c_y1) / h.lam_y1).clamp(0, 1)) - h.lam_y1 / 2 * c_y1.square()
+    t4 = cvar_1 + (data.t3 * t2.mean())
+    return torch.as_tensor(t4)
 
 
 def value_squared_l2(w: torch.Tensor, mu: float) -> torch.Tensor:
