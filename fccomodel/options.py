@@ -49,9 +49,10 @@ ABOVE_ZERO = math.ulp(0.0)  # the least number above 0
 NUMBERS: dict[str, tuple[bool, float, float]] = {
     **dict.fromkeys(("outer_batch", "inner_batch", "inner_steps", "epochs", "stage", "longest", "patience"), (True, 1, math.inf)),
     **dict.fromkeys(("gamma", "beta", "beta_prime", "shrink"), (False, ABOVE_ZERO, 1)),
-    **dict.fromkeys(("restarts", "exact"), (True, 0, 1)),
+    **dict.fromkeys(("probe", "look"), (True, 1, math.inf)),
     **dict.fromkeys(("gamma_prime", "eta", "gain", "theta", "inner_eta", "nu", "lam"), (False, 0, math.inf)),
     **dict.fromkeys(("alpha_power", "beta_power", "matrix", "horizon"), (False, 0, math.inf)),
+    "restarts": (True, 0, 1),
     "fresh": (False, 0, 1),
     **dict.fromkeys(("eps", "rho", "tau", "epsilon", "warm", "tol"), (False, ABOVE_ZERO, math.inf)),
     "growth": (False, 1, math.inf),

@@ -14,7 +14,7 @@ from fccomodel.bound import Bound
 from fccomodel.choice import alike, candidates, choose, rejected
 from fccomodel.constants import constants
 from fccomodel.normal import NormalForm
-from fccomodel.options import WORDS, Budget, parse_budget
+from fccomodel.options import NUMBERS, WORDS, Budget, parse_budget
 from fccomodel.structure import Analysis, analyse
 
 Origins = Mapping[str, tuple[Any, str]]
@@ -48,7 +48,8 @@ OPTIONS = {
     "inner_steps": "steps of the inner loop (K), of each subproblem (prox-linear)",
     "nu": "smoothing of the nested Moreau envelope, 1 / (weight of the proximal term); 0: as far as the inner steps reach",
     "matrix": "entries of the largest Jacobian that is kept as a matrix; products with it are beyond",
-    "exact": "1: the first step size follows from full passes, 0: from a minibatch",
+    "probe": "samples by which the first step size is found (all, where they are fewer)",
+    "look": "steps within an epoch from one exact evaluation to the next",
     "rho": "largest multiplier that the penalty allows, to begin with",
     "stage": "steps of the first stage",
     "longest": "steps of the longest stage",
@@ -193,7 +194,7 @@ def make(
     hyper: dict[str, float] = {"theory": 1.0} if theory else {"decay": 1.0} if decay else {}
     for name, default in {**defaults, **scheduled}.items():
         settled.setdefault(name, (default, f"theory, epsilon = {eps:g}" if name in scheduled else AUTOMATIC))
-        hyper[name] = (int if name in ("stage", "longest", "patience") else float)(settled[name][0])
+        hyper[name] = (int if NUMBERS[name][0] else float)(settled[name][0])
     rate = rates.told(record.rate, {**(counts or {}), **_modulus(setting)}, eps) if bound is not None else ""
     return Plan(
         algorithm=record.name, algorithm_record=record, via=normal.via, rejected=rejected(found, chosen),

@@ -33,8 +33,9 @@ if TYPE_CHECKING:  # what the emitted program defines around this text
     start: Any = None
     centres = draw = begin = update = project = inner = inner_full = outer = blocks = start
 
-#: matrix: the largest Jacobian kept as a matrix, entries     exact: the first step size from full passes, not a minibatch
-DEFAULTS = {"eta": 0.0, "matrix": 4e6, "growth": 1.0, "shrink": 0.6, "gain": 1e-9, "patience": 8, "exact": 0.0}
+#: matrix: the largest Jacobian kept as a matrix, entries     probe: samples by which the first step size is found
+#: look: steps of an epoch between exact evaluations
+DEFAULTS = {"eta": 0.0, "matrix": 4e6, "growth": 1.0, "shrink": 0.6, "gain": 1e-9, "patience": 8, "probe": 500, "look": 1000}
 #: of algorithms whose noise does not vanish at a fixed step: steps fall like (1 + t / warm)^-power
 NOISY = {"stage": 200, "longest": 4000, "growth": 1.3, "gain": 1e-4, "warm": 100.0}
 #: first step sizes that the experiments of hscg-2020 tried
@@ -68,6 +69,7 @@ def oracle_of(data, rng, c, state, h):
 
     batch()            the next minibatch                       sample(w, batch)   F(w; batch), linearised
     whole(w)           F(w) by a full pass, linearised          value(w)           F(w) alone
+    pooled(w, batches) F(w) by several minibatches, linearised
     slope(w, u, gamma) the derivatives of phi in u and in w, its smoothing parameters times gamma
     phi(w, u)          its value                                prox(w, step)      prox_{step R}(w), a new vector
     keep               the Jacobian is kept as a q x p matrix; else, and where q > 128, products with it
@@ -84,6 +86,10 @@ def oracle_of(data, rng, c, state, h):
     def sample(w, chosen):
         state.oracles += SAMPLES
         return linearised(lambda x: inner(data, x, chosen, h), w)
+
+    def pooled(w, batches):
+        state.oracles += SAMPLES * len(batches)
+        return linearised(lambda x: sum(inner(data, x, chosen, h) for chosen in batches) / len(batches), w)
 
     def whole(w):
         state.oracles += ROWS
@@ -108,7 +114,7 @@ def oracle_of(data, rng, c, state, h):
         return w
 
     return SimpleNamespace(
-        batch=batch, sample=sample, whole=whole, value=value, slope=slope, phi=phi, prox=prox,
+        batch=batch, sample=sample, pooled=pooled, whole=whole, value=value, slope=slope, phi=phi, prox=prox,
         keep=COMPONENTS <= 128 and COMPONENTS * len(state.w) <= h.matrix, smoothing=CENTRED, share=min(1.0, SAMPLES / ROWS),
     )  # fmt: skip
 
@@ -208,10 +214,10 @@ def solve(
     fixed = h.theory or h.decay
     state = SimpleNamespace(w=start(rng, device, dtype), oracles=0, t=0, epoch=0)
     F = oracle_of(data, rng, c, state, h)
-    first = F.batch()
+    few = [F.batch() for _ in range(math.ceil(h.probe / SAMPLES))] if ROWS > h.probe else []
 
     def G(x):
-        at = F.whole(x) if h.exact else F.sample(x, first)
+        at = F.pooled(x, few) if few else F.whole(x)
         s, direct = F.slope(x, at.value)
         return at.pull(s) + direct
 
@@ -223,38 +229,40 @@ def solve(
     value, h.weight, first_eta = value_at(quick, state.w), 0.1 * h.rho, h.eta
     best, best_value, worst, first_value = state.w.clone(), value, value[2], merit(value, h.weight)
     history: list = []
-    count, length, calm, reason, broken = 0, h.stage, 0, "", None
+    count, left, length, calm, reason, broken = 0, 0, h.stage, 0, "", None
     while not reason:
-        state.length, average = length, state.w.clone()
-        begin(state, F, h)
-        for k in range(length):
+        if not left:
+            left, state.length, average, held = length, length, state.w.clone(), merit(best_value, h.weight)
+            begin(state, F, h)
+        for _ in range(min(left, h.look)):
             if h.decay:
                 h.eta = first_eta * tenfold(max(count / (iterations or math.inf), state.oracles / (oracles or math.inf)))
             update(state, F, h)
             state.t += 1
             count += 1
-            average.lerp_(state.w, 1.0 / max(1, k + 2 - length // 2))
+            left -= 1
+            average.lerp_(state.w, 1.0 / max(1, state.length - left + 1 - state.length // 2))
             reason = ended(count, state.oracles)
             if reason:
                 break
-        state.epoch += 1
+        last = value_at(quick, state.w)
+        value, chosen = least(quick, [state.w] if h.decay else [state.w, average], h.weight)
+        if merit(value, h.weight) < merit(best_value, h.weight) or h.decay:
+            best, best_value = chosen.clone(), value
         if broken is None and not math.isfinite(float(state.w.sum())):
             broken = count
-        before, last = worst, value_at(quick, state.w)
-        worst = last[2]
-        value, chosen = least(quick, [state.w] if h.decay else [state.w, average], h.weight)
-        gain = merit(best_value, h.weight) - merit(value, h.weight)
-        if gain > 0 or h.decay:
-            best, best_value = chosen.clone(), value
-        calm = 0 if gain >= h.gain * abs(merit(best_value, h.weight)) else calm + 1
-        if calm and not fixed:
-            h.eta *= h.shrink
-        if not fixed and not merit(last, h.weight) <= first_value + 0.1 * abs(first_value):
-            state.w, state.t, state.epoch = best.clone(), 0, 0
-            h.eta *= 0.5
-        length = min(int(length * h.growth), h.longest)
-        if CENTRED and not fixed:
-            move_centres(quick, state.w.to(quick.dtype), c, h, worst, before)
+        if not left or broken == count:
+            left, before, worst = 0, worst, last[2]
+            state.epoch += 1
+            calm = 0 if held - merit(best_value, h.weight) >= h.gain * abs(merit(best_value, h.weight)) else calm + 1
+            if calm and not fixed:
+                h.eta *= h.shrink
+            if not fixed and not merit(last, h.weight) <= first_value + 0.1 * abs(first_value):
+                state.w, state.t, state.epoch = best.clone(), 0, 0
+                h.eta *= 0.5
+            length = min(int(length * h.growth), h.longest)
+            if CENTRED and not fixed:
+                move_centres(quick, state.w.to(quick.dtype), c, h, worst, before)
         record(history, progress, began, best_value, h.weight, iteration=count, oracles=state.oracles, eta=h.eta)
         if not reason and calm >= h.patience and not fixed:
             reason = "epochs gain nothing more"

@@ -59,7 +59,7 @@ algorithm = Algorithm(
     rate="n / sqrt(eps)",
     theorem="Beck and Teboulle 2009, Theorem 4.4",
     cite="Beck and Teboulle, A fast iterative shrinkage-thresholding algorithm, SIAM Journal on Imaging Sciences 2, 2009",
-    hyper={**_vector.DEFAULTS, "stage": 10, "longest": 100, "growth": 1.3, "exact": 1.0},
+    hyper={**_vector.DEFAULTS, "stage": 10, "longest": 100, "growth": 1.3},
     theory=theory,
     preference=(2.0,),
 )

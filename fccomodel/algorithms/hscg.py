@@ -79,7 +79,6 @@ algorithm = Algorithm(
         "longest": 400,
         "growth": 1.3,
         "gain": 1e-5,
-        "exact": 1.0,
         "theta": 1.0,
         "fresh": 0.0,
         "horizon": 0.0,

@@ -90,8 +90,7 @@ algorithm = Algorithm(
         "growth": 1.3,
         "gain": 1e-6,
         "patience": 3,
-        "exact": 1.0,
-        "inner_steps": 50.0,
+        "inner_steps": 50,
     },  # fmt: skip
     grid={"eta": _vector.TRIALS},  # hscg-2020, appendix D
     theory=theory,

@@ -37,6 +37,6 @@ algorithm = Algorithm(
     theorem="Huo et al. 2018, Theorem 3",
     cite="Huo, Gu, Liu and Huang, Accelerated method for stochastic composition optimization with nonsmooth regularization, "
     "AAAI 2018",
-    hyper={**_vector.DEFAULTS, "stage": 200, "longest": 200, "inner_batch": 32, "exact": 1.0},
+    hyper={**_vector.DEFAULTS, "stage": 200, "longest": 200, "inner_batch": 32},
     preference=(2.0,),
 )
