@@ -71,6 +71,15 @@ def test_kinks_inside_expectations(text: str, kind: str, reference: Callable[...
     assert found.report.feasibility <= 1e-6
 
 
+@pytest.mark.parametrize("loss", ["hinge(1 - {})", "max(0, 1 - {})^2", "exp(-{})"])
+def test_losses_of_more_pairs_than_a_pass_can_form(loss: str) -> None:
+    pair = loss.format("(dot(w, p.x) - dot(w, n.x))")
+    sets = "set P = {z in D | z.y > 0}; set N = {z in D | z.y <= 0};\n"
+    found = solved(HEAD + sets + f"minimize f: E[p ~ P, n ~ N] {pair} + 0.01 * sumsq(w);", rows("labels", n=9000))
+    assert found.outcome.solution.way == "finish"
+    assert found.report.epsilon <= 3e-6
+
+
 def test_an_optimum_is_no_failure() -> None:
     found = solved(HEAD + LOGISTIC, rows("labels"))
     assert found.json["status"] == "converged" and found.json["failure"] is None

@@ -17,6 +17,7 @@ from fccomodel import pipeline
 from fccomodel.emit import support
 from fccomodel.emit.taped import TapedPrinter
 from fccomodel.lower import Lowering
+from fccomodel.normal import normalise
 from fccomodel.proximal import maps
 
 HEAD = """model m; dim d; data D : table(x: real[d], y: {0, 1}, t: real, c: real, k: int); param mu >= 0 default 0.5;
@@ -188,3 +189,15 @@ def test_rows_in_order_by_their_bits() -> None:
             [torch.tensor(ends, dtype=dtype), torch.randn(100, generator=torch.Generator().manual_seed(0), dtype=dtype)]
         )
         assert torch.equal(x[support.increasing(x)], x.sort().values)
+
+
+def test_the_plan_says_what_a_pass_costs() -> None:
+    data = table()
+    text = f"{HEAD}minimize log(E[n ~ N, p ~ P] exp({PAIR})) + mean[i in D] square(E[j ~ D | j.t >= i.t] dot(w, j.x));"
+    made = compiled(text)
+    bound = pipeline.bind(made, pipeline.Binding(data={"D": data}))
+    said = normalise(made.problem, bound).treatment
+    positive = int(data["y"].sum())
+    expected = f"each row enters alone: an exact pass meets {ROWS - positive} + {positive} rows, not"
+    assert any(how == "separated" and why.startswith(expected) for _, how, why in said)
+    assert any(how == "sorted" and text.startswith("E[j ~ D") for text, how, _ in said)

@@ -14,11 +14,11 @@ from fccomodel.lower._ranges import Ranging
 from fccomodel.lower._records import Slot
 from fccomodel.lower._state import Env
 from fccomodel.normal import constants
+from fccomodel.rewrite import Rewriter
 from fccomodel.selection import Selection
-from fccomodel.separation import LOG_OF, LOGS, TOTALS, PiecewiseMean, Separation
+from fccomodel.separation import LOGS, TOTALS, PiecewiseMean, Separation
+from fccomodel.smoothing import Smoothed
 
-#: reductions that are cumulated over sorted rows
-MEANS = {*LOG_OF, *LOGS}
 #: combinations of outer rows whose places are listed
 MOST_CELLS = 1 << 24
 
@@ -33,10 +33,14 @@ class Pairing(Ranging):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.separation = Separation(constants(self.bound.problem, self.bound), self.free)
+        self.exactly = Rewriter(lambda node: node.original if isinstance(node, Smoothed) and node.inner else None)
 
     def form(self, node: ir.Reduce) -> ir.Expr | None:
-        """The reduction without pairs, in a full pass."""
-        return self.separation.form(node) if self.full and self.separated else None
+        """The reduction without pairs, in a full pass; of functions without a centre for each pair, themselves."""
+        if not self.full or not self.separated:
+            return None
+        exact = self.exactly(node)
+        return self.separation.form(exact) if isinstance(exact, ir.Reduce) else None
 
     def piecewise_mean(self, node: PiecewiseMean, env: Env) -> Val:
         """The mean or sum of a piecewise quadratic function of sums a_i + b_j over j, from the sorted b."""
@@ -81,15 +85,9 @@ class Pairing(Ranging):
         return total if node.kind in TOTALS else g.apply("sub" if log else "div", total, count)
 
     def run(self, node: ir.Reduce) -> Selection | None:
-        """The selection of a reduction whose body is of one row, chosen by keys and orders relative to outer rows."""
-        known = node.kind in MEANS and not node.shape and self.full and self.separated and len(node.binders) == 1
-        if not known or "theta" in node.options:
-            return None
-        (sel,) = selection.split(node.binders, node.condition)
-        rows = sel.parents and all(isinstance(p.domain, ir.RowSet) for p in sel.parents)
-        few = math.prod(self.total(p) for p in sel.parents) <= MOST_CELLS
-        alone = set(self.free(node.body)) <= {sel.binder}
-        return sel if rows and few and alone and not sel.excludes and not sel.masks else None
+        """The selection of a reduction that cumulative sums give, in a full pass."""
+        sel = self.separation.run(node) if self.full and self.separated else None
+        return sel if sel is not None and math.prod(self.total(p) for p in sel.parents) <= MOST_CELLS else None
 
     def listed(self, sel: Selection, key: str) -> Slot:
         """The binder at the rows of an array, in their order."""

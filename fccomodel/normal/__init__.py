@@ -10,6 +10,7 @@ from functools import cached_property
 from fccomodel import diagnostics, ir, reformulations
 from fccomodel.bound import Bound
 from fccomodel.normal._constants import constants
+from fccomodel.normal._passes import without_pairs
 from fccomodel.normal._sets import Prox, projections, split_regularisers
 from fccomodel.normal._terms import Term, compositions, describe, plug_ins, summands
 from fccomodel.outer import refusal
@@ -108,8 +109,9 @@ def normalise(
         problem=problem, chain=chain.then(treated), reformed=equivalent, variables=treated.problem.variables,
         objective=objective, rest=rest,
         prox=tuple(prox), terms=tuple(terms), kept=tuple(kept), reasons=reasons,
-        treatment=tuple(
-            treatment(reformed, objective, terms, prox, dict(zip((n for n, _ in kept), reasons, strict=True)), treated)
+        treatment=(
+            *treatment(reformed, objective, terms, prox, dict(zip((n for n, _ in kept), reasons, strict=True)), treated),
+            *without_pairs(problem, bound, constant),
         ),
     )  # fmt: skip
 

@@ -1,16 +1,4 @@
-"""Means over pairs as functions of means over single rows: exact, and a pass over n and m rows costs O(n + m), not O(n m).
-
-With a of anything but the reduced element q, b of q alone, and E over q:
-
-    E (a + b)        = a + E b                       E a b            = a E b
-    E exp(a + b)     = exp(a + L)                    logmeanexp (a + b) = a + L          with L = logmeanexp b
-    E c exp(a + b)   = exp(a + L) E c exp(b - L)     with c of q alone
-    E (a + b)^2      = (a + m)^2 + E (b - m)^2       with m = E b
-    E f(a + b)       for f piecewise quadratic: from the sums of 1, b and b^2 over the sorted b between the kinks of f
-
-and sums, and sums of such bodies, likewise. Exponentials are taken of a + L alone, so that nothing overflows that the mean itself
-does not; squares are centred, so that nothing cancels. Other products of sums of a and b are left alone: expanded, they would.
-"""
+"""One reduction over the elements of one binder, and what its separated form is made of."""
 
 from __future__ import annotations
 
@@ -19,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import isfinite
 
-from fccomodel import atoms, ir, piecewise, selection
+from fccomodel import atoms, ir, piecewise
 from fccomodel.piecewise import Pieces
 from fccomodel.rewrite import apply as make
 from fccomodel.rewrite import const, with_children
@@ -45,63 +33,18 @@ class PiecewiseMean(ir.Expr):
         return (self.outer, self.own)
 
 
-class Separation:
-    """The separated forms of one problem's reductions. Asking twice for a node gives the same form.
+@dataclass(frozen=True)
+class Row:
+    """One reduction over the elements of one binder.
 
-    constant  the value of a subexpression that no variable and no row enters
-    free      the binders that an expression depends on
+    constant     the value of a subexpression that no variable and no row enters
+    free         the binders that an expression depends on
+    conditional  its elements depend on the binders around it
     """
 
-    def __init__(
-        self,
-        constant: Callable[[ir.Expr], float | None],
-        free: Callable[[ir.Expr], tuple[ir.Binder, ...]] = ir.free_binders,
-    ):
-        self.constant, self.free = constant, free
-        self.forms: dict[int, tuple[ir.Reduce, ir.Expr | None]] = {}
-
-    def form(self, node: ir.Reduce) -> ir.Expr | None:
-        """An expression of the same value without pairs of its rows, or None where there is none (or there are no pairs)."""
-        if id(node) not in self.forms:
-            self.forms[id(node)] = (node, self._form(node))
-        return self.forms[id(node)][1]
-
-    def _form(self, node: ir.Reduce) -> ir.Expr | None:
-        known = node.kind in LOG_OF or node.kind in LOGS
-        if not known or node.shape or "theta" in node.options or not all(map(selection.listed, node.binders)):
-            return None
-        if len(node.binders) > 1:
-            return self._one_by_one(node)
-        (part,) = selection.split(node.binders, node.condition)
-        rows = all(isinstance(p.domain, ir.RowSet) for p in part.parents)
-        if part.masks or part.excludes or not rows:
-            return None
-        return _Row(self, node, conditional=bool(part.parents)).mean(node.body)
-
-    def _one_by_one(self, node: ir.Reduce) -> ir.Expr | None:
-        """Independent binders one after another, the innermost separated."""
-        own = node.binders
-        if node.options or any(p in own for part in selection.split(own, node.condition) for p in part.parents):
-            return None
-        conditions: dict[ir.Binder, list[ir.Expr]] = {b: [] for b in own}
-        for conjunct in selection.conjuncts(node.condition):
-            conditions[next((b for b in own if b in self.free(conjunct)), own[-1])].append(conjunct)
-        for last in reversed(own):
-            rest = tuple(b for b in own if b is not last)
-            inner = self.form(dataclasses.replace(node, binders=(last,), condition=_all(conditions[last])))
-            if inner is not None:
-                around = _all([c for b in rest for c in conditions[b]])
-                outer = dataclasses.replace(node, binders=rest, body=inner, condition=around)
-                return self.form(outer) or outer
-        return None
-
-
-@dataclass(frozen=True)
-class _Row:
-    """One reduction over the elements of one binder; ``conditional`` where they depend on the binders around it."""
-
-    separation: Separation
     node: ir.Reduce
+    constant: Callable[[ir.Expr], float | None]
+    free: Callable[[ir.Expr], tuple[ir.Binder, ...]]
     conditional: bool
 
     @property
@@ -109,18 +52,18 @@ class _Row:
         return self.node.binders[0]
 
     def has_own(self, expr: ir.Expr) -> bool:
-        return self.own in self.separation.free(expr)
+        return self.own in self.free(expr)
 
     def mixed(self, expr: ir.Expr) -> bool:
         """It depends on the own binder and on another."""
-        free = self.separation.free(expr)
+        free = self.free(expr)
         return self.own in free and len(free) > 1
 
     def over(self, body: ir.Expr, kind: str | None = None) -> ir.Reduce:
         """The same reduction (or one of another kind) of another body."""
         return dataclasses.replace(self.node, kind=kind or self.node.kind, body=body)
 
-    def constant(self, body: ir.Expr) -> ir.Expr:
+    def alike(self, body: ir.Expr) -> ir.Expr:
         """The reduction of what is the same for every element."""
         return make("mul", body, self.over(const(1.0))) if self.node.kind == "sum" else body
 
@@ -134,7 +77,7 @@ class _Row:
     def of(self, body: ir.Expr) -> ir.Expr | None:
         """The mean (or the sum) of a body."""
         if not self.has_own(body):
-            return self.constant(body)
+            return self.alike(body)
         if not self.mixed(body):
             return self.over(body)
         if isinstance(body, ir.Apply) and body.op in ("add", "sub", "neg"):
@@ -202,7 +145,7 @@ class _Row:
             if not isinstance(node, ir.Apply) or len(below) != 1:
                 return None
             (node,) = below.values()
-        pieces = piecewise.pieces_along(body, node, self.separation.constant)
+        pieces = piecewise.pieces_along(body, node, self.constant)
         if pieces is None or not all(isfinite(c) for piece in pieces for c in piece[2:]):
             return None
         a, b = parts
@@ -212,7 +155,7 @@ class _Row:
         mean = self.over(b, "mean")
         middle, spread = make("add", a, mean), self.over(make("square", make("sub", b, mean)))
         of_middle = make("add", make("mul", make("add", make("mul", const(p), middle), const(q)), middle), const(r))
-        return make("add", self.constant(of_middle), make("mul", const(p), spread))
+        return make("add", self.alike(of_middle), make("mul", const(p), spread))
 
     # ----------------------------------------------------------------------------------------------------------- logarithms
     def log(self, body: ir.Expr) -> ir.Expr | None:
@@ -252,7 +195,7 @@ class _Row:
             return None
         place = mixed.index(True)
         inner = self.sides(node.args[place])
-        if inner is None or any(self.separation.free(arg) for k, arg in enumerate(node.args) if k != place):
+        if inner is None or any(self.free(arg) for k, arg in enumerate(node.args) if k != place):
             return None
         a, b = (part and with_children(node, (*node.args[:place], part, *node.args[place + 1 :])) for part in inner)
         return a, b
@@ -294,11 +237,3 @@ def _product(left: ir.Expr | None, right: ir.Expr | None, inverse: bool = False)
     if left is None:
         return make("inv", right) if inverse else right
     return make("div" if inverse else "mul", left, right)
-
-
-def _all(conditions: list[ir.Expr]) -> ir.Expr | None:
-    """The conjunction."""
-    whole: ir.Expr | None = None
-    for condition in conditions:
-        whole = condition if whole is None else make("and", whole, condition)
-    return whole

@@ -1,0 +1,36 @@
+"""What becomes of reductions over pairs of rows in a pass over all of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+
+from fccomodel import elements, ir
+from fccomodel.bound import Bound
+from fccomodel.separation import Separation
+
+
+def without_pairs(
+    problem: ir.Problem, bound: Bound | None, constant: Callable[[ir.Expr], float | None]
+) -> Iterator[tuple[str, str, str]]:
+    """The reductions that a full pass takes without their pairs: text, how, and what the pass costs."""
+    separation = Separation(constant)
+    roots = [problem.objective.expr, *(c.body for c in problem.constraints)]
+    for node in {id(n): n for root in roots for n in ir.walk(root) if isinstance(n, ir.Reduce)}.values():
+        tables = [b for b in (*node.binders, *ir.free_binders(node)) if isinstance(b.domain, ir.RowSet)]
+        if len(tables) < 2 or separation.form(node) is None and separation.run(node) is None:
+            continue
+        if separation.sorts(node):
+            yield problem.text(node), "sorted", f"from sums over sorted rows: {cost(node, bound)}"
+        else:
+            yield problem.text(node), "separated", f"each row enters alone: {cost(node, bound)}"
+
+
+def cost(node: ir.Reduce, bound: Bound | None) -> str:
+    """What an exact pass meets."""
+    if bound is None:
+        return "an exact pass forms no pairs"
+    binders = dict.fromkeys((*node.binders, *ir.free_binders(node)))
+    sizes = [len(elements.ids(bound, b.domain)) for b in binders]
+    rows = " + ".join(f"{n:,}" for n in sizes)
+    return f"an exact pass meets {rows} rows, not {math.prod(sizes):,} pairs"
