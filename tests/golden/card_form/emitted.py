@@ -26,6 +26,7 @@ How it is solved
     0.001
   prox: 0.001 * sumsq(w) (no data, and the prox of squared_l2 is known)
   smoothed: missed (a constraint: the penalty rho [c]_+ (equality: rho |c|) by its Moreau envelope)
+  sorted: E_j g(w; i, j) (from sums over sorted rows: an exact pass meets 357 + 212 rows, not 75,684 pairs)
 
 Run it beside data.pt:  python solver.py --help
 """
@@ -848,15 +849,18 @@ def finish(found, data, *, seconds=None, passes=None, tol=1e-6, progress=None, s
 
 
 def one_pass(data, device):
-    """Seconds that ``whole`` and its gradient take, the second time."""
+    """Seconds that ``whole`` and its gradient take, the least of a few times after the first."""
     h, c = SimpleNamespace(**HYPER), centres(device, torch.float64)
     w = start(torch.Generator(device=device).manual_seed(0), device, torch.float64)
     centre_rows(data, w, c, h)
     at = differentiated(data, c, h, SimpleNamespace(passes=0))
     at(w)
-    began = time.perf_counter()
-    at(w)
-    return time.perf_counter() - began
+    taken: list = []
+    while len(taken) < 5 and sum(taken) < 0.2:
+        began = time.perf_counter()
+        at(w)
+        taken.append(time.perf_counter() - began)
+    return min(taken)
 
 
 def constraint_row(data, w):

@@ -25,6 +25,8 @@ How it is solved
   prox: mu * sumsq(w) (no data, and the prox of squared_l2 is known)
   smoothed: cvar(tail = a)[p in P] (E[n ~ N] sqhinge(1 + dot(w, n.x) - dot(w, p.x))) (a non-smooth outer function, by
     its Moreau envelope)
+  sorted: E[n ~ N] sqhinge(1 + dot(w, n.x) - dot(w, p.x)) (from sums over sorted rows: an exact pass meets 1,623 + 174
+    rows, not 282,402 pairs)
 
 Run it beside data.pt:  python solver.py --help
 """
@@ -895,15 +897,18 @@ def finish(found, data, *, seconds=None, passes=None, tol=1e-6, progress=None, s
 
 
 def one_pass(data, device):
-    """Seconds that ``whole`` and its gradient take, the second time."""
+    """Seconds that ``whole`` and its gradient take, the least of a few times after the first."""
     h, c = SimpleNamespace(**HYPER), centres(device, torch.float64)
     w = start(torch.Generator(device=device).manual_seed(0), device, torch.float64)
     centre_rows(data, w, c, h)
     at = differentiated(data, c, h, SimpleNamespace(passes=0))
     at(w)
-    began = time.perf_counter()
-    at(w)
-    return time.perf_counter() - began
+    taken: list = []
+    while len(taken) < 5 and sum(taken) < 0.2:
+        began = time.perf_counter()
+        at(w)
+        taken.append(time.perf_counter() - began)
+    return min(taken)
 
 
 def solve_then_finish(
