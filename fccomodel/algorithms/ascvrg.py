@@ -58,7 +58,7 @@ algorithm = Algorithm(
     rate="(m + n) log(1/eps) + 1/eps^3",
     theorem="ascvrg-2021, Theorem 3.5",
     cite="Lin, Fan, Wang and Jordan, Improved oracle complexity for stochastic compositional variance reduced gradient, 2021",
-    hyper={**_vector.DEFAULTS, "stage": 200, "growth": 2.0, "longest": 1 << 17, "epochs": 9, "inner_batch": 32},
+    hyper={**_vector.DEFAULTS, "stage": 16, "growth": 2.0, "longest": 1 << 16, "epochs": 12, "inner_batch": 32},
     theory=theory,
     preference=(1.0,),
 )

@@ -24,6 +24,8 @@ FIGURES = {
     "ascvrg": ({"ascvrg": 60, "vrsc_pg": 120, "apg": 4000, "asc_pg": 30, "scgd": 30}, {"rho": 1.0, "lam": 5e-7}, (1e-4, 1e-8)),
     "hscg": ({"hscg": 300, "civr": 300, "asc_pg": 300}, {"rho": 0.2, "lam": 0.01}, (1e-3, 1e-5)),
 }
+#: both start with epochs of 200 steps; ASCVRG's double, nine times
+EPOCHS = {"ascvrg": {"stage": 200, "epochs": 9}, "vrsc_pg": {"stage": 200}}
 #: algorithms whose step falls towards zero diverge, or stall, with an untuned one: it is the best of these after 5 passes
 STEPS, TUNED = (0.1, 0.05, 0.01, 0.001), ("asc_pg", "scgd")
 
@@ -66,7 +68,7 @@ def main() -> None:
         least, cells = optimum(returns, **params), [name]
         for algorithm, passes in algorithms.items():
             options = {"seed": args.seed, "precision": "float64"} | ({} if algorithm == "apg" else {"inner_batch": batch})
-            options |= tuned(bound, algorithm, n, **options)
+            options |= EPOCHS.get(algorithm, {}) | tuned(bound, algorithm, n, **options)
             run = common.attempt(bound, algorithm=algorithm, budget=f"{args.longer * passes * n}oracles", **options)
             calls = [common.reached(run.history, least, gap) / n for gap in gaps]
             cells.append(" / ".join(f"{c:.0f}" if np.isfinite(c) else "-" for c in calls))
