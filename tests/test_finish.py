@@ -17,6 +17,7 @@ import torch
 
 import fccomodel
 from fccomodel import pipeline
+from fccomodel.algorithms._panoc import panoc
 from fccomodel.algorithms._restore import least_norm
 
 HEAD = "model m; dim d; data D : table(x: real[d], y: real); var w[d];\n"
@@ -78,6 +79,41 @@ def test_losses_of_more_pairs_than_a_pass_can_form(loss: str) -> None:
     found = solved(HEAD + sets + f"minimize f: E[p ~ P, n ~ N] {pair} + 0.01 * sumsq(w);", rows("labels", n=9000))
     assert found.outcome.solution.way == "finish"
     assert found.report.epsilon <= 3e-6
+
+
+def test_long_straight_stretches() -> None:
+    """Far from the kink of a Huber function the only curvature is another variable's: steps must grow all the same."""
+    passes = 0
+
+    def at(w: torch.Tensor) -> tuple[float, torch.Tensor]:
+        nonlocal passes
+        passes += 1
+        t, width = w[0] - 1e4, 1e-2
+        slope = (t / width).clamp(-1, 1)
+        value = slope * t - width * slope**2 / 2 + 5e-4 * (w[1] - 3) ** 2
+        return float(value), torch.stack([slope, 1e-3 * (w[1] - 3)])
+
+    w, residual, _ = panoc(at, lambda x, step: 0.0, torch.zeros(2, dtype=torch.float64), 0.01, 1e-8, lambda: passes > 400)
+    assert residual <= 1e-8, (w, passes)
+    assert torch.allclose(w, torch.tensor([1e4, 3.0], dtype=torch.float64), atol=1e-4)
+
+
+def test_unscaled_numbers() -> None:
+    """Targets of some hundreds, found from zero: a conditional value at risk of a newsvendor's cost."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(300, 4))
+    y = 150 + x @ np.array([20.0, -10.0, 5.0, 0.0]) + 40 * rng.standard_t(3, size=300)
+    text = (
+        "model m; dim d; data D : table(x: real[d], y: real); var w[d]; var b; var t;\n"
+        "def over(z) = z.y - dot(w, z.x) - b; def cost(z) = max(2 * over(z), -over(z));\n"
+        "minimize risk: t + E[z ~ D] max(0, cost(z) - t) / 0.1 + 0.001 * sumsq(w);\n"
+        "subject to short: E[z ~ D] max(0, over(z)) <= 10;"
+    )
+    w, b, t = cp.Variable(4), cp.Variable(), cp.Variable()
+    over = y - x @ w - b
+    risk = t + cp.sum(cp.pos(cp.maximum(2 * over, -over) - t)) / 300 / 0.1 + 0.001 * cp.sum_squares(w)
+    best = cp.Problem(cp.Minimize(risk), [cp.sum(cp.pos(over)) / 300 <= 10]).solve()
+    assert solved(text, {"x": x, "y": y}).objective == pytest.approx(best, rel=1e-4)
 
 
 def test_an_optimum_is_no_failure() -> None:

@@ -10,10 +10,11 @@ def onto_simplex(x, dim):
     if isinstance(dim, tuple):
         flat = x.movedim(dim, tuple(range(-len(dim), 0)))
         return onto_simplex(flat.flatten(-len(dim)), -1).view(flat.shape).movedim(tuple(range(-len(dim), 0)), dim)
+    x = x - x.amax(dim, keepdim=True)  # the same point, and 1 counts beside large entries too
     ordered = x.sort(dim=dim, descending=True).values
     count = torch.arange(1, x.shape[dim] + 1, device=x.device, dtype=x.dtype).view((-1,) + (1,) * (x.dim() - 1 - dim % x.dim()))
     shift = (ordered.cumsum(dim) - 1) / count
-    last = (ordered > shift).sum(dim, keepdim=True) - 1
+    last = ((ordered > shift).sum(dim, keepdim=True) - 1).clamp(min=0)  # entries that are not a number stay so
     return (x - shift.gather(dim, last)).clamp(min=0)
 
 
@@ -28,6 +29,7 @@ def onto_capped_simplex(x, cap, dim):
         cap = cap.movedim(dim, tuple(range(-len(dim), 0))).flatten(-len(dim)) if isinstance(cap, torch.Tensor) else cap
         q = onto_capped_simplex(flat.flatten(-len(dim)), cap, -1)
         return q.view(flat.shape).movedim(tuple(range(-len(dim), 0)), dim)
+    x = x - x.amax(dim, keepdim=True)
     finite = x.clamp(min=torch.finfo(x.dtype).min / 4)
     bends = torch.cat([finite, finite - cap], dim).sort(dim=dim, descending=True).values
     ordered = finite.sort(dim=dim, descending=True).values.movedim(dim, -1).contiguous()
