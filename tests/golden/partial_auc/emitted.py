@@ -698,11 +698,13 @@ def panoc(at, prox, w, step, tol, limit):
                 after = tried
                 break
             tau *= 0.5
+        bend = ahead.value - now.value - float(now.gradient @ now.move)
+        if after is ahead and bend <= 0.2 * float(now.move @ now.move) / (2 * now.step):  # hardly curved along the move
+            now, pairs = forward_backward(at, prox, ahead.w, 2 * ahead.step), []
+            continue
         s, y = after.w - now.w, -after.move / after.step - residual
         if float(s @ y) > 1e-12 * float(s.norm()) * float(y.norm()) and after.step == now.step:
             pairs = [*pairs[-14:], (s, y)]
-        elif float(y.norm()) <= 1e-9 * size:  # no curvature along the move: a longer step
-            after, pairs = forward_backward(at, prox, after.w, 2 * after.step), []
         now = after
 
 
