@@ -60,7 +60,8 @@ def test_projection(simple, args):
     """<v - p, c - p> <= 0 for every point c of the set, and p is one."""
     others = members(simple, args)
     assert all(simple.contains(c, *args, tolerance=1e-9) for c in others)
-    for v in [*vectors(60), torch.zeros(N).double(), torch.ones(N).double(), *vectors(5, 1e4), *(vectors(3, 1e20) if simple.name == "simplex" else [])]:
+    huge = vectors(3, 1e20) if simple.name == "simplex" else []
+    for v in [*vectors(60), torch.zeros(N).double(), torch.ones(N).double(), *vectors(5, 1e4), *huge]:
         p = simple.project(v, *simple.prepare(*args))
         assert simple.contains(p, *args, tolerance=1e-9)
         assert float(((others - p) @ (v - p)).max()) <= 1e-8 * (1 + float(v.norm()))
