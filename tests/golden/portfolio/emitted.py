@@ -129,6 +129,7 @@ def draw(data, rng, T):
 
 def project_simplex(v: torch.Tensor) -> torch.Tensor:
     """max(v - t, 0), t such that the entries (along the last axis) sum to 1."""
+    v = v - v.amax(-1, keepdim=True)  # the same point, and 1 counts beside large entries too
     largest = v.sort(dim=-1, descending=True).values
     count = v.new_ones(v.shape[-1]).cumsum(0)
     t = ((largest.cumsum(-1) - 1) / count).amax(-1, keepdim=True)
