@@ -58,6 +58,7 @@ def plan_json(plan: Any) -> dict[str, Any]:
         "constants": {name: {"value": getattr(known, name), "standing": s} for name, s in known.standing.items()}
         if known
         else None,
+        "steps": plan.schedule.steps if known else None,
         "undefined": list(plan.undefined),
     }
 
@@ -298,7 +299,7 @@ def _plan(plan: Any, normal: Any, width: int) -> list[str]:
             lines += wrap(line, width, "  - ", "    ")
     if known := getattr(plan, "constants", None):
         lines += ["", "Constants of its schedule"]
-        lines += _items(constant_lines(known), width)
+        lines += _items([*constant_lines(known), *plan.schedule.told()], width)
     if others := getattr(plan, "others", ()):
         lines += ["", "Rejected"]
         for names, reason in others:

@@ -236,6 +236,8 @@ def run(planned: Planned, progress: Callable[[Progress], None] | None = None) ->
         )
     except FccoError as error:
         raise with_source(error, planned.compiled.problem.source) from None
+    if planned.plan.schedule is not None:
+        solution = replace(solution, notes=(*planned.plan.schedule.told(solution.iterations), *solution.notes))
     return planned, program, solution
 
 

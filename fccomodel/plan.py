@@ -15,6 +15,7 @@ from fccomodel.choice import alike, candidates, choose, rejected
 from fccomodel.constants import constants
 from fccomodel.normal import NormalForm
 from fccomodel.options import NUMBERS, WORDS, Budget, parse_budget
+from fccomodel.schedule import Schedule, of_theorem
 from fccomodel.structure import Analysis, analyse
 
 Origins = Mapping[str, tuple[Any, str]]
@@ -91,7 +92,7 @@ class Plan:
     findings    assumption of the algorithm's theorem -> how it is met
     unverified  what the theorem needs and is not so: it does not cover the run
     rate        iterations that the theorem promises, in the problem's own numbers
-    constants   what the theorem's schedule was made of, where that was asked for
+    schedule    the theorem's, with the constants it was made of, where that was asked for
     undefined   what must hold for the model to be defined, and is not proved
     """
 
@@ -114,9 +115,14 @@ class Plan:
     findings: Mapping[str, Finding] = field(default_factory=dict)
     unverified: tuple[str, ...] = ()
     rate: str = ""
-    constants: Constants | None = None
+    schedule: Schedule | None = None
     undefined: tuple[str, ...] = ()
     polish: bool = False
+
+    @property
+    def constants(self) -> Constants | None:
+        """What the theorem's schedule was made of, where that was asked for."""
+        return None if self.schedule is None else self.schedule.constants
 
     @property
     def finishing(self) -> bool:
@@ -167,10 +173,11 @@ def make(
         settled.setdefault(name, (value, AUTOMATIC))
     counts = counted(normal, bound, batch) if bound is not None else None
     eps = float(settled["epsilon"][0])
-    known, scheduled = None, {}
+    schedule, scheduled = None, {}
     if theory:
         known = constants(setting, eps=eps, sample=True, **(counts or {"n": 1, "B1": 1, "B2": 1}))
-        scheduled = schedule(record, known, problem)
+        schedule = of_theorem(record, known, problem)
+        scheduled = schedule.hyper
     if not normal.smoothed:
         scheduled.pop("lam", None)
     lam = float(given.get("lam", (0.0, ""))[0])
@@ -201,7 +208,7 @@ def make(
         others=alike(found, chosen), options=settled,
         summary=summarise(normal, record, step, str(settled["schedule"][0]), rate),
         normal=normal, batch=batch, hyper=hyper, step=step,
-        findings=chosen.findings, unverified=tuple(chosen.lacks()), rate=rate, constants=known, budget=budget(settled),
+        findings=chosen.findings, unverified=tuple(chosen.lacks()), rate=rate, schedule=schedule, budget=budget(settled),
         threads=1, undefined=undefined(analysis), smoothing=smoothing, polish=bool(settled["polish"][0]),
     )  # fmt: skip
 
@@ -210,19 +217,6 @@ def _modulus(setting: Setting) -> dict[str, float]:
     """mu where the objective is strongly convex by its regularisers."""
     mu, without = modulus(setting)
     return {"mu": mu} if mu and not without else {}
-
-
-def schedule(record: Algorithm, known: Constants, problem: ir.Problem) -> dict[str, float]:
-    """The hyper-parameters of the theorem; F0613 where there are none."""
-    if record.theory is None:
-        said = diagnostics.error(
-            "F0613",
-            f"{record.name} has no schedule of its theorem here",
-            reason=f"{record.theorem} gives none in terms of constants, or none is written down.",
-            fix="Use schedule = practical, or another algorithm.",
-        )
-        raise diagnostics.FccoError([said], problem.source)
-    return dict(record.theory(known))
 
 
 def undefined(analysis: Analysis) -> tuple[str, ...]:

@@ -222,7 +222,7 @@ def test_a_plan_by_theory() -> None:
     assert chosen.hyper["theory"] == 1 and chosen.step == "momentum" and chosen.constants is not None
     assert chosen.options["beta"] == (0.5, "command line") and chosen.options["eta"][1] == "theory, epsilon = 0.01"
     standing = chosen.constants.standing
-    assert standing["L_g"] == "bounded from data" and standing["sigma"] == "estimated" and standing["delta0"] == "assumed"
+    assert standing["L_g"] == "bounded from data" and standing["sigma"] == standing["delta0"] == "estimated"
     assert "theory" not in made(SMOOTH).hyper
 
 
@@ -231,8 +231,9 @@ SCAD = "var w[d];\nminimize mean[k in K] scad(E[z ~ D | z.g == k] (dot(w, z.x) -
 
 def test_smoothing_stays_below_the_inverse_of_the_weak_convexity() -> None:
     assert made(SCAD).smoothing < 1.25, "1/rho of scad is a - 1"
+    assert made(SCAD, algorithm="sonex", schedule="theory", epsilon=5).smoothing < 1.25
     with pytest.raises(FccoError, match="F0612") as caught:
-        made(SCAD, algorithm="sonex", schedule="theory", epsilon=5)
+        made(SCAD, algorithm="sonex", lam=5)
     assert "1.25" in caught.value.diagnostics[0].fix
     steep = SCAD.replace("scad", "20 * scad")
     assert made(steep, algorithm="sonex").smoothing == pytest.approx(0.5 * 1.25 / 20)
@@ -240,8 +241,8 @@ def test_smoothing_stays_below_the_inverse_of_the_weak_convexity() -> None:
 
 def test_a_batch_of_all_rows_has_no_noise() -> None:
     chosen = made(SMOOTH, schedule="theory", inner_batch=60)
-    assert chosen.constants is not None and chosen.constants.sigma == chosen.constants.zeta == 0
-    assert chosen.hyper["gamma"] == pytest.approx(5 / 3 * chosen.hyper["beta"]), "no term of the variance is left in it"
+    assert chosen.constants is not None and chosen.constants.sigma == chosen.constants.zeta == chosen.constants.spread == 0
+    assert chosen.hyper["beta"] == 2 / 7 and chosen.hyper["gamma"] == 1 / 5, "no term of the variance is left in them"
 
 
 def test_a_theory_that_is_not_there_is_refused() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +85,11 @@ def scores(result: fccomodel.Result, x: np.ndarray) -> np.ndarray:
     values = {n: part.view(p.shape) for n, part, p in zip(names, parts, net.parameters(), strict=True)}
     with torch.no_grad():
         return torch.func.functional_call(net.double(), values, (torch.tensor(x),)).reshape(-1).numpy()
+
+
+def least(grid: Sequence[float], score: Callable[[float], float]) -> float:
+    """The value of the smallest score; a score that is not a number counts as infinite."""
+    return grid[int(np.argmin(np.nan_to_num([score(value) for value in grid], nan=np.inf)))]
 
 
 def attempt(model: Any, **options: Any) -> fccomodel.Result | str:

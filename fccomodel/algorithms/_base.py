@@ -18,11 +18,12 @@ class Constants:
     n, B1, B2     blocks, blocks per step, samples per block and step (design notation)      d1    arguments of f
     eps           the accuracy asked for
     C_f, C_g      Lipschitz constants of the outer and inner functions, block by block
-    L_f, L_g      of their gradients; L_f is inf where f has kinks
+    L_f, L_g      of their gradients; inf where f, g have kinks
     rho_f, rho_g  weak convexity
     mu            strong convexity of the whole (0: none known)
     sigma, zeta   standard deviations of one sample of g_i and of its Jacobian
-    delta0        F(w_0) - inf F      diameter   of the domain      rows   terms of the largest finite sum (N)
+    delta0        F(w_0) - inf F, of what is minimised, penalties included
+    diameter      a bound of |w_0 - w*|                             rows   terms of the largest finite sum (N)
     standing      name -> proved, bounded from data, estimated, assumed
     """
 
@@ -49,6 +50,12 @@ class Constants:
     def C_1(self) -> float:
         """Root mean square of a minibatch's Jacobian: sqrt(C_g^2 + zeta^2 / B2)."""
         return sqrt(self.C_g**2 + self.zeta**2 / self.B2)
+
+    @property
+    def spread(self) -> float:
+        """Variance of the gradient over samples and sampled blocks, C_f^2 (zeta^2 / B2 + C_g^2 / B1): at most
+        C_f^2 (zeta^2 + C_g^2) / min(B1, B2) (sox-2022, Lemma 3); blocks add none where every step has them all."""
+        return self.C_f**2 * (self.zeta**2 / self.B2 + (self.C_g**2 / self.B1 if self.B1 < self.n else 0.0))
 
     def smoothed(self, lam: float) -> float:
         """L_f of the Moreau envelope f_lam: max(1/lam, rho_f / (1 - lam rho_f)) (sonex-alexr2-2025, Lemma A.1)."""
@@ -86,8 +93,9 @@ class Algorithm:
     steps      name of the update of w -> function; the first is the default
     loop       module whose functions are the loop around the step; its ``solve`` is what the program calls
     hyper      default values of its hyper-parameters
-    theory     their values in the theorem, from the problem's constants, and ``lam`` where f is smoothed; with
-               ``schedule = theory`` these are taken and ``h.theory`` is 1: the loop then changes none of them
+    theory     their values in the theorem, from the problem's constants, ``lam`` where f is smoothed, and ``iterations``, the
+               steps that it asks for to reach eps; with ``schedule = theory`` the values are taken and ``h.theory`` is 1: the
+               loop then changes none of them
     grid       hyper-parameter -> the values that the papers' experiments chose it from; ``compare --tune`` searches them
     preference where the compiler chooses, lower comes first, and among equals the better rate: 0 measured to reach gaps of
                1e-3 on the bundled models in the default budget; 1 not so measured; 2 a baseline of the papers' comparisons

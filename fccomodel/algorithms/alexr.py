@@ -1,6 +1,6 @@
 """ALEXR: a primal-dual block-coordinate method with extrapolated estimates (alexr-2025, Algorithm 1)."""
 
-from math import isfinite, sqrt
+from math import isfinite, log, sqrt
 
 from fccomodel.algorithms import _steps
 from fccomodel.algorithms._base import Algorithm, Constants
@@ -23,19 +23,22 @@ def next_stage(h, gained, worst):
 def theory(k: Constants) -> dict[str, float]:
     """Smooth f, strongly convex: alexr-2025, proof of Theorem 1, tau = B1 / (n (1 - theta)) - 1; else Theorem 3, by (38).
 
-    Each noise term is at most a third of eps; ``eta`` is the primal step, the inverse of the paper's.
+    Each noise term and what is left of the start are at most a third of eps, with Omega_y = n C_f^2 / 2 (section F.1); ``eta``
+    is the primal step, the inverse of the paper's.
     """
-    spread = k.C_f**2 * (k.zeta**2 / k.B2 + k.C_g**2 / k.B1)
+    rough = 0.0 if isfinite(k.L_g) else 4 * (k.C_f * k.C_g) ** 2  # Theorems 1 (ii) and 2
     if k.mu > 0 and isfinite(k.L_f):
-        noise = 6 * k.n * k.L_f * k.sigma**2 / (k.B1 * k.B2) + spread / k.mu
+        noise = 6 * k.n * k.L_f * k.sigma**2 / (k.B1 * k.B2) + (k.spread + rough) / k.mu
         bounds = [k.B1 / (2 * k.n), 1 / 2, k.eps / noise if noise else 1.0]
-        bounds += [k.mu / (k.L_g * k.C_f)] if k.L_g * k.C_f else []
+        bounds += [k.mu / (k.L_g * k.C_f)] if not rough else []
         bounds += [sqrt(k.mu * k.B1 / (k.C_g**2 * k.L_f * k.n))] if k.C_g * k.L_f else []
-        away = min(bounds)
-        return {"theta": 1 - away, "tau": k.B1 / (k.n * away) - 1, "eta": away / (k.mu * (1 - away)), "lam": 1.0}
+        away, start = min(bounds), (k.mu + k.L_f * k.C_g**2) * k.diameter**2 / 2
+        found = {"theta": 1 - away, "tau": k.B1 / (k.n * away) - 1, "eta": away / (k.mu * (1 - away)), "lam": 1.0}
+        return {**found, "iterations": log(max(3 * start / k.eps, 2.0)) / away}
     tau = max(27 * k.sigma**2 / (k.B2 * k.eps), k.C_g * sqrt(k.B1 / k.n))
-    inverse = max(3 * spread / k.eps, k.L_g * k.C_f + 2 * k.C_g * sqrt(k.n / k.B1))
-    return {"theta": 1.0, "tau": tau, "eta": 1 / inverse if inverse else 1.0, "lam": 1.0}
+    inverse = max(3 * (k.spread + rough) / k.eps, (0.0 if rough else k.L_g * k.C_f) + 2 * k.C_g * sqrt(k.n / k.B1))
+    start = inverse * k.diameter**2 / 2 + 5 * tau * k.n * k.C_f**2 / (2 * k.B1)
+    return {"theta": 1.0, "tau": tau, "eta": 1 / inverse if inverse else 1.0, "lam": 1.0, "iterations": 3 * start / k.eps}
 
 
 algorithm = Algorithm(

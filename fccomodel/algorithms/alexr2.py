@@ -1,6 +1,6 @@
 """ALEXR2: momentum on the nested Moreau envelope, whose proximal points ALEXR finds (sonex-alexr2-2025, Algorithm 2)."""
 
-from math import ceil, log, sqrt
+from math import ceil, isfinite, log, sqrt
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -53,27 +53,32 @@ def next_stage(h, gained, worst):
 
 
 def theory(k: Constants) -> dict[str, float]:
-    """sonex-alexr2-2025, Theorem 4.10 with the inner loop of Theorem C.1: z_K within nu eps of the proximal point."""
+    """sonex-alexr2-2025, proof of Theorem 4.10 (alpha <= beta / (2 L), T from its last display), the inner loop as in that of
+    Theorem C.1: 1 / nu = 4 rho_F, z_K within nu eps / sqrt(18) of the proximal point, 1 - theta from the noise and (30)."""
     lam = k.eps / k.C_f
     rho_F = sqrt(k.d1) * k.C_f * k.rho_g
-    nu = 1 / (2 * rho_F) if rho_F else 1.0
+    nu = 1 / (4 * rho_F) if rho_F else 1.0
     mu = 1 / nu - rho_F
-    accuracy = mu / 2 * (nu * k.eps) ** 2
-    noise = 6 * k.sigma**2 * k.n * k.smoothed(lam) / (k.B1 * k.B2)
-    noise += (k.C_f**2 * (k.zeta**2 / k.B2 + k.C_g**2 / k.B1) + k.C_f**2 * k.C_g**2) / mu
-    away = min(k.B1 / (2 * k.n), 1 / 2, accuracy / noise if noise else 1.0)
-    theta = 1 - away
-    gamma = k.n * away / k.B1
-    beta = min(min(k.B1, k.B2) * k.eps**2, 1 / 2)
+    accuracy = mu * (nu * k.eps) ** 2 / 36
+    noise = 6 * k.sigma**2 * k.n / (lam * k.B1 * k.B2) + k.spread / mu
+    rough = 4 * (k.C_f * k.C_g) ** 2 / mu  # of a g with kinks; a smooth one bounds the step instead (alexr-2025, Theorem 1)
+    bounds = [mu / (k.L_g * k.C_f), accuracy / noise if noise else 1.0] if isfinite(k.L_g) else [accuracy / (noise + rough)]
+    away = min(k.B1 / (2 * k.n), 1 / 2, sqrt(k.B1 * lam * mu / k.n) / k.C_g, *bounds)
+    theta, gamma, beta, L = 1 - away, k.n * away / k.B1, 1 / 2, max(1 / nu, rho_F / (1 - nu * rho_F))
+    eta = beta / (2 * L)
+    start = mu * (nu * k.C_f * k.C_g) ** 2 + 4 * lam * k.C_f**2
+    inner = ceil(log(max(2 * start / accuracy, 2.0)) / away)
+    rounds = 3 * ((k.delta0 + lam * k.C_f**2 / 2) / eta + 1.5 * (k.C_f * k.C_g) ** 2) / k.eps**2
     return {
         "lam": lam,
         "nu": nu,
-        "inner_eta": away / ((4 * theta - 1) * rho_F) if rho_F else away * nu / theta,
-        "inner_steps": ceil(log(2 / k.eps) / away) if k.eps < 1 else ceil(1 / away),
+        "inner_eta": away / (theta / nu - rho_F),
+        "inner_steps": inner,
         "gamma": gamma,
         "gamma_prime": gamma * theta,
         "beta": beta,
-        "eta": beta / (2 * max(1 / nu, rho_F / (1 - nu * rho_F))),
+        "eta": eta,
+        "iterations": rounds * inner,
     }
 
 

@@ -28,11 +28,9 @@ def doubling_step(state, F, h):
 def theory(k: Constants) -> dict[str, float]:
     """Theorem 3.5 in the limit of Remark 3.7: eta = 1 / (2 L), D_x = diameter^2, D_phi = delta0."""
     L = k.smoothness()
-    return {
-        "eta": 1 / L,
-        "stage": math.floor(k.diameter**2 * L / k.delta0) + 1,
-        "epochs": math.floor(math.log2(max(6 * k.delta0 / k.eps, 1.0))) + 1,
-    }
+    stage = math.floor(k.diameter**2 * L / k.delta0) + 1
+    epochs = math.floor(math.log2(max(6 * k.delta0 / k.eps, 1.0))) + 1
+    return {"eta": 1 / L, "stage": stage, "epochs": epochs, "iterations": stage * (2.0**epochs - 1)}
 
 
 algorithm = Algorithm(

@@ -6,11 +6,10 @@ from fccomodel.estimators import plug_in
 
 
 def theory(k: Constants) -> dict[str, float]:
-    """The step of stochastic gradient descent on a smooth function, eta = min(1 / L_F, eps^2 / (L_F C_f^2 (C_g^2 + zeta^2)));
-    the bias, L_f sigma C_g / sqrt(B2), is as small as B2 makes it."""
-    L_F = k.smoothness()
-    noise = k.C_f**2 * (k.C_g**2 + k.zeta**2)
-    return {"eta": min(1.0, k.eps**2 / noise if noise else 1.0) / L_F if L_F else 1.0}
+    """The step of stochastic gradient descent on a smooth function, eta = min(1, eps^2 / (2 spread)) / L_F; the bias,
+    L_f sigma C_g / sqrt(B2), is as small as B2 makes it."""
+    eta = min(1.0, k.eps**2 / (2 * k.spread) if k.spread else 1.0) / k.smoothness()
+    return {"eta": eta, "iterations": 4 * k.delta0 / (eta * k.eps**2)}
 
 
 algorithm = Algorithm(

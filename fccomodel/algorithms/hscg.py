@@ -48,7 +48,7 @@ def theory(k: Constants) -> dict[str, float]:
     T = (16 * P * k.delta0 + 24 * Q) ** 1.5 / (k.B2 * k.eps**3)
     first = (k.B2 * (T + 1)) ** (1 / 3)
     theta = min(1.0, L * k.B2**0.75 / (P * (first * (T + 1)) ** 0.25))
-    found = {"eta": 1 / L, "theta": theta, "fresh": min(1.0, k.B2 / first), "horizon": T}
+    found = {"eta": 1 / L, "theta": theta, "fresh": min(1.0, k.B2 / first), "horizon": T, "iterations": T}
     return found if smooth else {**found, "lam": k.eps}
 
 

@@ -8,11 +8,14 @@ from fccomodel.estimators import msvr
 
 
 def theory(k: Constants) -> dict[str, float]:
-    """sonex-alexr2-2025, Theorem 4.7: each noise term of (23) at most eps^2 / 3, each term of (22) at most 1 / 12."""
-    lam = k.eps / k.C_f
+    """sonex-alexr2-2025, Theorem 4.7: noise terms and start in (23) at most eps^2 / 3 each, terms of (22) at most 1 / 12.
+
+    First estimates are from eps^-3 samples there (E U_1 = O(eps^3)).
+    """
+    lam = min(k.eps / k.C_f, 1 / (2 * k.rho_f)) if k.rho_f else k.eps / k.C_f
     L_f = k.smoothed(lam)
     L_F = k.smoothness(L_f)
-    beta = min(min(k.B1, k.B2) * k.eps**2 / (12 * k.C_f**2 * (k.zeta**2 + k.C_g**2)), 2 / 7)
+    beta = min(k.eps**2 / (12 * k.spread) if k.spread else 1.0, 2 / 7)
     noise = 60 * (L_f * k.C_1 * k.sigma) ** 2
     gamma = min(k.B2 * k.eps**2 / noise if noise else 1.0, 1 / 2)
     P = k.n / (gamma * k.B1) * (L_f * k.C_1) ** 2 * (5 + 12 * gamma**2 * k.B1 / (beta * k.n**2))
@@ -21,7 +24,10 @@ def theory(k: Constants) -> dict[str, float]:
         sqrt(k.B1 / (96 * k.n * P)) / k.C_g,
         sqrt(k.B1 * beta / (324 * k.n)) / (L_f * k.C_1 * k.C_g),
     )
-    return {"lam": lam, "beta": beta, "gamma": gamma, "gamma_prime": 1 - gamma + (k.n - k.B1) / (k.B1 * (1 - gamma)), "eta": eta}
+    start = (k.delta0 + lam * k.C_f**2 / 2) / eta + (k.C_f * k.C_g) ** 2 / beta + P * k.sigma**2 * k.eps**3
+    gamma_prime = 1 - gamma + (k.n - k.B1) / (k.B1 * (1 - gamma))
+    found = {"lam": lam, "beta": beta, "gamma": gamma, "gamma_prime": gamma_prime, "eta": eta}
+    return {**found, "iterations": 6 * start / k.eps**2}
 
 
 algorithm = Algorithm(

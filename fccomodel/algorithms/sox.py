@@ -7,11 +7,13 @@ from fccomodel.estimators import moving_average
 
 def theory(k: Constants) -> dict[str, float]:
     """sox-2022, proof of Theorem 1 (B.2), with beta <= 2/7 as Lemma 2 needs."""
-    beta = min(min(k.B1, k.B2) * k.eps**2 / (12 * k.C_f**2 * (k.zeta**2 + k.C_g**2)), 2 / 7)
+    beta = min(k.eps**2 / (12 * k.spread) if k.spread else 1.0, 2 / 7)
     noise = 240 * (k.L_f * k.C_1 * k.sigma) ** 2
     gamma = min(k.B2 * k.eps**2 / noise if noise else 1.0, 1 / 5, 5 * k.n / (3 * k.B1) * beta)
     slow = 30 * k.L_f * k.n * k.C_1 * k.C_g
-    return {"beta": beta, "gamma": gamma, "eta": min(beta / (4 * k.smoothness()), gamma * k.B1 / slow if slow else 1.0)}
+    eta = min(beta / (4 * k.smoothness()), gamma * k.B1 / slow if slow else 1.0)
+    start = k.delta0 + (k.C_f * k.C_g) ** 2 / (4 * k.smoothness()) + 2 * k.L_f * k.C_1 * k.sigma**2 / (3 * k.C_g * k.B2)
+    return {"beta": beta, "gamma": gamma, "eta": eta, "iterations": 6 * start / (eta * k.eps**2)}
 
 
 algorithm = Algorithm(

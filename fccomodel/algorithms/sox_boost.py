@@ -1,6 +1,6 @@
 """SOX-boost: SOX in stages, each with half the step, beta and gamma and twice the steps (sox-2022, Algorithm 2)."""
 
-from math import ceil
+from math import ceil, log2
 
 from fccomodel.algorithms import _steps
 from fccomodel.algorithms._base import Algorithm, Constants
@@ -19,17 +19,17 @@ def next_stage(h, gained, worst):
 
 def theory(k: Constants) -> dict[str, float]:
     """The first stage of sox-2022, Lemma 6 (mu = eps where none is known: Corollary 1); the others follow by halving."""
-    mu, smallest = k.mu or k.eps, min(k.B1, k.B2)
-    C_2, C_3 = 2 * k.C_f**2 * (k.zeta**2 + k.C_g**2), 40 * (k.L_f * k.C_1 * k.sigma) ** 2
+    mu, C_3 = k.mu or k.eps, 40 * (k.L_f * k.C_1 * k.sigma) ** 2
     C_4 = min(1 / (4 * k.smoothness()), 1 / (9 * k.L_f * k.C_1 * k.C_g)) if k.L_f * k.C_g else 1 / (4 * (k.smoothness() or 1.0))
     eps_1 = max(k.delta0, C_4 * ((k.C_f * k.C_g) ** 2 + 12 * (k.L_f * k.C_1 * k.sigma) ** 2 / k.B2))
     bounds = [3 * k.B1 * C_4 / (50 * k.n), 2 * C_4 / 7]
-    bounds += [mu * C_4 * smallest * eps_1 / (6 * C_2), smallest * eps_1 / (60 * C_2)] if C_2 else []
+    bounds += [mu * C_4 * eps_1 / (12 * k.spread), eps_1 / (120 * k.spread)] if k.spread else []
     bounds += [mu * C_4 * k.B1 * k.B2 * eps_1 / (20 * k.n * C_3), k.B1 * k.B2 * C_4 * eps_1 / (200 * k.n * C_3)] if C_3 else []
     eta = min(bounds)
     beta = eta / C_4
     gamma = min(10 * k.n * beta / (3 * k.B1), 1 / 5)
-    return {"eta": eta, "beta": beta, "gamma": gamma, "stage": ceil(max(12 / mu, 96 * C_4) / eta)}
+    stage, doublings = ceil(max(12 / mu, 96 * C_4) / eta), ceil(log2(max(eps_1 / k.eps, 1.0))) + 1
+    return {"eta": eta, "beta": beta, "gamma": gamma, "stage": stage, "iterations": stage * (2.0**doublings - 1)}
 
 
 algorithm = Algorithm(

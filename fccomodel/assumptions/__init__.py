@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from fccomodel.assumptions import _inner, _outer, _shape, _whole
-from fccomodel.assumptions._base import RANGE, TRUST, WEIGHTS, Assumption, Finding, Setting
+from fccomodel.assumptions._base import RANGE, TRUST, WEIGHTS, Assumption, Block, Finding, Setting
 from fccomodel.assumptions._whole import modulus
 
-__all__ = ["ALL", "RANGE", "TRUST", "WEIGHTS", "Assumption", "Finding", "Setting", "modulus"]
+__all__ = ["ALL", "RANGE", "TRUST", "WEIGHTS", "Assumption", "Block", "Finding", "Setting", "modulus"]
 
 ALL: dict[str, Assumption] = {a.name: a for module in (_whole, _outer, _inner, _shape) for a in module.ASSUMPTIONS}

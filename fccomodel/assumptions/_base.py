@@ -152,14 +152,14 @@ class Setting:
             elif term.label in kinds and self.penalty is not None:
                 f: ir.Expr = term.f if term.d1 else ir.Hole(name="u1")
                 means = term.means if term.d1 else (term.f,)
-                found.append(self._block(term.label, term.text, self._penalised(f, kinds[term.label]), means, term))
+                found.append(self._block(term.label, term.text, self.penalised(f, kinds[term.label]), means, term))
         plain = [
             p for p in summands(self.normal.rest) if ir.variables_of(p) and not any(isinstance(n, ir.Reduce) for n in ir.walk(p))
         ]
         found += [self._block("objective", self.reformed.text(p), p, (), None) for p in plain]
         return tuple(found)
 
-    def _penalised(self, f: ir.Expr, kind: str) -> ir.Expr:
+    def penalised(self, f: ir.Expr, kind: str) -> ir.Expr:
         """The penalty of a constraint's value."""
         if self.penalty == "lagrangian":
             return f
