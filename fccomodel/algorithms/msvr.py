@@ -1,8 +1,10 @@
 """MSVR: variance-reduced estimates of inner expectations and gradient (Jiang et al., 2022; alexr-2025, section 3.2)."""
 
+from math import sqrt
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from fccomodel.algorithms._base import Algorithm
+from fccomodel.algorithms._base import Algorithm, Constants
 from fccomodel.algorithms._steps import shrink_gamma
 from fccomodel.estimators import msvr_theory
 
@@ -12,16 +14,17 @@ if TYPE_CHECKING:  # what the emitted program defines around this text
 
 
 def begin(state, h):
-    """The gradient's estimate v starts at the first G."""
-    state.v = None
+    """The gradient's estimate v starts at the first G; before: the estimates u as the step before found them."""
+    state.v, state.before = None, None
 
 
 def advance(data, state, u, c, batch, h):
-    """The gradients at w_{t-1} and w_t by the same samples: the former by the estimates u as they are, the latter moves them."""
-    gamma, h.gamma = h.gamma, 0.0
-    state.G_prev = gradient(data, state.w_prev, state.w_prev, u, c, batch, h)
-    h.gamma = gamma
+    """G(w_t) by the estimates u_{t-1}, G(w_{t-1}) of the same samples by u_{t-2}: sampled blocks are no more likely to have moved
+    between these than others, so that v follows the mean over all blocks."""
+    now = SimpleNamespace(**{name: value.clone() for name, value in vars(u).items()})
     G = gradient(data, state.w, state.w_prev, u, c, batch, h)
+    state.G_prev = gradient(data, state.w_prev, state.w_prev, state.before or now, c, batch, h)
+    state.before = now
     state.w_prev.copy_(state.w)
     project(state.w, update(state, G, h), h)
 
@@ -41,6 +44,20 @@ def storm_step(state, G, h):
     state.v = G if state.v is None else G + (1 - h.beta) * (state.v - state.G_prev)
     state.w.sub_(state.v, alpha=h.eta)
     return h.eta
+
+
+def theory(k: Constants) -> dict[str, float]:
+    """By the recursions of sonex-alexr2-2025, Lemmas B.1, B.3 and B.4, and STORM's for v: noise terms and start at most eps^2 / 2
+    in sum, terms of |v|^2 at most 1 / 2. First estimates are from 1 / eps samples."""
+    L = k.L_f * k.C_1
+    beta = min(k.eps**2 / (24 * k.spread) if k.spread else 1.0, 1.0)
+    noise = 24 * (L * k.sigma) ** 2
+    gamma = min(k.B2 * k.eps**2 / noise if noise else 1.0, beta * k.n / (12 * k.B1), 1 / 2)
+    bounds = [1 / (2 * k.smoothness()), sqrt(beta / 48) / (k.C_f * k.L_g)]
+    bounds += [sqrt(beta * k.B1 / (432 * k.n)) / (L * k.C_g), k.B1 / k.n * sqrt(gamma / 162) / (L * k.C_g)] if L else []
+    eta = min(bounds)
+    start = k.delta0 / eta + k.spread * k.eps / beta + 2 * L**2 * k.n * k.sigma**2 * k.eps / (gamma * k.B1)
+    return {"beta": beta, "gamma": gamma, "eta": eta, "iterations": 4 * start / k.eps**2}
 
 
 algorithm = Algorithm(
@@ -65,6 +82,7 @@ algorithm = Algorithm(
     theorem="alexr-2025, Table 1 and section 3.2",
     cite="Jiang, Li, Wang, Yang and Yang, Multi-block-single-probe variance reduced estimator, NeurIPS 2022",
     hyper={"gamma": 0.5, "beta": 0.1},
+    theory=theory,
     grid={"eta": (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0), "gamma": (0.1, 0.5, 0.9)},  # alexr-2025, section 5.1
     preference=(1.0,),
 )

@@ -2,7 +2,7 @@
 
 import torch
 
-from fccomodel.estimators._logs import log_corrected
+from fccomodel.estimators._logs import log_corrected, log_weight
 
 needs_previous = True
 needs_share = True
@@ -11,19 +11,20 @@ needs_share = True
 def track(u, index, g, g_prev, h, share):
     """u_i <- (1 - gamma) u_i + gamma g_i(w_t) + gamma' (g_i(w_t) - g_i(w_{t-1})).
 
-    gamma' = 1 - gamma + (n / B1 - 1) / (1 - gamma); ``share`` is n / B1. One batch at both points.
-    At the first visit u_i = g_i.
+    gamma' = 1 - gamma + (n / B1 - 1) / (1 - gamma); ``share`` is n / B1. One batch at both points. Returns the *previous* u_i.
+    At the first visit u_i = g_i(w_{t-1}).
     """
     gamma_prime = 1 - h.gamma + (share - 1) / (1 - h.gamma)
     old = u[index]
     old = torch.where(old.isnan(), g_prev, old)
-    u[index] = new = old + h.gamma * (g - old) + gamma_prime * (g - g_prev)
-    return new
+    u[index] = old + h.gamma * (g - old) + gamma_prime * (g - g_prev)
+    return old
 
 
 def track_log(u, index, g, g_prev, h, share):
-    """``track`` where u, g are known by their logarithms: see ``log_corrected``."""
+    """``track`` where u, g are known by their logarithms: see ``log_corrected``; returns log max(u_i, gamma g_i), as SOX does."""
     gamma_prime = 1 - h.gamma + (share - 1) / (1 - h.gamma)
     old = u[index]
-    u[index] = new = log_corrected(torch.where(old.isnan(), g_prev, old), g, g_prev, h.gamma, gamma_prime)
-    return new
+    old = torch.where(old.isnan(), g_prev, old)
+    u[index] = log_corrected(old, g, g_prev, h.gamma, gamma_prime)
+    return torch.maximum(old, g + log_weight(h.gamma))

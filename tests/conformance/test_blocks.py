@@ -41,6 +41,7 @@ class Blocks:
         self.h = SimpleNamespace(**CONSTANTS)
         self.w = self.w_prev = self.z = self.z_prev = np.array([0.3, -0.2])
         self.steps = 0
+        self.before = np.full(len(self.x), np.nan)
         self.v, self.u, self.y = np.zeros(2), np.full(len(self.x), np.nan), np.zeros(len(self.x))
 
     def g(self, w: np.ndarray, i: np.ndarray, j: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -103,13 +104,15 @@ def moap(b: Blocks, i: np.ndarray, j: np.ndarray, j2: np.ndarray, slip: str) -> 
 
 
 def msvr(b: Blocks, i: np.ndarray, j: np.ndarray, j2: np.ndarray, slip: str) -> None:
-    """Estimates with the theorem's gamma', STORM by the estimates before and after."""
+    """Estimates with the theorem's gamma'; STORM by u_{t-1} at w_t and u_{t-2} at w_{t-1}."""
     h, k, (g, J), (g_prev, J_prev) = b.h, b.cells(i), b.g(b.w, i, j), b.g(b.w_prev, i, j)
     gamma_prime = (b.n - b.B1) / (b.B1 * (1 - h.gamma)) + 1 - h.gamma
     old = first(b.u[k], g_prev)
+    before = first(b.before[k], g_prev)
+    b.before = b.u.copy()
     b.u[k] = (1 - h.gamma) * old + h.gamma * g + gamma_prime * (g - g_prev)
-    G = (2 * b.u[k] @ J) / b.B1
-    G_prev = (2 * (b.u[k] if slip == "current u" else old) @ J_prev) / b.B1
+    G = (2 * (b.u[k] if slip == "current u" else old) @ J) / b.B1
+    G_prev = (2 * (old if slip == "one u" else before) @ J_prev) / b.B1
     b.v = G + (1 - h.beta) * (b.v - G_prev) if b.v.any() else G
     b.move(h.eta * b.v)
 
@@ -215,7 +218,7 @@ REFERENCES: dict[str, tuple[str, str, str, Update, tuple[str, ...]]] = {
     "bsgd": ("bsgd", "plain", SMOOTH, bsgd, ()),
     "soap": ("soap", "plain", SMOOTH, soap, ("stale u",)),
     "moap": ("moap", "momentum", SMOOTH, moap, ("others stay", "no scale")),
-    "msvr": ("msvr", "storm", SMOOTH, msvr, ("current u",)),
+    "msvr": ("msvr", "storm", SMOOTH, msvr, ("current u", "one u")),
     "sonx": ("sonx", "plain", KINKED, sonx, ("no correction",)),
     "sonex": ("sonex", "momentum", KINKED, sonex, ("no correction",)),
     "alexr": ("alexr", "plain", SMOOTH, alexr, ("one batch", "swapped weights")),
