@@ -134,7 +134,7 @@ CASES = (
     Case(
         algorithm="sonex", problem=ABSOLUTE, proved=-0.2, batches={"outer_batch": 3, "inner_batch": 4},
         accuracies=(1.0, 0.7, 0.5),
-        theorem="sonex-alexr2-2025, Theorem 4.7: |grad F_lam| <= eps in 1 / eps^5; F is within lam C_f^2 / 2 = C_f eps / 2 of F_lam",
+        theorem="sonex-alexr2-2025, Theorem 4.7: |grad F_lam| <= eps in 1 / eps^5, and F is within C_f eps / 2 of F_lam",
     ),
     Case(
         algorithm="msvr", problem=LOGISTIC, proved=-2 / 3, seeds=3, batches={"outer_batch": 3, "inner_batch": 4},
