@@ -58,6 +58,7 @@ class Rows:
     def __init__(self, data: dict[str, np.ndarray], w: Tensor):
         self.s = torch.as_tensor(data["x"]) @ w
         self.t, self.c, self.k, y = (torch.as_tensor(data[name]) for name in ("t", "c", "k", "y"))
+        self.positive = y == 1
         self.p, self.n = self.s[y == 1], self.s[y == 0]
         self.cp, self.cn = self.c[y == 1], self.c[y == 0]
         self.tp, self.tn = self.t[y == 1], self.t[y == 0]
@@ -120,6 +121,18 @@ CASES: dict[str, tuple[str, Callable[[Rows], Tensor]]] = {
     "strata": (
         "mean[i in D] log(sum[j in D | j.k == i.k and j.t >= i.t] exp(dot(w, j.x) - dot(w, i.x)))",
         lambda r: (r.alike * r.later * (r.s - r.s[:, None]).exp()).sum(1).log().mean(),
+    ),
+    "ordered pairs": (
+        "log(E[i ~ D, j ~ D | j.t > i.t] exp(dot(w, j.x) - dot(w, i.x)))"
+        " + E[i ~ P, j ~ D | j.t > i.t] (1 + dot(w, j.x) - dot(w, i.x))^2",
+        lambda r: (
+            ((r.s - r.s[:, None])[r.t > r.t[:, None]]).exp().mean().log()
+            + (1 + r.s - r.s[:, None])[(r.t > r.t[:, None]) & r.positive[:, None]].square().mean()
+        ),
+    ),
+    "before in groups": (
+        "sum[i in D, j in D | j.k == i.k and j.t < i.t] (mu + dot(w, j.x) - dot(w, i.x))^2",
+        lambda r: (0.5 + r.s - r.s[:, None])[(r.t < r.t[:, None]) & (r.alike > 0)].square().sum(),
     ),
     "groups": (
         "mean[i in D] square(E[j ~ D | j.k == i.k] (mu + dot(w, j.x) - dot(w, i.x)))",

@@ -40,16 +40,18 @@ def log_by_segment(values, dim, cells, sizes, shape, how):
 
 
 def cumulated(values, after, groups=None):
-    """Sums of ``values`` from each one on (``after``) or up to each, flat; in lines of ``groups`` (lines, longest), which hold
+    """Sums of ``values`` from each one on (``after``) or up to each, then 0; in lines of ``groups`` (lines, longest), which hold
     positions in ``values``, and its length where they hold nothing."""
     lines = values if groups is None else torch.cat([values, values.new_zeros(1)])[groups]
-    return (lines.flip(-1).cumsum(-1).flip(-1) if after else lines.cumsum(-1)).flatten()
+    sums = lines.flip(-1).cumsum(-1).flip(-1) if after else lines.cumsum(-1)
+    return torch.cat([sums.flatten(), values.new_zeros(1)])
 
 
 def log_cumulated(values, after, groups=None):
     """``cumulated`` of numbers that are known by their logarithms."""
     lines = values if groups is None else torch.cat([values, values.new_zeros(1)])[groups]
-    return (lines.flip(-1).logcumsumexp(-1).flip(-1) if after else lines.logcumsumexp(-1)).flatten()
+    sums = lines.flip(-1).logcumsumexp(-1).flip(-1) if after else lines.logcumsumexp(-1)
+    return torch.cat([sums.flatten(), values.new_full((1,), -math.inf)])
 
 
 def increasing(x):

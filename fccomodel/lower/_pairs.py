@@ -9,18 +9,35 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from fccomodel import draws, elements, ir, selection
+from fccomodel.bound import Bound
 from fccomodel.graph import Val
 from fccomodel.lower._ranges import Ranging
 from fccomodel.lower._records import Slot
 from fccomodel.lower._state import Env
 from fccomodel.normal import constants
 from fccomodel.rewrite import Rewriter
-from fccomodel.selection import Selection
+from fccomodel.selection import Ranges, Selection
 from fccomodel.separation import LOGS, TOTALS, PiecewiseMean, Separation
 from fccomodel.smoothing import Smoothed
 
 #: combinations of outer rows whose places are listed
 MOST_CELLS = 1 << 24
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Run:
+    """Runs of rows that all begin, or all end, where their groups do.
+
+    after   the sums are of the rows from each one on, not up to each
+    groups  the rows of each group in a line of equal length, their number where there is none; None for one group
+    places  where each run's sum stands in these lines laid end to end; behind the last for a run without rows
+    """
+
+    selection: Selection
+    ranges: Ranges
+    after: bool
+    places: np.ndarray
+    groups: np.ndarray | None = None
 
 
 @dataclass(eq=False)
@@ -29,6 +46,7 @@ class Pairing(Ranging):
 
     separated: bool = True
     sized: dict[tuple, tuple[ir.Expr, float]] = field(default_factory=dict)
+    known_runs: dict[int, tuple[ir.Expr, Run | None]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -56,38 +74,37 @@ class Pairing(Ranging):
     def runs(self, node: ir.Reduce, env: Env) -> Val | None:
         """A reduction of a function of one row over the rows with equal keys, or on one side of an order, for every outer row:
         one cumulative sum over the sorted rows, which the outer rows read at their places. None for one of another form."""
-        sel = self.run(node)
-        if sel is None:
+        run = self.run(node)
+        if run is None:
             return None
-        found = selection.realise(self.bound, sel, empty="keep")
-        assert found.start is not None and found.size is not None
-        members = np.ix_(*self.met_ids(sel, env))
-        if not found.size[members].all():
-            if node.kind not in TOTALS:
-                self.no_empty_cell(sel, found, env)
-            return None
-        places = _places(selection.index(self.bound, sel).bounds, found.start, found.size, members)
-        if places is None:
-            return None
-        after, pad, at = places
+        sel, found = run.selection, run.ranges
+        if node.kind not in TOTALS:
+            self.no_empty_cell(sel, found, env)
         g, log, parents = self.graph, node.kind in LOGS, [env[p].ids for p in sel.parents]
         stem = self.unique(f"{sel.binder.name}_runs")
+        assert found.size is not None
         count = g.make("number", [self.cells(f"{stem}_size", found.size, parents)], event=())
         count = g.apply("log", count) if log else count
         if sel.binder not in self.free(node.body):
             return g.apply("add" if log else "mul", self.expr(node.body, env), count)
         slot = self.listed(sel, self.ship(f"{stem}_rows", found.rows))
         value = self.expr(node.body, {**env, sel.binder: slot})
-        key = None if pad is None else self.ship(f"{stem}_groups", pad)
-        sums = g.make("cumulated", [value], axes=(), event=(at.max() + 1,), log=log, after=after, groups=key)
-        place = self.cells(f"{stem}_place", at, parents)
+        groups = None if run.groups is None else self.ship(f"{stem}_groups", run.groups)
+        length = run.ranges.rows.size if run.groups is None else run.groups.size
+        sums = g.make("cumulated", [value], axes=(), event=(length + 1,), log=log, after=run.after, groups=groups)
+        place = self.cells(f"{stem}_place", run.places, parents)
         total = g.make("take_val", [sums, place], axes=place.axes, event=())
         return total if node.kind in TOTALS else g.apply("sub" if log else "div", total, count)
 
-    def run(self, node: ir.Reduce) -> Selection | None:
-        """The selection of a reduction that cumulative sums give, in a full pass."""
-        sel = self.separation.run(node) if self.full and self.separated else None
-        return sel if sel is not None and math.prod(self.total(p) for p in sel.parents) <= MOST_CELLS else None
+    def run(self, node: ir.Reduce) -> Run | None:
+        """How cumulative sums give a reduction, in a full pass; None where they do not."""
+        if not self.full or not self.separated:
+            return None
+        if id(node) not in self.known_runs:
+            sel = self.separation.run(node)
+            few = sel is not None and math.prod(self.total(p) for p in sel.parents) <= MOST_CELLS
+            self.known_runs[id(node)] = (node, _run(self.bound, sel) if sel is not None and few else None)
+        return self.known_runs[id(node)][1]
 
     def listed(self, sel: Selection, key: str) -> Slot:
         """The binder at the rows of an array, in their order."""
@@ -161,28 +178,25 @@ class Pairing(Ranging):
         return float(math.prod(self.shape(node.shape))) if len(self.free(node)) > 1 else 1.0
 
 
-def _places(
-    bounds: np.ndarray, start: np.ndarray, size: np.ndarray, members: tuple[np.ndarray, ...]
-) -> tuple[bool, np.ndarray | None, np.ndarray] | None:
-    """Where each run's sum stands among cumulative sums within the groups that ``bounds`` delimit.
-
-    (the sums are of the rows from each one on, not up to it; the rows of each group in a line of equal length, -1 where it is
-    shorter, None for one group; places in these lines, flat). None where some run neither begins nor ends with its group.
-    """
-    group = np.searchsorted(bounds, start, "right") - 1
-    group = group.clip(0, len(bounds) - 2)
-    after = bool((start + size == bounds[group + 1])[members].all())
-    if not after and not bool((start == bounds[group])[members].all()):
-        return None
+def _run(bound: Bound, sel: Selection) -> Run | None:
+    """Where the runs of a selection stand; None where some neither begin nor end with their groups."""
+    found, bounds = selection.realise(bound, sel, empty="keep"), selection.index(bound, sel).bounds
+    assert found.start is not None and found.size is not None
+    start, size = found.start, found.size
+    group = (np.searchsorted(bounds, start, "right") - 1).clip(0, len(bounds) - 2)
+    met = np.zeros(size.shape, dtype=bool)
+    met[np.ix_(*(elements.ids(bound, p.domain) for p in sel.parents))] = True
+    met &= size > 0
+    after = bool((start + size == bounds[group + 1])[met].all())
     lengths = np.diff(bounds)
-    longest = int(lengths.max())
-    if longest * len(lengths) > 8 * bounds[-1]:
+    longest = int(lengths.max(initial=1))
+    if not after and not bool((start == bounds[group])[met].all()) or longest * len(lengths) > 8 * max(len(found.rows), 1):
         return None
     shift = longest - lengths if after else np.zeros_like(lengths)
     first = start if after else start + size - 1
-    at = np.where(size > 0, group * longest + shift[group] + first - bounds[group], 0)
+    places = np.where(met, group * longest + shift[group] + first - bounds[group], longest * len(lengths))
     if len(lengths) == 1:
-        return after, None, at
+        return Run(selection=sel, ranges=found, after=after, places=places)
     column = np.arange(longest) - shift[:, None]
-    inside = (column >= 0) & (column < lengths[:, None])
-    return after, np.where(inside, bounds[:-1, None] + column, bounds[-1]), at
+    groups = np.where((column >= 0) & (column < lengths[:, None]), bounds[:-1, None] + column, len(found.rows))
+    return Run(selection=sel, ranges=found, after=after, places=places, groups=groups)

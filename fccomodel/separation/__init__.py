@@ -19,6 +19,7 @@ from collections.abc import Callable
 
 from fccomodel import ir, selection
 from fccomodel.rewrite import apply as make
+from fccomodel.rewrite import const
 from fccomodel.selection import Selection
 from fccomodel.separation._row import LOG_OF, LOGS, TOTALS, PiecewiseMean, Row
 
@@ -73,19 +74,25 @@ class Separation:
         return any(isinstance(part, PiecewiseMean) or isinstance(part, ir.Reduce) and self.run(part) for part in parts)
 
     def _one_by_one(self, node: ir.Reduce) -> ir.Expr | None:
-        """Independent binders one after another, the innermost separated."""
+        """Binders one after another, the innermost separated; where their elements depend on one another, a sum over the number
+        of its terms."""
         own = node.binders
-        if node.options or any(p in own for part in selection.split(own, node.condition) for p in part.parents):
+        if node.options:
             return None
-        conditions: dict[ir.Binder, list[ir.Expr]] = {b: [] for b in own}
-        for conjunct in selection.conjuncts(node.condition):
-            conditions[next((b for b in own if b in self.free(conjunct)), own[-1])].append(conjunct)
+        related = any(p in own for part in selection.split(own, node.condition) for p in part.parents)
+        if related and node.kind not in TOTALS:
+            log = node.kind in LOGS
+            total = dataclasses.replace(node, kind="logsumexp" if log else "sum")
+            whole, count = self.form(total), self.form(dataclasses.replace(total, body=const(0.0 if log else 1.0)))
+            return None if whole is None or count is None else make("sub" if log else "div", whole, count)
+        conjuncts = selection.conjuncts(node.condition)
         for last in reversed(own):
-            rest = tuple(b for b in own if b is not last)
-            inner = self.form(dataclasses.replace(node, binders=(last,), condition=_all(conditions[last])))
-            if inner is not None:
-                around = _all([c for b in rest for c in conditions[b]])
-                outer = dataclasses.replace(node, binders=rest, body=inner, condition=around)
+            within = [c for c in conjuncts if last in self.free(c)]
+            inner = dataclasses.replace(node, binders=(last,), condition=_all(within))
+            found = self.form(inner) or (inner if self.run(inner) else None)
+            if found is not None:
+                rest, around = tuple(b for b in own if b is not last), _all([c for c in conjuncts if c not in within])
+                outer = dataclasses.replace(node, binders=rest, body=found, condition=around)
                 return self.form(outer) or outer
         return None
 

@@ -137,8 +137,6 @@ class Row:
 
     def quadratic(self, body: ir.Expr) -> ir.Expr | None:
         """The mean of a piecewise quadratic function of a sum."""
-        if self.conditional:
-            return None
         node = body
         while (parts := self.split(node)) is None:
             below = {id(child): child for child in node.children if self.mixed(child)}
@@ -150,12 +148,14 @@ class Row:
             return None
         a, b = parts
         if len(pieces) > 1:
-            return PiecewiseMean(outer=a, own=self.over(b), pieces=pieces)
+            return None if self.conditional else PiecewiseMean(outer=a, own=self.over(b), pieces=pieces)
         _, _, p, q, r = pieces[0]
-        mean = self.over(b, "mean")
-        middle, spread = make("add", a, mean), self.over(make("square", make("sub", b, mean)))
-        of_middle = make("add", make("mul", make("add", make("mul", const(p), middle), const(q)), middle), const(r))
-        return make("add", self.alike(of_middle), make("mul", const(p), spread))
+        mean = ir.Reduce(kind="mean", binders=self.node.binders, body=b)
+        middle, away = make("add", a, mean), make("sub", b, mean)
+        slope = make("add", make("mul", const(2 * p), middle), const(q))
+        value = make("add", make("mul", make("add", make("mul", const(p), middle), const(q)), middle), const(r))
+        first, second = make("mul", slope, self.over(away)), make("mul", const(p), self.over(make("square", away)))
+        return make("add", make("add", self.alike(value), first), second)
 
     # ----------------------------------------------------------------------------------------------------------- logarithms
     def log(self, body: ir.Expr) -> ir.Expr | None:
