@@ -44,6 +44,18 @@ _OTHER_WORDS = {
     **{"constant": "const", "dimension": "dim", "import": "include", "network": "net", "option": "options"},
 }
 _COMPARISONS = "The comparisons are <= >= == != < >."
+#: Names of reductions elsewhere, and how these are written here.
+_REDUCTIONS = {
+    **dict.fromkeys(("logsumexp", "lse"), "log(sum{0} exp(u))"),
+    **dict.fromkeys(("softmax", "smax"), "logmeanexp{0} u"),
+    **dict.fromkeys(("average", "avg"), "mean{0} u"),
+    **dict.fromkeys(("expectation", "expect", "ex"), "E{0} u"),
+    **dict.fromkeys(("std", "sd", "stdev"), "sqrt(variance{0} u)"),
+    **dict.fromkeys(("var",), "variance{0} u"),
+    **dict.fromkeys(("norm1",), "sum{0} abs(u)"),
+    **dict.fromkeys(("norm2", "norm"), "sqrt(sum{0} u^2)"),
+    **dict.fromkeys(("count", "cardinality"), "sum{0} 1"),
+}
 _PAIRS = {
     "**": ("F0101", "A power is written with `^`.", "write `^`"),
     "//": ("F0101", "A comment begins with `#`; a quotient has one `/`.", "write `#`, or one `/`"),
@@ -241,6 +253,28 @@ def _brackets_of_index(s: _Slip) -> Diagnostic | None:
     return error("F0113", "an index in the wrong brackets", span=s.at, reason=why, fix=f"write `{reduction}[i in I] ...`")
 
 
+def _no_reduction(s: _Slip) -> Diagnostic | None:
+    """``logsumexp[k in K] u``: an index behind a word that is no reduction."""
+    if s.k < 3 or s.word.type not in ("IN", "TILDE") or s.words[s.k - 2].type != "LSQB" or s.words[s.k - 3].type != "NAME":
+        return None
+    name = s.words[s.k - 3]
+    index = f"[{s.before} {s.word} ...]"
+    written = _REDUCTIONS.get(str(name).lower())
+    reductions = sorted(lex.grammar().reductions)
+    close = nearest(str(name), reductions)
+    fix = f"write `{written.format(index)}`" if written else f"did you mean `{close}`?" if close else "use one of these"
+    why = f"What goes over a set is one of {', '.join(reductions)}."
+    return error("F0113", f"`{name}` is no reduction", span=lex.span(name), reason=why, fix=fix)
+
+
+def _function_by_let(s: _Slip) -> Diagnostic | None:
+    """``let f(z) = u``: functions are declared by ``def``."""
+    if s.k != 2 or s.word.type != "LPAR" or str(s.words[0]) != "let":
+        return None
+    why = "`let` names one quantity, or a family `[k in K]` of them; what has arguments is a function."
+    return error("F0101", "arguments after `let`", span=s.at, reason=why, fix=f"write `def {s.before}(...) = ...`")
+
+
 def _expectation_closed(s: _Slip) -> Diagnostic | None:
     """``E[u] v``: brackets without a binder hold the body already."""
     if s.before is None or s.before.type != "RSQB" or not (lex.is_name(s.word) or s.word.type in ("NUMBER", "LPAR")):
@@ -311,6 +345,8 @@ _EXPLANATIONS: tuple[Callable[[_Slip], Diagnostic | None], ...] = (
     _reserved,
     _subscript,
     _brackets_of_index,
+    _no_reduction,
+    _function_by_let,
     _expectation_closed,
     _product,
     _bar,
