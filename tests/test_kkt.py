@@ -252,8 +252,8 @@ def test_without_time_the_report_is_an_upper_bound():
 
 # ------------------------------------------------------------------------------------------------------------ notes and errors
 def test_what_was_bounded_sampled_and_assumed_is_said():
-    hinge = report("var w[d]; minimize E[z ~ D] hinge(1 - z.y * dot(w, z.x));", np.zeros(D))
-    assert any("inside an expectation" in note and "hinge" in note for note in hinge.notes)
+    scad = report("var w[d]; minimize E[z ~ D] scad(dot(w, z.x) - z.y, 3, 0.1);", np.zeros(D))
+    assert any("inside an expectation" in note and "scad" in note for note in scad.notes)
     drawn = report("var w[d]; minimize E[e ~ normal(0, 1)[d]] dot(w, e)^2;", np.ones(D))
     assert any("20,000 fixed draws" in note and "standard error" in note for note in drawn.notes)
     assert report(f"var w[d]; minimize {FIT};", np.ones(D)).notes == ()

@@ -2,8 +2,8 @@
 
 For ``minimise f(w) s.t. c_k(w) <= 0, w in X`` a point is epsilon-KKT (sonex-alexr2-2025, Proposition 5.2) if there are
 multipliers nu_k >= 0 with ``dist(0, df + sum nu_k dc_k + N_X) <= epsilon``, ``c_k <= epsilon`` and ``|nu_k c_k| <= epsilon``. The
-multipliers, and the subgradients of functions with kinks outside the sampling, are those that make the residual least. Nothing
-here knows how the point was found.
+multipliers, and the subgradients of functions with kinks, are those that make the residual least. Nothing here knows how the
+point was found.
 """
 
 from __future__ import annotations
@@ -153,7 +153,8 @@ def _report(
     sentence, advice = verdict(system, rows, parts, own, judging)
     gap = None
     if not judging:
-        gap = certify(system, analysis or analyse(bound.problem, bound), [found, *([own] if own is not None else [])], end)
+        candidates = [found] if own is None else [found, own]
+        gap = certify(system, shared, analysis or analyse(bound.problem, bound), candidates, end)
     return KKTReport(
         objective=system.objective,
         constraints=rows,

@@ -24,7 +24,7 @@ from fccomodel import ir
 from fccomodel.facts import Standing
 from fccomodel.kkt.kinks import Kink
 from fccomodel.kkt.lagrangian import Root, gradient, roots
-from fccomodel.kkt.optimality import Optimum
+from fccomodel.kkt.optimality import Gradients, Optimum, optimum
 from fccomodel.kkt.parts import Parts, Size, sizes
 from fccomodel.kkt.system import System
 from fccomodel.sets import SimpleSet
@@ -76,11 +76,15 @@ class _Refused(Exception):
     """Why nothing is certified."""
 
 
-def certify(system: System, analysis: Analysis, candidates: list[Optimum], end: float) -> Gap:
+def certify(system: System, shared: Gradients, analysis: Analysis, candidates: list[Optimum], end: float) -> Gap:
     """The least gap that some of the candidates' multipliers prove."""
     try:
         _convex(analysis)
-        found = [_with(system, analysis, candidate, end) for candidate in candidates if _admissible(system, candidate)]
+        admissible = [candidate for candidate in candidates if _admissible(system, candidate)]
+        if composed := _composed(system, analysis):
+            given = [dict(zip(system.labels, c.multipliers.tolist(), strict=True)) for c in admissible]
+            admissible = [optimum(system, shared, end, multipliers, held=composed) for multipliers in given]
+        found = [_with(system, analysis, candidate, end) for candidate in admissible]
     except _Refused as refusal:
         return Gap(why=str(refusal))
     known = [gap for gap in found if gap.value is not None]
@@ -133,9 +137,23 @@ def _kinks(system: System, multipliers: Array, analysis: Analysis, parts: Parts)
         if function and not multipliers[function - 1]:
             continue
         for record, slope in zip(system.records, slopes, strict=True):
-            part = parts.convex and id(record.kink.node) in parts.leaves and _sound(record.kink, analysis)
-            if slope is not None and not part:
+            if slope is not None and record.near is None and not _part(record.kink, parts, analysis):
                 raise _Refused("a function with a kink is inside another function")
+
+
+def _composed(system: System, analysis: Analysis) -> frozenset[int]:
+    """The records of rows that are no part of the sum: of them the chain rule takes weights that attain the value."""
+    parts = Parts(see=analysis.see)
+    parts.quadratic(system.problem.objective.expr, system.sign)
+    for constraint in system.problem.constraints:
+        parts.quadratic(constraint.body, 1.0)
+    rows = (k for k, record in enumerate(system.records) if record.near is not None)
+    return frozenset(k for k in rows if not _part(system.records[k].kink, parts, analysis))
+
+
+def _part(kink: Kink, parts: Parts, analysis: Analysis) -> bool:
+    """Every weighted sum of the terms is a convex part of the sum."""
+    return parts.convex and id(kink.node) in parts.leaves and _sound(kink, analysis)
 
 
 def _terms(kink: Kink) -> tuple[list[ir.Expr], bool]:

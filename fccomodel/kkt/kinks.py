@@ -1,4 +1,4 @@
-"""Non-smooth functions outside the sampling (max, cvar, abs, pos, norms) as maxima over weights: phi(t) = max over q in Q of q.t.
+"""Non-smooth functions (max, cvar, abs, pos, norms) as maxima over weights: phi(t) = max over q in Q of q.t.
 
 The weights are what optimality conditions choose: a subgradient of phi at t, up to ``phi(t) - q.t``, is any q in Q.
 """
@@ -6,105 +6,74 @@ The weights are what optimality conditions choose: a subgradient of phi at t, up
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 
-import numpy as np
 import torch
 
 from fccomodel import atoms, elements, ir
 from fccomodel.atoms import ScalarAtom
+from fccomodel.bound import Bound
 from fccomodel.elements import Env, Named
 from fccomodel.interpret import Evaluator, inner_maximum, ranging
 from fccomodel.interpret.spaces import Product
+from fccomodel.kkt.weights import Weights
 
-#: Terms of all kinks that may be weighed; more keep the subgradient that automatic differentiation takes.
-MOST_TERMS = 20_000
+#: Numbers that the terms of a kink may be.
+MOST_NUMBERS = 1 << 21
 Terms = Callable[[Evaluator, ir.Expr, Env], Named | None]
-
-
-# ------------------------------------------------------------------------------------------------------------ weight sets
-@dataclass(frozen=True, kw_only=True)
-class Weights:
-    """Q, a convex set of weights over the last dim.
-
-    kind   ``simplex`` (0 <= q <= high, sum 1), ``box`` (low <= q <= high), ``ball`` (|q|_2 <= 1) or ``cross`` (|q|_1 <= 1)
-    """
-
-    kind: str
-    low: float = 0.0
-    high: float = 1.0
-
-    def top(self, t: np.ndarray) -> np.ndarray:
-        """A q of Q with the largest q.t."""
-        if self.kind == "box":
-            return np.where(t > 0, self.high, np.where(t < 0, self.low, np.clip(0.0, self.low, self.high)))
-        if self.kind == "ball":
-            norm = np.linalg.norm(t, axis=-1, keepdims=True)
-            return t / np.where(norm > 0, norm, 1)
-        rank = np.argsort(np.argsort(-(np.abs(t) if self.kind == "cross" else t), axis=-1, kind="stable"), axis=-1)
-        if self.kind == "cross":
-            return np.where(rank == 0, np.sign(t), 0.0)
-        return np.clip(1 - self.high * rank, 0, self.high)
-
-    def project(self, q: np.ndarray) -> np.ndarray:
-        """The nearest weights."""
-        if self.kind == "box":
-            return np.clip(q, self.low, self.high)
-        if self.kind == "ball":
-            return q / np.maximum(1, np.linalg.norm(q, axis=-1, keepdims=True))
-        if self.kind == "cross":
-            size = np.abs(q)
-            inside = size.sum(-1, keepdims=True) <= 1
-            return np.where(inside, q, np.sign(q) * _project_simplex(size, 1.0))
-        return _project_simplex(q, self.high)
-
-    def support(self, t: np.ndarray) -> np.ndarray:
-        """phi(t)."""
-        return (self.top(t) * t).sum(-1)
-
-
-def _project_simplex(q: np.ndarray, cap: float) -> np.ndarray:
-    return inner_maximum.project_simplex(torch.from_numpy(np.ascontiguousarray(q)), max(cap, 1 / q.shape[-1])).numpy()
 
 
 # ------------------------------------------------------------------------------------------------------------------- kinks
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Kink:
-    """A node phi(t) with the function that evaluates its terms t (its axes, then one dim of terms); ``sign`` -1 for a minimum."""
+    """A node phi(t) with the function that evaluates its terms t (its axes, then one dim of terms); ``sign`` -1 for a minimum.
+
+    ``rows``: it is inside an expectation, so that there is one for every row.
+    """
 
     node: ir.Expr
     weights: Callable[[Evaluator, int], Weights]
     terms: Terms
     sign: float = 1.0
+    rows: bool = False
 
 
-def find(bound_roots: Mapping[str, ir.Expr]) -> tuple[dict[int, Kink], list[tuple[ir.Expr, str]]]:
-    """The outermost kinks of some expressions outside all sampling, by node id; and the kinks elsewhere, with the reason."""
+def find(bound: Bound, roots: Iterable[ir.Expr]) -> tuple[dict[int, Kink], list[tuple[ir.Expr, str]]]:
+    """The outermost kinks of some expressions by node id; and those that are too many or inside others, with the reason."""
     kinks: dict[int, Kink] = {}
     left: dict[int, tuple[ir.Expr, str]] = {}
     seen: set[int] = set()
-    stack = list(bound_roots.values())
+    stack = [(root, False) for root in roots]
     while stack:
-        node = stack.pop()
+        node, rows = stack.pop()
         if id(node) in seen or not ir.variables_of(node):
             continue
         seen.add(id(node))
         kink = of(node)
-        if kink is not None:
-            kinks[id(node)] = kink
+        if kink is not None and rows and not _countable(bound, node):
+            left[id(node)] = (node, "inside an expectation")
+            _inside(_bodies(node), "inside an expectation", left)
+        elif kink is not None:
+            kinks[id(node)] = replace(kink, rows=rows)
             _inside(_bodies(node), "inside another such function", left)
-        elif isinstance(node, ir.Reduce) and any(binder.kind == "~" for binder in node.binders):
-            _inside((node.body,), "inside an expectation", left)
         elif isinstance(node, ir.Reduce):
-            stack.append(node.body)
+            stack.append((node.body, rows or any(binder.kind == "~" for binder in node.binders)))
         elif isinstance(node, ir.LetRef):
-            stack.append(node.let.body)
+            stack.append((node.let.body, rows))
         else:
             if kinked(node):
-                left[id(node)] = (node, "")
-            stack.extend(node.children)
+                left[id(node)] = (node, "inside an expectation" if rows else "")
+            stack.extend((child, rows) for child in node.children)
     return kinks, [item for key, item in left.items() if key not in kinks]
+
+
+def _countable(bound: Bound, node: ir.Expr) -> bool:
+    """It has one value for each of some rows, which are few enough to be held at once."""
+    domains = [binder.domain for binder in ir.free_binders(node)]
+    if any(isinstance(domain, ir.Distribution | ir.VectorSet) for domain in domains):
+        return False
+    return math.prod(elements.extent(bound, domain) for domain in domains) <= MOST_NUMBERS
 
 
 def _bodies(node: ir.Expr) -> tuple[ir.Expr, ...]:
@@ -236,7 +205,7 @@ def _reduced(evaluator: Evaluator, node: ir.Expr, env: Env) -> Named | None:
     space, inner = ranging.space(evaluator, node, env)
     if (
         not isinstance(space, Product)
-        or math.prod(space.lengths.values()) > MOST_TERMS
+        or math.prod(space.lengths.values()) > MOST_NUMBERS
         or elements.shape(evaluator.bound, node.shape)
     ):
         return None
@@ -254,64 +223,3 @@ def _at_vertices(evaluator: Evaluator, node: ir.Expr, env: Env) -> Named | None:
     axis, n = elements.new_axis(), elements.shape(evaluator.bound, binder.domain.shape)[0]
     value = evaluator.value(node.body, {**env, binder: Named(torch.eye(n, dtype=elements.DTYPE), (axis,))})
     return Named(value.data.movedim(value.axes.index(axis), -1), tuple(a for a in value.axes if a != axis))
-
-
-# --------------------------------------------------------------------------------------------------------------- recording
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Record:
-    """A kink met in an evaluation.
-
-    terms   (instances, terms), with their graph
-    value   (instances,): phi, a leaf from which the rest of the evaluation goes on
-    """
-
-    kink: Kink
-    weights: Weights
-    terms: torch.Tensor
-    value: torch.Tensor
-
-    def top(self) -> np.ndarray:
-        """Weights that attain phi."""
-        return self.weights.top(self.kink.sign * self.terms.detach().numpy())
-
-
-@dataclass(eq=False)
-class Recorder:
-    """Cuts kinks out of an evaluation: their values become leaves, their terms are kept.
-
-    Given the records of an earlier evaluation, their values are used again, so that only the terms move.
-    """
-
-    kinks: Mapping[int, Kink]
-    frozen: tuple[Record, ...] | None = None
-    records: list[Record] = field(default_factory=list)
-    refused: list[ir.Expr] = field(default_factory=list)
-
-    def cuts(self) -> dict[int, Callable[[Evaluator, ir.Expr, Env], Named]]:
-        return {key: self.cut for key in self.kinks}
-
-    def cut(self, evaluator: Evaluator, node: ir.Expr, env: Env) -> Named:
-        kink = self.kinks[id(node)]
-        found = kink.terms(evaluator, node, env) if evaluator.numel(node, env) <= MOST_TERMS else None
-        if found is None or sum(r.terms.numel() for r in self.records) + found.data.numel() > MOST_TERMS:
-            self.refused.append(node)
-            return evaluator.uncut(node, env)
-        shape, count = found.data.shape[:-1], found.data.shape[-1]
-        terms = found.data.reshape(-1, count)
-        weights = kink.weights(evaluator, count)
-        if self.frozen is None:
-            phi = kink.sign * weights.support(kink.sign * terms.detach().numpy())
-            value = torch.from_numpy(np.ascontiguousarray(phi)).requires_grad_(True)
-        else:
-            value = self.frozen[len(self.records)].value
-        self.records.append(Record(kink=kink, weights=weights, terms=terms, value=value))
-        return Named(value.reshape(shape), found.axes)
-
-
-def notes(left: list[tuple[ir.Expr, str]], refused: list[ir.Expr], say: Callable[[ir.Expr], str]) -> Iterator[str]:
-    """Sentences on the kinks whose subgradient was not chosen."""
-    for node, why in left:
-        where = f" ({why})" if why else ""
-        yield f"{say(node)}{where}: one subgradient is taken where it has a kink; the stationarity is an upper bound"
-    for node in dict.fromkeys(refused):
-        yield f"{say(node)}: too many terms to weigh, so the largest take all weight; the stationarity is an upper bound"

@@ -10,7 +10,7 @@ import torch
 
 from fccomodel import families, ir
 from fccomodel.interpret import Evaluator
-from fccomodel.kkt.kinks import Recorder
+from fccomodel.kkt.recording import Recorder
 from fccomodel.kkt.system import System
 
 Array = np.ndarray

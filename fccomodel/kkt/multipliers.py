@@ -8,12 +8,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fccomodel.kkt import min_norm
-from fccomodel.kkt.kinks import Weights
+from fccomodel.kkt import bounded, min_norm
+from fccomodel.kkt.weights import Weights
 
 Array = np.ndarray
-#: Iterations at most; without progress for this many, the solver stops.
-ITERATIONS, PATIENCE = 20_000, 400
+#: Iterations at most; without progress for this many, the solver stops. From ``MANY`` unknowns on, vertices are too many.
+ITERATIONS, PATIENCE, MANY = 20_000, 400, 40
+#: Seconds for an exact answer, before one by projected gradients is tried.
+PATIENCE_S = 10.0
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -55,14 +57,14 @@ class Weighing:
 class Cone:
     """A constraint's multiplier with the weights of its kinks times that multiplier: mu_j in lambda Q_j, lambda >= 0.
 
-    parts   per instance of a kink, the places of mu_j and Q_j
+    parts   per kink, the places of its mu_j, (instances, terms), and Q_j
     """
 
     at: int
     parts: tuple[tuple[Array, Weights], ...]
 
     def project(self, z: Array) -> None:
-        if len(self.parts) == 1 and self.parts[0][1].kind == "box" and len(self.parts[0][0]) == 1:
+        if len(self.parts) == 1 and self.parts[0][1].kind == "box" and self.parts[0][0].size == 1:
             self._wedge(z)
             return
         low, high = 0.0, max(0.0, z[self.at]) + sum(10 * float(np.abs(z[at]).sum()) for at, _ in self.parts) + 1e-300
@@ -88,20 +90,21 @@ class Cone:
         slope = scale - z[self.at]
         for at, weights in self.parts:
             rest = z[at] - (scale * weights.project(z[at] / scale) if scale > 1e-200 else 0.0)
-            slope -= float(weights.support(rest))
+            slope -= float(weights.support(rest).sum())
         return slope
 
     def _wedge(self, z: Array) -> None:
         """One weight in an interval: the cone {low lambda <= mu <= high lambda} of the plane, between two rays."""
         ((at, weights),) = self.parts
-        x, y = z[self.at], z[at[0]]
+        place = at.item()
+        x, y = z[self.at], z[place]
         if x >= 0 and weights.low * x <= y <= weights.high * x:
             return
         best = (np.inf, 0.0, 0.0)
         for slope in (weights.low, weights.high):
             along = max(0.0, (x + slope * y) / (1 + slope**2))
             best = min(best, ((along - x) ** 2 + (slope * along - y) ** 2, along, slope * along))
-        z[self.at], z[at[0]] = best[1:]
+        z[self.at], z[place] = best[1:]
 
 
 Group = Simple | Weighing | Cone
@@ -138,7 +141,13 @@ def solve(problem: Squares, start: Array, deadline: float) -> Array:
         return start
     if problem.tangent is None and not any(weights.kind == "ball" for weights in _weights(problem.groups)):
         matrix, offset = _compressed(problem.matrix, problem.offset)
-        found, exact = min_norm.nearest(matrix, offset, _generators(problem.groups, start), start, deadline)
+        if len(start) > MANY and all(weights.kind == "box" for weights in _weights(problem.groups)):
+            found = bounded.solve(matrix, offset, _bounds(problem.groups), deadline)
+            for group in problem.groups:
+                group.project(found)
+            return found
+        soon = min(deadline, time.perf_counter() + PATIENCE_S)
+        found, exact = min_norm.nearest(matrix, offset, _generators(problem.groups, start), start, soon)
         if exact:
             return found
         start = found
@@ -151,6 +160,25 @@ def _weights(groups: Sequence[Group]) -> Iterator[Weights]:
             yield group.weights
         elif isinstance(group, Cone):
             yield from (weights for _, weights in group.parts)
+
+
+def _bounds(groups: Sequence[Group]) -> bounded.Rows:
+    """The groups' sets, whose weights are boxes, as inequalities."""
+    rows: list[tuple[Array, float, int, float, float]] = []  # places, entry there, another place, entry there, right side
+    for group in groups:
+        if isinstance(group, Simple):
+            rows.append((group.at[~group.free], -1.0, -1, 0.0, 0.0))
+        elif isinstance(group, Weighing):
+            w, scale = group.weights, group.scale
+            rows += [(group.at, 1.0, -1, 0.0, w.high * scale), (group.at, -1.0, -1, 0.0, -w.low * scale)]
+        else:
+            rows.append((np.array([group.at]), -1.0, -1, 0.0, 0.0))
+            for at, w in group.parts:
+                rows += [(at, 1.0, group.at, -w.high, 0.0), (at, -1.0, group.at, w.low, 0.0)]
+    sizes = [at.size for at, *_ in rows]
+    at = np.concatenate([places.ravel() for places, *_ in rows]).astype(int)
+    near, beside, far, h = (np.repeat(column, sizes) for column in zip(*(row[1:] for row in rows), strict=True))
+    return bounded.Rows(at=at, near=near, beside=np.where(beside < 0, at, beside), far=far, h=h)
 
 
 def _compressed(matrix: Array, offset: Array) -> tuple[Array, Array]:

@@ -10,7 +10,7 @@ and t the kinks' terms, the squares of these are summed:
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -95,20 +95,27 @@ def jacobian(system: System, found: Gradients) -> Array:
     return rows
 
 
-def optimum(system: System, found: Gradients, end: float, given: Mapping[str, float] | None = None) -> Optimum:
+def optimum(
+    system: System,
+    found: Gradients,
+    end: float,
+    given: Mapping[str, float] | None = None,
+    held: Collection[int] = (),
+) -> Optimum:
     """The least residual over all admissible multipliers and weights; over the weights alone where multipliers are given.
 
-    A constraint that ``given`` does not name has multiplier 0.
+    A constraint that ``given`` does not name has multiplier 0. The records ``held`` keep the weights of their largest terms.
     """
     count = len(system.values)
     top = [record.top() for record in system.records]
     nu = np.zeros(count) if given is None else np.array([float(given.get(label, 0.0)) for label in system.labels])
-    pairs, held = _pairs(system, weighed=found.terms is not None)
-    base = system.slope + system.pull([(system.records[p.record].terms, _share(system, p, top)) for p in held if p.function == 0])
+    pairs, topped = _pairs(system, weighed=found.terms is not None, held=held)
+    fixed = [(system.records[p.record].terms, _share(system, p, top)) for p in topped if p.function == 0]
+    base = system.slope + system.pull(fixed)
     kinked = system.pull([(system.records[p.record].terms, _share(system, p, top)) for p in pairs if p.function == 0])
     plain = np.linalg.norm(system.tangent(base + kinked))
     c = found.c.copy()
-    for pair in (p for p in held if p.function):
+    for pair in (p for p in topped if p.function):
         c[pair.function - 1] += system.pull([(system.records[pair.record].terms, _share(system, pair, top))])
     size = count + sum(pair.at.size for pair in pairs)
     z = np.concatenate([nu, np.zeros(size - count)])
@@ -118,7 +125,7 @@ def optimum(system: System, found: Gradients, end: float, given: Mapping[str, fl
         z = _solve(system, found, pairs, base, c, z, end, fixed=given is not None)
     multipliers = z[:count]
     weights = [(p.record, p.spread(system, z[p.at])) for p in pairs]
-    weights += [(p.record, _share(system, p, top) * (multipliers[p.function - 1] if p.function else 1.0)) for p in held]
+    weights += [(p.record, _share(system, p, top) * (multipliers[p.function - 1] if p.function else 1.0)) for p in topped]
     weighted: list = [(system.c[k], nu_k) for k, nu_k in enumerate(multipliers) if nu_k]
     weighted += [(system.records[record].terms, own) for record, own in weights]
     lagrangian, slacks = system.slope + system.pull(weighted), _slacks(system, pairs, z)
@@ -135,23 +142,23 @@ def optimum(system: System, found: Gradients, end: float, given: Mapping[str, fl
     )
 
 
-def _pairs(system: System, *, weighed: bool) -> tuple[list[Pair], list[Pair]]:
+def _pairs(system: System, *, weighed: bool, held: Collection[int] = ()) -> tuple[list[Pair], list[Pair]]:
     """The kinks whose weights are unknown, and those held at their largest terms (those of equalities always)."""
     pairs: list[Pair] = []
-    held: list[Pair] = []
+    topped: list[Pair] = []
     place = len(system.values)
     for function, slopes in enumerate(system.slopes):
         for record, slope in enumerate(slopes):
             if slope is None:
                 continue
-            free = weighed and not (function and system.equal[function - 1])
+            free = weighed and record not in held and not (function and system.equal[function - 1])
             instances = np.flatnonzero(slope)
             shape = (len(instances), system.records[record].terms.shape[1]) if free else (0, 0)
             at = place + np.arange(math.prod(shape)).reshape(shape)
             place += at.size
             own = slope.reshape(-1)[instances]
-            (pairs if free else held).append(Pair(function=function, record=record, instances=instances, slope=own, at=at))
-    return pairs, held
+            (pairs if free else topped).append(Pair(function=function, record=record, instances=instances, slope=own, at=at))
+    return pairs, topped
 
 
 def _share(system: System, pair: Pair, top: list[Array]) -> Array:
@@ -215,7 +222,7 @@ def _groups(system: System, pairs: list[Pair]) -> list[Group]:
     for pair in (p for p in pairs if p.function):
         coned.setdefault(pair.function - 1, []).append(pair)
     for k, own in coned.items():
-        parts = tuple((row, system.records[p.record].weights) for p in own for row in p.at)
+        parts = tuple((p.at, system.records[p.record].weights) for p in own)
         groups.append(Cone(at=k, parts=parts))
     plain = np.array([k for k in range(len(system.values)) if k not in coned], dtype=int)
     if len(plain):

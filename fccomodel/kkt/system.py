@@ -12,7 +12,8 @@ from fccomodel import elements, families, ir, sets
 from fccomodel.bound import Bound
 from fccomodel.elements import DTYPE, Named, fail
 from fccomodel.interpret import Evaluator
-from fccomodel.kkt.kinks import Record, Recorder, find
+from fccomodel.kkt.kinks import find
+from fccomodel.kkt.recording import Record, Recorder
 
 Array = np.ndarray
 #: How near a bound an entry of a variable counts as being at it, relative to 1 + |bound|; a step of the finite differences.
@@ -65,8 +66,7 @@ class System:
                     fix="Use a smaller step size, or scale the data.",
                 )
         self.sign = 1.0 if bound.problem.objective.sense == "minimize" else -1.0
-        roots = {"objective": bound.problem.objective.expr} | {c.label: c.body for c in bound.problem.constraints}
-        self.kinks, self.left = find(roots)
+        self.kinks, self.left = find(bound, [bound.problem.objective.expr, *(c.body for c in bound.problem.constraints)])
         leaves = {name: value.clone().requires_grad_(True) for name, value in self.point.items()}
         began = time.perf_counter()
         recorder = Recorder(self.kinks)

@@ -11,9 +11,9 @@ import numpy as np
 import torch
 
 from fccomodel import ir, nets
-from fccomodel.kkt import kinks
-from fccomodel.kkt.kinks import Recorder
+from fccomodel.kkt import recording
 from fccomodel.kkt.optimality import Optimum
+from fccomodel.kkt.recording import Recorder
 from fccomodel.kkt.system import System
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def _moving(failure: Failure) -> str:
 def notes_of(system: System, found: Optimum) -> Iterator[str]:
     """What a reader must know to trust the numbers."""
     yield from _sampled(system)
-    yield from kinks.notes(system.left, system.refused, lambda node: _quoted(system, node))
+    yield from recording.notes(system.left, system.refused, system.records, lambda node: _quoted(system, node))
     if not found.weighed:
         yield (
             "The weights of the maxima were not chosen, for want of time: each subgradient is that of the largest terms, and the "
