@@ -125,6 +125,12 @@ class Plan:
         return None if self.schedule is None else self.schedule.constants
 
     @property
+    def remembers(self) -> bool:
+        """Estimates ask for the values at w_{t-1} too: not where theta, the weight of the difference to them, is 0."""
+        estimator = self.algorithm_record.estimator
+        return bool(estimator and estimator.needs_previous and self.hyper.get("theta", 1.0))
+
+    @property
     def finishing(self) -> bool:
         """The smoothed problem, with centres that may move, can be finished by passes over all rows; of nets there are too many
         local solutions."""

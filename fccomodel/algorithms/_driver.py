@@ -1,9 +1,10 @@
 """The loop around an algorithm's step: stages, the best point so far, step sizes, centres. The emitter copies this source.
 
-A stage is a run of steps from the best point, the step size falling towards its end. Then the exact problem is evaluated at
-the last iterate and at the average of the stage's second half; the better of them is kept if it improves on the best so
-far, otherwise ``next_stage`` shrinks step size and gamma. After it the centres of the smoothing move to the multipliers seen
-(hscg-2020, section 2.3, allows any centre), which takes away the bias of the smoothed hinge.
+A stage is a run of steps from the best point, the step size falling towards its end, which is no later than the budget's.
+Then the exact problem is evaluated at the last iterate and at the average of the stage's second half; the better of them is
+kept if it improves on the best so far, otherwise ``next_stage`` shrinks step size and gamma. After it the centres of the
+smoothing move to the multipliers seen (hscg-2020, section 2.3, allows any centre), which takes away the bias of the smoothed
+hinge.
 
 By the constants of a theorem (``h.theory``) stages are places to look alone: step size, smoothing and iterates go on as they
 are, and the average is that of the whole run. Where steps decay with the budget (``h.decay``) the last iterate is returned,
@@ -34,7 +35,7 @@ from fccomodel.algorithms._progress import (
 
 if TYPE_CHECKING:  # what the emitted program defines around this text
     HYPER: dict[str, Any] = {}
-    BLOCK, CENTRED, ORACLES = 1, True, 1
+    BLOCK, CENTRED, ORACLES, OWN = 1, True, 1, 0
     start: Any = None
     buffers = centres = draw = gradient = step_sizes = begin = advance = next_stage = start
 
@@ -94,7 +95,8 @@ def solve(
     history: list = []
     count, calm, kept, reason, broken = 0, 0, 0, "", None
     while not reason:
-        done, kept, length = 0, kept if h.theory else 0, max(h.stage, iterations // 50) if h.decay else h.stage
+        done, kept = 0, kept if h.theory else 0
+        length = max(h.stage, iterations // 50) if h.decay else min(h.stage, (iterations or math.inf) - count)
         while done < length and not reason:
             size = min(BLOCK, length - done)
             batches = draw(data, rng, size)
@@ -122,8 +124,11 @@ def solve(
             best, best_value, best_c, rho = copy_state(state), value, copy_state(c), h.rho
             best.w.copy_(chosen)
         elif not fixed and not (finite and CENTRED):
-            # the estimates belong to the point that is left
+            # the estimates belong to the point that is left; what reformulations added has no place in its objective and stays
+            added = state.w[OWN:].clone()
             state, c, u = copy_state(best), copy_state(best_c), buffers(device, dtype)
+            if finite:
+                state.w[OWN:] = added
             begin(state, h)
         gained = gain >= h.gain * abs(merit(best_value, h.weight))
         calm = 0 if gained else calm + 1

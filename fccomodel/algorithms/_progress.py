@@ -91,16 +91,17 @@ def leave_flat_start(w, G, rng):
 
 
 def scale_smoothing(data, w, c, h, G, dtype):
-    """lam and rho to begin with: a non-smooth objective is smoothed on a tenth of its arguments' size; a penalty so that its
-    curvature |grad c|^2 / lam is ten times the objective's, and rho is at least ten times |grad g_0| / |grad c|.
+    """lam and rho to begin with: a non-smooth objective is smoothed on a tenth of its arguments' size, on all of it where blocks
+    keep their y, which a visit then moves by 1 / tau of its range; a penalty so that its curvature |grad c|^2 / lam is ten
+    times the objective's, and rho is at least ten times |grad g_0| / |grad c|.
 
     ``G(w)`` is the gradient under the smoothing and the centres as they are.
     """
-    penalties = []
+    penalties, share = [], 1.0 if hasattr(h, "tau") else 0.1
     for name, (_, t, _, bounded) in blocks(data, w).items():
         finite = t[t.isfinite()]
         size = float(finite.square().mean().sqrt()) if finite.numel() else 0.0
-        setattr(h, "lam_" + name, 1e6 if bounded else h.lam or max(0.1 * size, 1e-6))
+        setattr(h, "lam_" + name, 1e6 if bounded else h.lam or max(share * size, 1e-6))
         penalties += [name] if bounded else []
     if not penalties:
         return

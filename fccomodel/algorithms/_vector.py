@@ -38,8 +38,6 @@ if TYPE_CHECKING:  # what the emitted program defines around this text
 DEFAULTS = {"eta": 0.0, "matrix": 4e6, "growth": 1.0, "shrink": 0.6, "gain": 1e-9, "patience": 8, "probe": 500, "look": 1000}
 #: of algorithms whose noise does not vanish at a fixed step: steps fall like (1 + t / warm)^-power
 NOISY = {"stage": 200, "longest": 4000, "growth": 1.3, "gain": 1e-4, "warm": 100.0}
-#: first step sizes that the experiments of hscg-2020 tried
-TRIALS = (1.0, 0.5, 0.1, 0.05, 0.01, 0.001, 0.0001)
 
 
 def linearised(f, w):

@@ -2,7 +2,7 @@
 
 from math import isfinite, log, sqrt
 
-from fccomodel.algorithms import _steps
+from fccomodel.algorithms import _grids, _steps
 from fccomodel.algorithms._base import Algorithm, Constants
 from fccomodel.estimators import alexr as estimator
 
@@ -65,6 +65,6 @@ algorithm = Algorithm(
     cite="Wang and Yang, ALEXR: an optimal single-loop algorithm for convex FCCO, ICML 2025",
     theory=theory,
     hyper={"tau": 1.0, "theta": 1.0},
-    grid={"eta": (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0), "theta": (0.1, 1.0)},  # alexr-2025, section 5.1
+    grid=_grids.ALEXR,
     preference=(1.0,),
 )

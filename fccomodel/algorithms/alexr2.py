@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from fccomodel.algorithms import _steps
+from fccomodel.algorithms import _grids, _steps
 from fccomodel.algorithms._base import Algorithm, Constants
 from fccomodel.algorithms._proximal_point import inner_step
 from fccomodel.algorithms._steps import shrink_gamma
@@ -116,12 +116,6 @@ algorithm = Algorithm(
         "inner_steps": 5,
     },
     theory=theory,
-    grid={  # sonex-alexr2-2025, appendix F.2
-        "inner_steps": (5, 10),
-        "eta": (1e-3, 1e-2, 0.1, 1.0),
-        "inner_eta": (1e-3, 1e-2, 0.1, 1.0),
-        "nu": (0.1, 0.01),
-        "rho": (4.0, 6.0, 8.0, 10.0, 20.0, 40.0),
-    },
+    grid=_grids.ALEXR2,
     preference=(1.0,),
 )

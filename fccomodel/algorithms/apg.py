@@ -2,7 +2,7 @@
 
 import math
 
-from fccomodel.algorithms import _vector
+from fccomodel.algorithms import _grids, _vector
 from fccomodel.algorithms._base import Algorithm, Constants
 
 
@@ -62,5 +62,6 @@ algorithm = Algorithm(
     cite="Beck and Teboulle, A fast iterative shrinkage-thresholding algorithm, SIAM Journal on Imaging Sciences 2, 2009",
     hyper={**_vector.DEFAULTS, "stage": 10, "longest": 100, "growth": 1.3},
     theory=theory,
+    grid=_grids.VECTOR,
     preference=(2.0,),
 )

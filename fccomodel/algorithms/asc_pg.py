@@ -1,6 +1,6 @@
 """ASC-PG: values averaged at extrapolated points, proximal steps (Wang, Liu and Fang 2017, Algorithm 1)."""
 
-from fccomodel.algorithms import _vector
+from fccomodel.algorithms import _grids, _vector
 from fccomodel.algorithms._base import Algorithm, Constants
 from fccomodel.algorithms._vector import decayed
 
@@ -48,7 +48,7 @@ algorithm = Algorithm(
     theorem="Wang, Liu and Fang 2017, Theorems 1 to 3",
     cite="Wang, Liu and Fang, Accelerating stochastic composition optimization, JMLR 18, 2017",
     hyper={**_vector.DEFAULTS, **_vector.NOISY, "alpha_power": 5 / 9, "beta_power": 4 / 9},
-    grid={"eta": _vector.TRIALS},  # hscg-2020, appendix D
+    grid=_grids.VECTOR,
     theory=theory,
     preference=(2.0,),
 )

@@ -2,7 +2,7 @@
 
 import math
 
-from fccomodel.algorithms import _vector
+from fccomodel.algorithms import _grids, _vector
 from fccomodel.algorithms._base import Algorithm, Constants
 from fccomodel.algorithms._vector import corrected, refer
 
@@ -58,5 +58,6 @@ algorithm = Algorithm(
     cite="Lin, Fan, Wang and Jordan, Improved oracle complexity for stochastic compositional variance reduced gradient, 2021",
     hyper={**_vector.DEFAULTS, "stage": 16, "growth": 2.0, "longest": 1 << 16, "epochs": 12, "inner_batch": 32},
     theory=theory,
+    grid=_grids.VECTOR,
     preference=(1.0,),
 )

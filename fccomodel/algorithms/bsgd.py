@@ -1,6 +1,6 @@
 """BSGD: the minibatch gradient with minibatch inner values, without memory (Hu et al., 2020; sox-2022, section 2.2)."""
 
-from fccomodel.algorithms import _steps
+from fccomodel.algorithms import _grids, _steps
 from fccomodel.algorithms._base import Algorithm, Constants
 from fccomodel.estimators import plug_in
 
@@ -30,6 +30,6 @@ algorithm = Algorithm(
     theorem="sox-2022, Table 1 (inner batches of 1 / eps^2)",
     cite="Hu, Zhang, Chen and He, Biased stochastic first-order methods for conditional stochastic optimization, NeurIPS 2020",
     theory=theory,
-    grid={"eta": (1e-4, 1e-3, 1e-2, 1e-1)},  # sox-2022, section 4
+    grid=_grids.BSGD,
     preference=(1.0,),
 )

@@ -2,7 +2,7 @@
 
 import math
 
-from fccomodel.algorithms import _vector
+from fccomodel.algorithms import _grids, _vector
 from fccomodel.algorithms._base import Algorithm, Constants
 from fccomodel.algorithms._vector import begin_exactly, hybrid
 
@@ -46,7 +46,7 @@ algorithm = Algorithm(
     theorem="Zhang and Xiao 2019, Theorem 3",
     cite="Zhang and Xiao, A stochastic composite gradient method with incremental variance reduction, NeurIPS 2019",
     hyper={**_vector.DEFAULTS, "stage": 100, "longest": 100},
-    grid={"eta": _vector.TRIALS},  # hscg-2020, appendix D
+    grid=_grids.VECTOR,
     theory=theory,
     preference=(2.0,),
 )

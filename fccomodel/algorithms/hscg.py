@@ -2,7 +2,7 @@
 
 import math
 
-from fccomodel.algorithms import _vector
+from fccomodel.algorithms import _grids, _vector
 from fccomodel.algorithms._base import Algorithm, Constants
 from fccomodel.algorithms._vector import begin_exactly, hybrid
 
@@ -84,7 +84,7 @@ algorithm = Algorithm(
         "horizon": 0.0,
         "restarts": 1.0,
     },  # fmt: skip
-    grid={"eta": _vector.TRIALS, "theta": (0.1, 0.5, 1.0)},  # hscg-2020, appendix D
+    grid=_grids.HSCG,
     theory=theory,
     preference=(1.0,),
 )

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from fccomodel.algorithms import _grids
 from fccomodel.algorithms._base import Algorithm
 from fccomodel.algorithms._proximal_point import inner_step
 from fccomodel.estimators import alexr as estimator
@@ -68,6 +69,6 @@ algorithm = Algorithm(
     theorem="sonex-alexr2-2025, Table 2",
     cite="Boob, Deng and Lan, Stochastic first-order methods for convex and nonconvex functional constrained optimization, 2023",
     hyper={"tau": 10.0, "theta": 0.1, "nu": 0.0, "inner_steps": 10},
-    grid={"eta": (0.1, 0.01), "tau": (1.0, 10.0, 100.0), "nu": (1e2, 1e3, 1e4)},  # sonex-alexr2-2025, appendix F.2
+    grid=_grids.ICPPAC,
     preference=(1.0,),
 )

@@ -1,6 +1,6 @@
 """MOAP: every estimate shrinks, the sampled ones by the scaled values; momentum (Wang et al., 2021; sox-2022, equation (3))."""
 
-from fccomodel.algorithms import _steps
+from fccomodel.algorithms import _grids, _steps
 from fccomodel.algorithms._base import Algorithm
 from fccomodel.estimators import sparsified
 
@@ -22,6 +22,6 @@ algorithm = Algorithm(
     theorem="sox-2022, Table 1",
     cite="Wang, Yang, Zhang and Yang, Momentum accelerates the convergence of stochastic AUPRC maximization, AISTATS 2022",
     hyper={"gamma": 0.1, "beta": 0.1, "beta_prime": 0.01, "eps": 1e-8},
-    grid={"eta": (1e-4, 1e-3, 1e-2, 1e-1), "gamma": (0.1, 0.5, 0.9)},  # sox-2022, section 4
+    grid=_grids.SOX,
     preference=(1.0,),
 )

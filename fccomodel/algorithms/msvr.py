@@ -4,6 +4,7 @@ from math import sqrt
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from fccomodel.algorithms import _grids
 from fccomodel.algorithms._base import Algorithm, Constants
 from fccomodel.algorithms._steps import shrink_gamma
 from fccomodel.estimators import msvr_theory
@@ -83,6 +84,6 @@ algorithm = Algorithm(
     cite="Jiang, Li, Wang, Yang and Yang, Multi-block-single-probe variance reduced estimator, NeurIPS 2022",
     hyper={"gamma": 0.5, "beta": 0.1},
     theory=theory,
-    grid={"eta": (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0), "gamma": (0.1, 0.5, 0.9)},  # alexr-2025, section 5.1
+    grid=_grids.MSVR,
     preference=(1.0,),
 )

@@ -1,6 +1,6 @@
 """NASA: averages of the gradient and of the values, one time scale (Ghadimi, Ruszczynski and Wang 2020, Algorithm 1)."""
 
-from fccomodel.algorithms import _vector
+from fccomodel.algorithms import _grids, _vector
 from fccomodel.algorithms._base import Algorithm
 from fccomodel.algorithms._vector import decayed
 
@@ -45,5 +45,6 @@ algorithm = Algorithm(
     cite="Ghadimi, Ruszczynski and Wang, A single timescale stochastic approximation method for nested stochastic optimization, "
     "SIAM Journal on Optimization 30, 2020",
     hyper={**_vector.DEFAULTS, **_vector.NOISY, "tau": 0.5},
+    grid=_grids.VECTOR,
     preference=(2.0,),
 )

@@ -1,6 +1,6 @@
 """OOA: online ascent of the groups' weights, descent of the weighted risks (Sagawa et al., 2019; alexr-2025, appendix F)."""
 
-from fccomodel.algorithms import _steps
+from fccomodel.algorithms import _grids, _steps
 from fccomodel.algorithms._base import Algorithm
 from fccomodel.algorithms.alexr import next_stage
 from fccomodel.estimators import coupled_weights
@@ -23,6 +23,6 @@ algorithm = Algorithm(
     theorem="alexr-2025, Table 4",
     cite="Sagawa, Koh, Hashimoto and Liang, Distributionally robust neural networks for group shifts, ICLR 2020",
     hyper={"tau": 1.0},
-    grid={"eta": (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)},  # alexr-2025, section 5.1
+    grid=_grids.OOA,
     preference=(1.0,),
 )

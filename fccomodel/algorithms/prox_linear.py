@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from fccomodel.algorithms import _vector
+from fccomodel.algorithms import _grids, _vector
 from fccomodel.algorithms._base import Algorithm, Constants
 from fccomodel.algorithms._progress import smoothness
 
@@ -93,7 +93,7 @@ algorithm = Algorithm(
         "patience": 3,
         "inner_steps": 50,
     },  # fmt: skip
-    grid={"eta": _vector.TRIALS},  # hscg-2020, appendix D
+    grid=_grids.VECTOR,
     theory=theory,
     preference=(2.0,),
 )

@@ -1,6 +1,6 @@
 """SCGD: a moving average of the values, plain steps of two time scales (Wang, Fang and Liu 2017, Algorithm 1)."""
 
-from fccomodel.algorithms import _vector
+from fccomodel.algorithms import _grids, _vector
 from fccomodel.algorithms._base import Algorithm, Constants
 from fccomodel.algorithms._vector import decayed
 
@@ -44,7 +44,7 @@ algorithm = Algorithm(
     theorem="Wang, Fang and Liu 2017, Theorems 5 (iii), 6 and 8",
     cite="Wang, Fang and Liu, Stochastic compositional gradient descent, Mathematical Programming 161, 2017",
     hyper={**_vector.DEFAULTS, **_vector.NOISY, "alpha_power": 0.75, "beta_power": 0.5},
-    grid={"eta": _vector.TRIALS},  # hscg-2020, appendix D
+    grid=_grids.VECTOR,
     theory=theory,
     preference=(2.0,),
 )

@@ -1,6 +1,6 @@
 """SGD on the mean over all rows, in place of the worst of their groups: empirical risk minimisation (alexr-2025, section 5.1)."""
 
-from fccomodel.algorithms import _steps
+from fccomodel.algorithms import _grids, _steps
 from fccomodel.algorithms._base import Algorithm
 from fccomodel.estimators import plug_in
 
@@ -20,6 +20,6 @@ algorithm = Algorithm(
     rate="1 / eps^4",
     theorem="of the mean over rows, another problem",
     cite="alexr-2025, section 5.1 (the baseline SGD)",
-    grid={"eta": (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)},  # alexr-2025, section 5.1
+    grid=_grids.SGD,
     preference=(9.0,),
 )

@@ -1,6 +1,6 @@
 """SGD with up-weighting: on the mean of the groups' risks, in place of the worst of them (alexr-2025, section 5.1)."""
 
-from fccomodel.algorithms import _steps
+from fccomodel.algorithms import _grids, _steps
 from fccomodel.algorithms._base import Algorithm
 from fccomodel.estimators import plug_in
 
@@ -20,6 +20,6 @@ algorithm = Algorithm(
     rate="1 / eps^4",
     theorem="of the mean over groups, another problem",
     cite="Buda, Maki and Mazurowski, A systematic study of the class imbalance problem, Neural Networks 2018",
-    grid={"eta": (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)},  # alexr-2025, section 5.1
+    grid=_grids.SGD,
     preference=(9.0,),
 )

@@ -1,6 +1,6 @@
 """SOAP: moving averages used as soon as they are updated, no momentum (Qi et al., 2021; sox-2022, section 3.1)."""
 
-from fccomodel.algorithms import _steps
+from fccomodel.algorithms import _grids, _steps
 from fccomodel.algorithms._base import Algorithm
 from fccomodel.estimators import moving_average_current
 
@@ -22,6 +22,6 @@ algorithm = Algorithm(
     theorem="sox-2022, Table 1",
     cite="Qi, Luo, Xu, Ji and Yang, Stochastic optimization of areas under precision-recall curves, NeurIPS 2021",
     hyper={"gamma": 0.2},
-    grid={"eta": (1e-4, 1e-3, 1e-2, 1e-1), "gamma": (0.1, 0.5, 0.9)},  # sox-2022, section 4
+    grid=_grids.SOX,
     preference=(1.0,),
 )

@@ -2,7 +2,7 @@
 
 from math import sqrt
 
-from fccomodel.algorithms import _steps
+from fccomodel.algorithms import _grids, _steps
 from fccomodel.algorithms._base import Algorithm, Constants
 from fccomodel.estimators import msvr
 
@@ -49,11 +49,6 @@ algorithm = Algorithm(
     cite="sonex-alexr2-2025, Algorithm 1 and appendix E",
     hyper={"gamma": 0.8, "gamma_prime": 0.1, "beta": 0.1, "beta_prime": 0.01, "eps": 1e-8},
     theory=theory,
-    grid={  # sonex-alexr2-2025, appendix F.1
-        "eta": (1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3),
-        "gamma": (0.1, 0.2, 0.5, 0.8),
-        "gamma_prime": (0.01, 0.02, 0.05, 0.1, 0.2),
-        "beta": (0.1, 0.2, 0.5, 0.8),
-    },
+    grid=_grids.SONEX,
     preference=(0.0,),
 )

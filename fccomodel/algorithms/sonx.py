@@ -1,6 +1,6 @@
 """SONX: MSVR estimates, subgradients of f, plain steps; constraints by the hinge penalty (sonex-alexr2-2025, [6] and [8])."""
 
-from fccomodel.algorithms import _steps
+from fccomodel.algorithms import _grids, _steps
 from fccomodel.algorithms._base import Algorithm
 from fccomodel.algorithms._steps import slow_down
 from fccomodel.estimators import msvr
@@ -39,6 +39,6 @@ algorithm = Algorithm(
     theorem="sonex-alexr2-2025, Tables 1 and 2",
     cite="Hu, Zhu and Yang, Non-smooth weakly-convex finite-sum coupled compositional optimization, NeurIPS 2023",
     hyper={"gamma": 0.8, "gamma_prime": 0.1},
-    grid={"eta": (1e-4, 1e-3, 1e-2, 1e-1), "rho": (4.0, 6.0, 8.0, 10.0, 20.0, 40.0)},  # sonex-alexr2-2025, appendix F.2
+    grid=_grids.SONX,
     preference=(1.0,),
 )

@@ -1,6 +1,6 @@
 """SOX: moving-average estimates of the inner expectations, momentum on the gradient (sox-2022, Algorithm 1)."""
 
-from fccomodel.algorithms import _steps
+from fccomodel.algorithms import _grids, _steps
 from fccomodel.algorithms._base import Algorithm, Constants
 from fccomodel.estimators import moving_average
 
@@ -35,6 +35,6 @@ algorithm = Algorithm(
     cite="Wang and Yang, Finite-sum coupled compositional stochastic optimization, ICML 2022",
     hyper={"gamma": 0.2, "beta": 0.1, "beta_prime": 0.01, "eps": 1e-8},
     theory=theory,
-    grid={"eta": (1e-4, 1e-3, 1e-2, 1e-1), "gamma": (0.1, 0.5, 0.9)},  # sox-2022, section 4.1; alexr-2025, section 5.1
+    grid=_grids.SOX,
     preference=(0.0,),
 )

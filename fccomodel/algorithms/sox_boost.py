@@ -2,7 +2,7 @@
 
 from math import ceil, log2
 
-from fccomodel.algorithms import _steps
+from fccomodel.algorithms import _grids, _steps
 from fccomodel.algorithms._base import Algorithm, Constants
 from fccomodel.estimators import moving_average
 
@@ -53,6 +53,6 @@ algorithm = Algorithm(
     cite="Wang and Yang, Finite-sum coupled compositional stochastic optimization, ICML 2022",
     theory=theory,
     hyper={"gamma": 0.2, "beta": 0.1, "beta_prime": 0.01, "eps": 1e-8, "longest": 20000},
-    grid={"eta": (1e-4, 1e-3, 1e-2, 1e-1), "gamma": (0.1, 0.5, 0.9)},  # sox-2022, section 4
+    grid=_grids.SOX,
     preference=(1.0,),
 )

@@ -1,6 +1,6 @@
 """The squared hinge penalty minimised by SOX (sonex-alexr2-2025, reference [7] and section 6)."""
 
-from fccomodel.algorithms import _steps
+from fccomodel.algorithms import _grids, _steps
 from fccomodel.algorithms._base import Algorithm
 from fccomodel.algorithms._steps import slow_down
 from fccomodel.estimators import moving_average
@@ -34,6 +34,6 @@ algorithm = Algorithm(
     theorem="sonex-alexr2-2025, Table 2 (Li et al.)",
     cite="Li, Yu, Lu, Wang and Yang, Model developmental safety: a safety-centric method and applications, 2024",
     hyper={"gamma": 0.2, "beta": 0.1, "beta_prime": 0.01, "eps": 1e-8},
-    grid={"rho": (10.0, 40.0, 80.0, 100.0, 200.0, 400.0, 800.0, 1000.0), "eta": (1e-4, 1e-3, 1e-2, 1e-1)},  # appendix F.2
+    grid=_grids.SQUARED_HINGE_SOX,
     preference=(1.0,),
 )

@@ -1,6 +1,6 @@
 """VRSC-PG: values and Jacobians corrected at a reference point, epochs of one length (Huo et al. 2018, Algorithm 1)."""
 
-from fccomodel.algorithms import _vector
+from fccomodel.algorithms import _grids, _vector
 from fccomodel.algorithms._base import Algorithm
 from fccomodel.algorithms._vector import corrected, refer
 
@@ -38,5 +38,6 @@ algorithm = Algorithm(
     cite="Huo, Gu, Liu and Huang, Accelerated method for stochastic composition optimization with nonsmooth regularization, "
     "AAAI 2018",
     hyper={**_vector.DEFAULTS, "stage": 200, "longest": 200, "inner_batch": 32},
+    grid=_grids.VECTOR,
     preference=(2.0,),
 )

@@ -111,6 +111,7 @@ class Sections:
             "THREADS": self.plan.threads,
             "SIGN": -1 if self.problem.objective.sense == "maximize" else 1,
             "LAYOUT": dict(self.layout),
+            "OWN": max((self.layout[name][1] for name in self.problem.variables if name in self.layout), default=0),
             "THIN": dict(self.exact.thin),
             "HEAVY": self.exact.heavy,
             "ORACLES": self.oracles(),
@@ -124,7 +125,6 @@ class Sections:
     def oracles(self) -> int:
         """Values g_i(w; xi) that a step asks for: samples of every expectation, for tracked ones once more per point or batch."""
         record = self.plan.algorithm_record
-        more = bool(record.estimator and record.estimator.needs_previous)
         tracked: set[int] = set()
         stack = [a for v in self.step.graph.vals if v.op == "track" for a in v.args[:1]]
         while stack:
@@ -132,7 +132,7 @@ class Sections:
             if val.id not in tracked:
                 tracked.add(val.id)
                 stack.extend(val.args)
-        times = max(record.points, 1 + more)
+        times = max(record.points, 1 + self.plan.remembers)
         return sum(count * (times if i in tracked else record.points) for i, count in self.step.sampled.items())
 
     def step_centres(self) -> list[Smoothed]:

@@ -28,9 +28,8 @@ class Stochastic(Update):
             printer.counters[val.attrs["axis"].name] = 1
             if val.op == "draw":
                 printer.names[val.id] = val.attrs["axis"].name
-        estimator = self.plan.algorithm_record.estimator
         tracks = [v for v in graph.vals if v.op == "track"]
-        before = {v.id: previous(graph, v.args[0]) for v in tracks} if estimator and estimator.needs_previous else {}
+        before = {v.id: previous(graph, v.args[0]) for v in tracks} if self.plan.remembers else {}
         self.print_with_tracks(printer, pulls, before)
         used = [(pull.variable, printer.pull(pull)) for pull in pulls if pull.kind != "net"]
         used += printer.net_pulls([pull for pull in pulls if pull.kind == "net"])
@@ -57,9 +56,10 @@ class Stochastic(Update):
             key = f"({index},)" if positions else "()"
             name = val.attrs["name"]
             g_text = self.spread_to(printer, g_value, val)
-            extra = f", {self.spread_to(printer, before[val.id], val)}" if val.id in before else ""
             if not name:
-                return f"extrapolate({g_text}{extra}, h)"
+                return f"extrapolate({g_text}, {self.spread_to(printer, before[val.id], val)}, h)" if before else g_text
+            asked = bool(estimator and estimator.needs_previous)
+            extra = f", {self.spread_to(printer, before[val.id], val) if before else g_text}" if asked else ""
             share = f", {number(self.share(positions))}" if getattr(estimator, "needs_share", False) else ""
             track = "track_log" if val.attrs.get("log") else "track"
             return f"{track}(u.{name}, {key}, {g_text}{extra}, h{share})"

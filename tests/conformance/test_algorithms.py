@@ -81,6 +81,16 @@ def test_the_same_seed_gives_the_same_run() -> None:
     np.testing.assert_array_equal(*runs)
 
 
+@pytest.mark.parametrize("name", ["square_of_mean", "group_cvar"])
+def test_without_extrapolation_the_point_before_is_not_asked(name: str) -> None:
+    """theta = 0: two thirds of the oracle calls, and the limit of small theta."""
+    batches = {"outer_batch": 3, "inner_batch": 4, "iterations": 300}
+    without, small = (outcome(BY_NAME[name], "alexr", theta=theta, **batches) for theta in (0.0, 1e-12))
+    assert without.oracles / small.oracles == pytest.approx(2 / 3)
+    for label, value in without.variables.items():
+        np.testing.assert_allclose(value, small.variables[label], atol=1e-6)
+
+
 def test_every_problem_has_an_algorithm() -> None:
     for problem in ALL:
         assert planned(problem).algorithm in algorithms.all()

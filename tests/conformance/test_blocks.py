@@ -21,7 +21,7 @@ KINKED = f"minimize mean[i in P] pos((E[j ~ N] square(1 + dot(w, j.x) - dot(w, i
 WORST = "minimize cvar(tail = 0.5)[i in P] (E[j ~ N] square(1 + dot(w, j.x) - dot(w, i.x)));"
 CONSTRAINED = f"minimize square(sumsq(w - 1)); subject to c: E[j ~ N] square(1 + dot(w, j.x)) <= {BOUND};"
 CONSTANTS = {
-    "eta": 0.015, "gamma": 0.4, "gamma_prime": 0.3, "beta": 0.2, "tau": 9.0, "theta": 0.6, "lam_y1": 0.9, "rho": 1.3,
+    "eta": 0.015, "gamma": 0.4, "gamma_prime": 0.3, "beta": 0.2, "tau": 0.3, "theta": 0.6, "lam_y1": 0.9, "rho": 1.3,
     "inner_eta": 0.03, "nu": 0.1, "inner_steps": 2,
 }  # fmt: skip
 
@@ -203,7 +203,7 @@ def icppac(b: Blocks, i: np.ndarray, j: np.ndarray, j2: np.ndarray, slip: str) -
 def ooa(b: Blocks, i: np.ndarray, j: np.ndarray, j2: np.ndarray, slip: str) -> None:
     """alexr-2025, appendix F: unscaled ascent of the sampled weights, projection on the capped simplex."""
     h, k, (g, J), everyone = b.h, b.cells(i), b.g(b.w, i, j), b.rows["P"]
-    b.y[k] = b.y[k] + g / h.tau * (b.n / b.B1 if slip == "scaled ascent" else 1)
+    b.y[k] = b.y[k] + g / (len(everyone) * h.tau) * (b.n / b.B1 if slip == "scaled ascent" else 1)
     cap, low, high = 1 / (0.5 * b.n), -20.0, 20.0
     for _ in range(100):
         middle = (low + high) / 2
