@@ -46,6 +46,7 @@ TOL = 1e-06
 THREADS = 1
 SIGN = 1
 LAYOUT = {'x': (0, 8, (8,))}
+OWN = 8
 THIN = {}
 HEAVY = False
 ORACLES = 3000
@@ -333,16 +334,17 @@ def smoothness(G, w):
 
 
 def scale_smoothing(data, w, c, h, G, dtype):
-    """lam and rho to begin with: a non-smooth objective is smoothed on a tenth of its arguments' size; a penalty so that its
-    curvature |grad c|^2 / lam is ten times the objective's, and rho is at least ten times |grad g_0| / |grad c|.
+    """lam and rho to begin with: a non-smooth objective is smoothed on a tenth of its arguments' size, on all of it where blocks
+    keep their y, which a visit then moves by 1 / tau of its range; a penalty so that its curvature |grad c|^2 / lam is ten
+    times the objective's, and rho is at least ten times |grad g_0| / |grad c|.
 
     ``G(w)`` is the gradient under the smoothing and the centres as they are.
     """
-    penalties = []
+    penalties, share = [], 1.0 if hasattr(h, "tau") else 0.1
     for name, (_, t, _, bounded) in blocks(data, w).items():
         finite = t[t.isfinite()]
         size = float(finite.square().mean().sqrt()) if finite.numel() else 0.0
-        setattr(h, "lam_" + name, 1e6 if bounded else h.lam or max(0.1 * size, 1e-6))
+        setattr(h, "lam_" + name, 1e6 if bounded else h.lam or max(share * size, 1e-6))
         penalties += [name] if bounded else []
     if not penalties:
         return
@@ -437,7 +439,8 @@ def solve(
     history: list = []
     count, calm, kept, reason, broken = 0, 0, 0, "", None
     while not reason:
-        done, kept, length = 0, kept if h.theory else 0, max(h.stage, iterations // 50) if h.decay else h.stage
+        done, kept = 0, kept if h.theory else 0
+        length = max(h.stage, iterations // 50) if h.decay else min(h.stage, (iterations or math.inf) - count)
         while done < length and not reason:
             size = min(BLOCK, length - done)
             batches = draw(data, rng, size)
@@ -465,8 +468,11 @@ def solve(
             best, best_value, best_c, rho = copy_state(state), value, copy_state(c), h.rho
             best.w.copy_(chosen)
         elif not fixed and not (finite and CENTRED):
-            # the estimates belong to the point that is left
+            # the estimates belong to the point that is left; what reformulations added has no place in its objective and stays
+            added = state.w[OWN:].clone()
             state, c, u = copy_state(best), copy_state(best_c), buffers(device, dtype)
+            if finite:
+                state.w[OWN:] = added
             begin(state, h)
         gained = gain >= h.gain * abs(merit(best_value, h.weight))
         calm = 0 if gained else calm + 1
