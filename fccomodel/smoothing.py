@@ -88,6 +88,8 @@ class Smoother:
         if isinstance(node, Smoothed) and node.over is not None:
             over = with_children(node.over, (self(node.over.body, inner=inner), *node.over.children[1:]))
             return with_children(node, (over,))
+        if (argument := self.smooth_in(node)) is not None:
+            return Rewriter(lambda part: self(argument, inner=inner) if part is argument else None)(node)
         if kinked(node):
             if self.inside if inner else self.outer:
                 envelope = self.envelope(node, inner)
@@ -141,6 +143,17 @@ class Smoother:
         if kinked(function):
             self.kept.append((function, False))
         return with_children(node, (self(node.args[0]),))
+
+    def smooth_in(self, node: ir.Expr) -> ir.Expr | None:
+        """Of a power p >= 2 of a function with kinks at its zeros alone, what it is smooth in: max(0, u)^2 has no kink."""
+        if not isinstance(node, ir.Apply) or node.op not in ("pow", "square") or not kinked(node.args[0]):
+            return None
+        power = 2.0 if node.op == "square" else self.constant(node.args[1])
+        for argument in arguments(node.args[0], self.constant):
+            graph = of_expression(node.args[0], argument, self.constant)
+            if graph is not None and power is not None and power >= 2 and not any(map(graph.value, graph.kinks)):
+                return argument
+        return None
 
     def below(self, node: ir.Expr, argument: ir.Expr) -> ir.Expr:
         """``node`` with ``argument`` inside it smoothed."""

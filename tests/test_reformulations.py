@@ -240,3 +240,23 @@ def test_the_cheapest_chain_is_found() -> None:
     assert via(outer="smooth", penalty="squared_hinge", inner="subgradient") == ["worst_group", "squared_hinge"]
     assert via(outer="subgradient", penalty="hinge", inner="subgradient") == ["hinge"]
     assert via(outer="dual", penalty="lagrangian", inner="subgradient") == ["lagrangian", "moreau"]
+
+
+POWERS = {
+    "max(0, 1 - {})^2": True,
+    "pos({} - 1)^3": True,
+    "abs({})^2.5": True,
+    "square(max(0, abs({}) - 1))": True,
+    "max(0, {})^1.5": False,
+    "max(1, {})^2": False,
+    "(1 + pos({}))^2": False,
+}
+
+
+@pytest.mark.parametrize("power", POWERS)
+@pytest.mark.parametrize("where", ["E[z ~ D] {}", "{}"], ids=["inside", "outside"])
+def test_powers_of_hinges_are_smooth(power: str, where: str) -> None:
+    """Their kinks are at zeros, where the slope of the power is zero: no envelope takes their place."""
+    below = "dot(w, z.x)" if "E[" in where else "(E[z ~ D] dot(w, z.x))"
+    problem, data = bound(f"minimize {where.format(power.format(below))} + sumsq(w);")
+    assert bool(normalise(problem, data).smoothed) != POWERS[power]

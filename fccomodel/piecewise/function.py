@@ -44,6 +44,11 @@ class PiecewiseLQ:
         return max(0.0, -self.left, -self.right, *(-(y1 - y0) / (x1 - x0) for (x0, y0), (x1, y1) in steps if x1 > x0))
 
     @property
+    def kinks(self) -> tuple[float, ...]:
+        """Where the slope jumps."""
+        return tuple(x for (x, _), (z, _) in zip(self.points, self.points[1:], strict=False) if x == z)
+
+    @property
     def lipschitz(self) -> float:
         """f's Lipschitz constant; inf if there is none."""
         return max(abs(y) for y in self.slopes)
