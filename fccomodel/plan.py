@@ -120,6 +120,11 @@ class Plan:
     polish: bool = False
 
     @property
+    def surrogates(self) -> list[str]:
+        """The reformulations by which another problem is solved."""
+        return [step.reformulation.name for step in self.normal.chain.steps if step.reformulation.role == "surrogate"]
+
+    @property
     def constants(self) -> Constants | None:
         """What the theorem's schedule was made of, where that was asked for."""
         return None if self.schedule is None else self.schedule.constants

@@ -8,7 +8,8 @@ hinge.
 
 By the constants of a theorem (``h.theory``) stages are places to look alone: step size, smoothing and iterates go on as they
 are, and the average is that of the whole run. Where steps decay with the budget (``h.decay``) the last iterate is returned,
-and nothing else changes. ``step_sizes``, ``begin``, ``advance``, ``next_stage`` are the algorithm's.
+and nothing else changes. Where steps descend another problem (``h.blind``) no point is kept or left by this one's values.
+``step_sizes``, ``begin``, ``advance``, ``next_stage`` are the algorithm's.
 """
 
 import math
@@ -120,7 +121,7 @@ def solve(
         finite = math.isfinite(value[0])
         if finite and not fixed:
             state.w.copy_(chosen)
-        if gain > 0 or h.decay:
+        if gain > 0 or h.decay or h.blind:
             best, best_value, best_c, rho = copy_state(state), value, copy_state(c), h.rho
             best.w.copy_(chosen)
         elif not fixed and not (finite and CENTRED):
@@ -130,7 +131,7 @@ def solve(
             if finite:
                 state.w[OWN:] = added
             begin(state, h)
-        gained = gain >= h.gain * abs(merit(best_value, h.weight))
+        gained = h.blind or gain >= h.gain * abs(merit(best_value, h.weight))
         calm = 0 if gained else calm + 1
         if not h.decay:
             next_stage(h, gained, worst)

@@ -93,6 +93,7 @@ class Sections:
         hyper = {
             "theory": 0,
             "decay": 0,
+            "blind": int(bool(self.plan.surrogates)),
             **self.plan.hyper,
             **{f"lam_{s.name}": self.plan.smoothing for s in self.normal.smoothed},
             "lam_inner": self.plan.inner_smoothing,

@@ -52,8 +52,8 @@ def cell(task: Task) -> tuple[Task, str, str]:
         return task, "", f"cannot: {error.diagnostics[0].message}"
     if found.missing:
         return task, "", shortened(found.missing)
-    if record.surrogate in {step.reformulation.name for step in planned(problem, algorithm=task.algorithm).normal.chain.steps}:
-        return task, "", "it solves another problem here: " + algorithms.all()[task.algorithm].surrogate.replace("_", " ")
+    if other := planned(problem, algorithm=task.algorithm).surrogates:
+        return task, "", "it solves another problem here: " + other[0].replace("_", " ")
     violation = max(found.violation, 0.0)
     text = f"{found.gap:.0e}" + (f" / {violation:.0e}" if found.multipliers else "")
     if max(found.gap, violation) > problem.tolerance:

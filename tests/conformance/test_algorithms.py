@@ -5,6 +5,8 @@ The table of all algorithms on all problems is ``tests/bench/conformance.py``.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -32,15 +34,9 @@ def turn(name: str) -> list[Conformance]:
     found: list[Conformance] = []
     for k in range(len(TURNS)):
         problem = BY_NAME[TURNS[(first + k) % len(TURNS)]]
-        if len(found) < EACH and not refusal(problem, name) and not surrogate(problem, name):
+        if len(found) < EACH and not refusal(problem, name) and not planned(problem, algorithm=name).surrogates:
             found.append(problem)
     return found
-
-
-def surrogate(problem: Conformance, name: str) -> bool:
-    """The algorithm solves another problem instead."""
-    steps = planned(problem, algorithm=name).normal.chain.steps
-    return algorithms.all()[name].surrogate in {step.reformulation.name for step in steps}
 
 
 @needs_cvxpy
@@ -74,6 +70,26 @@ def test_small_batches_reach_it_too(problem: Conformance) -> None:
     found = outcome(problem, chosen, iterations=6000, outer_batch=3, inner_batch=6)
     assert found.gap <= 0.03
     assert found.violation <= 0.03
+
+
+@needs_cvxpy
+@pytest.mark.parametrize("name", ["entropic", "square_of_mean", "planted_squares", "stochastic_outer"])
+def test_msvr_reaches_it_with_few_of_the_blocks(name: str) -> None:
+    """Its correction weighs n / B1 and more, which nothing else of it may."""
+    assert outcome(BY_NAME[name], "msvr", iterations=4000, outer_batch=3, inner_batch=6).gap <= 5e-3
+
+
+@pytest.mark.parametrize(
+    "name, weights", [("sgd", lambda g: np.full(len(g), 1 / len(g))), ("sgd_uw", lambda g: 1 / (5 * np.bincount(g)[g]))]
+)
+def test_baselines_of_the_mean_reach_its_optimum(name: str, weights: Callable[[np.ndarray], np.ndarray]) -> None:
+    """SGD that of the mean over rows, SGD-UW that of the mean over groups, wherever the worst groups have theirs."""
+    problem = BY_NAME["group_cvar"]
+    x, y, g = (problem.data()["D"][k] for k in "xyg")
+    p = weights(g.astype(int))[:, None]
+    expected = np.linalg.solve(x.T @ (p * x) + 0.05 * np.eye(x.shape[1]), x.T @ (p[:, 0] * y))
+    found = solved(problem, algorithm=name, iterations=2000, inner_batch=200).variables["w"]
+    np.testing.assert_allclose(found, expected, atol=0.03)
 
 
 def test_the_same_seed_gives_the_same_run() -> None:

@@ -19,4 +19,6 @@ def test_slopes(case: Case) -> None:
     slope, points = measured(case)
     assert points[-1][0] >= 8 * points[0][0], "about a decade"
     assert min(gap for _, gap in points) > 1e-12, "rounding is no rate"
+    for eps, (_, gap) in zip(case.accuracies, points, strict=False):
+        assert gap <= case.promised(eps), "what the theorem says of its own number of steps"
     assert slope <= case.proved + MARGIN["blocks" if case.batches else "vector"], (case.theorem, slope, points)
