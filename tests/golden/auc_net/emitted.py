@@ -69,6 +69,7 @@ no_grad = torch.no_grad
 HYPER = {
     'theory': 0,
     'decay': 0,
+    'blind': 0,
     'eta': 0.002,
     'rho': 10.0,
     'lam': 0.0,
@@ -569,7 +570,7 @@ def solve(
         finite = math.isfinite(value[0])
         if finite and not fixed:
             state.w.copy_(chosen)
-        if gain > 0 or h.decay:
+        if gain > 0 or h.decay or h.blind:
             best, best_value, best_c, rho = copy_state(state), value, copy_state(c), h.rho
             best.w.copy_(chosen)
         elif not fixed and not (finite and CENTRED):
@@ -579,7 +580,7 @@ def solve(
             if finite:
                 state.w[OWN:] = added
             begin(state, h)
-        gained = gain >= h.gain * abs(merit(best_value, h.weight))
+        gained = h.blind or gain >= h.gain * abs(merit(best_value, h.weight))
         calm = 0 if gained else calm + 1
         if not h.decay:
             next_stage(h, gained, worst)
