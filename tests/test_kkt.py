@@ -13,6 +13,7 @@ import torch
 from fccomodel import bind, check, kkt, parse
 from fccomodel.bound import Bound
 from fccomodel.diagnostics import FccoError
+from fccomodel.kkt import optimality
 from fccomodel.kkt import system as kkt_system
 from fccomodel.source import Source
 
@@ -226,6 +227,48 @@ def test_constraints_with_kinks(name):
     assert found.own["stationarity"] < 2e-5
     far = report(f"var w[d]; minimize {FIT}; subject to c: {text};", w, {"c": 3 * duals[0]})
     assert far.own["stationarity"] > 0.01
+
+
+def test_a_nuclear_norm_at_a_matrix_of_low_rank():
+    """min |M - A|^2 / 2 + lam |M|_* thresholds the singular values of A; another matrix of that rank is not optimal."""
+    A = np.random.default_rng(2).normal(size=(5, 4))
+    left, size, right = np.linalg.svd(A, full_matrices=False)
+    lam = 0.5 * (size[1] + size[2])
+    best = (left * np.maximum(size - lam, 0)) @ right
+    made = bind.bind(
+        check.check(
+            parse.parse(
+                source := Source(
+                    text="model m; dim a; dim b; data A : real[a, b]; param lam; var M[a, b];"
+                    "minimize f: 0.5 * sumsq(M - A) + lam * norm_nuc(M);"
+                )
+            ),
+            source,
+        ),
+        data={"A": A},
+        params={"lam": lam},
+    )
+    assert kkt.report(made, {"M": best}).epsilon < 1e-12
+    assert kkt.report(made, {"M": 1.1 * best}).epsilon > 1e-2
+    assert kkt.report(made, {"M": best + 0.1 * (left[:, 3:] @ right[3:])}).epsilon > 1e-2
+
+
+@pytest.mark.parametrize("spare", [0, 20])
+def test_weights_of_terms_far_from_the_tail_are_known(spare, monkeypatch):
+    """Of a mean of the largest terms only those at the threshold have weights to choose, in f and in a constraint."""
+    monkeypatch.setattr(optimality, "SPARE", spare)
+    loss = "square(dot(w, z.x) - z.y)"
+
+    def tail(cvxpy, w):
+        return cvxpy.sum_largest(cvxpy.square(X @ w - Y), 12) / 12
+
+    w, _ = solved(tail)
+    assert report(f"var w[d]; minimize f: cvar(tail = 0.2)[z in D] {loss};", w).epsilon < 1e-6
+    level = 1.02 * report(f"var w[d]; minimize f: cvar(tail = 0.2)[z in D] {loss};", w).objective
+    w, (nu,) = solved(fit, [lambda cvxpy, w: tail(cvxpy, w) <= level])
+    found = report(f"var w[d]; minimize f: {FIT}; subject to c: cvar(tail = 0.2)[z in D] {loss} <= {level!r};", w)
+    assert found.epsilon < 1e-6
+    assert found.constraints["c"][1] == pytest.approx(nu, rel=1e-4)
 
 
 def test_minima_are_concave():

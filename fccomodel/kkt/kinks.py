@@ -126,6 +126,8 @@ def of(node: ir.Expr) -> Kink | None:
             return Kink(node=node, weights=_fixed(SIMPLEX), terms=_insensitive)
         if name in NORMS:
             return Kink(node=node, weights=_fixed(NORMS[name]), terms=_entries)
+        if name == "norm_nuc":
+            return Kink(node=node, weights=lambda evaluator, count: _spectral(evaluator, node), terms=_entries)
         if name in ("max", "min"):
             return Kink(node=node, weights=_fixed(SIMPLEX), terms=_arguments, sign=1.0 if name == "max" else -1.0)
     if isinstance(node, ir.Reduce):
@@ -146,6 +148,10 @@ def _fixed(weights: Weights) -> Callable[[Evaluator, int], Weights]:
 def _pinball(evaluator: Evaluator, node: ir.Apply) -> Weights:
     tau = float(evaluator.value(node.args[1], {}).data)
     return Weights(kind="box", low=tau - 1, high=tau)
+
+
+def _spectral(evaluator: Evaluator, node: ir.Apply) -> Weights:
+    return Weights(kind="spectral", columns=elements.shape(evaluator.bound, node.args[0].shape)[-1])
 
 
 def _tail(evaluator: Evaluator, node: ir.Reduce, count: int) -> Weights:

@@ -139,7 +139,7 @@ def solve(problem: Squares, start: Array, deadline: float) -> Array:
     """
     if not problem.matrix.shape[1]:
         return start
-    if problem.tangent is None and not any(weights.kind == "ball" for weights in _weights(problem.groups)):
+    if problem.tangent is None and not any(weights.curved for weights in _weights(problem.groups)):
         matrix, offset = _compressed(problem.matrix, problem.offset)
         if len(start) > MANY and all(weights.kind == "box" for weights in _weights(problem.groups)):
             found = bounded.solve(matrix, offset, _bounds(problem.groups), deadline)

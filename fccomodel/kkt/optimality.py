@@ -17,8 +17,11 @@ import numpy as np
 
 from fccomodel.kkt.multipliers import Cone, Group, Simple, Squares, Weighing, solve
 from fccomodel.kkt.system import System
+from fccomodel.kkt.weights import Weights
 
 Array = np.ndarray
+#: Of a simplex, more terms have unknown weights than there are variables twice over and constraints, by so many.
+SPARE = 20
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -50,14 +53,29 @@ class Pair:
     """A kink (by record) in a function (0: the objective).
 
     instances, slope   those of its instances that the function depends on, with their slopes
-    at                 the places of their weights among the unknowns, (instances, terms)
+    terms              which of their terms have unknown weights, (instances, unknown); ``weights``: the set of these
+    at                 the places of these weights among the unknowns, of the same shape
+    held               the weights of the other terms, (instances, terms)
     """
 
     function: int
     record: int
     instances: Array
     slope: Array
+    terms: Array
+    weights: Weights
     at: Array
+    held: Array
+
+    def of(self, z: Array) -> Array:
+        """The weights of all terms of these instances, times the function's multiplier, from the unknowns."""
+        full = self.held * (z[self.function - 1] if self.function else 1.0)
+        np.put_along_axis(full, self.terms, z[self.at], -1)
+        return full
+
+    def chosen(self, full: Array) -> Array:
+        """The entries of (instances, terms) whose weights are unknown."""
+        return np.take_along_axis(full, self.terms, -1)
 
     def spread(self, system: System, weights: Array) -> Array:
         """Weights of these instances' terms, times their slopes, as weights of all of the record's terms."""
@@ -120,11 +138,11 @@ def optimum(
     size = count + sum(pair.at.size for pair in pairs)
     z = np.concatenate([nu, np.zeros(size - count)])
     for pair in pairs:
-        z[pair.at] = top[pair.record][pair.instances] * (nu[pair.function - 1] if pair.function else 1.0)
+        z[pair.at] = pair.chosen(top[pair.record][pair.instances]) * (nu[pair.function - 1] if pair.function else 1.0)
     if pairs or (count and given is None):
         z = _solve(system, found, pairs, base, c, z, end, fixed=given is not None)
     multipliers = z[:count]
-    weights = [(p.record, p.spread(system, z[p.at])) for p in pairs]
+    weights = [(p.record, p.spread(system, p.of(z))) for p in pairs]
     weights += [(p.record, _share(system, p, top) * (multipliers[p.function - 1] if p.function else 1.0)) for p in topped]
     weighted: list = [(system.c[k], nu_k) for k, nu_k in enumerate(multipliers) if nu_k]
     weighted += [(system.records[record].terms, own) for record, own in weights]
@@ -152,12 +170,17 @@ def _pairs(system: System, *, weighed: bool, held: Collection[int] = ()) -> tupl
             if slope is None:
                 continue
             free = weighed and record not in held and not (function and system.equal[function - 1])
-            instances = np.flatnonzero(slope)
-            shape = (len(instances), system.records[record].terms.shape[1]) if free else (0, 0)
-            at = place + np.arange(math.prod(shape)).reshape(shape)
-            place += at.size
+            met, instances = system.records[record], np.flatnonzero(slope)
             own = slope.reshape(-1)[instances]
-            (pairs if free else topped).append(Pair(function=function, record=record, instances=instances, slope=own, at=at))
+            plain = met.kink.sign * met.terms.detach().numpy()[instances]
+            most = 2 * system.d + len(system.values) + SPARE if free else 0
+            weights, terms, held = met.weights.narrowed(plain, most)
+            at = place + np.arange(terms.size if free else 0).reshape(terms.shape if free else (0, 0))
+            place += at.size
+            pair = Pair(
+                function=function, record=record, instances=instances, slope=own, terms=terms, weights=weights, at=at, held=held
+            )
+            (pairs if free else topped).append(pair)
     return pairs, topped
 
 
@@ -178,7 +201,7 @@ def _slacks(system: System, pairs: list[Pair], z: Array) -> Array:
     found = np.zeros(1 + len(system.values))
     for pair in pairs:
         by_term, constant = _slack_row(system, pair)
-        found[pair.function] += float((by_term * z[pair.at]).sum()) + constant * (z[pair.function - 1] if pair.function else 1.0)
+        found[pair.function] += float((by_term * pair.of(z)).sum()) + constant * (z[pair.function - 1] if pair.function else 1.0)
     return np.maximum(found, 0.0)
 
 
@@ -193,36 +216,36 @@ def _solve(
     for pair in pairs:
         assert found.terms is not None
         slopes = np.repeat(pair.slope, pair.at.shape[1])
-        rows = found.terms[pair.record].reshape(-1, pair.at.shape[1], d)[pair.instances].reshape(-1, d)
-        matrix[:d, pair.at.ravel()] = (slopes[:, None] * rows).T
+        rows = found.terms[pair.record].reshape(-1, pair.held.shape[1], d)[pair.instances]
+        chosen = np.take_along_axis(rows, pair.terms[:, :, None], 1).reshape(-1, d)
+        matrix[:d, pair.at.ravel()] = (slopes[:, None] * chosen).T
         by_term, constant = _slack_row(system, pair)
         row = d + count + pair.function
-        matrix[row, pair.at.ravel()] = by_term.ravel()
-        if pair.function:
-            matrix[row, pair.function - 1] += constant
-        else:
-            offset[row] += constant
+        matrix[row, pair.at.ravel()] = pair.chosen(by_term).ravel()
+        rest = matrix[:, pair.function - 1] if pair.function else offset  # what goes with the multiplier, or by itself
+        rest[:d] += np.einsum("i,it,itd->d", pair.slope, pair.held, rows)
+        rest[row] += constant + float((by_term * pair.held).sum())
     tangent = system.tangent if system.projected else None
     if fixed:
         offset = offset + matrix[:, :count] @ z[:count]
-        groups = [_weighing(system, p, p.at - count, z[p.function - 1] if p.function else 1.0) for p in pairs]
+        groups = [_weighing(p, p.at - count, z[p.function - 1] if p.function else 1.0) for p in pairs]
         rest = solve(Squares(matrix=matrix[:, count:], offset=offset, d=d, groups=groups, tangent=tangent), z[count:], end)
         return np.concatenate([z[:count], rest])
     return solve(Squares(matrix=matrix, offset=offset, d=d, groups=_groups(system, pairs), tangent=tangent), z, end)
 
 
-def _weighing(system: System, pair: Pair, at: Array, scale: float) -> Weighing:
-    return Weighing(at=at, weights=system.records[pair.record].weights, scale=max(scale, 0.0))
+def _weighing(pair: Pair, at: Array, scale: float) -> Weighing:
+    return Weighing(at=at, weights=pair.weights, scale=max(scale, 0.0))
 
 
 def _groups(system: System, pairs: list[Pair]) -> list[Group]:
     """The sets that the unknowns are in: weights, cones of multipliers with their weights, and plain multipliers."""
-    groups: list[Group] = [_weighing(system, pair, pair.at, 1.0) for pair in pairs if pair.function == 0]
+    groups: list[Group] = [_weighing(pair, pair.at, 1.0) for pair in pairs if pair.function == 0]
     coned: dict[int, list[Pair]] = {}
     for pair in (p for p in pairs if p.function):
         coned.setdefault(pair.function - 1, []).append(pair)
     for k, own in coned.items():
-        parts = tuple((p.at, system.records[p.record].weights) for p in own)
+        parts = tuple((p.at, p.weights) for p in own)
         groups.append(Cone(at=k, parts=parts))
     plain = np.array([k for k in range(len(system.values)) if k not in coned], dtype=int)
     if len(plain):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -14,12 +14,20 @@ from fccomodel.interpret import inner_maximum
 class Weights:
     """Q, a convex set of weights over the last dim.
 
-    kind   ``simplex`` (0 <= q <= high, sum 1), ``box`` (low <= q <= high), ``ball`` (|q|_2 <= 1) or ``cross`` (|q|_1 <= 1)
+    kind   ``simplex`` (0 <= q <= high, sum ``total``), ``box`` (low <= q <= high), ``ball`` (|q|_2 <= 1), ``cross`` (|q|_1 <= 1)
+           or ``spectral`` (q is a matrix, row after row of ``columns`` entries, with singular values of at most 1)
     """
 
     kind: str
     low: float = 0.0
     high: float = 1.0
+    total: float = 1.0
+    columns: int = 1
+
+    @property
+    def curved(self) -> bool:
+        """Q is no polytope."""
+        return self.kind in ("ball", "spectral")
 
     def top(self, t: np.ndarray) -> np.ndarray:
         """A q of Q with the largest q.t."""
@@ -28,10 +36,13 @@ class Weights:
         if self.kind == "ball":
             norm = np.linalg.norm(t, axis=-1, keepdims=True)
             return t / np.where(norm > 0, norm, 1)
+        if self.kind == "spectral":
+            left, size, right = np.linalg.svd(self._matrix(t), full_matrices=False)
+            return ((left * (size > 1e-12 * size.max(-1, keepdims=True))[..., None, :]) @ right).reshape(t.shape)
         rank = np.argsort(np.argsort(-(np.abs(t) if self.kind == "cross" else t), axis=-1, kind="stable"), axis=-1)
         if self.kind == "cross":
             return np.where(rank == 0, np.sign(t), 0.0)
-        return np.clip(1 - self.high * rank, 0, self.high)
+        return np.clip(self.total - self.high * rank, 0, self.high)
 
     def project(self, q: np.ndarray) -> np.ndarray:
         """The nearest weights."""
@@ -39,11 +50,14 @@ class Weights:
             return np.clip(q, self.low, self.high)
         if self.kind == "ball":
             return q / np.maximum(1, np.linalg.norm(q, axis=-1, keepdims=True))
+        if self.kind == "spectral":
+            left, size, right = np.linalg.svd(self._matrix(q), full_matrices=False)
+            return ((left * np.minimum(size, 1)[..., None, :]) @ right).reshape(q.shape)
         if self.kind == "cross":
             size = np.abs(q)
             inside = size.sum(-1, keepdims=True) <= 1
             return np.where(inside, q, np.sign(q) * _project_simplex(size, 1.0))
-        return _project_simplex(q, self.high)
+        return self.total * _project_simplex(q / self.total, self.high / self.total)
 
     def support(self, t: np.ndarray) -> np.ndarray:
         """phi(t)."""
@@ -55,10 +69,27 @@ class Weights:
             return np.abs(t).min(-1)
         if self.kind == "ball":
             return np.linalg.norm(t, axis=-1)
+        if self.kind == "spectral":
+            return np.linalg.svd(self._matrix(t), compute_uv=False).min(-1)
         if self.kind == "cross":
             return np.abs(t).max(-1) - np.maximum(_second(np.abs(t)), 0.0)
         q = self.top(t)
         return np.where(q > 0, t, np.inf).min(-1) - np.where(q < min(1.0, self.high), t, -np.inf).max(-1)
+
+    def narrowed(self, t: np.ndarray, most: int) -> tuple[Weights, np.ndarray, np.ndarray]:
+        """Of a simplex, the ``most`` terms of each row of t whose weights are the least certain: their own set of weights, their
+        places (rows, most), and the weights of all terms with 0 there: ``high`` for larger terms. Of other sets all terms."""
+        n = t.shape[-1]
+        if self.kind != "simplex" or n <= most:
+            return self, np.broadcast_to(np.arange(n), t.shape), np.zeros(t.shape)
+        order = np.argsort(-t, axis=-1, kind="stable")
+        full = max(0, min(int(1 / self.high) - most // 2, n - most))
+        held = np.zeros(t.shape)
+        np.put_along_axis(held, order[:, :full], self.high, -1)
+        return replace(self, total=1 - self.high * full), order[:, full : full + most], held
+
+    def _matrix(self, t: np.ndarray) -> np.ndarray:
+        return t.reshape((*t.shape[:-1], -1, self.columns))
 
 
 def _second(t: np.ndarray) -> np.ndarray:
