@@ -51,7 +51,7 @@ NUMBERS: dict[str, tuple[bool, float, float]] = {
     **dict.fromkeys(("gamma", "beta", "beta_prime", "shrink"), (False, ABOVE_ZERO, 1)),
     **dict.fromkeys(("probe", "look"), (True, 1, math.inf)),
     **dict.fromkeys(("gamma_prime", "eta", "gain", "theta", "inner_eta", "nu", "lam"), (False, 0, math.inf)),
-    **dict.fromkeys(("alpha_power", "beta_power", "matrix", "horizon"), (False, 0, math.inf)),
+    **dict.fromkeys(("alpha_power", "beta_power", "matrix", "horizon", "pass_limit"), (False, 0, math.inf)),
     "restarts": (True, 0, 1),
     "fresh": (False, 0, 1),
     **dict.fromkeys(("eps", "rho", "tau", "epsilon", "warm", "tol"), (False, ABOVE_ZERO, math.inf)),

@@ -50,6 +50,7 @@ OPTIONS = {
     "nu": "smoothing of the nested Moreau envelope, 1 / (weight of the proximal term); 0: as far as the inner steps reach",
     "matrix": "entries of the largest Jacobian that is kept as a matrix; products with it are beyond",
     "probe": "samples by which the first step size is found (all, where they are fewer)",
+    "pass_limit": "samples above which full passes are made where an algorithm is made of them alone",
     "look": "steps within an epoch from one exact evaluation to the next",
     "rho": "largest multiplier that the penalty allows, to begin with",
     "stage": "steps of the first stage",

@@ -151,7 +151,7 @@ def run(
     notes = [gap(text, getattr(found.h, f"lam_{name}"), width) for name, (text, width) in program.smoothed.items()]
     if module.HYPER["eta"] == 0:
         notes.insert(0, f"first step size: {found.eta:.3g}, the inverse of the smoothness estimated at the start")
-    if hasattr(found, "epsilon"):
+    if getattr(found, "epsilon", None) is not None:
         notes.append(f"the solver's own pair (x, y) is epsilon-KKT, epsilon = {found.epsilon:.2g} (hscg-2020, Lemma 3.1)")
     if getattr(found, "broken", None) is not None:
         notes.append(f"iterates were not finite by step {found.broken:,}: the run went on from its best point with smaller steps")

@@ -34,8 +34,12 @@ if TYPE_CHECKING:  # what the emitted program defines around this text
     centres = draw = begin = update = project = inner = inner_full = outer = blocks = start
 
 #: matrix: the largest Jacobian kept as a matrix, entries     probe: samples by which the first step size is found
-#: look: steps of an epoch between exact evaluations
-DEFAULTS = {"eta": 0.0, "matrix": 4e6, "growth": 1.0, "shrink": 0.6, "gain": 1e-9, "patience": 8, "probe": 500, "look": 1000}
+#: look: steps of an epoch between exact evaluations           pass_limit: samples above which F is not computed exactly
+#: but by algorithms that are made of full passes
+DEFAULTS = {
+    "eta": 0.0, "matrix": 4e6, "growth": 1.0, "shrink": 0.6, "gain": 1e-9, "patience": 8, "probe": 500, "look": 1000,
+    "pass_limit": 1e7,
+}  # fmt: skip
 #: of algorithms whose noise does not vanish at a fixed step: steps fall like (1 + t / warm)^-power
 NOISY = {"stage": 200, "longest": 4000, "growth": 1.3, "gain": 1e-4, "warm": 100.0}
 
@@ -50,7 +54,10 @@ def linearised(f, w):
         return torch.autograd.grad(value, x, s, retain_graph=True)[0]
 
     def matrix():
-        rows = torch.eye(len(value), dtype=w.dtype, device=w.device).split(32)  # so many passes backwards at once
+        rows = torch.eye(len(value), dtype=w.dtype, device=w.device)
+        if len(rows) <= 8:  # fewer than it pays to batch
+            return torch.stack([pull(s) for s in rows])
+        rows = rows.split(32)  # so many passes backwards at once
         return torch.cat([torch.autograd.grad(value, x, s, retain_graph=True, is_grads_batched=True)[0] for s in rows])
 
     def push(d):
@@ -59,19 +66,26 @@ def linearised(f, w):
             back = torch.autograd.grad(value, x, s, create_graph=True)[0]
         return torch.autograd.grad(back, s, d, retain_graph=True)[0]
 
-    return SimpleNamespace(value=value.detach(), pull=pull, matrix=matrix, push=push)
+    return SimpleNamespace(value=value.detach(), pull=pull, matrix=matrix, push=push, taped=value, x=x)
 
 
-def oracle_of(data, rng, c, state, h):
+def pulled(now, s, then, t):
+    """J(now)' s - J(then)' t, in one pass backwards."""
+    ahead, back = torch.autograd.grad((now.taped, then.taped), (now.x, then.x), (s, t))
+    return ahead - back
+
+
+def oracle_of(data, rng, c, state, h, late=lambda: False):
     """What a step may ask for; ``state.oracles`` counts the calls (one: the value and derivative of one g_i at one sample).
 
     batch()            the next minibatch                       sample(w, batch)   F(w; batch), linearised
     whole(w)           F(w) by a full pass, linearised          value(w)           F(w) alone
-    pooled(w, batches) F(w) by several minibatches, linearised
+    pooled(w, batches) F(w) by several minibatches, linearised  many(w)            F(w) by a full pass, or 100 minibatches
     slope(w, u, gamma) the derivatives of phi in u and in w, its smoothing parameters times gamma
     phi(w, u)          its value                                prox(w, step)      prox_{step R}(w), a new vector
     keep               the Jacobian is kept as a q x p matrix; else, and where q > 128, products with it
     smoothing          phi has kinks                             share              of all samples in a minibatch
+    late()             the budget is used up
     """
     ahead: list = []
 
@@ -93,12 +107,17 @@ def oracle_of(data, rng, c, state, h):
         state.oracles += ROWS
         return linearised(lambda x: inner_full(data, x, h), w)
 
+    def many(w):
+        if ROWS <= h.pass_limit:
+            return whole(w)
+        return pooled(w, [batch() for _ in range(min(100, math.ceil(h.pass_limit / SAMPLES)))])
+
     def value(w):
         state.oracles += ROWS
         return inner_full(data, w, h)
 
     def slope(w, u, gamma=1.0):
-        scaled = SimpleNamespace(**{k: gamma * v if k.startswith("lam_y") else v for k, v in vars(h).items()})
+        scaled = h if gamma == 1 else SimpleNamespace(**{k: gamma * v if k[:5] == "lam_y" else v for k, v in vars(h).items()})
         y, x = u.detach().clone().requires_grad_(), w.detach().clone().requires_grad_()
         with torch.enable_grad():
             found = outer(data, x, y, c, scaled)
@@ -112,7 +131,8 @@ def oracle_of(data, rng, c, state, h):
         return w
 
     return SimpleNamespace(
-        batch=batch, sample=sample, pooled=pooled, whole=whole, value=value, slope=slope, phi=phi, prox=prox,
+        batch=batch, sample=sample, pooled=pooled, many=many, whole=whole, value=value, slope=slope, phi=phi, prox=prox,
+        late=late,
         keep=COMPONENTS <= 128 and COMPONENTS * len(state.w) <= h.matrix, smoothing=CENTRED, share=min(1.0, SAMPLES / ROWS),
     )  # fmt: skip
 
@@ -149,13 +169,12 @@ def corrected(state, F):
     now, then = F.sample(state.w, batch), F.sample(state.reference, batch)
     s, direct = F.slope(state.w, state.u_ref + now.value - then.value)
     if F.keep:
-        return s @ state.J_ref + now.pull(s) - then.pull(s) + direct
-    return state.v_ref + now.pull(s) - then.pull(state.s_ref) + direct
+        return s @ state.J_ref + pulled(now, s, then, s) + direct
+    return state.v_ref + pulled(now, s, then, state.s_ref) + direct
 
 
-def begin_exactly(state, F):
-    """F and its Jacobian at w by a full pass; returns the gradient."""
-    at = F.whole(state.w)
+def begin_with(state, F, at):
+    """F and its Jacobian at w as found ``at`` w, by a full pass or by many samples; returns the gradient."""
     state.s, direct = F.slope(state.w, at.value)
     state.u, state.J, state.v = at.value, at.matrix() if F.keep else None, at.pull(state.s)
     state.w_prev = state.w
@@ -174,7 +193,7 @@ def hybrid(state, F, beta, gamma=1.0):
         state.J = beta * (state.J + now.matrix() - then.matrix()) + (1 - beta) * fresh.matrix()
         state.v = s @ state.J
     else:
-        state.v = beta * (state.v + now.pull(s) - then.pull(state.s)) + (1 - beta) * fresh.pull(s)
+        state.v = beta * (state.v + pulled(now, s, then, state.s)) + (1 - beta) * fresh.pull(s)
     state.s = s
     return state.v + direct
 
@@ -211,7 +230,8 @@ def solve(
     h, c = SimpleNamespace(**HYPER), centres(device, dtype)
     fixed = h.theory or h.decay
     state = SimpleNamespace(w=start(rng, device, dtype), oracles=0, t=0, epoch=0)
-    F = oracle_of(data, rng, c, state, h)
+    count = 0
+    F = oracle_of(data, rng, c, state, h, lambda: ended(count, state.oracles) != "")
     few = [F.batch() for _ in range(math.ceil(h.probe / SAMPLES))] if ROWS > h.probe else []
 
     def G(x):
@@ -227,7 +247,7 @@ def solve(
     value, h.weight, first_eta = value_at(quick, state.w), 0.1 * h.rho, h.eta
     best, best_value, worst, first_value = state.w.clone(), value, value[2], merit(value, h.weight)
     history: list = []
-    count, left, length, calm, reason, broken = 0, 0, h.stage, 0, "", None
+    left, length, calm, reason, broken = 0, h.stage, 0, "", None
     while not reason:
         if not left:
             left, state.length, average, held = length, length, state.w.clone(), merit(best_value, h.weight)
@@ -247,9 +267,10 @@ def solve(
         value, chosen = least(quick, [state.w] if h.decay else [state.w, average], h.weight)
         if merit(value, h.weight) < merit(best_value, h.weight) or h.decay:
             best, best_value = chosen.clone(), value
-        if broken is None and not math.isfinite(float(state.w.sum())):
+        finite = math.isfinite(float(state.w.sum()))
+        if broken is None and not finite:
             broken = count
-        if not left or broken == count:
+        if not left or not finite:
             left, before, worst = 0, worst, last[2]
             state.epoch += 1
             calm = 0 if held - merit(best_value, h.weight) >= h.gain * abs(merit(best_value, h.weight)) else calm + 1
@@ -264,12 +285,12 @@ def solve(
         record(history, progress, began, best_value, h.weight, iteration=count, oracles=state.oracles, eta=h.eta)
         if not reason and calm >= h.patience and not fixed:
             reason = "epochs gain nothing more"
-    pair = approximate_kkt(exact, F, best, c, h)
-    if not h.decay and merit(value_at(quick, pair.w), h.weight) <= merit(best_value, h.weight):
+    pair = approximate_kkt(exact, F, best, c, h) if ROWS <= h.pass_limit else None
+    if pair is not None and not h.decay and merit(value_at(quick, pair.w), h.weight) <= merit(best_value, h.weight):
         best = pair.w
     if CENTRED and fixed:
         centre_at(exact, best.double(), c, h)
     return SimpleNamespace(
         w=best.double(), c=c, h=h, eta=first_eta, history=history, iterations=count, seconds=time.perf_counter() - began,
-        reason=reason, broken=broken, exact=exact, epsilon=pair.epsilon,
+        reason=reason, broken=broken, exact=exact, epsilon=pair and pair.epsilon,
     )  # fmt: skip

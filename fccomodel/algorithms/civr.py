@@ -4,13 +4,13 @@ import math
 
 from fccomodel.algorithms import _grids, _vector
 from fccomodel.algorithms._base import Algorithm, Constants
-from fccomodel.algorithms._vector import begin_exactly, hybrid
+from fccomodel.algorithms._vector import begin_with, hybrid
 
 
 def begin(state, F, h):
     """F and its Jacobian exactly, and the epoch's first step."""
     eta = 0.5 * h.eta
-    state.w = F.prox(state.w - eta * begin_exactly(state, F), eta)
+    state.w = F.prox(state.w - eta * begin_with(state, F, F.whole(state.w)), eta)
 
 
 def recursive_step(state, F, h):

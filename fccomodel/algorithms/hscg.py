@@ -4,15 +4,15 @@ import math
 
 from fccomodel.algorithms import _grids, _vector
 from fccomodel.algorithms._base import Algorithm, Constants
-from fccomodel.algorithms._vector import begin_exactly, hybrid
+from fccomodel.algorithms._vector import begin_with, hybrid
 
 
 def begin(state, F, h):
-    """Equation (15) with all samples, and the first step; every epoch restarts so (Algorithm 2), but those of a theorem's
-    schedule and of the diminishing one (Algorithm 1)."""
+    """Equation (15) with all samples (where these are too many: 100 minibatches), and the first step; every epoch restarts so
+    (Algorithm 2), but those of a theorem's schedule and of the diminishing one (Algorithm 1)."""
     if state.epoch and (h.theory or not h.restarts):
         return
-    v = begin_exactly(state, F)
+    v = begin_with(state, F, F.many(state.w))
     averaged_move(state, F, v, 2 * h.eta / (3 + h.theta), h.theta)
 
 

@@ -25,6 +25,8 @@ def subproblem(F, w, at, J, step, count):
 
     L, x, y, momentum = max(smoothness(G, w), 1 / step), w, w, 1.0
     for _ in range(int(count)):
+        if F.late():
+            break
         gradient = G(y)
         while True:
             new = F.prox(y - gradient / L, 1 / L)
