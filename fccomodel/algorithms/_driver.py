@@ -138,7 +138,7 @@ def solve(
         if not fixed:
             state.w_prev.copy_(state.w)
         if CENTRED and finite and not fixed:
-            move_centres(quick, state.w.to(quick.dtype), c, h, worst, before)
+            move_centres(quick, state.w.to(quick.dtype), c, h, worst, before, G, dtype)
         eta = h.eta if h.decay else h.peak
         record(history, progress, began, best_value, h.weight, iteration=count, oracles=count * ORACLES, eta=eta)
         if not reason and not fixed and calm >= h.patience:

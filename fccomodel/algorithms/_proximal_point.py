@@ -8,10 +8,13 @@ if TYPE_CHECKING:  # what the emitted program defines around this text
 
 
 def inner_step(data, state, u, c, batch, h, eta):
-    """z <- argmin <G, z> + r(z) + |z - w|^2 / (2 nu) + |z - z_k|^2 / (2 eta), from z_0 = z_{-1} = w. True after the last one."""
+    """z <- argmin <G, z> + r(z) + |z - w|^2 / (2 nu) + |z - z_k|^2 / (2 eta), from z_0 = w. True after the last one.
+
+    z_{-1} is the last round's z_{K-1}, where the estimates are, not z_0 as in the papers: the correction by g(z_0) - g(z_{-1})
+    then takes them along to w.
+    """
     if state.k == 0:
         state.z.copy_(state.w)
-        state.z_prev.copy_(state.w)
     G = gradient(data, state.z, state.z_prev, u, c, batch, h)
     state.z_prev.copy_(state.z)
     step = 1.0 / (1.0 / h.nu + 1.0 / eta)

@@ -281,7 +281,7 @@ def solve(
                 h.eta *= 0.5
             length = min(int(length * h.growth), h.longest)
             if CENTRED and not fixed:
-                move_centres(quick, state.w.to(quick.dtype), c, h, worst, before)
+                move_centres(quick, state.w.to(quick.dtype), c, h, worst, before, G, dtype)
         record(history, progress, began, best_value, h.weight, iteration=count, oracles=state.oracles, eta=h.eta)
         if not reason and calm >= h.patience and not fixed:
             reason = "epochs gain nothing more"

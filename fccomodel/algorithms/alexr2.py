@@ -23,12 +23,12 @@ def begin(state, h):
 
 
 def step_sizes(h, inverse):
-    """eta' is the inverse of the gradient's Lipschitz constant; nu as far as K inner steps reach; alpha (``h.eta``) is nu, the
+    """nu is the inverse of the gradient's Lipschitz constant, which K inner steps of nu / K cover; alpha (``h.eta``) is nu, the
     inverse Lipschitz constant of the nested envelope's gradient (Lemma C.2)."""
-    if h.inner_eta <= 0:
-        h.inner_eta = inverse()
     if h.nu <= 0:
-        h.nu = h.inner_steps * h.inner_eta
+        h.nu = h.inner_steps * h.inner_eta or inverse()
+    if h.inner_eta <= 0:
+        h.inner_eta = h.nu / h.inner_steps
     if h.eta <= 0:
         h.eta = h.nu
 

@@ -163,7 +163,7 @@ def alexr2(b: Blocks, i: np.ndarray, j: np.ndarray, j2: np.ndarray, slip: str) -
     """sonex-alexr2-2025, Algorithm 2, with G_t as its Theorem 4.10 has it."""
     h, k = b.h, b.cells(i)
     if b.steps % h.inner_steps == 0:
-        b.z = b.z_prev = b.w
+        b.z, b.z_prev = b.w, b.w if slip == "jump unseen" or not b.steps else b.z_prev
     z, J = b.z, b.g(b.z, i, j if slip == "one batch" else j2)[1]
     corrected(b, k, b.g(z, i, j)[0], b.g(b.z_prev, i, j)[0])
     G = (np.clip((b.u[k] - KINK) / h.lam_y1, 0, 1) @ J) / b.B1
@@ -187,8 +187,6 @@ def squared_hinge(b: Blocks, i: np.ndarray, j: np.ndarray, j2: np.ndarray, slip:
 def icppac(b: Blocks, i: np.ndarray, j: np.ndarray, j2: np.ndarray, slip: str) -> None:
     """Constraint extrapolation on the proximal subproblem; w is z_K."""
     h = b.h
-    if b.steps == 0:
-        b.z = b.z_prev = b.w
     z = b.z
     (g, J), (g_prev, _) = b.g(z, i, j), b.g(b.z_prev, i, j)
     ahead = g if slip == "no extrapolation" else g + h.theta * (g - g_prev)
@@ -223,7 +221,7 @@ REFERENCES: dict[str, tuple[str, str, str, Update, tuple[str, ...]]] = {
     "sonex": ("sonex", "momentum", KINKED, sonex, ("no correction",)),
     "alexr": ("alexr", "plain", SMOOTH, alexr, ("one batch", "swapped weights")),
     "alexr, half square": ("alexr", "plain", KINKED, alexr_dual, ("one batch", "stale y")),
-    "alexr2": ("alexr2", "momentum", KINKED, alexr2, ("one batch", "extra beta")),
+    "alexr2": ("alexr2", "momentum", KINKED, alexr2, ("one batch", "extra beta", "jump unseen")),
     "ooa": ("ooa", "plain", WORST, ooa, ("scaled ascent", "no cap")),
     "squared hinge": ("squared_hinge_sox", "momentum", CONSTRAINED, squared_hinge, ("current u",)),
     "icppac": ("icppac", "proximal_point", CONSTRAINED, icppac, ("no extrapolation",)),
