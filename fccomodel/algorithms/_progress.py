@@ -149,16 +149,14 @@ def centre_at(data, w, c, h):
 
 def move_centres(data, w, c, h, worst, before, G, dtype):
     """Centres move to the slopes at w. Smoothing follows the spread of the arguments, that of penalties the square of their
-    gradients, and is reduced where the violation does not fall; the merit's weight follows the multipliers, and rho grows
-    where one at its bound does not help."""
+    gradients where these become smaller, and is reduced where the violation does not fall; the merit's weight follows the
+    multipliers, and rho grows where one at its bound does not help."""
     saturated, largest, kept, found = False, 0.0, hasattr(h, "tau"), centre_at(data, w, c, h)
     penalties = [] if kept else [name for name, (*_, bounded) in found.items() if bounded]
-    if penalties and h.steep > 0:
-        steep = steepness(penalties, w.to(dtype), c, h, G)
-        change = min(max((steep / h.steep) ** 2, 1e-4), 1e4) if math.isfinite(steep) else 1.0
+    if penalties and 0 < (steep := steepness(penalties, w.to(dtype), c, h, G)) < h.steep:
         for name in penalties:
-            setattr(h, "lam_" + name, max(change * getattr(h, "lam_" + name), 1e-6))
-        h.steep = steep if change not in (1e-4, 1e4, 1.0) else h.steep
+            setattr(h, "lam_" + name, max((steep / h.steep) ** 2 * getattr(h, "lam_" + name), 1e-6))
+        h.steep = steep
     for name, (_, t, _, bounded) in found.items():
         lam, finite = "lam_" + name, t[t.isfinite()]
         if bounded:

@@ -92,6 +92,15 @@ def test_baselines_of_the_mean_reach_its_optimum(name: str, weights: Callable[[n
     np.testing.assert_allclose(found, expected, atol=0.03)
 
 
+@needs_cvxpy
+@pytest.mark.parametrize("problem", [BY_NAME[name] for name in ("inactive", "absolute", "equality")], ids=lambda p: p.name)
+def test_proximal_points_by_small_batches_reach_it_too(problem: Conformance) -> None:
+    """Inner steps of noisy gradients stay stable, and the estimates follow from round to round."""
+    found = outcome(problem, "alexr2", iterations=4000, outer_batch=3, inner_batch=6)
+    assert found.gap <= 5e-3
+    assert found.violation <= 5e-3
+
+
 def test_the_same_seed_gives_the_same_run() -> None:
     runs = [solved(BY_NAME["cvar"], outer_batch=5, iterations=500).variables["w"] for _ in range(2)]
     np.testing.assert_array_equal(*runs)

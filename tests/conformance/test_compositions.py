@@ -22,7 +22,7 @@ LEVELS = {
 }
 #: gap and violation that 4,000 steps of three blocks and six inner samples must reach
 REACHED = {
-    "composition_bound": 0.3, "cvar_bound": 0.05, "composition_and_bound": 5e-3, "three_levels": 2e-3, "stochastic_outer": 0.03,
+    "composition_bound": 0.05, "cvar_bound": 0.05, "composition_and_bound": 1e-2, "three_levels": 2e-3, "stochastic_outer": 0.03,
 }  # fmt: skip
 
 
