@@ -289,11 +289,32 @@ def merit(point, weight):
     return point[0] + weight * point[1] if point[1] else point[0]
 
 
-def move_centres(data, w, c, h, worst, before):
-    """Centres move to the slopes at w. Smoothing follows the spread of the arguments, and is reduced for penalties whose
-    violation does not fall; the merit's weight follows the multipliers, and rho grows where one at its bound does not help."""
-    saturated, largest, kept = False, 0.0, hasattr(h, "tau")
-    for name, (_, t, _, bounded) in centre_at(data, w, c, h).items():
+def steepness(penalties, w, c, h, G):
+    """The length of the constraints' summed gradients at w: that of G with all multipliers at 1, less that with all at 0."""
+    kept, held = dict(vars(h)), {name: getattr(c, name).clone() for name in penalties}
+    vars(h).update(dict.fromkeys(["rho", *("lam_" + name for name in penalties)], 1e6))
+    slopes = []
+    for y in (0.0, 1.0):
+        for name in penalties:
+            getattr(c, name).fill_(y)
+        slopes.append(G(w).clone())
+    vars(h).update(kept)
+    for name in penalties:
+        getattr(c, name).copy_(held[name])
+    return float((slopes[1] - slopes[0]).norm())
+
+
+def move_centres(data, w, c, h, worst, before, G, dtype):
+    """Centres move to the slopes at w. Smoothing follows the spread of the arguments, that of penalties the square of their
+    gradients where these become smaller, and is reduced where the violation does not fall; the merit's weight follows the
+    multipliers, and rho grows where one at its bound does not help."""
+    saturated, largest, kept, found = False, 0.0, hasattr(h, "tau"), centre_at(data, w, c, h)
+    penalties = [] if kept else [name for name, (*_, bounded) in found.items() if bounded]
+    if penalties and 0 < (steep := steepness(penalties, w.to(dtype), c, h, G)) < h.steep:
+        for name in penalties:
+            setattr(h, "lam_" + name, max((steep / h.steep) ** 2 * getattr(h, "lam_" + name), 1e-6))
+        h.steep = steep
+    for name, (_, t, _, bounded) in found.items():
         lam, finite = "lam_" + name, t[t.isfinite()]
         if bounded:
             steepest = float(getattr(c, name).abs().max()) / bounded
@@ -365,18 +386,11 @@ def scale_smoothing(data, w, c, h, G, dtype):
         penalties += [name] if bounded else []
     if not penalties:
         return
-    rho, h.rho = h.rho, 1e6
     begin = w.to(dtype)
-    free, curvature = G(begin), smoothness(G, begin)
-    for name in penalties:
-        getattr(c, name).fill_(1.0)
-    steep = float((G(begin) - free).norm())
-    for name in penalties:
-        getattr(c, name).zero_()
-    h.rho = rho
-    if steep > 0 and math.isfinite(steep):
-        h.rho = rho if h.decay else rho * min(max(1.0, float(free.norm()) / steep), 1e4)
-        lam = 0.1 * steep**2 / curvature if curvature > 0 else 10 * steep / h.rho
+    curvature, free, h.steep = smoothness(G, begin), float(G(begin).norm()), steepness(penalties, begin, c, h, G)
+    if h.steep > 0 and math.isfinite(h.steep):
+        h.rho *= 1.0 if h.decay else min(max(1.0, free / h.steep), 1e4)
+        lam = 0.1 * h.steep**2 / curvature if curvature > 0 else 10 * h.steep / h.rho
     else:
         lam = 0.1
     for name in penalties:
@@ -498,7 +512,7 @@ def solve(
         if not fixed:
             state.w_prev.copy_(state.w)
         if CENTRED and finite and not fixed:
-            move_centres(quick, state.w.to(quick.dtype), c, h, worst, before)
+            move_centres(quick, state.w.to(quick.dtype), c, h, worst, before, G, dtype)
         eta = h.eta if h.decay else h.peak
         record(history, progress, began, best_value, h.weight, iteration=count, oracles=count * ORACLES, eta=eta)
         if not reason and not fixed and calm >= h.patience:
