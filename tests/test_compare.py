@@ -107,6 +107,44 @@ def test_an_interruption_keeps_what_is_done(problem):
     assert found.interrupted and len(found.runs) == 1 and "Interrupted" in str(found)
 
 
+def test_an_interruption_while_tuning_keeps_the_best_so_far(problem, monkeypatch):
+    grid = {"eta": tuple(np.geomspace(1e-6, 0.05, 65)), "gamma": (0.1, 0.5)}
+    known = {"sox": dataclasses.replace(algorithms.get("sox"), grid=grid)}
+    monkeypatch.setattr(comparison.registry, "all", lambda: known)
+
+    def stop(step):
+        if step.done == 67:
+            raise KeyboardInterrupt
+
+    found = fccomodel.compare(problem, algorithms=["sox"], seeds=3, budget="3it", tune=True, inner_batch=4, progress=stop)
+    assert found.interrupted and not found.runs and len(found.trials) == 67
+    assert dict(found.chosen["sox"]).keys() <= {"eta"} and "Interrupted while tuning, after 67 trials" in str(found)
+
+
+def test_all_algorithms_have_the_first_seed_before_the_second(problem):
+    seen = []
+    given = {"algorithms": ["sox", "bsgd"], "seeds": 2, "budget": "20it"}
+    fccomodel.compare(problem, progress=lambda step: seen.append((step.run.job.seed, step.run.job.algorithm)), **given)
+    assert seen == [(0, "sox"), (0, "bsgd"), (1, "sox"), (1, "bsgd")]
+
+
+def test_seeds_without_effect_are_told(problem):
+    given = {"algorithms": ["sox"], "seeds": 2, "budget": "20it"}
+    assert "seeds make no difference" in str(fccomodel.compare(problem, **given))
+    assert "seeds make no difference" not in str(fccomodel.compare(problem, inner_batch=4, **given))
+
+
+def test_few_steps_are_told(problem):
+    assert "20it are 20 steps of sox" in str(fccomodel.compare(problem, algorithms=["sox"], seeds=1, budget="20it"))
+
+
+def test_a_wrong_condition_is_an_error_before_the_first_run(problem):
+    with pytest.raises(FccoError, match="F0509"):
+        fccomodel.compare(problem, algorithms=["sox"], budget="20it", test="none == 'val'")
+    with pytest.raises(FccoError, match="F0509"):
+        fccomodel.compare(problem, algorithms=["sox"], budget="20it", tune=True, validation="none == 'val'")
+
+
 def test_an_unknown_algorithm_or_let_is_an_error(problem):
     with pytest.raises(FccoError, match="F0603"):
         fccomodel.compare(problem, algorithms=["soxx"], budget="10it")
@@ -143,7 +181,8 @@ def test_large_grids_are_searched_name_by_name():
         asked.extend(jobs)
         return [Run(job=job, objective=sum((dict(job.hyper).get(n, 9.0) - v) ** 2 for n, v in best.items())) for job in jobs]
 
-    found = tuning.tune({"x": grid}, 0, execute, lambda run: (0.0, run.objective))
+    found: dict[str, tuning.Hyper] = {}
+    tuning.tune({"x": grid}, 0, execute, lambda run: (0.0, run.objective), found)
     assert dict(found["x"]) == best and len(asked) == 1 + 3 * 5
 
 
@@ -199,6 +238,16 @@ def test_the_best_objective_is_that_of_a_feasible_algorithm():
     found = made("minimize", ("a", 1.0, 0.5), ("b", 2.0, 0.0), ("c", 3.0, 0.0))
     assert found.best("objective") == {"b"} and found.best("violation") == {"b", "c"}
     assert made("maximize", ("a", 1.0, 0.0), ("b", 2.0, 0.0)).best("objective") == {"b"}
+
+
+def test_none_is_best_where_all_are_alike():
+    assert made("minimize", ("a", 1.0, 0.0), ("b", 1.0, 0.0)).best("objective") == set()
+
+
+def test_an_error_is_told_once_with_its_seeds():
+    runs = tuple(Run(job=Job(algorithm="a", seed=k), error="F0711: no") for k in range(3))
+    text = str(dataclasses.replace(made("minimize"), algorithms=("a",), runs=runs))
+    assert text.count("F0711") == 1 and "a, seeds 0, 1, 2" in text
 
 
 def test_means_deviations_and_gaps():

@@ -81,6 +81,7 @@ def compare(
         split_seed=seeds[0],
     )
     bench = Bench(task, compiled, bound)
+    bench.bind_all()
     refused: dict[str, str] = {}
     unverified: dict[str, str] = {}
     for name in names:
@@ -103,14 +104,14 @@ def compare(
     try:
         with Workers(bench, count) as workers:
             if tuning:
-                grids = {name: registry.all()[name].grid for name in able}
-                found = tune(
-                    grids,
+                tune(
+                    {name: registry.all()[name].grid for name in able},
                     seeds[0],
                     lambda wanted: execute(workers, wanted),
                     lambda run: score(run, compiled.problem.objective.sense, tolerance),
+                    found,
                 )
-            execute(workers, [Job(algorithm=n, seed=seed, hyper=found.get(n, ())) for n in able for seed in seeds])
+            execute(workers, [Job(algorithm=n, seed=seed, hyper=found.get(n, ())) for seed in seeds for n in able])
     except KeyboardInterrupt:
         interrupted = True
     order = sorted(runs.values(), key=lambda run: (names.index(run.job.algorithm), run.job.seed))

@@ -24,7 +24,12 @@ if TYPE_CHECKING:
 
 #: columns of the second table that fit beside the names
 BESIDE = 5
-FIGURES = {**dict.fromkeys(("gap", "violation", "KKT", "oracles"), residual), "seconds": "{:.3g}".format}
+FIGURES = dict.fromkeys(("gap", "violation", "KKT", "oracles"), residual) | {"seconds": "{:.3g}".format}
+#: what a run takes
+USED = ("oracles", "seconds")
+#: steps below which a run says little about an algorithm
+FEW = 100
+SPENT = "the budget is used up"
 
 
 # ------------------------------------------------------------------------------------------------------------- progress
@@ -66,7 +71,7 @@ def comparison(found: Comparison) -> RenderableType:
     """The whole record: the table, what was refused, the test rows, what was tuned."""
     seeds = f"{len(found.seeds)} seeds" if len(found.seeds) > 1 else f"seed {found.seeds[0]}"
     parts: list[RenderableType | None] = [title(found.model, [found.sense, found.budget, seeds])]
-    best = {name: found.best(name) for name in found.columns if name not in ("oracles", "seconds")}
+    best = {name: found.best(name) for name in found.columns if name not in USED}
     parts.append(_table(found, found.columns, best))
     parts += [_refused(found.refused), Text(""), Text(_legend(found), style="dim")]
     further = list(found.further.items())
@@ -77,10 +82,35 @@ def comparison(found: Comparison) -> RenderableType:
     parts.append(Text(""))
     parts.append(section("unproven", [f"{name} needs {what}" for name, what in found.unverified.items()]))
     parts.append(section("chosen", [f"{name}: {settings(hyper)}" for name, hyper in found.chosen.items()]))
-    failed = [f"{run.job.algorithm}, seed {run.job.seed}: {run.error}" for run in found.runs if run.error]
-    parts.append(section("failed", failed))
-    parts.append(section("note", ["Interrupted: the runs that were done are shown."] if found.interrupted else []))
+    parts.append(section("failed", _failed(found)))
+    parts.append(section("note", _notes(found)))
     return page(parts)
+
+
+def _failed(found: Comparison) -> list[str]:
+    """Each error of each algorithm, with the seeds that met it."""
+    seeds: dict[tuple[str, str], list[str]] = {}
+    for run in found.runs:
+        if run.error:
+            seeds.setdefault((run.job.algorithm, run.error), []).append(str(run.job.seed))
+    return [f"{name}, seed{'s' * (len(met) > 1)} {', '.join(met)}: {error}" for (name, error), met in seeds.items()]
+
+
+def _notes(found: Comparison) -> list[str]:
+    """What a reader of the table must know of how the runs ended."""
+    notes = []
+    if found.interrupted and found.runs:
+        notes.append("Interrupted: the runs that were done are shown.")
+    elif found.interrupted:
+        notes.append(f"Interrupted while tuning, after {len(found.trials)} trials; chosen: the best of the rounds that ended.")
+    spread = [found.mean(name, lambda run: run.objective) for name in found.algorithms if len(found.of(name)) > 1]
+    if spread and all(mean is not None and mean.sd == 0 for mean in spread):
+        notes.append("The seeds make no difference: steps take all rows.")
+    short = {run.job.algorithm: run.iterations for run in found.runs if run.iterations < FEW and run.stopped == SPENT}
+    if short:
+        counts = ", ".join(f"{steps} steps of {name}" for name, steps in short.items())
+        notes.append(f"{found.budget} are {counts}: raise --budget, or make steps cheaper, say by --option inner_batch=32.")
+    return notes
 
 
 def _table(found: Comparison, columns: Mapping[str, Callable[[Run], float]], best: Mapping[str, set[str]]) -> Table:

@@ -36,7 +36,8 @@ def save(found: Comparison, folder: Path) -> None:
     for row, height in zip(grid, heights, strict=True):
         for axes, along in zip(row, AXES, strict=True):
             _draw(axes, found, height, along)
-    grid[0][0].legend(frameon=False)
+    if grid[0][0].get_legend_handles_labels()[0]:
+        grid[0][0].legend(frameon=False)
     figure.suptitle(found.model)
     for suffix in ("png", "svg"):
         figure.savefig(folder / f"curves.{suffix}", dpi=150)
@@ -52,7 +53,7 @@ def _draw(axes: Any, found: Comparison, height: str, along: str) -> None:
         x = np.linspace(min(c[0][0] for c in curves), max(c[0][-1] for c in curves), POINTS)
         y = np.stack([_steps(x, *curve) for curve in curves])
         drawn.append(y)
-        (line,) = axes.plot(x, y.mean(0), label=name)
+        (line,) = axes.plot(x, y.mean(0), label=name, marker="o", markevery=[0, -1])  # visible where there is one stage alone
         axes.fill_between(x, y.min(0), y.max(0), color=line.get_color(), alpha=0.2, linewidth=0)
     axes.set_xlabel(AXES[along])
     axes.set_ylabel(height)

@@ -92,13 +92,15 @@ class Comparison:
         return Mean(fmean(values), stdev(values) if len(values) > 1 else 0.0) if values else None
 
     def best(self, column: str) -> set[str]:
-        """The algorithms with the least mean; by objective, of those whose violation is within the tolerance."""
+        """The algorithms with the least mean, none where all are alike; by objective, of those whose violation is within the
+        tolerance."""
         read, sign = self.columns[column], -1.0 if column == "objective" and self.sense == "maximize" else 1.0
         means = {name: sign * found.mean for name in self.algorithms if (found := self.mean(name, read)) is not None}
         if column in ("objective", "gap"):
             means = {name: value for name, value in means.items() if self.feasible(name)}
         least = min((value for value in means.values() if math.isfinite(value)), default=math.inf)
-        return {name for name, value in means.items() if value == least}
+        first = {name for name, value in means.items() if value == least}
+        return first if len(first) < len(means) or len(means) == 1 else set()
 
     def feasible(self, algorithm: str) -> bool:
         """Whether the mean violation is within the tolerance."""

@@ -9,6 +9,7 @@ import signal
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf, nan
@@ -111,6 +112,12 @@ class Bench:
         encoding = {name: table.encoding for name, table in inside.tables.items()}
         return pipeline.bind(self.compiled, self.task.binding, encoding=encoding, where=where)
 
+    def bind_all(self) -> None:
+        """Binds the rows of tests and trials: what is wrong with their conditions is an error before the first run."""
+        if self.task.validation is not None:
+            self.bound(Job(algorithm="", seed=self.task.split_seed, trial=True))
+        _ = self.test
+
     @cached_property
     def test(self) -> Bound | None:
         where = self.task.test
@@ -212,13 +219,26 @@ class Workers:
             for job in jobs:
                 yield _whole(self.bench.run(job))
             return
-        futures = [self.pool.submit(_work, job) for job in jobs]
+        with one_thread():
+            futures = [self.pool.submit(_work, job) for job in jobs]
         try:
             for future in as_completed(futures):
                 yield _whole(future.result())
         except BrokenProcessPool:
             text = "A process of the comparison ended by itself"
             raise fail("F0812", text, reason="Often the memory is short.", fix="Use fewer processes: --jobs 1.") from None
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Processes begun in here keep their linear algebra to one thread each, as ``_start`` does for torch."""
+    before = dict(os.environ)
+    os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
 
 
 def _whole(run: Run | None) -> Run:

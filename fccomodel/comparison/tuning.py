@@ -45,13 +45,16 @@ def tune(
     seed: int,
     execute: Callable[[Sequence[Job]], Sequence[Run]],
     score: Callable[[Run], tuple[float, float]],
-) -> dict[str, Hyper]:
-    """The values chosen for each algorithm; every round runs the candidates of all algorithms together."""
+    found: dict[str, Hyper],
+) -> None:
+    """Puts the values chosen for each algorithm into ``found``, the best so far after every round; a round runs the candidates
+    of all algorithms together."""
     searches = {name: Search(grid) for name, grid in grids.items()}
     while True:
         jobs = [Job(algorithm=n, seed=seed, hyper=h, trial=True) for n, search in searches.items() for h in search.ask()]
         if not jobs:
-            return {name: search.chosen for name, search in searches.items()}
+            return
         runs = execute(jobs)
         for name, search in searches.items():
             search.tell((run.job.hyper, score(run)) for run in runs if run.job.algorithm == name)
+            found[name] = search.chosen
