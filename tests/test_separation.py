@@ -134,6 +134,20 @@ CASES: dict[str, tuple[str, Callable[[Rows], Tensor]]] = {
         "sum[i in D, j in D | j.k == i.k and j.t < i.t] (mu + dot(w, j.x) - dot(w, i.x))^2",
         lambda r: (0.5 + r.s - r.s[:, None])[(r.t < r.t[:, None]) & (r.alike > 0)].square().sum(),
     ),
+    "hinges of ordered pairs": (
+        "E[i ~ D, j ~ D | j.t > i.t] max(0, 1 + dot(w, j.x) - dot(w, i.x))^2",
+        lambda r: (1 + r.s - r.s[:, None])[r.t > r.t[:, None]].relu().square().mean(),
+    ),
+    "hinges in groups": (
+        "mean[i in D] square(E[j ~ D | j.k == i.k] pos(mu + dot(w, j.x) - dot(w, i.x)))",
+        lambda r: r.over(r.alike, (0.5 + r.s - r.s[:, None]).relu()).square().mean(),
+    ),
+    "hinges in a window": (
+        "sum[i in D, j in D | j.k == i.k and j.t >= i.t - 1 and j.t < i.t + 1] (i.c * huber(dot(w, j.x) - dot(w, i.x), 0.6))",
+        lambda r: (
+            r.alike * ((r.t >= r.t[:, None] - 1) & (r.t < r.t[:, None] + 1)) * r.c[:, None] * huber(r.s - r.s[:, None], 0.6)
+        ).sum(),
+    ),
     "groups": (
         "mean[i in D] square(E[j ~ D | j.k == i.k] (mu + dot(w, j.x) - dot(w, i.x)))",
         lambda r: r.over(r.alike, 0.5 + r.s - r.s[:, None]).square().mean(),
@@ -162,7 +176,9 @@ def test_values_and_gradients_are_those_of_pairs(name: str) -> None:
     assert max(math.prod(axis.size for axis in val.axes) for val in lowering.graph.vals) <= ROWS  # no pairs
 
 
-@pytest.mark.parametrize("name", ["exp", "both factors", "square", "squared hinge", "two binders", "risk sets", "strata"])
+@pytest.mark.parametrize(
+    "name", ["exp", "both factors", "square", "squared hinge", "two binders", "risk sets", "strata", "hinges in groups"]
+)
 def test_scores_of_fifty_neither_overflow_nor_cancel(name: str) -> None:
     text, explicit = CASES[name]
     data = table(scale=25.0)
@@ -179,7 +195,6 @@ KEPT = [
     "mean[n in N] square(E[p ~ P] ((dot(w, n.x) - dot(w, p.x)) * (n.t - p.t)))",
     "mean[i in D] log(E[j ~ D | j != i] exp(dot(w, j.x) - dot(w, i.x)))",
     "mean[i in D] square(E[j ~ D | j.t >= i.t and j.t <= i.t + 2] dot(w, j.x))",
-    "mean[i in D] square(E[j ~ D | j.t >= i.t] pos(dot(w, j.x) - dot(w, i.x)))",
 ]
 
 

@@ -52,9 +52,12 @@ class Operations(References):
         return f"log_mean_exp({self.ref(val.args[0])}, {self.dims(val.args[0], val.attrs['over'])})"
 
     def op_piecewise_mean(self, val: Val) -> str:
-        a, b = map(self.ref, val.args)
-        pieces = ", ".join(f"({', '.join(map(number, piece[1:]))})" for piece in val.attrs["pieces"])
-        return f"mean_of_pieces({a}, {b}, [{pieces}])"
+        return f"mean_of_pieces({', '.join(map(self.ref, val.args))}, {pieces_text(val)})"
+
+    def op_piecewise_runs(self, val: Val) -> str:
+        a, b, start, size = val.args
+        texts = self.ref(a, val.axes), self.ref(b), self.ref(start, val.axes), self.ref(size, val.axes)
+        return f"sum_of_pieces_in_runs({', '.join(texts)}, {pieces_text(val)})"
 
     def op_cumulated(self, val: Val) -> str:
         groups = f", data.{val.attrs['groups']}" if val.attrs["groups"] else ""
@@ -319,3 +322,9 @@ class Operations(References):
         extra = "".join(f", {self.ref(o)}" for o in options)
         value = self.ref(whole, body.axes, len(body.event))
         return f"slope_{val.attrs['kind']}({self.ref(body)}, {value}, {self.dims(body, over)}{extra}{mask})"
+
+
+def pieces_text(val: Val) -> str:
+    """The pieces of a piecewise quadratic function: up to where, and its coefficients."""
+    texts = (", ".join(map(number, piece)) for piece in val.attrs["pieces"])
+    return f"[{', '.join(f'({text})' for text in texts)}]"

@@ -66,16 +66,46 @@ def mean_of_pieces(a, b, pieces):
     order = increasing(b.detach())
     centre = b.detach()[order[len(b) // 2]]
     ordered, a = (b - centre)[order], a + centre
-    zero = ordered.new_zeros(1)
+    ends = [torch.searchsorted(ordered.detach(), (high - a).detach().contiguous()) for high, *_ in pieces]
+    return sum_of_pieces(a, ordered, torch.zeros_like(ends[0]), ends, pieces) / len(b)
+
+
+def sum_of_pieces(a, ordered, first, ends, pieces):
+    """The sums of f(a + b_j) over the positions j in ``ordered`` from ``first`` on, those up to each of ``ends`` by its piece."""
+    zero, total = ordered.new_zeros(1), torch.zeros_like(a)
     sums, squares = (torch.cat([zero, x.cumsum(0)]) for x in (ordered, ordered.square()))
-    first, total = torch.zeros_like(a, dtype=torch.long), 0.0
-    for high, p, q, r in pieces:
-        ends = (high - a).detach().contiguous()
-        last = torch.searchsorted(ordered.detach(), ends)
-        count, s, t = (last - first).to(b.dtype), sums[last] - sums[first], squares[last] - squares[first]
+    for last, (_, p, q, r) in zip(ends, pieces, strict=True):
+        count, s, t = (last - first).to(a.dtype), sums[last] - sums[first], squares[last] - squares[first]
         total = total + p * (a * (a * count + 2 * s) + t) + q * (a * count + s) + r * count
         first = last
-    return total / len(b)
+    return total
+
+
+def sum_of_pieces_in_runs(a, b, start, size, pieces):
+    """sum of f(a + b_j) over the ``size`` rows j from ``start`` on, entry by entry; f as in ``mean_of_pieces``.
+
+    A merge sort tree: the rows from one on are O(log n) blocks of 2^l rows, in each of which the b are sorted.
+    """
+    a, start, size = torch.broadcast_tensors(a, start, size)
+    shape, n = a.shape, len(b)
+    order = increasing(b.detach())
+    centre = b.detach()[order[n // 2]]
+    b, a = b - centre, a.reshape(-1) + centre
+    rank = torch.empty_like(order)
+    rank[order] = place = torch.arange(n, device=b.device)
+    ends = [torch.searchsorted(b.detach()[order], (high - a).detach()) for high, *_ in pieces]
+    total, at = torch.zeros_like(a), torch.stack([start.reshape(-1), (start + size).reshape(-1)]) + 1
+    for level in range(n.bit_length()):
+        keys, inside = ((place + 1 >> level) * n + rank).sort()
+        ordered = b[inside]
+        for sign, row in ((1, at[0]), (-1, at[1])):  # all rows from the start on, less those from the end on
+            met = ((row >> level & 1 == 1) & (row <= n)).nonzero()[:, 0]
+            if len(met):
+                block = (row[met] >> level) * n
+                first, *lasts = [torch.searchsorted(keys, block + (x[met] if x is not None else 0)) for x in (None, *ends)]
+                total = total.index_add(0, met, sign * sum_of_pieces(a[met], ordered, first, lasts, pieces))
+        at = at + (at & 1 << level)
+    return total.view(shape)
 
 
 def unsegment(values, dim, count, cells, sizes, how):

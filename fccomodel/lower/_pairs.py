@@ -10,7 +10,7 @@ import numpy as np
 
 from fccomodel import draws, elements, ir, selection
 from fccomodel.bound import Bound
-from fccomodel.graph import Val
+from fccomodel.graph import Val, merge_axes
 from fccomodel.lower._ranges import Ranging
 from fccomodel.lower._records import Slot
 from fccomodel.lower._state import Env
@@ -62,13 +62,24 @@ class Pairing(Ranging):
 
     def piecewise_mean(self, node: PiecewiseMean, env: Env) -> Val:
         """The mean or sum of a piecewise quadratic function of sums a_i + b_j over j, from the sorted b."""
-        own = node.own
-        ranged = self.ranges(own.binders, own.condition, env, body=own.body)
-        (part,) = ranged.parts
-        assert part.axis is not None
-        a, b = self.expr(node.outer, env), self.expr(own.body, ranged.env)
-        mean = self.graph.make("piecewise_mean", [a, b], axes=a.axes, event=(), over=part.axis, pieces=tuple(node.pieces))
-        return self.graph.apply("mul", part.count, mean) if own.kind in TOTALS else mean
+        own, g = node.own, self.graph
+        (sel,) = selection.split(own.binders, own.condition)
+        a, pieces = self.expr(node.outer, env), tuple(piece[1:] for piece in node.pieces)
+        if not sel.parents:
+            ranged = self.ranges(own.binders, own.condition, env, body=own.body)
+            b = self.expr(own.body, ranged.env)
+            mean = g.make("piecewise_mean", [a, b], axes=a.axes, event=(), pieces=pieces)
+            return g.apply("mul", ranged.parts[0].count, mean) if own.kind in TOTALS else mean
+        found = selection.realise(self.bound, sel, empty="keep")
+        if own.kind not in TOTALS:
+            self.no_empty_cell(sel, found, env)
+        assert found.start is not None and found.size is not None
+        stem, parents = self.unique(f"{sel.binder.name}_runs"), [env[p].ids for p in sel.parents]
+        slot = self.listed(sel, self.ship(f"{stem}_rows", found.rows))
+        b = self.expr(own.body, {**env, sel.binder: slot})
+        start, size = self.cells(f"{stem}_start", found.start, parents), self.cells(f"{stem}_size", found.size, parents)
+        total = g.make("piecewise_runs", [a, b, start, size], axes=merge_axes([a, start]), event=(), pieces=pieces)
+        return total if own.kind in TOTALS else g.apply("div", total, g.make("number", [size], event=()))
 
     # ----------------------------------------------------------------------------------------------------------------- runs
     def runs(self, node: ir.Reduce, env: Env) -> Val | None:
@@ -145,6 +156,8 @@ class Pairing(Ranging):
         """What a full pass evaluates of a node."""
         if isinstance(node, ir.LetRef):
             return (*node.args, node.let.body)
+        if isinstance(node, PiecewiseMean):
+            return (node.outer, node.own.body)
         if not isinstance(node, ir.Reduce):
             return node.children
         if (form := self.form(node)) is not None:
@@ -158,8 +171,9 @@ class Pairing(Ranging):
     def lengths(self, node: ir.Expr) -> dict[ir.Binder, int]:
         """The lengths of the axes that a node adds."""
         found: dict[ir.Binder, int] = {}
-        if isinstance(node, ir.LetRef):
-            return {b: len(elements.ids(self.bound, b.domain)) for b in node.let.binders if isinstance(b.domain, ir.RowSet)}
+        if isinstance(node, ir.LetRef | PiecewiseMean):
+            binders = node.let.binders if isinstance(node, ir.LetRef) else node.own.binders
+            return {b: len(elements.ids(self.bound, b.domain)) for b in binders if isinstance(b.domain, ir.RowSet)}
         if not isinstance(node, ir.Reduce) or self.form(node) is not None:
             return found
         for sel in selection.split(node.binders, node.condition):

@@ -148,7 +148,7 @@ class Row:
             return None
         a, b = parts
         if len(pieces) > 1:
-            return None if self.conditional else PiecewiseMean(outer=a, own=self.over(b), pieces=pieces)
+            return PiecewiseMean(outer=a, own=self.over(b), pieces=pieces)
         _, _, p, q, r = pieces[0]
         mean = ir.Reduce(kind="mean", binders=self.node.binders, body=b)
         middle, away = make("add", a, mean), make("sub", b, mean)
