@@ -46,22 +46,25 @@ def mean_of_pieces(a, b, pieces):
     order = increasing(b.detach())
     centre = b.detach()[order[len(b) // 2]]
     ordered, a = (b - centre)[order], a + centre
-    zero = ordered.new_zeros(1)
-    sums, squares = (torch.cat([zero, x.cumsum(0)]) for x in (ordered, ordered.square()))
-    first, total = torch.zeros_like(a, dtype=torch.long), 0.0
-    for high, p, q, r in pieces:
-        ends = (high - a).detach().contiguous()
-        last = torch.searchsorted(ordered.detach(), ends)
-        count, s, t = (last - first).to(b.dtype), sums[last] - sums[first], squares[last] - squares[first]
-        total = total + p * (a * (a * count + 2 * s) + t) + q * (a * count + s) + r * count
-        first = last
-    return total / len(b)
+    ends = [torch.searchsorted(ordered.detach(), (high - a).detach().contiguous()) for high, *_ in pieces]
+    return sum_of_pieces(a, ordered, torch.zeros_like(ends[0]), ends, pieces) / len(b)
 
 
 def increasing(x):
     """The order of numbers, by their bits as integers, which torch sorts several times as fast."""
     bits = x.view(torch.int64 if x.dtype == torch.float64 else torch.int32)
     return torch.where(bits < 0, bits ^ torch.iinfo(bits.dtype).max, bits).argsort()
+
+
+def sum_of_pieces(a, ordered, first, ends, pieces):
+    """The sums of f(a + b_j) over the positions j in ``ordered`` from ``first`` on, those up to each of ``ends`` by its piece."""
+    zero, total = ordered.new_zeros(1), torch.zeros_like(a)
+    sums, squares = (torch.cat([zero, x.cumsum(0)]) for x in (ordered, ordered.square()))
+    for last, (_, p, q, r) in zip(ends, pieces, strict=True):
+        count, s, t = (last - first).to(a.dtype), sums[last] - sums[first], squares[last] - squares[first]
+        total = total + p * (a * (a * count + 2 * s) + t) + q * (a * count + s) + r * count
+        first = last
+    return total
 
 
 SEED = 0
