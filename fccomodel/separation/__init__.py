@@ -9,8 +9,10 @@ With a of anything but the reduced element q, b of q alone, and E over q:
     E f(a + b)       for f piecewise quadratic: from the sums of 1, b and b^2 over the sorted b between the kinks of f
 
 and sums, and sums of such bodies, likewise. Where keys or an order tie the elements to an outer row, means of b are cumulative
-sums over the rows in that order, and those of f(a + b) come from blocks of 2^l of them, sorted: O(n log^2 n). Exponentials are taken of a + L alone, so that nothing overflows that the mean itself
-does not; squares are centred, so that nothing cancels. Other products of sums of a and b are left alone: expanded, they would.
+sums over the rows in that order, and those of f(a + b) come from blocks of 2^l of them, sorted: O(n log^2 n).
+
+Exponentials are taken of a + L alone, so that nothing overflows that the mean itself does not; squares are centred, so that
+nothing cancels. Other products of sums of a and b are left alone: expanded, they would.
 """
 
 from __future__ import annotations
