@@ -1,15 +1,19 @@
 """Every algorithm on every conformance problem: the gap that it reaches, or what it lacks.
 
-    python tests/bench/conformance.py [--algorithms a,b] [--problems p,q] [--iterations N] [--seconds S] [--small] [--out FILE]
+    python tests/bench/conformance.py [--algorithms a,b] [--problems p,q] [--iterations N] [--seconds S] [--small] [--jobs J]
+                                      [--record FILE]
+    python tests/bench/conformance.py --matrix FILE ... > tests/bench/conformance.md
 
 gap: |objective - optimum|, relative above 1; violation beside it where there are constraints; above the problem's tolerance
 ``!`` and epsilon of the KKT report, by which another stationary point shows. Of a problem without known optimum the gap is that
-epsilon. ``--small``: minibatches. Vector oracles, by full passes here, take a tenth of the iterations.
+epsilon. ``--small``: minibatches. ``--record`` appends what was found, ``--matrix`` puts such records into one table. Vector
+oracles, by full passes here, take a tenth of the iterations.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import multiprocessing
 import sys
 import time
@@ -41,7 +45,10 @@ class Task(NamedTuple):
     small: bool
 
 
-def cell(task: Task) -> tuple[Task, str, str]:
+Cell = tuple[Task, str, str]
+
+
+def cell(task: Task) -> Cell:
     """The task, what was reached, and why nothing was."""
     began, problem, record = time.perf_counter(), BY_NAME[task.problem], algorithms.all()[task.algorithm]
     sizes = SMALL if task.small else {}
@@ -67,7 +74,7 @@ def shortened(reason: str) -> str:
     return f"{clause}: {lack.split(': ')[0]}" if lack else reason
 
 
-def table(found: Iterable[tuple[Task, str, str]]) -> Iterable[str]:
+def table(found: Iterable[Cell]) -> Iterable[str]:
     """Lines by algorithm: what was reached, then refusals, problems of one reason together."""
     name, refused = "", defaultdict(list)
 
@@ -88,6 +95,40 @@ def table(found: Iterable[tuple[Task, str, str]]) -> Iterable[str]:
     yield from reasons()
 
 
+def recorded(found: Iterable[Cell], file: str | None) -> Iterable[Cell]:
+    """The same cells, each also a line of a file."""
+    for one in found:
+        if file is not None:
+            with open(file, "a") as out:
+                out.write(json.dumps(one) + "\n")
+        yield one
+
+
+def matrix(files: Iterable[str]) -> Iterable[str]:
+    """Markdown: gaps by problem and algorithm, small batches behind a stroke; letters for what was refused, explained below."""
+    shown: dict[tuple[str, str], dict[bool, str]] = defaultdict(dict)
+    reasons: dict[str, str] = {}
+    for file in files:
+        for line in Path(file).read_text().splitlines():
+            (name, problem, *_, small), reached, reason = json.loads(line)
+            gap = "".join(reached.split("KKT")[0].split("oracle")[0].split()[:1])
+            mark = f"**{gap}**" if "!" in reached else gap
+            shown[problem, name][small] = mark if reached else reasons.setdefault(reason.split(": ", 1)[-1], _letter(len(reasons)))
+    for oracle in ("blocks", "vector"):
+        names = [n for n, a in sorted(algorithms.all().items()) if a.oracle == oracle and any(n == m for _, m in shown)]
+        yield f"| | {' | '.join(names)} |"
+        yield "|---" * (len(names) + 1) + "|"
+        for problem in BY_NAME:
+            cells = (" / ".join(dict.fromkeys(v for _, v in sorted(shown[problem, n].items()))) for n in names)
+            yield f"| {problem} | {' | '.join(cells)} |"
+        yield ""
+    yield from (f"- {letter}: {reason}" for reason, letter in reasons.items())
+
+
+def _letter(k: int) -> str:
+    return chr(97 + k) if k < 26 else _letter(k // 26 - 1) + _letter(k % 26)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--algorithms", default="")
@@ -95,20 +136,21 @@ def main() -> None:
     parser.add_argument("--iterations", type=int, default=4000)
     parser.add_argument("--seconds", type=float, default=6.0, help="limit of each run")
     parser.add_argument("--small", action="store_true", help="three blocks and six inner samples a step")
-    parser.add_argument("--out", help="write the table here too")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--record", help="append every cell to this file")
+    parser.add_argument("--matrix", nargs="*", help="of records, and nothing is run")
     arguments = parser.parse_args()
+    if arguments.matrix:
+        print("\n".join(matrix(arguments.matrix)))
+        return
     torch.set_num_threads(1)
     names = arguments.algorithms.split(",") if arguments.algorithms else sorted(algorithms.all())
     chosen = arguments.problems.split(",") if arguments.problems else list(BY_NAME)
     rest = (arguments.iterations, arguments.seconds, arguments.small)
     tasks = [Task(name, problem, *rest) for name in names for problem in chosen]
-    lines = []
-    with multiprocessing.get_context("fork").Pool(2) as pool:
-        for line in table(pool.imap(cell, tasks)):
-            lines.append(line)
+    with multiprocessing.get_context("fork").Pool(arguments.jobs) as pool:
+        for line in table(recorded(pool.imap(cell, tasks), arguments.record)):
             print(line, flush=True)
-    if arguments.out:
-        Path(arguments.out).write_text("\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":
