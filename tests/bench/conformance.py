@@ -112,8 +112,9 @@ def matrix(files: Iterable[str]) -> Iterable[str]:
         for line in Path(file).read_text().splitlines():
             (name, problem, *_, small), reached, reason = json.loads(line)
             gap = "".join(reached.split("KKT")[0].split("oracle")[0].split()[:1])
-            mark = f"**{gap}**" if "!" in reached else gap
-            shown[problem, name][small] = mark if reached else reasons.setdefault(reason.split(": ", 1)[-1], _letter(len(reasons)))
+            lack = reason.split(": ", 1)[-1]
+            mark = f"**{gap}**" if "!" in reached else gap or reasons.setdefault(lack, _letter(len(reasons)))
+            shown[problem, name][small] = mark
     for oracle in ("blocks", "vector"):
         names = [n for n, a in sorted(algorithms.all().items()) if a.oracle == oracle and any(n == m for _, m in shown)]
         yield f"| | {' | '.join(names)} |"

@@ -148,9 +148,14 @@ SPARSE = HEAD + f"let m = E[z ~ D] dot(w, z.x);\nminimize 0.5 * (E[z ~ D] square
 
 
 class Portfolio:
-    """F = (E s, E s^2), s = x.w, in whatever order the program has them; phi = 0.5 (F_2 - F_1^2) - F_1; R = lambda |w|_1."""
+    """F = (E s, E s^2), s = x.w, in whatever order the program has them; phi = 0.5 (F_2 - F_1^2) - F_1; R = lambda |w|_1.
 
-    def __init__(self, case: Made, seed: int):
+    ``slip``: a mistake that a program might make.
+    """
+
+    def __init__(self, case: Made, seed: int, slip: str = ""):
+        self.slip: str = slip
+        self.before: np.ndarray | None = None
         self.x = case.data.D_x.numpy()
         texts = [case.bound.problem.text(c.node) for c in case.emitter.components]
         (self.square,) = (k for k, t in enumerate(texts) if "square" in t)
@@ -161,7 +166,7 @@ class Portfolio:
 
     def rows(self) -> np.ndarray:
         self.drawn += 1
-        return self.x[self.batches[self.drawn - 1]]
+        return self.x[self.batches[0 if self.slip == "one batch" else self.drawn - 1]]
 
     def F(self, w: np.ndarray, x: np.ndarray) -> np.ndarray:
         s = x @ w
@@ -175,9 +180,10 @@ class Portfolio:
         return rows
 
     def slope(self, u: np.ndarray) -> np.ndarray:
+        u, self.before = (self.before if self.slip == "stale F" and self.before is not None else u), u
         found = np.full(2, -u[1 - self.square] - 1.0)
         found[self.square] = 0.5
-        return found
+        return -found if self.slip == "sign" else found
 
     @staticmethod
     def prox(w: np.ndarray, step: float) -> np.ndarray:
@@ -295,6 +301,9 @@ def test_updates_are_the_papers(name: str) -> None:
     extra = (True,) if step else ()
     expected = TRANSCRIBED[name](Portfolio(case, 9), start.numpy(), case.h, 2, *extra)
     np.testing.assert_allclose(state.w.numpy(), expected, rtol=1e-9, atol=1e-12)
+    for slip in ("one batch", "sign", "stale F"):
+        mistaken = TRANSCRIBED[name](Portfolio(case, 9, slip), start.numpy(), case.h, 2, *extra)
+        assert np.abs(mistaken - state.w.numpy()).max() > 1e-5, slip
 
 
 @pytest.mark.parametrize("name", ["vrsc_pg", "hscg"])
