@@ -4,7 +4,7 @@
 
 The paper fine-tunes CLIP on driving images. Here: scikit-learn's digits, a network of 32 ELUs that maps an image to 16 numbers,
 fixed random vectors as the classes' texts. The old model has learned the classes 0 to 6; the target task is the classes 7 to 9;
-the constraints say that the logistic loss on each old class may not rise. rho is chosen on seed 0, of both from {1, 10, 100} (the
+the constraints say that the logistic loss on each old class may not rise. rho is chosen on seed 0, of both from {1, 10} (the
 paper tunes it too), lam of SONEX from {0.1, 0.3}.
 """
 
