@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +98,15 @@ def attempt(model: Any, **options: Any) -> fccomodel.Result | str:
         return model.solve(**options)
     except fccomodel.FccoError as error:
         return error.diagnostics[0].reason
+
+
+def tuned(objective: Callable[..., float], grid: Mapping[str, Sequence[float]]) -> dict[str, float]:
+    """The values of a grid by which an objective is least, chosen one name after the other."""
+    chosen: dict[str, float] = {}
+    for name, values in grid.items():
+        tried = {value: objective(**{**chosen, name: value}) for value in values}
+        chosen[name] = min(tried, key=lambda value: tried[value])
+    return chosen
 
 
 def reached(history: Sequence[dict[str, Any]], optimum: float, gap: float, key: str = "oracles") -> float:
