@@ -1,9 +1,10 @@
 """AUC with ROC fairness constraints: sonex-alexr2-2025, Figure 3, Tables 4 and 5.
 
-    python examples/papers/roc_fairness/run.py [--dataset adult] [--seeds 0 1 2 3 4] [--steps 15000]
+    python examples/papers/roc_fairness/run.py [--dataset adult] [--runs alexr2 sonex] [--seeds 0 1 2 3 4] [--steps 15000]
 
-A network of two hidden layers, seven thresholds, tolerance 0.005, 60 passes with batches of 128. AUC is blind to shifting and
-scaling the scores while the thresholds are not: the surrogate objective and the 0-1 rates are shown beside it.
+A network of two hidden layers, seven thresholds, tolerance 0.005; 32 rows of each of the four groups (label, sensitive group)
+make the paper's batch of 128, of which 15,263 steps are its 60 passes over Adult and 2,700 over COMPAS. AUC is blind to shifting
+and scaling the scores while the thresholds are not: the surrogate objective and the 0-1 rates are shown beside it.
 """
 
 from __future__ import annotations
@@ -21,15 +22,22 @@ import common  # noqa: E402
 import fccomodel  # noqa: E402
 
 MODEL = Path(__file__).with_name("roc_fairness.fcco")
+KAPPA = 0.005  # the tolerance that violations are shown against; a solve may be asked for another
 PAPER = {"alexr2": "0.8975", "alexr2, momentum": "0.861"}
-#: algorithm (and step) -> its options, as the paper fixed them
+#: of every run; the papers of SONX and ICPPAC ask for more of the model than they had in this experiment
+COMMON: dict[str, Any] = {"inner_batch": 32, "polish": False, "unverified": True}
+#: algorithm (and step) -> its options, chosen from the paper's grids by a fifth of the training rows; rho is the paper's over 14
 RUNS: dict[str, dict[str, Any]] = {
-    "alexr2": {"algorithm": "alexr2", "step": "adam"},
-    "alexr2, momentum": {"algorithm": "alexr2", "step": "momentum"},
-    "sonex": {"algorithm": "sonex"},
-    "sonx": {"algorithm": "sonx"},
-    "icppac": {"algorithm": "icppac"},
-    "squared_hinge_sox": {"algorithm": "squared_hinge_sox"},
+    "alexr2": {"algorithm": "alexr2", "step": "adam", "eta": 0.005, "stage": 1500, "longest": 1500},
+    "alexr2, momentum": {"algorithm": "alexr2", "step": "momentum", "schedule": "decay", "lam": 0.1, "rho": 2.0, "eta": 0.5},
+    "sonex": {"algorithm": "sonex", "schedule": "decay", "lam": 0.1, "rho": 2.0, "eta": 0.002},
+    "sonx": {"algorithm": "sonx", "schedule": "decay", "eta": 0.1, "rho": 0.3},
+    "icppac": {"algorithm": "icppac", "schedule": "decay", "eta": 0.01, "tau": 100.0, "lam": 10.0, "nu": 100.0},
+    "squared_hinge_sox": {"algorithm": "squared_hinge_sox", "step": "momentum", "schedule": "decay", "eta": 0.1, "rho": 7.0},
+}
+#: the same, where it is another on COMPAS: its steps are too few for stages
+ON_COMPAS: dict[str, dict[str, Any]] = {
+    "alexr2": {"algorithm": "alexr2", "step": "adam", "schedule": "decay", "lam": 0.1, "rho": 2.0, "eta": 0.01},
 }
 CATEGORIES = {
     "adult": ["workclass", "education", "marital-status", "occupation", "relationship", "race", "sex", "native-country"],
@@ -42,19 +50,18 @@ NUMBERS = {
 
 
 def load(folder: Path, dataset: str) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """Train and test tables: x standardised by the train rows, y in {-1, 1}, a in {0, 1}. COMPAS has no split of its own:
-    80% of the rows to train on."""
+    """Train and test tables: x with its numbers standardised by the train rows and 0, 1 for its categories (standardised, a rare
+    one would be up to 180), y in {-1, 1}, a in {0, 1}. COMPAS has no split of its own: 80% of the rows to train on."""
     frame = common.read(folder, {"adult": "adult.parquet", "compas": "compas_two_years.parquet"}[dataset])
-    x = pd.get_dummies(frame[CATEGORIES[dataset]].astype("category")).to_numpy(float)
-    x = np.hstack([frame[NUMBERS[dataset]].to_numpy(float), x])
+    x = frame[NUMBERS[dataset]].to_numpy(float)
     if dataset == "adult":
         y, a = np.where(frame["income"] == ">50K", 1, -1), (frame["sex"] == "Male").to_numpy(int)
         train = (frame["split"] == "train").to_numpy()
     else:
         y, a = np.where(frame["two_year_recid"] == 1, 1, -1), (frame["race"] == "Caucasian").to_numpy(int)
         train = np.isin(np.arange(len(frame)), common.split(len(frame), 0.8, 0)[0])
-    scale = x[train].std(0)
-    x = (x - x[train].mean(0)) / np.where(scale > 0, scale, 1)
+    x = (x - x[train].mean(0)) / x[train].std(0)
+    x = np.hstack([x, pd.get_dummies(frame[CATEGORIES[dataset]].astype("category")).to_numpy(float)])
     parts = [{"x": x[rows], "y": y[rows], "a": a[rows]} for rows in (train, ~train)]
     return parts[0], parts[1]
 
@@ -70,19 +77,20 @@ def rates(scores: np.ndarray, rows: dict[str, np.ndarray]) -> float:
 
 
 def main() -> None:
-    parser = common.arguments(__doc__, dataset="adult", seeds=[0, 1, 2, 3, 4], steps=6000, runs=list(RUNS))
+    parser = common.arguments(__doc__, dataset="adult", seeds=[0, 1, 2, 3, 4], steps=15000, runs=list(RUNS), asked=KAPPA)
     args = parser.parse_args()
     train, test = load(args.data, args.dataset)
-    bound = fccomodel.compile(MODEL).bind(D=train, nets={"s": "mlp(64, 64, activation=elu)"})
-    table = []
+    net = {"s": "mlp(64, 64, activation=elu)"}
+    bound = fccomodel.compile(MODEL).bind(D=train, nets=net, params={"kappa": args.asked})
+    table, chosen = [], RUNS | (ON_COMPAS if args.dataset == "compas" else {})
     for name in args.runs:
         figures = []
         for seed in args.seeds:
-            found = common.attempt(bound, seed=seed, budget=f"{args.steps}it", **RUNS[name])
+            found = common.attempt(bound, seed=seed, budget=f"{args.steps}it", **COMMON, **chosen[name])
             if isinstance(found, str):
                 break
             on_train, on_test = common.scores(found, train["x"]), common.scores(found, test["x"])
-            worst = max(found.constraints[label] for label in found.constraints if label != "centred")
+            worst = max(found.constraints[label] for label in found.constraints if label != "centred") + args.asked - KAPPA
             gaps = [rates(on_train, train), rates(on_test, test)]
             figures.append([common.auc(on_test, test["y"] == 1), max(0.0, worst), found.objective, *gaps])
             print(name, seed, *(f"{v:.4f}" for v in figures[-1]), flush=True)
