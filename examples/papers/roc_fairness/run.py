@@ -33,7 +33,7 @@ RUNS: dict[str, dict[str, Any]] = {
     "sonex": {"algorithm": "sonex", "schedule": "decay", "lam": 0.1, "rho": 2.0, "eta": 0.002},
     "sonx": {"algorithm": "sonx", "schedule": "decay", "eta": 0.1, "rho": 0.3},
     "icppac": {"algorithm": "icppac", "schedule": "decay", "eta": 0.01, "tau": 100.0, "lam": 10.0, "nu": 100.0},
-    "squared_hinge_sox": {"algorithm": "squared_hinge_sox", "step": "momentum", "schedule": "decay", "eta": 0.1, "rho": 7.0},
+    "squared_hinge_sox": {"algorithm": "squared_hinge_sox", "step": "momentum", "schedule": "decay", "eta": 0.03, "rho": 5.0},
 }
 #: the same, where it is another on COMPAS: its steps are too few for stages
 ON_COMPAS: dict[str, dict[str, Any]] = {
