@@ -30,10 +30,11 @@ COMMON: dict[str, Any] = {"inner_batch": 32, "polish": False, "unverified": True
 RUNS: dict[str, dict[str, Any]] = {
     "alexr2": {"algorithm": "alexr2", "step": "adam", "eta": 0.005, "stage": 1500, "longest": 1500},
     "alexr2, momentum": {"algorithm": "alexr2", "step": "momentum", "schedule": "decay", "lam": 0.1, "rho": 2.0, "eta": 0.5},
-    "sonex": {"algorithm": "sonex", "schedule": "decay", "lam": 0.1, "rho": 2.0, "eta": 0.002},
+    "sonex": {"algorithm": "sonex", "eta": 0.003, "stage": 1500, "longest": 1500},
+    "sonex, decay": {"algorithm": "sonex", "schedule": "decay", "lam": 0.1, "rho": 2.0, "eta": 0.002},
     "sonx": {"algorithm": "sonx", "schedule": "decay", "eta": 0.1, "rho": 0.3},
     "icppac": {"algorithm": "icppac", "schedule": "decay", "eta": 0.01, "tau": 100.0, "lam": 10.0, "nu": 100.0},
-    "squared_hinge_sox": {"algorithm": "squared_hinge_sox", "step": "momentum", "schedule": "decay", "eta": 0.03, "rho": 5.0},
+    "squared_hinge_sox": {"algorithm": "squared_hinge_sox", "step": "momentum", "schedule": "decay", "eta": 0.01, "rho": 7.0},
 }
 #: the same, where it is another on COMPAS: its steps are too few for stages
 ON_COMPAS: dict[str, dict[str, Any]] = {
