@@ -1,6 +1,6 @@
 """AUC with ROC fairness constraints: sonex-alexr2-2025, Figure 3, Tables 4 and 5.
 
-    python examples/papers/roc_fairness/run.py [--dataset adult] [--runs alexr2 sonex] [--seeds 0 1 2 3 4] [--steps 15000]
+    python examples/papers/roc_fairness/run.py [--dataset adult] [--runs alexr2 sonex] [--seeds 0 1 2] [--steps 15000] [--asked 0.01]
 
 A network of two hidden layers, seven thresholds, tolerance 0.005; 32 rows of each of the four groups (label, sensitive group)
 make the paper's batch of 128, of which 15,263 steps are its 60 passes over Adult and 2,700 over COMPAS. AUC is blind to shifting
@@ -39,6 +39,7 @@ RUNS: dict[str, dict[str, Any]] = {
 #: the same, where it is another on COMPAS: its steps are too few for stages
 ON_COMPAS: dict[str, dict[str, Any]] = {
     "alexr2": {"algorithm": "alexr2", "step": "adam", "schedule": "decay", "lam": 0.1, "rho": 2.0, "eta": 0.01},
+    "sonex": RUNS["sonex, decay"],
 }
 CATEGORIES = {
     "adult": ["workclass", "education", "marital-status", "occupation", "relationship", "race", "sex", "native-country"],
