@@ -11,6 +11,7 @@ on the held-out rows.
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -55,16 +56,13 @@ def main() -> None:
         found = bound.solve(algorithm=name, seed=seed, budget=f"{calls:g}oracles", **OPTIONS, **step, **given)
         return found.objective, partial_auc(x[test] @ found.variables["w"], y[test] == 1, alpha)
 
-    chosen: dict[str, dict[str, float]] = {}
     for alpha in args.alphas:
         table = []
         for name in args.algorithms:
-            if name not in chosen:
-                chosen[name] = common.tuned(
-                    lambda name=name, alpha=alpha, **given: solved(name, alpha, TUNING, args.tuning, **given)[0], GRID
-                )
-            runs = np.array([solved(name, alpha, seed, args.calls, **chosen[name]) for seed in args.seeds])
-            table.append([name, common.spread(runs[:, 0]), common.spread(runs[:, 1]), f"{chosen[name]['eta']:g}"])
+            trial = partial(solved, name, alpha, TUNING, args.tuning)
+            chosen = common.tuned(lambda trial=trial, **given: trial(**given)[0], GRID)
+            runs = np.array([solved(name, alpha, seed, args.calls, **chosen) for seed in args.seeds])
+            table.append([name, common.spread(runs[:, 0]), common.spread(runs[:, 1]), f"{chosen['eta']:g}"])
             print(*table[-1], sep=" | ", flush=True)
         columns = ["algorithm", "train objective", "partial AUC, held out", "step"]
         common.show(f"Partial AUC, TPR >= {alpha}, {args.calls:.0e} oracle calls", columns, table)
