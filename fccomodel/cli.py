@@ -443,8 +443,7 @@ def _value(text: str) -> Any:
 
 def _lint(compiled: pipeline.Compiled, quiet: bool, shown: Sequence[str] = ()) -> None:
     """The lint notes; a `let` that is to be shown is not unused."""
-    used = tuple(f"`{name}` is a `let`" for name in shown)
-    found = [note for note in compiled.problem.warnings if not note.message.startswith(used)]
+    found = [note for note in compiled.problem.warnings if note.unused not in shown]
     if found and not quiet:
         _show(found, compiled.problem.source)
 

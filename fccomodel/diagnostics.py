@@ -23,6 +23,7 @@ class Diagnostic:
     reason    the rule that was broken
     fix       what to write instead
     severity  ``error`` or ``warning`` (a lint note)
+    unused    the name that the note says nothing uses
     """
 
     code: str
@@ -31,6 +32,7 @@ class Diagnostic:
     reason: str = ""
     fix: str = ""
     severity: str = "error"
+    unused: str = ""
 
 
 class FccoError(Exception):

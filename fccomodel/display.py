@@ -106,7 +106,7 @@ def _figures(now: Progress) -> list[Text]:
     if now.violation is not None:
         shown.append(("violation", residual(now.violation)))
     if now.kkt is not None:
-        shown.append(("KKT", residual(now.kkt)))
+        shown.append(("KKT", residual(now.kkt) + (f" ± {residual(now.kkt_error)}" if now.kkt_error else "")))
     if now.steps_per_second:
         shown.append(("steps/s", rate(now.steps_per_second)))
     return [Text.assemble((f"{name} ", "dim"), value) for name, value in shown]

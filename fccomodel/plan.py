@@ -137,16 +137,15 @@ class Plan:
         return bool(estimator and estimator.needs_previous and self.hyper.get("theta", 1.0))
 
     @property
-    def finishing(self) -> bool:
-        """The smoothed problem, with centres that may move, can be finished by passes over all rows; of nets there are too many
-        local solutions."""
+    def whole(self) -> bool:
+        """The smoothed problem, with centres that may move, has a gradient on all rows."""
         record = self.algorithm_record
-        return (
-            self.polish
-            and record.outer in ("moreau", "smooth")
-            and record.penalty in ("smoothed_hinge", None)
-            and all(v.net is None for v in self.normal.variables.values())
-        )
+        return self.polish and record.outer in ("moreau", "smooth") and record.penalty in ("smoothed_hinge", None)
+
+    @property
+    def finishing(self) -> bool:
+        """It can be finished by passes over all rows; of nets there are too many local solutions."""
+        return self.whole and all(v.net is None for v in self.normal.variables.values())
 
 
 def make(

@@ -32,13 +32,15 @@ VECTORS = 8
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
-    """Where a run is: objective and violation of the best point so far, on the exact problem."""
+    """Where a run is: objective and violation of the best point so far, on the exact problem, and its KKT residual as last
+    estimated, with the 95% error of the estimate."""
 
     stage: int
     iteration: int
     objective: float
     violation: float
     kkt: float | None
+    kkt_error: float | None
     steps_per_second: float
     seconds_left: float | None
     message: str = ""
@@ -49,6 +51,7 @@ class Solution:
     """Where a run ended: the user's variables (float64), multipliers by label, and how it went.
 
     ``limits``: by constraint (a family as a whole) the largest multiplier that its penalty allows, where there is one.
+    ``stopped`` is the reason in words, ``ended`` one of ``converged``, ``interrupted``, ``stopped``.
     ``history``: for each stage objective (in the model's sense) and violation of the best point so far, oracle calls, seconds.
     ``passes`` over all rows of the ``way`` it ended (``finish``, ``restore``), 0 where there was none. ``failure`` is why there
     is no solution, if that was found.
@@ -62,7 +65,7 @@ class Solution:
     iterations: int
     wall_s: float
     stopped: str
-    interrupted: bool
+    ended: str
     notes: tuple[str, ...] = ()
     passes: int = 0
     way: str = ""
@@ -71,9 +74,11 @@ class Solution:
     @property
     def status(self) -> str:
         """``infeasible``, ``unbounded`` or ``unattained``; otherwise ``converged``, ``interrupted`` or ``stopped``."""
-        if self.failure is not None:
-            return self.failure.kind
-        return "interrupted" if self.interrupted else "converged" if self.stopped.startswith("converged") else "stopped"
+        return self.ended if self.failure is None else self.failure.kind
+
+    @property
+    def interrupted(self) -> bool:
+        return self.ended == "interrupted"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,6 +133,7 @@ def run(
                 objective=module.SIGN * entry["objective"],
                 violation=entry["violation"],
                 kkt=entry.get("kkt"),
+                kkt_error=entry.get("kkt_error"),
                 steps_per_second=entry["iteration"] / max(elapsed, 1e-9),
                 seconds_left=None if seconds is None else max(0.0, seconds - elapsed),
             )
@@ -166,7 +172,7 @@ def run(
         failure=failure(bound, program, getattr(found, "failure", None)),
         wall_s=time.perf_counter() - began,
         stopped=found.reason,
-        interrupted=found.reason == "interrupted",
+        ended=found.status,
         notes=tuple(notes),
     )
 

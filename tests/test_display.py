@@ -97,7 +97,7 @@ def test_numbers():
 
 
 def step(**changes):
-    fields = {"stage": 3, "iteration": 1200, "objective": 0.5, "violation": 1e-3, "kkt": None}
+    fields = {"stage": 3, "iteration": 1200, "objective": 0.5, "violation": 1e-3, "kkt": None, "kkt_error": None}
     return SimpleNamespace(**(fields | {"steps_per_second": 900.0, "seconds_left": 30.0, "message": ""} | changes))
 
 
@@ -118,9 +118,9 @@ def test_progress_on_a_terminal_shows_a_panel():
     file = io.StringIO()
     with display.progress(Console(file=file, force_terminal=True, width=80)) as callback:
         assert callback is not None
-        callback(step(kkt=2e-3, message="polishing"))
+        callback(step(kkt=2e-3, kkt_error=1e-4, message="polishing"))
     text = file.getvalue()
-    assert "stage 3" in text and "steps/s" in text and "polishing" in text and "2.0e-03" in text
+    assert "stage 3" in text and "steps/s" in text and "polishing" in text and "KKT 2.0e-03 ± 1.0e-04" in text
 
 
 def test_quiet_progress_is_none():

@@ -30,9 +30,11 @@ from fccomodel.algorithms._progress import (
     record,
     scale_smoothing,
     smoothness,
+    status,
     tenfold,
     value_at,
 )
+from fccomodel.algorithms._residual import observe, reached, watching
 
 if TYPE_CHECKING:  # what the emitted program defines around this text
     HYPER: dict[str, Any] = {}
@@ -47,9 +49,11 @@ def copy_state(state):
 
 
 def solve(
-    data, *, seed=0, device="cpu", dtype=torch.float32, seconds=30.0, iterations=None, oracles=None, progress=None, stop=None
-):
-    """Run to the end of the budget, or until stages gain nothing more. Returns the best point seen (``h.decay``: the last).
+    data, *, seed=0, device="cpu", dtype=torch.float32, seconds=30.0, iterations=None, oracles=None, progress=None, stop=None,
+    tol=None, exact=None,
+):  # fmt: skip
+    """Run to the end of the budget, or until stages gain nothing more, or until the KKT residual is at most ``tol`` in two of
+    them running. Returns the best point seen (``h.decay``: the last).
 
     ``oracles`` bounds the values g_i(w; xi) that steps ask for; evaluations between stages are no part of the algorithm.
     ``broken`` is the step by which iterates were not finite (the loop went back to the best point), or None.
@@ -58,7 +62,7 @@ def solve(
     if oracles is not None:
         iterations = min(iterations or math.inf, max(1, int(oracles // max(ORACLES, 1))))
     ended = ending(began, stop, seconds, iterations)
-    exact, quick, data = opened(data, device, dtype)
+    exact, quick, data = opened(data, device, dtype, exact)
     rng = torch.Generator(device=device).manual_seed(seed)
     h = SimpleNamespace(**HYPER)
     fixed = h.theory or h.decay
@@ -85,12 +89,22 @@ def solve(
             step *= 0.5
         return step
 
+    def minibatches(x, y, held):
+        own, u = SimpleNamespace(**{**vars(data), "waiting": {}}), buffers(device, dtype)
+        chance = torch.Generator(device=device).manual_seed(seed + 1 + count)
+        while True:
+            batches = draw(own, chance, BLOCK)
+            for batch in zip(*(part.unbind() for part in batches), strict=True) if batches else [()]:
+                yield gradient(own, x, x, u, copy_state(y), batch, held)
+
     step_sizes(h, inverse)
     h.peak = first_eta = h.eta
     h.weight = 0.1 * h.rho
     begin(state, h)
     u = buffers(device, dtype)
+    looked = time.perf_counter()
     value = value_at(quick, w)
+    watch = watching(tol, 8 * (time.perf_counter() - looked))
     best, best_value, worst, best_c, rho = copy_state(state), value, value[2], copy_state(c), h.rho
     average = w.clone()
     history: list = []
@@ -140,7 +154,9 @@ def solve(
         if CENTRED and finite and not fixed:
             move_centres(quick, state.w.to(quick.dtype), c, h, worst, before, G, dtype)
         eta = h.eta if h.decay else h.peak
-        record(history, progress, began, best_value, h.weight, iteration=count, oracles=count * ORACLES, eta=eta)
+        seen = observe(watch, exact, best.w, best_value, c, h, time.perf_counter() - began, minibatches)
+        record(history, progress, began, best_value, h.weight, iteration=count, oracles=count * ORACLES, eta=eta, **seen)
+        reason = reason or (not fixed and reached(watch)) or ""
         if not reason and not fixed and calm >= h.patience:
             reason = "stages gain nothing more"
     if CENTRED and fixed:
@@ -148,5 +164,5 @@ def solve(
     h.rho = rho
     return SimpleNamespace(
         w=best.w.double(), c=c, h=h, eta=first_eta, history=history, iterations=count, seconds=time.perf_counter() - began,
-        reason=reason, broken=broken, exact=exact,
+        reason=reason, status=status(stop, not fixed and watch.held >= 2), broken=broken, exact=exact,
     )  # fmt: skip

@@ -31,7 +31,7 @@ def solve_then_finish(
                 elif restore is not None:
                     way, own = "restore", 0.7 * seconds
     limits = {"seconds": own, "iterations": iterations, "oracles": oracles}
-    found = solve(data, device=device, progress=progress, stop=stop, **limits, **more)
+    found = solve(data, device=device, progress=progress, stop=stop, tol=TOL, exact=exact, **limits, **more)
     if not way:
         return found
     with torch.inference_mode(False), torch.no_grad():

@@ -14,7 +14,7 @@ import torch
 
 from fccomodel.algorithms._failure import falls_for_ever, least_violation, without_end
 from fccomodel.algorithms._panoc import forward_backward, panoc
-from fccomodel.algorithms._progress import merit, slope_at, smoothness, summary
+from fccomodel.algorithms._progress import merit, slope_at, smoothness, status, summary
 
 if TYPE_CHECKING:  # what the emitted program defines around this text
     HYPER: dict[str, Any] = {}
@@ -133,15 +133,17 @@ def finish(found, data, *, seconds=None, passes=None, tol=1e-6, progress=None, s
         history.append({**entry, "passes": count.passes, "seconds": found.seconds + time.perf_counter() - began})
         if progress is not None:
             progress(history[-1])
-    reason = found.reason if error > tol else f"converged: stationarity, violation and shift of the multipliers at most {tol:g}"
+    early = "the budget is used up" if found.status == "converged" else found.reason
+    reason = early if error > tol else f"converged: stationarity, violation and shift of the multipliers at most {tol:g}"
     if failure is None:
         end = count.passes + 200
         further = panoc(at, prox, best, step, 1e-3 * tol, lambda: limit() or count.passes > end)[0] if error <= tol else best
         failure = without_end(data, best, further, h, tol, limit, count)
     reason = reason if failure is None else failure["kind"]
-    reason = "interrupted" if stop is not None and stop() else reason
+    ended = status(stop, error <= tol)
+    reason = ended if ended == "interrupted" else reason
     more = {"w": best, "c": c, "h": h, "history": history, "exact": data, "passes": count.passes, "way": "finish"}
-    return SimpleNamespace(**{**vars(found), **more, "failure": failure, "reason": reason})
+    return SimpleNamespace(**{**vars(found), **more, "failure": failure, "reason": reason, "status": ended})
 
 
 def one_pass(data, device):

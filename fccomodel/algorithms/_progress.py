@@ -14,9 +14,9 @@ if TYPE_CHECKING:  # what the emitted program defines around this text
     blocks = evaluate = prepare = prepare_full = as_namespace
 
 
-def opened(data, device, dtype):
+def opened(data, device, dtype, exact=None):
     """The bound data for exact values (float64), for those between stages (thinned where they are dear), and for steps."""
-    exact = prepare_full(as_namespace(data, device, torch.float64))
+    exact = prepare_full(as_namespace(data, device, torch.float64)) if exact is None else exact
     quick = prepare_full(thinned(as_namespace(data, device, dtype))) if HEAVY else exact
     return exact, quick, prepare(as_namespace(data, device, dtype))
 
@@ -42,12 +42,17 @@ def record(history, progress, began, value, weight, **entry):
         progress(history[-1])
 
 
-def thinned(data):
+def status(stop, converged):
+    """``converged``, ``interrupted`` or ``stopped``."""
+    return "interrupted" if stop is not None and stop() else "converged" if converged else "stopped"
+
+
+def thinned(data, seed=1):
     """The same data with fewer rows where pairs are many: evaluations between stages use these, the final one does not."""
     if not THIN:
         return data
     quick = SimpleNamespace(**vars(data))
-    rng = torch.Generator(device=data.device).manual_seed(1)
+    rng = torch.Generator(device=data.device).manual_seed(seed)
     for key, count in THIN.items():
         rows = getattr(data, key)
         chosen = torch.randperm(len(rows), generator=rng, device=data.device)[:count]

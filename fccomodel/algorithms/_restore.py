@@ -79,6 +79,7 @@ def restore(found, data, *, seconds=None, passes=None, tol=1e-6, progress=None, 
             step *= 0.5
         entry = {**history[-1], "stage": len(history) + 1, "objective": value[0], "violation": worst}
         entry |= {"merit": merit(value, weight), "seconds": found.seconds + time.perf_counter() - began}
+        entry |= {"kkt": None, "kkt_error": None}  # those of the point before
         history.append({**entry, "passes": count})
         if progress is not None:
             progress(history[-1])

@@ -23,9 +23,11 @@ from fccomodel.algorithms._progress import (
     record,
     scale_smoothing,
     smoothness,
+    status,
     tenfold,
     value_at,
 )
+from fccomodel.algorithms._residual import observe, reached, watching
 
 if TYPE_CHECKING:  # what the emitted program defines around this text
     HYPER: dict[str, Any] = {}
@@ -217,15 +219,17 @@ def approximate_kkt(data, F, w, c, h):
 
 
 def solve(
-    data, *, seed=0, device="cpu", dtype=torch.float32, seconds=30.0, iterations=None, oracles=None, progress=None, stop=None
-):
-    """Run to the end of the budget, or until epochs gain nothing more. Returns the best point seen (``h.decay``: the last).
+    data, *, seed=0, device="cpu", dtype=torch.float32, seconds=30.0, iterations=None, oracles=None, progress=None, stop=None,
+    tol=None, exact=None,
+):  # fmt: skip
+    """Run to the end of the budget, or until epochs gain nothing more, or until the KKT residual is at most ``tol`` in two looks
+    running. Returns the best point seen (``h.decay``: the last).
 
     ``broken`` is the step by which iterates were not finite (their epoch was taken back), or None.
     """
     began = time.perf_counter()
     ended = ending(began, stop, seconds, iterations, oracles)
-    exact, quick, data = opened(data, device, dtype)
+    exact, quick, data = opened(data, device, dtype, exact)
     rng = torch.Generator(device=device).manual_seed(seed)
     h, c = SimpleNamespace(**HYPER), centres(device, dtype)
     fixed = h.theory or h.decay
@@ -239,12 +243,24 @@ def solve(
         s, direct = F.slope(x, at.value)
         return at.pull(s) + direct
 
+    def minibatches(x, y, held):
+        own = SimpleNamespace(**{**vars(data), "waiting": {}})
+        chance = torch.Generator(device=device).manual_seed(seed + 1 + count)
+        sampled, value, k = oracle_of(own, chance, y, SimpleNamespace(oracles=0), held), 0.0, 0
+        while True:
+            at, k = sampled.sample(x, sampled.batch()), k + 1
+            value = value + (at.value - value) / k
+            s, direct = sampled.slope(x, value)
+            yield at.pull(s) + direct
+
     leave_flat_start(state.w, G, rng)
     if CENTRED and not h.theory:
         scale_smoothing(quick, state.w.to(quick.dtype), c, h, G, dtype)
     if h.eta <= 0:
         h.eta = first_step(G, F, state.w)
+    looked = time.perf_counter()
     value, h.weight, first_eta = value_at(quick, state.w), 0.1 * h.rho, h.eta
+    watch = watching(tol, 8 * (time.perf_counter() - looked))
     best, best_value, worst, first_value = state.w.clone(), value, value[2], merit(value, h.weight)
     history: list = []
     left, length, calm, reason, broken = 0, h.stage, 0, "", None
@@ -282,7 +298,9 @@ def solve(
             length = min(int(length * h.growth), h.longest)
             if CENTRED and not fixed:
                 move_centres(quick, state.w.to(quick.dtype), c, h, worst, before, G, dtype)
-        record(history, progress, began, best_value, h.weight, iteration=count, oracles=state.oracles, eta=h.eta)
+        seen = observe(watch, exact, best, best_value, c, h, time.perf_counter() - began, minibatches)
+        record(history, progress, began, best_value, h.weight, iteration=count, oracles=state.oracles, eta=h.eta, **seen)
+        reason = reason or (not fixed and reached(watch)) or ""
         if not reason and calm >= h.patience and not fixed:
             reason = "epochs gain nothing more"
     pair = approximate_kkt(exact, F, best, c, h) if ROWS <= h.pass_limit else None
@@ -292,5 +310,6 @@ def solve(
         centre_at(exact, best.double(), c, h)
     return SimpleNamespace(
         w=best.double(), c=c, h=h, eta=first_eta, history=history, iterations=count, seconds=time.perf_counter() - began,
-        reason=reason, broken=broken, exact=exact, epsilon=pair and pair.epsilon,
+        reason=reason, status=status(stop, not fixed and watch.held >= 2), broken=broken, exact=exact,
+        epsilon=pair and pair.epsilon,
     )  # fmt: skip

@@ -179,9 +179,10 @@ class Context:
             reason += f"This is the body of `{name}`, as called in `{self.text(place)}` (line {self.line(place)})."
         self._note(Diagnostic(code=code, message=message, span=span, reason=reason, fix=fix))
 
-    def warn(self, code: str, message: str, span: Span, *, reason: str = "", fix: str = "") -> None:
+    def warn(self, code: str, message: str, span: Span, *, reason: str = "", fix: str = "", unused: str = "") -> None:
         """Note a remark that does not stop the model."""
-        self._note(Diagnostic(code=code, message=message, span=span, reason=reason, fix=fix, severity="warning"))
+        about = {"message": message, "reason": reason, "fix": fix, "unused": unused}
+        self._note(Diagnostic(code=code, span=span, severity="warning", **about))
 
     def _note(self, diagnostic: Diagnostic) -> None:
         assert diagnostic.span is not None

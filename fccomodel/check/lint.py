@@ -26,4 +26,5 @@ def unused(ctx: Context, statements: Sequence[syntax.Statement]) -> None:
             symbol.span,
             reason="A variable without use is left where it starts." if symbol.what == "a variable" else "",
             fix=FIXES.get(symbol.what, "Leave it out, or use it.").format(name),
+            unused=name,
         )

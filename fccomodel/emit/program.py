@@ -39,12 +39,13 @@ class Emitter(Finishing):
         draw = self.draw_section()
         gradient, prepare = self.gradient_section()
         evaluate, prepared, blocks = self.evaluation_section()
-        whole = self.whole_text() if self.plan.finishing else None
+        whole, finishing = self.whole_text() if self.plan.whole else (None, False)
         constraints = self.constraint_text() if self.plan.polish else None
         assert not set(self.exact.thin) & self.cells, "rows that index centres are never thinned"
         loop = self.plan.algorithm_record.loop
         loops = ["# ---- the loop", *sources(loop)]
-        loops += self.ending(whole, constraints, loops)
+        loops += [whole] if whole else ["whole = None  # no pass over all rows with derivatives"]
+        loops += self.ending(finishing and self.plan.finishing, constraints, loops)
         body = "\n\n\n".join(
             part
             for part in [
@@ -79,13 +80,13 @@ class Emitter(Finishing):
         }
         return Program(text=text, data=self.tensors(), layout=self.layout, penalties=self.normal.penalties, smoothed=smoothed)
 
-    def ending(self, whole: str | None, constraints: str | None, loops: list[str]) -> list[str]:
+    def ending(self, finishing: bool, constraints: str | None, loops: list[str]) -> list[str]:
         """What comes after the loop: the finish, the restoration, and what chooses between them."""
         if not self.plan.polish:
             return []
-        parts = [whole] if whole else ["finish = None"]
+        parts = [] if finishing else ["finish = None"]
         parts += [constraints] if constraints else ["restore = None"]
-        modules = [*([_panoc, _failure, _finish] if whole else []), *([_restore] if constraints else []), _ending]
+        modules = [*([_panoc, _failure, _finish] if finishing else []), *([_restore] if constraints else []), _ending]
         texts = dict.fromkeys(text for module in modules for text in sources(module))
         return [*parts, *(text for text in texts if text not in loops)]
 

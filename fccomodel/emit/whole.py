@@ -34,19 +34,17 @@ class Whole(Lowering):
 class Finishing(Exact):
     """``whole``, ``regulariser``, ``all_blocks`` and ``constraint_values``."""
 
-    def whole_text(self) -> str | None:
-        """The objective with envelopes and penalties on all rows, and what else the finish needs; None where a pass is not
-        affordable."""
+    def whole_text(self) -> tuple[str | None, bool]:
+        """The objective with envelopes and penalties on all rows, and what else the finish needs, if there is such a text; and
+        whether hundreds of passes are affordable."""
         lowering = Whole(bound=self.bound, full=True, data=self.exact.data)
-        if lowering.pairs(self.normal.objective) > MOST:
-            return None
         rows = [s for s in self.normal.smoothed if self.centred_rows(s, lowering)]
         names = {s.name for s in rows}
         centred = Rewriter(lambda node: replace(node, inner=False) if isinstance(node, Smoothed) and node.name in names else None)
         try:
             root = lowering.expr(centred(self.normal.objective), {}, True)
         except FccoError:
-            return None
+            return None, False
         printer = self.taped(lowering)
         printer.print([root] if root.op not in ("const", "param") else [])
         lines = [*printer.lines, f"return torch.as_tensor({printer.ref(root)})"]
@@ -54,7 +52,7 @@ class Finishing(Exact):
         shapes = {name: lowering.centres[name] for name in sorted(names)}
         head = ["# ---- the finish: what it minimises", f"INSIDE = {shapes!r}  # centres of functions inside expectations"]
         parts = ["\n".join(head), function("whole", about, lines, "data, w, c, h"), "\n".join(self.regulariser_lines())]
-        return "\n\n\n".join([*parts, self.all_blocks_text(rows)])
+        return "\n\n\n".join([*parts, self.all_blocks_text(rows)]), lowering.pairs(self.normal.objective) <= MOST
 
     def taped(self, lowering: Lowering) -> TapedPrinter:
         """A printer beside those of ``evaluate``: what depends on the data alone is shared."""
