@@ -163,6 +163,35 @@ def test_unattained() -> None:
     assert found.outcome.solution.failure.along[0].startswith("w[")
 
 
+def test_unattained_where_some_features_separate() -> None:
+    """Three rows of one class alone have a feature, hidden by a rotation: the optimum is finite in all directions but one."""
+    data = rows("labels", d=4)
+    data["x"][:, 3] = 0.0
+    data["x"][np.flatnonzero(data["y"] > 0)[:3], 3] = 1.0
+    rotation = np.linalg.qr(np.random.default_rng(0).normal(size=(4, 4)))[0]
+    found = solved(HEAD + LOGISTIC, data | {"x": data["x"] @ rotation})
+    assert found.json["status"] == "unattained"
+
+
+def test_a_conflict_is_named_early() -> None:
+    """Where the stochastic part's violation has not fallen, the finish begins with the constraints alone."""
+    text = "subject to a: E[z ~ D | z.y == 1] log1pexp(-dot(w, z.x)) <= 0.2;"
+    text += " b: E[z ~ D | z.y == -1] log1pexp(dot(w, z.x)) <= 0.2;"
+    found = solved(HEAD + "minimize f: sumsq(w);\n" + text, rows("labels"))
+    assert found.json["status"] == "infeasible" and set(found.json["failure"]["conflict"]) == {"a", "b"}
+    assert found.json["passes"] < 150
+
+
+def test_a_penalty_too_weak_is_named() -> None:
+    """With a penalty fixed below the multiplier the report says so, and what to ask for."""
+    text = HEAD + "minimize f: E[z ~ D] (dot(w, z.x) - z.y)^2;\nsubject to c: sum(w) <= 0;"
+    bound = fccomodel.compile(text).bind(data={"D": rows("numbers")})
+    weak = bound.solve(seed=0, budget="400it", schedule="decay", rho=0.1)
+    assert any("`c`: the solver's multiplier is at the penalty's bound" in note for note in weak.report.notes)
+    strong = bound.solve(seed=0, budget="5s")
+    assert strong.report.constraints["c"].multiplier > 0.2 and not any("penalty's bound" in note for note in strong.report.notes)
+
+
 def test_a_stored_solver_repeats_the_run(tmp_path: Path) -> None:
     found = solved(HEAD + "minimize f: E[z ~ D] abs(dot(w, z.x) - z.y);", rows("numbers"))
     found.save(tmp_path)

@@ -59,9 +59,11 @@ def test_the_error_of_minibatches_covers_95_percent():
     module.whole, h = None, found.h
     data = module.prepare(module.as_namespace(dict(program.data), "cpu", torch.float64))
     covered = []
+    rng = torch.Generator()
     for seed in range(60):
+        rng.manual_seed(seed)
 
-        def minibatches(w, y, held, rng=torch.Generator().manual_seed(seed)):
+        def minibatches(w, y, held):
             for batch in itertools.islice(zip(*(part.unbind() for part in module.draw(data, rng, 16)), strict=True), 16):
                 data.waiting.clear()
                 yield module.gradient(data, w, w, module.buffers("cpu", torch.float64), y, batch, held)

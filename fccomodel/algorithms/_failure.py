@@ -20,8 +20,8 @@ def excess(data, w):
     return {label: t if kind == "eq" else t.clamp(min=0) for label, (kind, t) in constraint_values(data, w).items()}
 
 
-def least_violation(data, w, h, limit, count):
-    """Minimise 1/2 sum_k v_k^2 of the violations v over the simple sets, from w.
+def least_violation(data, w, h, limit, count, most=2000):
+    """Minimise 1/2 sum_k v_k^2 of the violations v over the simple sets, from w, by at most ``most`` passes.
 
     Returns the point x, v there by label, the largest, and how near a feasible point can be where constraints are convex: for
     every y of the simple sets sum_k v_k c_k(y) >= |v|^2 - |g| |y - x|, g being the gradient with the nearest normal of the
@@ -39,7 +39,7 @@ def least_violation(data, w, h, limit, count):
         project(x, 0.0, h)
         return 0.0
 
-    last = count.passes + 2000
+    last = count.passes + most
     largest = smoothness(lambda x: at(x)[1], w)
     step = 0.5 / largest if largest > 0 and math.isfinite(largest) else 1.0
     x, _, step = panoc(at, prox, w, step, 1e-10, lambda: limit() or count.passes > last)
@@ -50,6 +50,20 @@ def least_violation(data, w, h, limit, count):
     squares = sum(float(t.square().sum()) for t in weights.values())
     worst = max((float(t.max()) for t in weights.values()), default=0.0)
     return SimpleNamespace(w=x, violation=worst, weights=weights, nearest=squares / left if left else math.inf)
+
+
+def stagnant(history):
+    """The violation of the best point has not halved over the second half of the stages."""
+    violations = [entry["violation"] for entry in history]
+    return len(violations) > 3 and violations[-1] > 0.5 * violations[len(violations) // 2]
+
+
+def conflict(least, enough, far=0.0):
+    """The failure that a point of least violation is evidence of: more than ``enough`` is left, and no feasible point is within
+    ``far`` times its size (all where constraints are convex)."""
+    if least.violation <= enough or least.nearest < far * (1 + float(least.w.norm())):
+        return None
+    return {"kind": "infeasible", "violation": least.violation, "weights": least.weights, "nearest": least.nearest}
 
 
 def falls_for_ever(data, w, d, h, tol, limit, count):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from fccomodel.algorithms._failure import falls_for_ever, least_violation, without_end
+from fccomodel.algorithms._failure import conflict, falls_for_ever, least_violation, stagnant, without_end
 from fccomodel.algorithms._panoc import forward_backward, panoc
 from fccomodel.algorithms._progress import merit, slope_at, smoothness, status, summary
 
@@ -98,6 +98,10 @@ def finish(found, data, *, seconds=None, passes=None, tol=1e-6, progress=None, s
     raised, searched = [], False
     enough = max(tol, 0.1 * float(forward_backward(at, prox, w, step).move.norm()) / step)
     history = list(found.history)
+    if value[2] > max(tol, 1e-4) and stagnant(history):
+        least = least_violation(data, w, h, limit, count, 200)
+        failure = conflict(least, max(tol, 1e-3 * value[2]), far=100.0)
+        best = w if failure is None else least.w
     while error > tol and not limit() and rounds < 100 and failure is None:
         rounds += 1
         begin, last = w, count.passes + 500
@@ -122,8 +126,7 @@ def finish(found, data, *, seconds=None, passes=None, tol=1e-6, progress=None, s
         if len(raised) > 3 and raised[-1] > 0.3 * raised[0] and not searched:
             searched, least = True, least_violation(data, w, h, limit, count)
             if least.violation > max(1e-2 * tol, 1e-3 * raised[-1]) and not limit():
-                best, best_value = least.w, summary(evaluate(data, least.w))
-                failure = {"kind": "infeasible", "violation": least.violation, "weights": least.weights, "nearest": least.nearest}
+                best, failure = least.w, conflict(least, 0.0)
             else:
                 w = least.w
         before, error = shifts, max([residual, value[2], *shifts.values()])
@@ -133,6 +136,8 @@ def finish(found, data, *, seconds=None, passes=None, tol=1e-6, progress=None, s
         history.append({**entry, "passes": count.passes, "seconds": found.seconds + time.perf_counter() - began})
         if progress is not None:
             progress(history[-1])
+    if failure is not None:
+        best_value = summary(evaluate(data, best))
     early = "the budget is used up" if found.status == "converged" else found.reason
     reason = early if error > tol else f"converged: stationarity, violation and shift of the multipliers at most {tol:g}"
     if failure is None:
