@@ -330,12 +330,12 @@ def move_centres(data, w, c, h, worst, before, G, dtype):
         h.rho *= 4
 
 
-def thinned(data):
+def thinned(data, seed=1):
     """The same data with fewer rows where pairs are many: evaluations between stages use these, the final one does not."""
     if not THIN:
         return data
     quick = SimpleNamespace(**vars(data))
-    rng = torch.Generator(device=data.device).manual_seed(1)
+    rng = torch.Generator(device=data.device).manual_seed(seed)
     for key, count in THIN.items():
         rows = getattr(data, key)
         chosen = torch.randperm(len(rows), generator=rng, device=data.device)[:count]
@@ -343,9 +343,9 @@ def thinned(data):
     return quick
 
 
-def opened(data, device, dtype):
+def opened(data, device, dtype, exact=None):
     """The bound data for exact values (float64), for those between stages (thinned where they are dear), and for steps."""
-    exact = prepare_full(as_namespace(data, device, torch.float64))
+    exact = prepare_full(as_namespace(data, device, torch.float64)) if exact is None else exact
     quick = prepare_full(thinned(as_namespace(data, device, dtype))) if HEAVY else exact
     return exact, quick, prepare(as_namespace(data, device, dtype))
 
@@ -397,6 +397,11 @@ def scale_smoothing(data, w, c, h, G, dtype):
         setattr(h, "lam_" + name, h.lam or min(max(lam, 1e-6), 1e4))
 
 
+def status(stop, converged):
+    """``converged``, ``interrupted`` or ``stopped``."""
+    return "interrupted" if stop is not None and stop() else "converged" if converged else "stopped"
+
+
 def tenfold(spent):
     """1, then 0.1 from half of the budget on, 0.01 from three quarters (sox-2022, section 4; sonex-alexr2-2025, appendix F)."""
     return 0.1 ** ((spent >= 0.5) + (spent >= 0.75))
@@ -415,15 +420,145 @@ def value_at(data, w):
     return summary(evaluate(data, w.to(data.dtype)))
 
 
+def multipliers(data, w, c, h):
+    """The slopes of the smoothed functions at w, of penalties their centres; and the most by which they are none there."""
+    y, shift = SimpleNamespace(**{name: centre.clone() for name, centre in vars(c).items()}), 0.0
+    unit = SimpleNamespace(**{k: 1.0 if k.startswith("lam_") else v for k, v in vars(h).items()})
+    for name, (index, t, slope, bounded) in (blocks if whole is None else all_blocks)(data, w.to(data.dtype)).items():
+        centre, index = getattr(y, name), index or (...,)
+        new = slope_at(t, slope, centre[index], unit if bounded else h)
+        length = 1.0 if bounded else getattr(h, "lam_" + name, 0.0)
+        shift = max(shift, length * float((new - centre[index]).abs().max()))
+        if not bounded:
+            centre[index] = new
+    return y, shift
+
+
+def fixing(h):
+    """Smoothing so wide that slopes are their centres."""
+    return SimpleNamespace(**{k: 1e9 if k.startswith("lam_y") or k == "tau" else v for k, v in vars(h).items()})
+
+
+def some(data, seed):
+    """The data on random rows, in single precision."""
+    part = thinned(data, seed)
+    for key, x in vars(part).items():
+        if torch.is_tensor(x) and x.is_floating_point():
+            setattr(part, key, x.float())
+    part.dtype = torch.float32
+    return prepare_full(part)
+
+
+def slope_of(data, w, c, h):
+    """The gradient of the smoothed objective, without prox terms."""
+    with torch.inference_mode(False), torch.enable_grad():
+        x = w.detach().to(data.dtype, copy=True).requires_grad_()
+        return torch.autograd.grad(whole(data, x, c, h), x)[0].to(w.dtype)
+
+
+def passes(data, w, c, h):
+    """Gradients from passes over random rows, and the largest violations there."""
+    for k in range(64):
+        with torch.inference_mode(False), torch.no_grad():
+            part = some(data, 2 + k)
+            found = slope_of(part, w, c, h), value_at(part, w)[2]
+        yield found
+
+
+def assess(w, G, spread, violations, shift, h, watch):
+    """The residual from the mean G of some samples, ``spread`` being the sum of their squared distances from it."""
+    count = len(violations)
+    violation, times = sum(violations) / count, max(count * (count - 1), 1)
+    apart = sum((v - violation) ** 2 for v in violations)
+    step = min(1.0, 1e-3 * (1 + float(w.norm())) / max(float(G.norm()), 1e-300))
+    moved = w - step * G
+    project(moved, step, h)
+    size = max(float((w - moved).norm()) / step, violation, shift)
+    enough = count >= watch.few or (whole is not None and not HEAVY)
+    return SimpleNamespace(residual=size, error=watch.z * math.sqrt(max(spread, apart) / times), enough=enough)
+
+
+def residual(data, w, value, c, h, minibatches, watch, end):
+    """The residual at w, how far it may be off (0: it is exact), and whether the samples are enough to tell."""
+    held = SimpleNamespace(**vars(h))
+    held.lam_inner = 0.1 * watch.tol
+    if whole is None:
+        y, shift = multipliers(data, w, c, held)
+        samples: Any = ((G, value[2]) for G in minibatches(w, y, fixing(held)))
+    else:
+        with torch.inference_mode(False), torch.no_grad():
+            w = w.double().clone()
+            centre = SimpleNamespace(**{name: x.double().clone() for name, x in vars(c).items()})
+            for name, shape in INSIDE.items():
+                setattr(centre, name, torch.zeros(shape, device=w.device, dtype=w.dtype))
+                setattr(held, "lam_" + name, 0.1 * watch.tol)
+            y, shift = multipliers(some(data, 1) if HEAVY else data, w, centre, held)
+        held = fixing(held)
+        samples = passes(data, w, y, held) if HEAVY else [(slope_of(data, w, y, held), value[2])]
+    mean, spread, violations, count = torch.zeros_like(w), 0.0, [], 0
+    for G, violation in samples:
+        count += 1
+        apart = G - mean
+        mean = mean + apart / count
+        spread += float(apart @ (G - mean))
+        violations.append(violation)
+        late = time.perf_counter() > end and count > 1
+        if late or (count >= watch.few and count & (count - 1) == 0):  # at powers of two
+            found = assess(w, mean, spread, violations, shift, h, watch)
+            if late or not found.residual - found.error <= watch.tol < found.residual + found.error:
+                return found
+    return assess(w, mean, spread, violations, shift, h, watch)
+
+
+def observe(watch, data, w, value, c, h, elapsed, minibatches):
+    """Estimates the residual at w, unless that takes more than 3% of the time so far (15% where it is likely to decide), and
+    counts the stages running in which it is at most ``tol`` with 95% probability. Returns both for the history.
+
+    ``value`` is the summary of the evaluation at w; ``minibatches(w, y, h)`` goes on giving gradients with the multipliers y.
+    """
+    if watch.tol is None:
+        return {}
+    likely = watch.tol >= 1e-4 or (watch.kkt is not None and watch.kkt - watch.error <= 3 * watch.tol)
+    room = (0.15 if likely else 0.03) * elapsed - watch.spent
+    if watch.cost <= room:
+        began = time.perf_counter()
+        found = residual(data, w, value, c, h, minibatches, watch, began + room)
+        if watch.kkt is not None:  # the first one warms up
+            watch.cost = time.perf_counter() - began
+            watch.spent += watch.cost
+        if math.isfinite(found.residual):
+            watch.kkt, watch.error = found.residual, found.error
+            watch.held = watch.held + 1 if found.enough and found.residual + found.error <= watch.tol else 0
+    return {"kkt": watch.kkt, "kkt_error": watch.error}
+
+
+def reached(watch):
+    """Why a run may end by the residual, in words, or ""."""
+    if watch.held < 2:
+        return ""
+    sure = f" +- {watch.error:.1g}" if watch.error else ""
+    return f"KKT residual {watch.kkt:.1g}{sure} at most {watch.tol:g}{', 95%' if watch.error else ''}, two stages running"
+
+
+def watching(tol, cost, z=1.96, few=8):
+    """What ``observe`` keeps; ``cost``: seconds that an estimate may take, at first a guess. Without ``tol`` none is made.
+
+    ``z`` standard errors are what a mean may miss by; a standard error takes ``few`` samples.
+    """
+    return SimpleNamespace(tol=tol, z=z, few=few, spent=0.0, cost=cost, held=0, kkt=None, error=None)
+
+
 def copy_state(state):
     """All that the step keeps, so that a stage can be taken back."""
     return SimpleNamespace(**{k: x.clone() if torch.is_tensor(x) else x for k, x in vars(state).items()})
 
 
 def solve(
-    data, *, seed=0, device="cpu", dtype=torch.float32, seconds=30.0, iterations=None, oracles=None, progress=None, stop=None
-):
-    """Run to the end of the budget, or until stages gain nothing more. Returns the best point seen (``h.decay``: the last).
+    data, *, seed=0, device="cpu", dtype=torch.float32, seconds=30.0, iterations=None, oracles=None, progress=None, stop=None,
+    tol=None, exact=None,
+):  # fmt: skip
+    """Run to the end of the budget, or until stages gain nothing more, or until the KKT residual is at most ``tol`` in two of
+    them running. Returns the best point seen (``h.decay``: the last).
 
     ``oracles`` bounds the values g_i(w; xi) that steps ask for; evaluations between stages are no part of the algorithm.
     ``broken`` is the step by which iterates were not finite (the loop went back to the best point), or None.
@@ -432,7 +567,7 @@ def solve(
     if oracles is not None:
         iterations = min(iterations or math.inf, max(1, int(oracles // max(ORACLES, 1))))
     ended = ending(began, stop, seconds, iterations)
-    exact, quick, data = opened(data, device, dtype)
+    exact, quick, data = opened(data, device, dtype, exact)
     rng = torch.Generator(device=device).manual_seed(seed)
     h = SimpleNamespace(**HYPER)
     fixed = h.theory or h.decay
@@ -459,12 +594,22 @@ def solve(
             step *= 0.5
         return step
 
+    def minibatches(x, y, held):
+        own, u = SimpleNamespace(**{**vars(data), "waiting": {}}), buffers(device, dtype)
+        chance = torch.Generator(device=device).manual_seed(seed + 1 + count)
+        while True:
+            batches = draw(own, chance, BLOCK)
+            for batch in zip(*(part.unbind() for part in batches), strict=True) if batches else [()]:
+                yield gradient(own, x, x, u, copy_state(y), batch, held)
+
     step_sizes(h, inverse)
     h.peak = first_eta = h.eta
     h.weight = 0.1 * h.rho
     begin(state, h)
     u = buffers(device, dtype)
+    looked = time.perf_counter()
     value = value_at(quick, w)
+    watch = watching(tol, 8 * (time.perf_counter() - looked))
     best, best_value, worst, best_c, rho = copy_state(state), value, value[2], copy_state(c), h.rho
     average = w.clone()
     history: list = []
@@ -514,7 +659,9 @@ def solve(
         if CENTRED and finite and not fixed:
             move_centres(quick, state.w.to(quick.dtype), c, h, worst, before, G, dtype)
         eta = h.eta if h.decay else h.peak
-        record(history, progress, began, best_value, h.weight, iteration=count, oracles=count * ORACLES, eta=eta)
+        seen = observe(watch, exact, best.w, best_value, c, h, time.perf_counter() - began, minibatches)
+        record(history, progress, began, best_value, h.weight, iteration=count, oracles=count * ORACLES, eta=eta, **seen)
+        reason = reason or (not fixed and reached(watch)) or ""
         if not reason and not fixed and calm >= h.patience:
             reason = "stages gain nothing more"
     if CENTRED and fixed:
@@ -522,7 +669,7 @@ def solve(
     h.rho = rho
     return SimpleNamespace(
         w=best.w.double(), c=c, h=h, eta=first_eta, history=history, iterations=count, seconds=time.perf_counter() - began,
-        reason=reason, broken=broken, exact=exact,
+        reason=reason, status=status(stop, not fixed and watch.held >= 2), broken=broken, exact=exact,
     )  # fmt: skip
 
 
@@ -642,8 +789,8 @@ def excess(data, w):
     return {label: t if kind == "eq" else t.clamp(min=0) for label, (kind, t) in constraint_values(data, w).items()}
 
 
-def least_violation(data, w, h, limit, count):
-    """Minimise 1/2 sum_k v_k^2 of the violations v over the simple sets, from w.
+def least_violation(data, w, h, limit, count, most=2000):
+    """Minimise 1/2 sum_k v_k^2 of the violations v over the simple sets, from w, by at most ``most`` passes.
 
     Returns the point x, v there by label, the largest, and how near a feasible point can be where constraints are convex: for
     every y of the simple sets sum_k v_k c_k(y) >= |v|^2 - |g| |y - x|, g being the gradient with the nearest normal of the
@@ -661,7 +808,7 @@ def least_violation(data, w, h, limit, count):
         project(x, 0.0, h)
         return 0.0
 
-    last = count.passes + 2000
+    last = count.passes + most
     largest = smoothness(lambda x: at(x)[1], w)
     step = 0.5 / largest if largest > 0 and math.isfinite(largest) else 1.0
     x, _, step = panoc(at, prox, w, step, 1e-10, lambda: limit() or count.passes > last)
@@ -672,6 +819,20 @@ def least_violation(data, w, h, limit, count):
     squares = sum(float(t.square().sum()) for t in weights.values())
     worst = max((float(t.max()) for t in weights.values()), default=0.0)
     return SimpleNamespace(w=x, violation=worst, weights=weights, nearest=squares / left if left else math.inf)
+
+
+def stagnant(history):
+    """The violation of the best point has not halved over the second half of the stages."""
+    violations = [entry["violation"] for entry in history]
+    return len(violations) > 3 and violations[-1] > 0.5 * violations[len(violations) // 2]
+
+
+def conflict(least, enough, far=0.0):
+    """The failure that a point of least violation is evidence of: more than ``enough`` is left, and no feasible point is within
+    ``far`` times its size (all where constraints are convex)."""
+    if least.violation <= enough or least.nearest < far * (1 + float(least.w.norm())):
+        return None
+    return {"kind": "infeasible", "violation": least.violation, "weights": least.weights, "nearest": least.nearest}
 
 
 def falls_for_ever(data, w, d, h, tol, limit, count):
@@ -781,6 +942,10 @@ def finish(found, data, *, seconds=None, passes=None, tol=1e-6, progress=None, s
     raised, searched = [], False
     enough = max(tol, 0.1 * float(forward_backward(at, prox, w, step).move.norm()) / step)
     history = list(found.history)
+    if value[2] > max(tol, 1e-4) and stagnant(history):
+        least = least_violation(data, w, h, limit, count, 200)
+        failure = conflict(least, max(tol, 1e-3 * value[2]), far=100.0)
+        best = w if failure is None else least.w
     while error > tol and not limit() and rounds < 100 and failure is None:
         rounds += 1
         begin, last = w, count.passes + 500
@@ -805,8 +970,7 @@ def finish(found, data, *, seconds=None, passes=None, tol=1e-6, progress=None, s
         if len(raised) > 3 and raised[-1] > 0.3 * raised[0] and not searched:
             searched, least = True, least_violation(data, w, h, limit, count)
             if least.violation > max(1e-2 * tol, 1e-3 * raised[-1]) and not limit():
-                best, best_value = least.w, summary(evaluate(data, least.w))
-                failure = {"kind": "infeasible", "violation": least.violation, "weights": least.weights, "nearest": least.nearest}
+                best, failure = least.w, conflict(least, 0.0)
             else:
                 w = least.w
         before, error = shifts, max([residual, value[2], *shifts.values()])
@@ -816,15 +980,19 @@ def finish(found, data, *, seconds=None, passes=None, tol=1e-6, progress=None, s
         history.append({**entry, "passes": count.passes, "seconds": found.seconds + time.perf_counter() - began})
         if progress is not None:
             progress(history[-1])
-    reason = found.reason if error > tol else f"converged: stationarity, violation and shift of the multipliers at most {tol:g}"
+    if failure is not None:
+        best_value = summary(evaluate(data, best))
+    early = "the budget is used up" if found.status == "converged" else found.reason
+    reason = early if error > tol else f"converged: stationarity, violation and shift of the multipliers at most {tol:g}"
     if failure is None:
         end = count.passes + 200
         further = panoc(at, prox, best, step, 1e-3 * tol, lambda: limit() or count.passes > end)[0] if error <= tol else best
         failure = without_end(data, best, further, h, tol, limit, count)
     reason = reason if failure is None else failure["kind"]
-    reason = "interrupted" if stop is not None and stop() else reason
+    ended = status(stop, error <= tol)
+    reason = ended if ended == "interrupted" else reason
     more = {"w": best, "c": c, "h": h, "history": history, "exact": data, "passes": count.passes, "way": "finish"}
-    return SimpleNamespace(**{**vars(found), **more, "failure": failure, "reason": reason})
+    return SimpleNamespace(**{**vars(found), **more, "failure": failure, "reason": reason, "status": ended})
 
 
 def one_pass(data, device):
@@ -907,6 +1075,7 @@ def restore(found, data, *, seconds=None, passes=None, tol=1e-6, progress=None, 
             step *= 0.5
         entry = {**history[-1], "stage": len(history) + 1, "objective": value[0], "violation": worst}
         entry |= {"merit": merit(value, weight), "seconds": found.seconds + time.perf_counter() - began}
+        entry |= {"kkt": None, "kkt_error": None}  # those of the point before
         history.append({**entry, "passes": count})
         if progress is not None:
             progress(history[-1])
@@ -933,7 +1102,7 @@ def solve_then_finish(
                 elif restore is not None:
                     way, own = "restore", 0.7 * seconds
     limits = {"seconds": own, "iterations": iterations, "oracles": oracles}
-    found = solve(data, device=device, progress=progress, stop=stop, **limits, **more)
+    found = solve(data, device=device, progress=progress, stop=stop, tol=TOL, exact=exact, **limits, **more)
     if not way:
         return found
     with torch.inference_mode(False), torch.no_grad():
