@@ -36,6 +36,22 @@ def test_variables_at_their_bounds_do_not_move():
     assert kkt.report(bound(text), {"w": np.zeros(D)}).qualification.dependent == ("a",)
 
 
+@pytest.mark.parametrize(
+    "domain, constraint, w, dependent",
+    [
+        ("simplex(d)", "a: sum(w) <= 1;", [0.5, 0.5, 0, 0], ("a", "w in simplex")),
+        ("simplex(d)", "a: w[1] <= 0.5;", [0.5, 0.5, 0, 0], ()),
+        ("simplex(d)", "a: w[1] <= 1;", [1, 0, 0, 0], ("a", "w in simplex")),
+        ("capped_simplex(d, 0.5)", "a: w[1] - w[2] <= 0;", [0.25, 0.25, 0.5, 0], ()),
+        ("ball(1)", "a: w[1] <= 1;", [1, 0, 0, 0], ("a", "w in ball")),
+        ("ball(2)", "a: w[1] <= 1;", [1, 0, 0, 0], ()),
+    ],
+)
+def test_conditions_of_sets_count(domain, constraint, w, dependent):
+    text = f"var w[d] in {domain}; minimize {FIT}; subject to {constraint}"
+    assert kkt.report(bound(text), {"w": np.array(w, float)}).qualification.dependent == dependent
+
+
 def test_no_constraints_no_qualification():
     assert kkt.report(bound(f"var w[d]; minimize {FIT};"), {"w": np.zeros(D)}).qualification is None
 

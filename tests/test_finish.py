@@ -33,8 +33,8 @@ def rows(kind: str, n: int = 200, d: int = 3) -> dict[str, np.ndarray]:
     return {"x": x, "y": y if kind == "numbers" else np.sign(y)}
 
 
-def solved(text: str, data: dict[str, np.ndarray] | None = None, **options: object) -> fccomodel.api.Result:
-    return fccomodel.compile(text).bind(data={} if data is None else {"D": data}).solve(seed=0, budget="5s", **options)
+def solved(text: str, data: dict[str, np.ndarray] | None = None, budget: str = "5s", **options: object) -> fccomodel.api.Result:
+    return fccomodel.compile(text).bind(data={} if data is None else {"D": data}).solve(seed=0, budget=budget, **options)
 
 
 def hinges(x: np.ndarray, y: np.ndarray, w: cp.Variable) -> cp.Problem:
@@ -169,7 +169,7 @@ def test_unattained_where_some_features_separate() -> None:
     data["x"][:, 3] = 0.0
     data["x"][np.flatnonzero(data["y"] > 0)[:3], 3] = 1.0
     rotation = np.linalg.qr(np.random.default_rng(0).normal(size=(4, 4)))[0]
-    found = solved(HEAD + LOGISTIC, data | {"x": data["x"] @ rotation})
+    found = solved(HEAD + LOGISTIC, data | {"x": data["x"] @ rotation}, budget="30s")
     assert found.json["status"] == "unattained"
 
 
@@ -177,7 +177,7 @@ def test_a_conflict_is_named_early() -> None:
     """Where the stochastic part's violation has not fallen, the finish begins with the constraints alone."""
     text = "subject to a: E[z ~ D | z.y == 1] log1pexp(-dot(w, z.x)) <= 0.2;"
     text += " b: E[z ~ D | z.y == -1] log1pexp(dot(w, z.x)) <= 0.2;"
-    found = solved(HEAD + "minimize f: sumsq(w);\n" + text, rows("labels"))
+    found = solved(HEAD + "minimize f: sumsq(w);\n" + text, rows("labels"), budget="30s")
     assert found.json["status"] == "infeasible" and set(found.json["failure"]["conflict"]) == {"a", "b"}
     assert found.json["passes"] < 150
 
@@ -188,7 +188,7 @@ def test_a_penalty_too_weak_is_named() -> None:
     bound = fccomodel.compile(text).bind(data={"D": rows("numbers")})
     weak = bound.solve(seed=0, budget="400it", schedule="decay", rho=0.1)
     assert any("`c`: the solver's multiplier is at the penalty's bound" in note for note in weak.report.notes)
-    strong = bound.solve(seed=0, budget="5s")
+    strong = bound.solve(seed=0, budget="30s")
     assert strong.report.constraints["c"].multiplier > 0.2 and not any("penalty's bound" in note for note in strong.report.notes)
 
 

@@ -129,6 +129,18 @@ def test_entries(simple, args):
         assert not bool(apart[[0, 1, 3, 4]].any())
 
 
+@BOOK.checks("active")
+@cases
+def test_active(simple, args):
+    """What a projection takes away is a combination of the active gradients and of the entries that are held."""
+    assert simple.entrywise == (simple.active is None)
+    for v in vectors(6) if simple.active is not None else ():
+        w = simple.project(v, *simple.prepare(*args))
+        held, rows = simple.active(w, *args, 1e-9)
+        rest, span = (v - w)[~held], rows[:, ~held].T
+        assert float((rest - span @ span.pinverse() @ rest).norm()) <= 1e-7
+
+
 @BOOK.checks("empty")
 @pytest.mark.parametrize(
     ("name", "shape", "args", "reason"),

@@ -2,13 +2,13 @@
 
 LICQ: the gradients of the active constraints are independent; then the multipliers are unique. MFCQ: some direction goes into
 every active inequality and along every equation; then the multipliers are bounded (J. Nocedal, S. Wright, Numerical Optimization,
-2006, sections 12.2 and 12.6). Variables at their bounds do not move.
+2006, sections 12.2 and 12.6). Variables at their bounds do not move; the sum of a simplex and the like are conditions too.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -74,14 +74,18 @@ def qualification(system: System, shared: Gradients) -> Qualification:
     nonsmooth = bool(system.records or system.left or system.refused)
     if not len(at):
         return Qualification(nonsmooth=nonsmooth)
-    unit = rows[at] / np.maximum(length[at], 1e-300)[:, None] * free(system)
+    moves = free(system)
+    conditions = list(_of_sets(system, moves))
+    unit = np.vstack([rows[at] / np.maximum(length[at], 1e-300)[:, None] * moves, *(row for _, row, _ in conditions)])
+    names = [*(system.labels[k] for k in at), *(name for name, _, _ in conditions)]
     left, singular, _ = np.linalg.svd(unit, full_matrices=len(unit) > unit.shape[1])
-    least = float(singular[-1]) if len(singular) == len(at) else 0.0
+    least = float(singular[-1]) if len(singular) == len(unit) else 0.0
     dependent: tuple[str, ...] = ()
     if least < DEPENDENT:
-        null = np.abs(left[:, np.append(singular, np.zeros(len(at) - len(singular))) < DEPENDENT]).max(axis=1)
-        dependent = tuple(system.labels[at[k]] for k in np.flatnonzero(null > 1e-3))
-    direction = not dependent or _enters(unit, np.array(system.equal, dtype=bool)[at])
+        null = np.abs(left[:, np.append(singular, np.zeros(len(unit) - len(singular))) < DEPENDENT]).max(axis=1)
+        dependent = tuple(names[k] for k in np.flatnonzero(null > 1e-3))
+    equal = np.append(np.array(system.equal, dtype=bool)[at], [equation for _, _, equation in conditions]).astype(bool)
+    direction = not dependent or _enters(unit, equal)
     labels = tuple(system.labels[k] for k in at)
     return Qualification(active=labels, least=least, dependent=dependent, direction=direction, nonsmooth=nonsmooth)
 
@@ -102,6 +106,20 @@ def _enters(rows: Array, equal: Array) -> bool:
     return float(np.linalg.norm(rest.T @ nearest)) > DEPENDENT
 
 
+def _of_sets(system: System, moves: Array) -> Iterator[tuple[str, Array, bool]]:
+    """The active conditions of simple sets beside bounds: name, gradient of length 1 over the entries that move, an equation."""
+    place = 0
+    for name, value in system.point.items():
+        for simple, args in system.sets_of(name):
+            for row in simple.active(value, *args, AT_BOUND)[1].numpy() if simple.active is not None else ():
+                full = np.zeros(system.d)
+                full[place : place + value.numel()] = row
+                full *= moves
+                if (length := float(np.linalg.norm(full))) > 0:
+                    yield f"{name} in {simple.name}", full / length, simple.name != "ball"
+        place += value.numel()
+
+
 def free(system: System) -> Array:
     """1 for entries of the variables that are not at a bound, 0 for the others."""
     parts = []
@@ -113,6 +131,8 @@ def free(system: System) -> Array:
                 prepared = simple.prepare(*args)
                 up, down = simple.project(value + step, *prepared) - value, value - simple.project(value - step, *prepared)
                 moves = moves * ((up > step / 2) & (down > step / 2))
+            elif simple.active is not None:
+                moves = moves * ~simple.active(value, *args, AT_BOUND)[0]
         parts.append(moves.reshape(-1))
     return torch.cat(parts).numpy() if parts else np.zeros(0)
 

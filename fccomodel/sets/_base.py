@@ -35,6 +35,8 @@ class SimpleSet:
     support          (s, *arguments) -> max over w in C of s.w
     empty            (shape, *arguments) -> why C has no points, '' if it has some
     entries          (*arguments) -> an interval that holds every entry of every point
+    active           (w, *arguments, tolerance) -> the entries that a bound of their own holds, and the gradients of the other
+                     conditions that are active, by row; None where C is a product of intervals and has no others
     entrywise        C is a product of intervals, one per entry
     cite             where the projection is from
     """
@@ -49,6 +51,7 @@ class SimpleSet:
     empty: Callable[..., str]
     entries: Callable[..., Interval]
     prepare: Callable[..., tuple[Any, ...]] = as_given
+    active: Callable[..., tuple[torch.Tensor, torch.Tensor]] | None = None
     entrywise: bool = False
     cite: str = ""
 
@@ -58,6 +61,11 @@ def bounds(x: Any, largest: bool) -> float:
     if not hasattr(x, "max"):
         return float(x)
     return float(x.max() if largest else x.min())
+
+
+def sums(w: torch.Tensor) -> torch.Tensor:
+    """The gradients of the sums over the last axis, by row."""
+    return w.new_ones(w.numel() // w.shape[-1]).diag().repeat_interleave(w.shape[-1], 1)
 
 
 def distance_on_line(s: torch.Tensor, free: torch.Tensor, low: torch.Tensor, high: torch.Tensor) -> torch.Tensor:

@@ -54,4 +54,5 @@ affine = SimpleSet(
     support=_support,
     empty=_empty,
     entries=lambda A, b: Interval(),
+    active=lambda w, A, b, tolerance: (w.isnan(), A),
 )

@@ -30,6 +30,12 @@ def _normal_distance(s: torch.Tensor, w: torch.Tensor, radius: float, tolerance:
     return (s - (s * out).sum().relu() * out).norm()
 
 
+def _active(w: torch.Tensor, radius: float, tolerance: float) -> tuple[torch.Tensor, torch.Tensor]:
+    """On the sphere, the condition's gradient is along w; a ball that is a point holds every entry."""
+    on = 0 < float(radius) * (1 - 1e-12) - tolerance <= float(w.norm())
+    return w.isnan() | (float(radius) == 0), w.reshape(1, -1)[: int(on)]
+
+
 ball = SimpleSet(
     name="ball",
     meaning="|w|_2 <= radius",
@@ -40,4 +46,5 @@ ball = SimpleSet(
     support=lambda s, radius: radius * s.norm(),
     empty=lambda shape, radius: f"The radius, {float(radius):g}, is negative." if float(radius) < 0 else "",
     entries=lambda radius: Interval(-float(radius), float(radius)),
+    active=_active,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fccomodel.atoms import Interval
-from fccomodel.sets._base import SimpleSet, distance_on_line
+from fccomodel.sets._base import SimpleSet, distance_on_line, sums
 
 if TYPE_CHECKING:
     import torch
@@ -49,6 +49,10 @@ def _support(s: torch.Tensor, alpha: float) -> torch.Tensor:
     return (s.sort(descending=True).values * left.clamp(0, 1 / (float(alpha) * n))).sum()
 
 
+def _active(w: torch.Tensor, alpha: float, tolerance: float) -> tuple[torch.Tensor, torch.Tensor]:
+    return (w <= tolerance) | (w >= 1 / (float(alpha) * w.shape[-1]) - tolerance), sums(w)
+
+
 def _empty(shape: tuple, alpha: float) -> str:
     if shape and shape[-1] == 0:
         return "A simplex without entries has no point whose sum is 1."
@@ -67,4 +71,5 @@ capped_simplex = SimpleSet(
     support=_support,
     empty=_empty,
     entries=lambda alpha: Interval(0.0, 1.0),
+    active=_active,
 )

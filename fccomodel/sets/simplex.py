@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fccomodel.atoms import Interval
-from fccomodel.sets._base import SimpleSet, distance_on_line
+from fccomodel.sets._base import SimpleSet, distance_on_line, sums
 
 if TYPE_CHECKING:
     import torch
@@ -40,5 +40,6 @@ simplex = SimpleSet(
     support=lambda s: s.amax(-1),
     empty=lambda shape: "A simplex without entries has no point whose sum is 1." if shape and shape[-1] == 0 else "",
     entries=lambda: Interval(0.0, 1.0),
+    active=lambda w, tolerance: (w <= tolerance, sums(w)),
     cite="J. Duchi, S. Shalev-Shwartz, Y. Singer, T. Chandra, Efficient projections onto the l1-ball, ICML 2008",
 )
