@@ -25,7 +25,10 @@ def step_sizes(h, inverse):
 
 
 def advance(data, state, u, c, batch, h):
-    """An inner step, with y <- [y + (g + theta (g - g_prev)) / tau]_+ of each constraint; after the last, the next round."""
+    """An inner step, with y <- [y + (g + theta (g - g_prev)) / tau]_+ of each constraint; after the last, the next round.
+
+    The objective alone has the |z - w|^2 / (2 nu) of the subproblem, which the method has in the constraints too.
+    """
     if inner_step(data, state, u, c, batch, h, h.eta):
         state.w_prev.copy_(state.w)
         update(state, state.z, h)
