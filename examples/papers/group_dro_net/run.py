@@ -21,6 +21,8 @@ from groups import adult  # noqa: E402
 import fccomodel  # noqa: E402
 
 MODEL = HERE.with_name("group_dro_net.fcco")
+#: OOA's theorem is about convex problems; the paper runs it on networks all the same
+OPTIONS = {"outer_batch": 8, "inner_batch": 32, "unverified": True}
 
 
 def main() -> None:
@@ -37,7 +39,7 @@ def main() -> None:
         train, test = [], []
         for seed in args.seeds:
             bound = model.bind(D=parts["train"], nets={"s": "mlp(64, 64, activation=elu)"})
-            found = common.attempt(bound, algorithm=name, seed=seed, outer_batch=8, inner_batch=32, budget=f"{args.steps}it")
+            found = common.attempt(bound, algorithm=name, seed=seed, budget=f"{args.steps}it", **OPTIONS)
             if isinstance(found, str):
                 table.append([name, found])
                 break
