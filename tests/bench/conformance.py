@@ -112,7 +112,7 @@ def matrix(files: Iterable[str]) -> Iterable[str]:
         for line in Path(file).read_text().splitlines():
             (name, problem, *_, small), reached, reason = json.loads(line)
             gap = "".join(reached.split("KKT")[0].split("oracle")[0].split()[:1])
-            lack = reason.split(": ", 1)[-1]
+            lack = general(reason.split(": ", 1)[-1])
             mark = f"**{gap}**" if "!" in reached else gap or reasons.setdefault(lack, _letter(len(reasons)))
             shown[problem, name][small] = mark
     for oracle in ("blocks", "vector"):
@@ -124,6 +124,14 @@ def matrix(files: Iterable[str]) -> Iterable[str]:
             yield f"| {problem} | {' | '.join(cells)} |"
         yield ""
     yield from (f"- {letter}: {reason}" for reason, letter in reasons.items())
+
+
+def general(lack: str) -> str:
+    """What is missing, without the part of the model that it is missing in."""
+    for words in ("is not a maximum", "is not over the rows", "does not pick one group", "is an expectation inside"):
+        if words in lack:
+            return words + lack.partition(words)[2].partition(" logmeanexp")[0].rstrip(".")
+    return lack.rstrip(".")
 
 
 def _letter(k: int) -> str:

@@ -1,6 +1,6 @@
 """Every algorithm on conformance problems that it admits, whole batches and small ones, against known optima.
 
-The table of all algorithms on all problems is ``tests/bench/conformance.py``.
+The table of all algorithms on all problems: ``tests/bench/conformance.py`` makes it, ``tests/bench/conformance.md`` keeps it.
 """
 
 from __future__ import annotations

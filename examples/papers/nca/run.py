@@ -1,6 +1,6 @@
 """Neighbourhood component analysis on usps: sox-2022, Figure 3.
 
-    python examples/papers/nca/run.py [--rows 2000] [--splits 3] [--steps 1500]
+    python examples/papers/nca/run.py [--rows 1500] [--splits 2] [--steps 1000]
 
 90% of the rows to train on, 10% to test, batches of 64: 32 rows, for each 16 others of its class and 16 of the other classes; a
 projection to 16 dimensions; a step chosen on a tenth of the first split's training rows, divided by ten at half and at three
@@ -23,7 +23,7 @@ import fccomodel  # noqa: E402
 MODEL = Path(__file__).with_name("nca.fcco")
 GRID = (3.0, 10.0, 30.0)
 #: SGD-type steps; the estimates fall by orders of magnitude as A grows, so that gamma is large; MOAP scales the sampled values by
-#: n / B1 = 56, so that its gamma must be of the size of B1 / n
+#: n / B1 = 42, so that its gamma must be of the size of B1 / n
 OPTIONS = {
     "sox": {"step": "momentum", "gamma": 0.9},
     "soap": {"step": "plain", "gamma": 0.9},
@@ -47,7 +47,7 @@ def loss(A: np.ndarray, x: np.ndarray, c: np.ndarray) -> float:
 
 
 def main() -> None:
-    parser = common.arguments(__doc__, rows=2000, splits=3, steps=1500, algorithms=list(OPTIONS))
+    parser = common.arguments(__doc__, rows=1500, splits=2, steps=1000, algorithms=list(OPTIONS))
     args = parser.parse_args()
     frame = common.read(args.data, "usps.parquet")
     frame = frame.iloc[np.random.default_rng(0).permutation(len(frame))[: args.rows]]
