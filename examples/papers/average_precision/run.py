@@ -1,6 +1,6 @@
 """Average precision: sox-2022, section 4.1 and Table 2.
 
-    python examples/papers/average_precision/run.py [--seeds 0 1 2] [--steps 1000]
+    python examples/papers/average_precision/run.py [--seeds 0 1 2] [--steps 600]
 
 The paper trains ResNets on imbalanced CIFAR; here a network of two layers of 32 ELUs finds the 0.96% of rows of cover type 4
 among those of type 2 (covtype_odds), 70% of them to train on. Batches of 64: 32 positives as blocks, for each 16 positives and
@@ -24,7 +24,7 @@ import fccomodel  # noqa: E402
 
 MODEL = Path(__file__).with_name("average_precision.fcco")
 PAPER = {"sox": "0.765 / 0.597", "soap": "0.762 / 0.575", "moap": "0.763 / 0.584", "bsgd": "0.762 / 0.582"}
-GRID = (1e-2, 1e-1)
+GRID = (1e-2, 3e-2, 1e-1)
 #: SGD-type steps; MOAP scales the sampled values by n / B1 = 12, so that its gamma must be of the size of B1 / n
 OPTIONS = {
     "sox": {"step": "momentum", "gamma": 0.1},
@@ -35,7 +35,7 @@ OPTIONS = {
 
 
 def main() -> None:
-    parser = common.arguments(__doc__, seeds=[0, 1, 2], steps=1000, rows=60_000, algorithms=list(OPTIONS))
+    parser = common.arguments(__doc__, seeds=[0, 1, 2], steps=600, rows=20_000, algorithms=list(OPTIONS))
     args = parser.parse_args()
     frame = common.read(args.data, "covtype_odds.parquet")
     x, y = frame.drop(columns="label").to_numpy(float), frame["label"].to_numpy(int)
