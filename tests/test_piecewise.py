@@ -308,6 +308,6 @@ def test_along_a_line():
 
 
 def test_what_the_package_offers():
-    offered = {"PiecewiseLQ", "along_line", "downward_kink", "of_atom", "of_expression", "of_max"}
+    offered = {"PiecewiseLQ", "Pieces", "along_line", "pieces_along", "downward_kink", "of_atom", "of_expression", "of_max"}
     assert set(piecewise.__all__) == offered
     assert of_atom(atoms.get("exp")) is None

@@ -45,7 +45,7 @@ class Emitter(Finishing):
         loop = self.plan.algorithm_record.loop
         loops = ["# ---- the loop", *sources(loop)]
         loops += [whole] if whole else ["whole = None  # no pass over all rows with derivatives"]
-        loops += self.ending(finishing and self.plan.finishing, constraints, loops)
+        loops += self.ending(finishing, constraints, loops)
         body = "\n\n\n".join(
             part
             for part in [

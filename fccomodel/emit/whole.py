@@ -36,7 +36,7 @@ class Finishing(Exact):
 
     def whole_text(self) -> tuple[str | None, bool]:
         """The objective with envelopes and penalties on all rows, and what else the finish needs, if there is such a text; and
-        whether hundreds of passes are affordable."""
+        whether there is to be one: hundreds of passes are affordable."""
         lowering = Whole(bound=self.bound, full=True, data=self.exact.data)
         rows = [s for s in self.normal.smoothed if self.centred_rows(s, lowering)]
         names = {s.name for s in rows}
@@ -51,8 +51,10 @@ class Finishing(Exact):
         about = "The objective with envelopes and penalties for its non-smooth parts, on all rows, without prox terms."
         shapes = {name: lowering.centres[name] for name in sorted(names)}
         head = ["# ---- the finish: what it minimises", f"INSIDE = {shapes!r}  # centres of functions inside expectations"]
-        parts = ["\n".join(head), function("whole", about, lines, "data, w, c, h"), "\n".join(self.regulariser_lines())]
-        return "\n\n\n".join([*parts, self.all_blocks_text(rows)]), lowering.pairs(self.normal.objective) <= MOST
+        affordable = self.plan.finishing and lowering.pairs(self.normal.objective) <= MOST
+        parts = ["\n".join(head), function("whole", about, lines, "data, w, c, h")]
+        parts += ["\n".join(self.regulariser_lines())] if affordable else []
+        return "\n\n\n".join([*parts, self.all_blocks_text(rows)]), affordable
 
     def taped(self, lowering: Lowering) -> TapedPrinter:
         """A printer beside those of ``evaluate``: what depends on the data alone is shared."""
