@@ -781,11 +781,6 @@ def whole(data, w, c, h):
     return torch.as_tensor(t2)
 
 
-def regulariser(w):
-    """The terms with a prox."""
-    return 0.0
-
-
 def all_blocks(data, w):
     """``blocks``, and the same of functions inside expectations, row by row."""
     return {**blocks(data, w)}
