@@ -24,8 +24,8 @@ def track(u, index, g, g_prev, h, share):
 def track_log(u, index, g, g_prev, h, share):
     """``track`` where u, g are known by their logarithms: see ``log_corrected``.
 
-    Returns log max(u_i, g_i min(gamma, 0.1)) of the previous u_i: so g_i / u_i, the weight of a block's gradient, is bounded; by 10
-    at least, since corrections make estimates smaller than their samples more often than averages are.
+    Returns log max(u_i, g_i min(gamma, 0.1)) of the previous u_i: so g_i / u_i, the weight of a block's gradient, is bounded; by
+    10 at least, since corrections make estimates smaller than their samples more often than averages are.
     """
     gamma_prime = 1 - h.gamma + (share - 1) / (1 - h.gamma)
     old = u[index]

@@ -3,8 +3,9 @@
     python examples/papers/roc_fairness/run.py [--dataset adult] [--runs alexr2 sonex] [--seeds 0 1] [--steps 9000] [--asked 0.01]
 
 A network of two hidden layers, seven thresholds, tolerance 0.005; 32 rows of each of the four groups (label, sensitive group)
-make the paper's batch of 128, of which 15,263 steps are its 60 passes over Adult and 2,700 over COMPAS; with 16 of each they are twice as many steps. AUC is blind to shifting
-and scaling the scores while the thresholds are not: the surrogate objective and the 0-1 rates are shown beside it.
+make the paper's batch of 128, of which 15,263 steps are its 60 passes over Adult and 2,700 over COMPAS; with 16 of each they are
+twice as many. AUC is blind to shifting and scaling the scores while the thresholds are not: the surrogate objective and the 0-1
+rates are shown beside it.
 """
 
 from __future__ import annotations
