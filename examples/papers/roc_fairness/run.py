@@ -32,7 +32,10 @@ RUNS: dict[str, dict[str, Any]] = {
     "alexr2": {"algorithm": "alexr2", "step": "adam", "eta": 0.005, "stage": 1500, "longest": 1500},
     "alexr2, momentum": {"algorithm": "alexr2", "step": "momentum", "schedule": "decay", "lam": 0.1, "rho": 2.0, "eta": 0.5},
     "sonex": {"algorithm": "sonex", "eta": 0.003, "stage": 1500, "longest": 1500},
-    "sonex, decay": {"algorithm": "sonex", "schedule": "decay", "lam": 0.05, "rho": 2.0, "eta": 0.002, "inner_batch": 16},
+    "sonex, decay": {"algorithm": "sonex", "schedule": "decay", "lam": 0.1, "rho": 2.0, "eta": 0.002},
+    "sonex, half batches": {
+        "algorithm": "sonex", "schedule": "decay", "lam": 0.05, "rho": 2.0, "eta": 0.002, "inner_batch": 16,
+    },
     "sonx": {"algorithm": "sonx", "schedule": "decay", "eta": 0.1, "rho": 0.3},
     "icppac": {"algorithm": "icppac", "schedule": "decay", "eta": 0.01, "tau": 100.0, "lam": 10.0, "nu": 100.0},
     "squared_hinge_sox": {"algorithm": "squared_hinge_sox", "step": "momentum", "schedule": "decay", "eta": 0.01, "rho": 7.0},
@@ -40,7 +43,7 @@ RUNS: dict[str, dict[str, Any]] = {
 #: the same, where it is another on COMPAS: its steps are too few for stages
 ON_COMPAS: dict[str, dict[str, Any]] = {
     "alexr2": {"algorithm": "alexr2", "step": "adam", "schedule": "decay", "lam": 0.1, "rho": 2.0, "eta": 0.01},
-    "sonex": {"algorithm": "sonex", "schedule": "decay", "lam": 0.1, "rho": 2.0, "eta": 0.002},
+    "sonex": RUNS["sonex, decay"],
 }
 CATEGORIES = {
     "adult": ["workclass", "education", "marital-status", "occupation", "relationship", "race", "sex", "native-country"],
