@@ -6,24 +6,24 @@ import torch
 
 from fccomodel.algorithms import _grids, _vector
 from fccomodel.algorithms._base import Algorithm, Constants
-from fccomodel.algorithms._progress import smoothness
 
 
 def begin(state, F, h):
-    """The weight of the proximal term."""
+    """The weight of the proximal term, and the curvature of subproblems, which is found as they are solved."""
     if state.epoch == 0:
-        state.step = h.eta
+        state.step, state.L = h.eta, 0.0
 
 
-def subproblem(F, w, at, J, step, count):
-    """min over z of phi(F + J (z - w)) + R(z) + |z - w|^2 / (2 step) by accelerated steps with restarts; also F + J (z - w)."""
+def subproblem(F, w, at, J, step, count, L):
+    """min over z of phi(F + J (z - w)) + R(z) + |z - w|^2 / (2 step) by accelerated steps with restarts; also F + J (z - w), and
+    the gradient's Lipschitz constant, of which L is a guess that is doubled as needed."""
     push, pull = (J.mv, J.T.mv) if F.keep else (at.push, at.pull)
 
     def G(z):
         s, direct = F.slope(z, at.value + push(z - w))
         return pull(s) + direct + (z - w) / step
 
-    L, x, y, momentum = max(smoothness(G, w), 1 / step), w, w, 1.0
+    L, x, y, momentum = max(0.5 * L, 1 / step), w, w, 1.0
     for _ in range(int(count)):
         if F.late():
             break
@@ -31,14 +31,14 @@ def subproblem(F, w, at, J, step, count):
         while True:
             new = F.prox(y - gradient / L, 1 / L)
             move = new - y
-            if float((G(new) - gradient) @ move) <= L * float(move @ move) * (1 + 1e-6) or L > 1e12:
+            if float((G(new) - gradient) @ move) <= L * float(move @ move) * (1 + 1e-6) or L > 1e12 or F.late():
                 break
             L *= 2
         if float(move @ (new - x)) < 0:
             momentum = 1.0
         later = 0.5 * (1 + math.sqrt(1 + 4 * momentum**2))
         x, y, momentum = new, new + (momentum - 1) / later * (new - x), later
-    return x, at.value + push(x - w)
+    return x, at.value + push(x - w), L
 
 
 def linearised_step(state, F, h):
@@ -48,10 +48,10 @@ def linearised_step(state, F, h):
     J = at.matrix() if F.keep else torch.zeros(0)
     state.step *= 1.5
     while True:
-        z, model = subproblem(F, w, at, J, state.step, h.inner_steps)
+        z, model, state.L = subproblem(F, w, at, J, state.step, h.inner_steps, state.L)
         near = 0.5 * float((z - w) @ (z - w)) / state.step
         bound = float(F.phi(z, model))
-        if float(F.phi(z, F.value(z))) <= bound + near + 1e-7 * abs(bound) or state.step < 1e-12:
+        if F.late() or float(F.phi(z, F.value(z))) <= bound + near + 1e-7 * abs(bound) or state.step < 1e-12:
             break
         state.step *= 0.5
     state.w = z
