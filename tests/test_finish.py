@@ -133,6 +133,7 @@ def test_infeasible() -> None:
     assert found.json["status"] == "infeasible" and set(found.json["failure"]["conflict"]) == {"a", "b"}
     assert violations @ violations == pytest.approx(least, rel=1e-5)
     assert found.report.verdict.startswith("Infeasible, proved") and found.json["failure"]["nearest"] > 1e3
+    assert found.report.gap is None
 
 
 def test_infeasible_where_constraints_are_not_convex() -> None:

@@ -67,7 +67,8 @@ def _advice(name: str, own: Optimum | None, stationarity: float) -> str:
 
 
 def failed(found: KKTReport, failure: Failure, *, convex: bool) -> KKTReport:
-    """The report of a point where the solver found that there is no solution; ``convex``: the constraints are."""
+    """The report of a point where the solver found that there is no solution; ``convex``: the constraints are. Where there is
+    no optimal value either, it has no gap."""
     match failure.kind:
         case "infeasible":
             names = list(failure.conflict)
@@ -82,7 +83,8 @@ def failed(found: KKTReport, failure: Failure, *, convex: bool) -> KKTReport:
         case _:
             sentence = f"No solution is attained: the objective improves for ever, ever more slowly, as {_moving(failure)}."
             advice = "Add a regulariser, such as 1e-4 * sumsq(w), or a bound, such as `in ball(100)`. (Separable data do this.)"
-    return dataclasses.replace(found, verdict=f"{sentence} {advice}", advice=advice)
+    gap = found.gap if failure.kind == "unattained" else None
+    return dataclasses.replace(found, verdict=f"{sentence} {advice}", advice=advice, gap=gap)
 
 
 def _moving(failure: Failure) -> str:
