@@ -100,6 +100,7 @@ def solve(
     step_sizes(h, inverse)
     h.peak = first_eta = h.eta
     h.weight = 0.1 * h.rho
+    h.together, h.met = 1, 0  # batches of a step
     begin(state, h)
     u = buffers(device, dtype)
     looked = time.perf_counter()

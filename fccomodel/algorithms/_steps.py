@@ -15,10 +15,21 @@ def begin(state, h):
 
 
 def advance(data, state, u, c, batch, h):
-    """One step: the gradient at w, the update of w, prox and projections."""
+    """One step: the gradient at w, the update of w, prox and projections. Of several batches together w moves after the last."""
     G = gradient(data, state.w, state.w_prev, u, c, batch, h)
     state.w_prev.copy_(state.w)
-    project(state.w, update(state, G, h), h)
+    G = together(G, h)
+    if G is not None:
+        project(state.w, update(state, G, h), h)
+
+
+def together(G, h):
+    """The mean gradient of ``h.together`` batches at one w; None before the last of them."""
+    if getattr(h, "together", 1) == 1:
+        return G
+    h.sum = h.sum + G if h.met else G.clone()
+    h.met = (h.met + 1) % h.together
+    return None if h.met else h.sum / h.together
 
 
 def step_sizes(h, inverse):
@@ -28,15 +39,17 @@ def step_sizes(h, inverse):
 
 
 def next_stage(h, gained, worst):
-    """The next stage is longer; after one that gained nothing, steps are smaller and estimates average over a longer window."""
+    """The next stage is longer; after one that gained nothing, steps are smaller, estimates average more, batches grow."""
     if not h.theory:
         slow_down(h, gained)
 
 
 def slow_down(h, gained):
-    """Smaller steps and longer windows where a stage gained nothing."""
+    """Where a stage gained nothing: smaller steps and longer windows of the estimates; at the longest, larger batches first."""
     if not gained:
-        h.peak *= 0.6
+        larger = getattr(h, "gamma", 0.0) <= 0.05 and h.together < 16
+        h.peak *= 0.8 if larger else 0.6
+        h.together, h.met = 2 * h.together if larger else h.together, 0
         shrink_gamma(h)
     h.stage = min(int(1.3 * h.stage), h.longest)
 

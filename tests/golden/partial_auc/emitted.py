@@ -251,11 +251,22 @@ def update(state, G, h):
     return step
 
 
+def together(G, h):
+    """The mean gradient of ``h.together`` batches at one w; None before the last of them."""
+    if getattr(h, "together", 1) == 1:
+        return G
+    h.sum = h.sum + G if h.met else G.clone()
+    h.met = (h.met + 1) % h.together
+    return None if h.met else h.sum / h.together
+
+
 def advance(data, state, u, c, batch, h):
-    """One step: the gradient at w, the update of w, prox and projections."""
+    """One step: the gradient at w, the update of w, prox and projections. Of several batches together w moves after the last."""
     G = gradient(data, state.w, state.w_prev, u, c, batch, h)
     state.w_prev.copy_(state.w)
-    project(state.w, update(state, G, h), h)
+    G = together(G, h)
+    if G is not None:
+        project(state.w, update(state, G, h), h)
 
 
 def shrink_gamma(h):
@@ -269,15 +280,16 @@ def shrink_gamma(h):
 
 
 def slow_down(h, gained):
-    """Smaller steps and longer windows where a stage gained nothing."""
+    """Where a stage gained nothing: larger batches, smaller steps (alone from 16 batches on), longer windows of the estimates."""
     if not gained:
-        h.peak *= 0.6
+        h.peak *= 0.8 if h.together < 16 else 0.6
+        h.together, h.met = min(2 * h.together, 16), 0
         shrink_gamma(h)
     h.stage = min(int(1.3 * h.stage), h.longest)
 
 
 def next_stage(h, gained, worst):
-    """The next stage is longer; after one that gained nothing, steps are smaller and estimates average over a longer window."""
+    """The next stage is longer; after one that gained nothing, batches are larger and steps smaller."""
     if not h.theory:
         slow_down(h, gained)
 
@@ -706,6 +718,7 @@ def solve(
     step_sizes(h, inverse)
     h.peak = first_eta = h.eta
     h.weight = 0.1 * h.rho
+    h.together, h.met = 1, 0  # batches of a step
     begin(state, h)
     u = buffers(device, dtype)
     looked = time.perf_counter()
