@@ -280,16 +280,17 @@ def shrink_gamma(h):
 
 
 def slow_down(h, gained):
-    """Where a stage gained nothing: larger batches, smaller steps (alone from 16 batches on), longer windows of the estimates."""
+    """Where a stage gained nothing: smaller steps and longer windows of the estimates; at the longest, larger batches first."""
     if not gained:
-        h.peak *= 0.8 if h.together < 16 else 0.6
-        h.together, h.met = min(2 * h.together, 16), 0
+        larger = getattr(h, "gamma", 0.0) <= 0.05 and h.together < 16
+        h.peak *= 0.8 if larger else 0.6
+        h.together, h.met = 2 * h.together if larger else h.together, 0
         shrink_gamma(h)
     h.stage = min(int(1.3 * h.stage), h.longest)
 
 
 def next_stage(h, gained, worst):
-    """The next stage is longer; after one that gained nothing, batches are larger and steps smaller."""
+    """The next stage is longer; after one that gained nothing, steps are smaller, estimates average more, batches grow."""
     if not h.theory:
         slow_down(h, gained)
 
