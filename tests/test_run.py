@@ -127,7 +127,7 @@ def test_smoothness_finds_the_largest_eigenvalue() -> None:
 
 
 def test_batches_grow_near_the_end() -> None:
-    """Where stages gain nothing and the windows are at their longest, w moves by the mean gradient of two batches, then of four."""
+    """Where stages gain nothing and windows are at their longest, w moves by the mean gradient of two batches, then of four."""
     h = SimpleNamespace(peak=1.0, gamma=0.05, stage=10, longest=10, together=1, met=0)
     assert _steps.together(torch.tensor([1.0]), h) == 1.0
     _steps.slow_down(h, gained=True)
