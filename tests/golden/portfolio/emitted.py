@@ -196,7 +196,7 @@ def slow_down(h, gained):
 
 
 def next_stage(h, gained, worst):
-    """The next stage is longer; after one that gained nothing, steps are smaller, estimates average more, batches grow."""
+    """The next stage is longer; after one that gained nothing, steps are smaller, windows longer, at last batches larger."""
     if not h.theory:
         slow_down(h, gained)
 
