@@ -43,6 +43,7 @@ WORDS: dict[str, tuple[Any, ...]] = {
     "polish": (True, False),
     "sampling": ("epochs", "iid"),
     "inner_sampling": ("shared", "per_block"),
+    "gradient_batch": ("fresh", "same"),
 }
 ABOVE_ZERO = math.ulp(0.0)  # the least number above 0
 #: what an algorithm's number may be: whole or not, from, to

@@ -11,7 +11,7 @@ from fccomodel import diagnostics, elements, ir, rates
 from fccomodel.algorithms import Algorithm, Constants
 from fccomodel.assumptions import Finding, Setting, modulus
 from fccomodel.bound import Bound
-from fccomodel.choice import alike, candidates, choose, rejected
+from fccomodel.choice import Candidate, alike, candidates, choose, rejected
 from fccomodel.constants import constants
 from fccomodel.normal import NormalForm
 from fccomodel.options import NUMBERS, WORDS, Budget, parse_budget
@@ -30,6 +30,7 @@ OPTIONS = {
     "inner_batch": "samples per inner expectation (B2)",
     "sampling": "how blocks and shared samples are drawn: epochs (each pass takes all of them once), or iid",
     "inner_sampling": "whether blocks meet the same inner samples (shared), or each its own (per_block, as theorems assume)",
+    "gradient_batch": "inner samples of gradients, in ALEXR, ALEXR2: fresh (as theorems assume), or the estimates' (same)",
     "eta": "first step size; 0: the inverse of the estimated smoothness",
     "gamma": "weight of the new inner value",
     "gamma_prime": "weight of the inner difference",
@@ -137,6 +138,11 @@ class Plan:
         return bool(estimator and estimator.needs_previous and self.hyper.get("theta", 1.0))
 
     @property
+    def resamples(self) -> bool:
+        """Gradients go through inner samples of their own, not those of the estimates."""
+        return bool(self.algorithm_record.independent) and self.options["gradient_batch"][0] == "fresh"
+
+    @property
     def whole(self) -> bool:
         """The smoothed problem, with centres that may move, has a gradient on all rows."""
         record = self.algorithm_record
@@ -167,6 +173,8 @@ def make(
     settled.setdefault("schedule", (WORDS["schedule"][0], AUTOMATIC))
     for name in ("sampling", "inner_sampling"):  # theorems are about independent samples
         settled.setdefault(name, (WORDS[name][settled["schedule"][0] == "theory"], AUTOMATIC))
+    if record.independent:
+        settled.setdefault("gradient_batch", (WORDS["gradient_batch"][0], AUTOMATIC))
     settled.setdefault("epsilon", (EPSILON, AUTOMATIC))
     settled.setdefault("tol", (TOLERANCE, AUTOMATIC))
     nets = bool(problem.nets)
@@ -219,9 +227,17 @@ def make(
         others=alike(found, chosen), options=settled,
         summary=summarise(normal, record, step, str(settled["schedule"][0]), rate),
         normal=normal, batch=batch, hyper=hyper, step=step,
-        findings=chosen.findings, unverified=tuple(chosen.lacks()), rate=rate, schedule=schedule, budget=budget(settled),
+        findings=chosen.findings, unverified=uncovered(chosen, settled), rate=rate, schedule=schedule, budget=budget(settled),
         threads=1, undefined=undefined(analysis), smoothing=smoothing, polish=bool(settled["polish"][0]),
     )  # fmt: skip
+
+
+def uncovered(chosen: Candidate, settled: Origins) -> tuple[str, ...]:
+    """What the theorem needs and is not so: of the model, and of the samples that were asked for."""
+    lacks, where = chosen.lacks(), chosen.record.independent
+    if where and settled["gradient_batch"][0] == "same":
+        lacks.append(f"inner samples of gradients that are independent of the estimates' ({where}); gradient_batch = same")
+    return tuple(lacks)
 
 
 def _modulus(setting: Setting) -> dict[str, float]:

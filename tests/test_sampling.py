@@ -186,6 +186,26 @@ def test_two_inner_batches_are_independent() -> None:
     assert even((first[:, 0] * 30 + second[:, 0]).bincount(minlength=900))
 
 
+def gradient(made: Made) -> str:
+    """The text of a program's oracle."""
+    return made.program.text.partition("def gradient(")[2].partition("\ndef ")[0]
+
+
+@pytest.mark.parametrize("algorithm", ["alexr", "alexr2"])
+def test_gradients_through_the_samples_of_the_estimates(algorithm: str) -> None:
+    """``gradient_batch = same``: one batch, fewer oracle calls, and the plan says that the theorem asks for two."""
+    options = {"algorithm": algorithm, "unverified": True}
+    body = "mean[i in P] exp(E[j ~ N] tanh(dot(w, j.x - i.x)))"
+    fresh, two = drawn(body, 8, **options)
+    same, one = drawn(body, 8, gradient_batch="same", **options)
+    assert len(two) == 3 and len(one) == 2 and same.solver.ORACLES < fresh.solver.ORACLES
+    needed = "inner samples of gradients that are independent of the estimates'"
+    assert [needed in " ".join(made.emitter.plan.unverified) for made in (fresh, same)] == [False, True]
+    if algorithm == "alexr2":  # the step's oracle is then SONEX's
+        sonex = drawn(body, 8, algorithm="sonex", unverified=True)[0]
+        assert gradient(same) == gradient(sonex) != gradient(fresh)
+
+
 def test_the_seed_decides_all_samples() -> None:
     first, again = drawn(NESTED, 40)[1], drawn(NESTED, 40)[1]
     assert all(torch.equal(first[name], again[name]) for name in first)

@@ -82,7 +82,8 @@ class Algorithm:
     surrogate  reformulation by which it solves another problem (``group_average``, ``row_average``); None: it solves this one
     penalty    how constraints do: ``smoothed_hinge``, ``hinge``, ``squared_hinge``, ``lagrangian``; None: it takes no constraint
     estimator  module with ``track`` (how u follows g) and ``needs_previous``; None where the oracle is ``vector``
-    independent the gradient uses inner samples of its own, not those of the estimates
+    independent where it says that gradients go through inner samples of their own, independent of the estimates' (which the
+               option ``gradient_batch`` can give up); empty: they share them
     begin      what the step keeps besides w and the point before: ``begin(state, h)``, called at the start and where the loop
                goes back to the best point
     advance    one step, by the program's ``gradient``, ``update`` and ``project``: ``advance(data, state, u, c, batch, h)``
@@ -113,7 +114,7 @@ class Algorithm:
     penalty: str | None = None
     surrogate: str | None = None
     estimator: ModuleType | None = None
-    independent: bool = False
+    independent: str = ""
     begin: Callable[..., None] = _steps.begin
     advance: Callable[..., None] = _steps.advance
     step_sizes: Callable[..., None] = _steps.step_sizes

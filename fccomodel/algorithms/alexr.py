@@ -57,7 +57,7 @@ algorithm = Algorithm(
     },
     outer="dual",
     estimator=estimator,
-    independent=True,
+    independent="alexr-2025, Algorithm 1, lines 5 and 10",
     next_stage=next_stage,
     steps={"plain": _steps.plain_step},
     rate="n / (B1 B2 eps^2)",

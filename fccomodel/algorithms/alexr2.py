@@ -96,7 +96,7 @@ algorithm = Algorithm(
     },
     penalty="smoothed_hinge",
     estimator=msvr,
-    independent=True,
+    independent="sonex-alexr2-2025, Algorithm 2, lines 5 and 10",
     step_sizes=step_sizes,
     begin=begin,
     advance=advance,

@@ -33,7 +33,7 @@ class Sections:
         dual = record.outer == "dual"
         stable = hasattr(record.estimator, "track_log") and not dual
         self.step = Lowering(
-            bound=bound, full=False, batch=plan.batch, independent=record.independent, dual=dual, stable=stable,
+            bound=bound, full=False, batch=plan.batch, independent=plan.resamples, dual=dual, stable=stable,
             coupled="linear coupling" in record.requires,
             sampling=plan.options["sampling"][0], inner_sampling=plan.options["inner_sampling"][0],
         )  # fmt: skip
