@@ -12,7 +12,8 @@ import torch
 from fccomodel import bind, check, interpret, parse, selection
 from fccomodel.bound import Bound
 from fccomodel.diagnostics import FccoError
-from fccomodel.interpret import concave, inner_maximum, pairs
+from fccomodel.interpret import concave, pairs
+from fccomodel.sets.capped_simplex import project_capped
 from fccomodel.source import Source
 
 torch.set_num_threads(1)
@@ -320,14 +321,8 @@ def test_the_dual_of_a_sum_of_functions_of_one_entry(cap):
     q = concave.additive(slope, (20, 6), cap)
     assert float((q.sum(-1) - 1).abs().max()) < 1e-12 and float(q.min()) >= 0 and float(q.max()) <= cap
     for other in RANDOM.dirichlet(np.ones(6), size=2000):
-        near = inner_maximum.project_simplex(q + 0.05 * (torch.as_tensor(other) - q), cap)
+        near = project_capped(q + 0.05 * (torch.as_tensor(other) - q), cap)
         assert bool((slope(near)[0] <= slope(q)[0] + 1e-12).all())
-
-
-def test_projection_on_a_capped_simplex():
-    for cap in (0.3, 0.5, 1.0):
-        q = inner_maximum.project_simplex(torch.as_tensor(RANDOM.normal(size=(50, 5))), cap)
-        assert float((q.sum(-1) - 1).abs().max()) < 1e-12 and float(q.min()) >= 0 and float(q.max()) <= cap
 
 
 # -------------------------------------------------------------------------------------------------------- draws, nets, errors

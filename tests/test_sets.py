@@ -10,7 +10,9 @@ from conformance_tools import Book
 
 from fccomodel import sets
 from fccomodel.diagnostics import FccoError
+from fccomodel.emit.texts import with_called
 from fccomodel.sets import SimpleSet
+from fccomodel.sets.capped_simplex import project_capped
 from fccomodel.source import Span
 
 BOOK = Book(SimpleSet)
@@ -60,7 +62,7 @@ def test_projection(simple, args):
     """<v - p, c - p> <= 0 for every point c of the set, and p is one."""
     others = members(simple, args)
     assert all(simple.contains(c, *args, tolerance=1e-9) for c in others)
-    huge = vectors(3, 1e20) if simple.name == "simplex" else []
+    huge = vectors(3, 1e20) if "simplex" in simple.name else []
     for v in [*vectors(60), torch.zeros(N).double(), torch.ones(N).double(), *vectors(5, 1e4), *huge]:
         p = simple.project(v, *simple.prepare(*args))
         assert simple.contains(p, *args, tolerance=1e-9)
@@ -172,9 +174,10 @@ def test_sets_with_points_are_not_empty(simple, args):
 
 @cases
 def test_the_projection_stands_by_itself(simple, args):
-    """Its source runs with nothing but torch, as it does inside a solver."""
+    """Its source, and that of what it calls, runs with nothing but torch, as it does inside a solver."""
     scope = {"torch": torch}
-    exec(compile(inspect.getsource(simple.project), "solver", "exec"), scope)  # noqa: S102
+    for function in with_called([simple.project]):
+        exec(compile(inspect.getsource(function), "solver", "exec"), scope)  # noqa: S102
     v = vectors(1)[0]
     prepared = simple.prepare(*args)
     assert torch.equal(scope[simple.project.__name__](v, *prepared), simple.project(v, *prepared))
@@ -186,6 +189,17 @@ def test_matrices_and_batches():
     assert all(torch.allclose(rows[k], ALL["simplex"].project(v[k])) for k in range(4))
     assert float(ALL["ball"].project(v, 1.0).norm()) == pytest.approx(1.0)
     assert ALL["box"].project(v, -0.1, 0.1).abs().max() <= 0.1
+
+
+def test_a_cap_for_each_row():
+    """Rows with caps of their own are the rows one by one; entries of -inf and of any size are in their place."""
+    v = vectors(6)
+    v[1, 0], v[2, 3], v[3, 1] = -math.inf, 1e18, -1e18
+    caps = torch.tensor([0.3, 0.5, 0.2, 0.4, 1.0, 2.0]).double()[:, None]
+    q = project_capped(v, caps)
+    assert float((q.sum(-1) - 1).abs().max()) < 1e-12 and bool((q >= 0).all()) and bool((q <= caps).all()) and q[1, 0] == 0
+    assert all(torch.equal(q[k], project_capped(v[k], float(caps[k]))) for k in range(6))
+    assert torch.allclose(q[4:], ALL["simplex"].project(v[4:]), atol=1e-12)
 
 
 def test_large_vectors():

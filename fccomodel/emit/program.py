@@ -66,10 +66,9 @@ class Emitter(Finishing):
             if part
         )
         known = {**functions(maps), **functions(support)}
-        helpers = [inspect.getsource(f).rstrip() for name, f in known.items() if re.search(rf"\b{name}\(", body)]
-        more = [inspect.getsource(f).rstrip() for name, f in known.items() if any(re.search(rf"\b{name}\(", x) for x in helpers)]
-        head = self.header()
-        text = "\n\n\n".join([head, *dict.fromkeys([*helpers, *more]), body]) + "\n"
+        needed = with_called(f for name, f in known.items() if re.search(rf"\b{name}\(", body))
+        helpers = [inspect.getsource(f).rstrip() for f in needed if f"def {f.__name__}(" not in body]
+        text = "\n\n\n".join([self.header(), *helpers, body]) + "\n"
         smoothed = {
             s.name: (
                 shorten(self.problem.text(s.original)),

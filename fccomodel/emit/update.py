@@ -77,7 +77,7 @@ class Update(Sections):
             for domain in self.normal.variables[name].sets:
                 record = sets.get(domain.family)
                 assert record is not None, domain.family
-                helpers[record.project.__name__] = inspect.getsource(record.project).rstrip()
+                helpers |= {f.__name__: inspect.getsource(f).rstrip() for f in with_called([record.project])}
                 arguments = "".join(f", {text}" for text in self.set_arguments(name, domain))
                 piece = f"w[{start}:{stop}]"
                 viewed = piece if len(shape) == 1 else f"{piece}.view({', '.join(map(str, shape)) or '()'})"

@@ -22,6 +22,8 @@ import torch
 from fccomodel import atoms, elements, ir
 from fccomodel.elements import DTYPE, Env, Named, fail
 from fccomodel.interpret import concave
+from fccomodel.sets.capped_simplex import project_capped_simplex
+from fccomodel.sets.simplex import project_simplex
 
 if TYPE_CHECKING:
     from fccomodel.interpret.evaluator import Evaluator
@@ -184,9 +186,9 @@ def projection(evaluator: Evaluator, domain: ir.VectorSet) -> Callable[[torch.Te
     args = [evaluator.value(arg, {}).data for arg in domain.args]
     match domain.family:
         case "simplex":
-            return lambda q: project_simplex(q, 1.0)
+            return project_simplex
         case "capped_simplex":
-            return lambda q: project_simplex(q, 1 / (float(args[0]) * q.shape[-1]))
+            return lambda q: project_capped_simplex(q, float(args[0]))
         case "box":
             return lambda q: q.clamp(args[0], args[1])
         case "nonneg":
@@ -197,18 +199,6 @@ def projection(evaluator: Evaluator, domain: ir.VectorSet) -> Callable[[torch.Te
             inverse = torch.linalg.pinv(args[0])
             return lambda q: q - (q @ args[0].mT - args[1]) @ inverse.mT
     fail(evaluator.bound, "F0703", f"`{domain.name}` is not a set that can be maximised over")
-
-
-def project_simplex(q: torch.Tensor, cap: float) -> torch.Tensor:
-    """The nearest point with 0 <= q <= cap and sum 1, over the last dim: clip(q - shift, 0, cap), its break points sorted."""
-    n = q.shape[-1]
-    points, order = torch.cat([q - cap, q], -1).sort(-1)
-    slope = torch.where(order < n, -1.0, 1.0).to(q.dtype).cumsum(-1)
-    total = torch.cat([torch.full_like(q[..., :1], cap * n), cap * n + (slope[..., :-1] * points.diff(dim=-1)).cumsum(-1)], -1)
-    k = (total >= 1).sum(-1, keepdim=True).clamp(1, 2 * n - 1) - 1
-    left, right, fall = points.gather(-1, k), total.gather(-1, k), slope.gather(-1, k)
-    shift = left + torch.where(fall < 0, (1 - right) / fall.clamp(max=-1), torch.zeros_like(left))
-    return (q - shift).clamp(0, cap)
 
 
 # -------------------------------------------------------------------------------------------------------------- recognition

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from fccomodel.interpret import inner_maximum
+from fccomodel.sets.capped_simplex import project_capped
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,4 +98,4 @@ def _second(t: np.ndarray) -> np.ndarray:
 
 
 def _project_simplex(q: np.ndarray, cap: float) -> np.ndarray:
-    return inner_maximum.project_simplex(torch.from_numpy(np.ascontiguousarray(q)), max(cap, 1 / q.shape[-1])).numpy()
+    return project_capped(torch.from_numpy(np.ascontiguousarray(q)), max(cap, 1 / q.shape[-1])).numpy()

@@ -4,53 +4,32 @@ from __future__ import annotations
 
 import torch
 
+from fccomodel.sets.capped_simplex import project_capped
+from fccomodel.sets.simplex import project_simplex
+
+
+def flattened(x, dims):
+    """x with ``dims`` as one last dim."""
+    return x.movedim(dims, tuple(range(-len(dims), 0))).flatten(-len(dims))
+
+
+def restored(y, dims, x):
+    """The inverse of ``flattened(x, dims)``."""
+    shape = x.movedim(dims, tuple(range(-len(dims), 0))).shape
+    return y.view(shape).movedim(tuple(range(-len(dims), 0)), dims)
+
 
 def onto_simplex(x, dim):
     """The nearest point of {q >= 0, sum q = 1} along one dim, or along several as if they were one."""
-    if isinstance(dim, tuple):
-        flat = x.movedim(dim, tuple(range(-len(dim), 0)))
-        return onto_simplex(flat.flatten(-len(dim)), -1).view(flat.shape).movedim(tuple(range(-len(dim), 0)), dim)
-    x = x - x.amax(dim, keepdim=True)  # the same point, and 1 counts beside large entries too
-    ordered = x.sort(dim=dim, descending=True).values
-    count = torch.arange(1, x.shape[dim] + 1, device=x.device, dtype=x.dtype).view((-1,) + (1,) * (x.dim() - 1 - dim % x.dim()))
-    shift = (ordered.cumsum(dim) - 1) / count
-    last = ((ordered > shift).sum(dim, keepdim=True) - 1).clamp(min=0)  # entries that are not a number stay so
-    return (x - shift.gather(dim, last)).clamp(min=0)
+    dims = dim if isinstance(dim, tuple) else (dim,)
+    return restored(project_simplex(flattened(x, dims)), dims, x)
 
 
 def onto_capped_simplex(x, cap, dim):
-    """The nearest point of {0 <= q <= cap, sum q = 1} along a dim, or several as if they were one; -inf entries stay 0.
-
-    q = clip(x - s, 0, cap), and its sum is piecewise linear in s: it bends where an entry leaves 0 (s = x) or meets the cap
-    (s = x - cap). Between the two bends around 1, s is read off.
-    """
-    if isinstance(dim, tuple):
-        flat = x.movedim(dim, tuple(range(-len(dim), 0)))
-        cap = cap.movedim(dim, tuple(range(-len(dim), 0))).flatten(-len(dim)) if isinstance(cap, torch.Tensor) else cap
-        q = onto_capped_simplex(flat.flatten(-len(dim)), cap, -1)
-        return q.view(flat.shape).movedim(tuple(range(-len(dim), 0)), dim)
-    x = x - x.amax(dim, keepdim=True)
-    finite = x.clamp(min=torch.finfo(x.dtype).min / 4)
-    bends = torch.cat([finite, finite - cap], dim).sort(dim=dim, descending=True).values
-    ordered = finite.sort(dim=dim, descending=True).values.movedim(dim, -1).contiguous()
-    sums = torch.nn.functional.pad(ordered.cumsum(-1), (1, 0))
-    at = bends.movedim(dim, -1).contiguous()
-    height = cap.movedim(dim, -1) if isinstance(cap, torch.Tensor) else cap
-
-    def above(s):  # number and sum of the entries that are at least s
-        count = ordered.shape[-1] - torch.searchsorted(ordered.flip(-1).contiguous(), s)
-        return count, sums.gather(-1, count)
-
-    free, free_sum = above(at)
-    full, full_sum = above(at + height)
-    total = (free_sum - free * at) - (full_sum - full * (at + height))
-    k = ((total < 1).sum(-1, keepdim=True) - 1).clamp(0, at.shape[-1] - 2)  # the last bend where the sum is below 1
-    middle = (at.gather(-1, k) + at.gather(-1, k + 1)) / 2
-    free, free_sum = above(middle)
-    full, full_sum = above(middle + height)
-    s = (free_sum - full_sum + full * height - 1) / (free - full)
-    s = torch.where(free == full, at.gather(-1, k + 1), s)
-    return (x - s.movedim(-1, dim)).clamp(min=0).clamp(max=cap)
+    """The nearest point of {0 <= q <= cap, sum q = 1} along a dim, or several as if they were one; -inf entries stay 0."""
+    dims = dim if isinstance(dim, tuple) else (dim,)
+    height = flattened(cap, dims) if isinstance(cap, torch.Tensor) else cap
+    return restored(project_capped(flattened(x, dims), height), dims, x)
 
 
 def onto_ball(x, dims):

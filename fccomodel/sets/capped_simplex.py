@@ -2,32 +2,39 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import torch
 
 from fccomodel.atoms import Interval
 from fccomodel.sets._base import SimpleSet, distance_on_line, sums
 
-if TYPE_CHECKING:
-    import torch
+
+def project_capped(v: torch.Tensor, cap: float | torch.Tensor) -> torch.Tensor:
+    """clip(v - t, 0, cap) along the last axis, t such that the entries sum to 1; entries of -inf become 0.
+
+    With v measured from its m-th largest entry, m = ceil(1/cap), t lies in [-cap, 0], so that entries beyond -cap and cap are as
+    good as there. The sum is piecewise linear in t and bends where an entry leaves 0 (t = v) or meets the cap (t = v - cap);
+    between the two bends around 1, t is read off. ``cap``: one for all, or one for each row (last axis of length 1).
+    """
+    n, eps = v.shape[-1], torch.finfo(v.dtype).eps
+    cap = (cap + v.new_zeros(1)).expand(*v.shape[:-1], 1)
+    m = ((1 - 4 * eps) / cap).ceil().clamp(1, n).long()
+    v = v - v.sort(-1, descending=True).values.gather(-1, m - 1)
+    v = v.clamp(-cap, cap)
+    bends, order = torch.cat([v, v - cap], -1).sort(-1, descending=True)
+    slopes = (1 - 2 * (order >= n).to(v.dtype)).cumsum(-1)
+    sums = torch.nn.functional.pad((slopes[..., :-1] * -bends.diff(dim=-1)).cumsum(-1), (1, 0))
+    k = ((sums < 1).sum(-1, keepdim=True) - 1).clamp(0, 2 * n - 2)
+    left, right = bends.gather(-1, k + 1), bends.gather(-1, k)
+    middle = (left + right) / 2
+    full, free = (v >= middle + cap).to(v.dtype), ((v > middle) & (v < middle + cap)).to(v.dtype)
+    count = free.sum(-1, keepdim=True)
+    t = ((v * free + cap * full).sum(-1, keepdim=True) - 1) / count
+    return (v - torch.where(count == 0, left, t.clamp(left, right))).clamp(min=0).clamp(max=cap)
 
 
 def project_capped_simplex(v: torch.Tensor, alpha: float) -> torch.Tensor:
-    """clip(v - t, 0, 1/(alpha n)) for the n entries of a vector, t such that they sum to 1.
-
-    The sum is piecewise linear in t and bends where an entry leaves 0 (t = v) or meets the cap (t = v - cap).
-    """
-    n = v.shape[-1]
-    cap = 1 / (alpha * n)
-    bends, slopes = v.repeat(2), v.new_ones(2 * n)
-    bends[n:] -= cap
-    slopes[n:] = -1
-    bends, order = bends.sort(descending=True)
-    slopes = slopes[order].cumsum(0)
-    sums = v.new_zeros(2 * n)
-    sums[1:] = (slopes[:-1] * (bends[:-1] - bends[1:])).cumsum(0)
-    last = ((sums < 1).sum() - 1).clamp(min=0)
-    t = bends.take(last) - (1 - sums.take(last)) / slopes.take(last).clamp(min=1)
-    return (v - t).clamp(0, cap)
+    """The nearest point whose n entries, of the last axis, lie in [0, 1/(alpha n)] and sum to 1."""
+    return project_capped(v, 1 / (alpha * v.shape[-1]))
 
 
 def _contains(w: torch.Tensor, alpha: float, tolerance: float = 0.0) -> bool:

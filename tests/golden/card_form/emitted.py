@@ -40,16 +40,6 @@ from types import SimpleNamespace
 import torch
 
 
-def mean_of_pieces(a, b, pieces):
-    """mean over j of f(a + b_j) at every entry of a, where f(u) = p u^2 + q u + r up to u = high, for each of ``pieces``
-    (high, p, q, r) in turn: from how many b there are between the kinks, their sum, and that of their squares, b being sorted."""
-    order = increasing(b.detach())
-    centre = b.detach()[order[len(b) // 2]]
-    ordered, a = (b - centre)[order], a + centre
-    ends = [torch.searchsorted(ordered.detach(), (high - a).detach().contiguous()) for high, *_ in pieces]
-    return sum_of_pieces(a, ordered, torch.zeros_like(ends[0]), ends, pieces) / len(b)
-
-
 def increasing(x):
     """The order of numbers, by their bits as integers, which torch sorts several times as fast."""
     bits = x.view(torch.int64 if x.dtype == torch.float64 else torch.int32)
@@ -65,6 +55,16 @@ def sum_of_pieces(a, ordered, first, ends, pieces):
         total = total + p * (a * (a * count + 2 * s) + t) + q * (a * count + s) + r * count
         first = last
     return total
+
+
+def mean_of_pieces(a, b, pieces):
+    """mean over j of f(a + b_j) at every entry of a, where f(u) = p u^2 + q u + r up to u = high, for each of ``pieces``
+    (high, p, q, r) in turn: from how many b there are between the kinks, their sum, and that of their squares, b being sorted."""
+    order = increasing(b.detach())
+    centre = b.detach()[order[len(b) // 2]]
+    ordered, a = (b - centre)[order], a + centre
+    ends = [torch.searchsorted(ordered.detach(), (high - a).detach().contiguous()) for high, *_ in pieces]
+    return sum_of_pieces(a, ordered, torch.zeros_like(ends[0]), ends, pieces) / len(b)
 
 
 SEED = 0

@@ -53,16 +53,6 @@ def unsegment(values, dim, count, cells, sizes, how):
     return rows
 
 
-def reduce_cvar(x, dim, tail, mask=None):
-    """The mean of the largest ``tail`` fraction along ``dim``, the boundary element counted in part."""
-    return tail_mean(x, dim, tail * counted(x, dim, mask), mask)
-
-
-def counted(x, dim, mask):
-    """The number of elements along ``dim``, kept as dims of size 1."""
-    return (torch.ones_like(x) if mask is None else torch.broadcast_to(mask, x.shape).to(x.dtype)).sum(dim, keepdim=True)
-
-
 def tail_mean(x, dim, weight, mask):
     """The mean of the largest elements along ``dim`` that weigh ``weight`` together, each at most 1."""
     if mask is not None:
@@ -75,6 +65,16 @@ def tail_mean(x, dim, weight, mask):
     count = torch.arange(x.shape[dim], device=x.device, dtype=x.dtype).view((-1,) + (1,) * (x.dim() - 1 - dim % x.dim()))
     share = (weight - count).clamp(0, 1)
     return (torch.where(share > 0, ordered, torch.zeros_like(ordered)) * share).sum(dim) / share.sum(dim)
+
+
+def counted(x, dim, mask):
+    """The number of elements along ``dim``, kept as dims of size 1."""
+    return (torch.ones_like(x) if mask is None else torch.broadcast_to(mask, x.shape).to(x.dtype)).sum(dim, keepdim=True)
+
+
+def reduce_cvar(x, dim, tail, mask=None):
+    """The mean of the largest ``tail`` fraction along ``dim``, the boundary element counted in part."""
+    return tail_mean(x, dim, tail * counted(x, dim, mask), mask)
 
 
 SEED = 0

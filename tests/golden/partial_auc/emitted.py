@@ -40,21 +40,6 @@ from types import SimpleNamespace
 import torch
 
 
-def mean_of_pieces(a, b, pieces):
-    """mean over j of f(a + b_j) at every entry of a, where f(u) = p u^2 + q u + r up to u = high, for each of ``pieces``
-    (high, p, q, r) in turn: from how many b there are between the kinks, their sum, and that of their squares, b being sorted."""
-    order = increasing(b.detach())
-    centre = b.detach()[order[len(b) // 2]]
-    ordered, a = (b - centre)[order], a + centre
-    ends = [torch.searchsorted(ordered.detach(), (high - a).detach().contiguous()) for high, *_ in pieces]
-    return sum_of_pieces(a, ordered, torch.zeros_like(ends[0]), ends, pieces) / len(b)
-
-
-def reduce_cvar(x, dim, tail, mask=None):
-    """The mean of the largest ``tail`` fraction along ``dim``, the boundary element counted in part."""
-    return tail_mean(x, dim, tail * counted(x, dim, mask), mask)
-
-
 def increasing(x):
     """The order of numbers, by their bits as integers, which torch sorts several times as fast."""
     bits = x.view(torch.int64 if x.dtype == torch.float64 else torch.int32)
@@ -72,9 +57,14 @@ def sum_of_pieces(a, ordered, first, ends, pieces):
     return total
 
 
-def counted(x, dim, mask):
-    """The number of elements along ``dim``, kept as dims of size 1."""
-    return (torch.ones_like(x) if mask is None else torch.broadcast_to(mask, x.shape).to(x.dtype)).sum(dim, keepdim=True)
+def mean_of_pieces(a, b, pieces):
+    """mean over j of f(a + b_j) at every entry of a, where f(u) = p u^2 + q u + r up to u = high, for each of ``pieces``
+    (high, p, q, r) in turn: from how many b there are between the kinks, their sum, and that of their squares, b being sorted."""
+    order = increasing(b.detach())
+    centre = b.detach()[order[len(b) // 2]]
+    ordered, a = (b - centre)[order], a + centre
+    ends = [torch.searchsorted(ordered.detach(), (high - a).detach().contiguous()) for high, *_ in pieces]
+    return sum_of_pieces(a, ordered, torch.zeros_like(ends[0]), ends, pieces) / len(b)
 
 
 def tail_mean(x, dim, weight, mask):
@@ -89,6 +79,16 @@ def tail_mean(x, dim, weight, mask):
     count = torch.arange(x.shape[dim], device=x.device, dtype=x.dtype).view((-1,) + (1,) * (x.dim() - 1 - dim % x.dim()))
     share = (weight - count).clamp(0, 1)
     return (torch.where(share > 0, ordered, torch.zeros_like(ordered)) * share).sum(dim) / share.sum(dim)
+
+
+def counted(x, dim, mask):
+    """The number of elements along ``dim``, kept as dims of size 1."""
+    return (torch.ones_like(x) if mask is None else torch.broadcast_to(mask, x.shape).to(x.dtype)).sum(dim, keepdim=True)
+
+
+def reduce_cvar(x, dim, tail, mask=None):
+    """The mean of the largest ``tail`` fraction along ``dim``, the boundary element counted in part."""
+    return tail_mean(x, dim, tail * counted(x, dim, mask), mask)
 
 
 SEED = 0
