@@ -64,14 +64,24 @@ def test_the_error_of_minibatches_covers_95_percent():
         rng.manual_seed(seed)
 
         def minibatches(w, y, held):
-            for batch in itertools.islice(zip(*(part.unbind() for part in module.draw(data, rng, 16)), strict=True), 16):
-                data.waiting.clear()
-                yield module.gradient(data, w, w, module.buffers("cpu", torch.float64), y, batch, held)
+            return itertools.islice(module.gradients(data, w, y, held, rng), 16)
 
         seen = estimate(module, program, SimpleNamespace(w=found.w, c=found.c, h=h), minibatches)
         covered.append(abs(seen.residual - exact) <= seen.error)
         assert seen.error > 0
     assert np.mean(covered) >= 0.9
+
+
+@pytest.mark.parametrize("algorithm", ["sox", "nasa"])
+def test_a_run_without_full_passes_estimates_by_minibatches(algorithm):
+    """In either loop, where the objective has no pass over all rows with derivatives."""
+    body = "var w[d]; minimize f: E[z ~ D] log1pexp(-z.y * dot(w, z.x)) + 0.1 * sumsq(w);"
+    _, program, module = solver(HEAD + body, algorithm=algorithm, inner_batch=16)
+    module.whole = None
+    with module.no_grad():
+        found = module.solve(dict(program.data), iterations=3000, seconds=None, tol=0.1)
+    last = found.history[-1]
+    assert found.status == "converged" and last["kkt"] + last["kkt_error"] <= 0.1 and last["kkt_error"] > 0
 
 
 def test_a_loose_tolerance_ends_a_net_early():

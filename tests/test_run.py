@@ -128,17 +128,20 @@ def test_smoothness_finds_the_largest_eigenvalue() -> None:
 
 def test_batches_grow_near_the_end() -> None:
     """Where stages gain nothing and windows are at their longest, w moves by the mean gradient of two batches, then of four."""
-    h = SimpleNamespace(peak=1.0, gamma=0.05, stage=10, longest=10, together=1, met=0)
-    assert _steps.together(torch.tensor([1.0]), h) == 1.0
+    h, state = SimpleNamespace(peak=1.0, gamma=0.05, stage=10, longest=10, together=1), SimpleNamespace(met=0)
+
+    def given(*gradients: float) -> list[float | None]:
+        found = [_steps.together(state, torch.tensor([G]), h) for G in gradients]
+        return [None if G is None else float(G) for G in found]
+
+    assert given(1.0, 2.0) == [1.0, 2.0]
     _steps.slow_down(h, gained=True)
     assert h.together == 1 and h.peak == 1.0
     _steps.slow_down(h, gained=False)
     assert h.together == 2 and h.peak == 0.8
-    assert _steps.together(torch.tensor([1.0]), h) is None
-    assert _steps.together(torch.tensor([4.0]), h) == 2.5
+    assert given(1.0, 4.0) == [None, 2.5]
     _steps.slow_down(h, gained=False)
-    given = [_steps.together(torch.tensor([float(k)]), h) for k in range(8)]
-    assert [k for k, G in enumerate(given) if G is not None] == [3, 7] and given[7] == 5.5
-    early = SimpleNamespace(peak=1.0, gamma=0.2, stage=10, longest=10, together=1, met=0)
+    assert given(*map(float, range(8))) == [None, None, None, 1.5, None, None, None, 5.5]
+    early = SimpleNamespace(peak=1.0, gamma=0.2, stage=10, longest=10, together=1)
     _steps.slow_down(early, gained=False)
     assert early.together == 1 and early.peak == 0.6

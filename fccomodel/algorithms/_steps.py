@@ -18,18 +18,18 @@ def advance(data, state, u, c, batch, h):
     """One step: the gradient at w, the update of w, prox and projections. Of several batches together w moves after the last."""
     G = gradient(data, state.w, state.w_prev, u, c, batch, h)
     state.w_prev.copy_(state.w)
-    G = together(G, h)
+    G = together(state, G, h)
     if G is not None:
         project(state.w, update(state, G, h), h)
 
 
-def together(G, h):
-    """The mean gradient of ``h.together`` batches at one w; None before the last of them."""
-    if getattr(h, "together", 1) == 1:
+def together(state, G, h):
+    """The mean gradient of ``h.together`` batches at one w; None before the last of them (``state.met``: how many were met)."""
+    if h.together == 1:
         return G
-    h.sum = h.sum + G if h.met else G.clone()
-    h.met = (h.met + 1) % h.together
-    return None if h.met else h.sum / h.together
+    state.sum = state.sum + G if state.met else G.clone()
+    state.met = (state.met + 1) % h.together
+    return None if state.met else state.sum / h.together
 
 
 def step_sizes(h, inverse):
@@ -49,7 +49,7 @@ def slow_down(h, gained):
     if not gained:
         larger = getattr(h, "gamma", 0.0) <= 0.05 and h.together < 16
         h.peak *= 0.8 if larger else 0.6
-        h.together, h.met = 2 * h.together if larger else h.together, 0
+        h.together *= 2 if larger else 1
         shrink_gamma(h)
     h.stage = min(int(1.3 * h.stage), h.longest)
 

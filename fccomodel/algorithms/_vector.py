@@ -218,6 +218,17 @@ def approximate_kkt(data, F, w, c, h):
     return SimpleNamespace(w=x, epsilon=residual + math.sqrt(gap))
 
 
+def gradients(data, w, c, h, rng):
+    """The gradients at w by one minibatch after another, the slope of phi at the mean of their values so far."""
+    data = SimpleNamespace(**{**vars(data), "waiting": {}})
+    F, u, k = oracle_of(data, rng, c, SimpleNamespace(w=w, oracles=0), h), 0.0, 0
+    while True:
+        at, k = F.sample(w, F.batch()), k + 1
+        u = u + (at.value - u) / k
+        s, direct = F.slope(w, u)
+        yield at.pull(s) + direct
+
+
 def solve(
     data, *, seed=0, device="cpu", dtype=torch.float32, seconds=30.0, iterations=None, oracles=None, progress=None, stop=None,
     tol=None, exact=None,
@@ -244,14 +255,7 @@ def solve(
         return at.pull(s) + direct
 
     def minibatches(x, y, held):
-        own = SimpleNamespace(**{**vars(data), "waiting": {}})
-        chance = torch.Generator(device=device).manual_seed(seed + 1 + count)
-        sampled, value, k = oracle_of(own, chance, y, SimpleNamespace(oracles=0), held), 0.0, 0
-        while True:
-            at, k = sampled.sample(x, sampled.batch()), k + 1
-            value = value + (at.value - value) / k
-            s, direct = sampled.slope(x, value)
-            yield at.pull(s) + direct
+        return gradients(data, x, y, held, torch.Generator(device=device).manual_seed(seed + 1 + count))
 
     leave_flat_start(state.w, G, rng)
     if CENTRED and not h.theory:

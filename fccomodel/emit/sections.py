@@ -94,6 +94,7 @@ class Sections:
             "theory": 0,
             "decay": 0,
             "blind": int(bool(self.plan.surrogates)),
+            **({"together": 1} if self.plan.algorithm_record.oracle == "blocks" else {}),
             **self.plan.hyper,
             **{f"lam_{s.name}": self.plan.smoothing for s in self.normal.smoothed},
             "lam_inner": self.plan.inner_smoothing,

@@ -56,6 +56,7 @@ HYPER = {
     'theory': 0,
     'decay': 0,
     'blind': 0,
+    'together': 1,
     'eta': 0.05,
     'rho': 10.0,
     'lam': 0.0,
@@ -166,20 +167,20 @@ def update(state, G, h):
     return step
 
 
-def together(G, h):
-    """The mean gradient of ``h.together`` batches at one w; None before the last of them."""
-    if getattr(h, "together", 1) == 1:
+def together(state, G, h):
+    """The mean gradient of ``h.together`` batches at one w; None before the last of them (``state.met``: how many were met)."""
+    if h.together == 1:
         return G
-    h.sum = h.sum + G if h.met else G.clone()
-    h.met = (h.met + 1) % h.together
-    return None if h.met else h.sum / h.together
+    state.sum = state.sum + G if state.met else G.clone()
+    state.met = (state.met + 1) % h.together
+    return None if state.met else state.sum / h.together
 
 
 def advance(data, state, u, c, batch, h):
     """One step: the gradient at w, the update of w, prox and projections. Of several batches together w moves after the last."""
     G = gradient(data, state.w, state.w_prev, u, c, batch, h)
     state.w_prev.copy_(state.w)
-    G = together(G, h)
+    G = together(state, G, h)
     if G is not None:
         project(state.w, update(state, G, h), h)
 
@@ -199,7 +200,7 @@ def slow_down(h, gained):
     if not gained:
         larger = getattr(h, "gamma", 0.0) <= 0.05 and h.together < 16
         h.peak *= 0.8 if larger else 0.6
-        h.together, h.met = 2 * h.together if larger else h.together, 0
+        h.together *= 2 if larger else 1
         shrink_gamma(h)
     h.stage = min(int(1.3 * h.stage), h.longest)
 
@@ -566,6 +567,27 @@ def copy_state(state):
     return SimpleNamespace(**{k: x.clone() if torch.is_tensor(x) else x for k, x in vars(state).items()})
 
 
+def gradients(data, w, c, h, rng):
+    """The gradients at w by one minibatch after another, each with estimates of its own."""
+    data = SimpleNamespace(**{**vars(data), "waiting": {}})
+    u = buffers(w.device, w.dtype)
+    while True:
+        batches = draw(data, rng, BLOCK)
+        for batch in zip(*(part.unbind() for part in batches), strict=True) if batches else [()]:
+            yield gradient(data, w, w, u, copy_state(c), batch, h)
+
+
+def inverse_smoothness(G, w):
+    """One over the gradient's Lipschitz constant at w, constraints active; no further than a first step goes downhill."""
+    largest = max(smoothness(G, w), smoothness(lambda x: G(x, 1.0), w) if CENTRED else 0.0)
+    step, slope = 1.0 / largest if largest > 0 else 0.05, G(w)
+    for _ in range(40):
+        if float(G(w - step * slope) @ slope) >= 0:
+            break
+        step *= 0.5
+    return step
+
+
 def solve(
     data, *, seed=0, device="cpu", dtype=torch.float32, seconds=30.0, iterations=None, oracles=None, progress=None, stop=None,
     tol=None, exact=None,
@@ -593,32 +615,17 @@ def solve(
         held = copy_state(c) if y is None else SimpleNamespace(**{k: torch.full_like(v, y) for k, v in vars(c).items()})
         return gradient(data, x, x, buffers(device, dtype), held, first, h)
 
+    def minibatches(x, y, held):
+        return gradients(data, x, y, held, torch.Generator(device=device).manual_seed(seed + 1 + count))
+
     leave_flat_start(w, G, rng)
     state.w_prev.copy_(w)
     if CENTRED and not h.theory:
         scale_smoothing(quick, w.to(quick.dtype), c, h, G, dtype)
 
-    def inverse():
-        largest = max(smoothness(G, w), smoothness(lambda x: G(x, 1.0), w) if CENTRED else 0.0)  # where constraints are active
-        step, slope = 1.0 / largest if largest > 0 else 0.05, G(w)
-        for _ in range(40):  # no further than a first step goes downhill
-            if float(G(w - step * slope) @ slope) >= 0:
-                break
-            step *= 0.5
-        return step
-
-    def minibatches(x, y, held):
-        own, u = SimpleNamespace(**{**vars(data), "waiting": {}}), buffers(device, dtype)
-        chance = torch.Generator(device=device).manual_seed(seed + 1 + count)
-        while True:
-            batches = draw(own, chance, BLOCK)
-            for batch in zip(*(part.unbind() for part in batches), strict=True) if batches else [()]:
-                yield gradient(own, x, x, u, copy_state(y), batch, held)
-
-    step_sizes(h, inverse)
+    step_sizes(h, lambda: inverse_smoothness(G, w))
     h.peak = first_eta = h.eta
     h.weight = 0.1 * h.rho
-    h.together, h.met = 1, 0  # batches of a step
     begin(state, h)
     u = buffers(device, dtype)
     looked = time.perf_counter()
@@ -629,7 +636,7 @@ def solve(
     history: list = []
     count, calm, kept, reason, broken = 0, 0, 0, "", None
     while not reason:
-        done, kept = 0, kept if h.theory else 0
+        done, state.met, kept = 0, 0, kept if h.theory else 0
         length = max(h.stage, iterations // 50) if h.decay else min(h.stage, (iterations or math.inf) - count)
         while done < length and not reason:
             size = min(BLOCK, length - done)
