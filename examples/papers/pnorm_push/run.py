@@ -25,13 +25,14 @@ PAPER = {
     "covtype": {"sox": "0.516 ± 0.003", "soap": "0.523 ± 0.004", "moap": "0.559 ± 0.011", "bsgd": "0.625 ± 0.018"},
 }
 GRID = (1e-3, 1e-2, 1e-1)
-#: SGD-type steps; MOAP scales the sampled values by n / B1 = 137, so that its gamma must be of the size of B1 / n
+#: SGD-type steps
 OPTIONS = {
     "sox": {"step": "momentum"},
     "soap": {"step": "plain"},
-    "moap": {"step": "momentum", "gamma": 0.01},
+    "moap": {"step": "momentum"},
     "bsgd": {"step": "plain"},
 }
+BATCH = 32
 
 
 def load(folder: Path, dataset: str) -> tuple[np.ndarray, np.ndarray]:
@@ -63,8 +64,10 @@ def main() -> None:
 
     def run(rows: np.ndarray, algorithm: str, eta: float, seed: int) -> np.ndarray:
         bound = model.bind(D={"x": x[rows], "y": y[rows]})
-        batches = {"outer_batch": 32, "inner_batch": 32}
+        batches = {"outer_batch": BATCH, "inner_batch": BATCH}
         options = OPTIONS[algorithm] | {"schedule": "decay", "eta": eta, "budget": f"{args.steps}it", "seed": seed}
+        if algorithm == "moap":  # it scales the sampled values by n / B1
+            options["gamma"] = BATCH / np.sum(y[rows] == 1)
         found = common.attempt(bound, algorithm=algorithm, **options, **batches)
         return np.full(x.shape[1], np.nan) if isinstance(found, str) else found.variables["w"]  # a step that is too large
 
