@@ -267,6 +267,29 @@ def _no_reduction(s: _Slip) -> Diagnostic | None:
     return error("F0113", f"`{name}` is no reduction", span=lex.span(name), reason=why, fix=fix)
 
 
+def _parameter_in_body(s: _Slip) -> Diagnostic | None:
+    """``cvar[z ~ D](0.1, u)``: a comma in the body of a reduction."""
+    if s.word.type != "COMMA" or (opened := _opening(s.words, s.k)) is None or s.words[opened - 1].type != "RSQB":
+        return None
+    bracket = _opening(s.words, opened - 1)
+    if bracket is None or s.words[bracket - 1].type != "RED":
+        return None
+    kind = str(s.words[bracket - 1])
+    why = f"`{kind}[...]` has one expression behind its brackets; parameters of a reduction stand before them."
+    form = {"cvar": "cvar(tail = 0.1)", "topk": "topk(k = 3)", "pmean": "pmean(p = 4)"}.get(kind, kind)
+    return error("F0113", f"two expressions behind `{kind}[...]`", span=s.at, reason=why, fix=f"write `{form}[z ~ D] u`")
+
+
+def _opening(words: Sequence[Token], k: int) -> int | None:
+    """The place of the bracket that is open at word k (that closes there, if one does)."""
+    depth = 1
+    for j in range(k - 1, 0, -1):
+        depth += (words[j].type in ("RPAR", "RSQB")) - (words[j].type in ("LPAR", "LSQB"))
+        if depth == 0:
+            return j
+    return None
+
+
 def _function_by_let(s: _Slip) -> Diagnostic | None:
     """``let f(z) = u``: functions are declared by ``def``."""
     if s.k != 2 or s.word.type != "LPAR" or str(s.words[0]) != "let":
@@ -279,22 +302,13 @@ def _expectation_closed(s: _Slip) -> Diagnostic | None:
     """``E[u] v``: brackets without a binder hold the body already."""
     if s.before is None or s.before.type != "RSQB" or not (lex.is_name(s.word) or s.word.type in ("NUMBER", "LPAR")):
         return None
-    depth = 0
-    for k in range(s.k - 1, 0, -1):
-        depth += (s.words[k].type == "RSQB") - (s.words[k].type == "LSQB")
-        if depth == 0:
-            kind = s.words[k - 1]
-            if kind.type != "RED":
-                return None
-            why = f"`{kind}[u]` names no draw, so that its brackets hold all of its body; `{kind}[z ~ D] u` names one."
-            return error(
-                "F0113",
-                f"`{kind}[...]` has its body already",
-                span=s.at,
-                reason=why,
-                fix=f"write `{kind}[z ~ D]`, or an operator here",
-            )
-    return None
+    k = _opening(s.words, s.k - 1)
+    if k is None or s.words[k - 1].type != "RED":
+        return None
+    kind = s.words[k - 1]
+    why = f"`{kind}[u]` names no draw, so that its brackets hold all of its body; `{kind}[z ~ D] u` names one."
+    fix = f"write `{kind}[z ~ D]`, or an operator here"
+    return error("F0113", f"`{kind}[...]` has its body already", span=s.at, reason=why, fix=fix)
 
 
 def _product(s: _Slip) -> Diagnostic | None:
@@ -346,6 +360,7 @@ _EXPLANATIONS: tuple[Callable[[_Slip], Diagnostic | None], ...] = (
     _subscript,
     _brackets_of_index,
     _no_reduction,
+    _parameter_in_body,
     _function_by_let,
     _expectation_closed,
     _product,

@@ -122,14 +122,8 @@ def _named(ctx: Context, scope: Scope, node: syntax.Name, kind: str) -> Domain |
             _needs_index(ctx, name, span)
             return None
     if symbol.what == "a dim":
-        ctx.error(
-            "F0407",
-            f"`{name}` is a dim, not a set",
-            span,
-            reason="A dim is a number, the size of an axis.",
-            fix=f"For the indices of that axis write `1 .. {name}`.",
-        )
-        return None
+        one = syntax.Number(value=1.0, text="1", span=span)
+        return domain_of(ctx, scope, syntax.Range(low=one, high=node, span=span), kind)  # its indices
     _not_a_set(ctx, span, symbol.what, kind)
     return None
 

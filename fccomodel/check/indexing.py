@@ -173,7 +173,7 @@ def place(
     if isinstance(value, ir.Label):
         return _label_place(ctx, value, axis)
     name = axis.name if isinstance(axis, ir.Set) else str(axis)
-    if isinstance(value, ir.Column) and labels_of(ctx, value) is not None:
+    if isinstance(value, ir.Column):
         fix = f"Iterate over `{name}`: `sum[k in {name} | {text} == k] {base}[k]`."
     else:
         fix = f"Use an index bound over `{name}`, or a constant."
