@@ -319,7 +319,7 @@ def test_free_in_indices_make_constraint_families() -> None:
         ("sum(w * w) / d", "(sum((w * w)) / |d|)"),
         ("w[1] + w[3]", "(w[0] + w[2])"),
         ("sum[j in 1 .. d] w[j]", "sum[j in 1 .. d] w[j]"),
-        ("sum[j in d] w[j]", "sum[j in 1 .. d] w[j]"),
+        ("sum[j in d] w[j]", "sum[j in d] w[j]"),
         ("sumsq(2 * w - 1)", "sumsq(((2 * w) - 1))"),
         ("w @ w", "(w @ w)"),
     ],

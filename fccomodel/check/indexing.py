@@ -11,7 +11,7 @@ from fccomodel.check import (
     shapes,
 )
 from fccomodel.check.context import BrokenSymbol, Context, LetSymbol, Scope, SetFamilySymbol, TableSymbol, listed
-from fccomodel.check.shapes import describe, labels_of, show, sort
+from fccomodel.check.shapes import describe, show, sort
 
 
 def field(ctx: Context, scope: Scope, node: syntax.Field) -> ir.Expr | None:
