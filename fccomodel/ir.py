@@ -399,3 +399,35 @@ def free_binders(expr: Expr, *, lets: bool = True) -> tuple[Binder, ...]:
 def variables_of(expr: Expr) -> set[str]:
     """Names of the decision variables that an expression uses."""
     return {node.name for node in walk(expr) if isinstance(node, Var)}
+
+
+def same(a: Expr, b: Expr) -> bool:
+    """Equal as written (the same nodes over the same binders); False for anything but atoms, items, columns and numbers."""
+    if a is b:
+        return True
+    if type(a) is not type(b) or len(a.children) != len(b.children):
+        return False
+    match a, b:
+        case (Const(), Const()):
+            return a.value == b.value
+        case (Label(), Label()):
+            return a.text == b.text
+        case (Size(), Size()):
+            return a.dim == b.dim
+        case (Param(), Param()):
+            return a.name == b.name
+        case (Var(), Var()):
+            return a.name == b.name
+        case (Column(), Column()):
+            return a.name == b.name and a.binder is b.binder
+        case (Element(), Element()):
+            return a.binder is b.binder
+        case (Apply(), Apply()):
+            alike = a.op == b.op
+        case (NetCall(), NetCall()):
+            alike = a.net == b.net
+        case (Item(), Item()):
+            alike = True
+        case _:
+            return False
+    return alike and all(same(x, y) for x, y in zip(a.children, b.children, strict=True))

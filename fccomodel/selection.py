@@ -125,7 +125,7 @@ def _with(part: Selection, conjunct: ir.Expr, free: tuple[ir.Binder, ...]) -> Se
         if ir.free_binders(left) == (own,) and own not in ir.free_binders(right):
             if op == "eq":
                 return replace(part, keys=(*part.keys, (left, right)))
-            if op in FLIPPED and all(same(left, other) for _, other, _ in part.orders):
+            if op in FLIPPED and all(ir.same(left, other) for _, other, _ in part.orders):
                 return replace(part, orders=(*part.orders, (op, left, right)))
             if op == "ne" and not part.excludes and _same_row(left, right):
                 assert isinstance(right, ir.Element)
@@ -138,38 +138,6 @@ def _same_row(left: ir.Expr, right: ir.Expr) -> bool:
         return False
     a, b = left.binder.domain, right.binder.domain
     return isinstance(a, ir.RowSet) and isinstance(b, ir.RowSet) and a.table == b.table
-
-
-def same(a: ir.Expr, b: ir.Expr) -> bool:
-    """Equal as written (the same nodes over the same binders); False for anything but atoms, items, columns and numbers."""
-    if a is b:
-        return True
-    if type(a) is not type(b) or len(a.children) != len(b.children):
-        return False
-    match a, b:
-        case (ir.Const(), ir.Const()):
-            return a.value == b.value
-        case (ir.Label(), ir.Label()):
-            return a.text == b.text
-        case (ir.Size(), ir.Size()):
-            return a.dim == b.dim
-        case (ir.Param(), ir.Param()):
-            return a.name == b.name
-        case (ir.Var(), ir.Var()):
-            return a.name == b.name
-        case (ir.Column(), ir.Column()):
-            return a.name == b.name and a.binder is b.binder
-        case (ir.Element(), ir.Element()):
-            return a.binder is b.binder
-        case (ir.Apply(), ir.Apply()):
-            alike = a.op == b.op
-        case (ir.NetCall(), ir.NetCall()):
-            alike = a.net == b.net
-        case (ir.Item(), ir.Item()):
-            alike = True
-        case _:
-            return False
-    return alike and all(same(x, y) for x, y in zip(a.children, b.children, strict=True))
 
 
 # ------------------------------------------------------------------------------------------------------------------ indexing

@@ -328,6 +328,17 @@ def test_formulas(text: str, expected: str) -> None:
     assert objective(text) == expected
 
 
+@pytest.mark.parametrize("again", ["d", "1 .. d"])
+def test_ranges_with_the_same_ends_are_one_set(again: str) -> None:
+    made = problem(
+        "dim d; data D : table(x: real[d]); var w[d]; let g[i in d] = E[z ~ D] (z.x[i] * w[i]);"
+        f"minimize sumsq(w); subject to c[i in {again}]: g[i] <= 1;"
+    )
+    assert problem_text(made).splitlines()[-1] == f"c[i1 in {again}]: (g<i1> - 1) <= 0"
+    other = "dim d, m; var w[d]; let g[i in d] = w[i]; minimize sumsq(w); subject to c[i in m]: g[i] <= 1;"
+    assert codes(other + " data D : table(x: real[d], v: real[m]);") == ["F0308"]
+
+
 def test_shapes() -> None:
     made = problem(
         "dim d, m; set K = {1, 2, 3}; data D : table(x: real[d], M: real[m, d]); data c : real[K]; var w[d]; "

@@ -78,6 +78,10 @@ def same_set(a: ir.Set, b: ir.Set) -> bool:
     """An element of ``a`` has the same place in ``b``: the same members, or rows of the table that ``b`` is."""
     if a is b:
         return True
+    if isinstance(a, ir.ValueSet) and isinstance(b, ir.ValueSet) and a.items is None and b.items is None:
+        ends = ((a.low, b.low), (a.high, b.high), (a.step, b.step))
+        if all(x is y or (x is not None and y is not None and ir.same(x, y)) for x, y in ends):
+            return True
     if isinstance(a, ir.RowSet) and isinstance(b, ir.RowSet):
         return a.table == b.table and b.where is None
     if isinstance(a, ir.LabelSet) and isinstance(b, ir.LabelSet):

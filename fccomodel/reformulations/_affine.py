@@ -7,7 +7,6 @@ import dataclasses
 from fccomodel import ir
 from fccomodel.rewrite import apply as make
 from fccomodel.rewrite import substitute
-from fccomodel.selection import same
 
 
 def merged(node: ir.Expr) -> ir.Expr | None:
@@ -110,7 +109,7 @@ def _renamed(leaf: ir.Reduce, to: ir.Reduce) -> ir.Reduce | None:
             return None
     names = {a: ir.Element(binder=b) for a, b in zip(leaf.binders, to.binders, strict=True)}
     condition = None if leaf.condition is None else substitute(leaf.condition, names)
-    if condition is not None and to.condition is not None and not same(condition, to.condition):
+    if condition is not None and to.condition is not None and not ir.same(condition, to.condition):
         return None
     return dataclasses.replace(leaf, binders=to.binders, condition=to.condition, body=substitute(leaf.body, names))
 
