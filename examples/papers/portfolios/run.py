@@ -1,6 +1,7 @@
 """Sparse mean-variance portfolios: ascvrg-2021, Figures 1 to 4, and hscg-2020, Figure 1.
 
     python examples/papers/portfolios/run.py [--figure ascvrg|hscg] [--first 0] [--sets 21] [--longer 1]
+        [--algorithms ascvrg apg ...]
 
 Gradients of single samples, divided by the number of days, until the objective is within 1e-4 and 1e-8 of its optimum.
 """
@@ -92,23 +93,25 @@ def tuned(bound: Any, grid: dict[str, Sequence[float]], calls: int, **options: A
 
 def main() -> None:
     parser = common.arguments(__doc__, figure="ascvrg", first=0, sets=21, seed=0, longer=1)
+    parser.add_argument("--algorithms", nargs="*", help="of the figure's; all of them unless given")
     args = parser.parse_args()
     figure, model, table = FIGURES[args.figure], fccomodel.compile(MODEL), []
+    wanted = {name: args.longer * passes for name, passes in figure.passes.items() if name in (args.algorithms or figure.passes)}
     for name, returns in list(sets(args.data).items())[args.first : args.first + args.sets]:
         bound, n = model.bind(R={"r": returns}, params=figure.params), len(returns)
         least, cells = optimum(returns, **figure.params), [name]
-        for algorithm, passes in figure.passes.items():
+        for algorithm, passes in wanted.items():
             options = {"algorithm": algorithm, "seed": args.seed, "precision": "float64"} | figure.options.get(algorithm, {})
             options |= {} if algorithm == "apg" else {"inner_batch": figure.batch(n)}
             options |= tuned(bound, figure.grids.get(algorithm, {}), figure.trial * n, **options)
-            history = bound.solve(budget=f"{args.longer * passes * n}oracles", **options).history
+            history = bound.solve(budget=f"{passes * n}oracles", **options).history
             calls = [common.reached(history, least, gap) / n for gap in figure.gaps]
             cells.append(" / ".join(f"{c:.0f}" if np.isfinite(c) else "-" for c in calls))
         table.append(cells)
         print(*cells, sep=" | ", flush=True)
-    passes = ", ".join(f"{name} {args.longer * count}" for name, count in figure.passes.items())
+    passes = ", ".join(f"{name} {count}" for name, count in wanted.items())
     title = "Gradients / n until the gap is {:g} / {:g}".format(*figure.gaps)
-    common.show(title, ["data", *figure.passes], table, f"-: not within the passes given ({passes}).")
+    common.show(title, ["data", *wanted], table, f"-: not within the passes given ({passes}).")
 
 
 if __name__ == "__main__":
