@@ -13,8 +13,9 @@ import torch
 from fccomodel import bind, check, kkt, parse
 from fccomodel.bound import Bound
 from fccomodel.diagnostics import FccoError
-from fccomodel.kkt import optimality
+from fccomodel.kkt import multipliers, optimality
 from fccomodel.kkt import system as kkt_system
+from fccomodel.kkt.weights import Weights
 from fccomodel.source import Source
 
 torch.set_num_threads(1)
@@ -352,6 +353,28 @@ def test_multipliers_at_the_penaltys_bound_are_named():
     found = kkt.report(bound(text), {"w": np.zeros(D)}, multipliers=own, limits={"size": 10.0, "cap": 2.0})
     assert [note for note in found.notes if "rho=8" in note and note.startswith("`cap[a]`: ")] and len(found.notes) == 1
     assert found.exact
+
+
+def test_the_nearest_point_of_a_cone_of_multipliers_and_weights():
+    """z - p is orthogonal to p, and no ray of the cone goes along it."""
+    simplex, box = Weights(kind="simplex", high=0.5), Weights(kind="box", low=-1.0, high=2.0)
+    cone = multipliers.Cone(at=0, parts=((np.arange(1, 9).reshape(2, 4), simplex), (np.arange(9, 12).reshape(3, 1), box)))
+    for size in (1e-6, 1.0, 1e6):
+        for z in size * RANDOM.normal(size=(50, 12)):
+            p = z.copy()
+            cone.project(p)
+            assert abs((z - p) @ p) <= 1e-10 * z @ z
+            assert all(ray @ (z - p) <= 1e-9 * np.linalg.norm(z) for ray in cone.rays(p - z))
+
+
+@pytest.mark.parametrize("root", [0.0, 1e-9, 0.3, 1.0])
+def test_the_root_of_a_function_that_rises(root):
+    """Steep, flat, with a jump: to 1e-15 of the interval's length, in no more calls than bisection's and four."""
+    for f in (lambda x: x - root, lambda x: (x - root) ** 3, lambda x: np.sign(x - root), lambda x: np.tanh(1e6 * (x - root))):
+        calls = []
+        found = multipliers._root(lambda x, f=f, calls=calls: (calls.append(x), float(f(x)))[1], 0.0, 1.0)
+        assert f(found) == 0 or abs(found - root) <= 1e-15
+        assert len(calls) <= 58
 
 
 def test_the_report_is_plain_data():
