@@ -121,6 +121,22 @@ def test_an_interruption_while_tuning_keeps_the_best_so_far(problem, monkeypatch
     assert dict(found.chosen["sox"]).keys() <= {"eta"} and "Interrupted while tuning, after 67 trials" in str(found)
 
 
+def test_progress_knows_how_many_runs_there_will_be(problem, monkeypatch):
+    grid = {"eta": tuple(np.geomspace(1e-3, 0.05, 60)), "gamma": (0.1, 0.5)}
+    known = {"sox": dataclasses.replace(algorithms.get("sox"), grid=grid)}
+    monkeypatch.setattr(comparison.registry, "all", lambda: known)
+    totals = []
+    given = {"algorithms": ["sox"], "seeds": 2, "budget": "2it", "tune": True, "inner_batch": 4}
+    fccomodel.compare(problem, progress=lambda step: totals.append((step.done, step.total)), **given)
+    assert totals[0] == (1, 65) and totals[-1] == (65, 65)
+
+
+def test_columns_are_whole_at_80_columns():
+    name = "squared_hinge_sox"
+    found = made("minimize", (name, 0.123456789, -1.23e-4), (name, 0.2, 0.1), reference=0.143684)
+    assert "…" not in str(found) and max(map(len, str(found).splitlines())) <= 80
+
+
 def test_all_algorithms_have_the_first_seed_before_the_second(problem):
     seen = []
     given = {"algorithms": ["sox", "bsgd"], "seeds": 2, "budget": "20it"}
@@ -157,7 +173,9 @@ def test_tuning_takes_the_better_step_size(problem, monkeypatch):
     known = {"sox": dataclasses.replace(algorithms.get("sox"), grid={"eta": (1e-6, 0.05)})}
     monkeypatch.setattr(comparison.registry, "all", lambda: known)
     found = fccomodel.compare(problem, algorithms=["sox"], seeds=1, budget="300it", tune=True, eta=1e-8)
-    assert found.chosen == {"sox": (("eta", 0.05),)} and "eta 0.05" in str(found)
+    held = [run.objective for run in found.trials]
+    assert found.chosen == {"sox": (("eta", 0.05),)} and held[2] < held[0]
+    assert f"eta 0.05 ({held[2]:.6g} on held-out rows, by default {held[0]:.6g})" in " ".join(str(found).split())
     assert [run.job.hyper for run in found.trials] == [(), (("eta", 1e-6),), (("eta", 0.05),)]
     assert found.runs[0].job.hyper == (("eta", 0.05),)
 
@@ -177,7 +195,7 @@ def test_large_grids_are_searched_name_by_name():
     grid = {name: tuple(float(v) for v in range(5)) for name in best}
     asked = []
 
-    def execute(jobs):
+    def execute(jobs, later):
         asked.extend(jobs)
         return [Run(job=job, objective=sum((dict(job.hyper).get(n, 9.0) - v) ** 2 for n, v in best.items())) for job in jobs]
 

@@ -27,7 +27,7 @@ LACKING = ("F0604", "F0607")
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """How far a comparison is: runs done of those planned so far, and the last one."""
+    """How far a comparison is: runs done, how many there will be (at most, while it tunes), and the last one."""
 
     done: int
     total: int
@@ -93,8 +93,8 @@ def compare(
     found: dict[str, Hyper] = {}
     interrupted = False
 
-    def execute(workers: Workers, wanted: Sequence[Job]) -> list[Run]:
-        total = len(runs) + len(wanted)
+    def execute(workers: Workers, wanted: Sequence[Job], later: int = 0) -> list[Run]:
+        total = len(runs) + len(wanted) + later
         for run in workers.each(wanted):
             runs[run.job] = run
             if progress is not None:
@@ -107,7 +107,7 @@ def compare(
                 tune(
                     {name: registry.all()[name].grid for name in able},
                     seeds[0],
-                    lambda wanted: execute(workers, wanted),
+                    lambda wanted, trials: execute(workers, wanted, trials + most),
                     lambda run: score(run, compiled.problem.objective.sense, tolerance),
                     found,
                 )
@@ -142,7 +142,7 @@ def found_lacking(bench: Bench, job: Job, refused: dict[str, str], unverified: d
         if any(d.code not in LACKING for d in error.diagnostics):
             raise
         lacks = [f"{d.message.removeprefix(job.algorithm).strip()}: {d.reason}" for d in error.diagnostics]
-        refused[job.algorithm] = " ".join(lacks)
+        refused[job.algorithm] = " It ".join(lacks)
     else:
         if planned.plan.unverified:
             unverified[job.algorithm] = "; ".join(planned.plan.unverified)

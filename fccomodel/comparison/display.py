@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fccomodel.comparison.record import Mean
     from fccomodel.comparison.runs import Run
 
-#: columns of the second table that fit beside the names
+#: columns that fit beside the names with space between them
 BESIDE = 5
 FIGURES = dict.fromkeys(("gap", "violation", "KKT", "oracles"), residual) | {"seconds": "{:.3g}".format}
 #: what a run takes
@@ -73,18 +73,28 @@ def comparison(found: Comparison) -> RenderableType:
     parts: list[RenderableType | None] = [title(found.model, [found.sense, found.budget, seeds])]
     best = {name: found.best(name) for name in found.columns if name not in USED}
     parts.append(_table(found, found.columns, best))
-    parts += [_refused(found.refused), Text(""), Text(_legend(found), style="dim")]
+    parts += [Text(""), Text(_legend(found), style="dim")]
     further = list(found.further.items())
     for start in range(0, len(further), BESIDE):
         where = "on the rows solved on" if found.test is None else f"where {found.test}"
         columns = dict(further[start : start + BESIDE])
         parts += [Text(""), Text(where, style="dim"), _table(found, columns, {})]
     parts.append(Text(""))
+    parts.append(section("refused", [f"{name} {what}" for name, what in found.refused.items()]))
     parts.append(section("unproven", [f"{name} needs {what}" for name, what in found.unverified.items()]))
-    parts.append(section("chosen", [f"{name}: {settings(hyper)}" for name, hyper in found.chosen.items()]))
+    parts.append(section("chosen", [_chosen(found, name) for name in found.chosen]))
     parts.append(section("failed", _failed(found)))
     parts.append(section("note", _notes(found)))
     return page(parts)
+
+
+def _chosen(found: Comparison, name: str) -> str:
+    """What tuning chose for an algorithm, and the objective on held-out rows by which it did."""
+    held = {run.job.hyper: run.objective for run in found.trials if run.job.algorithm == name}
+    hyper = found.chosen[name]
+    said = [f"{number(held[hyper])} on held-out rows"] if hyper in held else []
+    said += [f"by default {number(held[()])}"] if hyper and () in held else []
+    return f"{name}: {settings(hyper)}" + (f" ({', '.join(said)})" if said else "")
 
 
 def _failed(found: Comparison) -> list[str]:
@@ -105,7 +115,7 @@ def _notes(found: Comparison) -> list[str]:
         notes.append(f"Interrupted while tuning, after {len(found.trials)} trials; chosen: the best of the rounds that ended.")
     spread = [found.mean(name, lambda run: run.objective) for name in found.algorithms if len(found.of(name)) > 1]
     if spread and all(mean is not None and mean.sd == 0 for mean in spread):
-        notes.append("The seeds make no difference: steps take all rows.")
+        notes.append("The seeds make no difference: steps take all rows. --option inner_batch=32 draws them.")
     short = {run.job.algorithm: run.iterations for run in found.runs if run.iterations < FEW and run.stopped == SPENT}
     if short:
         counts = ", ".join(f"{steps} steps of {name}" for name, steps in short.items())
@@ -115,7 +125,8 @@ def _notes(found: Comparison) -> list[str]:
 
 def _table(found: Comparison, columns: Mapping[str, Callable[[Run], float]], best: Mapping[str, set[str]]) -> Table:
     """Means over the seeds with their deviations beneath."""
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="dim", padding=(0, 1))
+    padding = (0, 1 if len(columns) <= BESIDE else 0)
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="dim", padding=padding)
     table.add_column("algorithm", no_wrap=True)
     for name in columns:
         table.add_column(name, justify="right")
@@ -140,17 +151,6 @@ def _deviation(mean: Mean | None) -> str:
     return f"±{residual(mean.sd)} " if mean is not None and math.isfinite(mean.sd) else ""
 
 
-def _refused(lacks: Mapping[str, str]) -> Table | None:
-    """A row for each algorithm that cannot run on the model."""
-    if not lacks:
-        return None
-    table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(no_wrap=True, min_width=len("algorithm"))
-    table.add_column(style="dim", overflow="fold")
-    for name, what in lacks.items():
-        table.add_row(name, what)
-    return table
-
-
 def _legend(found: Comparison) -> str:
-    return "mean ±sd, * best" + (f" (objective: where violation <= {found.tolerance:g})" if found.constrained else "")
+    mean = "mean ±sd, " if len(found.seeds) > 1 else ""
+    return f"{mean}* best" + (f" (objective: where violation <= {found.tolerance:g})" if found.constrained else "")

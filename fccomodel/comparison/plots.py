@@ -36,8 +36,9 @@ def save(found: Comparison, folder: Path) -> None:
     for row, height in zip(grid, heights, strict=True):
         for axes, along in zip(row, AXES, strict=True):
             _draw(axes, found, height, along)
-    if grid[0][0].get_legend_handles_labels()[0]:
-        grid[0][0].legend(frameon=False)
+    lines, names = grid[0][0].get_legend_handles_labels()
+    if lines:
+        figure.legend(lines, names, loc="outside lower center", ncols=min(len(lines), 6), frameon=False)
     figure.suptitle(found.model)
     for suffix in ("png", "svg"):
         figure.savefig(folder / f"curves.{suffix}", dpi=150)
@@ -57,8 +58,10 @@ def _draw(axes: Any, found: Comparison, height: str, along: str) -> None:
         axes.fill_between(x, y.min(0), y.max(0), color=line.get_color(), alpha=0.2, linewidth=0)
     axes.set_xlabel(AXES[along])
     axes.set_ylabel(height)
-    if height != "objective" and any((y > 0).any() for y in drawn):
-        axes.set_yscale("log", nonpositive="mask")
+    positive = [y[y > 0].min() for y in drawn if (y > 0).any()]
+    if height != "objective" and positive:  # a logarithm down to the least value above zero, which has its place below
+        axes.set_yscale("symlog", linthresh=10.0 ** np.floor(np.log10(max(min(positive), 1e-12))))
+        axes.set_ylim(bottom=0)
 
 
 def _curve(found: Comparison, history: Sequence[Any], height: str, along: str) -> tuple[np.ndarray, np.ndarray]:

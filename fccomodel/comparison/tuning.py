@@ -33,6 +33,11 @@ class Search:
         self.tried |= set(points)
         return points
 
+    @property
+    def later(self) -> int:
+        """How many candidates the rounds to come ask for, at most."""
+        return sum(math.prod(map(len, names.values())) for names in self.rounds)
+
     def tell(self, results: Iterable[tuple[Hyper, tuple[float, float]]]) -> None:
         """Scores of candidates, lower is better; of equals the first asked for stays."""
         for point, score in results:
@@ -43,18 +48,18 @@ class Search:
 def tune(
     grids: Mapping[str, Mapping[str, Sequence[float]]],
     seed: int,
-    execute: Callable[[Sequence[Job]], Sequence[Run]],
+    execute: Callable[[Sequence[Job], int], Sequence[Run]],
     score: Callable[[Run], tuple[float, float]],
     found: dict[str, Hyper],
 ) -> None:
     """Puts the values chosen for each algorithm into ``found``, the best so far after every round; a round runs the candidates
-    of all algorithms together."""
+    of all algorithms together, ``execute(jobs, later)``, which hears how many trials may follow."""
     searches = {name: Search(grid) for name, grid in grids.items()}
     while True:
         jobs = [Job(algorithm=n, seed=seed, hyper=h, trial=True) for n, search in searches.items() for h in search.ask()]
         if not jobs:
             return
-        runs = execute(jobs)
+        runs = execute(jobs, sum(search.later for search in searches.values()))
         for name, search in searches.items():
             search.tell((run.job.hyper, score(run)) for run in runs if run.job.algorithm == name)
             found[name] = search.chosen
