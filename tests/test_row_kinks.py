@@ -92,6 +92,46 @@ def test_optima_read_as_solved(name):
             assert at.objective - best <= at.gap.value + 1e-8
 
 
+TAIL = "cvar(tail = 0.1)[z ~ D] (-dot(w, z.x))"
+
+
+def tail(w):
+    return cp.cvar(-X @ w, 0.9)
+
+
+#: name -> (the variable's set, text, objective in CVXPY, constraints)
+SETS = {
+    "tail": ("in simplex(d)", f"minimize {TAIL};", tail, [lambda w: w >= 0, lambda w: cp.sum(w) == 1]),
+    "tail bounded": (
+        "in simplex(d)",
+        f"maximize E[z ~ D] z.x[1] * w[1]; subject to c: {TAIL} <= 0.9;",
+        lambda w: -np.mean(X[:, 0]) * w[0],
+        [lambda w: w >= 0, lambda w: cp.sum(w) == 1, lambda w: tail(w) <= 0.9],
+    ),
+    "stock": (
+        ">= 0, <= 2.5",
+        "minimize E[z ~ D] (sum[i in d] (0.3 * w[i] - min(w[i], abs(z.x[i]))));",
+        lambda w: 0.3 * cp.sum(w) - cp.sum([cp.sum(cp.minimum(w[i], np.abs(X[:, i]))) for i in range(D)]) / N,
+        [lambda w: w >= 0, lambda w: w <= 2.5],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_optima_on_simple_sets_read_as_solved(name):
+    """Linear programs: weights of rows, multipliers and normals of the sets are found together, exactly."""
+    domain, text, objective, constraints = SETS[name]
+    w = cp.Variable(D)
+    problem = cp.Problem(cp.Minimize(objective(w)), [made(w) for made in constraints])
+    problem.solve(solver="CLARABEL", tol_gap_abs=1e-12, tol_gap_rel=1e-12, tol_feas=1e-12)
+    head = HEAD.replace("var w[d];", f"var w[d] {domain};")
+    made = bound(text, head=head, data={"D": {"x": X, "y": NUMBERS, "g": GROUPS}})
+    began = time.process_time()
+    found = kkt.report(made, {"w": w.value})
+    assert found.epsilon <= 1e-6 and time.process_time() - began < 10
+    assert kkt.report(made, {"w": np.abs(w.value[::-1])}).epsilon > 1e-3
+
+
 def test_a_subgradient_at_a_distance_is_charged_for_it():
     """At distance t of its kink, |t| has the subgradient q with the error (1 - q) t."""
     made = bound("minimize E[z ~ D] abs(w[1] - z.y);", head=HEAD, data={"D": {"x": X[:2], "y": [0.0, 2.0], "g": GROUPS[:2]}})

@@ -111,12 +111,13 @@ def _of_sets(system: System, moves: Array) -> Iterator[tuple[str, Array, bool]]:
     place = 0
     for name, value in system.point.items():
         for simple, args in system.sets_of(name):
-            for row in simple.active(value, *args, AT_BOUND)[1].numpy() if simple.active is not None else ():
+            normals = simple.normals(value, *args, tolerance=AT_BOUND)
+            for row in normals.rows.numpy():
                 full = np.zeros(system.d)
                 full[place : place + value.numel()] = row
                 full *= moves
                 if (length := float(np.linalg.norm(full))) > 0:
-                    yield f"{name} in {simple.name}", full / length, simple.name != "ball"
+                    yield f"{name} in {simple.name}", full / length, normals.equation
         place += value.numel()
 
 
@@ -126,13 +127,8 @@ def free(system: System) -> Array:
     for name, value in system.point.items():
         moves = torch.ones_like(value)
         for simple, args in system.sets_of(name):
-            if simple.entrywise:
-                step = 2 * AT_BOUND * (1 + value.abs())
-                prepared = simple.prepare(*args)
-                up, down = simple.project(value + step, *prepared) - value, value - simple.project(value - step, *prepared)
-                moves = moves * ((up > step / 2) & (down > step / 2))
-            elif simple.active is not None:
-                moves = moves * ~simple.active(value, *args, AT_BOUND)[0]
+            normals = simple.normals(value, *args, tolerance=AT_BOUND)
+            moves = moves * ~(normals.low | normals.high)
         parts.append(moves.reshape(-1))
     return torch.cat(parts).numpy() if parts else np.zeros(0)
 

@@ -158,8 +158,7 @@ class Squares:
 def solve(problem: Squares, start: Array, deadline: float) -> Array:
     """The z with the least residual; the best found by ``deadline`` (perf_counter).
 
-    Exact where every set is a polytope or a polyhedral cone and no normals of simple sets are left out; else by projected
-    gradients.
+    Exact where every set is a polytope or a polyhedral cone and ``tangent`` is None; else by projected gradients.
     """
     if not problem.matrix.shape[1]:
         return start

@@ -10,7 +10,7 @@ and t the kinks' terms, the squares of these are summed:
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +22,8 @@ from fccomodel.kkt.weights import Weights
 Array = np.ndarray
 #: Of a simplex, more terms have unknown weights than there are variables twice over and constraints, by so many.
 SPARE = 20
+#: Normals of simple sets that are unknowns of their own, at most.
+MOST_NORMALS = 500
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -225,13 +227,24 @@ def _solve(
         rest = matrix[:, pair.function - 1] if pair.function else offset  # what goes with the multiplier, or by itself
         rest[:d] += np.einsum("i,it,itd->d", pair.slope, pair.held, rows)
         rest[row] += constant + float((by_term * pair.held).sum())
-    tangent = system.tangent if system.projected else None
     if fixed:
         offset = offset + matrix[:, :count] @ z[:count]
         groups = [_weighing(p, p.at - count, z[p.function - 1] if p.function else 1.0) for p in pairs]
-        rest = solve(Squares(matrix=matrix[:, count:], offset=offset, d=d, groups=groups, tangent=tangent), z[count:], end)
-        return np.concatenate([z[:count], rest])
-    return solve(Squares(matrix=matrix, offset=offset, d=d, groups=_groups(system, pairs), tangent=tangent), z, end)
+        return np.concatenate([z[:count], _beside_normals(system, matrix[:, count:], offset, groups, z[count:], end)])
+    return _beside_normals(system, matrix, offset, _groups(system, pairs), z, end)
+
+
+def _beside_normals(system: System, matrix: Array, offset: Array, groups: Sequence[Group], z: Array, end: float) -> Array:
+    """The least squares with the normals of simple sets among the unknowns, or taken off by ``tangent`` where they are many."""
+    size = len(z)
+    if (generators := system.generators(MOST_NORMALS)) is None:
+        return solve(Squares(matrix=matrix, offset=offset, d=system.d, groups=groups, tangent=system.tangent), z, end)
+    columns, free = generators
+    beside = np.concatenate([columns, np.zeros((len(matrix) - len(columns), len(free)))])
+    if len(free):
+        groups = [*groups, Simple(at=size + np.arange(len(free)), free=free)]
+    whole = Squares(matrix=np.concatenate([matrix, beside], 1), offset=offset, d=system.d, groups=groups)
+    return solve(whole, np.concatenate([z, np.zeros(len(free))]), end)[:size]
 
 
 def _weighing(pair: Pair, at: Array, scale: float) -> Weighing:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import torch
@@ -232,6 +232,25 @@ class System:
         value = self.evaluator.value(expr, {}).data.detach()
         return value if value.dim() else float(value)
 
+    def generators(self, most: int) -> tuple[Array, Array] | None:
+        """Vectors that generate the normal cone of the variables' simple sets at the point, by column, and which of them stand
+        for their negatives too. None where they are more than ``most``."""
+        columns, free, place = [np.zeros((self.d, 0))], [np.zeros(0, dtype=bool)], 0
+        for name, value in self.point.items():
+            for simple, args in self.sets_of(name):
+                normals = simple.normals(value, *args, tolerance=AT_BOUND)
+                low, high = (mask.reshape(-1).numpy() for mask in (normals.low, normals.high))
+                held = np.flatnonzero(low | high)
+                made = np.zeros((self.d, len(held) + len(normals.rows)))
+                made[place + held, np.arange(len(held))] = np.where(high[held], 1.0, -1.0)
+                made[place : place + value.numel(), len(held) :] = normals.rows.numpy().T
+                columns.append(made)
+                free.append(np.concatenate([(low & high)[held], np.full(len(normals.rows), normals.equation)]))
+                if sum(part.shape[1] for part in columns) > most:
+                    return None
+            place += value.numel()
+        return np.concatenate(columns, 1), np.concatenate(free)
+
     def tangent(self, gradient: Array) -> Array:
         """What no normal of the simple sets can cancel of a gradient: the part by which a small step would still descend."""
         if not self.projected:
@@ -256,15 +275,5 @@ class System:
         for _ in range(1 if len(own) <= 1 else 200):
             for k, (simple, args) in enumerate(own):
                 rest = s - sum((n for j, n in enumerate(normals) if j != k), torch.zeros_like(s))
-                normals[k] = rest - _residual(simple, args, rest, w)
+                normals[k] = rest - simple.tangent(rest, w, *args, tolerance=AT_BOUND)
         return normals
-
-
-def _residual(simple: sets.SimpleSet, args: tuple, s: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
-    """``s`` less its projection on the normal cone: the gradient of half its squared distance."""
-    s = s.detach().requires_grad_(True)
-    with torch.enable_grad():
-        distance: Callable[..., torch.Tensor] = simple.normal_distance
-        half = distance(s, w, *args, AT_BOUND).square() / 2
-        (found,) = torch.autograd.grad(half, s, allow_unused=True)
-    return torch.zeros_like(w) if found is None else found.detach()

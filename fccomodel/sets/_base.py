@@ -1,23 +1,37 @@
 """What a simple set is.
 
-``project`` uses methods of torch tensors alone, so that its source stands by itself in a solver.
+``project`` uses torch alone, so that its source, and that of what it calls, stands by itself in a solver.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import torch
 
 from fccomodel.atoms import Interval
-
-if TYPE_CHECKING:
-    import torch
 
 
 def as_given(*args: Any) -> tuple[Any, ...]:
     """The arguments themselves."""
     return args
+
+
+@dataclass(frozen=True, kw_only=True)
+class Normals:
+    """Generators of a normal cone: minus the unit vectors where ``low``, the unit vectors where ``high``, and ``rows``.
+
+    low, high  the entries that a bound of their own holds, from below, from above; of the variable's shape
+    rows       the gradients of the other active conditions, (conditions, entries)
+    equation   these are equations, whose multiples of either sign are normals
+    """
+
+    low: torch.Tensor
+    high: torch.Tensor
+    rows: torch.Tensor
+    equation: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,13 +44,12 @@ class SimpleSet:
     project          (v, *prepared) -> the nearest point of C
     prepare          (*arguments) -> what ``project`` takes, computed once per solve
     contains         (w, *arguments, tolerance) -> whether w is within ``tolerance`` of satisfying every condition
-    normal_distance  (s, w, *arguments, tolerance) -> the Euclidean distance of s to C's normal cone at w; a condition within
-                     ``tolerance`` of its bound counts as active
+    tangent          (s, w, *arguments, tolerance) -> the nearest direction to s in C's tangent cone at w, which is s less its
+                     nearest normal; a condition within ``tolerance`` of its bound counts as active
     support          (s, *arguments) -> max over w in C of s.w
     empty            (shape, *arguments) -> why C has no points, '' if it has some
     entries          (*arguments) -> an interval that holds every entry of every point
-    active           (w, *arguments, tolerance) -> the entries that a bound of their own holds, and the gradients of the other
-                     conditions that are active, by row; None where C is a product of intervals and has no others
+    normals          (w, *arguments, tolerance) -> what generates C's normal cone at w, of conditions active within ``tolerance``
     entrywise        C is a product of intervals, one per entry
     cite             where the projection is from
     """
@@ -46,14 +59,18 @@ class SimpleSet:
     arguments: tuple[str, ...]
     project: Callable[..., torch.Tensor]
     contains: Callable[..., bool]
-    normal_distance: Callable[..., torch.Tensor]
+    normals: Callable[..., Normals]
+    tangent: Callable[..., torch.Tensor]
     support: Callable[..., torch.Tensor]
     empty: Callable[..., str]
     entries: Callable[..., Interval]
     prepare: Callable[..., tuple[Any, ...]] = as_given
-    active: Callable[..., tuple[torch.Tensor, torch.Tensor]] | None = None
     entrywise: bool = False
     cite: str = ""
+
+    def normal_distance(self, s: torch.Tensor, w: torch.Tensor, *arguments: Any, tolerance: float = 0.0) -> torch.Tensor:
+        """The Euclidean distance of s to C's normal cone at w."""
+        return self.tangent(s, w, *arguments, tolerance=tolerance).norm()
 
 
 def bounds(x: Any, largest: bool) -> float:
@@ -68,19 +85,23 @@ def sums(w: torch.Tensor) -> torch.Tensor:
     return w.new_ones(w.numel() // w.shape[-1]).diag().repeat_interleave(w.shape[-1], 1)
 
 
-def distance_on_line(s: torch.Tensor, free: torch.Tensor, low: torch.Tensor, high: torch.Tensor) -> torch.Tensor:
-    """The least over t of the norm of (s - t where free, (s - t)_+ where low, (t - s)_+ where high).
+def tangent_to_sum(s: torch.Tensor, normals: Normals) -> torch.Tensor:
+    """The nearest d to s, along the last axis, with sum d = 0, d >= 0 where ``low`` and d <= 0 where ``high`` (no entry is both).
 
-    That is the distance to the normal cone of {w : sum w = 1, bounds} at a point whose entries are free, at the lower bound or
-    at the upper one.
+    d is s - t, cut at these bounds. Its sum falls with t, piecewise linearly, and bends where t passes the s of a bounded entry;
+    between the two bends around 0, t is read off.
     """
+    t, order = s.sort(-1, descending=True)
+    low, high = normals.low.to(s.dtype).gather(-1, order), normals.high.to(s.dtype).gather(-1, order)
 
-    def residual(t: torch.Tensor) -> torch.Tensor:
-        return (s - t) * free + (s - t).relu() * low - (t - s).relu() * high
+    def uncut(x: torch.Tensor) -> torch.Tensor:
+        """Sums of x over the entries that are not cut, above the first bend, between two, ..., below the last."""
+        free = (x * (1 - low - high)).sum(-1, keepdim=True) + (x * high).sum(-1, keepdim=True)
+        return torch.cat([free, free + (x * low - x * high).cumsum(-1)], -1)
 
-    left, right = s.min(), s.max()
-    for _ in range(200):
-        middle = (left + right) / 2
-        too_low = residual(middle).sum() > 0
-        left, right = middle.where(too_low, left), right.where(too_low, middle)
-    return residual((left + right) / 2).norm()
+    total, count = uncut(t), uncut(torch.ones_like(t))
+    k = ((total[..., 1:] - t * count[..., 1:]) < 0).sum(-1, keepdim=True)  # bends above the root
+    above, count = total.gather(-1, k), count.gather(-1, k)
+    bend = t.gather(-1, k.clamp(max=t.shape[-1] - 1))
+    d = s - torch.where(count > 0, above / count, bend)
+    return torch.where(normals.high, -(-d).relu(), torch.where(normals.low, d.relu(), d))

@@ -6,7 +6,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from fccomodel.atoms import Interval
-from fccomodel.sets._base import SimpleSet
+from fccomodel.sets._base import Normals, SimpleSet
 
 if TYPE_CHECKING:
     import torch
@@ -26,9 +26,9 @@ def _off_rows(s: torch.Tensor, A: torch.Tensor) -> torch.Tensor:
     return s - A.pinverse() @ (A @ s)
 
 
-def _normal_distance(s: torch.Tensor, w: torch.Tensor, A: torch.Tensor, b: torch.Tensor, tolerance: float = 0.0) -> torch.Tensor:
+def _tangent(s: torch.Tensor, w: torch.Tensor, A: torch.Tensor, b: torch.Tensor, tolerance: float = 0.0) -> torch.Tensor:
     """Normals are the combinations of A's rows."""
-    return _off_rows(s, A).norm()
+    return _off_rows(s, A)
 
 
 def _support(s: torch.Tensor, A: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
@@ -50,9 +50,9 @@ affine = SimpleSet(
     project=project_affine,
     prepare=lambda A, b: (A, b, A.pinverse()),
     contains=_contains,
-    normal_distance=_normal_distance,
+    normals=lambda w, A, b, tolerance=0.0: Normals(low=w.isnan(), high=w.isnan(), rows=A, equation=True),
+    tangent=_tangent,
     support=_support,
     empty=_empty,
     entries=lambda A, b: Interval(),
-    active=lambda w, A, b, tolerance: (w.isnan(), A),
 )

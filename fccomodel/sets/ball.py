@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fccomodel.atoms import Interval
-from fccomodel.sets._base import SimpleSet
+from fccomodel.sets._base import Normals, SimpleSet
 
 if TYPE_CHECKING:
     import torch
@@ -20,20 +20,21 @@ def _contains(w: torch.Tensor, radius: float, tolerance: float = 0.0) -> bool:
     return float(w.norm()) <= float(radius) * (1 + 1e-14) + tolerance
 
 
-def _normal_distance(s: torch.Tensor, w: torch.Tensor, radius: float, tolerance: float = 0.0) -> torch.Tensor:
+def _normals(w: torch.Tensor, radius: float, tolerance: float = 0.0) -> Normals:
+    """On the sphere, the condition's gradient is along w; a ball that is a point holds every entry."""
+    point = w.isnan() | (float(radius) == 0)
+    on = 0 < float(radius) * (1 - 1e-12) - tolerance <= float(w.norm())
+    return Normals(low=point, high=point, rows=w.reshape(1, -1)[: int(on)])
+
+
+def _tangent(s: torch.Tensor, w: torch.Tensor, radius: float, tolerance: float = 0.0) -> torch.Tensor:
     """Normals are the nonnegative multiples of w on the sphere, 0 inside, anything if the ball is a point."""
     if float(radius) == 0:
-        return 0 * s.norm()
+        return 0 * s
     if float(w.norm()) < float(radius) * (1 - 1e-12) - tolerance or not bool(w.any()):
-        return s.norm()
+        return s
     out = w / w.norm()
-    return (s - (s * out).sum().relu() * out).norm()
-
-
-def _active(w: torch.Tensor, radius: float, tolerance: float) -> tuple[torch.Tensor, torch.Tensor]:
-    """On the sphere, the condition's gradient is along w; a ball that is a point holds every entry."""
-    on = 0 < float(radius) * (1 - 1e-12) - tolerance <= float(w.norm())
-    return w.isnan() | (float(radius) == 0), w.reshape(1, -1)[: int(on)]
+    return s - (s * out).sum().relu() * out
 
 
 ball = SimpleSet(
@@ -42,9 +43,9 @@ ball = SimpleSet(
     arguments=("radius",),
     project=project_ball,
     contains=_contains,
-    normal_distance=_normal_distance,
+    normals=_normals,
+    tangent=_tangent,
     support=lambda s, radius: radius * s.norm(),
     empty=lambda shape, radius: f"The radius, {float(radius):g}, is negative." if float(radius) < 0 else "",
     entries=lambda radius: Interval(-float(radius), float(radius)),
-    active=_active,
 )

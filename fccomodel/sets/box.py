@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from fccomodel.atoms import Interval
-from fccomodel.sets._base import SimpleSet, bounds
+from fccomodel.sets._base import Normals, SimpleSet, bounds
 
 if TYPE_CHECKING:
     import torch
@@ -20,10 +20,13 @@ def _contains(w: torch.Tensor, low: Any, high: Any, tolerance: float = 0.0) -> b
     return bool(((w >= low - tolerance) & (w <= high + tolerance)).all())
 
 
-def _normal_distance(s: torch.Tensor, w: torch.Tensor, low: Any, high: Any, tolerance: float = 0.0) -> torch.Tensor:
+def _normals(w: torch.Tensor, low: Any, high: Any, tolerance: float = 0.0) -> Normals:
+    return Normals(low=w <= low + tolerance, high=w >= high - tolerance, rows=w.new_zeros((0, w.numel())))
+
+
+def _tangent(s: torch.Tensor, w: torch.Tensor, low: Any, high: Any, tolerance: float = 0.0) -> torch.Tensor:
     """Normals point out: <= 0 at the low end, >= 0 at the high end, 0 between."""
-    excess = s.relu().where(w < high - tolerance, s.new_zeros(())) - (-s).relu().where(w > low + tolerance, s.new_zeros(()))
-    return excess.norm()
+    return s.relu().where(w < high - tolerance, s.new_zeros(())) - (-s).relu().where(w > low + tolerance, s.new_zeros(()))
 
 
 def _support(s: torch.Tensor, low: Any, high: Any) -> torch.Tensor:
@@ -48,7 +51,8 @@ box = SimpleSet(
     arguments=("low", "high"),
     project=project_box,
     contains=_contains,
-    normal_distance=_normal_distance,
+    normals=_normals,
+    tangent=_tangent,
     support=_support,
     empty=_empty,
     entries=lambda low, high: Interval(bounds(low, False), bounds(high, True)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from fccomodel.atoms import Interval
-from fccomodel.sets._base import SimpleSet, distance_on_line, sums
+from fccomodel.sets._base import Normals, SimpleSet, sums, tangent_to_sum
 
 
 def project_capped(v: torch.Tensor, cap: float | torch.Tensor) -> torch.Tensor:
@@ -42,11 +42,14 @@ def _contains(w: torch.Tensor, alpha: float, tolerance: float = 0.0) -> bool:
     return bool(((w >= -tolerance) & (w <= cap + tolerance)).all()) and abs(float(w.sum()) - 1) <= max(tolerance, 1e-12)
 
 
-def _normal_distance(s: torch.Tensor, w: torch.Tensor, alpha: float, tolerance: float = 0.0) -> torch.Tensor:
+def _normals(w: torch.Tensor, alpha: float, tolerance: float = 0.0) -> Normals:
+    full = w >= 1 / (float(alpha) * w.shape[-1]) - tolerance
+    return Normals(low=(w <= tolerance) & ~full, high=full, rows=sums(w), equation=True)
+
+
+def _tangent(s: torch.Tensor, w: torch.Tensor, alpha: float, tolerance: float = 0.0) -> torch.Tensor:
     """Normals equal one number between the bounds, are at most that where w = 0 and at least that at the cap."""
-    cap = 1 / (float(alpha) * w.shape[-1])
-    zero, full = (w <= tolerance).to(s.dtype), (w >= cap - tolerance).to(s.dtype)
-    return distance_on_line(s, 1 - (zero + full).clamp(max=1), zero * (1 - full), full)
+    return tangent_to_sum(s, _normals(w, alpha, tolerance))
 
 
 def _support(s: torch.Tensor, alpha: float) -> torch.Tensor:
@@ -54,10 +57,6 @@ def _support(s: torch.Tensor, alpha: float) -> torch.Tensor:
     n = s.shape[-1]
     left = 1 - s.new_ones(n).cumsum(0).sub(1) / (float(alpha) * n)
     return (s.sort(descending=True).values * left.clamp(0, 1 / (float(alpha) * n))).sum()
-
-
-def _active(w: torch.Tensor, alpha: float, tolerance: float) -> tuple[torch.Tensor, torch.Tensor]:
-    return (w <= tolerance) | (w >= 1 / (float(alpha) * w.shape[-1]) - tolerance), sums(w)
 
 
 def _empty(shape: tuple, alpha: float) -> str:
@@ -74,9 +73,9 @@ capped_simplex = SimpleSet(
     arguments=("alpha",),
     project=project_capped_simplex,
     contains=_contains,
-    normal_distance=_normal_distance,
+    normals=_normals,
+    tangent=_tangent,
     support=_support,
     empty=_empty,
     entries=lambda alpha: Interval(0.0, 1.0),
-    active=_active,
 )

@@ -6,7 +6,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from fccomodel.atoms import Interval
-from fccomodel.sets._base import SimpleSet
+from fccomodel.sets._base import Normals, SimpleSet
 
 if TYPE_CHECKING:
     import torch
@@ -17,9 +17,13 @@ def project_nonneg(v: torch.Tensor) -> torch.Tensor:
     return v.relu()
 
 
-def _normal_distance(s: torch.Tensor, w: torch.Tensor, tolerance: float = 0.0) -> torch.Tensor:
+def _normals(w: torch.Tensor, tolerance: float = 0.0) -> Normals:
+    return Normals(low=w <= tolerance, high=w.isnan(), rows=w.new_zeros((0, w.numel())))
+
+
+def _tangent(s: torch.Tensor, w: torch.Tensor, tolerance: float = 0.0) -> torch.Tensor:
     """Normals are <= 0 where w = 0, and 0 elsewhere."""
-    return s.where(w > tolerance, s.relu()).norm()
+    return s.where(w > tolerance, s.relu())
 
 
 nonneg = SimpleSet(
@@ -28,7 +32,8 @@ nonneg = SimpleSet(
     arguments=(),
     project=project_nonneg,
     contains=lambda w, tolerance=0.0: bool((w >= -tolerance).all()),
-    normal_distance=_normal_distance,
+    normals=_normals,
+    tangent=_tangent,
     support=lambda s: s.new_tensor(inf if bool((s > 0).any()) else 0.0),
     empty=lambda shape: "",
     entries=lambda: Interval(0.0, inf),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fccomodel.atoms import Interval
-from fccomodel.sets._base import SimpleSet, distance_on_line, sums
+from fccomodel.sets._base import Normals, SimpleSet, sums, tangent_to_sum
 
 if TYPE_CHECKING:
     import torch
@@ -24,10 +24,14 @@ def _contains(w: torch.Tensor, tolerance: float = 0.0) -> bool:
     return bool((w >= -tolerance).all()) and bool((w.sum(-1) - 1).abs().max() <= max(tolerance, 1e-12))
 
 
-def _normal_distance(s: torch.Tensor, w: torch.Tensor, tolerance: float = 0.0) -> torch.Tensor:
+def _normals(w: torch.Tensor, tolerance: float = 0.0) -> Normals:
+    zero = w <= tolerance
+    return Normals(low=zero, high=zero & ~zero, rows=sums(w), equation=True)
+
+
+def _tangent(s: torch.Tensor, w: torch.Tensor, tolerance: float = 0.0) -> torch.Tensor:
     """Normals equal one number where w > 0, and are at most that where w = 0."""
-    positive = (w > tolerance).to(s.dtype)
-    return distance_on_line(s, positive, 1 - positive, 0 * s)
+    return tangent_to_sum(s, _normals(w, tolerance))
 
 
 simplex = SimpleSet(
@@ -36,10 +40,10 @@ simplex = SimpleSet(
     arguments=(),
     project=project_simplex,
     contains=_contains,
-    normal_distance=_normal_distance,
+    normals=_normals,
+    tangent=_tangent,
     support=lambda s: s.amax(-1),
     empty=lambda shape: "A simplex without entries has no point whose sum is 1." if shape and shape[-1] == 0 else "",
     entries=lambda: Interval(0.0, 1.0),
-    active=lambda w, tolerance: (w <= tolerance, sums(w)),
     cite="J. Duchi, S. Shalev-Shwartz, Y. Singer, T. Chandra, Efficient projections onto the l1-ball, ICML 2008",
 )
