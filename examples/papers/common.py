@@ -100,12 +100,19 @@ def attempt(model: Any, **options: Any) -> fccomodel.Result | str:
         return error.diagnostics[0].reason
 
 
-def tuned(objective: Callable[..., float], grid: Mapping[str, Sequence[float]]) -> dict[str, float]:
-    """The values of a grid by which an objective is least, chosen one name after the other."""
+def tuned(objective: Callable[..., float], grid: Mapping[str, Sequence[float]], sweeps: int = 1) -> dict[str, float]:
+    """The values of a grid by which an objective is least, chosen one name after the other, all names ``sweeps`` times."""
     chosen: dict[str, float] = {}
-    for name, values in grid.items():
-        tried = {value: objective(**{**chosen, name: value}) for value in values}
-        chosen[name] = min(tried, key=lambda value: tried[value])
+    known: dict[frozenset[tuple[str, float]], float] = {}
+
+    def tried(point: dict[str, float]) -> float:
+        key = frozenset(point.items())
+        if key not in known:
+            known[key] = objective(**point)
+        return known[key]
+
+    for name, values in [*grid.items()] * sweeps:
+        chosen[name] = min(values, key=lambda value: tried({**chosen, name: value}))  # noqa: B023
     return chosen
 
 
