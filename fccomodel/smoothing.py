@@ -10,7 +10,7 @@ from typing import Any
 
 from fccomodel import atoms, ir
 from fccomodel.outer import arguments, leaves, outer_function
-from fccomodel.penalty import Penalty
+from fccomodel.penalty import Penalty, zeros
 from fccomodel.piecewise import of_expression
 from fccomodel.proximal import Largest, Piecewise, Proximal, line
 from fccomodel.rewrite import Rewriter, with_children
@@ -48,6 +48,13 @@ class Smoothed(ir.Expr):
         """The reduction of a smoothed maximum over a set."""
         first, kind = self.args[0], self.function.kind if isinstance(self.function, Largest) else None
         return first if isinstance(first, ir.Reduce) and first.kind == kind and len(self.args) == 1 else None
+
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        """low, high of an inequality low <= argument <= high by its Lagrangian; None of anything else."""
+        if self.penalty is None or self.penalty.kind != "le" or self.bound is not None or not isinstance(self.function, Piecewise):
+            return None
+        return zeros(self.function.graph)
 
 
 @dataclass(eq=False)

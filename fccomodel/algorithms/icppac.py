@@ -1,14 +1,15 @@
-"""ICPPAC: an inexact constrained proximal point, each by constraint extrapolation (ConEx; sonex-alexr2-2025, reference [10])."""
+"""ICPPAC: constrained proximal points, each by constraint extrapolation, ConEx (sonex-alexr2-2025, reference [10])."""
 
 from typing import TYPE_CHECKING, Any
 
 from fccomodel.algorithms import _grids
 from fccomodel.algorithms._base import Algorithm
 from fccomodel.algorithms._proximal_point import inner_step
-from fccomodel.estimators import alexr as estimator
+from fccomodel.estimators import conex
 
 if TYPE_CHECKING:  # what the emitted program defines around this text
     update: Any = None
+    INEQUALITIES: tuple[str, ...] = ()
 
 
 def begin(state, h):
@@ -25,13 +26,26 @@ def step_sizes(h, inverse):
 
 
 def advance(data, state, u, c, batch, h):
-    """An inner step, with y <- [y + (g + theta (g - g_prev)) / tau]_+ of each constraint; after the last, the next round.
+    """An inner step of ConEx, multipliers first; after the last, the next round.
 
-    The objective alone has the |z - w|^2 / (2 nu) of the subproblem, which the method has in the constraints too.
+    Every constraint has the |z - w|^2 / (2 nu) of the subproblem as the objective does: what its multiplier answers to has it,
+    extrapolated like the constraint's value, and the pull towards w is that of the objective plus each multiplier's.
     """
-    if inner_step(data, state, u, c, batch, h, h.eta):
+    z = state.w if state.k == 0 else state.z
+    h.distance = (1 + h.theta) * distance(z, state, h) - h.theta * distance(state.z_prev, state, h)
+    if inner_step(data, state, u, c, batch, h, h.eta, weight):
         state.w_prev.copy_(state.w)
         update(state, state.z, h)
+
+
+def distance(z, state, h):
+    """|z - w|^2 / (2 nu)."""
+    return (z - state.w).square().sum() / (2 * h.nu)
+
+
+def weight(c):
+    """1 + sum of the inequalities' multipliers: how often the Lagrangian of the subproblem has |z - w|^2 / (2 nu)."""
+    return 1.0 + sum(float(getattr(c, name).abs().sum()) for name in INEQUALITIES)
 
 
 def next_stage(h, gained, worst):
@@ -62,7 +76,7 @@ algorithm = Algorithm(
     },
     outer="dual",
     penalty="lagrangian",
-    estimator=estimator,
+    estimator=conex,
     step_sizes=step_sizes,
     begin=begin,
     advance=advance,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fccomodel.emit.references import References
-from fccomodel.emit.texts import envelope_text, lam_text, merged, number, slope_text
+from fccomodel.emit.texts import bare, envelope_text, lam_text, merged, number, slope_text
 from fccomodel.graph import Axis, Val, atom_of, merge_axes, site
 from fccomodel.proximal import Proximal
 
@@ -284,6 +284,9 @@ class Operations(References):
         return function, val.attrs["scale"], t, lam_text(function, self.lam(val)), c[0] if c else "", dims
 
     def op_envelope_slope(self, val: Val) -> str:
+        if val.attrs["ends"]:
+            _, _, t, lam, c, _ = self.smoothing(val, val.axes)
+            return f"multiplier({t}, {c}, {bare(lam)}, {', '.join(map(number, val.attrs['ends']))}, h)"
         return slope_text(*self.smoothing(val, val.axes))
 
     def op_envelope(self, val: Val) -> str:

@@ -90,12 +90,14 @@ class Sections:
         )
 
     def constants_section(self) -> str:
+        record = self.plan.algorithm_record
         hyper = {
             "theory": 0,
             "decay": 0,
             "blind": int(bool(self.plan.surrogates)),
             **({"together": 1} if self.plan.algorithm_record.oracle == "blocks" else {}),
             **self.plan.hyper,
+            **({"distance": 0.0} if record.penalty == "lagrangian" else {}),
             **{f"lam_{s.name}": self.plan.smoothing for s in self.normal.smoothed},
             "lam_inner": self.plan.inner_smoothing,
         }
@@ -117,6 +119,7 @@ class Sections:
             "THIN": dict(self.exact.thin),
             "HEAVY": self.exact.heavy,
             "ORACLES": self.oracles(),
+            **({"INEQUALITIES": self.inequalities()} if record.penalty == "lagrangian" else {}),
         }
         fixed = "\n".join(f"{name} = {value!r}" for name, value in run.items())
         taped = self.bound.nets or self.plan.algorithm_record.oracle == "vector"
@@ -140,6 +143,10 @@ class Sections:
     def step_centres(self) -> list[Smoothed]:
         """The smoothed functions whose centres move."""
         return [s for s in self.normal.smoothed if s.name in self.step.centres]
+
+    def inequalities(self) -> tuple[str, ...]:
+        """The centres that are multipliers of inequalities, moved by the steps."""
+        return tuple(s.name for s in self.step_centres() if self.step.dual and s.ends)
 
     def net_section(self) -> str:
         if not self.bound.nets:

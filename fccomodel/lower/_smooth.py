@@ -47,7 +47,7 @@ class Smoothing(Reducing):
         return g.make(
             "envelope", [body, *centre], axes=tuple(a for a in merge_axes([body, *centre]) if a not in over),
             event=() if node.function.rank else body.event, function=node.function, over=over,
-            name="inner" if node.inner else node.name, scale=node.bound,
+            name="inner" if node.inner else node.name, scale=node.bound, ends=node.ends if self.dual else None,
         )  # fmt: skip
 
     def centre_of(self, node: Smoothed, env: Env, event: tuple[int, ...], slots: list[Slot] | None = None) -> list[Val]:

@@ -6,6 +6,7 @@ Every reference takes a ``slip``, a mistake that a program might make; with it t
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,6 +21,8 @@ SMOOTH = "minimize mean[i in P] square(E[j ~ N] square(1 + dot(w, j.x) - dot(w, 
 KINKED = f"minimize mean[i in P] pos((E[j ~ N] square(1 + dot(w, j.x) - dot(w, i.x))) - {KINK});"
 WORST = "minimize cvar(tail = 0.5)[i in P] (E[j ~ N] square(1 + dot(w, j.x) - dot(w, i.x)));"
 CONSTRAINED = f"minimize square(sumsq(w - 1)); subject to c: E[j ~ N] square(1 + dot(w, j.x)) <= {BOUND};"
+BELOW, ABOVE = 1.45, 1.55
+BAND = f"minimize square(sumsq(w - 1)); subject to c: abs((E[j ~ N] square(1 + dot(w, j.x))) - 1.5) <= {ABOVE - 1.5};"
 CONSTANTS = {
     "eta": 0.015, "gamma": 0.4, "gamma_prime": 0.3, "beta": 0.2, "tau": 0.3, "theta": 0.6, "lam_y1": 0.9, "rho": 1.3,
     "inner_eta": 0.03, "nu": 0.1, "inner_steps": 2,
@@ -187,16 +190,23 @@ def squared_hinge(b: Blocks, i: np.ndarray, j: np.ndarray, j2: np.ndarray, slip:
     b.move(h.eta * b.v)
 
 
-def icppac(b: Blocks, i: np.ndarray, j: np.ndarray, j2: np.ndarray, slip: str) -> None:
-    """Constraint extrapolation on the proximal subproblem; w is z_K."""
+def icppac(b: Blocks, i: np.ndarray, j: np.ndarray, j2: np.ndarray, slip: str, low: float = -np.inf, high: float = BOUND) -> None:
+    """Boob, Deng and Lan 2023, Algorithms 1 and 4, with values for linearisations: max over y+, y- >= 0 of
+    y+ (g - high + q) + y- (low + q - g), at most one of them positive; z <- argmin of <G, z> + (1 + y+ + y-) q + |z - z_k|^2 / (2 eta)
+    with q = |z - w|^2 / (2 nu); w is z_K."""
     h = b.h
-    z = b.z
+    z = b.w if b.steps == 0 else b.z
     (g, J), (g_prev, _) = b.g(z, i, j), b.g(b.z_prev, i, j)
-    ahead = g if slip == "no extrapolation" else g + h.theta * (g - g_prev)
-    old = b.y[:1].copy()
-    b.y[:1] = np.maximum(b.y[:1] + (ahead - BOUND) / (h.tau * h.lam_y1), 0)
+    q, q_prev = (0 if slip == "no quadratic" else ((x - b.w) ** 2).sum() / (2 * h.nu) for x in (z, b.z_prev))
+    theta = 0 if slip == "no extrapolation" else h.theta
+    ahead, q = g + theta * (g - g_prev), q if slip == "quadratic as it is" else q + theta * (q - q_prev)
+    old, step = b.y[:1].copy(), h.tau * h.lam_y1
+    q = min(q, (high - low) / 2)
+    above, below = b.y[:1] + (ahead - high + q) / step, b.y[:1] + (ahead - low - q) / step
+    b.y[:1] = np.maximum(above, 0) + np.minimum(below, 0)
     G = b.objective(z) + (old if slip == "stale y" else b.y[:1]) @ J
-    b.z_prev, b.z = z, (b.w / h.nu + z / h.eta - G) / (1 / h.nu + 1 / h.eta)
+    pull = (1 + (0 if slip == "no pull" else b.y[0] if slip == "signed pull" else abs(b.y[0]))) / h.nu
+    b.z_prev, b.z = z, (pull * b.w + z / h.eta - G) / (pull + 1 / h.eta)
     b.steps = (b.steps + 1) % h.inner_steps
     if b.steps == 0:
         b.w = b.z
@@ -215,6 +225,7 @@ def ooa(b: Blocks, i: np.ndarray, j: np.ndarray, j2: np.ndarray, slip: str) -> N
     b.move(h.eta * b.n / b.B1 * ((old if slip == "stale y" else b.y[k]) @ J))
 
 
+CONEX = ("no quadratic", "quadratic as it is", "no pull")
 REFERENCES: dict[str, tuple[str, str, str, Update, tuple[str, ...]]] = {
     "sox": ("sox", "momentum", SMOOTH, sox, ("current u", "extra beta")),
     "sox_boost": ("sox_boost", "momentum", SMOOTH, sox, ("current u",)),
@@ -229,7 +240,8 @@ REFERENCES: dict[str, tuple[str, str, str, Update, tuple[str, ...]]] = {
     "alexr2": ("alexr2", "momentum", KINKED, alexr2, ("one batch", "extra beta", "jump unseen", "stale u")),
     "ooa": ("ooa", "plain", WORST, ooa, ("scaled ascent", "no cap", "stale y")),
     "squared hinge": ("squared_hinge_sox", "momentum", CONSTRAINED, squared_hinge, ("current u",)),
-    "icppac": ("icppac", "proximal_point", CONSTRAINED, icppac, ("no extrapolation", "stale y")),
+    "icppac": ("icppac", "proximal_point", CONSTRAINED, icppac, (*CONEX, "no extrapolation", "stale y")),
+    "icppac, two-sided": ("icppac", "proximal_point", BAND, partial(icppac, low=BELOW, high=ABOVE), (*CONEX, "signed pull")),
 }
 
 
@@ -270,7 +282,7 @@ def test_steps_are_those_of_the_paper(name: str) -> None:
     algorithm, step, body, update, slips = REFERENCES[name]
     options = {"algorithm": algorithm, "step": step, "outer_batch": 3, "inner_batch": 4, "unverified": True}
     made = make(name, Case(text=HEAD + body, data=table, options=options))
-    coupled = body is not CONSTRAINED
+    coupled = body not in (CONSTRAINED, BAND)
     found, seen = emitted(made)
     np.testing.assert_allclose(found, iterates(update, coupled, seen), rtol=1e-9, atol=1e-12)
     assert len({str(w) for w in found}) > 2, "the iterates move"
