@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from math import isfinite
+from math import inf, isfinite
 from typing import Any
 
 from fccomodel import diagnostics, elements, ir, rates
@@ -215,7 +215,7 @@ def make(
         "gain": 1e-4,
         "patience": 12,
         **{n: v for n, v in record.hyper.items() if n not in BATCHES},
-        **(estimates(record.hyper) if not sampled_blocks(normal, bound, batch) else {}),
+        **estimates(record, rounds(normal, bound, batch)),
     }
     hyper: dict[str, float] = {"theory": 1.0} if theory else {"decay": 1.0} if decay else {}
     for name, default in {**defaults, **scheduled}.items():
@@ -279,23 +279,27 @@ def counted(normal: NormalForm, bound: Bound, batch: Callable[[ir.Binder, int, b
     return {"n": n, "B1": B1, "B2": B2, "rows": rows}
 
 
-def sampled_blocks(normal: NormalForm, bound: Bound | None, batch: Callable[[ir.Binder, int, bool], int | None]) -> bool:
-    """Some outer reduction has more blocks than are visited each step."""
+def rounds(normal: NormalForm, bound: Bound | None, batch: Callable[[ir.Binder, int, bool], int | None]) -> float:
+    """n / B1, the steps between two visits of a block, of the outer reduction where they are most; infinite before binding."""
     if bound is None:
-        return True
+        return inf
+    most = 1.0
     for node in ir.walk(normal.objective):
         if isinstance(node, ir.Reduce) and any(isinstance(n, ir.Reduce) for n in ir.walk(node.body)):
             for binder in node.binders:
                 if isinstance(binder.domain, ir.RowSet | ir.ValueSet | ir.LabelSet):
                     count = len(elements.ids(bound, binder.domain))
-                    if batch(binder, count, False) is not None:
-                        return True
-    return False
+                    most = max(most, count / (batch(binder, count, False) or count))
+    return most
 
 
-def estimates(hyper: Mapping[str, float]) -> dict[str, float]:
-    """gamma' = 1 - gamma where every block is visited each step (sonex-alexr2-2025, Theorem 4.7, B1 = n): gamma can be small."""
-    return {"gamma": 0.1, "gamma_prime": 0.9} if "gamma_prime" in hyper else {}
+def estimates(record: Algorithm, rounds: float) -> dict[str, float]:
+    """gamma such that estimates average over about ten steps, at most the default; gamma' = 1 - gamma as of SONEX where B1 = n
+    (sonex-alexr2-2025, Theorem 4.7), gamma as of ALEXR2 with theta = 1 (Theorem 4.10)."""
+    if "gamma_prime" not in record.hyper:
+        return {}
+    gamma = min(0.1 * rounds, record.hyper["gamma"])
+    return {"gamma": gamma, "gamma_prime": gamma if record.independent else 1 - gamma}
 
 
 def default_step(normal: NormalForm, record: Algorithm, theory: bool = False) -> str:

@@ -52,9 +52,8 @@ class Smoothed(ir.Expr):
     @property
     def ends(self) -> tuple[float, float] | None:
         """low, high of an inequality low <= argument <= high by its Lagrangian; None of anything else."""
-        if self.penalty is None or self.penalty.kind != "le" or self.bound is not None or not isinstance(self.function, Piecewise):
-            return None
-        return zeros(self.function.graph)
+        lagrangian = self.penalty is not None and self.penalty.kind == "le" and self.bound is None
+        return zeros(self.function.graph) if lagrangian and isinstance(self.function, Piecewise) else None
 
 
 @dataclass(eq=False)

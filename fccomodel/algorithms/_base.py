@@ -89,6 +89,7 @@ class Algorithm:
     advance    one step, by the program's ``gradient``, ``update`` and ``project``: ``advance(data, state, u, c, batch, h)``
     step_sizes those that are 0 are chosen: ``step_sizes(h, inverse)``, where ``inverse()`` is one over the
                gradient's Lipschitz constant
+    falling    within a stage: ``falling(h, share)``, the hyper-parameters where the step size is at that share of its first
     next_stage what changes from one stage of the loop to the next: ``next_stage(h, gained, worst)``, the largest violation last
     points     at how many points a step evaluates each sample: 2 where the gradient at w_{t-1} is needed too (STORM)
     steps      name of the update of w -> function; the first is the default
@@ -118,6 +119,7 @@ class Algorithm:
     begin: Callable[..., None] = _steps.begin
     advance: Callable[..., None] = _steps.advance
     step_sizes: Callable[..., None] = _steps.step_sizes
+    falling: Callable[..., Any] = _steps.falling
     next_stage: Callable[..., None] = _steps.next_stage
     points: int = 1
     loop: ModuleType = _driver

@@ -1,6 +1,6 @@
 """The loop around an algorithm's step: stages, the best point so far, step sizes, centres. The emitter copies this source.
 
-A stage is a run of steps from the best point, the step size falling towards its end, which is no later than the budget's.
+A stage is a run of steps from the best point, step size and gamma falling towards its end, no later than the budget's.
 Then the exact problem is evaluated at the last iterate and at the average of the stage's second half; the better of them is
 kept if it improves on the best so far, otherwise ``next_stage`` shrinks step size and gamma. After it the centres of the
 smoothing move to the multipliers seen (hscg-2020, section 2.3, allows any centre), which takes away the bias of the smoothed
@@ -9,7 +9,7 @@ hinge.
 By the constants of a theorem (``h.theory``) stages are places to look alone: step size, smoothing and iterates go on as they
 are, and the average is that of the whole run. Where steps decay with the budget (``h.decay``) the last iterate is returned,
 and nothing else changes. Where steps descend another problem (``h.blind``) no point is kept or left by this one's values.
-``step_sizes``, ``begin``, ``advance``, ``next_stage`` are the algorithm's.
+``step_sizes``, ``begin``, ``advance``, ``falling``, ``next_stage`` are the algorithm's.
 """
 
 import math
@@ -40,7 +40,7 @@ if TYPE_CHECKING:  # what the emitted program defines around this text
     HYPER: dict[str, Any] = {}
     BLOCK, CENTRED, ORACLES, OWN = 1, True, 1, 0
     start: Any = None
-    buffers = centres = draw = gradient = step_sizes = begin = advance = next_stage = start
+    buffers = centres = draw = gradient = step_sizes = begin = advance = falling = next_stage = start
 
 
 def copy_state(state):
@@ -48,13 +48,18 @@ def copy_state(state):
     return SimpleNamespace(**{k: x.clone() if torch.is_tensor(x) else x for k, x in vars(state).items()})
 
 
+def drawn(data, rng, count):
+    """So many minibatches, one after another."""
+    parts = draw(data, rng, count)
+    return list(zip(*(part.unbind() for part in parts), strict=True)) if parts else [()] * count
+
+
 def gradients(data, w, c, h, rng):
     """The gradients at w by one minibatch after another, each with estimates of its own."""
     data = SimpleNamespace(**{**vars(data), "waiting": {}})
     u = buffers(w.device, w.dtype)
     while True:
-        batches = draw(data, rng, BLOCK)
-        for batch in zip(*(part.unbind() for part in batches), strict=True) if batches else [()]:
+        for batch in drawn(data, rng, BLOCK):
             yield gradient(data, w, w, u, copy_state(c), batch, h)
 
 
@@ -90,11 +95,11 @@ def solve(
     w = start(rng, device, dtype)
     state = SimpleNamespace(w=w, w_prev=w.clone())
     c = centres(device, dtype)
-    first = [part[0] for part in draw(data, rng, 1)]
+    few = drawn(data, rng, min(8, math.ceil(256 / max(ORACLES, 1))))
 
-    def G(x, y=None):
+    def G(x, y=None, few=few):
         held = copy_state(c) if y is None else SimpleNamespace(**{k: torch.full_like(v, y) for k, v in vars(c).items()})
-        return gradient(data, x, x, buffers(device, dtype), held, first, h)
+        return sum(gradient(data, x, x, buffers(device, dtype), copy_state(held), batch, h) for batch in few) / len(few)
 
     def minibatches(x, y, held):
         return gradients(data, x, y, held, torch.Generator(device=device).manual_seed(seed + 1 + count))
@@ -104,7 +109,7 @@ def solve(
     if CENTRED and not h.theory:
         scale_smoothing(quick, w.to(quick.dtype), c, h, G, dtype)
 
-    step_sizes(h, lambda: inverse_smoothness(G, w))
+    step_sizes(h, lambda: inverse_smoothness(lambda x, y=None: G(x, y, few[:1]), w))
     h.peak = first_eta = h.eta
     h.weight = 0.1 * h.rho
     begin(state, h)
@@ -121,12 +126,12 @@ def solve(
         length = max(h.stage, iterations // 50) if h.decay else min(h.stage, (iterations or math.inf) - count)
         while done < length and not reason:
             size = min(BLOCK, length - done)
-            batches = draw(data, rng, size)
-            h.eta = h.peak if fixed else h.peak * max(1 - done / length, 0.02)
-            for batch in zip(*(part.unbind() for part in batches), strict=True) if batches else [()] * size:
+            h.eta = h.peak
+            now = h if fixed else falling(h, max(1 - done / length, 0.02))
+            for batch in drawn(data, rng, size):
                 if h.decay:
                     h.eta = h.peak * tenfold((count + done) / iterations)
-                advance(data, state, u, c, batch, h)
+                advance(data, state, u, c, batch, now)
                 if h.theory or (2 * done >= length and not h.decay):
                     kept += 1
                     average.lerp_(state.w, 1.0 / kept)
@@ -159,7 +164,7 @@ def solve(
         if not fixed:
             state.w_prev.copy_(state.w)
         if CENTRED and finite and not fixed:
-            move_centres(quick, state.w.to(quick.dtype), c, h, worst, before, G, dtype)
+            move_centres(quick, state.w.to(quick.dtype), c, h, worst, before, G, dtype, u)
         eta = h.eta if h.decay else h.peak
         seen = observe(watch, exact, best.w, best_value, c, h, time.perf_counter() - began, minibatches)
         record(history, progress, began, best_value, h.weight, iteration=count, oracles=count * ORACLES, eta=eta, **seen)

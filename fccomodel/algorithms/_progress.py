@@ -98,27 +98,28 @@ def leave_flat_start(w, G, rng):
 def scale_smoothing(data, w, c, h, G, dtype):
     """lam and rho to begin with: a non-smooth objective is smoothed on a tenth of its arguments' size, on all of it where blocks
     keep their y, which a visit then moves by 1 / tau of its range; a penalty so that its curvature |grad c|^2 / lam is ten
-    times the objective's, and rho is at least ten times |grad g_0| / |grad c|.
+    times the objective's, or its slope at the start a tenth of rho, and rho is at least ten times |grad g_0| / |grad c|.
 
     ``G(w)`` is the gradient under the smoothing and the centres as they are.
     """
-    penalties, share = [], 1.0 if hasattr(h, "tau") else 0.1
-    for name, (_, t, _, bounded) in blocks(data, w).items():
+    penalties, share = {}, 1.0 if hasattr(h, "tau") else 0.1
+    for name, (index, t, slope, bounded) in blocks(data, w).items():
         finite = t[t.isfinite()]
         size = float(finite.square().mean().sqrt()) if finite.numel() else 0.0
         setattr(h, "lam_" + name, 1e6 if bounded else h.lam or max(share * size, 1e-6))
-        penalties += [name] if bounded else []
+        if bounded:
+            penalties[name] = 1e6 * float(slope_at(t, slope, getattr(c, name)[index or (...,)], h).abs().max())
     if not penalties:
         return
     begin = w.to(dtype)
     curvature, free, h.steep = smoothness(G, begin), float(G(begin).norm()), steepness(penalties, begin, c, h, G)
-    if h.steep > 0 and math.isfinite(h.steep):
+    if h.steep > 1e-6 * free and math.isfinite(h.steep):
         h.rho *= 1.0 if h.decay else min(max(1.0, free / h.steep), 1e4)
         lam = 0.1 * h.steep**2 / curvature if curvature > 0 else 10 * h.steep / h.rho
     else:
         lam = 0.1
-    for name in penalties:
-        setattr(h, "lam_" + name, h.lam or min(max(lam, 1e-6), 1e4))
+    for name, violation in penalties.items():
+        setattr(h, "lam_" + name, h.lam or min(max(lam, 1e-6), 10 * violation / h.rho or 1e4))
 
 
 def steepness(penalties, w, c, h, G):
@@ -152,27 +153,41 @@ def centre_at(data, w, c, h):
     return found
 
 
-def move_centres(data, w, c, h, worst, before, G, dtype):
+def estimated(name, index, t, u, h):
+    """How far a penalty's argument is off as steps estimate it: root mean square over its cells, of the last stages."""
+    known = "off_" + name
+    if hasattr(u, name):
+        off = getattr(u, name)[index or (...,)] - t
+        square = float(off[off.isfinite()].square().mean())
+        if math.isfinite(square):
+            setattr(h, known, math.sqrt(0.8 * square + 0.2 * getattr(h, known, math.sqrt(square)) ** 2))
+    return getattr(h, known, 0.0)
+
+
+def move_centres(data, w, c, h, worst, before, G, dtype, u=None):
     """Centres move to the slopes at w. Smoothing follows the spread of the arguments, that of penalties the square of their
-    gradients where these become smaller, and is reduced where the violation does not fall; the merit's weight follows the
-    multipliers, and rho grows where one at its bound does not help."""
+    gradients where these become smaller, and is reduced where the violation does not fall tenfold, but not below what errors of
+    the estimates ``u`` would make slopes of, at half of the multipliers' size (rho being ten times that to begin with); the
+    merit's weight follows the multipliers, and rho grows where one at its bound does not help."""
     saturated, largest, kept, found = False, 0.0, hasattr(h, "tau"), centre_at(data, w, c, h)
-    penalties = [] if kept else [name for name, (*_, bounded) in found.items() if bounded]
+    penalties = {name: bounded for name, (*_, bounded) in found.items() if bounded}
     if penalties and 0 < (steep := steepness(penalties, w.to(dtype), c, h, G)) < h.steep:
         for name in penalties:
             setattr(h, "lam_" + name, max((steep / h.steep) ** 2 * getattr(h, "lam_" + name), 1e-6))
         h.steep = steep
-    for name, (_, t, _, bounded) in found.items():
-        lam, finite = "lam_" + name, t[t.isfinite()]
-        if bounded:
-            steepest = float(getattr(c, name).abs().max()) / bounded
-            largest = max(largest, steepest)
-            saturated |= steepest >= 0.99 * h.rho
-            if worst > 1e-5 and worst > 0.5 * before and not kept:
-                setattr(h, lam, 0.5 * getattr(h, lam))
+    for name, bounded in penalties.items():
+        steepest = float(getattr(c, name).abs().max()) / bounded
+        largest = max(largest, steepest)
+        saturated |= steepest >= 0.99 * h.rho
+    for name, (index, t, _, bounded) in found.items():
+        lam, finite = getattr(h, "lam_" + name), t[t.isfinite()]
+        if bounded and not kept:
+            less = min(max(0.1 * before / worst, 0.25), 1.0) if worst > 1e-5 else 1.0
+            lam = max(less * lam, 2 * estimated(name, index, t, u, h) / max(largest, 0.1 * h.rho))
         elif finite.numel() > 1 and not kept:
             spread = float((finite - finite.mean()).square().mean().sqrt())
-            setattr(h, lam, min(getattr(h, lam), max(0.3 * spread, 0.25 * getattr(h, lam))))
+            lam = min(lam, max(0.3 * spread, 0.25 * lam))
+        setattr(h, "lam_" + name, lam)
     h.weight = max(h.weight, 2 * largest)
     if saturated and worst > 1e-3 and worst > 0.5 * before:
         h.rho *= 4

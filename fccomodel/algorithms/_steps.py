@@ -1,5 +1,6 @@
 """The parts of a step that algorithms share; the emitter copies those that a plan uses."""
 
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -54,12 +55,25 @@ def slow_down(h, gained):
     h.stage = min(int(1.3 * h.stage), h.longest)
 
 
+def falling(h, share):
+    """Within a stage: the step size at a share of its first, and with it, down to a tenth, the weight of new values."""
+    now = SimpleNamespace(**vars(h))
+    now.eta = share * h.peak
+    weigh(now, max(share, 0.1))
+    return now
+
+
 def shrink_gamma(h):
-    """Estimates average over a longer window; gamma' = 1 - gamma stays so."""
+    """From stage to stage estimates average over a longer window."""
+    weigh(h, 0.7, least=0.05)
+
+
+def weigh(h, share, least=0.0):
+    """gamma at a share of what it is, above ``least``; gamma' = 1 - gamma stays so."""
     if not hasattr(h, "gamma"):
         return
     paired = abs(getattr(h, "gamma_prime", 0.0) + h.gamma - 1.0) < 1e-9
-    h.gamma = max(0.7 * h.gamma, min(h.gamma, 0.05))
+    h.gamma = max(share * h.gamma, min(h.gamma, least))
     if paired:
         h.gamma_prime = 1.0 - h.gamma
 

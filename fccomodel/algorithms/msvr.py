@@ -30,6 +30,11 @@ def advance(data, state, u, c, batch, h):
     project(state.w, update(state, G, h), h)
 
 
+def falling(h, share):
+    """Within a stage the step size alone: errors of corrections that weigh n / B1 and more are forgotten by gamma alone."""
+    return SimpleNamespace(**{**vars(h), "eta": share * h.peak})
+
+
 def next_stage(h, gained, worst):
     """Corrections weigh n / B1 and more: where a stage gained nothing, steps were far too long for the estimates to follow."""
     if h.theory:
@@ -76,6 +81,7 @@ algorithm = Algorithm(
     estimator=msvr_theory,
     begin=begin,
     advance=advance,
+    falling=falling,
     next_stage=next_stage,
     points=2,
     steps={"storm": storm_step},

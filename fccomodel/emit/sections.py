@@ -148,6 +148,10 @@ class Sections:
         """The centres that are multipliers of inequalities, moved by the steps."""
         return tuple(s.name for s in self.step_centres() if self.step.dual and s.ends)
 
+    def estimated(self) -> tuple[str, ...]:
+        """The centres of penalties whose arguments are estimated in steps."""
+        return () if self.step.dual else tuple(s.name for s in self.step_centres() if s.penalty is not None)
+
     def net_section(self) -> str:
         if not self.bound.nets:
             return ""
@@ -181,6 +185,8 @@ class Sections:
             f"    # {shorten(b.text, 110)}\n    u.{b.name} = torch.full({b.shape}, math.nan, device=device, dtype=dtype)"
             for b in self.step.buffers.values()
         )
+        full = "torch.full({}, math.nan, device=device, dtype=dtype)"
+        buffers += "".join(f"\n    u.{name} = {full.format(self.step.centres[name])}" for name in self.estimated())
         centres = "\n".join(
             f"    c.{name} = torch.zeros({shape}, device=device, dtype=dtype)" for name, shape in self.step.centres.items()
         )

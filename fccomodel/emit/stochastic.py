@@ -34,7 +34,8 @@ class Stochastic(Update):
         used = [(pull.variable, printer.pull(pull)) for pull in pulls if pull.kind != "net"]
         used += printer.net_pulls([pull for pull in pulls if pull.kind == "net"])
         lines = printer.lines
-        lines += [self.moved(printer, slope) for slope in self.duals(pulls)]
+        lines += [self.moved(printer, slope) for slope in self.slopes(pulls) if lowering.dual]
+        lines += [self.seen(printer, slope) for slope in self.slopes(pulls) if slope.attrs["name"] in self.estimated()]
         lines += self.assemble(used)
         names = self.batch_names
         unpack = [f"{', '.join(names)}{',' if len(names) == 1 else ''} = batch"] if names else []
@@ -99,13 +100,11 @@ class Stochastic(Update):
             a for p in pulls if p.kind in ("score", "net") for a in ([p.source] if p.kind == "net" else [p.source.args[0]])
         ]
         roots += [a for p in pulls if p.kind == "scatter" for a in p.source.args[1:]]
-        roots += self.duals(pulls)
+        roots += self.slopes(pulls) if self.step.dual else []
         printer.print([r for r in roots if r.op not in ("const", "param")])
 
-    def duals(self, pulls: list[Pull]) -> list[Val]:
-        """The slopes that gradients go through, of outer functions whose blocks keep their y."""
-        if not self.step.dual:
-            return []
+    def slopes(self, pulls: list[Pull]) -> list[Val]:
+        """The slopes that gradients go through, of outer functions with a centre."""
         seen: dict[int, Val] = {}
         stack = [pull.adjoint for pull in pulls]
         while stack:
@@ -121,6 +120,12 @@ class Stochastic(Update):
         centre = slope.args[1]
         index = ", ".join(printer.ref(p, centre.axes, 0) for p in centre.args)
         return f"c.{centre.attrs['name']}[{index or '...'}] = {printer.ref(slope, centre.axes, len(slope.event))}"
+
+    def seen(self, printer: Printer, slope: Val) -> str:
+        """The statement that keeps a penalty's argument as the step estimates it."""
+        argument, centre = slope.args
+        index = ", ".join(printer.ref(p, centre.axes, 0) for p in centre.args)
+        return f"u.{centre.attrs['name']}[{index or '...'}] = {printer.ref(argument, centre.axes, len(slope.event))}"
 
     def share(self, positions: list[Val]) -> float:
         """n / B1 of the blocks at some positions: elements of their sets for each that a step visits."""

@@ -25,10 +25,10 @@ class Update(Sections):
             f"# ---- {algorithm.title}: {algorithm.theorem}",
             *self.texts(*(getattr(estimator, name) for name in self.trackers())),
             *(self.texts(estimator.extrapolate) if estimator and self.step.dual and self.plan.remembers else []),
-            *(self.texts(estimator.multiplier) if self.inequalities() else []),
+            *(self.texts(estimator.multiplier) if estimator and self.inequalities() else []),
             *(self.texts(estimator.couple) if estimator and self.step.coupled else []),
             *self.texts(algorithm.step_sizes, algorithm.begin, update=step),
-            *self.texts(algorithm.advance, algorithm.next_stage),
+            *self.texts(algorithm.advance, algorithm.falling, algorithm.next_stage),
             "def project(w, step, h):",
             '    """Proximal maps of regularisers, projections on simple sets, in place; one step or one per coordinate."""',
         ]

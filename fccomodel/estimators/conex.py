@@ -6,10 +6,11 @@ __all__ = ["extrapolate", "multiplier", "needs_previous", "track"]
 
 
 def multiplier(t, y, lam, low, high, h):
-    """argmax over v of v t - max(v low', v high') - lam/2 (v - y)^2, the multiplier v of low' <= t <= high'; [y + t / lam]_+ of t <= 0.
+    """argmax over v of v t - max(v low', v high') - lam/2 (v - y)^2, the multiplier v of low' <= t <= high'; of t <= 0 it is
+    [y + (t + q) / lam]_+.
 
-    low' = low + q, high' = high - q: either end of the constraint has the q = ``h.distance`` of the proximal subproblem, in
-    the middle at most.
+    low' = low + q, high' = high - q: the proximal subproblem adds q = ``h.distance`` to either end of a constraint, up to the
+    middle.
     """
     q = min(h.distance, (high - low) / 2)
     x = t + lam * y

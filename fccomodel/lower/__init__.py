@@ -242,7 +242,7 @@ class Lowering(Smoothing):
         sizes = [len(elements.ids(self.bound, b.domain)) for b in let.binders]
         rows = any(isinstance(b.domain, ir.RowSet) for b in let.binders)
         if not rows and math.prod(sizes) <= WHOLE_LET:
-            return self.member(node, env)
+            return self.member(node, env, linear)
         inner = dict(env)
         for binder, arg in zip(let.binders, node.args, strict=True):
             if isinstance(arg, ir.Const):
@@ -258,12 +258,12 @@ class Lowering(Smoothing):
             inner[binder] = slot
         return self.expr(let.body, inner, linear)
 
-    def member(self, node: ir.LetRef, env: Env) -> Val:
+    def member(self, node: ir.LetRef, env: Env, linear: Linear) -> Val:
         """Members of a small family, picked from all of them."""
         inner = dict(env)
         for binder in node.let.binders:
             inner[binder] = self.everything(binder)
-        whole = self.expr(node.let.body, inner, False)
+        whole = self.expr(node.let.body, inner, linear)
         axes = [inner[b].ids.axes[0] for b in node.let.binders]
         moving: list[Val] = []
         fixed: list[int | None] = []

@@ -73,7 +73,7 @@ def test_small_batches_reach_it_too(problem: Conformance) -> None:
 
 
 @needs_cvxpy
-@pytest.mark.parametrize("name", ["entropic", "square_of_mean", "planted_squares", "stochastic_outer"])
+@pytest.mark.parametrize("name", ["entropic", "square_of_mean", "elastic_composition", "stochastic_outer"])
 def test_msvr_reaches_it_with_few_of_the_blocks(name: str) -> None:
     """Its correction weighs n / B1 and more, which nothing else of it may."""
     assert outcome(BY_NAME[name], "msvr", iterations=4000, outer_batch=3, inner_batch=6).gap <= 5e-3

@@ -191,9 +191,9 @@ def squared_hinge(b: Blocks, i: np.ndarray, j: np.ndarray, j2: np.ndarray, slip:
 
 
 def icppac(b: Blocks, i: np.ndarray, j: np.ndarray, j2: np.ndarray, slip: str, low: float = -np.inf, high: float = BOUND) -> None:
-    """Boob, Deng and Lan 2023, Algorithms 1 and 4, with values for linearisations: max over y+, y- >= 0 of
-    y+ (g - high + q) + y- (low + q - g), at most one of them positive; z <- argmin of <G, z> + (1 + y+ + y-) q + |z - z_k|^2 / (2 eta)
-    with q = |z - w|^2 / (2 nu); w is z_K."""
+    """Boob, Deng and Lan 2023, Algorithms 1 and 4, with values for linearisations: q = |z - w|^2 / (2 nu), max over y+, y- >= 0
+    of y+ (g - high + q) + y- (low + q - g), at most one of them positive; z <- argmin of <G, z> + (1 + y+ + y-) q +
+    |z - z_k|^2 / (2 eta); w is z_K."""
     h = b.h
     z = b.w if b.steps == 0 else b.z
     (g, J), (g_prev, _) = b.g(z, i, j), b.g(b.z_prev, i, j)

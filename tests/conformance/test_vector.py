@@ -230,21 +230,25 @@ def civr(p: Portfolio, w: np.ndarray, h: Any, epochs: int) -> np.ndarray:
     return w
 
 
-def hscg(p: Portfolio, w: np.ndarray, h: Any, epochs: int, diminishing: bool = False) -> np.ndarray:
-    """hscg-2020, Algorithm 2 (smooth phi)."""
+def hscg(p: Portfolio, w: np.ndarray, h: Any, epochs: int, diminishing: bool = False, products: bool = False) -> np.ndarray:
+    """hscg-2020, Algorithm 2 (smooth phi); ``products``: (16) for the product of J with the slope of phi, kept in place of J."""
     t = 0
     for _ in range(epochs):
         u, J, theta = p.F(w, p.x), p.J(w, p.x), h.theta
-        eta = 2 * h.eta / (3 + theta)
-        before, w = w, (1 - theta) * w + theta * p.prox(w - eta * J.T @ p.slope(u), eta)
+        s = p.slope(u)
+        v, eta = J.T @ s, 2 * h.eta / (3 + theta)
+        before, w = w, (1 - theta) * w + theta * p.prox(w - eta * v, eta)
         for _ in range(h.stage):
             beta = 1 - 1 / (t + 2) ** (2 / 3) if diminishing else 1 - math.sqrt(6 / 60 / (h.stage + 1))
+            old, new = (1 - beta, beta) if p.slip == "swapped weights" else (beta, 1 - beta)
             theta = h.theta * (2 / (t + 2)) ** (1 / 3) if diminishing else h.theta
             first, second = p.rows(), p.rows()
             u = beta * u + beta * (p.F(w, first) - p.F(before, first)) + (1 - beta) * p.F(w, second)
-            J = beta * J + beta * (p.J(w, first) - p.J(before, first)) + (1 - beta) * p.J(w, second)
+            J = old * J + old * (p.J(w, first) - p.J(before, first)) + new * p.J(w, second)
+            s, s_before = p.slope(u), s
+            v = old * (v + p.J(w, first).T @ s - p.J(before, first).T @ s_before) + new * p.J(w, second).T @ s
             eta = 2 * h.eta / (3 + theta)
-            before, w = w, (1 - theta) * w + theta * p.prox(w - eta * J.T @ p.slope(u), eta)
+            before, w = w, (1 - theta) * w + theta * p.prox(w - eta * (v if products else J.T @ s), eta)
             t += 1
     return w
 
@@ -285,11 +289,12 @@ def nasa(p: Portfolio, w: np.ndarray, h: Any, epochs: int) -> np.ndarray:
 TRANSCRIBED = {"ascvrg": ascvrg, "vrsc_pg": vrsc_pg, "civr": civr, "hscg": hscg, "scgd": scgd, "asc_pg": asc_pg, "nasa": nasa}
 
 
-@pytest.mark.parametrize("name", [*TRANSCRIBED, "hscg diminishing"])
+@pytest.mark.parametrize("name", [*TRANSCRIBED, "hscg diminishing", "hscg products"])
 def test_updates_are_the_papers(name: str) -> None:
     """Two epochs of a few steps with the same samples."""
-    name, _, step = name.partition(" ")
-    case = Made(SPARSE, name, inner_batch=6, eta=0.1, stage=4, **({"step": step} if step else {}))
+    name, _, form = name.partition(" ")
+    options = {"": {}, "diminishing": {"step": form}, "products": {"matrix": 0.0}}[form]
+    case = Made(SPARSE, name, inner_batch=6, eta=0.1, stage=4, **options)
     start = point(6)
     state, F = case.oracle(start.clone(), seed=9)
     for epoch in range(2):
@@ -298,11 +303,11 @@ def test_updates_are_the_papers(name: str) -> None:
         for _ in range(state.length):
             case.solver.update(state, F, case.h)
             state.t += 1
-    extra = (True,) if step else ()
-    expected = TRANSCRIBED[name](Portfolio(case, 9), start.numpy(), case.h, 2, *extra)
+    extra = {form: True} if form else {}
+    expected = TRANSCRIBED[name](Portfolio(case, 9), start.numpy(), case.h, 2, **extra)
     np.testing.assert_allclose(state.w.numpy(), expected, rtol=1e-9, atol=1e-12)
-    for slip in ("one batch", "sign", "stale F"):
-        mistaken = TRANSCRIBED[name](Portfolio(case, 9, slip), start.numpy(), case.h, 2, *extra)
+    for slip in ("one batch", "sign", "stale F", *(("swapped weights",) if name == "hscg" else ())):
+        mistaken = TRANSCRIBED[name](Portfolio(case, 9, slip), start.numpy(), case.h, 2, **extra)
         assert np.abs(mistaken - state.w.numpy()).max() > 1e-5, slip
 
 
