@@ -270,14 +270,27 @@ def advance(data, state, u, c, batch, h):
         project(state.w, update(state, G, h), h)
 
 
-def shrink_gamma(h):
-    """Estimates average over a longer window; gamma' = 1 - gamma stays so."""
+def weigh(h, share, least=0.0):
+    """gamma at a share of what it is, above ``least``; gamma' = 1 - gamma stays so."""
     if not hasattr(h, "gamma"):
         return
     paired = abs(getattr(h, "gamma_prime", 0.0) + h.gamma - 1.0) < 1e-9
-    h.gamma = max(0.7 * h.gamma, min(h.gamma, 0.05))
+    h.gamma = max(share * h.gamma, min(h.gamma, least))
     if paired:
         h.gamma_prime = 1.0 - h.gamma
+
+
+def falling(h, share):
+    """Within a stage: the step size at a share of its first, and with it, down to a tenth, the weight of new values."""
+    now = SimpleNamespace(**vars(h))
+    now.eta = share * h.peak
+    weigh(now, max(share, 0.1))
+    return now
+
+
+def shrink_gamma(h):
+    """From stage to stage estimates average over a longer window."""
+    weigh(h, 0.7, least=0.05)
 
 
 def slow_down(h, gained):
@@ -419,27 +432,41 @@ def steepness(penalties, w, c, h, G):
     return float((slopes[1] - slopes[0]).norm())
 
 
-def move_centres(data, w, c, h, worst, before, G, dtype):
+def estimated(name, index, t, u, h):
+    """How far a penalty's argument is off as steps estimate it: root mean square over its cells, of the last stages."""
+    known = "off_" + name
+    if hasattr(u, name):
+        off = getattr(u, name)[index or (...,)] - t
+        square = float(off[off.isfinite()].square().mean())
+        if math.isfinite(square):
+            setattr(h, known, math.sqrt(0.8 * square + 0.2 * getattr(h, known, math.sqrt(square)) ** 2))
+    return getattr(h, known, 0.0)
+
+
+def move_centres(data, w, c, h, worst, before, G, dtype, u=None):
     """Centres move to the slopes at w. Smoothing follows the spread of the arguments, that of penalties the square of their
-    gradients where these become smaller, and is reduced where the violation does not fall; the merit's weight follows the
-    multipliers, and rho grows where one at its bound does not help."""
+    gradients where these become smaller, and is reduced where the violation does not fall tenfold, but not below what errors of
+    the estimates ``u`` would make slopes of, at half of the multipliers' size (rho being ten times that to begin with); the
+    merit's weight follows the multipliers, and rho grows where one at its bound does not help."""
     saturated, largest, kept, found = False, 0.0, hasattr(h, "tau"), centre_at(data, w, c, h)
-    penalties = [] if kept else [name for name, (*_, bounded) in found.items() if bounded]
+    penalties = {name: bounded for name, (*_, bounded) in found.items() if bounded}
     if penalties and 0 < (steep := steepness(penalties, w.to(dtype), c, h, G)) < h.steep:
         for name in penalties:
             setattr(h, "lam_" + name, max((steep / h.steep) ** 2 * getattr(h, "lam_" + name), 1e-6))
         h.steep = steep
-    for name, (_, t, _, bounded) in found.items():
-        lam, finite = "lam_" + name, t[t.isfinite()]
-        if bounded:
-            steepest = float(getattr(c, name).abs().max()) / bounded
-            largest = max(largest, steepest)
-            saturated |= steepest >= 0.99 * h.rho
-            if worst > 1e-5 and worst > 0.5 * before and not kept:
-                setattr(h, lam, 0.5 * getattr(h, lam))
+    for name, bounded in penalties.items():
+        steepest = float(getattr(c, name).abs().max()) / bounded
+        largest = max(largest, steepest)
+        saturated |= steepest >= 0.99 * h.rho
+    for name, (index, t, _, bounded) in found.items():
+        lam, finite = getattr(h, "lam_" + name), t[t.isfinite()]
+        if bounded and not kept:
+            less = min(max(0.1 * before / worst, 0.25), 1.0) if worst > 1e-5 else 1.0
+            lam = max(less * lam, 2 * estimated(name, index, t, u, h) / max(largest, 0.1 * h.rho))
         elif finite.numel() > 1 and not kept:
             spread = float((finite - finite.mean()).square().mean().sqrt())
-            setattr(h, lam, min(getattr(h, lam), max(0.3 * spread, 0.25 * getattr(h, lam))))
+            lam = min(lam, max(0.3 * spread, 0.25 * lam))
+        setattr(h, "lam_" + name, lam)
     h.weight = max(h.weight, 2 * largest)
     if saturated and worst > 1e-3 and worst > 0.5 * before:
         h.rho *= 4
@@ -489,27 +516,28 @@ def smoothness(G, w):
 def scale_smoothing(data, w, c, h, G, dtype):
     """lam and rho to begin with: a non-smooth objective is smoothed on a tenth of its arguments' size, on all of it where blocks
     keep their y, which a visit then moves by 1 / tau of its range; a penalty so that its curvature |grad c|^2 / lam is ten
-    times the objective's, and rho is at least ten times |grad g_0| / |grad c|.
+    times the objective's, or its slope at the start a tenth of rho, and rho is at least ten times |grad g_0| / |grad c|.
 
     ``G(w)`` is the gradient under the smoothing and the centres as they are.
     """
-    penalties, share = [], 1.0 if hasattr(h, "tau") else 0.1
-    for name, (_, t, _, bounded) in blocks(data, w).items():
+    penalties, share = {}, 1.0 if hasattr(h, "tau") else 0.1
+    for name, (index, t, slope, bounded) in blocks(data, w).items():
         finite = t[t.isfinite()]
         size = float(finite.square().mean().sqrt()) if finite.numel() else 0.0
         setattr(h, "lam_" + name, 1e6 if bounded else h.lam or max(share * size, 1e-6))
-        penalties += [name] if bounded else []
+        if bounded:
+            penalties[name] = 1e6 * float(slope_at(t, slope, getattr(c, name)[index or (...,)], h).abs().max())
     if not penalties:
         return
     begin = w.to(dtype)
     curvature, free, h.steep = smoothness(G, begin), float(G(begin).norm()), steepness(penalties, begin, c, h, G)
-    if h.steep > 0 and math.isfinite(h.steep):
+    if h.steep > 1e-6 * free and math.isfinite(h.steep):
         h.rho *= 1.0 if h.decay else min(max(1.0, free / h.steep), 1e4)
         lam = 0.1 * h.steep**2 / curvature if curvature > 0 else 10 * h.steep / h.rho
     else:
         lam = 0.1
-    for name in penalties:
-        setattr(h, "lam_" + name, h.lam or min(max(lam, 1e-6), 1e4))
+    for name, violation in penalties.items():
+        setattr(h, "lam_" + name, h.lam or min(max(lam, 1e-6), 10 * violation / h.rho or 1e4))
 
 
 def status(stop, converged):
@@ -668,13 +696,18 @@ def copy_state(state):
     return SimpleNamespace(**{k: x.clone() if torch.is_tensor(x) else x for k, x in vars(state).items()})
 
 
+def drawn(data, rng, count):
+    """So many minibatches, one after another."""
+    parts = draw(data, rng, count)
+    return list(zip(*(part.unbind() for part in parts), strict=True)) if parts else [()] * count
+
+
 def gradients(data, w, c, h, rng):
     """The gradients at w by one minibatch after another, each with estimates of its own."""
     data = SimpleNamespace(**{**vars(data), "waiting": {}})
     u = buffers(w.device, w.dtype)
     while True:
-        batches = draw(data, rng, BLOCK)
-        for batch in zip(*(part.unbind() for part in batches), strict=True) if batches else [()]:
+        for batch in drawn(data, rng, BLOCK):
             yield gradient(data, w, w, u, copy_state(c), batch, h)
 
 
@@ -710,11 +743,11 @@ def solve(
     w = start(rng, device, dtype)
     state = SimpleNamespace(w=w, w_prev=w.clone())
     c = centres(device, dtype)
-    first = [part[0] for part in draw(data, rng, 1)]
+    few = drawn(data, rng, min(8, math.ceil(256 / max(ORACLES, 1))))
 
-    def G(x, y=None):
+    def G(x, y=None, few=few):
         held = copy_state(c) if y is None else SimpleNamespace(**{k: torch.full_like(v, y) for k, v in vars(c).items()})
-        return gradient(data, x, x, buffers(device, dtype), held, first, h)
+        return sum(gradient(data, x, x, buffers(device, dtype), copy_state(held), batch, h) for batch in few) / len(few)
 
     def minibatches(x, y, held):
         return gradients(data, x, y, held, torch.Generator(device=device).manual_seed(seed + 1 + count))
@@ -724,7 +757,7 @@ def solve(
     if CENTRED and not h.theory:
         scale_smoothing(quick, w.to(quick.dtype), c, h, G, dtype)
 
-    step_sizes(h, lambda: inverse_smoothness(G, w))
+    step_sizes(h, lambda: inverse_smoothness(lambda x, y=None: G(x, y, few[:1]), w))
     h.peak = first_eta = h.eta
     h.weight = 0.1 * h.rho
     begin(state, h)
@@ -741,12 +774,12 @@ def solve(
         length = max(h.stage, iterations // 50) if h.decay else min(h.stage, (iterations or math.inf) - count)
         while done < length and not reason:
             size = min(BLOCK, length - done)
-            batches = draw(data, rng, size)
-            h.eta = h.peak if fixed else h.peak * max(1 - done / length, 0.02)
-            for batch in zip(*(part.unbind() for part in batches), strict=True) if batches else [()] * size:
+            h.eta = h.peak
+            now = h if fixed else falling(h, max(1 - done / length, 0.02))
+            for batch in drawn(data, rng, size):
                 if h.decay:
                     h.eta = h.peak * tenfold((count + done) / iterations)
-                advance(data, state, u, c, batch, h)
+                advance(data, state, u, c, batch, now)
                 if h.theory or (2 * done >= length and not h.decay):
                     kept += 1
                     average.lerp_(state.w, 1.0 / kept)
@@ -779,7 +812,7 @@ def solve(
         if not fixed:
             state.w_prev.copy_(state.w)
         if CENTRED and finite and not fixed:
-            move_centres(quick, state.w.to(quick.dtype), c, h, worst, before, G, dtype)
+            move_centres(quick, state.w.to(quick.dtype), c, h, worst, before, G, dtype, u)
         eta = h.eta if h.decay else h.peak
         seen = observe(watch, exact, best.w, best_value, c, h, time.perf_counter() - began, minibatches)
         record(history, progress, began, best_value, h.weight, iteration=count, oracles=count * ORACLES, eta=eta, **seen)
