@@ -281,7 +281,7 @@ def test_many_terms_are_differentiated_by_columns():
     made = bound(f"var w[d]; minimize {FIT} + cvar(tail = 0.4)[i in D] abs(dot(w, i.x) - i.y) + 0.1 * norm1(w);")
     w = RANDOM.normal(size=D)
     system = kkt_system.System(made, {"w": w})
-    assert sum(record.terms.numel() for record in system.records) == N + D
+    assert sum(record.terms.numel() for record in system.records) == 2 * N + D
     rows = system.rows(terms=True, end=float("inf"))
     np.testing.assert_allclose(system._differences(terms=True), rows, atol=1e-8)
 
@@ -358,7 +358,8 @@ def test_multipliers_at_the_penaltys_bound_are_named():
 def test_the_nearest_point_of_a_cone_of_multipliers_and_weights():
     """z - p is orthogonal to p, and no ray of the cone goes along it."""
     simplex, box = Weights(kind="simplex", high=0.5), Weights(kind="box", low=-1.0, high=2.0)
-    cone = multipliers.Cone(at=0, parts=((np.arange(1, 9).reshape(2, 4), simplex), (np.arange(9, 12).reshape(3, 1), box)))
+    first = multipliers.Part(at=np.arange(1, 9).reshape(2, 4), weights=simplex)
+    cone = multipliers.Cone(at=0, parts=(first, multipliers.Part(at=np.arange(9, 12).reshape(3, 1), weights=box)))
     for size in (1e-6, 1.0, 1e6):
         for z in size * RANDOM.normal(size=(50, 12)):
             p = z.copy()

@@ -73,6 +73,45 @@ PROBLEMS = {
     ),
 }
 
+RISK = f"E[z ~ D | z.g == k] {MARGIN}"
+
+
+def risks(w):
+    return cp.hstack([cp.sum(hinges(w)[GROUPS == k]) / np.sum(GROUPS == k) for k in "abc"])
+
+
+#: kinks inside terms of other kinks
+PROBLEMS |= {
+    "worst group": (f"minimize max[k in G] {RISK};", SIGNS, lambda w: cp.max(risks(w)), []),
+    "worst groups": (
+        f"minimize cvar(tail = 0.5)[k in G] {RISK} + 0.01 * norm1(w);",
+        SIGNS,
+        lambda w: cp.cvar(risks(w), 0.5) + 0.01 * cp.norm1(w),
+        [],
+    ),
+    "group weights": (
+        f"minimize max[q in simplex(G)] (sum[k in G] q[k] * {RISK}) + 0.001 * sumsq(w);",
+        SIGNS,
+        lambda w: cp.max(risks(w)) + 0.001 * cp.sum_squares(w),
+        [],
+    ),
+    "worst group bounded": (
+        f"minimize sumsq(w - 1); subject to c: max[k in G] {RISK} <= 0.7;",
+        SIGNS,
+        lambda w: cp.sum_squares(w - 1),
+        [lambda w: cp.max(risks(w)) <= 0.7],
+    ),
+    "two maxima": (
+        "minimize max(abs(w[1] - 1), abs(w[2]) + abs(w[1] + 1), E[z ~ D] abs(w[3] - z.y) - 1) + 0.001 * sumsq(w);",
+        NUMBERS,
+        lambda w: (
+            cp.maximum(cp.abs(w[0] - 1), cp.abs(w[1]) + cp.abs(w[0] + 1), cp.sum(cp.abs(w[2] - NUMBERS)) / N - 1)
+            + 0.001 * cp.sum_squares(w)
+        ),
+        [],
+    ),
+}
+
 
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_optima_read_as_solved(name):
@@ -175,6 +214,6 @@ def test_least_squares_under_bounds():
     z = cp.Variable(size)
     for rows, limits in ((box, [z >= 0, z <= 1]), (cone, [z[0] >= 0, z[1:] <= 2 * z[0], z[1:] >= -z[0]])):
         best = cp.Problem(cp.Minimize(cp.norm(matrix @ z + offset)), limits).solve(solver="CLARABEL")
-        found = bounded.solve(matrix, offset, rows, np.inf)
+        found = bounded.solve(matrix, offset, rows, (np.zeros((0, size)), np.zeros(0)), np.inf)
         assert np.linalg.norm(matrix @ found + offset) == pytest.approx(best, rel=1e-6)
         assert (rows.times(found) <= rows.h + 1e-9).all()

@@ -1,6 +1,6 @@
 """Least squares under bounds, for many unknowns: a primal-dual interior-point method.
 
-    minimise |M z + b|^2 / 2   subject to   G z <= h,   each row of G with at most two entries
+    minimise |M z + b|^2 / 2   subject to   G z <= h,   E z = e,   each row of G with at most two entries
 
 S. Mehrotra's predictor and corrector (J. Nocedal, S. Wright, Numerical Optimization, 2006, Algorithm 16.4). The number of rounds
 hardly depends on the number of unknowns, which methods that move from vertex to vertex pay for.
@@ -47,19 +47,20 @@ class Rows:
         return Rows(at=self.at, near=near, beside=self.beside, far=far, h=self.h)
 
 
-def solve(matrix: Array, offset: Array, rows: Rows, deadline: float) -> Array:
-    """The z with the least residual, which may miss the bounds by rounding; the last one by ``deadline`` (perf_counter)."""
+def solve(matrix: Array, offset: Array, rows: Rows, equations: tuple[Array, Array], deadline: float) -> Array:
+    """The z with the least residual, which may miss bounds and ``equations`` (E, e) by rounding; the last one by ``deadline``
+    (perf_counter)."""
     norms = np.linalg.norm(matrix, axis=0)
     scale = 1 / np.maximum(norms, 1e-8 * max(float(norms.max()), 1e-300))
-    matrix, rows = matrix * scale, rows.scaled(scale)
+    matrix, rows, E, e = matrix * scale, rows.scaled(scale), equations[0] * scale, equations[1]
     square, linear = matrix.T @ matrix, matrix.T @ offset
     size = len(linear)
-    z = np.zeros(size)
+    z, x = np.zeros(size), np.zeros(len(e))
     s = np.maximum(rows.h - rows.times(z), 1e-2)
     y = np.full(len(s), max(float(np.abs(linear).max()), 1e-12))
     first = float(s @ y) / len(s)
     for _ in range(ROUNDS):
-        dual, primal = square @ z + linear + rows.transposed(y, size), rows.times(z) + s - rows.h
+        dual, primal = square @ z + linear + rows.transposed(y, size) + x @ E, rows.times(z) + s - rows.h
         mean = float(s @ y) / len(s)
         if mean <= SMALL * first or time.perf_counter() > deadline:
             break
@@ -69,22 +70,26 @@ def solve(matrix: Array, offset: Array, rows: Rows, deadline: float) -> Array:
         lower, failed = torch.linalg.cholesky_ex(torch.from_numpy(made))
         if failed:
             break
+        across = torch.cholesky_solve(torch.from_numpy(E.T.copy()), lower).numpy()  # made^-1 E'
+        missed = E @ z - e
 
-        def step(target: Array, lower=lower, dual=dual, primal=primal, s=s, y=y) -> tuple[Array, Array, Array]:
+        def step(target: Array, lower=lower, dual=dual, primal=primal, s=s, y=y, across=across, missed=missed):
             shift = target / s - y + y / s * primal
             right = -dual - rows.transposed(shift, size)
             dz = torch.cholesky_solve(torch.from_numpy(right)[:, None], lower)[:, 0].numpy()
+            dx = np.linalg.lstsq(E @ across, E @ dz + missed, rcond=None)[0] if len(e) else np.zeros(0)
+            dz = dz - across @ dx
             ds = -primal - rows.times(dz)
-            return dz, ds, target / s - y - y / s * ds
+            return dz, dx, ds, target / s - y - y / s * ds
 
-        _, ds, dy = step(np.zeros_like(s))
+        _, _, ds, dy = step(np.zeros_like(s))
         reach = min(_reach(s, ds), _reach(y, dy))
         centring = (float((s + reach * ds) @ (y + reach * dy)) / len(s) / mean) ** 3
-        dz, ds, dy = step(centring * mean - ds * dy)
+        dz, dx, ds, dy = step(centring * mean - ds * dy)
         reach = 0.995 * min(_reach(s, ds), _reach(y, dy))
         if not np.isfinite(dz).all() or reach < 1e-10:
             break
-        z, s, y = z + reach * dz, s + reach * ds, y + reach * dy
+        z, x, s, y = z + reach * dz, x + reach * dx, s + reach * ds, y + reach * dy
     return z * scale
 
 

@@ -142,13 +142,15 @@ def _kinks(system: System, multipliers: Array, analysis: Analysis, parts: Parts)
 
 
 def _composed(system: System, analysis: Analysis) -> frozenset[int]:
-    """The records of rows that are no part of the sum: of them the chain rule takes weights that attain the value."""
+    """The records of rows that are no part of the sum, and those inside other kinks: of them the chain rule takes weights that
+    attain the value."""
     parts = Parts(see=analysis.see)
     parts.quadratic(system.problem.objective.expr, system.sign)
     for constraint in system.problem.constraints:
         parts.quadratic(constraint.body, 1.0)
     rows = (k for k, record in enumerate(system.records) if record.near is not None)
-    return frozenset(k for k in rows if not _part(system.records[k].kink, parts, analysis))
+    inner = {other for found in system.inside.values() for _, _, other, _, _ in found}
+    return frozenset({k for k in rows if not _part(system.records[k].kink, parts, analysis)} | inner)
 
 
 def _part(kink: Kink, parts: Parts, analysis: Analysis) -> bool:

@@ -19,8 +19,8 @@ from fccomodel.interpret import Evaluator, inner_maximum, ranging
 from fccomodel.interpret.spaces import Product
 from fccomodel.kkt.weights import Weights
 
-#: Numbers that the terms of a kink may be.
-MOST_NUMBERS = 1 << 21
+#: Numbers that the terms of a kink may be; terms of a kink whose own kinks are weighed too.
+MOST_NUMBERS, MOST_OUTER = 1 << 21, 1000
 Terms = Callable[[Evaluator, ir.Expr, Env], Named | None]
 
 
@@ -40,13 +40,14 @@ class Kink:
 
 
 def find(bound: Bound, roots: Iterable[ir.Expr]) -> tuple[dict[int, Kink], list[tuple[ir.Expr, str]]]:
-    """The outermost kinks of some expressions by node id; and those that are too many or inside others, with the reason."""
+    """The kinks of some expressions by node id, outermost ones and, inside those of few terms outside the sampling, the next;
+    and those that are too many or further inside, with the reason."""
     kinks: dict[int, Kink] = {}
     left: dict[int, tuple[ir.Expr, str]] = {}
     seen: set[int] = set()
-    stack = [(root, False) for root in roots]
+    stack = [(root, False, False) for root in roots]
     while stack:
-        node, rows = stack.pop()
+        node, rows, nested = stack.pop()
         if id(node) in seen or not ir.variables_of(node):
             continue
         seen.add(id(node))
@@ -56,16 +57,30 @@ def find(bound: Bound, roots: Iterable[ir.Expr]) -> tuple[dict[int, Kink], list[
             _inside(_bodies(node), "inside an expectation", left)
         elif kink is not None:
             kinks[id(node)] = replace(kink, rows=rows)
-            _inside(_bodies(node), "inside another such function", left)
+            if rows or nested or not _few(bound, node):
+                _inside(_bodies(node), "inside another such function", left)
+            else:
+                stack.extend((body, False, True) for body in _bodies(node))
         elif isinstance(node, ir.Reduce):
-            stack.append((node.body, rows or any(binder.kind == "~" for binder in node.binders)))
+            stack.append((node.body, rows or any(binder.kind == "~" for binder in node.binders), nested))
         elif isinstance(node, ir.LetRef):
-            stack.append((node.let.body, rows))
+            stack.append((node.let.body, rows, nested))
         else:
             if kinked(node):
                 left[id(node)] = (node, "inside an expectation" if rows else "")
-            stack.extend((child, rows) for child in node.children)
+            stack.extend((child, rows, nested) for child in node.children)
     return kinks, [item for key, item in left.items() if key not in kinks]
+
+
+def _few(bound: Bound, node: ir.Expr) -> bool:
+    """Its terms are at most ``MOST_OUTER``."""
+    if not isinstance(node, ir.Reduce):
+        return math.prod(elements.shape(bound, node.args[0].shape)) <= MOST_OUTER if isinstance(node, ir.Apply) else False
+    domains = [binder.domain for binder in (*node.binders, *ir.free_binders(node))]
+    if any(isinstance(domain, ir.Distribution) for domain in domains):
+        return False
+    sizes = [elements.shape(bound, d.shape)[0] if isinstance(d, ir.VectorSet) else elements.extent(bound, d) for d in domains]
+    return math.prod(sizes) <= MOST_OUTER
 
 
 def _countable(bound: Bound, node: ir.Expr) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil, copysign, log2
 
@@ -39,62 +39,95 @@ class Simple:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Weighing:
-    """Weights of kinks: (instances, terms) entries, each row in ``scale`` times the set ``weights``."""
+class Part:
+    """The weights of a kink, (instances, terms): each row in the set ``weights`` times a scale.
+
+    inside   by place of a weight, the kinks inside that term: their weights are scaled by that one
+    """
 
     at: Array
     weights: Weights
+    inside: Mapping[int, tuple[Part, ...]] = field(default_factory=dict)
+
+    def project(self, z: Array, scale: float) -> None:
+        """The nearest weights; of kinks inside, the nearest after that, which is the nearest of all only without them."""
+        z[self.at] = scale * self.weights.project(z[self.at] / scale) if scale > 1e-200 else 0.0
+        for place, parts in self.inside.items():
+            for part in parts:
+                part.project(z, max(float(z[place]), 0.0))
+
+    def lowest(self, slope: Array) -> tuple[Array, float]:
+        """The weights with the least ``slope . z``, as a vector of all unknowns, and this least."""
+        total, below = slope[self.at].astype(float), {}
+        for place, parts in self.inside.items():
+            found = [part.lowest(slope) for part in parts]
+            below[place] = sum((z for z, _ in found), np.zeros(len(slope)))
+            total[self.at == place] += sum(value for _, value in found)
+        z = np.zeros(len(slope))
+        z[self.at] = chosen = self.weights.top(-total)
+        for place, rest in below.items():
+            z += z[place] * rest
+        return z, float((chosen * total).sum())
+
+    def all(self) -> Iterator[Part]:
+        yield self
+        for parts in self.inside.values():
+            for part in parts:
+                yield from part.all()
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Weighing:
+    """The weights of a kink in the objective."""
+
+    part: Part
     scale: float = 1.0
 
     def project(self, z: Array) -> None:
-        z[self.at] = self.scale * self.weights.project(z[self.at] / self.scale) if self.scale > 0 else 0.0
+        self.part.project(z, self.scale)
 
-    def lowest(self, slope: Array, z: Array) -> None:
-        """Put the weights with the least ``slope . z`` into z."""
-        z[self.at] = self.scale * self.weights.top(-slope[self.at])
+    def lowest(self, slope: Array) -> Array:
+        """The weights with the least ``slope . z``."""
+        return self.scale * self.part.lowest(slope)[0]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Cone:
-    """A constraint's multiplier with the weights of its kinks times that multiplier: mu_j in lambda Q_j, lambda >= 0.
-
-    parts   per kink, the places of its mu_j, (instances, terms), and Q_j
-    """
+    """A constraint's multiplier with the weights of its kinks times that multiplier: mu_j in lambda Q_j, lambda >= 0."""
 
     at: int
-    parts: tuple[tuple[Array, Weights], ...]
+    parts: tuple[Part, ...]
 
     def project(self, z: Array) -> None:
-        if len(self.parts) == 1 and self.parts[0][1].kind == "box" and self.parts[0][0].size == 1:
+        if len(self.parts) == 1 and self.parts[0].weights.kind == "box" and self.parts[0].at.size == 1:
             self._wedge(z)
             return
-        high = max(0.0, z[self.at]) + sum(10 * float(np.abs(z[at]).sum()) for at, _ in self.parts) + 1e-300
+        high = max(0.0, z[self.at]) + sum(10 * float(np.abs(z[part.at]).sum()) for part in self.parts) + 1e-300
         scale = _root(lambda scale: self._rises(z, scale), 0.0, high)
         z[self.at] = scale
-        for at, weights in self.parts:
-            z[at] = scale * weights.project(z[at] / scale) if scale > 0 else 0.0
+        for part in self.parts:
+            part.project(z, scale)
 
     def rays(self, slope: Array) -> Iterator[Array]:
         """The multiplier 1 with the weights that go down the slope fastest."""
         ray = np.zeros(len(slope))
         ray[self.at] = 1.0
-        for at, weights in self.parts:
-            ray[at] = weights.top(-slope[at])
+        ray = sum((part.lowest(slope)[0] for part in self.parts), ray)
         if slope @ ray < 0:
             yield ray
 
     def _rises(self, z: Array, scale: float) -> float:
         """The derivative in lambda of half the squared distance to the cone's slice at lambda."""
         slope = scale - z[self.at]
-        for at, weights in self.parts:
-            rest = z[at] - (scale * weights.project(z[at] / scale) if scale > 1e-200 else 0.0)
-            slope -= float(weights.support(rest).sum())
+        for part in self.parts:
+            rest = z[part.at] - (scale * part.weights.project(z[part.at] / scale) if scale > 1e-200 else 0.0)
+            slope -= float(part.weights.support(rest).sum())
         return slope
 
     def _wedge(self, z: Array) -> None:
         """One weight in an interval: the cone {low lambda <= mu <= high lambda} of the plane, between two rays."""
-        ((at, weights),) = self.parts
-        place = at.item()
+        (part,) = self.parts
+        place, weights = part.at.item(), part.weights
         x, y = z[self.at], z[place]
         if x >= 0 and weights.low * x <= y <= weights.high * x:
             return
@@ -162,10 +195,10 @@ def solve(problem: Squares, start: Array, deadline: float) -> Array:
     """
     if not problem.matrix.shape[1]:
         return start
-    if problem.tangent is None and not any(weights.curved for weights in _weights(problem.groups)):
+    if problem.tangent is None and not any(part.weights.curved for part in _parts(problem.groups)):
         matrix, offset = _compressed(problem.matrix, problem.offset)
-        if len(start) > MANY and all(weights.kind == "box" for weights in _weights(problem.groups)):
-            found = bounded.solve(matrix, offset, _bounds(problem.groups), deadline)
+        if len(start) > MANY and all(part.weights.kind in ("box", "simplex") for part in _parts(problem.groups)):
+            found = bounded.solve(matrix, offset, _bounds(problem.groups), _sums(problem.groups, len(start)), deadline)
             for group in problem.groups:
                 group.project(found)
             return found
@@ -177,31 +210,61 @@ def solve(problem: Squares, start: Array, deadline: float) -> Array:
     return descend(problem, start, deadline)
 
 
-def _weights(groups: Sequence[Group]) -> Iterator[Weights]:
+def _parts(groups: Sequence[Group]) -> Iterator[Part]:
+    for group in groups:
+        for part in (group.part,) if isinstance(group, Weighing) else group.parts if isinstance(group, Cone) else ():
+            yield from part.all()
+
+
+def _scaled(groups: Sequence[Group]) -> Iterator[tuple[Part, int, float]]:
+    """Every part with the place of what scales it and the scale there, or -1 and a number."""
+
+    def below(part: Part, place: int, scale: float) -> Iterator[tuple[Part, int, float]]:
+        yield part, place, scale
+        for inner, parts in part.inside.items():
+            for own in parts:
+                yield from below(own, inner, 1.0)
+
     for group in groups:
         if isinstance(group, Weighing):
-            yield group.weights
+            yield from below(group.part, -1, group.scale)
         elif isinstance(group, Cone):
-            yield from (weights for _, weights in group.parts)
+            for part in group.parts:
+                yield from below(part, group.at, 1.0)
 
 
 def _bounds(groups: Sequence[Group]) -> bounded.Rows:
-    """The groups' sets, whose weights are boxes, as inequalities."""
+    """The bounds of the groups' sets, whose weights are boxes and simplexes, as inequalities."""
     rows: list[tuple[Array, float, int, float, float]] = []  # places, entry there, another place, entry there, right side
     for group in groups:
         if isinstance(group, Simple):
             rows.append((group.at[~group.free], -1.0, -1, 0.0, 0.0))
-        elif isinstance(group, Weighing):
-            w, scale = group.weights, group.scale
-            rows += [(group.at, 1.0, -1, 0.0, w.high * scale), (group.at, -1.0, -1, 0.0, -w.low * scale)]
-        else:
+        elif isinstance(group, Cone):
             rows.append((np.array([group.at]), -1.0, -1, 0.0, 0.0))
-            for at, w in group.parts:
-                rows += [(at, 1.0, group.at, -w.high, 0.0), (at, -1.0, group.at, w.low, 0.0)]
+    for part, place, scale in _scaled(groups):
+        w = part.weights
+        low = w.low if w.kind == "box" else 0.0
+        ends = [(1.0, w.high)] if w.kind == "box" or w.high < w.total else []
+        for sign, end in [*ends, (-1.0, -low)]:
+            rows.append((part.at, sign, place, -end, 0.0) if place >= 0 else (part.at, sign, -1, 0.0, end * scale))
     sizes = [at.size for at, *_ in rows]
     at = np.concatenate([places.ravel() for places, *_ in rows]).astype(int)
     near, beside, far, h = (np.repeat(column, sizes) for column in zip(*(row[1:] for row in rows), strict=True))
     return bounded.Rows(at=at, near=near, beside=np.where(beside < 0, at, beside), far=far, h=h)
+
+
+def _sums(groups: Sequence[Group], size: int) -> tuple[Array, Array]:
+    """The equations E z = e of the simplexes: the weights of a row sum to the total times their scale."""
+    rows, right = [np.zeros((0, size))], [np.zeros(0)]
+    for part, place, scale in _scaled(groups):
+        if part.weights.kind == "simplex" and part.at.size:
+            own = np.zeros((len(part.at), size))
+            np.put_along_axis(own, part.at, 1.0, 1)
+            if place >= 0:
+                own[:, place] -= part.weights.total
+            rows.append(own)
+            right.append(np.full(len(part.at), 0.0 if place >= 0 else part.weights.total * scale))
+    return np.concatenate(rows), np.concatenate(right)
 
 
 def _compressed(matrix: Array, offset: Array) -> tuple[Array, Array]:
@@ -217,7 +280,7 @@ def _generators(groups: Sequence[Group], start: Array) -> min_norm.Generators:
         z = np.zeros(len(start))
         for group in groups:
             if isinstance(group, Weighing):
-                group.lowest(slope, z)
+                z += group.lowest(slope)
         return z
 
     def rays(slope: Array) -> Iterator[Array]:
@@ -239,7 +302,7 @@ def descend(problem: Squares, start: Array, deadline: float) -> Array:
             own = norms[group.at]
             scale[group.at] = np.where(own > 1e-12 * typical, typical / np.maximum(own, 1e-12 * typical), 1.0)
         elif isinstance(group, Cone):
-            places = np.concatenate([[group.at], *(at.ravel() for at, _ in group.parts)]).astype(int)
+            places = np.concatenate([[group.at], *(p.at.ravel() for part in group.parts for p in part.all())]).astype(int)
             size = float(norms[places].max())
             scale[places] = typical / size if size > 1e-12 * typical else 1.0
     if problem.tangent is None:

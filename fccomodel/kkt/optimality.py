@@ -1,8 +1,8 @@
 """The multipliers and the subgradients of kinks that make a point's KKT residual least, or those of given multipliers.
 
 Unknown are the multipliers nu and, for every function (f or a c_k) that contains a kink, the kink's weights q times the
-function's multiplier (1 for f). With s the functions' gradients at kinks held fixed, a their slopes in the kinks' values phi,
-and t the kinks' terms, the squares of these are summed:
+function's multiplier (1 for f); of a kink inside a term of another kink, times the weight of that term. With s the functions'
+gradients at kinks held fixed, a their slopes in the kinks' values phi, and t the kinks' terms, the squares of these are summed:
 
     s_f + sum nu_k s_k + sum a q t', less the normals of simple sets;   nu_k c_k;   |a| (nu phi - q t) of every function
 """
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fccomodel.kkt.multipliers import Cone, Group, Simple, Squares, Weighing, solve
+from fccomodel.kkt.multipliers import Cone, Group, Part, Simple, Squares, Weighing, solve
 from fccomodel.kkt.system import System
 from fccomodel.kkt.weights import Weights
 
@@ -52,15 +52,17 @@ class Optimum:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Pair:
-    """A kink (by record) in a function (0: the objective).
+    """A kink (by record) in a function (0: the objective), or in a term of another kink of it.
 
-    instances, slope   those of its instances that the function depends on, with their slopes
+    factor             the place among the unknowns of what its weights are times: a multiplier, a weight; -1: the number 1
+    instances, slope   those of its instances that the function or the term depends on, with their slopes
     terms              which of their terms have unknown weights, (instances, unknown); ``weights``: the set of these
     at                 the places of these weights among the unknowns, of the same shape
     held               the weights of the other terms, (instances, terms)
     """
 
     function: int
+    factor: int
     record: int
     instances: Array
     slope: Array
@@ -70,10 +72,13 @@ class Pair:
     held: Array
 
     def of(self, z: Array) -> Array:
-        """The weights of all terms of these instances, times the function's multiplier, from the unknowns."""
-        full = self.held * (z[self.function - 1] if self.function else 1.0)
+        """The weights of all terms of these instances, times the factor, from the unknowns."""
+        full = self.held * self.times(z)
         np.put_along_axis(full, self.terms, z[self.at], -1)
         return full
+
+    def times(self, z: Array) -> float:
+        return float(z[self.factor]) if self.factor >= 0 else 1.0
 
     def chosen(self, full: Array) -> Array:
         """The entries of (instances, terms) whose weights are unknown."""
@@ -110,9 +115,20 @@ def jacobian(system: System, found: Gradients) -> Array:
     """The gradients of the constraints, by row; kinks at their largest terms."""
     rows, (weighed, held) = found.c.copy(), _pairs(system, weighed=found.terms is not None)
     top = [record.top() for record in system.records]
-    for pair in (p for p in (*weighed, *held) if p.function):
+    z = _at_top(weighed, top, np.ones(len(rows)))
+    for pair in (p for p in weighed if p.function):
+        rows[pair.function - 1] += system.pull([(system.records[pair.record].terms, pair.spread(system, pair.of(z)))])
+    for pair in (p for p in held if p.function):
         rows[pair.function - 1] += system.pull([(system.records[pair.record].terms, _share(system, pair, top))])
     return rows
+
+
+def _at_top(pairs: list[Pair], top: list[Array], nu: Array) -> Array:
+    """The unknowns where every kink takes its largest terms."""
+    z = np.concatenate([nu, np.zeros(sum(pair.at.size for pair in pairs))])
+    for pair in pairs:
+        z[pair.at] = pair.chosen(top[pair.record][pair.instances]) * pair.times(z)
+    return z
 
 
 def optimum(
@@ -132,15 +148,12 @@ def optimum(
     pairs, topped = _pairs(system, weighed=found.terms is not None, held=held)
     fixed = [(system.records[p.record].terms, _share(system, p, top)) for p in topped if p.function == 0]
     base = system.slope + system.pull(fixed)
-    kinked = system.pull([(system.records[p.record].terms, _share(system, p, top)) for p in pairs if p.function == 0])
+    z = _at_top(pairs, top, nu)
+    kinked = system.pull([(system.records[p.record].terms, p.spread(system, p.of(z))) for p in pairs if p.function == 0])
     plain = np.linalg.norm(system.tangent(base + kinked))
     c = found.c.copy()
     for pair in (p for p in topped if p.function):
         c[pair.function - 1] += system.pull([(system.records[pair.record].terms, _share(system, pair, top))])
-    size = count + sum(pair.at.size for pair in pairs)
-    z = np.concatenate([nu, np.zeros(size - count)])
-    for pair in pairs:
-        z[pair.at] = pair.chosen(top[pair.record][pair.instances]) * (nu[pair.function - 1] if pair.function else 1.0)
     if pairs or (count and given is None):
         z = _solve(system, found, pairs, base, c, z, end, fixed=given is not None)
     multipliers = z[:count]
@@ -163,26 +176,40 @@ def optimum(
 
 
 def _pairs(system: System, *, weighed: bool, held: Collection[int] = ()) -> tuple[list[Pair], list[Pair]]:
-    """The kinks whose weights are unknown, and those held at their largest terms (those of equalities always)."""
+    """The kinks whose weights are unknown, each before those inside it, and those at their largest terms (equalities' always)."""
     pairs: list[Pair] = []
     topped: list[Pair] = []
     place = len(system.values)
-    for function, slopes in enumerate(system.slopes):
-        for record, slope in enumerate(slopes):
-            if slope is None:
-                continue
-            free = weighed and record not in held and not (function and system.equal[function - 1])
-            met, instances = system.records[record], np.flatnonzero(slope)
-            own = slope.reshape(-1)[instances]
+
+    def add(function: int, factor: int, record: int, instances: Array, slope: Array, free: bool) -> None:
+        nonlocal place
+        met = system.records[record]
+        top = met.top()[instances]
+        weights, terms, rest = met.weights, np.zeros((len(instances), 0), dtype=int), top
+        if free and record not in held:
             plain = met.kink.sign * met.terms.detach().numpy()[instances]
-            most = 2 * system.d + len(system.values) + SPARE if free else 0
-            weights, terms, held = met.weights.narrowed(plain, most)
-            at = place + np.arange(terms.size if free else 0).reshape(terms.shape if free else (0, 0))
-            place += at.size
-            pair = Pair(
-                function=function, record=record, instances=instances, slope=own, terms=terms, weights=weights, at=at, held=held
-            )
-            (pairs if free else topped).append(pair)
+            weights, terms, rest = met.weights.narrowed(plain, 2 * system.d + len(system.values) + SPARE)
+        at = place + np.arange(terms.size).reshape(terms.shape)
+        place += at.size
+        pair = Pair(
+            function=function, factor=factor, record=record, instances=instances, slope=slope, terms=terms, weights=weights,
+            at=at, held=rest,
+        )  # fmt: skip
+        (pairs if free else topped).append(pair)
+        known = pair.held if free else top
+        for instance, term, other, own, slopes in system.inside.get(record, ()):
+            for row in np.flatnonzero(instances == instance):
+                if term in terms[row]:
+                    add(function, int(at[row, list(terms[row]).index(term)]), other, own, slope[row] * slopes, free)
+                elif known[row, term]:
+                    add(function, factor, other, own, slope[row] * known[row, term] * slopes, free)
+
+    for function, slopes in enumerate(system.slopes):
+        free = weighed and not (function and system.equal[function - 1])
+        for record, slope in enumerate(slopes):
+            if slope is not None:
+                instances = np.flatnonzero(slope)
+                add(function, function - 1, record, instances, slope.reshape(-1)[instances], free)
     return pairs, topped
 
 
@@ -203,7 +230,7 @@ def _slacks(system: System, pairs: list[Pair], z: Array) -> Array:
     found = np.zeros(1 + len(system.values))
     for pair in pairs:
         by_term, constant = _slack_row(system, pair)
-        found[pair.function] += float((by_term * pair.of(z)).sum()) + constant * (z[pair.function - 1] if pair.function else 1.0)
+        found[pair.function] += float((by_term * pair.of(z)).sum()) + constant * pair.times(z)
     return np.maximum(found, 0.0)
 
 
@@ -224,12 +251,12 @@ def _solve(
         by_term, constant = _slack_row(system, pair)
         row = d + count + pair.function
         matrix[row, pair.at.ravel()] = pair.chosen(by_term).ravel()
-        rest = matrix[:, pair.function - 1] if pair.function else offset  # what goes with the multiplier, or by itself
+        rest = matrix[:, pair.factor] if pair.factor >= 0 else offset  # what goes with the factor, or by itself
         rest[:d] += np.einsum("i,it,itd->d", pair.slope, pair.held, rows)
         rest[row] += constant + float((by_term * pair.held).sum())
     if fixed:
         offset = offset + matrix[:, :count] @ z[:count]
-        groups = [_weighing(p, p.at - count, z[p.function - 1] if p.function else 1.0) for p in pairs]
+        groups = [Weighing(part=part, scale=max(p.times(z), 0.0)) for p, part in _parts(pairs, count, shift=count)]
         return np.concatenate([z[:count], _beside_normals(system, matrix[:, count:], offset, groups, z[count:], end)])
     return _beside_normals(system, matrix, offset, _groups(system, pairs), z, end)
 
@@ -247,19 +274,29 @@ def _beside_normals(system: System, matrix: Array, offset: Array, groups: Sequen
     return solve(whole, np.concatenate([z, np.zeros(len(free))]), end)[:size]
 
 
-def _weighing(pair: Pair, at: Array, scale: float) -> Weighing:
-    return Weighing(at=at, weights=pair.weights, scale=max(scale, 0.0))
+def _parts(pairs: list[Pair], count: int, shift: int = 0) -> list[tuple[Pair, Part]]:
+    """The kinks that one of ``count`` multipliers scales, or nothing, with those inside them; places are less ``shift``."""
+    unknown = [pair for pair in pairs if pair.at.size]
+
+    def part(pair: Pair) -> Part:
+        inside: dict[int, tuple[Part, ...]] = {}
+        for other in (p for p in unknown if p.factor >= count and p.factor in pair.at):
+            inside[other.factor - shift] = (*inside.get(other.factor - shift, ()), part(other))
+        return Part(at=pair.at - shift, weights=pair.weights, inside=inside)
+
+    return [(pair, part(pair)) for pair in unknown if pair.factor < count]
 
 
 def _groups(system: System, pairs: list[Pair]) -> list[Group]:
     """The sets that the unknowns are in: weights, cones of multipliers with their weights, and plain multipliers."""
-    groups: list[Group] = [_weighing(pair, pair.at, 1.0) for pair in pairs if pair.function == 0]
-    coned: dict[int, list[Pair]] = {}
-    for pair in (p for p in pairs if p.function):
-        coned.setdefault(pair.function - 1, []).append(pair)
-    for k, own in coned.items():
-        parts = tuple((p.at, p.weights) for p in own)
-        groups.append(Cone(at=k, parts=parts))
+    groups: list[Group] = []
+    coned: dict[int, list[Part]] = {}
+    for pair, part in _parts(pairs, len(system.values)):
+        if pair.factor < 0:
+            groups.append(Weighing(part=part))
+        else:
+            coned.setdefault(pair.factor, []).append(part)
+    groups += [Cone(at=k, parts=tuple(own)) for k, own in coned.items()]
     plain = np.array([k for k in range(len(system.values)) if k not in coned], dtype=int)
     if len(plain):
         groups.append(Simple(at=plain, free=np.array(system.equal)[plain]))

@@ -66,8 +66,9 @@ class Recorder:
         return {key: self.cut for key in self.kinks}
 
     def cut(self, evaluator: Evaluator, node: ir.Expr, env: Env) -> Named:
-        kink, self.calls = self.kinks[id(node)], self.calls + 1
-        earlier = None if self.frozen is None else next((r for r in self.frozen if r.call == self.calls), None)
+        kink, call = self.kinks[id(node)], self.calls + 1
+        self.calls = call
+        earlier = None if self.frozen is None else next((r for r in self.frozen if r.call == call), None)
         found = kink.terms(evaluator, node, env) if evaluator.numel(node, env) <= MOST_NUMBERS else None
         if found is None or self.frozen is not None and earlier is None:
             self.refused += [node] if found is None else []
@@ -87,9 +88,7 @@ class Recorder:
             held = (torch.from_numpy(np.ascontiguousarray(weights.top(plain))) * terms).sum(-1)
             terms = at_rows(kink, evaluator, node, env, found, near) if found.axes else terms[near]
         value = torch.from_numpy(np.ascontiguousarray(phi)).requires_grad_(True) if earlier is None else earlier.value
-        self.records.append(
-            Record(kink=kink, weights=weights, call=self.calls, terms=terms, value=value, near=near, within=within)
-        )
+        self.records.append(Record(kink=kink, weights=weights, call=call, terms=terms, value=value, near=near, within=within))
         whole = value if near is None else held.index_put((torch.from_numpy(near),), value)
         return Named(whole.reshape(shape), found.axes)
 

@@ -46,6 +46,7 @@ class System:
     objective  as the user wrote it         values, labels, equal   of the constraints, family members one by one
     records    kinks with their terms       slopes                  of f and each c_k, their derivatives in the kinks' values
     slope      the gradient of f where kinks are held fixed
+    inside     by record with others inside: the instance and the term, the other record, its instances, the term's slopes in them
     """
 
     def __init__(self, bound: Bound, point: Mapping[str, np.ndarray], *, seed: int = 0):
@@ -80,6 +81,7 @@ class System:
         self.violations: list[float] = [abs(v) if e else v for v, e in zip(self.values.tolist(), self.equal, strict=True)]
         self._finite()
         self.slopes = self._slopes()
+        self.inside = dict(self._inside())
         self.slope = self.pull([(self.f, 1.0)])
 
     # --------------------------------------------------------------------------------------------------------- evaluation
@@ -126,6 +128,24 @@ class System:
                 grads = torch.autograd.grad(root, values, retain_graph=True, allow_unused=True)
             found.append([None if g is None or not bool((g != 0).any()) else g.numpy() for g in grads])
         return found
+
+    def _inside(self) -> Iterator[tuple[int, list[tuple[int, int, int, Array, Array]]]]:
+        values = [record.value for record in self.records]
+        for k, record in enumerate(self.records):
+            terms = record.terms
+            if not terms.requires_grad:
+                continue
+            whole = torch.autograd.grad(terms.sum(), values, retain_graph=True, allow_unused=True)
+            others = [j for j, g in enumerate(whole) if g is not None]
+            found = []
+            for place in np.ndindex(*terms.shape) if others else ():
+                grads = torch.autograd.grad(terms[place], [values[j] for j in others], retain_graph=True, allow_unused=True)
+                for j, g in zip(others, grads, strict=True):
+                    if g is not None and bool((g != 0).any()):
+                        instances = np.flatnonzero(g.numpy())
+                        found.append((*place, j, instances, g.numpy().reshape(-1)[instances]))
+            if found:
+                yield k, found
 
     def pull(self, weights: Sequence[tuple[torch.Tensor, Array | float]]) -> Array:
         """The gradient of a weighted sum of f, c and terms (kinks held fixed), flat; F0701 where it is not finite."""
@@ -202,7 +222,7 @@ class System:
             parts = [self.evaluate(point, recorder)[1]]
         if terms:
             parts += [record.terms.reshape(-1) for record in recorder.records]
-        return torch.cat(parts).numpy()
+        return torch.cat(parts).detach().numpy()
 
     # -------------------------------------------------------------------------------------------------------- simple sets
     @property
