@@ -101,9 +101,9 @@ class Smoother:
                 envelope = self.envelope(node, inner)
                 if envelope is not None:
                     return envelope
-                opposite = self.opposite(node)
-                if opposite is not None:
-                    return self(opposite, inner=inner)
+                rewritten = self.opposite(node) or self.entrywise(node)
+                if rewritten is not None:
+                    return self(rewritten, inner=inner)
             self.kept.append((node, inner))
         if isinstance(node, ir.Reduce):
             inner = inner or (node.kind in ("E", "mean", "sum") and not _blocks_inside(node.body))
@@ -187,6 +187,16 @@ class Smoother:
         else:
             return None
         return make("neg", negated, span=node.span)
+
+    def entrywise(self, node: ir.Expr) -> ir.Expr | None:
+        """Of arrays, ``max(u, v)`` as ``v + pos(u - v)`` and ``min(u, v)`` as ``u - pos(u - v)``; None for anything else."""
+        if not (isinstance(node, ir.Apply) and node.op in ("max", "min") and node.shape):
+            return None
+        u, *rest = node.args
+        for v in rest:
+            apart = make("pos", make("sub", u, v, span=node.span), span=node.span)
+            u = make("add", v, apart, span=node.span) if node.op == "max" else make("sub", u, apart, span=node.span)
+        return u
 
     def _add(
         self,

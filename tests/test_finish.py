@@ -98,6 +98,22 @@ def test_long_straight_stretches() -> None:
     assert torch.allclose(w, torch.tensor([1e4, 3.0], dtype=torch.float64), atol=1e-4)
 
 
+def test_maxima_of_arrays() -> None:
+    """Several products of a newsvendor at once: the optimum is a quantile of each demand."""
+    demand = np.random.default_rng(0).gamma(3.0, 1.0, (400, 3))
+    price, cost = np.array([3.0, 4.0, 5.0]), np.array([1.0, 2.0, 2.0])
+    text = (
+        "model m; dim d; data S : table(demand: real[d]); data price : real[d]; data cost : real[d]; var q[d] >= 0;\n"
+        "minimize f: dot(cost, q) - E[z ~ S] dot(price, min(q, z.demand)) + 0.1 * E[z ~ S] sum(max(z.demand - q, 0));"
+    )
+    found = fccomodel.compile(text).bind(data={"S": {"demand": demand}, "price": price, "cost": cost}).solve(seed=0, budget="10s")
+    q = cp.Variable(3)
+    sold = cp.sum(cp.multiply(np.tile(price, (400, 1)), cp.minimum(cp.vstack([q] * 400), demand))) / 400
+    best = cp.Problem(cp.Minimize(cost @ q - sold + 0.1 * cp.sum(cp.pos(demand - cp.vstack([q] * 400))) / 400), [q >= 0]).solve()
+    assert found.objective == pytest.approx(best, abs=1e-6) and found.report.epsilon <= 1e-6
+    assert found.outcome.solution.status == "converged"
+
+
 def test_unscaled_numbers() -> None:
     """Targets of some hundreds, found from zero: a conditional value at risk of a newsvendor's cost."""
     rng = np.random.default_rng(0)
