@@ -27,11 +27,13 @@ class Smoothed(ir.Expr):
     bound   name of the hyper-parameter that scales the function (``rho`` for a penalty), or None
     penalty the constraint's penalty that it is, or None; ``units`` are then the slopes by which its own become multipliers
     inner   True inside a sampled expectation: no centre, smoothing parameter ``lam_g``
+    stated  ``original`` as the model states it
     """
 
     name: str
     args: tuple[ir.Expr, ...]
     original: ir.Expr
+    stated: ir.Expr
     function: Proximal
     argument: ir.Expr | None = None
     bound: str | None = None
@@ -78,6 +80,7 @@ class Smoother:
         self.kept: list[tuple[ir.Expr, bool]] = []
         self.memo: dict[tuple[int, bool], tuple[ir.Expr, ir.Expr]] = {}
         self.lets: dict[tuple[int, int], tuple[ir.Let, ir.Let]] = {}
+        self.stated: ir.Expr | None = None  # what is being smoothed in other words
 
     def __call__(self, node: ir.Expr, *, inner: bool = False) -> ir.Expr:
         """The expression with envelopes; ``inner`` is True below a sampled expectation."""
@@ -103,7 +106,10 @@ class Smoother:
                     return envelope
                 rewritten = self.opposite(node) or self.entrywise(node)
                 if rewritten is not None:
-                    return self(rewritten, inner=inner)
+                    within, self.stated = self.stated, node
+                    made = self(rewritten, inner=inner)
+                    self.stated = within
+                    return made
             self.kept.append((node, inner))
         if isinstance(node, ir.Reduce):
             inner = inner or (node.kind in ("E", "mean", "sum") and not _blocks_inside(node.body))
@@ -209,7 +215,7 @@ class Smoother:
     ) -> Smoothed:
         made = Smoothed(
             name=f"y{self.first + len(self.found) + 1}", args=args, original=node, argument=argument, function=function,
-            inner=inner, shape=node.shape, span=node.span, **more,
+            inner=inner, stated=node if self.stated is None else self.stated, shape=node.shape, span=node.span, **more,
         )  # fmt: skip
         self.found.append(made)
         return made

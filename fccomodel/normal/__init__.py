@@ -155,7 +155,7 @@ def treatment(
             )
     for made in envelopes(objective):
         if made.penalty is None:
-            yield problem.text(made.original), "smoothed", "inside an expectation" if made.inner else outer_words(made.original)
+            yield problem.text(made.stated), "smoothed", "inside an expectation" if made.inner else outer_words(made.original)
     yield from ((problem.text(node), "subgradient", reason) for node, reason in kept.items())
     for term in terms:
         if term.kind == "expectation" and term.d1 > 1:

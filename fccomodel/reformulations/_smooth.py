@@ -18,4 +18,4 @@ def smooth(problem: ir.Problem, constant: Constant, *, inner: bool) -> tuple[ir.
     new = dataclasses.replace(problem, objective=objective, constraints=constraints)
     made = {id(s) for s in smoother.found}
     found = [s for s in envelopes(objective.expr, *(c.body for c in constraints)) if id(s) in made]
-    return new, same, list(dict.fromkeys(f"{problem.text(s.original)} by its Moreau envelope" for s in found))
+    return new, same, list(dict.fromkeys(f"{problem.text(s.stated)} by its Moreau envelope" for s in found))
