@@ -143,13 +143,7 @@ def run(
     found = solved(module, program, bound, polish, progress=report, oracles=budget_oracles, **settings)
     w = found.w
     if not bool(torch.isfinite(w).all()) or not found.history or not np.isfinite(found.history[-1]["merit"]):
-        raise refusal(
-            bound,
-            "F0711",
-            "the objective was not finite at any point tried",
-            reason="A run starts at zero (nets: at their initialisation) and keeps points with a finite objective alone.",
-            fix='Check the scale of the data (scale = "standard"), the domains of logarithms and powers; try smaller eta.',
-        )
+        raise nothing_finite(bound, module, found)
     names = bound.problem.variables
     variables = {
         name: w[a:b].reshape(shape).numpy().astype(np.float64) for name, (a, b, shape) in program.layout.items() if name in names
@@ -174,6 +168,26 @@ def run(
         stopped=found.reason,
         ended=found.status,
         notes=tuple(notes),
+    )
+
+
+def nothing_finite(bound: Bound, module: Any, found: Any) -> diagnostics.FccoError:
+    """F0711: steps of a fixed schedule that diverged, or no point at which the objective is finite."""
+    broken = getattr(found, "broken", None)
+    if broken is not None and module.HYPER["decay"]:
+        return refusal(
+            bound,
+            "F0711",
+            f"the steps diverged: iterates were not finite by step {broken:,}",
+            reason="With schedule = decay the last iterate is the answer, and no step is taken back.",
+            fix=f"A smaller eta than {found.eta:.3g}, or schedule = practical, which goes back to its best point with smaller steps.",
+        )
+    return refusal(
+        bound,
+        "F0711",
+        "the objective was not finite at any point tried",
+        reason="A run starts at zero (nets: at their initialisation) and keeps points with a finite objective alone.",
+        fix='Check the scale of the data (scale = "standard"), the domains of logarithms and powers; try smaller eta.',
     )
 
 

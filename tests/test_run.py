@@ -80,6 +80,14 @@ def test_iterates_that_overflow_are_noted(algorithm: str, step: str) -> None:
     assert np.isfinite(found.variables["w"]).all()
 
 
+@pytest.mark.parametrize(("algorithm", "step"), [("sox", "momentum"), ("civr", "recursive")])
+def test_a_fixed_schedule_that_diverges_is_an_error_that_says_so(algorithm: str, step: str) -> None:
+    made, bound = program("dim d;\ndata D : table(x: real[d], y: real);\nvar w[d];\nminimize (E[z ~ D] (dot(w, z.x) - z.y)^2)^2;",
+                          algorithm=algorithm, step=step, eta=1e6, schedule="decay", budget="2000it")  # fmt: skip
+    with pytest.raises(FccoError, match="steps diverged"):
+        run.run(made, bound, budget_it=2000)
+
+
 def test_moving_average_returns_the_previous_estimate() -> None:
     u, h = torch.tensor([float("nan"), 1.0, 5.0]), SimpleNamespace(gamma=0.25)
     old = moving_average.track(u, (torch.tensor([0, 1]),), torch.tensor([2.0, 3.0]), h)
