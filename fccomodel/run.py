@@ -180,7 +180,7 @@ def nothing_finite(bound: Bound, module: Any, found: Any) -> diagnostics.FccoErr
             "F0711",
             f"the steps diverged: iterates were not finite by step {broken:,}",
             reason="With schedule = decay the last iterate is the answer, and no step is taken back.",
-            fix=f"A smaller eta than {found.eta:.3g}, or schedule = practical, which goes back to its best point with smaller steps.",
+            fix=f"A smaller eta than {found.eta:.3g}, or schedule = practical, which goes back to its best point.",
         )
     return refusal(
         bound,
