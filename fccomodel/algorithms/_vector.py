@@ -270,8 +270,9 @@ def solve(
     left, length, calm, reason, broken = 0, h.stage, 0, "", None
     while not reason:
         if not left:
-            left, state.length, average, held = length, length, state.w.clone(), merit(best_value, h.weight)
+            state.length, average, held = length, state.w.clone(), merit(best_value, h.weight)
             begin(state, F, h)
+            left = state.length
         for _ in range(min(left, h.look)):
             if h.decay:
                 h.eta = first_eta * tenfold(max(count / (iterations or math.inf), state.oracles / (oracles or math.inf)))

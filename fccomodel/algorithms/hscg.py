@@ -9,9 +9,12 @@ from fccomodel.algorithms._vector import begin_with, hybrid
 
 def begin(state, F, h):
     """Equation (15) with all samples (where these are too many: 100 minibatches), and the first step; every epoch restarts so
-    (Algorithm 2), but those of a theorem's schedule and of the diminishing one (Algorithm 1)."""
+    (Algorithm 2), but those of a theorem's schedule and of the diminishing one (Algorithm 1). In practice the first epoch is
+    at most 20 passes, the next ones longer: centres of the smoothing move between epochs."""
     if state.epoch and (h.theory or not h.restarts):
         return
+    if not h.theory:
+        state.length = min(state.length, math.ceil(20 * h.growth**state.epoch / F.share))
     v = begin_with(state, F, F.many(state.w))
     averaged_move(state, F, v, 2 * h.eta / (3 + h.theta), h.theta)
 

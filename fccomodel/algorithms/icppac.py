@@ -1,5 +1,6 @@
 """ICPPAC: constrained proximal points, each by constraint extrapolation, ConEx (sonex-alexr2-2025, reference [10])."""
 
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from fccomodel.algorithms import _grids
@@ -48,6 +49,11 @@ def weight(c):
     return 1.0 + sum(float(getattr(c, name).abs().sum()) for name in INEQUALITIES)
 
 
+def falling(h, share):
+    """Within a stage primal and dual steps fall alike."""
+    return SimpleNamespace(**{**vars(h), "eta": share * h.peak, "tau": h.tau / share})
+
+
 def next_stage(h, gained, worst):
     """The next stage is longer; after one that gained nothing, primal and dual steps are smaller."""
     if h.theory:
@@ -80,12 +86,13 @@ algorithm = Algorithm(
     step_sizes=step_sizes,
     begin=begin,
     advance=advance,
+    falling=falling,
     next_stage=next_stage,
     steps={"proximal_point": next_centre},
     rate="1 / eps^6",
     theorem="sonex-alexr2-2025, Table 2",
     cite="Boob, Deng and Lan, Stochastic first-order methods for convex and nonconvex functional constrained optimization, 2023",
-    hyper={"tau": 10.0, "theta": 0.1, "nu": 0.0, "inner_steps": 10},
+    hyper={"tau": 30.0, "theta": 0.1, "nu": 0.0, "inner_steps": 10},
     grid=_grids.ICPPAC,
     preference=(1.0,),
 )

@@ -41,7 +41,7 @@ RUNS: dict[str, dict[str, Any]] = {
         "algorithm": "sonex", "schedule": "decay", "lam": 0.05, "rho": 2.0, "eta": 0.002, "inner_batch": 16,
     },
     "sonx": {"algorithm": "sonx", "schedule": "decay", "eta": 0.1, "rho": 0.3},
-    "icppac": {"algorithm": "icppac", "schedule": "decay", "eta": 0.01, "tau": 100.0, "lam": 10.0, "nu": 100.0},
+    "icppac": {"algorithm": "icppac", "schedule": "decay", "eta": 0.1, "tau": 10.0, "lam": 1.0, "nu": 100.0},
     "squared_hinge_sox": {"algorithm": "squared_hinge_sox", "step": "momentum", "schedule": "decay", "eta": 0.01, "rho": 7.0},
 }
 #: the same, where it is another on COMPAS: its steps are too few for stages
