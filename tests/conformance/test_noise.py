@@ -1,0 +1,101 @@
+"""Small batches: estimates that average over longer windows as steps fall, smoothing no finer than their errors; and what few
+steps on all rows reach where constraints bind hard."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from conformance.problems import ALL
+from conformance.runs import needs_cvxpy, outcome, planned
+from fccomodel import algorithms, emit, pipeline, plan
+from fccomodel.algorithms import _progress, _steps
+from fccomodel.source import Source
+
+BY_NAME = {p.name: p for p in ALL}
+SMALL = {"outer_batch": 3, "inner_batch": 6}
+#: gap and violation that 4,000 steps of three blocks and six samples reach
+NOISY = {
+    "sonex": {"worst_group": 5e-3, "planted_absolute": 4e-2, "two_sided": 3e-2, "bounded_group": 5e-3, "stochastic_outer": 3e-3},
+    "alexr2": {"worst_group": 5e-3, "bounded_group": 5e-3, "absolute": 1e-2},
+    "icppac": {"absolute": 1e-2, "cvar_bound": 2e-2, "composition_bound": 5e-2},
+}
+#: the same in 2,000 steps on all rows
+WHOLE = {
+    "sonex": {"composition_bound": 1e-3, "two_sided": 1e-3},
+    "alexr2": {"two_sided": 1e-3},
+    "icppac": {"composition_bound": 1e-4, "composition_and_bound": 1e-4, "bounded_group": 1e-4},
+}
+
+
+def cases(reached: dict[str, dict[str, float]]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("name, problem, most", [(a, p, most) for a, ps in reached.items() for p, most in ps.items()])
+
+
+@needs_cvxpy
+@cases(NOISY)
+def test_small_batches(name: str, problem: str, most: float) -> None:
+    found = outcome(BY_NAME[problem], name, iterations=4000, **SMALL)
+    assert found.gap <= most and found.violation <= most
+
+
+@needs_cvxpy
+@cases(WHOLE)
+def test_all_rows(name: str, problem: str, most: float) -> None:
+    found = outcome(BY_NAME[problem], name, iterations=2000)
+    assert found.gap <= most and found.violation <= most
+
+
+def test_windows_lengthen_as_steps_fall() -> None:
+    h = SimpleNamespace(peak=0.2, eta=0.2, gamma=0.4, gamma_prime=0.6)
+    now = _steps.falling(h, 0.5)
+    assert (now.eta, now.gamma, now.gamma_prime) == (0.1, 0.2, 0.8)
+    assert _steps.falling(h, 0.02).gamma == pytest.approx(0.04), "a tenth at least"
+    assert (h.gamma, h.gamma_prime) == (0.4, 0.6), "the next stage begins with its own"
+    apart = _steps.falling(SimpleNamespace(peak=0.2, gamma=0.4, gamma_prime=0.4), 0.5)
+    assert (apart.gamma, apart.gamma_prime) == (0.2, 0.4)
+
+
+def test_what_falls_within_a_stage_is_the_algorithms() -> None:
+    """MSVR's gamma stays: it alone forgets errors of corrections. ConEx's dual step 1 / tau falls with the primal one."""
+    msvr, icppac = (algorithms.all()[name].falling for name in ("msvr", "icppac"))
+    assert vars(msvr(SimpleNamespace(peak=0.2, gamma=0.5), 0.5)) == {"peak": 0.2, "gamma": 0.5, "eta": 0.1}
+    assert vars(icppac(SimpleNamespace(peak=0.2, tau=30.0), 0.5)) == {"peak": 0.2, "tau": 60.0, "eta": 0.1}
+
+
+@pytest.mark.parametrize("blocks, gamma", [(5, 0.1), (3, 1 / 6), (1, 0.5)])
+def test_gamma_follows_from_how_often_blocks_are_visited(blocks: int, gamma: float) -> None:
+    sonex, alexr2 = (planned(BY_NAME["worst_group"], algorithm=name, outer_batch=blocks).hyper for name in ("sonex", "alexr2"))
+    assert sonex["gamma"] == pytest.approx(gamma) and sonex["gamma_prime"] == pytest.approx(1 - gamma)
+    assert alexr2["gamma"] == alexr2["gamma_prime"] == pytest.approx(gamma)
+
+
+@pytest.mark.parametrize("off, before, lam", [(0.0, 0.3, 0.1), (0.2, 0.3, 0.4), (0.0, 3.0, 0.4), (0.0, 1.5, 0.2)])
+def test_smoothing_of_penalties(off: float, before: float, lam: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A violation of 0.3 that was ``before``, known up to ``off``: lam goes from 0.4 to a quarter where the violation does not
+    fall, by what lacks to a tenth where it falls, and not below twice the error over the multipliers' size, here 1."""
+    t = torch.tensor(0.3, dtype=torch.float64)
+    h = SimpleNamespace(lam_y1=0.4, rho=10.0, weight=1.0, steep=0.0)
+    c, u = SimpleNamespace(y1=torch.zeros((), dtype=torch.float64)), SimpleNamespace(y1=t + off)
+    found = {"y1": ((), t, lambda t, y, h: ((t + h.lam_y1 * y) / h.lam_y1).clamp(0, h.rho), 1.0)}
+    monkeypatch.setattr(_progress, "blocks", lambda data, w: found, raising=False)
+    w = torch.zeros(2, dtype=torch.float64)
+    _progress.move_centres(None, w, c, h, 0.3, before, lambda w: w, torch.float64, u)
+    assert h.lam_y1 == pytest.approx(lam)
+    assert float(c.y1) == pytest.approx(0.75)
+
+
+def test_multipliers_answer_to_minibatches_of_a_family() -> None:
+    """Differences of a family's members are linear: ConEx takes them as they are sampled, as it does those written out."""
+    text = (
+        "dim d; data D : table(x: real[d], y: real, g: {0, 1, 2, 3, 4}); var w[d]; set T = {-1, 0, 1};\n"
+        "let rate[c in {0, 1}, t in T] = E[z ~ D | z.g == c] sigmoid(dot(w, z.x) - t);\n"
+        "minimize E[z ~ D] square(dot(w, z.x) - z.y); subject to gap[t in T]: abs(rate[0, t] - rate[1, t]) <= 0.01;"
+    )
+    bound = pipeline.bind(pipeline.compile_model(Source(text=text, name="m")), pipeline.Binding(data=BY_NAME["cvar"].data()))
+    options = {"algorithm": ("icppac", "test"), "unverified": (True, "test"), "inner_batch": (6, "test")}
+    program = emit.emit(bound.problem, bound, plan.make(bound.problem, bound=bound, options=options)).text
+    body = program[program.index("def gradient(") : program.index("def evaluate(")]
+    assert "extrapolate(" in body and "multiplier(" in body and "track(" not in body
