@@ -97,12 +97,16 @@ def test_bounds_that_meet_are_one_box() -> None:
     assert simplex.family == "simplex"
 
 
-@pytest.mark.parametrize(
-    ("domain", "term"),
-    [("in simplex, >= 0.2", ""), ("in ball(1), >= 0", ""), ("in simplex", "+ 0.1 * norm1(w)"), ("in ball(1)", "+ norm1(w)")],
-)
-def test_projections_are_not_composed(domain: str, term: str) -> None:
-    assert code(f"var w[d] {domain};\nminimize E[z ~ D] {LOSS} {term};") == "F0611"
+@pytest.mark.parametrize("domain", ["in simplex, >= 0.2", "in ball(1), >= 0"])
+def test_projections_are_not_composed(domain: str) -> None:
+    assert code(f"var w[d] {domain};\nminimize E[z ~ D] {LOSS};") == "F0611"
+
+
+@pytest.mark.parametrize(("domain", "term"), [("in simplex", "0.1 * norm2(w)"), ("in ball(1)", "norm1(w)"), (">= 0", "norm2(w)")])
+def test_a_regulariser_whose_prox_is_unknown_on_the_set_is_smoothed(domain: str, term: str) -> None:
+    normal = made(f"var w[d] {domain};\nminimize E[z ~ D] {LOSS} + {term} + 0.1 * sumsq(w);").normal
+    assert [p.name for p in normal.prox] == ["squared_l2"]
+    assert [(text, how) for text, how, _ in normal.treatment if how == "smoothed"] == [(term.split(" * ")[-1], "smoothed")]
 
 
 def test_treatment_says_what_became_of_each_part() -> None:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:  # what the emitted program defines around this text
     HYPER: dict[str, Any] = {}
     BLOCK, CENTRED, ORACLES, OWN = 1, True, 1, 0
     start: Any = None
-    buffers = centres = draw = gradient = step_sizes = begin = advance = falling = next_stage = start
+    buffers = centres = draw = gradient = project = step_sizes = begin = advance = falling = next_stage = start
 
 
 def copy_state(state):
@@ -173,8 +173,9 @@ def solve(
             reason = "stages gain nothing more"
     if CENTRED and fixed:
         centre_at(exact, best.w.double(), c, h)
-    h.rho = rho
+    h.rho, w = rho, best.w.double()
+    project(w, 0.0, h)  # to double precision
     return SimpleNamespace(
-        w=best.w.double(), c=c, h=h, eta=first_eta, history=history, iterations=count, seconds=time.perf_counter() - began,
+        w=w, c=c, h=h, eta=first_eta, history=history, iterations=count, seconds=time.perf_counter() - began,
         reason=reason, status=status(stop, not fixed and watch.held >= 2), broken=broken, exact=exact,
     )  # fmt: skip

@@ -313,8 +313,10 @@ def solve(
         best = pair.w
     if CENTRED and fixed:
         centre_at(exact, best.double(), c, h)
+    w = best.double()
+    project(w, 0.0, h)  # to double precision
     return SimpleNamespace(
-        w=best.double(), c=c, h=h, eta=first_eta, history=history, iterations=count, seconds=time.perf_counter() - began,
+        w=w, c=c, h=h, eta=first_eta, history=history, iterations=count, seconds=time.perf_counter() - began,
         reason=reason, status=status(stop, not fixed and watch.held >= 2), broken=broken, exact=exact,
         epsilon=pair and pair.epsilon,
     )  # fmt: skip

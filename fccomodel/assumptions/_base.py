@@ -22,7 +22,10 @@ from fccomodel.structure import Analysis
 
 #: words of findings that take it on trust that the iterates stay bounded
 RANGE, WEIGHTS = "on the range seen", "on bounded sets"
-TRUST = f"'{RANGE}' and '{WEIGHTS}' mean that the iterates are taken to stay bounded"
+TRUST = (
+    f"'{RANGE}' and '{WEIGHTS}' mean that the iterates are taken to stay bounded, and what is below a root, a logarithm or a "
+    "fraction's bar to stay away from 0"
+)
 #: what a bounded range is tested on: ends that are infinite, and the distance from ends that are open
 FAR, NEAR = 100.0, 1e-3
 
@@ -182,15 +185,16 @@ class Setting:
             if tame(local):
                 break
             local = structure.seer(boxed(self.reformed), self.bound, near)(f)
-        if not tame(local) and facts.domain:
+        own = dataclasses.replace(self.analysis, problem=self.reformed, see=analyser)
+        inside = {edge: Interval(NEAR, FAR) for edge in (*(d.subject for d in facts.domain), *edges(own, facts))}
+        if not tame(local) and holes and inside:
             near = {name: compact(where) for name, where in holes.items()}
-            inside = {d.subject: Interval(NEAR, FAR) for d in facts.domain}
             local = structure.seer(boxed(self.reformed), self.bound, near, within=inside)(f)
         span = next((n.span for n in reversed(list(ir.walk(f))) if n.span != NOWHERE), NOWHERE)
         source = self.reformed.source
         return Block(
             label=label, text=text or source.text[span.start : span.end], span=span, f=facts, local=local, inner=inner, term=term,
-            see=dataclasses.replace(self.analysis, problem=self.reformed, see=analyser),
+            see=own,
         )  # fmt: skip
 
 
@@ -202,6 +206,15 @@ def short(text: str, width: int = 60) -> str:
 def tame(facts: Facts) -> bool:
     """Defined, Lipschitz with a Lipschitz gradient, and weakly convex."""
     return facts.gradient.value.finite and facts.is_lipschitz and facts.weakly_convex and not facts.domain
+
+
+def edges(see: Analysis, f: Facts) -> Iterable[ir.Expr]:
+    """Arguments, never negative, of roots, whose slope has no bound at 0."""
+    for node, *_ in derivation.kinks(see, f):
+        if isinstance(node, ir.Apply) and node.op in ("sqrt", "pow") and see.see(node.args[0]).interval.value.lo >= 0:
+            power = see.see(node.args[1]).interval.value.hi if node.op == "pow" else 0.5
+            if power < 1:
+                yield node.args[0]
 
 
 def ranges(holes: Mapping[str, Interval], facts: Facts) -> Iterable[dict[str, Interval]]:

@@ -76,6 +76,8 @@ class Recorder:
         shape, count = found.data.shape[:-1], found.data.shape[-1]
         terms = found.data.reshape(-1, count)
         weights, plain = kink.weights(evaluator, count), kink.sign * terms.detach().numpy()
+        if earlier is None and weights.curved and bool((weights.margin(plain) > NEAR * (1 + np.abs(plain).max())).all()):
+            return evaluator.uncut(node, env)  # it has one subgradient, here and nearby
         near, within = (earlier.near, earlier.within) if earlier is not None else self.chosen(kink, weights, plain)
         instances = len(plain) if near is None else len(near)
         if not instances or sum(r.terms.numel() for r in self.records) + instances * count > MOST_TERMS:

@@ -96,7 +96,7 @@ def normalise(
     equivalent = reformed
     reformed = dataclasses.replace(
         reformed,
-        variables=projections(reformed, constant, prox),
+        variables=projections(reformed, constant),
         objective=dataclasses.replace(reformed.objective, expr=rest),
     )
     terms += [describe(c.label, c.body, reformed, bound) for c in reformed.constraints if ir.variables_of(c.body)]

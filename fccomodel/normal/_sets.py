@@ -6,10 +6,14 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
+from typing import TYPE_CHECKING
 
 from fccomodel import diagnostics, ir
 from fccomodel.normal._terms import summands, total
 from fccomodel.rewrite import const
+
+if TYPE_CHECKING:
+    from fccomodel import regularisers
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -23,7 +27,7 @@ class Prox:
 
 
 def split_regularisers(problem: ir.Problem, constant: Callable[[ir.Expr], float | None]) -> tuple[ir.Expr, list[Prox]]:
-    """The objective without the terms that have no data and a known prox, and those terms."""
+    """The objective without the terms that have no data and a known prox, together with the variable's set; those terms."""
     from fccomodel import regularisers
 
     kept: list[ir.Expr] = []
@@ -33,7 +37,7 @@ def split_regularisers(problem: ir.Problem, constant: Callable[[ir.Expr], float 
         names = ir.variables_of(term)
         if len(names) == 1 and not any(isinstance(n, ir.Reduce) for n in ir.walk(term)):
             found = regularisers.recognise(term, next(iter(names)), constant)
-        if found is not None and problem.variables[found.variable].net is None:
+        if found is not None and _proximal(problem.variables[found.variable], found, [f for _, f in recognised], constant):
             recognised.append((term, found))
         else:
             kept.append(term)
@@ -49,19 +53,29 @@ def split_regularisers(problem: ir.Problem, constant: Callable[[ir.Expr], float 
     return total(kept), prox
 
 
-def projections(problem: ir.Problem, constant: Callable[[ir.Expr], float | None], prox: Sequence[Prox]) -> dict[str, ir.Variable]:
-    """The variables with one set each, bounds that meet being one box; F0611 where no projection on all at once is known."""
+def _proximal(
+    variable: ir.Variable,
+    term: regularisers.Recognised,
+    others: Sequence[regularisers.Recognised],
+    constant: Callable[[ir.Expr], float | None],
+) -> bool:
+    """A step can take the prox of the term, of ``others`` and of the variable's sets at once."""
     from fccomodel import regularisers
 
+    domains = intersection(variable.sets, constant)
+    beside = [f for f in others if f.variable == term.variable]
+    composed = all(term.regulariser.then_projected(s.family) for s in domains)
+    return variable.net is None and composed and (not domains or len(regularisers.combine([*beside, term])) == 1)
+
+
+def projections(problem: ir.Problem, constant: Callable[[ir.Expr], float | None]) -> dict[str, ir.Variable]:
+    """The variables with one set each, bounds that meet being one box; F0611 where no projection on all at once is known."""
     result: dict[str, ir.Variable] = {}
     refused: list[diagnostics.Diagnostic] = []
     for name, variable in problem.variables.items():
         sets = intersection(variable.sets, constant)
-        terms = [p for p in prox if p.variable == name]
         if len(sets) > 1:
             refused.append(_no_projection(name, variable, f"{sets[0].name} and {sets[1].name}"))
-        elif sets and len(terms) > 1 or any(not regularisers.all()[p.name].then_projected(s.family) for p in terms for s in sets):
-            refused.append(_no_projection(name, variable, f"{sets[0].name} and the regulariser {terms[0].text}"))
         result[name] = dataclasses.replace(variable, sets=sets)
     if refused:
         raise diagnostics.FccoError(refused, problem.source)
@@ -93,6 +107,6 @@ def _no_projection(name: str, variable: ir.Variable, what: str) -> diagnostics.D
         "F0611",
         f"no projection on {what} at once is known for `{name}`",
         span=variable.span,
-        reason="Two projections (or a prox and a projection) one after the other are not the projection on both.",
+        reason="Two projections one after the other are not the projection on both.",
         fix="Keep the set that is hard to meet on the variable, and write the other as a labelled constraint.",
     )
