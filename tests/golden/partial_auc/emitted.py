@@ -821,9 +821,10 @@ def solve(
             reason = "stages gain nothing more"
     if CENTRED and fixed:
         centre_at(exact, best.w.double(), c, h)
-    h.rho = rho
+    h.rho, w = rho, best.w.double()
+    project(w, 0.0, h)  # to double precision
     return SimpleNamespace(
-        w=best.w.double(), c=c, h=h, eta=first_eta, history=history, iterations=count, seconds=time.perf_counter() - began,
+        w=w, c=c, h=h, eta=first_eta, history=history, iterations=count, seconds=time.perf_counter() - began,
         reason=reason, status=status(stop, not fixed and watch.held >= 2), broken=broken, exact=exact,
     )  # fmt: skip
 
