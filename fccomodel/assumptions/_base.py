@@ -185,16 +185,15 @@ class Setting:
             if tame(local):
                 break
             local = structure.seer(boxed(self.reformed), self.bound, near)(f)
-        own = dataclasses.replace(self.analysis, problem=self.reformed, see=analyser)
-        inside = {edge: Interval(NEAR, FAR) for edge in (*(d.subject for d in facts.domain), *edges(own, facts))}
-        if not tame(local) and holes and inside:
+        if not tame(local) and facts.domain:
             near = {name: compact(where) for name, where in holes.items()}
+            inside = {d.subject: Interval(NEAR, FAR) for d in facts.domain}
             local = structure.seer(boxed(self.reformed), self.bound, near, within=inside)(f)
         span = next((n.span for n in reversed(list(ir.walk(f))) if n.span != NOWHERE), NOWHERE)
         source = self.reformed.source
         return Block(
             label=label, text=text or source.text[span.start : span.end], span=span, f=facts, local=local, inner=inner, term=term,
-            see=own,
+            see=dataclasses.replace(self.analysis, problem=self.reformed, see=analyser),
         )  # fmt: skip
 
 
@@ -206,15 +205,6 @@ def short(text: str, width: int = 60) -> str:
 def tame(facts: Facts) -> bool:
     """Defined, Lipschitz with a Lipschitz gradient, and weakly convex."""
     return facts.gradient.value.finite and facts.is_lipschitz and facts.weakly_convex and not facts.domain
-
-
-def edges(see: Analysis, f: Facts) -> Iterable[ir.Expr]:
-    """Arguments, never negative, of roots, whose slope has no bound at 0."""
-    for node, *_ in derivation.kinks(see, f):
-        if isinstance(node, ir.Apply) and node.op in ("sqrt", "pow") and see.see(node.args[0]).interval.value.lo >= 0:
-            power = see.see(node.args[1]).interval.value.hi if node.op == "pow" else 0.5
-            if power < 1:
-                yield node.args[0]
 
 
 def ranges(holes: Mapping[str, Interval], facts: Facts) -> Iterable[dict[str, Interval]]:

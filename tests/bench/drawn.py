@@ -33,7 +33,7 @@ LOSSES = {
         "square": ("({u})^2", cp.square),
         "absolute": ("abs({u})", cp.abs),
         "huber": ("huber({u}, delta = 0.5)", lambda u: cp.huber(u, 0.5) / 2),
-        "pinball": ("pinball({u}, 0.3)", lambda u: cp.maximum(0.3 * u, -0.7 * u)),
+        "pinball": ("pinball({u}, 0.3)", lambda u: 0.3 * cp.pos(u) + 0.7 * cp.neg(u)),
     },
 }
 #: variable's set: (text, constraints in CVXPY)
@@ -84,7 +84,7 @@ def draw(seed: int) -> Drawn:
         "tail": (f"cvar(tail = 0.2)[z ~ D] {row}", tail(rows, 0.2)),
         "entropic": ("0.5 * log(mean[k in G] exp(risk[k] / 0.5))", 0.5 * (cp.log_sum_exp(risks / 0.5) - np.log(groups))),
         "square of mean": (f"(E[z ~ D] {row})^2", cp.square(cp.sum(rows) / n)),
-        "power mean": ("pmean(p = 2)[k in G] risk[k]", cp.norm(risks) / np.sqrt(groups)),
+        "power mean": ("(0.01 + mean[k in G] risk[k]^2)^0.5", cp.norm(cp.hstack([0.1, risks / np.sqrt(groups)]))),
         "excess": ("mean[k in G] pos(risk[k] - 0.3)", cp.sum(cp.pos(risks - 0.3)) / groups),
     }
     whole = str(rng.choice(list(wholes)))
