@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from fccomodel.algorithms._panoc import forward_backward, panoc
-from fccomodel.algorithms._progress import smoothness, summary
+from fccomodel.algorithms._progress import merit, smoothness, summary
 
 if TYPE_CHECKING:  # what the emitted program defines around this text
+    OWN = 0
     constraint_values: Any = None
     evaluate = project = constraint_values
 
@@ -68,8 +69,9 @@ def conflict(least, enough, far=0.0):
 
 def falls_for_ever(data, w, d, h, tol, limit, count):
     """How the objective goes on from w along d, as far as 100 (1 + |w|): ``unbounded`` where it falls in proportion or faster,
-    ``unattained`` where more slowly; None where it rises, or a constraint or a set ends it. Points that violate a constraint a
-    little are moved to the nearest that do not."""
+    ``unattained`` where more slowly; None where it rises, or a constraint or a set ends it. Points that violate a constraint are
+    moved to the nearest that do so little; what that little may be worth, at ``h.weight`` for each unit, is no fall. The model's
+    own variables go on, not those of reformulations alone."""
     length = float(d.norm())
     if not length > 0 or not math.isfinite(length):
         return None
@@ -80,10 +82,14 @@ def falls_for_ever(data, w, d, h, tol, limit, count):
         inside = x.clone()
         project(inside, 0.0, h)
         value, allowed = summary(evaluate(data, x)), max(tol, here[2]) + 1e-6 * way
+        end = x
         if value[2] > allowed and math.isfinite(value[2]):
             back = least_violation(data, x, h, limit, count).w
-            value = summary(evaluate(data, back)) if float((back - x).norm()) < 0.5 * way else value
-        fallen.append(here[0] - value[0])
+            if float((back - x).norm()) < 0.5 * way:
+                end, value = back, summary(evaluate(data, back))
+        if float((end - w)[:OWN].norm()) < 0.1 * way:
+            return None
+        fallen.append(here[0] - merit(value, h.weight))
         if value[2] > allowed or not torch.allclose(inside, x) or not fallen[-1] > 1e-10 * (1e-6 + abs(here[0])):
             return None
     return "unbounded" if fallen[-1] > 3 * fallen[-2] else "unattained"

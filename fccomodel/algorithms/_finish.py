@@ -90,7 +90,7 @@ def finish(found, data, *, seconds=None, passes=None, tol=1e-6, progress=None, s
         project(x, step, h)
         return regulariser(x)
 
-    weight = 2 * max(0.05 * h.rho, shift_centres(data, w, c, h)[2])
+    h.weight = weight = 2 * max(0.05 * h.rho, shift_centres(data, w, c, h)[2])
     largest = smoothness(lambda x: at(x)[1], w)
     step = 0.5 / largest if largest > 0 and math.isfinite(largest) else 1.0
     before: dict = {}
@@ -112,7 +112,7 @@ def finish(found, data, *, seconds=None, passes=None, tol=1e-6, progress=None, s
             h.rho *= 4
             continue
         shifts, saturated, steepest = shift_centres(data, w, c, h)
-        weight = max(weight, 2 * steepest)
+        h.weight = weight = max(weight, 2 * steepest)
         if merit(value, weight) <= merit(best_value, weight) + 1e-9 * (1 + abs(best_value[0])):
             best, best_value = w.clone(), value
         for name, shift in shifts.items():

@@ -51,7 +51,7 @@ def solve(matrix: Array, offset: Array, rows: Rows, equations: tuple[Array, Arra
     """The z with the least residual, which may miss bounds and ``equations`` (E, e) by rounding; the last one by ``deadline``
     (perf_counter)."""
     norms = np.linalg.norm(matrix, axis=0)
-    scale = 1 / np.maximum(norms, 1e-8 * max(float(norms.max()), 1e-300))
+    scale = 1 / np.maximum(norms, 1e-2 * max(float(norms.max()), 1e-300))
     matrix, rows, E, e = matrix * scale, rows.scaled(scale), equations[0] * scale, equations[1]
     square, linear = matrix.T @ matrix, matrix.T @ offset
     size = len(linear)

@@ -29,7 +29,7 @@ Terms = Callable[[Evaluator, ir.Expr, Env], Named | None]
 class Kink:
     """A node phi(t) with the function that evaluates its terms t (its axes, then one dim of terms); ``sign`` -1 for a minimum.
 
-    ``rows``: it is inside an expectation, so that there is one for every row.
+    ``rows``: it is inside an expectation or another reduction, so that there is one for every row.
     """
 
     node: ir.Expr
@@ -56,7 +56,7 @@ def find(bound: Bound, roots: Iterable[ir.Expr]) -> tuple[dict[int, Kink], list[
             left[id(node)] = (node, "inside an expectation")
             _inside(_bodies(node), "inside an expectation", left)
         elif kink is not None:
-            kinks[id(node)] = replace(kink, rows=rows)
+            kinks[id(node)] = replace(kink, rows=rows or (nested and bool(ir.free_binders(node))))
             if rows or nested or not _few(bound, node):
                 _inside(_bodies(node), "inside another such function", left)
             else:

@@ -201,7 +201,8 @@ def solve(problem: Squares, start: Array, deadline: float) -> Array:
             found = bounded.solve(matrix, offset, _bounds(problem.groups), _sums(problem.groups, len(start)), deadline)
             for group in problem.groups:
                 group.project(found)
-            return found
+            if np.linalg.norm(problem.residual(found)) <= np.linalg.norm(problem.residual(start)):
+                return found
         soon = min(deadline, time.perf_counter() + PATIENCE_S)
         found, exact = min_norm.nearest(matrix, offset, _generators(problem.groups, start), start, soon)
         if exact:
