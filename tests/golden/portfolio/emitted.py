@@ -869,8 +869,9 @@ def conflict(least, enough, far=0.0):
 
 def falls_for_ever(data, w, d, h, tol, limit, count):
     """How the objective goes on from w along d, as far as 100 (1 + |w|): ``unbounded`` where it falls in proportion or faster,
-    ``unattained`` where more slowly; None where it rises, or a constraint or a set ends it. Points that violate a constraint a
-    little are moved to the nearest that do not."""
+    ``unattained`` where more slowly; None where it rises, or a constraint or a set ends it. Points that violate a constraint are
+    moved to the nearest that do so little; what that little may be worth, at ``h.weight`` for each unit, is no fall. The model's
+    own variables go on, not those of reformulations alone."""
     length = float(d.norm())
     if not length > 0 or not math.isfinite(length):
         return None
@@ -881,10 +882,14 @@ def falls_for_ever(data, w, d, h, tol, limit, count):
         inside = x.clone()
         project(inside, 0.0, h)
         value, allowed = summary(evaluate(data, x)), max(tol, here[2]) + 1e-6 * way
+        end = x
         if value[2] > allowed and math.isfinite(value[2]):
             back = least_violation(data, x, h, limit, count).w
-            value = summary(evaluate(data, back)) if float((back - x).norm()) < 0.5 * way else value
-        fallen.append(here[0] - value[0])
+            if float((back - x).norm()) < 0.5 * way:
+                end, value = back, summary(evaluate(data, back))
+        if float((end - w)[:OWN].norm()) < 0.1 * way:
+            return None
+        fallen.append(here[0] - merit(value, h.weight))
         if value[2] > allowed or not torch.allclose(inside, x) or not fallen[-1] > 1e-10 * (1e-6 + abs(here[0])):
             return None
     return "unbounded" if fallen[-1] > 3 * fallen[-2] else "unattained"
@@ -966,7 +971,7 @@ def finish(found, data, *, seconds=None, passes=None, tol=1e-6, progress=None, s
         project(x, step, h)
         return regulariser(x)
 
-    weight = 2 * max(0.05 * h.rho, shift_centres(data, w, c, h)[2])
+    h.weight = weight = 2 * max(0.05 * h.rho, shift_centres(data, w, c, h)[2])
     largest = smoothness(lambda x: at(x)[1], w)
     step = 0.5 / largest if largest > 0 and math.isfinite(largest) else 1.0
     before: dict = {}
@@ -988,7 +993,7 @@ def finish(found, data, *, seconds=None, passes=None, tol=1e-6, progress=None, s
             h.rho *= 4
             continue
         shifts, saturated, steepest = shift_centres(data, w, c, h)
-        weight = max(weight, 2 * steepest)
+        h.weight = weight = max(weight, 2 * steepest)
         if merit(value, weight) <= merit(best_value, weight) + 1e-9 * (1 + abs(best_value[0])):
             best, best_value = w.clone(), value
         for name, shift in shifts.items():
