@@ -347,9 +347,9 @@ def estimated(name, index, t, u, h):
 
 def move_centres(data, w, c, h, worst, before, G, dtype, u=None):
     """Centres move to the slopes at w. Smoothing follows the spread of the arguments, that of penalties the square of their
-    gradients where these become smaller, and is reduced where the violation does not fall tenfold, but not below what errors of
-    the estimates ``u`` would make slopes of, at half of the multipliers' size (rho being ten times that to begin with); the
-    merit's weight follows the multipliers, and rho grows where one at its bound does not help."""
+    gradients where these become smaller, and is reduced where the violation does not fall tenfold, less so in the loop without
+    estimates ``u``, whose steps do not fall within a stage, and not below twice what these are off over the multipliers' size (a
+    tenth of rho at least). The merit's weight follows the multipliers, and rho grows where one at its bound does not help."""
     saturated, largest, kept, found = False, 0.0, hasattr(h, "tau"), centre_at(data, w, c, h)
     penalties = {name: bounded for name, (*_, bounded) in found.items() if bounded}
     if penalties and 0 < (steep := steepness(penalties, w.to(dtype), c, h, G)) < h.steep:
@@ -363,7 +363,7 @@ def move_centres(data, w, c, h, worst, before, G, dtype, u=None):
     for name, (index, t, _, bounded) in found.items():
         lam, finite = getattr(h, "lam_" + name), t[t.isfinite()]
         if bounded and not kept:
-            less = min(max(0.1 * before / worst, 0.25), 1.0) if worst > 1e-5 else 1.0
+            less = min(max(0.1 * before / worst, 0.7 if u is None else 0.25), 1.0) if worst > 1e-5 else 1.0
             lam = max(less * lam, 2 * estimated(name, index, t, u, h) / max(largest, 0.1 * h.rho))
         elif finite.numel() > 1 and not kept:
             spread = float((finite - finite.mean()).square().mean().sqrt())
