@@ -80,8 +80,19 @@ def risks(w):
     return cp.hstack([cp.sum(hinges(w)[GROUPS == k]) / np.sum(GROUPS == k) for k in "abc"])
 
 
-#: kinks inside terms of other kinks
+def tail(values, share):
+    s = cp.Variable()
+    return s + cp.sum(cp.pos(values - s)) / (share * values.size)
+
+
+#: kinks inside terms of other kinks, and ones at which all terms are equal
 PROBLEMS |= {
+    "all rows tied": (
+        "minimize cvar(tail = 0.2)[z ~ D] sqhinge(1 - z.y * dot(w, z.x)) + 3 * norm2(w);",
+        SIGNS,
+        lambda w: tail(cp.square(hinges(w)), 0.2) + 3 * cp.norm(w),
+        [],
+    ),
     "worst group": (f"minimize max[k in G] {RISK};", SIGNS, lambda w: cp.max(risks(w)), []),
     "worst groups": (
         f"minimize cvar(tail = 0.5)[k in G] {RISK} + 0.01 * norm1(w);",
@@ -134,18 +145,14 @@ def test_optima_read_as_solved(name):
 TAIL = "cvar(tail = 0.1)[z ~ D] (-dot(w, z.x))"
 
 
-def tail(w):
-    return cp.cvar(-X @ w, 0.9)
-
-
 #: name -> (the variable's set, text, objective in CVXPY, constraints)
 SETS = {
-    "tail": ("in simplex(d)", f"minimize {TAIL};", tail, [lambda w: w >= 0, lambda w: cp.sum(w) == 1]),
+    "tail": ("in simplex(d)", f"minimize {TAIL};", lambda w: tail(-X @ w, 0.1), [lambda w: w >= 0, lambda w: cp.sum(w) == 1]),
     "tail bounded": (
         "in simplex(d)",
         f"maximize E[z ~ D] z.x[1] * w[1]; subject to c: {TAIL} <= 0.9;",
         lambda w: -np.mean(X[:, 0]) * w[0],
-        [lambda w: w >= 0, lambda w: cp.sum(w) == 1, lambda w: tail(w) <= 0.9],
+        [lambda w: w >= 0, lambda w: cp.sum(w) == 1, lambda w: tail(-X @ w, 0.1) <= 0.9],
     ),
     "stock": (
         ">= 0, <= 2.5",

@@ -195,7 +195,7 @@ def solve(problem: Squares, start: Array, deadline: float) -> Array:
     """
     if not problem.matrix.shape[1]:
         return start
-    if problem.tangent is None and not any(part.weights.curved for part in _parts(problem.groups)):
+    if problem.tangent is None:
         matrix, offset = _compressed(problem.matrix, problem.offset)
         if len(start) > MANY and all(part.weights.kind in ("box", "simplex") for part in _parts(problem.groups)):
             found = bounded.solve(matrix, offset, _bounds(problem.groups), _sums(problem.groups, len(start)), deadline)

@@ -10,6 +10,10 @@ import torch
 from fccomodel.sets.capped_simplex import project_capped
 
 
+#: Terms this near to each other, relative to the largest, may have any weights among them; so many have weights of their own.
+TIED, MOST_TIED = 1e-6, 600
+
+
 @dataclass(frozen=True, kw_only=True)
 class Weights:
     """Q, a convex set of weights over the last dim.
@@ -77,13 +81,18 @@ class Weights:
         return np.where(q > 0, t, np.inf).min(-1) - np.where(q < min(1.0, self.high), t, -np.inf).max(-1)
 
     def narrowed(self, t: np.ndarray, most: int) -> tuple[Weights, np.ndarray, np.ndarray]:
-        """Of a simplex, the ``most`` terms of each row of t whose weights are the least certain: their own set of weights, their
-        places (rows, most), and the weights of all terms with 0 there: ``high`` for larger terms. Of other sets all terms."""
+        """Of a simplex, the ``most`` terms of each row of t whose weights are the least certain, and those tied with them: their
+        own set of weights, their places (rows, terms), and the weights of all terms with 0 there: ``high`` for larger terms. Of
+        other sets all terms."""
         n = t.shape[-1]
-        if self.kind != "simplex" or n <= most:
+        if self.kind != "simplex" or n <= most or not t.size:
             return self, np.broadcast_to(np.arange(n), t.shape), np.zeros(t.shape)
         order = np.argsort(-t, axis=-1, kind="stable")
-        full = max(0, min(int(1 / self.high) - most // 2, n - most))
+        edge = np.take_along_axis(t, order[:, [min(int(1 / self.high), n) - 1]], -1)
+        tie = TIED * (1 + np.abs(t).max(-1, keepdims=True))
+        first, last = int((t > edge + tie).sum(-1).min()), int((t >= edge - tie).sum(-1).max())
+        full = max(0, min(int(1 / self.high) - most // 2, n - most, first))
+        most = max(most, min(last - full, MOST_TIED))
         held = np.zeros(t.shape)
         np.put_along_axis(held, order[:, :full], self.high, -1)
         return replace(self, total=1 - self.high * full), order[:, full : full + most], held
