@@ -9,7 +9,6 @@ import torch
 
 from fccomodel.sets.capped_simplex import project_capped
 
-
 #: Terms this near to each other, relative to the largest, may have any weights among them; so many have weights of their own.
 TIED, MOST_TIED = 1e-6, 600
 
