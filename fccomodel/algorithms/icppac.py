@@ -30,7 +30,8 @@ def advance(data, state, u, c, batch, h):
     """An inner step of ConEx, multipliers first; after the last, the next round.
 
     Every constraint has the |z - w|^2 / (2 nu) of the subproblem as the objective does: what its multiplier answers to has it,
-    extrapolated like the constraint's value, and the pull towards w is that of the objective plus each multiplier's.
+    extrapolated like the constraint's value, and the pull towards w is that of the objective plus each multiplier's. Values are
+    those at z and the point before, as in alexr-2025, for the paper's linearisations, which differ by squares of steps.
     """
     z = state.w if state.k == 0 else state.z
     h.distance = (1 + h.theta) * distance(z, state, h) - h.theta * distance(state.z_prev, state, h)
