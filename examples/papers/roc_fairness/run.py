@@ -31,7 +31,10 @@ COMMON: dict[str, Any] = {"inner_batch": 32, "polish": False, "unverified": True
 SMOOTHED: dict[str, Any] = {"schedule": "decay", "lam": 0.1, "rho": 2.0, "gamma": 0.9, "gamma_prime": 0.9}
 #: algorithm (and step) -> its options, from two to six tries each on a fifth of the training rows; rho is the paper's over 14
 RUNS: dict[str, dict[str, Any]] = {
-    "alexr2": {"algorithm": "alexr2", "step": "adam", "gradient_batch": "same", "eta": 0.005, **SMOOTHED},
+    "alexr2": {
+        "algorithm": "alexr2", "step": "adam", "gradient_batch": "same", "eta": 0.005, **SMOOTHED,
+        "gamma": 0.8, "gamma_prime": 0.1,
+    },
     "alexr2, momentum": {"algorithm": "alexr2", "step": "momentum", "gradient_batch": "same", "eta": 2.0, **SMOOTHED},
     "alexr2, two batches": {"algorithm": "alexr2", "step": "adam", "eta": 0.005, **SMOOTHED, "gamma_prime": 0.1},
     "sonex": {"algorithm": "sonex", "eta": 0.002, **SMOOTHED},
