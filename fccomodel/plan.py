@@ -13,6 +13,7 @@ from fccomodel.assumptions import Finding, Setting, modulus
 from fccomodel.bound import Bound
 from fccomodel.choice import Candidate, alike, candidates, choose, rejected
 from fccomodel.constants import constants
+from fccomodel.logarithms import Logarithms
 from fccomodel.normal import NormalForm
 from fccomodel.options import NUMBERS, WORDS, Budget, parse_budget
 from fccomodel.schedule import Schedule, of_theorem
@@ -206,6 +207,8 @@ def make(
         if theory or lam:
             raise diagnostics.FccoError([diagnostics.smoothing_too_large(smoothing, weak)], problem.source)
         smoothing = 0.5 / weak
+    between = rounds(normal, bound, batch)
+    waiting = between > 1 and exponentials(normal, bound)
     defaults = {
         "eta": 0.0 if step != "adam" else 2e-3 if nets else 0.05,
         "rho": RHO,
@@ -215,9 +218,9 @@ def make(
         "gain": 1e-4,
         "patience": 12,
         **{n: v for n, v in record.hyper.items() if n not in BATCHES},
-        **estimates(record, rounds(normal, bound, batch)),
+        **({} if waiting else estimates(record, between)),
     }
-    hyper: dict[str, float] = {"theory": 1.0} if theory else {"decay": 1.0} if decay else {}
+    hyper: dict[str, float] = {"theory": 1.0} if theory else {"decay": 1.0} if decay else {"steady": 1.0} if waiting else {}
     for name, default in {**defaults, **scheduled}.items():
         settled.setdefault(name, (default, f"theory, epsilon = {eps:g}" if name in scheduled else AUTOMATIC))
         hyper[name] = (int if NUMBERS[name][0] else float)(settled[name][0])
@@ -291,6 +294,15 @@ def rounds(normal: NormalForm, bound: Bound | None, batch: Callable[[ir.Binder, 
                     count = len(elements.ids(bound, binder.domain))
                     most = max(most, count / (batch(binder, count, False) or count))
     return most
+
+
+def exponentials(normal: NormalForm, bound: Bound | None) -> bool:
+    """Some expectations are tracked by their logarithms. Where blocks with one wait for their visits, gamma stays at its default:
+    the estimate of a block that has become smaller comes down by the factor 1 - gamma in each."""
+    if bound is None:
+        return False
+    logarithms = Logarithms(bound)
+    return any(logarithms.stable(node) is not None for node in ir.walk(normal.objective))
 
 
 def estimates(record: Algorithm, rounds: float) -> dict[str, float]:

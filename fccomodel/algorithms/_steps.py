@@ -56,10 +56,11 @@ def slow_down(h, gained):
 
 
 def falling(h, share):
-    """Within a stage: the step size at a share of its first, and with it, down to a tenth, the weight of new values."""
+    """Within a stage: the step size at a share of its first, and with it, down to a tenth, the weight of new values, unless it is
+    to be steady."""
     now = SimpleNamespace(**vars(h))
     now.eta = share * h.peak
-    weigh(now, max(share, 0.1))
+    weigh(now, 1.0 if h.steady else max(share, 0.1))
     return now
 
 

@@ -114,6 +114,7 @@ HYPER = {
     'decay': 0,
     'blind': 0,
     'together': 1,
+    'steady': 0,
     'eta': 0.05,
     'rho': 10.0,
     'lam': 0.0,
@@ -281,10 +282,11 @@ def weigh(h, share, least=0.0):
 
 
 def falling(h, share):
-    """Within a stage: the step size at a share of its first, and with it, down to a tenth, the weight of new values."""
+    """Within a stage: the step size at a share of its first, and with it, down to a tenth, the weight of new values, unless it is
+    to be steady."""
     now = SimpleNamespace(**vars(h))
     now.eta = share * h.peak
-    weigh(now, max(share, 0.1))
+    weigh(now, 1.0 if h.steady else max(share, 0.1))
     return now
 
 
