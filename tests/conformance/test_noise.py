@@ -49,12 +49,14 @@ def test_all_rows(name: str, problem: str, most: float) -> None:
 
 
 def test_windows_lengthen_as_steps_fall() -> None:
-    h = SimpleNamespace(peak=0.2, eta=0.2, gamma=0.4, gamma_prime=0.6)
+    h = SimpleNamespace(peak=0.2, eta=0.2, gamma=0.4, gamma_prime=0.6, steady=0)
     now = _steps.falling(h, 0.5)
     assert (now.eta, now.gamma, now.gamma_prime) == (0.1, 0.2, 0.8)
     assert _steps.falling(h, 0.02).gamma == pytest.approx(0.04), "a tenth at least"
     assert (h.gamma, h.gamma_prime) == (0.4, 0.6), "the next stage begins with its own"
-    apart = _steps.falling(SimpleNamespace(peak=0.2, gamma=0.4, gamma_prime=0.4), 0.5)
+    h.steady = 1
+    assert (_steps.falling(h, 0.5).eta, _steps.falling(h, 0.5).gamma) == (0.1, 0.4), "where blocks with exponentials wait"
+    apart = _steps.falling(SimpleNamespace(peak=0.2, gamma=0.4, gamma_prime=0.4, steady=0), 0.5)
     assert (apart.gamma, apart.gamma_prime) == (0.2, 0.4)
 
 
