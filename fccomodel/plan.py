@@ -301,7 +301,7 @@ def exponentials(normal: NormalForm, bound: Bound | None) -> bool:
     the estimate of a block that has become smaller comes down by the factor 1 - gamma in each."""
     if bound is None:
         return False
-    logarithms = Logarithms(bound)
+    logarithms = elements.remember(bound, "logarithms", lambda: Logarithms(bound))
     return any(logarithms.stable(node) is not None for node in ir.walk(normal.objective))
 
 

@@ -95,7 +95,7 @@ class Sections:
             "theory": 0,
             "decay": 0,
             "blind": int(bool(self.plan.surrogates)),
-            **({"together": 1, "steady": 0} if self.plan.algorithm_record.oracle == "blocks" else {}),
+            **({"together": 1, "steady": 0} if record.oracle == "blocks" else {}),
             **self.plan.hyper,
             **({"distance": 0.0} if record.penalty == "lagrangian" else {}),
             **{f"lam_{s.name}": self.plan.smoothing for s in self.normal.smoothed},

@@ -49,9 +49,13 @@ class Part:
     weights: Weights
     inside: Mapping[int, tuple[Part, ...]] = field(default_factory=dict)
 
+    def nearest(self, z: Array, scale: float) -> Array:
+        """The nearest weights to those in z, kinks inside left alone."""
+        return scale * self.weights.project(z[self.at] / scale) if scale > 1e-200 else np.zeros(self.at.shape)
+
     def project(self, z: Array, scale: float) -> None:
         """The nearest weights; of kinks inside, the nearest after that, which is the nearest of all only without them."""
-        z[self.at] = scale * self.weights.project(z[self.at] / scale) if scale > 1e-200 else 0.0
+        z[self.at] = self.nearest(z, scale)
         for place, parts in self.inside.items():
             for part in parts:
                 part.project(z, max(float(z[place]), 0.0))
@@ -120,8 +124,7 @@ class Cone:
         """The derivative in lambda of half the squared distance to the cone's slice at lambda."""
         slope = scale - z[self.at]
         for part in self.parts:
-            rest = z[part.at] - (scale * part.weights.project(z[part.at] / scale) if scale > 1e-200 else 0.0)
-            slope -= float(part.weights.support(rest).sum())
+            slope -= float(part.weights.support(z[part.at] - part.nearest(z, scale)).sum())
         return slope
 
     def _wedge(self, z: Array) -> None:

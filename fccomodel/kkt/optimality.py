@@ -179,12 +179,13 @@ def _pairs(system: System, *, weighed: bool, held: Collection[int] = ()) -> tupl
     """The kinks whose weights are unknown, each before those inside it, and those at their largest terms (equalities' always)."""
     pairs: list[Pair] = []
     topped: list[Pair] = []
+    tops = [record.top() for record in system.records]
     place = len(system.values)
 
     def add(function: int, factor: int, record: int, instances: Array, slope: Array, free: bool) -> None:
         nonlocal place
         met = system.records[record]
-        top = met.top()[instances]
+        top = tops[record][instances]
         weights, terms, rest = met.weights, np.zeros((len(instances), 0), dtype=int), top
         if free and record not in held:
             plain = met.kink.sign * met.terms.detach().numpy()[instances]

@@ -96,7 +96,7 @@ def tangent_to_sum(s: torch.Tensor, normals: Normals) -> torch.Tensor:
 
     def uncut(x: torch.Tensor) -> torch.Tensor:
         """Sums of x over the entries that are not cut, above the first bend, between two, ..., below the last."""
-        free = (x * (1 - low - high)).sum(-1, keepdim=True) + (x * high).sum(-1, keepdim=True)
+        free = (x * (1 - low)).sum(-1, keepdim=True)
         return torch.cat([free, free + (x * low - x * high).cumsum(-1)], -1)
 
     total, count = uncut(t), uncut(torch.ones_like(t))
