@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from rich import box
 from rich.console import Console, Group, RenderableType
@@ -72,6 +72,13 @@ def duration(seconds: float | None) -> str:
 
 
 # ------------------------------------------------------------------------------------------------------------ progress
+def terminal(file: TextIO) -> Console:
+    """A console 80 columns wide at most: a report reads the same in a wide window and in a file."""
+    console = Console(file=file, highlight=False, soft_wrap=False)
+    console.width = min(console.width, WIDTH) if console.is_terminal else WIDTH
+    return console
+
+
 @contextmanager
 def progress(console: Console, *, quiet: bool = False) -> Iterator[Callback | None]:
     """A callback for a running solver: a live panel on a terminal, a line now and then elsewhere, None when quiet."""

@@ -1,0 +1,27 @@
+"""What a command is."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import dataclass
+
+#: exit statuses
+DONE, DIFFERS, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+
+
+@dataclass(frozen=True, kw_only=True)
+class Command:
+    """One command of the command line.
+
+    name       as it is typed             summary  one line of the list of commands
+    arguments  adds what it takes to its parser
+    run        does it, and returns the exit status
+    detail     what its own help adds to the summary
+    """
+
+    name: str
+    summary: str
+    arguments: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace], int]
+    detail: str = ""
