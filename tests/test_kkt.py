@@ -13,7 +13,7 @@ import torch
 from fccomodel import bind, check, kkt, parse
 from fccomodel.bound import Bound
 from fccomodel.diagnostics import FccoError
-from fccomodel.kkt import multipliers, optimality
+from fccomodel.kkt import groups, optimality
 from fccomodel.kkt import system as kkt_system
 from fccomodel.kkt.weights import Weights
 from fccomodel.source import Source
@@ -358,8 +358,8 @@ def test_multipliers_at_the_penaltys_bound_are_named():
 def test_the_nearest_point_of_a_cone_of_multipliers_and_weights():
     """z - p is orthogonal to p, and no ray of the cone goes along it."""
     simplex, box = Weights(kind="simplex", high=0.5), Weights(kind="box", low=-1.0, high=2.0)
-    first = multipliers.Part(at=np.arange(1, 9).reshape(2, 4), weights=simplex)
-    cone = multipliers.Cone(at=0, parts=(first, multipliers.Part(at=np.arange(9, 12).reshape(3, 1), weights=box)))
+    first = groups.Part(at=np.arange(1, 9).reshape(2, 4), weights=simplex)
+    cone = groups.Cone(at=0, parts=(first, groups.Part(at=np.arange(9, 12).reshape(3, 1), weights=box)))
     for size in (1e-6, 1.0, 1e6):
         for z in size * RANDOM.normal(size=(50, 12)):
             p = z.copy()
@@ -373,7 +373,7 @@ def test_the_root_of_a_function_that_rises(root):
     """Steep, flat, with a jump: to 1e-15 of the interval's length, in no more calls than bisection's and four."""
     for f in (lambda x: x - root, lambda x: (x - root) ** 3, lambda x: np.sign(x - root), lambda x: np.tanh(1e6 * (x - root))):
         calls = []
-        found = multipliers._root(lambda x, f=f, calls=calls: (calls.append(x), float(f(x)))[1], 0.0, 1.0)
+        found = groups._root(lambda x, f=f, calls=calls: (calls.append(x), float(f(x)))[1], 0.0, 1.0)
         assert f(found) == 0 or abs(found - root) <= 1e-15
         assert len(calls) <= 58
 

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fccomodel.kkt.multipliers import Cone, Group, Part, Simple, Squares, Weighing, solve
+from fccomodel.kkt.groups import Cone, Group, Part, Simple, Weighing
+from fccomodel.kkt.multipliers import Squares, solve
 from fccomodel.kkt.system import System
 from fccomodel.kkt.weights import Weights
 
