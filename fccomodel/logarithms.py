@@ -40,6 +40,11 @@ class _Seen:
     mean: bool = False
 
 
+def of(bound: Bound) -> Logarithms:
+    """The stable forms of a bound problem, kept with it."""
+    return elements.remember(bound, "logarithms", lambda: Logarithms(bound))
+
+
 class Logarithms:
     """The stable forms of one bound problem's expressions. Asking twice for a node gives the same node."""
 

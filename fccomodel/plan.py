@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 from math import inf, isfinite
 from typing import Any
 
-from fccomodel import diagnostics, elements, ir, rates
+from fccomodel import diagnostics, elements, ir, logarithms, rates
 from fccomodel.algorithms import Algorithm, Constants
 from fccomodel.assumptions import Finding, Setting, modulus
 from fccomodel.bound import Bound
 from fccomodel.choice import Candidate, alike, candidates, choose, rejected
 from fccomodel.constants import constants
-from fccomodel.logarithms import Logarithms
 from fccomodel.normal import NormalForm
 from fccomodel.options import NUMBERS, WORDS, Budget, parse_budget
 from fccomodel.schedule import Schedule, of_theorem
@@ -301,8 +300,7 @@ def exponentials(normal: NormalForm, bound: Bound | None) -> bool:
     the estimate of a block that has become smaller comes down by the factor 1 - gamma in each."""
     if bound is None:
         return False
-    logarithms = elements.remember(bound, "logarithms", lambda: Logarithms(bound))
-    return any(logarithms.stable(node) is not None for node in ir.walk(normal.objective))
+    return any(logarithms.of(bound).stable(node) is not None for node in ir.walk(normal.objective))
 
 
 def estimates(record: Algorithm, rounds: float) -> dict[str, float]:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from fccomodel import elements, ir, selection
+from fccomodel import elements, ir, logarithms, selection
 from fccomodel.bound import Bound
 from fccomodel.draws import DRAWS
 from fccomodel.elements import DTYPE, Env, Named, Pointwise, fail, new_axis, remember, spread
@@ -22,7 +22,6 @@ from fccomodel.interpret import inner_maximum, pairs, ranging, scores
 from fccomodel.interpret.net_rows import NetRows, net_apply
 from fccomodel.interpret.reductions import TOTAL, Block, Plan, collapse, stream
 from fccomodel.interpret.spaces import Listing, Product
-from fccomodel.logarithms import Logarithms
 
 #: Numbers held at once; a larger intermediate result is made block by block. Blocks of ``BLOCK`` numbers stay in the cache.
 CHUNK, BLOCK = 1 << 21, 1 << 17
@@ -90,7 +89,7 @@ class Evaluator(Pointwise):
         self.cuts = dict(cuts or {})
         self.inside = False  # within a block: no further blocks of pointwise nodes, no tables of row values
         self.sampled: dict[ir.Binder, int] = {}  # draws taken of each distribution
-        self.logarithms: Logarithms = remember(bound, "logarithms", lambda: Logarithms(bound))
+        self.logarithms = logarithms.of(bound)
 
     # ------------------------------------------------------------------------------------------------------------- the walk
     def inner(self, node: ir.Expr, env: Env) -> tuple[ir.Expr, ...]:

@@ -9,10 +9,9 @@ from typing import Literal, NoReturn
 
 import numpy as np
 
-from fccomodel import diagnostics, elements, ir
+from fccomodel import diagnostics, elements, ir, logarithms
 from fccomodel.bound import Bound
 from fccomodel.graph import RESERVED, Graph, Val
-from fccomodel.logarithms import Logarithms
 from fccomodel.lower._records import Buffer, Ranged, Slot
 
 Env = Mapping[ir.Binder, Slot]
@@ -61,7 +60,7 @@ class State:
     freed: dict[int, tuple[ir.Expr, tuple[ir.Binder, ...]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.logarithms = Logarithms(self.bound)
+        self.logarithms = logarithms.of(self.bound)
 
     def expr(self, node: ir.Expr, env: Env, linear: Linear = True) -> Val:
         """The value of an expression where the binders stand for ``env``."""
