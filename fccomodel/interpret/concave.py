@@ -1,4 +1,4 @@
-"""The largest value of a concave function over a convex set, smooth or not, and how far from it a point may be.
+"""The largest value of a concave function over a simplex (capped or not), smooth or not, and how far from it a point may be.
 
 All work on many functions at once, one for every element of the leading axes: ``slope(q)`` gives values and supergradients.
 """
@@ -17,6 +17,8 @@ STEPS, TOLERANCE = 20_000, 1e-12
 KINKED = 1e-9
 #: the dimension up to which a cut through the middle of an ellipsoid shrinks it fast enough
 MOST = 16
+#: more than the distance of any two points of a simplex
+RADIUS = 1.5
 
 Slope = Callable[[torch.Tensor], tuple[torch.Tensor, torch.Tensor]]
 Project = Callable[[torch.Tensor], torch.Tensor]
@@ -94,17 +96,13 @@ def _entries(
     return low, high
 
 
-def ellipsoid(slope: Slope, project: Project, q: torch.Tensor, flat: bool, radius: float) -> torch.Tensor:
-    """argmax of any concave function within ``radius`` of q, cutting the ellipsoid that holds it through its middle.
-
-    flat   the set lies where the entries have one sum
-    """
-    n = q.shape[-1]
-    basis = torch.linalg.svd(torch.ones(1, n, dtype=DTYPE)).Vh[1:].mT if flat else torch.eye(n, dtype=DTYPE)
+def ellipsoid(slope: Slope, project: Project, q: torch.Tensor) -> torch.Tensor:
+    """argmax of any concave function, cutting the ellipsoid around q that holds it (entries sum to 1) through its middle."""
+    basis = torch.linalg.svd(torch.ones(1, q.shape[-1], dtype=DTYPE)).Vh[1:].mT
     m = basis.shape[-1]
     if not m:
         return q
-    spread, centre, best = torch.eye(m, dtype=DTYPE).expand(*q.shape[:-1], m, m) * radius**2, q, q
+    spread, centre, best = torch.eye(m, dtype=DTYPE).expand(*q.shape[:-1], m, m) * RADIUS**2, q, q
     most, bound = slope(q)[0], torch.full(q.shape[:-1], math.inf, dtype=DTYPE)
     for _ in range(200 * m * (m + 1)):
         near = project(centre)

@@ -13,7 +13,6 @@ accelerated projected ascent, and where that is not certified (a body with kinks
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -22,8 +21,7 @@ import torch
 from fccomodel import atoms, elements, ir
 from fccomodel.elements import DTYPE, Env, Named, fail
 from fccomodel.interpret import concave
-from fccomodel.sets.capped_simplex import project_capped_simplex
-from fccomodel.sets.simplex import project_simplex
+from fccomodel.sets.capped_simplex import project_capped
 
 if TYPE_CHECKING:
     from fccomodel.interpret.evaluator import Evaluator
@@ -60,7 +58,7 @@ def maximiser(evaluator: Evaluator, node: ir.Reduce, env: Env) -> Named:
     lengths = evaluator.axes(node, env)
     axes = tuple(sorted(lengths))
     start = torch.full((*(lengths[axis] for axis in axes), *shape), 1 / max(1, math.prod(shape)), dtype=DTYPE)
-    project = projection(evaluator, domain)
+    most = cap(evaluator, domain, shape[0])
 
     def slope(q: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Values and gradients of the body (times the sign) at q, for every element of the axes."""
@@ -72,50 +70,34 @@ def maximiser(evaluator: Evaluator, node: ir.Reduce, env: Env) -> Named:
         return full.detach(), torch.zeros_like(q) if gradient is None else gradient
 
     form = recognise(node.body, binder)
-    family = domain.family
-    if form is None or family not in ("simplex", "capped_simplex") or (form.divergence and sign < 0):
-        return Named(_concave(evaluator, node, domain, slope, project, start), axes)
-    cap = _cap(evaluator, domain, shape[0])
+    if form is None or (form.divergence and sign < 0):
+        return Named(_concave(evaluator, node, slope, start, most), axes)
     if not form.divergence:
-        return Named(vertex(slope(start)[1], cap), axes)
+        return Named(vertex(slope(start)[1], most), axes)
     assert form.reference is not None
     p = elements.spread(evaluator.value(form.reference, env), axes).expand(start.shape).detach()
     mu = 1.0 if form.weight is None else elements.spread(evaluator.value(form.weight, env), axes).detach()
     mu = torch.as_tensor(mu, dtype=DTYPE).expand(start.shape[: len(axes)]).unsqueeze(-1)
     r = slope(p)[1]  # at q = p the divergence's own slope is the same for every entry, which no simplex sees
     if not bool((mu > 0).all()):
-        return Named(vertex(r, cap), axes)
-    return Named((tilted if form.divergence == "kl" else shifted)(r, p, mu, cap), axes)
+        return Named(vertex(r, most), axes)
+    return Named((tilted if form.divergence == "kl" else shifted)(r, p, mu, most), axes)
 
 
-def _cap(evaluator: Evaluator, domain: ir.VectorSet, n: int) -> float:
-    """The largest weight that a simplex allows."""
+def cap(evaluator: Evaluator, domain: ir.VectorSet, n: int) -> float:
+    """The largest weight that a simplex of n entries allows."""
     return 1.0 if domain.family == "simplex" else 1 / (float(evaluator.value(domain.args[0], {}).data) * n)
 
 
-def _concave(
-    evaluator: Evaluator,
-    node: ir.Reduce,
-    domain: ir.VectorSet,
-    slope: concave.Slope,
-    project: concave.Project,
-    start: torch.Tensor,
-) -> torch.Tensor:
+def _concave(evaluator: Evaluator, node: ir.Reduce, slope: concave.Slope, start: torch.Tensor, most: float) -> torch.Tensor:
     """The maximiser of a body of no known form; an error where it is not certain to be one."""
     (binder,) = node.binders
-    simplex = domain.family in ("simplex", "capped_simplex")
-    cap = _cap(evaluator, domain, start.shape[-1]) if simplex else math.inf
-    args = [evaluator.value(arg, {}).data for arg in domain.args]
-    match domain.family:
-        case "simplex" | "capped_simplex":
-            radius, furthest = 1.5, lambda s: vertex(s, cap)
-        case "box":
-            low, high = (torch.as_tensor(a, dtype=DTYPE).expand(start.shape[-1]) for a in args)
-            radius, furthest = float((high - low).norm()), lambda s: torch.where(s > 0, high, low)
-        case "ball":
-            radius, furthest = 2 * float(args[0]), lambda s: args[0] * s / s.norm(dim=-1, keepdim=True).clamp(min=1e-300)
-        case _:
-            return concave.ascent(slope, project, project(start))
+
+    def project(q: torch.Tensor) -> torch.Tensor:
+        return project_capped(q, most)
+
+    def furthest(s: torch.Tensor) -> torch.Tensor:
+        return vertex(s, most)
 
     def certain(q: torch.Tensor) -> bool:
         return bool((concave.gap(slope, furthest, q) <= ACCURACY * (1 + slope(q)[0].abs())).all())
@@ -123,10 +105,10 @@ def _concave(
     q = concave.ascent(slope, project, project(start), steps=300)
     if certain(q):
         return q
-    if simplex and additive(node.body, binder):
-        return concave.additive(slope, tuple(start.shape), cap)
+    if additive(node.body, binder):
+        return concave.additive(slope, tuple(start.shape), most)
     if start.shape[-1] <= concave.MOST:
-        return concave.ellipsoid(slope, project, q, simplex, radius)
+        return concave.ellipsoid(slope, project, q)
     q = concave.ascent(slope, project, q)
     if certain(q):
         return q
@@ -178,27 +160,6 @@ def shifted(r: torch.Tensor, p: torch.Tensor, mu: torch.Tensor, cap: float) -> t
     inside = ((q > 0) & (q < cap)).to(DTYPE)
     missing = 1 - q.sum(-1, keepdim=True)
     return q + missing * inside * p / (inside * p).sum(-1, keepdim=True).clamp(min=1e-300)
-
-
-# ------------------------------------------------------------------------------------------------------------- projections
-def projection(evaluator: Evaluator, domain: ir.VectorSet) -> Callable[[torch.Tensor], torch.Tensor]:
-    """The nearest point of a set of vectors, over the last dim."""
-    args = [evaluator.value(arg, {}).data for arg in domain.args]
-    match domain.family:
-        case "simplex":
-            return project_simplex
-        case "capped_simplex":
-            return lambda q: project_capped_simplex(q, float(args[0]))
-        case "box":
-            return lambda q: q.clamp(args[0], args[1])
-        case "nonneg":
-            return lambda q: q.clamp(min=0)
-        case "ball":
-            return lambda q: q * (args[0] / q.norm(dim=-1, keepdim=True).clamp(min=1e-300)).clamp(max=1)
-        case "affine":
-            inverse = torch.linalg.pinv(args[0])
-            return lambda q: q - (q @ args[0].mT - args[1]) @ inverse.mT
-    fail(evaluator.bound, "F0703", f"`{domain.name}` is not a set that can be maximised over")
 
 
 # -------------------------------------------------------------------------------------------------------------- recognition

@@ -188,8 +188,7 @@ def _over_vectors(node: ir.Reduce, sign: float) -> Kink | None:
         return None
 
     def weights(evaluator: Evaluator, count: int) -> Weights:
-        tail = 1.0 if domain.family == "simplex" else float(evaluator.value(domain.args[0], {}).data) * count
-        return Weights(kind="simplex", high=min(1.0, 1 / tail))
+        return Weights(kind="simplex", high=min(1.0, inner_maximum.cap(evaluator, domain, count)))
 
     return Kink(node=node, weights=weights, terms=_at_vertices, sign=sign)
 
