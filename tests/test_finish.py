@@ -33,7 +33,7 @@ def rows(kind: str, n: int = 200, d: int = 3) -> dict[str, np.ndarray]:
     return {"x": x, "y": y if kind == "numbers" else np.sign(y)}
 
 
-def solved(text: str, data: dict[str, np.ndarray] | None = None, budget: str = "5s", **options: object) -> fccomodel.api.Result:
+def solved(text: str, data: dict[str, np.ndarray] | None = None, budget: str = "60s", **options: object) -> fccomodel.api.Result:
     return fccomodel.compile(text).bind(data={} if data is None else {"D": data}).solve(seed=0, budget=budget, **options)
 
 
@@ -106,7 +106,7 @@ def test_maxima_of_arrays() -> None:
         "model m; dim d; data S : table(demand: real[d]); data price : real[d]; data cost : real[d]; var q[d] >= 0;\n"
         "minimize f: dot(cost, q) - E[z ~ S] dot(price, min(q, z.demand)) + 0.1 * E[z ~ S] sum(max(z.demand - q, 0));"
     )
-    found = fccomodel.compile(text).bind(data={"S": {"demand": demand}, "price": price, "cost": cost}).solve(seed=0, budget="10s")
+    found = fccomodel.compile(text).bind(data={"S": {"demand": demand}, "price": price, "cost": cost}).solve(seed=0, budget="60s")
     q = cp.Variable(3)
     sold = cp.sum(cp.multiply(np.tile(price, (400, 1)), cp.minimum(cp.vstack([q] * 400), demand))) / 400
     best = cp.Problem(cp.Minimize(cost @ q - sold + 0.1 * cp.sum(cp.pos(demand - cp.vstack([q] * 400))) / 400), [q >= 0]).solve()
@@ -186,7 +186,7 @@ def test_unattained_where_some_features_separate() -> None:
     data["x"][:, 3] = 0.0
     data["x"][np.flatnonzero(data["y"] > 0)[:3], 3] = 1.0
     rotation = np.linalg.qr(np.random.default_rng(0).normal(size=(4, 4)))[0]
-    found = solved(HEAD + LOGISTIC, data | {"x": data["x"] @ rotation}, budget="30s")
+    found = solved(HEAD + LOGISTIC, data | {"x": data["x"] @ rotation}, budget="120s")
     assert found.json["status"] == "unattained"
 
 
@@ -194,7 +194,7 @@ def test_a_conflict_is_named_early() -> None:
     """Where the stochastic part's violation has not fallen, the finish begins with the constraints alone."""
     text = "subject to a: E[z ~ D | z.y == 1] log1pexp(-dot(w, z.x)) <= 0.2;"
     text += " b: E[z ~ D | z.y == -1] log1pexp(dot(w, z.x)) <= 0.2;"
-    found = solved(HEAD + "minimize f: sumsq(w);\n" + text, rows("labels"), budget="30s")
+    found = solved(HEAD + "minimize f: sumsq(w);\n" + text, rows("labels"), budget="120s")
     assert found.json["status"] == "infeasible" and set(found.json["failure"]["conflict"]) == {"a", "b"}
     assert found.json["passes"] < 150
 
@@ -205,7 +205,7 @@ def test_a_penalty_too_weak_is_named() -> None:
     bound = fccomodel.compile(text).bind(data={"D": rows("numbers")})
     weak = bound.solve(seed=0, budget="400it", schedule="decay", rho=0.1)
     assert any("`c`: the solver's multiplier is at the penalty's bound" in note for note in weak.report.notes)
-    strong = bound.solve(seed=0, budget="30s")
+    strong = bound.solve(seed=0, budget="120s")
     assert strong.report.constraints["c"].multiplier > 0.2 and not any("penalty's bound" in note for note in strong.report.notes)
 
 
