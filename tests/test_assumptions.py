@@ -40,7 +40,7 @@ CASES = {
     "outer weakly convex": (WORST, "proved", BEST, "not weakly convex"),
     "outer convex": (WORST, "proved", BEST, "not convex"),
     "outer monotone": (WORST, "proved", FALLING, "decreasing"),
-    "outer Lipschitz": (WORST, "proved", f"var w[d];\nminimize sqrt(E[z ~ D] {LOSS});", "not known to be Lipschitz"),
+    "outer Lipschitz": (WORST, "proved", "var w[d];\nminimize sqrt(E[z ~ D] square(dot(w, z.x)));", "not known to be Lipschitz"),
     "inner smooth": (SMOOTH, "bounded from data", RELU, "s"),
     "inner convex": (SMOOTH, "proved", "var w[d];\nminimize square(E[z ~ D] sigmoid(dot(w, z.x)));", "sigmoid"),
     "inner Lipschitz": (HINGE, "bounded from data", RELU, "s"),
@@ -114,7 +114,7 @@ def test_smoothness_on_a_bounded_range_counts_and_is_labelled() -> None:
 
 
 def test_a_root_is_not_lipschitz_on_any_range_that_reaches_zero() -> None:
-    text = f"var w[d];\nminimize sqrt({{}} + E[z ~ D] {LOSS});"
+    text = "var w[d];\nminimize sqrt({} + E[z ~ D] square(dot(w, z.x)));"
     assert not decide("outer Lipschitz", text.format("0")).holds
     assert str(decide("outer Lipschitz", text.format("1")).standing) == "proved"
 

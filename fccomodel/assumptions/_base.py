@@ -12,7 +12,7 @@ from math import inf
 from fccomodel import derivation, ir, structure
 from fccomodel.atoms import Interval
 from fccomodel.bound import Bound
-from fccomodel.facts import DECREASING, Fact, Facts, Standing
+from fccomodel.facts import DECREASING, Fact, Facts, Standing, combine
 from fccomodel.ir import NOWHERE
 from fccomodel.normal import NormalForm, Term, summands
 from fccomodel.rewrite import apply as make
@@ -178,6 +178,13 @@ class Setting:
         holes = {g.hole: g.mean.interval.value for g in inner}
         analyser = structure.seer(self.reformed, self.bound, holes) if holes else see
         facts = analyser(f)
+        raised = {}
+        if not tame(facts) and structure.steep_at_0(f):
+            raised = {g.hole: r.interval for g in inner if (r := see.raised(g.mean)) is not g.mean}
+        if raised:
+            holes |= {hole: lies.value for hole, lies in raised.items()}
+            analyser = structure.seer(self.reformed, self.bound, holes)
+            facts = combine(facts, resting(analyser(f), raised.values()))
         if term is not None and term.kind == "expectation":
             inner = tuple(dataclasses.replace(g, flipped=facts.leaves.get(g.hole) == DECREASING) for g in inner)
         local = facts
@@ -200,6 +207,20 @@ class Setting:
 def short(text: str, width: int = 60) -> str:
     """A text cut to fit into a sentence."""
     return derivation.brief(text, width)
+
+
+def resting(facts: Facts, ground: Iterable[Fact]) -> Facts:
+    """The same facts, said to hold as far as some others do."""
+    ground = tuple(ground)
+    worst = max(g.standing for g in ground)
+
+    def on(fact: Fact) -> Fact:
+        return dataclasses.replace(fact, standing=max(fact.standing, worst), uses=(*fact.uses, *ground))
+
+    return dataclasses.replace(
+        facts, below=on(facts.below), above=on(facts.above), lipschitz=on(facts.lipschitz), gradient=on(facts.gradient),
+        differentiable=on(facts.differentiable), interval=on(facts.interval),
+    )  # fmt: skip
 
 
 def tame(facts: Facts) -> bool:

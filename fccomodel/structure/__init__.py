@@ -12,9 +12,10 @@ from fccomodel.bound import Bound
 from fccomodel.facts import Fact, Facts
 from fccomodel.structure._analyser import Analyser
 from fccomodel.structure._context import Context
+from fccomodel.structure._least import steep_at_0
 from fccomodel.structure.rules import RULES
 
-__all__ = ["RULES", "Analyser", "Analysis", "analyse", "estimate", "facts_of", "seer"]
+__all__ = ["RULES", "Analyser", "Analysis", "analyse", "estimate", "facts_of", "seer", "steep_at_0"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -51,7 +52,8 @@ def analyse(problem: ir.Problem, bound: Bound | None = None) -> Analysis:
     """The facts of every part of a problem; with data, constants that the text alone leaves open become numbers.
 
     The cost does not depend on the number of rows or on the size of families: a family is one expression, and a column's
-    ends and norms are computed once.
+    ends and norms are computed once. One fact takes passes over the data, and is sought only for what is below a root, a
+    logarithm or a fraction's bar: its least value.
     """
     see = Analyser(Context(problem=problem))
     if bound is not None:

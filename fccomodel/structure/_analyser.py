@@ -9,12 +9,13 @@ from math import inf
 import numpy as np
 
 from fccomodel import atoms, ir
-from fccomodel.facts import INCREASING, NEITHER, NONE, SOME, ZERO, Amount, Facts, Standing, amount, combine
+from fccomodel.facts import INCREASING, NEITHER, NONE, SOME, ZERO, Amount, Facts, Standing, amount, combine, make
 from fccomodel.rewrite import substitute
 from fccomodel.structure import _arithmetic, _nets, _whole
 from fccomodel.structure._compose import compose, spread
-from fccomodel.structure._context import REALS, Context, Leaf
+from fccomodel.structure._context import REALS, Context, Leaf, interval
 from fccomodel.structure._draft import Draft
+from fccomodel.structure._least import STEEP, least
 from fccomodel.structure._pieces import pieces
 from fccomodel.structure._reduce import reduce
 
@@ -55,6 +56,18 @@ class Analyser:
         if self._wide is None:
             self._wide = self if self.ctx.free else Analyser(replace(self.ctx, free=True))
         return self._wide(facts.expr)
+
+    def raised(self, facts: Facts) -> Facts:
+        """The same with the least value that the bound data allow, where it is above 0 and was not known to be."""
+        if facts.constant or facts.interval.value.positive or facts.interval.standing == Standing.ASSUMED:
+            return facts
+        low = least(facts, self.ctx, self)
+        if low is None:
+            return facts
+        where = facts.interval.value.meet(interval(low))
+        reason = f"its least value on the data is at least {low:.3g}"
+        found = make("interval", where, facts.expr, "least value", reason, [facts.below], standing=Standing.BOUNDED)
+        return replace(facts, interval=found, restricted=facts.restricted or not self.ctx.free)
 
     def key(self, expr: ir.Expr) -> int:
         """A number that two expressions share only if they have the same value."""
@@ -153,6 +166,8 @@ class Analyser:
     def _apply(self, node: ir.Apply) -> Facts:
         atom = atoms.get(node.op)
         args = tuple(self(a) for a in node.args)
+        if node.op in STEEP and not node.shape and not (node.op == "pow" and args[1].interval.value.lo >= 1):
+            args = tuple(self.raised(a) if k == STEEP[node.op] else a for k, a in enumerate(args))
         if atom is None or not atom.accepts(len(args)):
             draft = Draft(expr=node, args=args, leaves={name: NEITHER for a in args for name in a.leaves})
             if draft.leaves:

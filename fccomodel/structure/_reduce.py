@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from math import inf
+from typing import Protocol
 
 from fccomodel import ir
 from fccomodel.atoms import Interval
@@ -14,11 +14,17 @@ from fccomodel.structure._arithmetic import sign_of
 from fccomodel.structure._context import Context, interval, opened
 from fccomodel.structure._draft import Draft
 
-See = Callable[[ir.Expr], Facts]
+
+class See(Protocol):
+    """Facts of other expressions; ``raised`` adds the least value that the data allow."""
+
+    def __call__(self, expr: ir.Expr) -> Facts: ...
+
+    def raised(self, facts: Facts) -> Facts: ...
 
 
 def reduce(node: ir.Reduce, body: Facts, ctx: Context, see: See) -> Facts:
-    """The facts of a reduction from those of its body, which hold for every element; ``see`` gives those of other expressions."""
+    """The facts of a reduction from those of its body, which hold for every element."""
     moving = [] if node.condition is None or see(node.condition).constant else [see(node.condition)]
     if moving:
         fix = "weigh the elements by a smooth function, such as sigmoid((a - b) / h), instead of a condition."
@@ -39,7 +45,7 @@ def reduce(node: ir.Reduce, body: Facts, ctx: Context, see: See) -> Facts:
         case "logmeanexp":
             return _logmeanexp(node, body, options.get("theta"))
         case "pmean":
-            return _power_mean(node, body, options.get("p"))
+            return _power_mean(node, see.raised(body), options.get("p"))
         case "variance":
             return _variance(node, body)
         case "prod":

@@ -1,0 +1,183 @@
+"""The least value of a convex function on the bound data, certified: what keeps the argument of a root or a logarithm from 0.
+
+A quadratic function has it in closed form. Elsewhere a point v near the minimiser is found, and by convexity
+
+    f(w) >= f(v) + <grad f(v), w - v> >= f(v) - <grad f(v), v> - support(-grad f(v))     for w in a bounded simple set,
+
+whose support function is known.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from math import inf, prod
+from typing import Any
+
+import torch
+
+from fccomodel import elements, ir, sets
+from fccomodel.elements import DTYPE
+from fccomodel.facts import Facts
+from fccomodel.interpret import concave, evaluate
+from fccomodel.structure._context import Context
+
+See = Callable[[ir.Expr], Facts]
+#: atoms that are steep, or not defined, where an argument is 0, and which argument
+STEEP = {"sqrt": 0, "log": 0, "inv": 0, "pow": 0, "div": 1}
+#: numbers that passes over the data may take in all, and members of a family that are looked at one by one
+MOST_WORK, MOST_MEMBERS = 1e9, 64
+STEPS = 200
+#: of the values that it is the difference of: a least value below this may be rounding alone
+ROUNDING = 1e-4
+
+
+def steep_at_0(expr: ir.Expr) -> bool:
+    """A part of it is steep, or not defined, where its argument is 0: the least value of that matters."""
+    return any(isinstance(n, ir.Apply) and n.op in STEEP or isinstance(n, ir.Reduce) and n.kind == "pmean" for n in ir.walk(expr))
+
+
+def least(facts: Facts, ctx: Context, see: See) -> float | None:
+    """A positive number that a convex, scalar function of the variables is never below, whatever members of the families around
+    it are taken, inside the variables' simple sets; None where none is found, or what it takes is too much."""
+    if ctx.problem is None or ctx.bound is None or ctx.holes or ctx.within or not facts.convex or facts.expr.shape:
+        return None
+    found = elements.remember(ctx.bound, ("least", facts.expr, ctx.problem, ctx.free), lambda: _least(facts, ctx, see))
+    if found is not None or facts.interval.value.lo < 0:
+        return found
+    match facts.expr:
+        case ir.Reduce(kind="E" | "mean", body=body):
+            return least(see(body), ctx, see)
+        case ir.Apply(op="square", args=(e,)):
+            inner, p = least(see(e), ctx, see), 2.0
+        case ir.Apply(op="pow", args=(e, ir.Const(value=p))) if p > 0:
+            inner = least(see(e), ctx, see)
+        case _:
+            return None
+    return None if inner is None else inner**p
+
+
+def _least(facts: Facts, ctx: Context, see: See) -> float | None:
+    """The same of the function as a whole, not from its parts."""
+    assert ctx.problem is not None and ctx.bound is not None
+    expr = facts.expr
+    nodes = list(ir.walk(expr))
+    if any(_sampled(n) for n in nodes):
+        return None
+    names = sorted(ir.variables_of(expr))
+    domains = [] if ctx.free else [d for name in names if (d := _set(ctx.problem.variables[name])) is not None]
+    bounded = len(domains) == len(names) and all(ctx.variable(name).size.finite for name in names)
+    square = quadratic(expr, see)
+    free = sorted(ir.free_binders(expr), key=lambda b: b.name)
+    members = [elements.ids(ctx.bound, b.domain) for b in free]
+    size = int(sum(ctx.entries(ctx.problem.variables[name].shape) for name in names))
+    passes = prod(len(m) for m in members) * ((size + 2 if square else 0) + (4 * STEPS if bounded and facts.smooth else 0))
+    rows = max([1.0, *(prod(ctx.count(b.domain) for b in n.binders) for n in nodes if isinstance(n, ir.Reduce))])
+    if not passes or prod(len(m) for m in members) > MOST_MEMBERS or passes * rows * size > MOST_WORK:
+        return None
+    found = inf
+    for chosen in itertools.product(*members):
+        f = _Function(ctx, expr, names, dict(zip(free, chosen, strict=True)))
+        ends = [f.least_of_quadratic()] if square else []
+        if bounded and facts.smooth and not (ends and ends[0] > 0):
+            ends.append(f.least_inside(domains))
+        found = min(found, max(ends))
+    return found if 0 < found < inf else None
+
+
+def quadratic(expr: ir.Expr, see: See) -> bool:
+    """It is a polynomial of degree at most two in the variables."""
+    if see(expr).constant or see(expr).affine:
+        return True
+    match expr:
+        case ir.LetRef(args=()):
+            return quadratic(expr.let.body, see)
+        case ir.Apply(op="square" | "sumsq", args=(e,)):
+            return see(e).affine
+        case ir.Apply(op="pow", args=(e, ir.Const(value=2.0))):
+            return see(e).affine
+        case ir.Apply(op="add" | "sub" | "neg" | "sum" | "mean", args=args):
+            return all(quadratic(a, see) for a in args)
+        case ir.Apply(op="mul" | "dot" | "matmul", args=(a, b)):
+            factor, other = (see(a), b) if see(a).constant else (see(b), a)
+            return (factor.constant and quadratic(other, see)) or (see(a).affine and see(b).affine)
+        case ir.Apply(op="div", args=(a, b)):
+            return see(b).constant and quadratic(a, see)
+        case ir.Reduce(kind="E" | "mean" | "sum", body=body):
+            return (expr.condition is None or see(expr.condition).constant) and quadratic(body, see)
+        case ir.Reduce(kind="variance", body=body):
+            return (expr.condition is None or see(expr.condition).constant) and see(body).affine
+    return False
+
+
+def _sampled(node: ir.Expr) -> bool:
+    """Its value is not a finite sum over bound data."""
+    return isinstance(node, ir.NetCall) or (
+        isinstance(node, ir.Reduce) and any(isinstance(b.domain, ir.Distribution | ir.VectorSet) for b in node.binders)
+    )
+
+
+def _set(variable: ir.Variable) -> ir.VectorSet | None:
+    return variable.sets[0] if len(variable.sets) == 1 and variable.net is None else None
+
+
+class _Function:
+    """An expression at one member of its families, as a function of all variables' entries in one vector."""
+
+    def __init__(self, ctx: Context, expr: ir.Expr, names: list[str], env: dict[ir.Binder, int]):
+        assert ctx.problem is not None and ctx.bound is not None
+        self.bound, self.expr, self.env = ctx.bound, expr, env
+        self.shapes = {name: elements.shape(ctx.bound, ctx.problem.variables[name].shape) for name in names}
+        self.size = sum(prod(shape) for shape in self.shapes.values())
+
+    def split(self, w: torch.Tensor) -> dict[str, torch.Tensor]:
+        pieces = w.split([prod(shape) for shape in self.shapes.values()])
+        return {name: piece.reshape(shape) for (name, shape), piece in zip(self.shapes.items(), pieces, strict=True)}
+
+    def __call__(self, w: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """The value and the gradient."""
+        with torch.inference_mode(False), torch.enable_grad():
+            w = w.detach().clone().requires_grad_()
+            value = evaluate(self.bound, self.expr, self.split(w), self.env)
+            (gradient,) = torch.autograd.grad(value, w)
+        return value.detach(), gradient
+
+    def simple(self, domain: ir.VectorSet) -> tuple[sets.SimpleSet, list[Any]]:
+        """The set and its arguments: numbers, or arrays."""
+        found = sets.get(domain.family)
+        assert found is not None
+        args = [elements.Pointwise(self.bound).value(a, {}).data for a in domain.args]
+        return found, [a if a.dim() else float(a) for a in args]
+
+    def least_of_quadratic(self) -> float:
+        """c - b' A^+ b / 2 of w' A w / 2 + b' w + c; -inf where it is none, or lost in rounding."""
+        zero = torch.zeros(self.size, dtype=DTYPE)
+        c, b = self(zero)
+        A = torch.stack([self(e)[1] - b for e in torch.eye(self.size, dtype=DTYPE)])
+        if not bool(torch.isfinite(A).all()):
+            return -inf
+        curvature, axes = torch.linalg.eigh((A + A.T) / 2)
+        slope = axes.T @ b
+        flat = curvature <= 1e-10 * curvature[-1].clamp(min=0)  # what is left out there changes the value by less than 1e-5 c
+        if float(slope[flat].norm()) > 1e-8 * float(b.norm()):
+            return -inf
+        value = float(c - (slope[~flat] ** 2 / curvature[~flat]).sum() / 2)
+        return value / 2 if value > ROUNDING * float(c.abs()) else -inf
+
+    def least_inside(self, domains: list[ir.VectorSet]) -> float:
+        """What the tangent plane at a point near the minimiser allows inside the sets."""
+        simple = [self.simple(d) for d in domains]
+
+        def project(w: torch.Tensor) -> torch.Tensor:
+            inside = [s.project(v, *s.prepare(*args)) for v, (s, args) in zip(self.split(w).values(), simple, strict=True)]
+            return torch.cat([v.reshape(-1) for v in inside])
+
+        def rising(w: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            value, gradient = self(w)
+            return -value, -gradient
+
+        v = concave.ascent(rising, project, project(torch.zeros(self.size, dtype=DTYPE)), steps=STEPS)
+        f, gradient = self(v)
+        furthest = sum(float(s.support(-g, *args)) for g, (s, args) in zip(self.split(gradient).values(), simple, strict=True))
+        value = float(f - gradient @ v) - furthest
+        return value / 2 if value > ROUNDING * float(f.abs()) else -inf
