@@ -110,7 +110,7 @@ def test_an_interruption_keeps_what_is_done(problem):
 def test_an_interruption_while_tuning_keeps_the_best_so_far(problem, monkeypatch):
     grid = {"eta": tuple(np.geomspace(1e-6, 0.05, 65)), "gamma": (0.1, 0.5)}
     known = {"sox": dataclasses.replace(algorithms.get("sox"), grid=grid)}
-    monkeypatch.setattr(comparison.registry, "all", lambda: known)
+    monkeypatch.setattr(algorithms, "all", lambda: known)
 
     def stop(step):
         if step.done == 67:
@@ -124,7 +124,7 @@ def test_an_interruption_while_tuning_keeps_the_best_so_far(problem, monkeypatch
 def test_progress_knows_how_many_runs_there_will_be(problem, monkeypatch):
     grid = {"eta": tuple(np.geomspace(1e-3, 0.05, 60)), "gamma": (0.1, 0.5)}
     known = {"sox": dataclasses.replace(algorithms.get("sox"), grid=grid)}
-    monkeypatch.setattr(comparison.registry, "all", lambda: known)
+    monkeypatch.setattr(algorithms, "all", lambda: known)
     totals = []
     given = {"algorithms": ["sox"], "seeds": 2, "budget": "2it", "tune": True, "inner_batch": 4}
     fccomodel.compare(problem, progress=lambda step: totals.append((step.done, step.total)), **given)
@@ -171,7 +171,7 @@ def test_an_unknown_algorithm_or_let_is_an_error(problem):
 # --------------------------------------------------------------------------------------------------------------- tuning
 def test_tuning_takes_the_better_step_size(problem, monkeypatch):
     known = {"sox": dataclasses.replace(algorithms.get("sox"), grid={"eta": (1e-6, 0.05)})}
-    monkeypatch.setattr(comparison.registry, "all", lambda: known)
+    monkeypatch.setattr(algorithms, "all", lambda: known)
     found = fccomodel.compare(problem, algorithms=["sox"], seeds=1, budget="300it", tune=True, eta=1e-8)
     held = [run.objective for run in found.trials]
     assert found.chosen == {"sox": (("eta", 0.05),)} and held[2] < held[0]
@@ -182,7 +182,7 @@ def test_tuning_takes_the_better_step_size(problem, monkeypatch):
 
 def test_trials_do_not_see_the_rows_that_judge_them(problem, frame, monkeypatch):
     known = {"sox": dataclasses.replace(algorithms.get("sox"), grid={})}
-    monkeypatch.setattr(comparison.registry, "all", lambda: known)
+    monkeypatch.setattr(algorithms, "all", lambda: known)
     given = {"algorithms": ["sox"], "seeds": 1, "budget": "200it"}
     found = fccomodel.compare(problem, tune=True, validation="part == 'val'", **given)
     inside = fccomodel.compile(MODEL).bind(spec=problem.binding.spec, D=frame[frame.part == "train"])

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
 
-from fccomodel import algorithms as registry
 from fccomodel import options, pipeline
 from fccomodel.bound import Bound
 from fccomodel.comparison.holdout import SHARE
 from fccomodel.comparison.record import Comparison
-from fccomodel.comparison.runs import Bench, Hyper, Job, Run, Task, Workers, cores, score
-from fccomodel.comparison.tuning import tune
+from fccomodel.comparison.rounds import Rounds, Step
+from fccomodel.comparison.runs import Bench, Job, Task, cores, score
 from fccomodel.diagnostics import FccoError
 from fccomodel.files import fail
 from fccomodel.values import lets
@@ -23,15 +20,6 @@ BUDGET = "1e6oracles"
 TOLERANCE = 1e-3
 #: errors of a plan that say what an algorithm lacks on a model
 LACKING = ("F0604", "F0607")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Step:
-    """How far a comparison is: runs done, how many there will be (at most, while it tunes), and the last one."""
-
-    done: int
-    total: int
-    run: Run
 
 
 def compare(
@@ -64,17 +52,14 @@ def compare(
 
     Ctrl-C ends it with the runs that are done.
     """
-    given = {name: value for name, value in (chosen or {}).items() if name not in ("algorithm", "seed")}
-    chosen = {"budget": (BUDGET, options.AUTOMATIC), **given, "polish": (False, options.AUTOMATIC)}
-    seeds = tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds)
-    names = tuple(dict.fromkeys(algorithms))
+    names, seeds = tuple(dict.fromkeys(algorithms)), tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds)
     if not names or not seeds:
         raise fail("F0805", "There is nothing to compare", fix="Name algorithms and seeds: --algorithms sox,sonex --seeds 5.")
     lets(compiled.problem, show)
     task = Task(
         source=compiled.source,
         binding=binding,
-        chosen=chosen,
+        chosen=_of_all(chosen or {}),
         show=tuple(show),
         test=test,
         validation=(SHARE if validation is None else validation) if tuning else None,
@@ -82,51 +67,25 @@ def compare(
     )
     bench = Bench(task, compiled, bound)
     bench.bind_all()
-    refused: dict[str, str] = {}
-    unverified: dict[str, str] = {}
-    for name in names:
-        found_lacking(bench, Job(algorithm=name, seed=seeds[0]), refused, unverified)
+    refused, unverified = _lacking(bench, names, seeds[0])
     able = [name for name in names if name not in refused]
-    most = len(seeds) * len(able)
-    count = max(1, min(jobs or (1 if options.pick_device(_value(chosen, "device", "auto")) != "cpu" else cores()), most))
-    runs: dict[Job, Run] = {}
-    found: dict[str, Hyper] = {}
-    interrupted = False
-
-    def execute(workers: Workers, wanted: Sequence[Job], later: int = 0) -> list[Run]:
-        total = len(runs) + len(wanted) + later
-        for run in workers.each(wanted):
-            runs[run.job] = run
-            if progress is not None:
-                progress(Step(done=len(runs), total=total, run=run))
-        return [runs[job] for job in wanted]
-
-    try:
-        with Workers(bench, count) as workers:
-            if tuning:
-                tune(
-                    {name: registry.all()[name].grid for name in able},
-                    seeds[0],
-                    lambda wanted, trials: execute(workers, wanted, trials + most),
-                    lambda run: score(run, compiled.problem.objective.sense, tolerance),
-                    found,
-                )
-            execute(workers, [Job(algorithm=n, seed=seed, hyper=found.get(n, ())) for seed in seeds for n in able])
-    except KeyboardInterrupt:
-        interrupted = True
-    order = sorted(runs.values(), key=lambda run: (names.index(run.job.algorithm), run.job.seed))
+    sense = compiled.problem.objective.sense
+    rounds = Rounds(bench, able, seeds, progress)
+    processes = max(1, min(jobs or _processes(task.chosen), len(seeds) * len(able)))
+    interrupted = rounds.run(processes, (lambda run: score(run, sense, tolerance)) if tuning else None)
+    order = sorted(rounds.runs.values(), key=lambda run: (names.index(run.job.algorithm), run.job.seed))
     return Comparison(
         model=compiled.problem.name,
-        sense=compiled.problem.objective.sense,
+        sense=sense,
         constrained=bool(compiled.problem.constraints),
         algorithms=names,
         seeds=seeds,
         runs=tuple(run for run in order if not run.job.trial),
-        budget=str(chosen["budget"][0]),
+        budget=str(task.chosen["budget"][0]),
         tolerance=tolerance,
         refused=refused,
         unverified=unverified,
-        chosen=found,
+        chosen=rounds.chosen,
         trials=tuple(run for run in order if run.job.trial),
         reference=reference,
         test=test,
@@ -134,19 +93,29 @@ def compare(
     )
 
 
-def found_lacking(bench: Bench, job: Job, refused: dict[str, str], unverified: dict[str, str]) -> None:
-    """Notes what an algorithm lacks on this model, refused for it or run all the same; every other error is raised."""
-    try:
-        planned = bench.plan(job)
-    except FccoError as error:
-        if any(d.code not in LACKING for d in error.diagnostics):
-            raise
-        lacks = [f"{d.message.removeprefix(job.algorithm).strip()}: {d.reason}" for d in error.diagnostics]
-        refused[job.algorithm] = " It ".join(lacks)
-    else:
-        if planned.plan.unverified:
-            unverified[job.algorithm] = "; ".join(planned.plan.unverified)
+def _of_all(chosen: options.Origins) -> options.Origins:
+    """The options that all runs share: those given, a budget of oracle calls, and no finish, which is no part of an algorithm."""
+    given = {name: value for name, value in chosen.items() if name not in ("algorithm", "seed")}
+    return {"budget": (BUDGET, options.AUTOMATIC), **given, "polish": (False, options.AUTOMATIC)}
 
 
-def _value(chosen: options.Origins, name: str, default: Any) -> Any:
-    return chosen.get(name, (default, ""))[0]
+def _processes(chosen: options.Origins) -> int:
+    """As many as there are processors; an accelerator serves one run at a time."""
+    return cores() if options.pick_device(chosen.get("device", ("auto", ""))[0]) == "cpu" else 1
+
+
+def _lacking(bench: Bench, names: Sequence[str], seed: int) -> tuple[dict[str, str], dict[str, str]]:
+    """What algorithms lack on this model, by name: those refused for it, and those run all the same. Other errors are raised."""
+    refused: dict[str, str] = {}
+    unverified: dict[str, str] = {}
+    for name in names:
+        try:
+            planned = bench.plan(Job(algorithm=name, seed=seed))
+        except FccoError as error:
+            if any(d.code not in LACKING for d in error.diagnostics):
+                raise
+            refused[name] = " It ".join(f"{d.message.removeprefix(name).strip()}: {d.reason}" for d in error.diagnostics)
+        else:
+            if planned.plan.unverified:
+                unverified[name] = "; ".join(planned.plan.unverified)
+    return refused, unverified
