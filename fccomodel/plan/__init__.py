@@ -1,0 +1,174 @@
+"""From a normal form to a plan: the algorithm by its requirements, batch sizes and hyper-parameters with their origin."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from fccomodel import ir, rates
+from fccomodel.algorithms import Algorithm, Constants
+from fccomodel.assumptions import Finding, Setting, modulus
+from fccomodel.bound import Bound
+from fccomodel.choice import Candidate, alike, candidates, choose, rejected
+from fccomodel.constants import constants
+from fccomodel.normal import NormalForm
+from fccomodel.options import Budget, Origins
+from fccomodel.plan import settings, sizes
+from fccomodel.plan.settings import OPTIONS, RHO, SECONDS, SMOOTHING, value
+from fccomodel.plan.sizes import Batch
+from fccomodel.schedule import Schedule, of_theorem
+from fccomodel.structure import Analysis, analyse
+
+__all__ = ["OPTIONS", "Plan", "make"]
+
+SCHEDULES = {
+    "practical": "practical step sizes",
+    "theory": "the theorem's schedule",
+    "decay": "a step divided by ten at half and three quarters of the budget",
+}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Plan:
+    """How a problem is solved, and why.
+
+    algorithm   identifier            via      reformulations in order
+    rejected    name -> what it lacks (or why it comes later), with the clauses of its theorem
+    others      the same for a reader: the names that share a reason, and the reason
+    options     every value with its origin
+    batch       (binder, elements, inner) -> sample size or None for all
+    hyper       what the emitted program starts from
+    findings    assumption of the algorithm's theorem -> how it is met
+    unverified  what the theorem needs and is not so: it does not cover the run
+    rate        iterations that the theorem promises, in the problem's own numbers
+    schedule    the theorem's, with the constants it was made of, where that was asked for
+    undefined   what must hold for the model to be defined, and is not proved
+    """
+
+    algorithm: str
+    algorithm_record: Algorithm
+    via: tuple[str, ...]
+    rejected: Mapping[str, list[str]]
+    others: list[tuple[list[str], str]]
+    options: Origins
+    summary: list[str]
+    normal: NormalForm
+    batch: Batch
+    hyper: Mapping[str, float]
+    step: str
+    smoothing: float = SMOOTHING
+    inner_smoothing: float = 1e-2
+    block: int = 64
+    budget: Budget = Budget(seconds=SECONDS)
+    threads: int = 1
+    findings: Mapping[str, Finding] = field(default_factory=dict)
+    unverified: tuple[str, ...] = ()
+    rate: str = ""
+    schedule: Schedule | None = None
+    undefined: tuple[str, ...] = ()
+    polish: bool = False
+
+    @property
+    def surrogates(self) -> list[str]:
+        """The reformulations by which another problem is solved."""
+        return [step.reformulation.name for step in self.normal.chain.steps if step.reformulation.role == "surrogate"]
+
+    @property
+    def constants(self) -> Constants | None:
+        """What the theorem's schedule was made of, where that was asked for."""
+        return None if self.schedule is None else self.schedule.constants
+
+    @property
+    def remembers(self) -> bool:
+        """Estimates ask for the values at w_{t-1} too: not where theta, the weight of the difference to them, is 0."""
+        estimator = self.algorithm_record.estimator
+        return bool(estimator and estimator.needs_previous and self.hyper.get("theta", 1.0))
+
+    @property
+    def resamples(self) -> bool:
+        """Gradients go through inner samples of their own, not those of the estimates."""
+        return bool(self.algorithm_record.independent) and self.options["gradient_batch"][0] == "fresh"
+
+    @property
+    def whole(self) -> bool:
+        """The smoothed problem, with centres that may move, has a gradient on all rows."""
+        record = self.algorithm_record
+        return self.polish and record.outer in ("moreau", "smooth") and record.penalty in ("smoothed_hinge", None)
+
+    @property
+    def finishing(self) -> bool:
+        """It can be finished by passes over all rows; of nets there are too many local solutions."""
+        return self.whole and all(v.net is None for v in self.normal.variables.values())
+
+
+def make(
+    problem: ir.Problem, *, bound: Bound | None = None, analysis: Analysis | None = None, options: Origins | None = None
+) -> Plan:
+    """The plan; raises F06xx where no algorithm applies, or the one named lacks something."""
+    given = dict(options or {})
+    settings.refuse_unknown(given, problem)
+    analysis = analysis or analyse(problem, bound)
+    named = value(given, "algorithm")
+    found = candidates(problem, bound, analysis, rho=float(value(given, "rho", RHO)))
+    chosen = choose(found, None if named in (None, "auto") else str(named), bool(value(given, "unverified", False)), problem)
+    record, normal, setting = chosen.record, chosen.normal, chosen.setting
+    settled = settings.by_algorithm(given, record, normal, problem)
+    nets, step, kind = bool(problem.nets), value(settled, "step"), value(settled, "schedule")
+    batch, own = sizes.batches(settled, nets)
+    settings.settle(settled, own)
+    counts = sizes.counted(normal, bound, batch) if bound is not None else None
+    eps = float(value(settled, "epsilon"))
+    schedule = None
+    if kind == "theory":
+        known = constants(setting, eps=eps, sample=True, **(counts or {"n": 1, "B1": 1, "B2": 1}))
+        schedule = of_theorem(record, known, problem)
+    scheduled = {} if schedule is None else {n: v for n, v in schedule.hyper.items() if n != "lam" or normal.smoothed}
+    smoothing = settings.smoothing(settled, scheduled, setting, problem)
+    between = sizes.rounds(normal, bound, batch)
+    waiting = between > 1 and settings.exponentials(normal, bound)
+    defaults = settings.defaults(record, normal, step, nets, between, waiting)
+    flags = {"theory": 1.0} if kind == "theory" else {"decay": 1.0} if kind == "decay" else {"steady": 1.0} if waiting else {}
+    hyper = {**flags, **settings.hyper_parameters(settled, defaults, scheduled)}
+    rate = rates.told(record.rate, {**(counts or {}), **_modulus(setting)}, eps) if bound is not None else ""
+    return Plan(
+        algorithm=record.name, algorithm_record=record, via=normal.via, rejected=rejected(found, chosen),
+        others=alike(found, chosen), options=settled, summary=summarise(normal, record, step, str(kind), rate),
+        normal=normal, batch=batch, hyper=hyper, step=step, findings=chosen.findings, unverified=uncovered(chosen, settled),
+        rate=rate, schedule=schedule, budget=settings.budget(settled), undefined=undefined(analysis), smoothing=smoothing,
+        polish=bool(value(settled, "polish")),
+    )  # fmt: skip
+
+
+def uncovered(chosen: Candidate, settled: Origins) -> tuple[str, ...]:
+    """What the theorem needs and is not so: of the model, and of the samples that were asked for."""
+    lacks, where = chosen.lacks(), chosen.record.independent
+    if where and settled["gradient_batch"][0] == "same":
+        lacks.append(f"inner samples of gradients that are independent of the estimates' ({where}); gradient_batch = same")
+    return tuple(lacks)
+
+
+def _modulus(setting: Setting) -> dict[str, float]:
+    """mu where the objective is strongly convex by its regularisers."""
+    mu, without = modulus(setting)
+    return {"mu": mu} if mu and not without else {}
+
+
+def undefined(analysis: Analysis) -> tuple[str, ...]:
+    """What must hold for the model to be defined, and is not proved."""
+    roots = [analysis.objective, *analysis.constraints.values()]
+    return tuple(dict.fromkeys(f"{f.reason}: {analysis.problem.text(f.subject)}" for root in roots for f in root.domain))
+
+
+def iterations(record: Algorithm, rate: str) -> str:
+    """The rate of the theorem, and what it comes to here."""
+    return f"O({record.rate}) iterations" + (f", here {rate}" if rate else "")
+
+
+def summarise(normal: NormalForm, record: Algorithm, step: str, schedule: str, rate: str) -> list[str]:
+    """The plan in a few sentences."""
+    lines = [f"{record.title} ({record.theorem}), {step} steps, {SCHEDULES[schedule]}; {iterations(record, rate)}"]
+    for made in normal.chain.steps:
+        if made.reformulation.role != "smoothing" and made.reformulation.role != "penalty":
+            lines += [f"{made.reformulation.title}: {sentence}" for sentence in made.sentences]
+    lines += [f"{how}: {text} ({why})" for text, how, why in normal.treatment]
+    return lines

@@ -1,0 +1,210 @@
+"""The options of a plan: those given, and what nobody gave by the algorithm, its theorem and the data. Each has its origin."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import isfinite
+from typing import Any
+
+from fccomodel import diagnostics, ir, logarithms, regularisers, sets
+from fccomodel.algorithms import Algorithm
+from fccomodel.assumptions import Setting
+from fccomodel.bound import Bound
+from fccomodel.normal import NormalForm
+from fccomodel.options import AUTOMATIC, NUMBERS, WORDS, Budget, Origins, parse_budget
+
+#: of a run where nobody gave a budget
+SECONDS = 25.0
+#: options that a plan reads, with their meaning
+OPTIONS = {
+    "algorithm": "which algorithm",
+    "step": "its update of w",
+    "outer_batch": "blocks i sampled each step (B1)",
+    "inner_batch": "samples per inner expectation (B2)",
+    "sampling": "how blocks and shared samples are drawn: epochs (each pass takes all of them once), or iid",
+    "inner_sampling": "whether blocks meet the same inner samples (shared), or each its own (per_block, as theorems assume)",
+    "gradient_batch": "inner samples of gradients, in ALEXR, ALEXR2: fresh (as theorems assume), or the estimates' (same)",
+    "eta": "first step size; 0: the inverse of the estimated smoothness",
+    "gamma": "weight of the new inner value",
+    "gamma_prime": "weight of the inner difference",
+    "beta": "weight of the new gradient",
+    "beta_prime": "weight of the new squared gradient",
+    "eps": "added to the root of the squared gradient",
+    "tau": "weight of a block's dual variable y in its next value (ALEXR), of the averages' new values (NASA)",
+    "theta": "weight of the extrapolation of inner values (ALEXR), of the prox point in the next iterate (HSCG)",
+    "fresh": "b / b0 in the weight of fresh samples; 0: b0 is a full pass (HSCG)",
+    "horizon": "T in that weight; 0: the epoch's steps (HSCG)",
+    "restarts": "1: each epoch starts from exact estimates, 0: the first one alone (HSCG)",
+    "epochs": "epochs that the step sizes are made for (ASCVRG)",
+    "alpha_power": "decay of the step size, (1 + t / warm)^-power (SCGD, ASC-PG)",
+    "beta_power": "decay of the weight of new values (SCGD, ASC-PG)",
+    "warm": "steps before such decays set in",
+    "inner_eta": "step of the inner loop; 0: the inverse of the estimated smoothness",
+    "inner_steps": "steps of the inner loop (K), of each subproblem (prox-linear)",
+    "nu": "smoothing of the nested Moreau envelope, 1 / (weight of the proximal term); 0: as far as the inner steps reach",
+    "matrix": "entries of the largest Jacobian that is kept as a matrix; products with it are beyond",
+    "probe": "samples by which the first step size is found (all, where they are fewer)",
+    "pass_limit": "samples above which full passes are made where an algorithm is made of them alone",
+    "look": "steps within an epoch from one exact evaluation to the next",
+    "rho": "largest multiplier that the penalty allows, to begin with",
+    "stage": "steps of the first stage",
+    "longest": "steps of the longest stage",
+    "patience": "stages without progress before the end",
+    "growth": "how much longer each epoch is than the one before",
+    "shrink": "factor on the step size after an epoch without progress",
+    "gain": "relative gain of a stage that counts as progress",
+    "lam": "smoothing of non-smooth outer functions, to begin with; 0: by the size of their arguments",
+    "schedule": "practical: stages that adapt; theory: the theorem's; decay: eta, a tenth of it from half of the budget on and a "
+    "hundredth from three quarters, all else constant, and the last iterate",
+    "epsilon": "the accuracy that theory schedules and rates are for",
+    "unverified": "run where no theorem covers the model",
+    "polish": "finish by passes over all rows, where they are affordable",
+    "tol": "KKT residual to stop at: stationarity, violation and shift of the multipliers",
+}
+SETTINGS = ("seed", "device", "precision", "budget")
+BATCHES = ("outer_batch", "inner_batch")
+EPSILON = 1e-3
+TOLERANCE = 1e-6
+RHO = 10.0
+SMOOTHING = 0.1
+
+
+def refuse_unknown(given: Origins, problem: ir.Problem) -> None:
+    """F0606 for options that there are not."""
+    unknown = [name for name in given if name not in OPTIONS and name not in SETTINGS]
+    if unknown:
+        raise diagnostics.FccoError([_unknown(name) for name in unknown], problem.source)
+
+
+def value(settled: Origins, name: str, default: Any = None) -> Any:
+    """An option's value, or the default where nobody gave it."""
+    return settled.get(name, (default, ""))[0]
+
+
+def settle(settled: Origins, values: Mapping[str, Any], origin: str = AUTOMATIC) -> None:
+    """Options that have no value yet take these."""
+    for name, own in values.items():
+        settled.setdefault(name, (own, origin))
+
+
+def by_algorithm(given: Origins, record: Algorithm, normal: NormalForm, problem: ir.Problem) -> Origins:
+    """The options with what follows from the algorithm and the kind of schedule: all but batch sizes and hyper-parameters."""
+    settled = dict(given)
+    settle(settled, {"algorithm": record.name, "schedule": WORDS["schedule"][0]})
+    theory, decay = (settled["schedule"][0] == word for word in ("theory", "decay"))
+    if decay and budget(settled).seconds is not None:
+        raise diagnostics.FccoError([_no_steps_to_divide(settled)], problem.source)
+    step = value(given, "step") or default_step(normal, record, theory)
+    if step not in record.steps:
+        raise diagnostics.FccoError([_no_step(step, record)], problem.source)
+    settle(settled, {name: WORDS[name][theory] for name in ("sampling", "inner_sampling")})  # theorems: independent samples
+    if record.independent:
+        settle(settled, {"gradient_batch": WORDS["gradient_batch"][0]})
+    settle(settled, {"epsilon": EPSILON, "tol": TOLERANCE, "polish": not theory and not decay, "step": step})
+    settle(settled, {name: own for name, own in record.hyper.items() if name in BATCHES})
+    return settled
+
+
+def hyper_parameters(settled: Origins, defaults: Mapping[str, float], scheduled: Mapping[str, float]) -> dict[str, float]:
+    """The numbers that the algorithm starts from: those given, else its theorem's, else the defaults; all are settled then."""
+    theorem = f"theory, epsilon = {float(value(settled, 'epsilon')):g}"
+    hyper: dict[str, float] = {}
+    for name, own in {**defaults, **scheduled}.items():
+        settle(settled, {name: own}, theorem if name in scheduled else AUTOMATIC)
+        hyper[name] = (int if NUMBERS[name][0] else float)(value(settled, name))
+    return hyper
+
+
+def defaults(record: Algorithm, normal: NormalForm, step: str, nets: bool, between: float, waiting: bool) -> dict[str, float]:
+    """Hyper-parameters without a theorem: ``between`` two visits of a block there are so many steps; ``waiting``: blocks that
+    are tracked by their logarithms wait for these."""
+    return {
+        "eta": 0.0 if step != "adam" else 2e-3 if nets else 0.05,
+        "rho": RHO,
+        **({"lam": 0.0} if normal.smoothed else {}),
+        "stage": 200,
+        "longest": 4000,
+        "gain": 1e-4,
+        "patience": 12,
+        **{name: own for name, own in record.hyper.items() if name not in BATCHES},
+        **({} if waiting else estimates(record, between)),
+    }
+
+
+def smoothing(settled: Origins, scheduled: Mapping[str, float], setting: Setting, problem: ir.Problem) -> float:
+    """lam of the outer functions, less than one over their weak convexity, beyond which an envelope is not smooth."""
+    lam, theory = float(value(settled, "lam", 0.0)), value(settled, "schedule") == "theory"
+    found = lam or scheduled.get("lam", SMOOTHING)
+    weak = max((b.f.below.value.number for b in setting.blocks if b.f.weakly_convex), default=0.0)
+    if weak * found < 1 or not isfinite(weak):
+        return found
+    if theory or lam:
+        raise diagnostics.FccoError([diagnostics.smoothing_too_large(found, weak)], problem.source)
+    return 0.5 / weak
+
+
+def exponentials(normal: NormalForm, bound: Bound | None) -> bool:
+    """Some expectations are tracked by their logarithms. Where blocks with one wait for their visits, gamma stays at its default:
+    the estimate of a block that has become smaller comes down by the factor 1 - gamma in each."""
+    if bound is None:
+        return False
+    return any(logarithms.of(bound).stable(node) is not None for node in ir.walk(normal.objective))
+
+
+def estimates(record: Algorithm, rounds: float) -> dict[str, float]:
+    """gamma such that estimates average over about ten steps, at most the default; gamma' = 1 - gamma as of SONEX where B1 = n
+    (sonex-alexr2-2025, Theorem 4.7), gamma as of ALEXR2 with theta = 1 (Theorem 4.10)."""
+    if "gamma_prime" not in record.hyper:
+        return {}
+    gamma = min(0.1 * rounds, record.hyper["gamma"])
+    return {"gamma": gamma, "gamma_prime": gamma if record.independent else 1 - gamma}
+
+
+def default_step(normal: NormalForm, record: Algorithm, theory: bool = False) -> str:
+    """Adam-type, unless a prox or a projection would be wrong in its metric: those that do not act entry by entry.
+
+    Where the algorithm has neither form, its first; theorems are about momentum.
+    """
+    if not {"adam", "momentum"} <= set(record.steps):
+        return next(iter(record.steps))
+    if theory:
+        return "momentum"
+    proxes = [regularisers.all()[p.name].step_per_entry for p in normal.prox]
+    projections = [sets.all()[s.family].entrywise for v in normal.variables.values() for s in v.sets]
+    return "adam" if all(proxes + projections) else "momentum"
+
+
+def budget(settled: Origins) -> Budget:
+    """What the run may use; ``SECONDS`` where nobody gave a budget."""
+    given = value(settled, "budget")
+    return Budget(seconds=SECONDS) if given is None else parse_budget(given)
+
+
+def _unknown(name: str) -> diagnostics.Diagnostic:
+    known = [*OPTIONS, *SETTINGS]
+    return diagnostics.error(
+        "F0606",
+        f"there is no option `{name}`",
+        reason=f"Options are {', '.join(known)}.",
+        fix=diagnostics.did_you_mean(name, known) or "Remove it.",
+    )
+
+
+def _no_steps_to_divide(settled: Origins) -> diagnostics.Diagnostic:
+    found = value(settled, "budget")
+    return diagnostics.error(
+        "F0614",
+        "schedule = decay has no steps to divide",
+        reason="Its step sizes fall at half and at three quarters of a budget of steps or oracle calls; "
+        + (f"`{found}` is a time." if found is not None else "none was given."),
+        fix="Give one: --budget 20000it, or --budget 1e6oracles.",
+    )
+
+
+def _no_step(step: str, record: Algorithm) -> diagnostics.Diagnostic:
+    return diagnostics.error(
+        "F0607",
+        f"{record.name} has no step `{step}`",
+        reason=f"It has {', '.join(record.steps)}.",
+        fix=f"Use step = {next(iter(record.steps))}.",
+    )

@@ -1,0 +1,72 @@
+"""How many blocks and samples a step takes, and of how many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf
+
+from fccomodel import elements, ir
+from fccomodel.bound import Bound
+from fccomodel.normal import NormalForm
+from fccomodel.options import Origins
+
+#: (binder, its elements, inner) -> how many of them a step takes, None for all
+Batch = Callable[[ir.Binder, int, bool], int | None]
+#: sets whose elements can be listed
+LISTED = ir.RowSet | ir.ValueSet | ir.LabelSet
+
+
+def batches(settled: Origins, nets: bool) -> tuple[Batch, dict[str, int]]:
+    """Sample sizes: all elements where they are few, otherwise as many as cost little beside the step itself."""
+    inner = settled["inner_batch"][0] if "inner_batch" in settled else (128 if nets else 512)
+    outer = settled["outer_batch"][0] if "outer_batch" in settled else (64 if nets else 512)
+    fixed_inner, fixed_outer = "inner_batch" in settled, "outer_batch" in settled
+
+    def batch(binder: ir.Binder, n: int, is_inner: bool) -> int | None:
+        drawn = binder.kind == "~"
+        size = int(inner if drawn else outer)
+        whole = size if (fixed_inner if drawn else fixed_outer) else 2 * size
+        if isinstance(binder.domain, ir.ValueSet | ir.LabelSet) and n <= 4096 and not (fixed_outer and not drawn):
+            return None
+        return None if n <= whole else size
+
+    return batch, {"outer_batch": int(outer), "inner_batch": int(inner)}
+
+
+def counted(normal: NormalForm, bound: Bound, batch: Batch) -> dict[str, int]:
+    """n blocks, B1 of them and B2 samples of each in a step, rows of the largest expectation: the largest of each."""
+
+    def size(node: ir.Reduce | ir.Constraint, inner: bool) -> tuple[int, int]:
+        whole, drawn = 1, 1
+        for binder in node.binders:
+            if isinstance(binder.domain, LISTED):
+                count = len(elements.ids(bound, binder.domain))
+                taken = batch(binder, count, inner)
+                whole, drawn = whole * count, drawn * (count if taken is None else min(taken, count))
+        return whole, drawn
+
+    reformed = normal.reformed
+    outer = [size(n, False) for e in (reformed.objective.expr, *(c.body for c in reformed.constraints)) for n in _outer(e)]
+    outer += [size(c, False) for c in reformed.constraints]
+    inner = [size(m, True) for term in normal.terms for m in term.means]
+    n, B1 = max(outer, default=(1, 1))
+    rows, B2 = max(inner, default=(1, 1))
+    return {"n": n, "B1": B1, "B2": B2, "rows": rows}
+
+
+def rounds(normal: NormalForm, bound: Bound | None, batch: Batch) -> float:
+    """n / B1, the steps between two visits of a block, of the outer reduction where they are most; infinite before binding."""
+    if bound is None:
+        return inf
+    most = 1.0
+    for binder in (binder for node in _outer(normal.objective) for binder in node.binders):
+        if isinstance(binder.domain, LISTED):
+            count = len(elements.ids(bound, binder.domain))
+            most = max(most, count / (batch(binder, count, False) or count))
+    return most
+
+
+def _outer(root: ir.Expr) -> list[ir.Reduce]:
+    """The reductions of reductions."""
+    found = [node for node in ir.walk(root) if isinstance(node, ir.Reduce)]
+    return [node for node in found if any(isinstance(n, ir.Reduce) for n in ir.walk(node.body))]
