@@ -11,7 +11,8 @@ import torch
 
 from fccomodel import ir
 from fccomodel.bound import Bound
-from fccomodel.elements import DTYPE, Named, fail, new_axis, remember, shape, spread, union
+from fccomodel.elements import fail, remember, shape
+from fccomodel.named import DTYPE, Named, new_axis, spread, union
 
 DRAWS = 20_000
 #: Numbers that one sample, or one product with a sample, may hold.

@@ -1,80 +1,29 @@
-"""Sets made concrete, and expressions without reductions evaluated at their elements, as tensors with named axes.
+"""Sets made concrete: the elements of each over the bound data, their names, and where they stand in arrays.
 
-A value is laid out as ``[axes in order ..., event dims ...]``. An axis is a serial number that several binders may share: on an
-axis of pairs, each pair fixes one element of every binder.
+What decides a set (its bounds, its rows' condition) is an expression, which ``pointwise`` evaluates at elements of sets in turn.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import numpy as np
 import torch
 
-from fccomodel import atoms, diagnostics, ir
+from fccomodel import diagnostics, ir
 from fccomodel.bound import Bound
+from fccomodel.named import DTYPE
 
-DTYPE = torch.float64
 FAMILY = "__family"
-_serial = itertools.count()
 
 
 def fail(bound: Bound, code: str, message: str, *, span: ir.Span = ir.NOWHERE, reason: str = "", fix: str = "") -> NoReturn:
     """Raise one error about a bound problem."""
     error = diagnostics.error(code, message, span=None if span is ir.NOWHERE else span, reason=reason, fix=fix)
     raise diagnostics.FccoError([error], bound.problem.source)
-
-
-# ------------------------------------------------------------------------------------------------------------ named tensors
-@dataclass(frozen=True, eq=False, slots=True)
-class Named:
-    """``data`` has the dims of ``axes`` (serial numbers, increasing) first, then those of the event."""
-
-    data: torch.Tensor
-    axes: tuple[int, ...] = ()
-
-    @property
-    def event(self) -> tuple[int, ...]:
-        return tuple(self.data.shape[len(self.axes) :])
-
-    def length(self, axis: int) -> int:
-        return self.data.shape[self.axes.index(axis)]
-
-
-Env = Mapping[ir.Binder, Named]
-
-
-def new_axis() -> int:
-    """A new axis; it is laid out after all those that exist."""
-    return next(_serial)
-
-
-def union(values: Iterable[Named]) -> tuple[int, ...]:
-    """All axes of some values, in layout order."""
-    return tuple(sorted({axis for value in values for axis in value.axes}))
-
-
-def spread(value: Named, axes: Sequence[int], event: int | None = None) -> torch.Tensor:
-    """``value`` with a dim for every one of ``axes`` (of length 1 where it does not depend on it), and ``event`` event dims."""
-    own = value.data.dim() - len(value.axes)
-    if value.axes == tuple(axes) and (event is None or event == own):
-        return value.data
-    shape = [value.length(axis) if axis in value.axes else 1 for axis in axes]
-    shape += [1] * ((own if event is None else event) - own)
-    return value.data.reshape((*shape, *value.event))
-
-
-def align(values: Sequence[Named], *, entrywise: bool) -> tuple[list[torch.Tensor], tuple[int, ...]]:
-    """The values over their common axes; ``entrywise``: event dims are padded on the left, so that they broadcast too."""
-    axes = union(values)
-    event = max((value.data.dim() - len(value.axes) for value in values), default=0) if entrywise else None
-    return [spread(value, axes, event) for value in values], axes
 
 
 # --------------------------------------------------------------------------------------------------------- memory of a bound
@@ -91,10 +40,11 @@ def remember(bound: Bound, key: Any, make: Callable[[], Any]) -> Any:
 
 def column(bound: Bound, table: str, name: str) -> torch.Tensor:
     """A column as float64, (n, *shape)."""
-    return remember(bound, ("column", table, name), lambda: _tensor(bound.tables[table].columns[name]))
+    return remember(bound, ("column", table, name), lambda: as_tensor(bound.tables[table].columns[name]))
 
 
-def _tensor(array: Any) -> torch.Tensor:
+def as_tensor(array: Any) -> torch.Tensor:
+    """An array as float64."""
     array = np.asarray(array)
     if not array.flags.writeable:  # torch warns of arrays that it could write to by accident
         array = array.copy()
@@ -115,6 +65,8 @@ def _ids(bound: Bound, domain: ir.Set) -> np.ndarray:
         everything = np.arange(bound.tables[domain.table].n, dtype=np.int64)
         if domain.where is None or domain.row is None:
             return everything
+        from fccomodel.pointwise import accepted
+
         return everything[accepted(bound, domain.row, (domain.where,), everything)]
     if isinstance(domain, ir.LabelSet):
         return np.arange(len(labels(bound, domain)), dtype=np.int64)
@@ -141,6 +93,8 @@ def values(bound: Bound, domain: ir.Set) -> np.ndarray:
 
 
 def _values(bound: Bound, domain: ir.ValueSet) -> np.ndarray:
+    from fccomodel.pointwise import Pointwise
+
     def number(expr: ir.Expr) -> float:
         return float(Pointwise(bound).value(expr, {}).data)
 
@@ -258,205 +212,3 @@ def labels_of(bound: Bound, node: ir.Expr) -> ir.LabelSet | None:
     elif isinstance(node, ir.Param) and node.name in bound.problem.arrays:
         domain = bound.problem.arrays[node.name].type.domain
     return domain if isinstance(domain, ir.LabelSet) else None
-
-
-def accepted(bound: Bound, binder: ir.Binder, conditions: Iterable[ir.Expr], elements: np.ndarray) -> np.ndarray:
-    """Which elements satisfy all conditions (about this binder alone), as booleans."""
-    keep = np.ones(len(elements), dtype=bool)
-    env = {binder: Named(torch.from_numpy(elements), (new_axis(),))}
-    for condition in conditions:
-        keep &= Pointwise(bound).value(condition, env).data.bool().numpy()
-    return keep
-
-
-# -------------------------------------------------------------------------------------------------------------------- atoms
-@cache
-def _compiled(text: str, count: int) -> Callable[..., torch.Tensor]:
-    arguments = ", ".join(f"a{k}" for k in range(count))
-    return eval(f"lambda {arguments}: {text}", {"torch": torch, "math": math})  # noqa: S307  (the text is an atom's own)
-
-
-def literal(value: float, *, whole: bool = False) -> str:
-    """A number as Python text that may stand wherever a name may; ``whole``: as an integer where it is one."""
-    text = repr(int(value)) if whole and value == int(value) else repr(value)
-    return f"({text})" if value < 0 else text
-
-
-def apply_atom(op: str, args: Sequence[Named], numbers: Sequence[float | None]) -> Named:
-    """An atom on named tensors; ``numbers`` are the arguments known from the text, which enter as Python numbers."""
-    atom = atoms.get(op)
-    assert atom is not None, op
-    entrywise = isinstance(atom, atoms.ScalarAtom)
-    tensors, axes = align(args, entrywise=entrywise)
-    if atom.variadic and not entrywise:  # concat
-        lengths = torch.broadcast_shapes(*(tensor.shape[: len(axes)] for tensor in tensors))
-        tensors = [tensor.expand((*lengths, *arg.event)) for tensor, arg in zip(tensors, args, strict=True)]
-    textual = [entrywise or name in atom.parameters for name in atom.names(len(args))]
-    known = [
-        number if may and number is not None and math.isfinite(number) else None
-        for number, may in zip(numbers, textual, strict=True)
-    ]
-    if all(number is not None for number in known):
-        known[0] = None
-    texts = tuple(f"a{k}" if number is None else literal(number, whole=not entrywise) for k, number in enumerate(known))
-    site = atoms.Site(
-        shapes=tuple(tuple(a.event) for a in args), numbers=tuple(numbers), python=tuple(number is not None for number in known)
-    )
-    return Named(_compiled(atom.lower(texts, site), len(texts))(*tensors), axes)
-
-
-# ---------------------------------------------------------------------------------------------------------------- evaluation
-class Pointwise:
-    """Values of expressions where each free binder stands for the elements of an environment. Shared nodes are computed once."""
-
-    def __init__(self, bound: Bound):
-        self.bound = bound
-        self.memo: dict[tuple[Any, ...], Named] = {}
-        self.kept: list[Any] = []  # keeps alive the records whose ids are keys
-
-    # ------------------------------------------------------------------------------------------------------------- the walk
-    def free(self, node: ir.Expr) -> tuple[ir.Binder, ...]:
-        """The binders that a node's value depends on."""
-        return remember(self.bound, ("free", node), lambda: ir.free_binders(node))
-
-    def key(self, node: ir.Expr, env: Env) -> tuple[Any, ...]:
-        """What decides a node's value within this evaluation."""
-        return (id(node), *(id(env[binder]) for binder in self.free(node) if binder in env))
-
-    def inner(self, node: ir.Expr, env: Env) -> tuple[ir.Expr, ...]:
-        """The subexpressions to evaluate before a node, in its own environment."""
-        if isinstance(node, ir.Apply):
-            return tuple(arg for arg in node.args if not isinstance(arg, ir.Label))
-        return (node.base,) if isinstance(node, ir.Item) else ()
-
-    def value(self, expr: ir.Expr, env: Env) -> Named:
-        """The value of an expression. Not recursive in its nodes."""
-        memo = self.memo
-        root = self.key(expr, env)
-        if root in memo:
-            return memo[root]
-        self.kept.append((expr, env))
-        stack: list[tuple[ir.Expr, bool]] = [(expr, False)]
-        while stack:
-            node, ready = stack.pop()
-            key = self.key(node, env)
-            if key in memo:
-                continue
-            if not ready:
-                stack.append((node, True))
-                stack.extend((child, False) for child in self.inner(node, env))
-                continue
-            memo[key] = self.compute(node, env)
-        return memo[root]
-
-    def compute(self, node: ir.Expr, env: Env) -> Named:
-        """The value of one node whose ``inner`` ones are known."""
-        match node:
-            case ir.Const(value=value):
-                return Named(torch.full(shape(self.bound, node.shape), value, dtype=DTYPE))
-            case ir.Size(dim=dim):
-                return Named(torch.tensor(float(size(self.bound, dim)), dtype=DTYPE))
-            case ir.Param(name=name):
-                known = self.bound.params if name in self.bound.params else self.bound.arrays
-                return Named(remember(self.bound, ("array", name), lambda: _tensor(known[name])))
-            case ir.Column():
-                return self.column(node, env)
-            case ir.Element(binder=binder):
-                return self.element(binder, env[binder])
-            case ir.Item():
-                return self.item(node, env)
-            case ir.Apply():
-                return self.apply(node, env)
-        return self.other(node, env)
-
-    def other(self, node: ir.Expr, env: Env) -> Named:
-        """A node that is not pointwise."""
-        fail(
-            self.bound,
-            "F0703",
-            f"`{self.bound.problem.text(node)}` cannot be used here",
-            span=node.span,
-            reason="A condition and a set's bounds are decided by data alone, row by row, without variables or reductions.",
-        )
-
-    # ------------------------------------------------------------------------------------------------------------ the leaves
-    def column(self, node: ir.Column, env: Env) -> Named:
-        at, domain = env[node.binder], node.binder.domain
-        if not isinstance(domain, ir.RowSet) or node.name is None:
-            return at
-        data = column(self.bound, domain.table, node.name)
-        if at.data.numel() == len(data) and at.data is self.everything(domain.table):
-            return Named(data, at.axes)
-        return Named(data[at.data], at.axes)
-
-    def everything(self, table: str) -> torch.Tensor:
-        """All row numbers of a table, always the same tensor."""
-        return remember(self.bound, ("everything", table), lambda: torch.arange(self.bound.tables[table].n))
-
-    def whole(self, domain: ir.Set, elements: np.ndarray) -> torch.Tensor:
-        """Ids as a tensor; the shared one where they are all the rows of a table."""
-        if isinstance(domain, ir.RowSet) and len(elements) == self.bound.tables[domain.table].n:
-            return self.everything(domain.table)
-        return torch.from_numpy(np.ascontiguousarray(elements))
-
-    def element(self, binder: ir.Binder, at: Named) -> Named:
-        if isinstance(binder.domain, ir.Distribution | ir.VectorSet):
-            return at
-        if not isinstance(binder.domain, ir.ValueSet):
-            return Named(at.data.to(DTYPE), at.axes)
-        return Named(_tensor(values(self.bound, binder.domain))[at.data], at.axes)
-
-    def item(self, node: ir.Item, env: Env) -> Named:
-        base = self.value(node.base, env)
-        if all(isinstance(index, ir.Const) for index in node.indices):
-            data = base.data
-            for index in node.indices:
-                assert isinstance(index, ir.Const)
-                data = data.select(len(base.axes), int(index.value))
-            return Named(data, base.axes)
-        places = [
-            self.place(index, node.base.shape[k] if k < len(node.base.shape) else 0, env) for k, index in enumerate(node.indices)
-        ]
-        axes = union([base, *places])
-        own = [Named(torch.arange(base.length(axis)), (axis,)) for axis in base.axes]
-        return Named(base.data[tuple(spread(at, axes) for at in (*own, *places))], axes)
-
-    def place(self, index: ir.Expr, dim: ir.Dim, env: Env) -> Named:
-        """The position that an index means."""
-        if isinstance(index, ir.Const):
-            return Named(torch.tensor(int(index.value)))
-        if isinstance(index, ir.Column):
-            rows = env[index.binder]
-            return Named(torch.from_numpy(row_positions(self.bound, index, dim))[rows.data], rows.axes)
-        if not isinstance(index, ir.Element):
-            fail(self.bound, "F0703", f"`{self.bound.problem.text(index)}` is not an index", span=index.span)
-        at = env[index.binder]
-        place = positions(self.bound, index.binder.domain, dim)
-        return at if place is None else Named(torch.from_numpy(place)[at.data], at.axes)
-
-    def apply(self, node: ir.Apply, env: Env) -> Named:
-        args = node.args
-        if node.op in ("eq", "ne") and any(isinstance(arg, ir.Label) for arg in args):
-            args = tuple(self.position(arg, args[1 - k]) for k, arg in enumerate(args))
-        found = [self.value(arg, env) for arg in args]
-        numbers = [arg.value if isinstance(arg, ir.Const) and not arg.shape else None for arg in args]
-        if node.op == "dot":
-            return self.dot(*found)
-        return apply_atom(node.op, found, numbers)
-
-    def position(self, arg: ir.Expr, other: ir.Expr) -> ir.Expr:
-        """A label in quotes as its position in the other side's set (-1 where it is not there)."""
-        if not isinstance(arg, ir.Label):
-            return arg
-        domain = labels_of(self.bound, other)
-        known = () if domain is None else labels(self.bound, domain)
-        return ir.Const(value=float(known.index(arg.text)) if arg.text in known else -1.0)
-
-    def dot(self, u: Named, v: Named) -> Named:
-        """``sum_k u_k v_k``; one matrix-vector product where one side has no axes."""
-        if not v.axes:
-            return Named(u.data @ v.data, u.axes)
-        if not u.axes:
-            return Named(v.data @ u.data, v.axes)
-        (a, b), axes = align([u, v], entrywise=False)
-        return Named((a.unsqueeze(-2) @ b.unsqueeze(-1)).squeeze(-1).squeeze(-1), axes)

@@ -10,7 +10,8 @@ import torch
 
 from fccomodel import elements, ir, selection
 from fccomodel.bound import Bound
-from fccomodel.elements import Named, Pointwise, new_axis
+from fccomodel.named import Named, new_axis, spread
+from fccomodel.pointwise import Pointwise
 
 
 def family(
@@ -29,7 +30,7 @@ def family(
     if condition is not None:
         found = Pointwise(bound).value(condition, env)
         axes = tuple(at.axes[0] for at in env.values())
-        keep = np.broadcast_to(elements.spread(found, axes).bool().numpy(), shape)
+        keep = np.broadcast_to(spread(found, axes).bool().numpy(), shape)
     places = np.flatnonzero(keep.ravel())
     if not binders:
         return env, places, [name]
@@ -41,5 +42,5 @@ def family(
 def over(value: Named, env: Mapping[ir.Binder, Named], places: np.ndarray) -> torch.Tensor:
     """A value at the members of a family, one after the other: (members, *event)."""
     axes = tuple(at.axes[0] for at in env.values())
-    full = elements.spread(value, axes).expand([*(at.length(at.axes[0]) for at in env.values()), *value.event])
+    full = spread(value, axes).expand([*(at.length(at.axes[0]) for at in env.values()), *value.event])
     return full.reshape(-1, *value.event)[torch.from_numpy(places)]

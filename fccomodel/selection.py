@@ -12,22 +12,9 @@ import torch
 
 from fccomodel import ir
 from fccomodel.bound import Bound
-from fccomodel.elements import (
-    Env,
-    Named,
-    Pointwise,
-    accepted,
-    extent,
-    fail,
-    ids,
-    name_of,
-    names,
-    new_axis,
-    remember,
-    size,
-    spread,
-    values,
-)
+from fccomodel.elements import extent, fail, ids, name_of, names, remember, size, values
+from fccomodel.named import Env, Named, new_axis, spread
+from fccomodel.pointwise import Pointwise, accepted
 
 __all__ = ["Index", "Ranges", "Selection", "ids", "index", "names", "realise", "size", "split", "values"]
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import torch
 
-from fccomodel.elements import DTYPE
+from fccomodel.named import DTYPE
 
 STEPS, TOLERANCE = 20_000, 1e-12
 #: a step shorter than any smooth function asks for: there is a kink

@@ -17,11 +17,13 @@ import torch
 from fccomodel import elements, ir, logarithms, selection
 from fccomodel.bound import Bound
 from fccomodel.draws import DRAWS
-from fccomodel.elements import DTYPE, Env, Named, Pointwise, fail, new_axis, remember, spread
+from fccomodel.elements import fail, remember
 from fccomodel.interpret import inner_maximum, pairs, ranging, scores
 from fccomodel.interpret.net_rows import NetRows, net_apply
 from fccomodel.interpret.reductions import TOTAL, Block, Plan, collapse, stream
 from fccomodel.interpret.spaces import Listing, Product
+from fccomodel.named import DTYPE, Env, Named, new_axis, spread
+from fccomodel.pointwise import Pointwise
 
 #: Numbers held at once; a larger intermediate result is made block by block. Blocks of ``BLOCK`` numbers stay in the cache.
 CHUNK, BLOCK = 1 << 21, 1 << 17

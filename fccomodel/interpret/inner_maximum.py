@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING
 import torch
 
 from fccomodel import atoms, elements, ir
-from fccomodel.elements import DTYPE, Env, Named, fail
+from fccomodel.elements import fail
 from fccomodel.interpret import concave
+from fccomodel.named import DTYPE, Env, Named, spread
 from fccomodel.sets.capped_simplex import project_capped
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def maximiser(evaluator: Evaluator, node: ir.Reduce, env: Env) -> Named:
         q = q.detach().requires_grad_(True)
         with torch.enable_grad():
             found = evaluator.value(node.body, {**env, binder: Named(q, axes)})
-            full = sign * elements.spread(found, axes).expand(start.shape[: len(axes)])
+            full = sign * spread(found, axes).expand(start.shape[: len(axes)])
             (gradient,) = torch.autograd.grad(full.sum(), q, allow_unused=True)
         return full.detach(), torch.zeros_like(q) if gradient is None else gradient
 
@@ -75,8 +76,8 @@ def maximiser(evaluator: Evaluator, node: ir.Reduce, env: Env) -> Named:
     if not form.divergence:
         return Named(vertex(slope(start)[1], most), axes)
     assert form.reference is not None
-    p = elements.spread(evaluator.value(form.reference, env), axes).expand(start.shape).detach()
-    mu = 1.0 if form.weight is None else elements.spread(evaluator.value(form.weight, env), axes).detach()
+    p = spread(evaluator.value(form.reference, env), axes).expand(start.shape).detach()
+    mu = 1.0 if form.weight is None else spread(evaluator.value(form.weight, env), axes).detach()
     mu = torch.as_tensor(mu, dtype=DTYPE).expand(start.shape[: len(axes)]).unsqueeze(-1)
     r = slope(p)[1]  # at q = p the divergence's own slope is the same for every entry, which no simplex sees
     if not bool((mu > 0).all()):

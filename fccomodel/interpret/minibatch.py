@@ -10,10 +10,11 @@ import torch
 
 from fccomodel import draws, ir, selection
 from fccomodel.bound import Bound
-from fccomodel.elements import DTYPE, Env, Named, ids, new_axis, spread, union
+from fccomodel.elements import ids
 from fccomodel.interpret.evaluator import Evaluator
 from fccomodel.interpret.reductions import TOTAL, collapse
 from fccomodel.interpret.spaces import Product
+from fccomodel.named import DTYPE, Env, Named, new_axis, spread, union
 
 #: Reductions whose value for a few elements drawn at random resembles that for all.
 DRAWN = frozenset({"E", "mean", "prob", "sum", "variance", "max", "min", "cvar", "logmeanexp", "pmean"})

@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from fccomodel import atoms, elements, ir
-from fccomodel.elements import DTYPE, Env, Named
+from fccomodel import atoms, ir
 from fccomodel.interpret.reductions import MEANS, collapse
 from fccomodel.interpret.spaces import Listing, Product
+from fccomodel.named import DTYPE, Env, Named, align, apply_atom
 
 if TYPE_CHECKING:
     from fccomodel.interpret.evaluator import Evaluator
@@ -62,14 +62,14 @@ def _mean(evaluator: Evaluator, body: ir.Expr, space: Product, inner: Env) -> Na
     if body.op in ("add", "sub", "neg"):
         parts = [_mean(evaluator, arg, space, inner) for arg in body.args]
         known = [part for part in parts if part is not None]
-        return elements.apply_atom(body.op, known, [None] * len(known)) if len(known) == len(parts) else None
+        return apply_atom(body.op, known, [None] * len(known)) if len(known) == len(parts) else None
     if body.op in ("mul", "div"):
         left, right = body.args
         fixed = [not over.intersection(evaluator.axes(arg, inner)) for arg in body.args]
         if fixed[1] or fixed[0] and body.op == "mul":
             parts = [_mean(evaluator, arg, space, inner) for arg in (left, right)]
             known = [part for part in parts if part is not None]
-            return elements.apply_atom(body.op, known, [None, None]) if len(known) == 2 else None
+            return apply_atom(body.op, known, [None, None]) if len(known) == 2 else None
         return None
     kernel = _kernel(body)
     if kernel is None:
@@ -130,7 +130,7 @@ def _terms(evaluator: Evaluator, argument: ir.Expr, inner: Env, over: frozenset[
 def _added(parts: Sequence[Named]) -> Named:
     total = parts[0]
     for part in parts[1:]:
-        (left, right), axes = elements.align([total, part], entrywise=True)
+        (left, right), axes = align([total, part], entrywise=True)
         total = Named(left + right, axes)
     return total
 
@@ -149,7 +149,7 @@ def _log_mean(evaluator: Evaluator, argument: ir.Expr, space: Product, inner: En
 def _both(parts: Sequence[Named | None]) -> Named | None:
     """The logarithm of a sum from those of its two terms."""
     known = [part for part in parts if part is not None]
-    return elements.apply_atom("logaddexp", known, [None, None]) if len(known) == 2 else None
+    return apply_atom("logaddexp", known, [None, None]) if len(known) == 2 else None
 
 
 def _log_mean_exp(terms: Parts, space: Product) -> Named:
@@ -221,7 +221,7 @@ def _runs(evaluator: Evaluator, node: ir.Reduce, space: Listing, inner: Env) -> 
     sizes = space.finish(torch.from_numpy(space.step.size).to(DTYPE).expand(space.shape))
     if logs:
         return _added([mean, Named(sizes.data.log(), sizes.axes)])
-    return elements.apply_atom("mul", [mean, sizes], [None, None])
+    return apply_atom("mul", [mean, sizes], [None, None])
 
 
 def _run_mean(evaluator: Evaluator, body: ir.Expr, space: Listing, inner: Env) -> Named | None:
@@ -239,7 +239,7 @@ def _run_mean(evaluator: Evaluator, body: ir.Expr, space: Listing, inner: Env) -
     if linear:
         parts = [_run_mean(evaluator, arg, space, inner) for arg in body.args]
         known = [part for part in parts if part is not None]
-        return elements.apply_atom(body.op, known, [None] * len(known)) if len(known) == len(parts) else None
+        return apply_atom(body.op, known, [None] * len(known)) if len(known) == len(parts) else None
     kernel = _kernel(body)
     if kernel is None or kernel[0] != "exp":
         return None

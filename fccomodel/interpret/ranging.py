@@ -11,8 +11,9 @@ import numpy as np
 import torch
 
 from fccomodel import draws, elements, ir, selection
-from fccomodel.elements import Env, Named, fail, new_axis
+from fccomodel.elements import fail
 from fccomodel.interpret.spaces import Listing, Product, Step, lengths_of
+from fccomodel.named import Env, Named, new_axis
 
 if TYPE_CHECKING:
     from fccomodel.interpret.evaluator import Evaluator

@@ -16,8 +16,8 @@ from typing import Any
 
 import torch
 
-from fccomodel.elements import Named
 from fccomodel.interpret.spaces import Listing, ListingBlock, Product, ProductBlock, cells
+from fccomodel.named import Named
 
 Options = Mapping[str, float]
 Block = ProductBlock | ListingBlock

@@ -16,7 +16,8 @@ import torch
 
 from fccomodel import ir
 from fccomodel.bound import Bound
-from fccomodel.elements import Named, Pointwise, new_axis, spread
+from fccomodel.named import Named, new_axis, spread
+from fccomodel.pointwise import Pointwise
 
 Slices = Mapping[int, tuple[int, int]]
 

@@ -14,10 +14,10 @@ import torch
 from fccomodel import atoms, elements, ir
 from fccomodel.atoms import ScalarAtom
 from fccomodel.bound import Bound
-from fccomodel.elements import Env, Named
 from fccomodel.interpret import Evaluator, inner_maximum, ranging
 from fccomodel.interpret.spaces import Product
 from fccomodel.kkt.weights import Weights
+from fccomodel.named import DTYPE, Env, Named, align, new_axis
 
 #: Numbers that the terms of a kink may be; terms of a kink whose own kinks are weighed too.
 MOST_NUMBERS, MOST_OUTER = 1 << 21, 1000
@@ -203,7 +203,7 @@ def _argument(evaluator: Evaluator, node: ir.Expr, env: Env) -> Named | None:
 def _insensitive(evaluator: Evaluator, node: ir.Expr, env: Env) -> Named | None:
     """max(0, |u| - eps) is the largest of 0, u - eps and -u - eps."""
     assert isinstance(node, ir.Apply)
-    (u, eps), axes = elements.align([evaluator.value(arg, env) for arg in node.args], entrywise=True)
+    (u, eps), axes = align([evaluator.value(arg, env) for arg in node.args], entrywise=True)
     return Named(torch.stack(torch.broadcast_tensors(torch.zeros_like(u), u - eps, -u - eps), -1), axes)
 
 
@@ -215,7 +215,7 @@ def _entries(evaluator: Evaluator, node: ir.Expr, env: Env) -> Named | None:
 
 def _arguments(evaluator: Evaluator, node: ir.Expr, env: Env) -> Named | None:
     assert isinstance(node, ir.Apply)
-    tensors, axes = elements.align([evaluator.value(arg, env) for arg in node.args], entrywise=True)
+    tensors, axes = align([evaluator.value(arg, env) for arg in node.args], entrywise=True)
     return Named(torch.stack(torch.broadcast_tensors(*tensors), -1), axes)
 
 
@@ -240,6 +240,6 @@ def _at_vertices(evaluator: Evaluator, node: ir.Expr, env: Env) -> Named | None:
     assert isinstance(node, ir.Reduce)
     (binder,) = node.binders
     assert isinstance(binder.domain, ir.VectorSet)
-    axis, n = elements.new_axis(), elements.shape(evaluator.bound, binder.domain.shape)[0]
-    value = evaluator.value(node.body, {**env, binder: Named(torch.eye(n, dtype=elements.DTYPE), (axis,))})
+    axis, n = new_axis(), elements.shape(evaluator.bound, binder.domain.shape)[0]
+    value = evaluator.value(node.body, {**env, binder: Named(torch.eye(n, dtype=DTYPE), (axis,))})
     return Named(value.data.movedim(value.axes.index(axis), -1), tuple(a for a in value.axes if a != axis))

@@ -15,10 +15,10 @@ import numpy as np
 import torch
 
 from fccomodel import ir
-from fccomodel.elements import Env, Named, new_axis
 from fccomodel.interpret import Evaluator
 from fccomodel.kkt.kinks import MOST_NUMBERS, Kink
 from fccomodel.kkt.weights import Weights
+from fccomodel.named import Env, Named, new_axis
 
 #: Terms of all kinks that may be weighed; more keep the subgradient that automatic differentiation takes.
 MOST_TERMS = 20_000

@@ -10,10 +10,11 @@ import torch
 
 from fccomodel import elements, families, ir, sets
 from fccomodel.bound import Bound
-from fccomodel.elements import DTYPE, Named, fail
+from fccomodel.elements import fail
 from fccomodel.interpret import Evaluator
 from fccomodel.kkt.kinks import find
 from fccomodel.kkt.recording import Record, Recorder
+from fccomodel.named import DTYPE, Named
 
 Array = np.ndarray
 #: How near a bound an entry of a variable counts as being at it, relative to 1 + |bound|; a step of the finite differences.

@@ -17,9 +17,10 @@ from typing import Any
 import torch
 
 from fccomodel import elements, ir, sets
-from fccomodel.elements import DTYPE
 from fccomodel.facts import Facts
 from fccomodel.interpret import concave, evaluate
+from fccomodel.named import DTYPE
+from fccomodel.pointwise import Pointwise
 from fccomodel.structure._context import Context
 
 See = Callable[[ir.Expr], Facts]
@@ -146,7 +147,7 @@ class _Function:
         """The set and its arguments: numbers, or arrays."""
         found = sets.get(domain.family)
         assert found is not None
-        args = [elements.Pointwise(self.bound).value(a, {}).data for a in domain.args]
+        args = [Pointwise(self.bound).value(a, {}).data for a in domain.args]
         return found, [a if a.dim() else float(a) for a in args]
 
     def least_of_quadratic(self) -> float:

@@ -14,9 +14,10 @@ import torch
 from fccomodel import draws, elements, ir, sets
 from fccomodel.atoms import Interval
 from fccomodel.bound import Bound
-from fccomodel.elements import Named, new_axis, spread
 from fccomodel.facts import Amount, Fact, Standing, make
 from fccomodel.interpret.minibatch import Minibatch
+from fccomodel.named import Named, new_axis, spread
+from fccomodel.pointwise import Pointwise
 
 BLOCKS, POINTS, PROBES = 12, 4, 4
 ENTRIES = 8
@@ -131,7 +132,7 @@ class Probe:
         return simple.project(value, *simple.prepare(*(a if a.dim() else float(a) for a in args)))
 
     def _plain(self, expr: ir.Expr) -> Named:
-        return elements.Pointwise(self.bound).value(expr, {})
+        return Pointwise(self.bound).value(expr, {})
 
     # ------------------------------------------------------------------------------------------------------------ evaluation
     def values(self, point: Mapping[str, torch.Tensor]) -> torch.Tensor:
