@@ -100,6 +100,19 @@ def test_the_solver_is_judged_with_its_own_multipliers():
     assert report(text, w, {}).own["stationarity"] == pytest.approx(dual * np.linalg.norm(2 * w), rel=1e-4)
 
 
+def test_the_best_multipliers_are_no_worse_than_the_solvers_own(monkeypatch):
+    """Where a search among many dependent gradients ends early."""
+    w, (dual,) = solved(fit, [lambda c, w: c.sum_squares(w) <= 0.5])
+    search = kkt.optimum
+
+    def early(system, shared, end, multipliers=None):
+        return search(system, shared, end, {"size": 0.0} if multipliers is None else multipliers)
+
+    monkeypatch.setattr(kkt, "optimum", early)
+    found = report(f"var w[d]; minimize {FIT}; subject to size: sumsq(w) <= 0.5;", w, {"size": dual})
+    assert found.epsilon < 1e-5 and found.constraints["size"].multiplier == pytest.approx(dual)
+
+
 def test_equalities_have_multipliers_of_either_sign():
     text = f"var w[d]; minimize {FIT}; subject to total: sum(w) == 1; pair: w[1] - w[2] == 0.2;"
     w, duals = solved(fit, [lambda c, w: c.sum(w) == 1, lambda c, w: w[0] - w[1] == 0.2])

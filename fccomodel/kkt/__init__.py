@@ -140,14 +140,15 @@ def _report(
     shared = gradients(system, end)
     found = optimum(system, shared, end)
     own = None if multipliers is None or not system.labels else optimum(system, shared, end, multipliers)
+    if own is not None and _residual(system, own) < _residual(system, found):  # many dependent gradients: the search ended early
+        found = own
     rows = {
         label: Row(float(value), float(nu), float(abs(value * nu)))
         for label, value, nu in zip(system.labels, system.values, found.multipliers, strict=True)
     }
     complementarity = max((row.complementarity for row in rows.values()), default=0.0)
     feasibility = max([0.0, *system.violations, system.outside])
-    stationarity = math.hypot(found.gradient, found.slack)
-    size = math.hypot(stationarity, *(row.complementarity for row in rows.values()))
+    stationarity, size = math.hypot(found.gradient, found.slack), _residual(system, found)
     epsilon = max(stationarity, feasibility, complementarity)
     parts = {"stationarity": stationarity, "feasibility": feasibility, "complementarity": complementarity}
     sentence, advice = verdict(system, rows, parts, own, judging)
@@ -175,6 +176,12 @@ def _report(
         notes=(*at_bound(multipliers or {}, limits), *notes_of(system, found)),
         wall_s=time.perf_counter() - began,
     )
+
+
+def _residual(system: System, found: Optimum) -> float:
+    """Stationarity and complementarity in one number."""
+    products = (float(v * nu) for v, nu in zip(system.values, found.multipliers, strict=True))
+    return math.hypot(found.gradient, found.slack, *products)
 
 
 def _own(system: System, own: Optimum) -> dict[str, Any]:
