@@ -196,6 +196,19 @@ def test_matrices_and_batches():
     assert ALL["box"].project(v, -0.1, 0.1).abs().max() <= 0.1
 
 
+@pytest.mark.parametrize(("name", "args"), [("simplex", ()), ("capped_simplex", (0.4,))])
+def test_the_rows_of_a_matrix(name, args):
+    """A product of simplexes: everything is that of the rows, one by one."""
+    simple, s = ALL[name], vectors(3)
+    w = simple.project(vectors(3, 3.0), *args)
+    assert simple.contains(w, *args) and not simple.contains(w + torch.eye(3, N) - 0.2, *args)
+    assert float(simple.support(s, *args)) == pytest.approx(sum(float(simple.support(row, *args)) for row in s))
+    tangents = [simple.tangent(row, at, *args, tolerance=1e-9) for row, at in zip(s, w, strict=True)]
+    torch.testing.assert_close(simple.tangent(s, w, *args, tolerance=1e-9), torch.stack(tangents))
+    normals = simple.normals(w, *args, tolerance=1e-9)
+    assert normals.rows.shape == (3, 3 * N) and torch.equal(normals.rows @ w.reshape(-1), w.new_ones(3) * w.sum(-1))
+
+
 def test_a_cap_for_each_row():
     """Rows with caps of their own are the rows one by one; entries of -inf and of any size are in their place."""
     v = vectors(6)

@@ -78,13 +78,15 @@ def _simplex(
     own = literals.declared_shape(ctx, scope, args[:1]) if args else shape
     if own is None:
         return None
-    if shape is not None and not shapes.same_shape(ctx, own, shape):
+    if shape is not None and not shapes.same_shape(ctx, own, shape[-1:]):
         ctx.error(
             "F0301",
             f"`{ctx.text(span)}` has vectors [{own[0]}], and the variable is a {show(shape)}",
             span,
-            reason="A variable's set has the variable's shape.",
-            fix=f"Write `{family}({shape[0]}{', ...' if family != 'simplex' else ''})`."
+            reason="The rows of a matrix lie in a simplex each, so it has the size of its last axis."
+            if len(shape) > 1
+            else "A variable's set has the variable's shape.",
+            fix=f"Write `{family}({shape[-1]}{', ...' if family != 'simplex' else ''})`."
             if shape
             else "Give the variable a shape.",
         )
@@ -99,7 +101,7 @@ def _simplex(
         ):
             return None
         rest = (cap,)
-    return ir.VectorSet(name=ctx.text(span), family=family, args=rest, shape=own)
+    return ir.VectorSet(name=ctx.text(span), family=family, args=rest, shape=own if shape is None else shape)
 
 
 def _with_values(ctx: Context, family: str, values: list[ir.Expr], shape: ir.Shape, span: Span) -> ir.VectorSet | None:

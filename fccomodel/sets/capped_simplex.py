@@ -39,7 +39,8 @@ def project_capped_simplex(v: torch.Tensor, alpha: float) -> torch.Tensor:
 
 def _contains(w: torch.Tensor, alpha: float, tolerance: float = 0.0) -> bool:
     cap = 1 / (float(alpha) * w.shape[-1])
-    return bool(((w >= -tolerance) & (w <= cap + tolerance)).all()) and abs(float(w.sum()) - 1) <= max(tolerance, 1e-12)
+    inside = bool(((w >= -tolerance) & (w <= cap + tolerance)).all())
+    return inside and float((w.sum(-1) - 1).abs().max()) <= max(tolerance, 1e-12)
 
 
 def _normals(w: torch.Tensor, alpha: float, tolerance: float = 0.0) -> Normals:
@@ -53,7 +54,7 @@ def _tangent(s: torch.Tensor, w: torch.Tensor, alpha: float, tolerance: float = 
 
 
 def _support(s: torch.Tensor, alpha: float) -> torch.Tensor:
-    """The mean of the largest alpha n entries."""
+    """The mean of the largest alpha n entries; of a matrix, the sum over its rows."""
     n = s.shape[-1]
     left = 1 - s.new_ones(n).cumsum(0).sub(1) / (float(alpha) * n)
     return (s.sort(descending=True).values * left.clamp(0, 1 / (float(alpha) * n))).sum()
@@ -69,7 +70,7 @@ def _empty(shape: tuple, alpha: float) -> str:
 
 capped_simplex = SimpleSet(
     name="capped_simplex",
-    meaning="0 <= w <= 1/(alpha n), sum(w) == 1, for n entries",
+    meaning="0 <= w <= 1/(alpha n), sum(w) == 1, for n entries; of a matrix, each row",
     arguments=("alpha",),
     project=project_capped_simplex,
     contains=_contains,

@@ -36,13 +36,13 @@ def _tangent(s: torch.Tensor, w: torch.Tensor, tolerance: float = 0.0) -> torch.
 
 simplex = SimpleSet(
     name="simplex",
-    meaning="w >= 0, sum(w) == 1",
+    meaning="w >= 0, sum(w) == 1; of a matrix, each row",
     arguments=(),
     project=project_simplex,
     contains=_contains,
     normals=_normals,
     tangent=_tangent,
-    support=lambda s: s.amax(-1),
+    support=lambda s: s.amax(-1).sum(),
     empty=lambda shape: "A simplex without entries has no point whose sum is 1." if shape and shape[-1] == 0 else "",
     entries=lambda: Interval(0.0, 1.0),
     cite="J. Duchi, S. Shalev-Shwartz, Y. Singer, T. Chandra, Efficient projections onto the l1-ball, ICML 2008",

@@ -214,10 +214,9 @@ class Context:
 
     def vector(self, domain: ir.VectorSet, shape: ir.Shape) -> Leaf:
         """Entries and norm of the vectors of a simple set."""
-        if domain.family == "simplex":
-            return Leaf(interval=Interval(0.0, 1.0), size=Amount(1.0))
-        if domain.family == "capped_simplex":
-            return Leaf(interval=Interval(0.0, 1.0), size=Amount(1.0))
+        if domain.family in ("simplex", "capped_simplex"):
+            rows = self.entries(shape[:-1])
+            return Leaf(interval=Interval(0.0, 1.0), size=amount(rows**0.5) if rows < inf else SOME)
         if domain.family == "ball":
             radius = self._end(domain.args[0]) if domain.args else REALS
             return Leaf(interval=interval(-radius.hi, radius.hi), size=amount(radius.hi) if radius.hi < inf else SOME)
