@@ -40,7 +40,7 @@ CASES = {
     "outer weakly convex": (WORST, "proved", BEST, "not weakly convex"),
     "outer convex": (WORST, "proved", BEST, "not convex"),
     "outer monotone": (WORST, "proved", FALLING, "decreasing"),
-    "outer Lipschitz": (WORST, "proved", "var w[d];\nminimize sqrt(E[z ~ D] square(dot(w, z.x)));", "not known to be Lipschitz"),
+    "outer Lipschitz": (WORST, "proved", None, ""),
     "inner smooth": (SMOOTH, "bounded from data", RELU, "s"),
     "inner convex": (SMOOTH, "proved", "var w[d];\nminimize square(E[z ~ D] sigmoid(dot(w, z.x)));", "sigmoid"),
     "inner Lipschitz": (HINGE, "bounded from data", RELU, "s"),
@@ -113,10 +113,13 @@ def test_smoothness_on_a_bounded_range_counts_and_is_labelled() -> None:
     assert found.holds and str(found.standing) == "assumed" and assumptions.RANGE in found.why
 
 
-def test_a_root_is_not_lipschitz_on_any_range_that_reaches_zero() -> None:
+@pytest.mark.parametrize("name", ["outer Lipschitz", "outer smooth"])
+def test_what_is_below_a_root_is_taken_to_stay_away_from_0(name: str) -> None:
     text = "var w[d];\nminimize sqrt({} + E[z ~ D] square(dot(w, z.x)));"
-    assert not decide("outer Lipschitz", text.format("0")).holds
-    assert str(decide("outer Lipschitz", text.format("1")).standing) == "proved"
+    found = decide(name, text.format("0"))
+    assert str(found.standing) == "assumed" and assumptions.RANGE in found.why
+    assert str(decide(name, text.format("1")).standing) == "proved"
+    assert not decide("outer smooth", "var w[d];\nminimize abs(sqrt(E[z ~ D] square(dot(w, z.x))) - 1);").holds
 
 
 def test_what_the_user_assumes_is_labelled() -> None:

@@ -50,7 +50,6 @@ def found(text: str) -> dict[str, choice.Candidate]:
         ("alexr", "var w[d];\nminimize square(E[z ~ D] sigmoid(dot(w, z.x)));", "convex inner", "Assumption 2", "sigmoid"),
         ("sox", WORST, "a smooth outer", "sox-2022, Assumption 1 (i)", "max"),
         ("sox", BOUNDED, "without constraints", "sox-2022, section 2", "c"),
-        ("sox", "var w[d];\nminimize sqrt(E[z ~ D] square(dot(w, z.x)));", "a Lipschitz outer", "Assumption 1 (i)", "sqrt"),
         ("ascvrg", "var t;\nminimize square(E[z ~ normal(0, 1)] (t - z));", "finite tables", "ascvrg-2021", "E["),
         ("ascvrg", "var w[d];\nminimize E[z ~ D] sigmoid(dot(w, z.x));", "a convex problem", "ascvrg-2021", "sigmoid"),
         ("sonex", BEST, "a weakly convex f", "sonex-alexr2-2025, Assumption 3.2", "min"),

@@ -9,7 +9,6 @@ import pytest
 import fccomodel
 from fccomodel import ir, structure
 from fccomodel.atoms import Interval
-from fccomodel.diagnostics import FccoError
 from fccomodel.facts import Standing
 
 RANDOM = np.random.default_rng(7)
@@ -117,6 +116,19 @@ def test_a_power_mean_of_groups() -> None:
     assert found.objective == pytest.approx(best, rel=1e-6) and found.report.epsilon <= 1e-6
 
 
-def test_a_root_that_may_reach_0_is_refused() -> None:
-    with pytest.raises(FccoError, match="F0605"):
-        bind(f"minimize f: sqrt({SQUARES});", X @ np.ones(3)).plan()
+def test_where_nothing_keeps_a_root_from_0_it_is_assumed() -> None:
+    """A chi-squared ball of distributions, by its dual: t may be so large that nothing is left below the root."""
+    text = "var t; minimize f: t + sqrt(5 * (E[z ~ D] square(relu(square(dot(w, z.x) - z.y) - t))));"
+    found = bind(text).solve(seed=0, budget="60s")
+    w, t, losses = cp.Variable(3), cp.Variable(), cp.Variable(120)
+    worst = t + np.sqrt(5 / 120) * cp.norm(cp.pos(losses - t))
+    best = cp.Problem(cp.Minimize(worst), [losses >= cp.square(X @ w - Y)]).solve(solver="CLARABEL")
+    assert found.objective == pytest.approx(best, rel=1e-6) and found.report.epsilon <= 1e-5
+    assert found.outcome.planned.plan.findings["outer smooth"].standing == Standing.ASSUMED
+    assert "stay away from 0" in str(bind(text).explain())
+
+
+def test_at_a_root_of_0_the_report_says_so() -> None:
+    """The assumption is false here: the optimum is where the root's argument is 0."""
+    found = bind(f"minimize f: sqrt({SQUARES});", X @ np.ones(3)).solve(seed=0, budget="3000it")
+    assert found.objective < 1e-3 and found.report.epsilon > 0.1 and found.report.verdict.startswith("Not solved")

@@ -86,6 +86,7 @@ class Block:
     f      facts in the holes, where these lie in the ranges of the expectations
     local  the same where holes and variables lie in compact sets
     see    where a property of f is lost is looked up there
+    edge   a root, a logarithm or a fraction of f may meet its end, which the iterates are then taken to stay away from
     """
 
     label: str
@@ -96,6 +97,7 @@ class Block:
     see: Analysis
     inner: tuple[Inner, ...]
     term: Term | None = None
+    edge: bool = False
 
     @property
     def words(self) -> str:
@@ -192,15 +194,16 @@ class Setting:
             if tame(local):
                 break
             local = structure.seer(boxed(self.reformed), self.bound, near)(f)
-        if not tame(local) and facts.domain:
+        steep = [e for e in structure.steep_at_0(f) if analyser(e).interval.value.lo == 0]
+        if not tame(local) and (facts.domain or steep):
             near = {name: compact(where) for name, where in holes.items()}
-            inside = {d.subject: Interval(NEAR, FAR) for d in facts.domain}
+            inside = {e: Interval(NEAR, FAR) for e in (*(d.subject for d in facts.domain), *steep)}
             local = structure.seer(boxed(self.reformed), self.bound, near, within=inside)(f)
         span = next((n.span for n in reversed(list(ir.walk(f))) if n.span != NOWHERE), NOWHERE)
         source = self.reformed.source
         return Block(
             label=label, text=text or source.text[span.start : span.end], span=span, f=facts, local=local, inner=inner, term=term,
-            see=dataclasses.replace(self.analysis, problem=self.reformed, see=analyser),
+            see=dataclasses.replace(self.analysis, problem=self.reformed, see=analyser), edge=bool(facts.domain or steep),
         )  # fmt: skip
 
 

@@ -15,7 +15,7 @@ def smooth(setting: Setting) -> Finding:
 
 def _smooth(setting: Setting, block: Block) -> Finding:
     f = block.f
-    if not f.smooth and not (f.domain and block.local.smooth):
+    if not f.smooth and not (block.edge and block.local.smooth):
         words, span = lost(block.see, derivation.kinks(block.see, f))
         if block.label != "objective" and setting.penalty != "squared_hinge":
             words = f"{block.words} has a kink where the constraint is met with equality"

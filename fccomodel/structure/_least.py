@@ -25,7 +25,7 @@ from fccomodel.structure._context import Context
 
 See = Callable[[ir.Expr], Facts]
 #: atoms that are steep, or not defined, where an argument is 0, and which argument
-STEEP = {"sqrt": 0, "log": 0, "inv": 0, "pow": 0, "div": 1}
+STEEP = {"sqrt": 0, "log": 0, "entr": 0, "inv": 0, "pow": 0, "div": 1}
 #: numbers that passes over the data may take in all, and members of a family that are looked at one by one
 MOST_WORK, MOST_MEMBERS = 1e9, 64
 STEPS = 200
@@ -33,9 +33,9 @@ STEPS = 200
 ROUNDING = 1e-4
 
 
-def steep_at_0(expr: ir.Expr) -> bool:
-    """A part of it is steep, or not defined, where its argument is 0: the least value of that matters."""
-    return any(isinstance(n, ir.Apply) and n.op in STEEP or isinstance(n, ir.Reduce) and n.kind == "pmean" for n in ir.walk(expr))
+def steep_at_0(expr: ir.Expr) -> list[ir.Expr]:
+    """The arguments of its parts that are steep, or not defined, where these are 0: their least values matter."""
+    return [n.args[STEEP[n.op]] for n in ir.walk(expr) if isinstance(n, ir.Apply) and n.op in STEEP]
 
 
 def least(facts: Facts, ctx: Context, see: See) -> float | None:
