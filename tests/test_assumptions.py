@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from fccomodel import assumptions, pipeline, structure
+from fccomodel import algorithms, assumptions, pipeline, structure
 from fccomodel.assumptions import Finding, Setting
 from fccomodel.normal import normalise
 from fccomodel.source import Source
@@ -140,3 +140,15 @@ def test_without_data_nothing_is_bounded_from_it() -> None:
 def test_kinks_inside_an_expectation_are_smoothed_for_those_who_need_it() -> None:
     found = decide("inner smooth", HINGE)
     assert found.holds and "Moreau envelope" in found.why
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"var w[d];\nminimize sqrt(1 + E[z ~ D] {LOSS});\nsubject to c: norm1(w) + sum(w) <= 1;",
+        f"var w[d];\nminimize sqrt(1 + cvar(tail = 0.5)[k in K] {RISK});",
+    ],
+)
+def test_kinks_that_stand_in_no_expectation_are_smoothed_too(text: str) -> None:
+    found = {name: decide(name, text) for name in algorithms.all()["sonex"].requires}
+    assert not [f.why for f in found.values() if not f.holds]

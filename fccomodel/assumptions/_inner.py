@@ -58,7 +58,7 @@ def _smooth(setting: Setting, block: Block, g: Inner) -> Finding:
         return _about(setting, g, f"net {nets[0]} is not bound yet, and taken for smooth", standing=Standing.ASSUMED)
     rough = [one for one in failures if isinstance(one[0], ir.NetCall)]
     bent = f.weakly_concave if g.flipped else f.weakly_convex
-    made = [s.stated if bent else s.original for s in setting.normal.smoothed if s.inner]
+    made = [s.stated if bent else s.original for s in setting.normal.smoothed]
     smoothed = {id(n) for node in made for n in ir.walk(node)}
     left = rough or [one for one in failures if id(one[0]) not in smoothed]
     if left:
