@@ -61,7 +61,7 @@ class Distribution(Set):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class VectorSet(Set):
-    """A simple set of vectors: ``box simplex capped_simplex ball nonneg affine``.
+    """A simple set of vectors: ``box simplex capped_simplex ball ball1 nonneg affine``.
 
     It is a variable's domain, or what ``max[q in ..]`` ranges over.
     """

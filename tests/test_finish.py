@@ -139,17 +139,25 @@ def test_an_optimum_is_no_failure() -> None:
 
 
 def test_infeasible() -> None:
-    text = "subject to a: sumsq(w) <= 0.1; b: E[z ~ D] (dot(w, z.x) - z.y)^2 <= 0.2; c: w[1] <= 9;"
+    text = "subject to a: sumsq(w) + w[1] <= 0.1; b: E[z ~ D] (dot(w, z.x) - z.y)^2 <= 0.2; c: w[1] <= 9;"
     data = rows("separable") | {"y": rows("separable")["x"] @ np.ones(3)}
     found = solved(HEAD + "minimize f: sumsq(w);\n" + text, data)
     w = cp.Variable(3)
     missed = cp.sum_squares(data["x"] @ w - data["y"]) / len(data["y"])
-    least = cp.Problem(cp.Minimize(cp.pos(cp.sum_squares(w) - 0.1) ** 2 + cp.pos(missed - 0.2) ** 2)).solve(solver=cp.CLARABEL)
+    excess = cp.pos(cp.sum_squares(w) + w[0] - 0.1) ** 2 + cp.pos(missed - 0.2) ** 2
+    least = cp.Problem(cp.Minimize(excess)).solve(solver=cp.CLARABEL)
     violations = np.maximum(list(found.constraints.values()), 0)
     assert found.json["status"] == "infeasible" and set(found.json["failure"]["conflict"]) == {"a", "b"}
     assert violations @ violations == pytest.approx(least, rel=1e-5)
     assert found.report.verdict.startswith("Infeasible, proved") and found.json["failure"]["nearest"] > 1e3
     assert found.report.gap is None
+
+
+def test_a_set_that_a_constraint_conflicts_with_is_named() -> None:
+    text = HEAD + "minimize f: E[z ~ D] (dot(w, z.x) - z.y)^2;\nsubject to a: norm1(w) <= 0.1; b: sum(w) >= 1; c: w[1] <= 9;"
+    found = solved(text, rows("numbers"))
+    assert set(found.json["failure"]["conflict"]) == {"a", "b"}
+    assert "every point violates a constraint" in found.report.verdict
 
 
 def test_infeasible_where_constraints_are_not_convex() -> None:
@@ -207,6 +215,19 @@ def test_a_penalty_too_weak_is_named() -> None:
     assert any("`c`: the solver's multiplier is at the penalty's bound" in note for note in weak.report.notes)
     strong = bound.solve(seed=0, budget="120s")
     assert strong.report.constraints["c"].multiplier > 0.2 and not any("penalty's bound" in note for note in strong.report.notes)
+
+
+def test_a_constraint_that_is_projected_on_has_its_multiplier() -> None:
+    """Of a norm's bound the report finds the multiplier; the solver, which projects, has none of its own."""
+    data = rows("numbers")
+    w = cp.Variable(3)
+    limit = cp.norm1(w) <= 1
+    best = cp.Problem(cp.Minimize(cp.sum(cp.huber(data["x"] @ w - data["y"])) / 400), [limit]).solve(solver=cp.CLARABEL)
+    text = "minimize f: E[z ~ D] huber(dot(w, z.x) - z.y, delta = 1);\nsubject to c: norm1(w) <= 1;"
+    found = solved(HEAD + text, data)
+    assert found.objective == pytest.approx(best, abs=1e-6) and np.abs(found.variables["w"]).sum() <= 1 + 1e-12
+    assert found.report.constraints["c"].multiplier == pytest.approx(float(limit.dual_value), rel=1e-3)
+    assert found.report.own is None
 
 
 def test_a_stored_solver_repeats_the_run(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from fccomodel import interpret, pipeline, reformulations
+from fccomodel import interpret, pipeline, reformulations, sets
 from fccomodel.diagnostics import FccoError
 from fccomodel.normal import normalise
 from fccomodel.normal._constants import constants
@@ -170,9 +170,48 @@ def test_an_unknown_inner_maximum_is_refused(inside: str) -> None:
     assert [d.code for d in caught.value.diagnostics] == ["F0602"]
 
 
+#: constraints of one variable, a term of the objective, and the labels of those that become the variable's set
+SETS = {
+    "ball": ("c: norm1(w) <= 1;", "", {"c"}),
+    "one of two": ("a: norm1(w) <= 1; b: norm2(w) <= 0.5;", "", {"a"}),
+    "bounds": ("a[i in d]: -0.5 <= w[i] <= 1; b: norminf(w) <= 0.6;", "", {"a.lower", "a.upper", "b"}),
+    "simplex": ("a: sum(w) == 1; b[i in d]: w[i] >= 0;", "", {"a", "b"}),
+    "sum": ("a: sum(w) == 1; b[i in d]: w[i] >= -1;", "", {"b"}),
+    "without points": ("a[i in d]: w[i] >= 0.5; b[i in d]: w[i] <= 0;", "", {"a"}),
+    "beside a prox": ("c: norm1(w) <= 1;", "+ 0.1 * norm2(w)", set()),
+    "with a prox": ("c: norm2(w) <= 1;", "+ 0.1 * norm2(w)", {"c"}),
+    "with another prox": ("c: norm1(w) <= 1;", "+ 0.1 * sumsq(w)", {"c"}),
+}
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_constraints_that_are_the_sets_of_variables(name: str) -> None:
+    """Points of the set are those where the constraints taken hold, and where a regulariser has a prox it keeps it."""
+    constraints, term, taken = SETS[name]
+    problem, data = bound(f"minimize E[z ~ D] {LOSS} {term};\nsubject to {constraints}")
+    form = normalise(problem, data)
+    assert {c.label for c in problem.constraints} - {c.label for c in form.reformed.constraints} == taken
+    assert bool(form.prox) == bool(term)
+    domains = form.variables["w"].sets
+    assert len(domains) == bool(taken)
+    for w in np.random.default_rng(0).normal(scale=0.6, size=(40, 3)) if taken else ():
+        w = w if name != "simplex" else np.abs(w) / np.abs(w).sum() * (1 if w[0] > 0 else 1.1)
+        point = {"w": torch.tensor(w)}
+        held = [c for c in problem.constraints if c.label in taken]
+        inside = all(
+            float(v) <= 1e-9 and (c.kind == "le" or float(v) >= -1e-9)
+            for c in held
+            for k in range(3 if c.binders else 1)
+            for v in [interpret.evaluate(data, c.body, point, {b: [k] for b in c.binders}).reshape(())]
+        )
+        simple, args = sets.get(domains[0].family), [constants(problem, data)(a) for a in domains[0].args]
+        assert inside == simple.contains(point["w"], *args, tolerance=1e-9)
+
+
 def test_every_reformulation_is_under_test() -> None:
-    texts = [*EQUAL.values(), *(text for text, _ in TAILS.values())]
-    used = {step.reformulation.name for text in texts for step in reformulations.chain(bound(text)[0]).steps}
+    texts = [*EQUAL.values(), *(text for text, _ in TAILS.values()), f"minimize E[z ~ D] {LOSS};\nsubject to {SETS['ball'][0]}"]
+    chains = [reformulations.chain(problem, constant=constants(problem, data)) for problem, data in map(bound, texts)]
+    used = {step.reformulation.name for chain in chains for step in chain.steps}
     assert used == {r.name for r in reformulations.all() if r.role == "equivalent"}
 
 

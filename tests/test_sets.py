@@ -9,12 +9,12 @@ import torch
 from conformance_tools import Book
 from scipy.optimize import nnls
 
-from fccomodel import sets
+from fccomodel import normal, pipeline, sets
 from fccomodel.diagnostics import FccoError
 from fccomodel.emit.texts import with_called
 from fccomodel.sets import SimpleSet
 from fccomodel.sets.capped_simplex import project_capped
-from fccomodel.source import Span
+from fccomodel.source import Source, Span
 
 BOOK = Book(SimpleSet)
 ALL = sets.all()
@@ -33,6 +33,9 @@ CASES = {
     "capped 0.3": ("capped_simplex", (0.3,)),
     "ball": ("ball", (0.9,)),
     "point": ("ball", (0.0,)),
+    "ball1": ("ball1", (1.3,)),
+    "large ball1": ("ball1", (5.0,)),
+    "corner": ("ball1", (0.0,)),
     "affine": ("affine", (MATRIX, torch.tensor([0.5, -1.0]).double())),
     "affine of low rank": ("affine", (torch.cat([MATRIX, MATRIX[:1] * 2]), torch.tensor([0.5, -1.0, 1.0]).double())),
 }
@@ -143,9 +146,12 @@ def test_normals(simple, args):
         generators = np.concatenate(
             [-unit[normals.low], unit[normals.high], rows, -rows[: len(rows) * normals.equation], np.zeros((1, N))]
         )
-        assert nnls(generators.T, (v - w).numpy())[1] <= 1e-7
         distance = float(simple.normal_distance(other, w, *args, tolerance=1e-9))
-        assert nnls(generators.T, other.numpy())[1] == pytest.approx(distance, abs=1e-9)
+        if normals.whole:
+            assert nnls(generators.T, (v - w).numpy())[1] <= 1e-7
+            assert nnls(generators.T, other.numpy())[1] == pytest.approx(distance, abs=1e-9)
+        for one in torch.from_numpy(generators):
+            assert float(simple.normal_distance(one, w, *args, tolerance=1e-9)) <= 1e-9
 
 
 @BOOK.checks("empty")
@@ -160,6 +166,7 @@ def test_normals(simple, args):
         ("capped_simplex", (4,), (0.0,), "alpha = 0"),
         ("capped_simplex", (0,), (0.5,), "without entries"),
         ("ball", (4,), (-1.0,), "-1, is negative"),
+        ("ball1", (4,), (-1.0,), "-1, is negative"),
         ("affine", (2,), (torch.tensor([[1.0, 1.0], [2.0, 2.0]]).double(), torch.tensor([1.0, 3.0]).double()), "contradict"),
     ],
 )
@@ -188,11 +195,80 @@ def test_the_projection_stands_by_itself(simple, args):
     assert torch.equal(scope[simple.project.__name__](v, *prepared), simple.project(v, *prepared))
 
 
+FUNCTIONS = {
+    "norm1": lambda w: w.abs().sum(),
+    ("sum", "abs"): lambda w: w.abs().sum(),
+    "norm2": lambda w: w.norm(),
+    "norm_fro": lambda w: w.norm(),
+    "sumsq": lambda w: w.square().sum(),
+    ("sum", "square"): lambda w: w.square().sum(),
+    "norminf": lambda w: w.abs().max(),
+    "abs": lambda w: w.abs().max(),
+    "square": lambda w: w.square().max(),
+}
+
+
+@BOOK.checks("levels")
+@pytest.mark.parametrize(("simple", "form"), [(s, form) for s in ALL.values() for form in s.levels])
+def test_level_sets(simple, form):
+    """The set holds w exactly where f(w) <= t."""
+    for w in vectors(20):
+        value, arguments = float(FUNCTIONS[form](w)), simple.levels[form]
+        assert simple.contains(w, *arguments(1.001 * value)) and not simple.contains(w, *arguments(0.999 * value))
+
+
+@pytest.mark.parametrize(
+    ("constraint", "found"),
+    [
+        ("norm1(w) <= 2", ("w", "ball1", (2,))),
+        ("1 <= 3 - norm1(w) / 2", ("w", "ball1", (4,))),
+        ("sum(abs(w)) <= 2", ("w", "ball1", (2,))),
+        ("norm2(w) <= 2", ("w", "ball", (2,))),
+        ("2 * dot(w, w) <= 8", ("w", "ball", (2,))),
+        ("sumsq(w) <= tau", ("w", "ball", (0.5,))),
+        ("norm_fro(A) <= 1", ("A", "ball", (1,))),
+        ("norminf(w) <= 2", ("w", "box", (-2, 2))),
+        ("t <= 3", ("t", "box", (-math.inf, 3))),
+        ("1 - 2 * t <= 3", ("t", "box", (-1, math.inf))),
+        ("t^2 <= 4", ("t", "box", (-2, 2))),
+        ("[i in d]: w[i] >= -1", ("w", "box", (-1, math.inf))),
+        ("[i in d]: abs(w[i]) <= 1", ("w", "box", (-1, 1))),
+        ("[k in K, i in d]: A[k, i] <= 1", ("A", "box", (-math.inf, 1))),
+        ("norm1(w) >= 1", None),
+        ("norm1(w) <= t", None),
+        ("norm1(w) + sum(w) <= 2", None),
+        ("norm1(w - 1) <= 2", None),
+        ("w[1] <= 2", None),
+        ("[i in d | i >= 2]: w[i] <= 2", None),
+        ("[k in K]: A[k, 1] <= 2", None),
+        ("[i in d]: w[i] <= i", None),
+        ("norm1(w) == 2", None),
+        ("sum(p) == 1", ("p", "simplex", ())),
+        ("2 * sum(p) == 2", ("p", "simplex", ())),
+        ("sum(p) == 2", None),
+        ("sum(w) == 1", None),
+    ],
+)
+def test_constraints_that_are_sets(constraint, found):
+    label = "" if constraint.startswith("[") else ": "
+    text = "dim d; set K = {0, 1}; param tau >= 0 default 0.25; data D : table(x: real[d]);\n"
+    text += "var w[d]; var p[d] >= 0; var A[K, d]; var t;\n"
+    text += f"minimize E[z ~ D] square(dot(w, z.x) - t) + sumsq(A);\nsubject to c{label}{constraint};"
+    problem = pipeline.compile_model(Source(text=text, name="m")).problem
+    value = normal.constants(problem, None)
+    recognised = sets.recognise(problem.constraints[0], problem.variables, value)
+    assert (recognised is None) == (found is None)
+    if recognised is not None:
+        name, domain = recognised
+        assert (name, domain.family, tuple(map(value, domain.args))) == found
+
+
 def test_matrices_and_batches():
     v = vectors(4).reshape(4, N)
     rows = ALL["simplex"].project(v)
     assert all(torch.allclose(rows[k], ALL["simplex"].project(v[k])) for k in range(4))
     assert float(ALL["ball"].project(v, 1.0).norm()) == pytest.approx(1.0)
+    assert torch.allclose(ALL["ball1"].project(v, 1.0), ALL["ball1"].project(v.reshape(-1), 1.0).view(4, N))
     assert ALL["box"].project(v, -0.1, 0.1).abs().max() <= 0.1
 
 

@@ -13,8 +13,9 @@ from fccomodel import derivation, ir, structure
 from fccomodel.atoms import Interval
 from fccomodel.bound import Bound
 from fccomodel.facts import DECREASING, Fact, Facts, Standing, combine
+from fccomodel.forms import summands
 from fccomodel.ir import NOWHERE
-from fccomodel.normal import NormalForm, Term, summands
+from fccomodel.normal import NormalForm, Term
 from fccomodel.rewrite import apply as make
 from fccomodel.rewrite import const
 from fccomodel.source import Span
@@ -136,13 +137,13 @@ class Setting:
 
     @property
     def constrained(self) -> list[ir.Constraint]:
-        """The constraints that a variable is in."""
-        return [c for c in self.problem.constraints if ir.variables_of(c.body)]
+        """The constraints that a variable is in, and that are no simple sets."""
+        return [c for c in self.reformed.constraints if ir.variables_of(c.body)]
 
     @cached_property
     def see(self) -> Analysis:
-        """The analysis of the reformulated problem; that of the user's own where nothing was reformulated."""
-        if self.reformed.variables.keys() == self.problem.variables.keys():
+        """The analysis of the reformulated problem; that of the user's own where no variable is added or bounded."""
+        if dict(self.reformed.variables) == dict(self.problem.variables):
             return self.analysis
         return dataclasses.replace(self.analysis, problem=self.reformed, see=structure.seer(self.reformed, self.bound))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fccomodel import derivation
+from fccomodel import derivation, ir
 from fccomodel.assumptions._base import RANGE, Assumption, Block, Finding, Inner, Setting, every, holds, lacks, lost, short
 from fccomodel.facts import INCREASING, Standing
 
@@ -10,6 +10,12 @@ NONE_OUTER = "every outer function is affine"
 
 
 def smooth(setting: Setting) -> Finding:
+    """Of compositions inside a tracked expectation too, whose outer functions are other algorithms' to smooth."""
+    made = {id(s.original): s.stated for s in setting.normal.smoothed if not s.inner}
+    for g in (g for b in setting.blocks for g in b.inner if not g.mean.smooth):
+        for kink in (made[id(node)] for node in ir.walk(g.expr) if id(node) in made):
+            text = setting.reformed.text(kink)
+            return lacks(f"not smooth: {short(text)} has a kink", text, kink.span)
     return every((_smooth(setting, b) for b in setting.blocks if b.curved), NONE_OUTER)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from fccomodel import ir
 from fccomodel.assumptions._base import Assumption, Finding, Setting, holds, lacks, short
 from fccomodel.facts import Standing
-from fccomodel.normal import summands
+from fccomodel.forms import summands
 from fccomodel.reformulations import robust
 
 LARGEST = 100_000  # tracked expectations that one vector holds

@@ -11,7 +11,7 @@ from fccomodel.facts import Standing
 
 def unconstrained(setting: Setting) -> Finding:
     if not setting.constrained:
-        return holds("the model has no constraint")
+        return holds("the model has no constraint" if not setting.problem.constraints else "every constraint is a simple set")
     labels = [c.label for c in setting.constrained]
     first = setting.constrained[0]
     more = f" and {len(labels) - 1} more" if len(labels) > 1 else ""
@@ -83,7 +83,7 @@ def prox_regulariser(setting: Setting) -> Finding:
 
 def bounded_domain(setting: Setting) -> Finding:
     for name, variable in setting.problem.variables.items():
-        facts = setting.analysis.see(ir.Var(name=name, shape=variable.shape))
+        facts = setting.see.see(ir.Var(name=name, shape=variable.shape))
         if not facts.size.value.finite:
             return lacks(f"{name} is unbounded (bound it: `in ball(10)`, or `>= -1, <= 1`)", name, variable.span)
     names = ", ".join(setting.problem.variables)

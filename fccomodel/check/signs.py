@@ -112,7 +112,7 @@ def _vector_set(ctx: Context, vectors: ir.VectorSet) -> Interval:
         return Interval(0.0, 1.0)
     if vectors.family == "nonneg":
         return Interval(0.0, inf)
-    if vectors.family == "ball":
+    if vectors.family in ("ball", "ball1"):
         radius = interval(ctx, vectors.args[0])
         return Interval(-radius.hi, radius.hi)
     if vectors.family == "box":

@@ -25,6 +25,7 @@ VECTOR_SETS: Mapping[str, str] = {
     "simplex": "simplex(K)",
     "capped_simplex": "capped_simplex(K, alpha)",
     "ball": "ball(radius)",
+    "ball1": "ball1(radius)",
     "nonneg": "nonneg",
     "affine": "affine(A, b)",
 }
@@ -45,7 +46,7 @@ def vector_set(ctx: Context, scope: Scope, node: syntax.Expr, shape: ir.Shape | 
             fix=hint or "Write a condition on the variable as a labelled constraint.",
         )
         return None
-    wanted = {"box": 2, "simplex": 1, "capped_simplex": 2, "ball": 1, "nonneg": 0, "affine": 2}[family]
+    wanted = {"box": 2, "simplex": 1, "capped_simplex": 2, "ball": 1, "ball1": 1, "nonneg": 0, "affine": 2}[family]
     keywords = node.keywords if isinstance(node, syntax.Call) else ()
     if keywords or (len(args) != wanted and not (family == "simplex" and not args and shape)):
         ctx.error(
@@ -109,7 +110,7 @@ def _with_values(ctx: Context, family: str, values: list[ir.Expr], shape: ir.Sha
     for value in values:
         if not literals.is_fixed(ctx, value):
             return None
-    if family == "ball":
+    if family in ("ball", "ball1"):
         if not shape:
             ctx.error("F0301", "a scalar variable has no ball", span, fix="Write bounds: `>= -1, <= 1`.")
             return None

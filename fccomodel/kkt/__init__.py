@@ -51,7 +51,7 @@ class KKTReport:
     complementarity   the largest ``|nu_k c_k|``
     residual          the Euclidean norm of stationarity and complementarities, or the violation where that is larger
     epsilon           the least number for which the point is known to be epsilon-KKT
-    own               stationarity and complementarity with the solver's own multipliers, and those; None where there are none
+    own               stationarity and complementarity with the solver's own multipliers, and those; None where some are not given
     gradient          the norm of the objective's gradient (or of the subgradient that attains it) alone, for scale
     exact             every expectation is over all rows of its table; else ``notes`` say which are sampled, and how accurately
     gap               how far the objective can be from the optimum, where the problem is convex; None on other rows
@@ -139,7 +139,8 @@ def _report(
     system = System(bound, point, seed=seed)
     shared = gradients(system, end)
     found = optimum(system, shared, end)
-    own = None if multipliers is None or not system.labels else optimum(system, shared, end, multipliers)
+    complete = bool(system.labels) and set(system.labels) <= (multipliers or {}).keys()
+    own = optimum(system, shared, end, multipliers) if complete else None
     if own is not None and _residual(system, own) < _residual(system, found):  # many dependent gradients: the search ended early
         found = own
     rows = {

@@ -255,11 +255,13 @@ class System:
 
     def generators(self, most: int) -> tuple[Array, Array] | None:
         """Vectors that generate the normal cone of the variables' simple sets at the point, by column, and which of them stand
-        for their negatives too. None where they are more than ``most``."""
+        for their negatives too. None where they are more than ``most``, or not all listed."""
         columns, free, place = [np.zeros((self.d, 0))], [np.zeros(0, dtype=bool)], 0
         for name, value in self.point.items():
             for simple, args in self.sets_of(name):
                 normals = simple.normals(value, *args, tolerance=AT_BOUND)
+                if not normals.whole:
+                    return None
                 low, high = (mask.reshape(-1).numpy() for mask in (normals.low, normals.high))
                 held = np.flatnonzero(low | high)
                 made = np.zeros((self.d, len(held) + len(normals.rows)))

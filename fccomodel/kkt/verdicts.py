@@ -74,7 +74,8 @@ def failed(found: KKTReport, failure: Failure, *, convex: bool) -> KKTReport:
             names = list(failure.conflict)
             shown = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
             least = f"Least squares of violations leave {found.feasibility:.3g}; the constraints that conflict: {shown}."
-            proof = f"Infeasible, proved: every point within {failure.nearest:.1e} of this one violates a constraint."
+            where = f" within {failure.nearest:.1e} of this one" if math.isfinite(failure.nearest) else ""
+            proof = f"Infeasible, proved: every point{where} violates a constraint."
             sentence = f"{proof if convex else 'Infeasible near this point, and constraints are not convex.'} {least}"
             advice = "Loosen one of them, or give them a weight in the objective instead."
         case "unbounded":

@@ -5,12 +5,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from math import inf
 from typing import TYPE_CHECKING
 
-from fccomodel import diagnostics, ir
-from fccomodel.normal._terms import summands, total
-from fccomodel.rewrite import const
+from fccomodel import diagnostics, ir, sets
+from fccomodel.forms import summands
+from fccomodel.normal._terms import total
 
 if TYPE_CHECKING:
     from fccomodel import regularisers
@@ -62,7 +61,7 @@ def _proximal(
     """A step can take the prox of the term, of ``others`` and of the variable's sets at once."""
     from fccomodel import regularisers
 
-    domains = intersection(variable.sets, constant)
+    domains = sets.intersection(variable.sets, constant)
     beside = [f for f in others if f.variable == term.variable]
     composed = all(term.regulariser.then_projected(s.family) for s in domains)
     return variable.net is None and composed and (not domains or len(regularisers.combine([*beside, term])) == 1)
@@ -73,33 +72,13 @@ def projections(problem: ir.Problem, constant: Callable[[ir.Expr], float | None]
     result: dict[str, ir.Variable] = {}
     refused: list[diagnostics.Diagnostic] = []
     for name, variable in problem.variables.items():
-        sets = intersection(variable.sets, constant)
-        if len(sets) > 1:
-            refused.append(_no_projection(name, variable, f"{sets[0].name} and {sets[1].name}"))
-        result[name] = dataclasses.replace(variable, sets=sets)
+        domains = sets.intersection(variable.sets, constant)
+        if len(domains) > 1:
+            refused.append(_no_projection(name, variable, f"{domains[0].name} and {domains[1].name}"))
+        result[name] = dataclasses.replace(variable, sets=domains)
     if refused:
         raise diagnostics.FccoError(refused, problem.source)
     return result
-
-
-def intersection(sets: tuple[ir.VectorSet, ...], constant: Callable[[ir.Expr], float | None]) -> tuple[ir.VectorSet, ...]:
-    """Boxes (bounds, ``nonneg``) as one box; other sets as they are, without repetitions of what a simplex implies."""
-    boxes = [s for s in sets if s.family in ("box", "nonneg")]
-    others = tuple(s for s in sets if s.family not in ("box", "nonneg"))
-    ends = [(0.0, inf) if s.family == "nonneg" else tuple(constant(a) for a in s.args) for s in boxes]
-    if others and all(s.family in ("simplex", "capped_simplex") for s in others):
-        implied = [e[0] is not None and e[0] <= 0 and e[1] is not None and e[1] >= 1 for e in ends]
-        boxes = [s for s, known in zip(boxes, implied, strict=True) if not known]
-    if len(boxes) < 2 or any(end is None for pair in ends for end in pair):
-        return (*boxes, *others)
-    low, high = max(e[0] for e in ends), min(e[1] for e in ends)  # type: ignore[type-var]
-    joined = dataclasses.replace(
-        boxes[0],
-        name=", ".join(s.name for s in boxes),
-        family="box",
-        args=(const(low), const(high)),  # type: ignore[arg-type]
-    )
-    return (joined, *others)
 
 
 def _no_projection(name: str, variable: ir.Variable, what: str) -> diagnostics.Diagnostic:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from fccomodel import ir
 from fccomodel.bound import Bound
+from fccomodel.forms import summands
 from fccomodel.rewrite import apply as make
 from fccomodel.rewrite import const, with_children
 
@@ -52,24 +53,6 @@ def plug_ins(expr: ir.Expr) -> list[ir.Reduce]:
             if not (isinstance(f, ir.Hole) or _affine(f)):
                 found += [h for h in holes if any(b in node.binders for b in ir.free_binders(h))]
     return found
-
-
-def summands(expr: ir.Expr) -> list[ir.Expr]:
-    """The terms of a sum, left to right (differences keep their sign in the term)."""
-    result: list[ir.Expr] = []
-    stack = [(expr, 1)]
-    while stack:
-        node, sign = stack.pop()
-        match node:
-            case ir.Apply(op="add", args=args):
-                stack.extend((a, sign) for a in reversed(args))
-            case ir.Apply(op="sub", args=(a, b)):
-                stack.extend([(b, -sign), (a, sign)])
-            case ir.Apply(op="neg", args=(a,)):
-                stack.append((a, -sign))
-            case _:
-                result.append(node if sign > 0 else make("neg", node, span=node.span))
-    return result
 
 
 def total(terms: list[ir.Expr]) -> ir.Expr:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from fccomodel import ir
 from fccomodel.reformulations._affine import merged
 from fccomodel.reformulations._base import Constant, unknown
+from fccomodel.reformulations.simple_set import FEATURE, kept
 from fccomodel.smoothing import Smoother
 
 #: reductions that no algorithm samples
 REDUCTIONS = ("variance", "cvar", "topk", "logmeanexp", "pmean")
 #: what no algorithm here takes as it is
-STRUCTURE = frozenset({"maximize", "inner maximum", "sums of expectations", *REDUCTIONS})
+STRUCTURE = frozenset({"maximize", "inner maximum", "sums of expectations", FEATURE, *REDUCTIONS})
 KINKS = frozenset({"kinks outside", "kinks inside"})
 #: the worst of a family, by their kinds: what couples the blocks of a family by a polytope of weights
 COUPLING = frozenset({"inner maximum", "cvar", "topk", "logmeanexp"})
@@ -21,8 +22,8 @@ def features(problem: ir.Problem, constant: Constant = unknown, *, kinks_too: bo
 
     ``maximize``; ``inner maximum``: over q in a set of vectors; ``worst case``: a maximum over a family; a reduction's own name;
     ``sums of expectations`` as arguments of functions that are not affine;
-    ``constraints``: with a variable; ``kinks outside`` and ``kinks inside`` sampled expectations: functions without a gradient
-    somewhere.
+    ``constraints``: with a variable; ``sets as constraints``: those that keep a variable in a simple set; ``kinks outside`` and
+    ``kinks inside`` sampled expectations: functions without a gradient somewhere.
     """
     found: set[str] = {"maximize"} if problem.objective.sense == "maximize" else set()
     roots = [problem.objective.expr, *(c.body for c in problem.constraints)]
@@ -34,6 +35,8 @@ def features(problem: ir.Problem, constant: Constant = unknown, *, kinks_too: bo
             found.add("sums of expectations")
     if any(ir.variables_of(c.body) for c in problem.constraints):
         found.add("constraints")
+    if kept(problem, constant)[1]:
+        found.add(FEATURE)
     if kinks_too:
         found |= {"kinks inside" if inner else "kinks outside" for _, inner in kinks(roots, constant)}
     return frozenset(found)

@@ -103,15 +103,16 @@ def run(
     found = solved(module, program, bound, polish, progress=report, oracles=budget_oracles, **settings)
     if not bool(torch.isfinite(found.w).all()) or not found.history or not np.isfinite(found.history[-1]["merit"]):
         raise nothing_finite(bound, module, found)
+    values = exact_values(module, program, found)
     return Solution(
         variables=answers.variables(program, bound, found.w),
-        multipliers=multipliers(program, bound, found, exact_values(module, program, found)),
+        multipliers=multipliers(program, bound, found, values),
         limits=answers.limits(program, bound, found),
         history=[{**entry, "objective": module.SIGN * entry["objective"]} for entry in found.history],
         iterations=found.iterations,
         passes=getattr(found, "passes", 0),
         way=getattr(found, "way", ""),
-        failure=answers.failure(bound, program, getattr(found, "failure", None)),
+        failure=answers.failure(bound, program, getattr(found, "failure", None), values),
         wall_s=time.perf_counter() - began,
         stopped=found.reason,
         ended=found.status,

@@ -18,6 +18,9 @@ from fccomodel.emit import Program
 from fccomodel.penalty import Penalty
 from fccomodel.smoothing import Smoothed
 
+#: how near its bound a constraint counts as being at it
+AT_BOUND = 1e-6
+
 
 @dataclass(frozen=True, kw_only=True)
 class Failure:
@@ -25,7 +28,8 @@ class Failure:
 
     kind       ``infeasible``: constraints conflict; ``unbounded``: the objective falls for ever; ``unattained``: it falls towards
                an infimum that no point attains
-    conflict   infeasible: v_k > 0, the violations whose squares' sum cannot be lowered, by label
+    conflict   infeasible: v_k > 0, the violations whose squares' sum cannot be lowered, by label, and 0 for sets of variables
+               that hold the point
     nearest    infeasible: where constraints are convex, no feasible point is nearer to the one returned
     along      otherwise: the entry of a variable that grows the most, and whether it rises
     """
@@ -46,15 +50,16 @@ def variables(program: Program, bound: Bound, w: torch.Tensor) -> dict[str, np.n
 
 
 def exact_values(module: Any, program: Program, found: Any) -> Mapping[str, tuple[str, Any]]:
-    """The constraints at the point found, where multipliers follow from them."""
-    if not any(isinstance(p, Penalty) for p in program.penalties.values()):
+    """The constraints at the point found, where multipliers follow from them, or what failed."""
+    if not any(isinstance(p, Penalty) for p in program.penalties.values()) and getattr(found, "failure", None) is None:
         return {}
     with module.no_grad():
         return module.evaluate(found.exact, found.w.to(found.exact.device))[1]
 
 
 def multipliers(program: Program, bound: Bound, found: Any, values: Mapping[str, tuple[str, Any]]) -> dict[str, float]:
-    """The solver's own multipliers by label, from ``values`` of the constraints at the point found."""
+    """The solver's own multipliers by label, from ``values`` of the constraints at the point found; none of those that became the
+    sets of variables."""
     result: dict[str, float] = {}
     for constraint in bound.problem.constraints:
         match program.penalties.get(constraint.label):
@@ -64,6 +69,8 @@ def multipliers(program: Program, bound: Bound, found: Any, values: Mapping[str,
                 order = [constraint.binders.index(b) for b in dict.fromkeys(b for a in args for b in ir.free_binders(a))]
                 for key, index in members(bound, constraint):
                     result[key] = float(array[tuple(index[k] for k in order)])
+            case None if not ir.variables_of(constraint.body):
+                result |= {key: 0.0 for key, _ in members(bound, constraint)}
             case Penalty(scale=str(scale)) as penalty:
                 array = penalty.multiplier(values[constraint.label][1].cpu().double().numpy(), getattr(found.h, scale))
                 for key, value in zip([key for key, _ in members(bound, constraint)], array.reshape(-1), strict=True):
@@ -83,8 +90,11 @@ def limits(program: Program, bound: Bound, found: Any) -> dict[str, float]:
     return result
 
 
-def failure(bound: Bound, program: Program, said: Mapping[str, Any] | None) -> Failure | None:
-    """What a program says of its failure, in the model's names."""
+def failure(
+    bound: Bound, program: Program, said: Mapping[str, Any] | None, values: Mapping[str, tuple[str, Any]]
+) -> Failure | None:
+    """What a program says of its failure, in the model's names; ``values`` are the constraints' at the point found. Those that
+    became sets of variables are never violated: they are in a conflict where the point is at their bound."""
     if said is None:
         return None
     if said["kind"] == "infeasible":
@@ -94,6 +104,10 @@ def failure(bound: Bound, program: Program, said: Mapping[str, Any] | None) -> F
             found |= dict(zip([key for key, _ in members(bound, constraint)], excess, strict=True))
         least = 1e-3 * max(found.values())
         conflict = {label: v for label, v in sorted(found.items(), key=lambda pair: -pair[1]) if v > least}
+        for constraint in bound.problem.constraints:
+            if constraint.label not in program.penalties and ir.variables_of(constraint.body):
+                value = values[constraint.label][1].cpu().reshape(-1).tolist()
+                conflict |= {key: 0.0 for (key, _), v in zip(members(bound, constraint), value, strict=True) if v > -AT_BOUND}
         return Failure(kind="infeasible", conflict=conflict, nearest=said["nearest"])
     w = said["direction"].cpu()
     k = int(w.abs().argmax())

@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
 from fccomodel.atoms import Interval
+from fccomodel.forms import Form
 
 
 def as_given(*args: Any) -> tuple[Any, ...]:
@@ -26,12 +27,14 @@ class Normals:
     low, high  the entries that a bound of their own holds, from below, from above; of the variable's shape
     rows       the gradients of the other active conditions, (conditions, entries)
     equation   these are equations, whose multiples of either sign are normals
+    whole      the cone has no other generators
     """
 
     low: torch.Tensor
     high: torch.Tensor
     rows: torch.Tensor
     equation: bool = False
+    whole: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +54,8 @@ class SimpleSet:
     entries          (*arguments) -> an interval that holds every entry of every point
     normals          (w, *arguments, tolerance) -> what generates C's normal cone at w, of conditions active within ``tolerance``
     entrywise        C is a product of intervals, one per entry
+    levels           how models write C as a constraint: f (a form, see ``forms``) -> the arguments of the set of all w with
+                     f(w) <= t, where t >= 0
     cite             where the projection is from
     """
 
@@ -66,6 +71,7 @@ class SimpleSet:
     entries: Callable[..., Interval]
     prepare: Callable[..., tuple[Any, ...]] = as_given
     entrywise: bool = False
+    levels: Mapping[Form, Callable[[float], tuple[float, ...]]] = field(default_factory=dict)
     cite: str = ""
 
     def normal_distance(self, s: torch.Tensor, w: torch.Tensor, *arguments: Any, tolerance: float = 0.0) -> torch.Tensor:

@@ -48,4 +48,10 @@ ball = SimpleSet(
     support=lambda s, radius: radius * s.norm(),
     empty=lambda shape, radius: f"The radius, {float(radius):g}, is negative." if float(radius) < 0 else "",
     entries=lambda radius: Interval(-float(radius), float(radius)),
+    levels={
+        "norm2": lambda t: (t,),
+        "norm_fro": lambda t: (t,),
+        "sumsq": lambda t: (t**0.5,),
+        ("sum", "square"): lambda t: (t**0.5,),
+    },
 )

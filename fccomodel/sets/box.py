@@ -57,4 +57,5 @@ box = SimpleSet(
     empty=_empty,
     entries=lambda low, high: Interval(bounds(low, False), bounds(high, True)),
     entrywise=True,
+    levels={"norminf": lambda t: (-t, t), "abs": lambda t: (-t, t), "square": lambda t: (-(t**0.5), t**0.5)},
 )

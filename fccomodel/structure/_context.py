@@ -217,7 +217,7 @@ class Context:
         if domain.family in ("simplex", "capped_simplex"):
             rows = self.entries(shape[:-1])
             return Leaf(interval=Interval(0.0, 1.0), size=amount(rows**0.5) if rows < inf else SOME)
-        if domain.family == "ball":
+        if domain.family in ("ball", "ball1"):
             radius = self._end(domain.args[0]) if domain.args else REALS
             return Leaf(interval=interval(-radius.hi, radius.hi), size=amount(radius.hi) if radius.hi < inf else SOME)
         if domain.family == "nonneg":
