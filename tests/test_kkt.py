@@ -97,7 +97,8 @@ def test_the_solver_is_judged_with_its_own_multipliers():
     good, bad = report(text, w, {"size": dual}), report(text, w, {"size": dual + 1})
     assert good.own["stationarity"] < 1e-5
     assert bad.own["stationarity"] == pytest.approx(np.linalg.norm(2 * w), rel=1e-4) and bad.stationarity < 1e-5
-    assert report(text, w, {}).own["stationarity"] == pytest.approx(dual * np.linalg.norm(2 * w), rel=1e-4)
+    assert report(text, w, {"size": 0.0}).own["stationarity"] == pytest.approx(dual * np.linalg.norm(2 * w), rel=1e-4)
+    assert report(text, w, {}).own is None
 
 
 def test_the_best_multipliers_are_no_worse_than_the_solvers_own(monkeypatch):

@@ -63,12 +63,12 @@ def gradients(data, w, c, h, rng):
             yield gradient(data, w, w, u, copy_state(c), batch, h)
 
 
-def inverse_smoothness(G, w):
+def inverse_smoothness(G, w, downhill=True):
     """One over the gradient's Lipschitz constant at w, constraints active; no further than a first step goes downhill."""
     largest = max(smoothness(G, w), smoothness(lambda x: G(x, 1.0), w) if CENTRED else 0.0)
     step, slope = 1.0 / largest if largest > 0 else 0.05, G(w)
     for _ in range(40):
-        if float(G(w - step * slope) @ slope) >= 0:
+        if not downhill or float(G(w - step * slope) @ slope) >= 0:
             break
         step *= 0.5
     return step
@@ -109,7 +109,7 @@ def solve(
     if CENTRED and not h.theory:
         scale_smoothing(quick, w.to(quick.dtype), c, h, G, dtype)
 
-    step_sizes(h, lambda: inverse_smoothness(lambda x, y=None: G(x, y, few[:1]), w))
+    step_sizes(h, lambda **how: inverse_smoothness(lambda x, y=None: G(x, y, few[:1]), w, **how))
     h.peak = first_eta = h.eta
     h.weight = 0.1 * h.rho
     begin(state, h)

@@ -11,10 +11,16 @@ def begin(state, h):
     h.weight = h.rho
 
 
+def step_sizes(h, inverse):
+    """eta is the inverse of the gradient's Lipschitz constant beside the kinks, beyond which a first step may go."""
+    if h.eta <= 0:
+        h.eta = inverse(downhill=False)
+
+
 def next_stage(h, gained, worst):
     """Subgradients do not vanish at the optimum: steps shrink from stage to stage."""
     if not h.theory:
-        h.peak *= 0.85
+        h.peak *= 0.75
         slow_down(h, gained)
 
 
@@ -33,6 +39,7 @@ algorithm = Algorithm(
     penalty="hinge",
     estimator=msvr,
     begin=begin,
+    step_sizes=step_sizes,
     next_stage=next_stage,
     steps={"plain": _steps.plain_step},
     rate="n / (B1 sqrt(B2) eps^6)",
