@@ -12,15 +12,16 @@ def begin(state, h):
 
 
 def step_sizes(h, inverse):
-    """eta is the inverse of the gradient's Lipschitz constant beside the kinks, beyond which a first step may go."""
+    """The inverse of the gradient's Lipschitz constant, no further than a first step lowers the function itself: in a small batch
+    a kink may be nearer than it is on all rows."""
     if h.eta <= 0:
-        h.eta = inverse(downhill=False)
+        h.eta = inverse(jumps=True)
 
 
 def next_stage(h, gained, worst):
     """Subgradients do not vanish at the optimum: steps shrink from stage to stage."""
     if not h.theory:
-        h.peak *= 0.75
+        h.peak *= 0.85
         slow_down(h, gained)
 
 

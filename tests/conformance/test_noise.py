@@ -11,7 +11,7 @@ import torch
 from conformance.problems import ALL
 from conformance.runs import needs_cvxpy, outcome, planned
 from fccomodel import algorithms, emit, pipeline, plan
-from fccomodel.algorithms import _progress, _steps
+from fccomodel.algorithms import _driver, _progress, _steps
 from fccomodel.source import Source
 
 BY_NAME = {p.name: p for p in ALL}
@@ -101,3 +101,19 @@ def test_multipliers_answer_to_minibatches_of_a_family() -> None:
     program = emit.emit(bound.problem, bound, plan.make(bound.problem, bound=bound, options=options)).text
     body = program[program.index("def gradient(") : program.index("def evaluate(")]
     assert "extrapolate(" in body and "multiplier(" in body and "track(" not in body
+
+
+def test_the_first_step_of_a_subgradient_method_is_judged_by_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A minibatch has a kink at 0.001, the function its own at 0.5: a first step is not held up by the former."""
+    monkeypatch.setattr(_driver, "CENTRED", False, raising=False)
+    monkeypatch.setattr(_driver, "smoothness", lambda G, w: 1.0)
+
+    def G(w: torch.Tensor) -> torch.Tensor:
+        return (w - 1) + 10 * w.sign() * (w.abs() > 0.001)
+
+    def value(w: torch.Tensor) -> float:
+        return float((0.5 * (w - 1).square() + 10 * (w.abs() - 0.5).relu()).sum())
+
+    w = torch.zeros(1, dtype=torch.float64)
+    assert _driver.inverse_smoothness(G, w) <= 0.001
+    assert _driver.inverse_smoothness(G, w, value) == 0.5
