@@ -671,12 +671,14 @@ def gradients(data, w, c, h, rng):
             yield gradient(data, w, w, u, copy_state(c), batch, h)
 
 
-def inverse_smoothness(G, w):
-    """One over the gradient's Lipschitz constant at w, constraints active; no further than a first step goes downhill."""
+def inverse_smoothness(G, w, value=None):
+    """One over the gradient's Lipschitz constant at w, constraints active; no further than a first step goes downhill, by the
+    gradient at its end, or by ``value(w)`` where gradients jump."""
     largest = max(smoothness(G, w), smoothness(lambda x: G(x, 1.0), w) if CENTRED else 0.0)
     step, slope = 1.0 / largest if largest > 0 else 0.05, G(w)
     for _ in range(40):
-        if float(G(w - step * slope) @ slope) >= 0:
+        ahead = w - step * slope
+        if (float(G(ahead) @ slope) >= 0) if value is None else value(ahead) <= value(w):
             break
         step *= 0.5
     return step
@@ -717,7 +719,11 @@ def solve(
     if CENTRED and not h.theory:
         scale_smoothing(quick, w.to(quick.dtype), c, h, G, dtype)
 
-    step_sizes(h, lambda: inverse_smoothness(lambda x, y=None: G(x, y, few[:1]), w))
+    def inverse(jumps=False):
+        value = (lambda x: merit(value_at(quick, x), h.rho)) if jumps else None
+        return inverse_smoothness(lambda x, y=None: G(x, y, few[:1]), w, value)
+
+    step_sizes(h, inverse)
     h.peak = first_eta = h.eta
     h.weight = 0.1 * h.rho
     begin(state, h)
