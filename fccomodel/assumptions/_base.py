@@ -15,7 +15,7 @@ from fccomodel.bound import Bound
 from fccomodel.facts import DECREASING, Fact, Facts, Standing, combine
 from fccomodel.forms import summands
 from fccomodel.ir import NOWHERE
-from fccomodel.normal import NormalForm, Term
+from fccomodel.normal import NormalForm, Term, sampled
 from fccomodel.rewrite import apply as make
 from fccomodel.rewrite import const
 from fccomodel.source import Span
@@ -159,9 +159,7 @@ class Setting:
                 f: ir.Expr = term.f if term.d1 else ir.Hole(name="u1")
                 means = term.means if term.d1 else (term.f,)
                 found.append(self._block(term.label, term.text, self.penalised(f, kinds[term.label]), means, term))
-        plain = [
-            p for p in summands(self.normal.rest) if ir.variables_of(p) and not any(isinstance(n, ir.Reduce) for n in ir.walk(p))
-        ]
+        plain = [p for p in summands(self.normal.rest) if ir.variables_of(p) and not sampled(p)]
         found += [self._block("objective", self.reformed.text(p), p, (), None) for p in plain]
         return tuple(found)
 

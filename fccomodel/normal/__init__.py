@@ -12,14 +12,14 @@ from fccomodel.bound import Bound
 from fccomodel.normal._constants import constants
 from fccomodel.normal._passes import without_pairs
 from fccomodel.normal._sets import Prox, projections, split_regularisers
-from fccomodel.normal._terms import Term, compositions, describe, plug_ins
+from fccomodel.normal._terms import Term, compositions, describe, plug_ins, sampled
 from fccomodel.outer import refusal
 from fccomodel.penalty import Penalty
 from fccomodel.reformulations import Chain, Reformulation
 from fccomodel.rewrite import shared
 from fccomodel.smoothing import Smoothed, envelopes
 
-__all__ = ["NormalForm", "Prox", "Term", "constants", "normalise"]
+__all__ = ["NormalForm", "Prox", "Term", "constants", "normalise", "sampled"]
 
 #: functions that are constant wherever they have a derivative
 STEPS = {"le", "lt", "ge", "gt", "eq", "ne", "sign", "step"}

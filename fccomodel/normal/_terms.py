@@ -120,6 +120,11 @@ def describe(label: str, part: ir.Expr, problem: ir.Problem, bound: Bound | None
     )  # fmt: skip
 
 
+def sampled(expr: ir.Expr) -> bool:
+    """Some part of it is a reduction over rows, which minibatches estimate."""
+    return any(isinstance(n, ir.Reduce) and n.kind in SAMPLED for n in ir.walk(expr))
+
+
 def _has_reduce(node: ir.Expr) -> bool:
     return any(isinstance(n, ir.Reduce) for n in ir.walk(node))
 
