@@ -152,3 +152,9 @@ def test_kinks_inside_an_expectation_are_smoothed_for_those_who_need_it() -> Non
 def test_kinks_that_stand_in_no_expectation_are_smoothed_too(text: str) -> None:
     found = {name: decide(name, text) for name in algorithms.all()["sonex"].requires}
     assert not [f.why for f in found.values() if not f.holds]
+
+
+def test_a_maximum_over_rows_has_kinks() -> None:
+    text = "var w[d];\nminimize max[z in D] square(dot(w, z.x) - z.y);"
+    assert not decide("outer smooth", text).holds and "max" in decide("outer smooth", text).why
+    assert decide("outer prox", text).holds and not decide("prox regulariser", text).holds

@@ -141,7 +141,7 @@ def _lint(ctx: Context, made: list[ir.Constraint], node: syntax.Constraint, labe
             "F0435",
             f"`{ctx.text(relation.span)}` is a bound on one variable",
             relation.span,
-            reason="A bound that is declared belongs to the variable's domain: it is no row of the report, and has no multiplier.",
+            reason="A bound that is declared belongs to the variable's domain: it is no row of the report and has no multiplier.",
             fix=f"Declare it: `var {bounds};`.",
         )
 
