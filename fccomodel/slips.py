@@ -290,6 +290,16 @@ def _opening(words: Sequence[Token], k: int) -> int | None:
     return None
 
 
+def _range_type(s: _Slip) -> Diagnostic | None:
+    """``table(k: 1 .. 3)``: a column of numbers from a range."""
+    if str(s.words[0]) != "data" or s.before is None or s.before.type != "COLON" or s.word.type != "NUMBER":
+        return None
+    column = s.words[s.k - 2]
+    why = "The type of a column is `real`, `int`, a name declared by `set`, or numbers in braces, `{-1, 1}`."
+    fix = f"declare `set K = 1 .. 3 by 1;` before it, and write `{column}: K`"
+    return error("F0101", f"no type: `{s.word}`", span=s.at, reason=why, fix=fix)
+
+
 def _function_by_let(s: _Slip) -> Diagnostic | None:
     """``let f(z) = u``: functions are declared by ``def``."""
     if s.k != 2 or s.word.type != "LPAR" or str(s.words[0]) != "let":
@@ -361,6 +371,7 @@ _EXPLANATIONS: tuple[Callable[[_Slip], Diagnostic | None], ...] = (
     _brackets_of_index,
     _no_reduction,
     _parameter_in_body,
+    _range_type,
     _function_by_let,
     _expectation_closed,
     _product,
