@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from fccomodel.algorithms._panoc import forward_backward, panoc
-from fccomodel.algorithms._progress import merit, smoothness, summary
+from fccomodel.algorithms._panoc import cautious_step, forward_backward, panoc
+from fccomodel.algorithms._progress import merit, summary
 
 if TYPE_CHECKING:  # what the emitted program defines around this text
     OWN = 0
@@ -41,9 +41,7 @@ def least_violation(data, w, h, limit, count, most=2000):
         return 0.0
 
     last = count.passes + most
-    largest = smoothness(lambda x: at(x)[1], w)
-    step = 0.5 / largest if largest > 0 and math.isfinite(largest) else 1.0
-    x, _, step = panoc(at, prox, w, step, 1e-10, lambda: limit() or count.passes > last)
+    x, _, step = panoc(at, prox, w, cautious_step(at, w), 1e-10, lambda: limit() or count.passes > last)
     moved = forward_backward(at, prox, x, step)
     x, normal = moved.new, -moved.move / moved.step - moved.gradient
     left = float((at(x)[1] + normal).norm())

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from fccomodel.algorithms._failure import conflict, falls_for_ever, least_violation, stagnant, without_end
-from fccomodel.algorithms._panoc import forward_backward, panoc
-from fccomodel.algorithms._progress import merit, slope_at, smoothness, status, summary
+from fccomodel.algorithms._panoc import cautious_step, forward_backward, panoc
+from fccomodel.algorithms._progress import merit, record, slope_at, status, summary
 
 if TYPE_CHECKING:  # what the emitted program defines around this text
     HYPER: dict[str, Any] = {}
@@ -63,19 +63,15 @@ def shift_centres(data, w, c, h):
     return shifts, saturated, largest
 
 
-def finish(found, data, *, seconds=None, passes=None, tol=1e-6, progress=None, stop=None):
-    """Continue from what ``solve`` found, on ``data`` in float64; its point is replaced by one of as small a merit.
-
-    ``passes`` bounds the evaluations of ``whole``, ``seconds`` the time; ``tol`` is the stationarity, the violation and the
-    shift of the centres to end at. ``failure`` of what it returns names why there is no solution, with the evidence, or is None.
-    """
+def full_problem(found, data, *, seconds, passes, tol, stop):
+    """What rounds work on, from where ``found`` ended, on ``data`` in float64: the smoothed problem with its centres c and its
+    parameters h, ``at`` (value and gradient), ``prox`` (of the rest), ``limit()`` (to stop at), ``endless()`` (w runs away)."""
     began = time.perf_counter()
     h = SimpleNamespace(**vars(found.h))
     c = SimpleNamespace(**{name: centre.to(data.device).double().clone() for name, centre in vars(found.c).items()})
     w = found.w.to(data.device).double().clone()
     centre_rows(data, w, c, h)
     count = SimpleNamespace(passes=0, value=0.0, size=0.0)
-    at = differentiated(data, c, h, count)
     value = summary(evaluate(data, w))
     floor, ceiling = -1e10 * (1 + abs(value[0])), 1e9 * (1 + float(w.norm()))
 
@@ -90,65 +86,107 @@ def finish(found, data, *, seconds=None, passes=None, tol=1e-6, progress=None, s
         project(x, step, h)
         return regulariser(x)
 
-    h.weight = weight = 2 * max(0.05 * h.rho, shift_centres(data, w, c, h)[2])
-    largest = smoothness(lambda x: at(x)[1], w)
-    step = 0.5 / largest if largest > 0 and math.isfinite(largest) else 1.0
-    before: dict = {}
-    best, best_value, rounds, error, failure = w, value, 0, math.inf, None
-    raised, searched = [], False
-    enough = max(tol, 0.1 * float(forward_backward(at, prox, w, step).move.norm()) / step)
-    history = list(found.history)
+    at = differentiated(data, c, h, count)
+    return SimpleNamespace(
+        data=data, c=c, h=h, w=w, value=value, at=at, prox=prox, limit=limit, endless=endless, count=count, tol=tol
+    )
+
+
+def first_point(full, history):
+    """Where rounds start: w, the best point and its value so far, the step, the accuracy of the first round; and the failure of
+    constraints that conflict, where the stages before could not lower their violation."""
+    data, h, w, value, count, tol = full.data, full.h, full.w, full.value, full.count, full.tol
+    h.weight = 2 * max(0.05 * h.rho, shift_centres(data, w, full.c, h)[2])
+    step = cautious_step(full.at, w)
+    enough = max(tol, 0.1 * float(forward_backward(full.at, full.prox, w, step).move.norm()) / step)
+    best, failure = w, None
     if value[2] > max(tol, 1e-4) and stagnant(history):
-        least = least_violation(data, w, h, limit, count, 200)
+        least = least_violation(data, w, h, full.limit, count, 200)
         failure = conflict(least, max(tol, 1e-3 * value[2]), far=100.0)
         best = w if failure is None else least.w
-    while error > tol and not limit() and rounds < 100 and failure is None:
-        rounds += 1
-        begin, last = w, count.passes + 500
-        w, residual, step = panoc(at, prox, w, 2 * step, enough, lambda last=last: limit() or count.passes > last)
-        value = summary(evaluate(data, w))
-        if endless() and value[2] > 1e-6 * float(w.norm()):  # the penalty is too weak
-            w, count.value, count.size, step = best.clone(), 0.0, 0.0, 0.1 * step
-            h.rho *= 4
-            continue
-        shifts, saturated, steepest = shift_centres(data, w, c, h)
-        h.weight = weight = max(weight, 2 * steepest)
-        if merit(value, weight) <= merit(best_value, weight) + 1e-9 * (1 + abs(best_value[0])):
-            best, best_value = w.clone(), value
-        for name, shift in shifts.items():
-            if shift > tol and shift > 0.5 * before.get(name, math.inf):
-                setattr(h, "lam_" + name, 0.5 * getattr(h, "lam_" + name))
-        if count.passes > last and falls_for_ever(data, w, w - begin, h, tol, limit, count) == "unbounded":
-            failure = {"kind": "unbounded", "direction": w - begin}
-        if saturated and value[2] > tol:
-            h.rho *= 4
-            raised.append(value[2])
-        if len(raised) > 3 and raised[-1] > 0.3 * raised[0] and not searched:
-            searched, least = True, least_violation(data, w, h, limit, count)
-            if least.violation > max(1e-2 * tol, 1e-3 * raised[-1]) and not limit():
-                best, failure = least.w, conflict(least, 0.0)
-            else:
-                w = least.w
-        before, error = shifts, max([residual, value[2], *shifts.values()])
-        enough = max(tol, min(enough, 0.3 * error))
-        entry = {"stage": len(history) + 1, "iteration": found.iterations, "oracles": history[-1]["oracles"], "eta": step}
-        entry |= {"objective": best_value[0], "violation": best_value[2], "merit": merit(best_value, weight), "kkt": error}
-        history.append({**entry, "passes": count.passes, "seconds": found.seconds + time.perf_counter() - began})
-        if progress is not None:
-            progress(history[-1])
-    if failure is not None:
-        best_value = summary(evaluate(data, best))
-    early = "the budget is used up" if found.status == "converged" else found.reason
-    reason = early if error > tol else f"converged: stationarity, violation and shift of the multipliers at most {tol:g}"
-    if failure is None:
+    return SimpleNamespace(
+        w=w, best=best, value=value, step=step, enough=enough, error=math.inf, failure=failure, shifts={}, raised=[],
+        searched=False,
+    )  # fmt: skip
+
+
+def next_round(now, full):
+    """Minimises the smoothed problem at fixed centres, then moves these; the point is kept if it is the best. False where the
+    penalty was too weak to hold the point: it is stronger now."""
+    data, h, count, tol = full.data, full.h, full.count, full.tol
+    begin, last = now.w, count.passes + 500
+    now.w, residual, now.step = panoc(
+        full.at, full.prox, now.w, 2 * now.step, now.enough, lambda: full.limit() or count.passes > last
+    )
+    value = summary(evaluate(data, now.w))
+    if full.endless() and value[2] > 1e-6 * float(now.w.norm()):
+        now.w, count.value, count.size, now.step = now.best.clone(), 0.0, 0.0, 0.1 * now.step
+        h.rho *= 4
+        return False
+    shifts, saturated, steepest = shift_centres(data, now.w, full.c, h)
+    h.weight = max(h.weight, 2 * steepest)
+    if merit(value, h.weight) <= merit(now.value, h.weight) + 1e-9 * (1 + abs(now.value[0])):
+        now.best, now.value = now.w.clone(), value
+    for name, shift in shifts.items():
+        if shift > tol and shift > 0.5 * now.shifts.get(name, math.inf):
+            setattr(h, "lam_" + name, 0.5 * getattr(h, "lam_" + name))
+    if count.passes > last and falls_for_ever(data, now.w, now.w - begin, h, tol, full.limit, count) == "unbounded":
+        now.failure = {"kind": "unbounded", "direction": now.w - begin}
+    if saturated and value[2] > tol:
+        raise_penalty(now, full, value[2])
+    now.shifts, now.error = shifts, max([residual, value[2], *shifts.values()])
+    now.enough = max(tol, min(now.enough, 0.3 * now.error))
+    return True
+
+
+def raise_penalty(now, full, violation):
+    """A penalty whose multiplier is at its bound becomes stronger. Once that has helped little, the least violation that there is
+    tells whether constraints conflict; where they do not, the next round starts there."""
+    full.h.rho *= 4
+    now.raised.append(violation)
+    if now.searched or len(now.raised) <= 3 or violation <= 0.3 * now.raised[0]:
+        return
+    now.searched, least = True, least_violation(full.data, now.w, full.h, full.limit, full.count)
+    if least.violation > max(1e-2 * full.tol, 1e-3 * violation) and not full.limit():
+        now.best, now.failure = least.w, conflict(least, 0.0)
+    else:
+        now.w = least.w
+
+
+def descent_without_end(now, full):
+    """The failure of an objective that goes on falling from the best point on, or None; where rounds have converged, a stricter
+    one shows in which direction."""
+    count, tol, further = full.count, full.tol, now.best
+    if now.error <= tol:
         end = count.passes + 200
-        further = panoc(at, prox, best, step, 1e-3 * tol, lambda: limit() or count.passes > end)[0] if error <= tol else best
-        failure = without_end(data, best, further, h, tol, limit, count)
-    reason = reason if failure is None else failure["kind"]
-    ended = status(stop, error <= tol)
-    reason = ended if ended == "interrupted" else reason
-    more = {"w": best, "c": c, "h": h, "history": history, "exact": data, "passes": count.passes, "way": "finish"}
-    return SimpleNamespace(**{**vars(found), **more, "failure": failure, "reason": reason, "status": ended})
+        further, _, _ = panoc(full.at, full.prox, now.best, now.step, 1e-3 * tol, lambda: full.limit() or count.passes > end)
+    return without_end(full.data, now.best, further, full.h, tol, full.limit, count)
+
+
+def finish(found, data, *, seconds=None, passes=None, tol=1e-6, progress=None, stop=None):
+    """Continue from what ``solve`` found, on ``data`` in float64; its point is replaced by one of as small a merit.
+
+    ``passes`` bounds the evaluations of ``whole``, ``seconds`` the time; ``tol`` is the stationarity, the violation and the
+    shift of the centres to end at. ``failure`` of what it returns names why there is no solution, with the evidence, or is None.
+    """
+    began = time.perf_counter() - found.seconds
+    full = full_problem(found, data, seconds=seconds, passes=passes, tol=tol, stop=stop)
+    history, rounds = list(found.history), 0
+    now = first_point(full, history)
+    while now.error > tol and not full.limit() and rounds < 100 and now.failure is None:
+        rounds += 1
+        if next_round(now, full):
+            told = {"iteration": found.iterations, "oracles": history[-1]["oracles"], "eta": now.step, "kkt": now.error}
+            record(history, progress, began, now.value, full.h.weight, **told, passes=full.count.passes)
+    failure = now.failure or descent_without_end(now, full)
+    ended = status(stop, now.error <= tol)
+    reason = "the budget is used up" if found.status == "converged" else found.reason
+    if now.error <= tol:
+        reason = f"converged: stationarity, violation and shift of the multipliers at most {tol:g}"
+    reason = ended if ended == "interrupted" else failure["kind"] if failure else reason
+    more = {"w": now.best, "c": full.c, "h": full.h, "history": history, "exact": data, "passes": full.count.passes}
+    more |= {"way": "finish", "failure": failure, "reason": reason, "status": ended}
+    return SimpleNamespace(**{**vars(found), **more})
 
 
 def one_pass(data, device):

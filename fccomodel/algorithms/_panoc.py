@@ -4,6 +4,14 @@ the forward-backward envelope. The emitter copies it."""
 import math
 from types import SimpleNamespace
 
+from fccomodel.algorithms._progress import smoothness
+
+
+def cautious_step(at, w):
+    """Half of one over the gradient's Lipschitz constant near w."""
+    largest = smoothness(lambda x: at(x)[1], w)
+    return 0.5 / largest if largest > 0 and math.isfinite(largest) else 1.0
+
 
 def forward_backward(at, prox, w, step):
     """The proximal gradient step from w, and the forward-backward envelope there (``prox(x, step)`` moves x, in place, to the
