@@ -2,7 +2,7 @@
 
 from fccomodel.algorithms import _grids, _vector
 from fccomodel.algorithms._base import Algorithm, Constants
-from fccomodel.algorithms._vector import decayed
+from fccomodel.algorithms._estimates import decayed
 
 
 def begin(state, F, h):

@@ -4,7 +4,7 @@ import math
 
 from fccomodel.algorithms import _grids, _vector
 from fccomodel.algorithms._base import Algorithm, Constants
-from fccomodel.algorithms._vector import corrected, refer
+from fccomodel.algorithms._estimates import corrected, refer
 
 
 def begin(state, F, h):

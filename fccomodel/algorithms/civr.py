@@ -4,7 +4,7 @@ import math
 
 from fccomodel.algorithms import _grids, _vector
 from fccomodel.algorithms._base import Algorithm, Constants
-from fccomodel.algorithms._vector import begin_with, hybrid
+from fccomodel.algorithms._estimates import begin_with, hybrid
 
 
 def begin(state, F, h):

@@ -2,7 +2,7 @@
 
 from fccomodel.algorithms import _grids, _vector
 from fccomodel.algorithms._base import Algorithm
-from fccomodel.algorithms._vector import corrected, refer
+from fccomodel.algorithms._estimates import corrected, refer
 
 
 def begin(state, F, h):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import dis
 import inspect
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from types import CodeType
 from typing import Any
 
 from fccomodel.graph import Axis, Val
@@ -21,14 +22,22 @@ def with_called(functions: Iterable[Callable[..., Any]]) -> list[Callable[..., A
         if function in seen:
             return
         seen.add(function)
-        for step in dis.get_instructions(function):
-            if step.opname == "LOAD_GLOBAL" and inspect.isfunction(helper := function.__globals__.get(step.argval)):
+        for name in _global_names(function.__code__):
+            if inspect.isfunction(helper := function.__globals__.get(name)):
                 add(helper)
         found[function] = None
 
     for function in functions:
         add(function)
     return list(found)
+
+
+def _global_names(code: CodeType) -> Iterator[str]:
+    """The global names that a function's code reads, that of the functions inside it too."""
+    yield from (step.argval for step in dis.get_instructions(code) if step.opname == "LOAD_GLOBAL")
+    for inside in code.co_consts:
+        if isinstance(inside, CodeType):
+            yield from _global_names(inside)
 
 
 def merged(val: Val, over: Iterable[Axis]) -> tuple[Axis, ...]:

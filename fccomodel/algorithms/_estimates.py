@@ -1,0 +1,59 @@
+"""Estimates of the gradient of phi(F(w)) that several algorithms share, corrected at a reference point or hybrid, and weights
+that decay. The emitter copies what an algorithm uses."""
+
+import torch
+
+
+def pulled(now, s, then, t):
+    """J(now)' s - J(then)' t, in one pass backwards."""
+    ahead, back = torch.autograd.grad((now.taped, then.taped), (now.x, then.x), (s, t))
+    return ahead - back
+
+
+def decayed(state, h, power):
+    """(1 + t / warm)^-power."""
+    return (1 + state.t / h.warm) ** -power
+
+
+def refer(state, F, w):
+    """The reference point of an epoch: F, its Jacobian (or its product with the slope of phi), exactly."""
+    at = F.whole(w)
+    s, _ = F.slope(w, at.value)
+    state.reference, state.u_ref, state.s_ref = w.clone(), at.value, s
+    state.J_ref = at.matrix() if F.keep else None
+    state.v_ref = at.pull(s)
+
+
+def corrected(state, F):
+    """The gradient at w by values and Jacobians corrected at the reference point (ascvrg-2021, equations (3) to (5))."""
+    batch = F.batch()
+    now, then = F.sample(state.w, batch), F.sample(state.reference, batch)
+    s, direct = F.slope(state.w, state.u_ref + now.value - then.value)
+    if F.keep:
+        return s @ state.J_ref + pulled(now, s, then, s) + direct
+    return state.v_ref + pulled(now, s, then, state.s_ref) + direct
+
+
+def begin_with(state, F, at):
+    """F and its Jacobian at w as found ``at`` w, by a full pass or by many samples; returns the gradient."""
+    state.s, direct = F.slope(state.w, at.value)
+    state.u, state.J, state.v = at.value, at.matrix() if F.keep else None, at.pull(state.s)
+    state.w_prev = state.w
+    return state.v + direct
+
+
+def hybrid(state, F, beta, gamma=1.0):
+    """The gradient at w by the hybrid estimators of hscg-2020, equations (14) and (16): of F, and of its Jacobian or of the
+    product with it. beta = 1: SARAH."""
+    first = F.batch()
+    now, then = F.sample(state.w, first), F.sample(state.w_prev, first)
+    fresh = F.sample(state.w, F.batch()) if beta < 1 else now
+    state.u = beta * (state.u + now.value - then.value) + (1 - beta) * fresh.value
+    s, direct = F.slope(state.w, state.u, gamma)
+    if F.keep:
+        state.J = beta * (state.J + now.matrix() - then.matrix()) + (1 - beta) * fresh.matrix()
+        state.v = s @ state.J
+    else:
+        state.v = beta * (state.v + pulled(now, s, then, state.s)) + (1 - beta) * fresh.pull(s)
+    state.s = s
+    return state.v + direct

@@ -1,0 +1,100 @@
+"""What steps on the vector F(w) of all inner expectations may ask for: its values and derivatives by samples or by full passes,
+the slope of phi around it, the prox of R. The emitter copies it."""
+
+import math
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+if TYPE_CHECKING:  # what the emitted program defines around this text
+    CENTRED, COMPONENTS, SAMPLES, ROWS, BLOCK = True, 1, 1, 1, 64
+    draw: Any = None
+    project = inner = inner_full = outer = draw
+
+
+def linearised(f, w):
+    """f(w) in R^q; ``pull(s)`` = J(w)' s; ``matrix()`` = J(w), q x p; ``push(d)`` = J(w) d, by reverse differentiation."""
+    x = w.detach().clone().requires_grad_()
+    with torch.enable_grad():
+        value = f(x)
+
+    def pull(s):
+        return torch.autograd.grad(value, x, s, retain_graph=True)[0]
+
+    def matrix():
+        rows = torch.eye(len(value), dtype=w.dtype, device=w.device)
+        if len(rows) <= 8:  # fewer than it pays to batch
+            return torch.stack([pull(s) for s in rows])
+        rows = rows.split(32)  # so many passes backwards at once
+        return torch.cat([torch.autograd.grad(value, x, s, retain_graph=True, is_grads_batched=True)[0] for s in rows])
+
+    def push(d):
+        with torch.enable_grad():
+            s = torch.zeros_like(value).requires_grad_()
+            back = torch.autograd.grad(value, x, s, create_graph=True)[0]
+        return torch.autograd.grad(back, s, d, retain_graph=True)[0]
+
+    return SimpleNamespace(value=value.detach(), pull=pull, matrix=matrix, push=push, taped=value, x=x)
+
+
+def oracle_of(data, rng, c, state, h, late=lambda: False):
+    """What a step may ask for; ``state.oracles`` counts the calls (one: the value and derivative of one g_i at one sample).
+
+    batch()            the next minibatch                       sample(w, batch)   F(w; batch), linearised
+    whole(w)           F(w) by a full pass, linearised          value(w)           F(w) alone
+    pooled(w, batches) F(w) by several minibatches, linearised  many(w)            F(w) by a full pass, or 100 minibatches
+    slope(w, u, gamma) the derivatives of phi in u and in w, its smoothing parameters times gamma
+    phi(w, u)          its value                                prox(w, step)      prox_{step R}(w), a new vector
+    keep               the Jacobian is kept as a q x p matrix; else, and where q > 128, products with it
+    smoothing          phi has kinks                             share              of all samples in a minibatch
+    late()             the budget is used up
+    """
+    ahead: list = []
+
+    def batch():
+        if not ahead:
+            parts = draw(data, rng, BLOCK)
+            ahead.extend(zip(*(part.unbind() for part in parts), strict=True) if parts else [()] * BLOCK)
+        return ahead.pop(0)
+
+    def sample(w, chosen):
+        state.oracles += SAMPLES
+        return linearised(lambda x: inner(data, x, chosen, h), w)
+
+    def pooled(w, batches):
+        state.oracles += SAMPLES * len(batches)
+        return linearised(lambda x: sum(inner(data, x, chosen, h) for chosen in batches) / len(batches), w)
+
+    def whole(w):
+        state.oracles += ROWS
+        return linearised(lambda x: inner_full(data, x, h), w)
+
+    def many(w):
+        if ROWS <= h.pass_limit:
+            return whole(w)
+        return pooled(w, [batch() for _ in range(min(100, math.ceil(h.pass_limit / SAMPLES)))])
+
+    def value(w):
+        state.oracles += ROWS
+        return inner_full(data, w, h)
+
+    def slope(w, u, gamma=1.0):
+        scaled = h if gamma == 1 else SimpleNamespace(**{k: gamma * v if k[:5] == "lam_y" else v for k, v in vars(h).items()})
+        y, x = u.detach().clone().requires_grad_(), w.detach().clone().requires_grad_()
+        with torch.enable_grad():
+            found = outer(data, x, y, c, scaled)
+        return torch.autograd.grad(found, (y, x), allow_unused=True, materialize_grads=True)
+
+    def phi(w, u):
+        return outer(data, w, u, c, h)
+
+    def prox(w, step):
+        project(w, step, h)
+        return w
+
+    return SimpleNamespace(
+        batch=batch, sample=sample, pooled=pooled, many=many, whole=whole, value=value, slope=slope, phi=phi, prox=prox,
+        late=late,
+        keep=COMPONENTS <= 128 and COMPONENTS * len(state.w) <= h.matrix, smoothing=CENTRED, share=min(1.0, SAMPLES / ROWS),
+    )  # fmt: skip
