@@ -103,7 +103,7 @@ def step(**changes):
 
 def test_progress_without_a_terminal_is_a_line_now_and_then(monkeypatch):
     clock = iter([0.0, 1.0, 3.0, 4.0, 8.0])
-    monkeypatch.setattr(display.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr("time.monotonic", lambda: next(clock))
     file = io.StringIO()
     with display.progress(Console(file=file, force_terminal=False)) as callback:
         assert callback is not None

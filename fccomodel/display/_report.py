@@ -1,23 +1,18 @@
-"""What a person sees: progress while a solver runs, and the report of where it ended, at 80 columns."""
+"""The report of where a run ended: objective, constraints, residuals, and how the answer was found."""
 
 from __future__ import annotations
 
-import io
-import math
-import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TextIO
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from rich import box
-from rich.console import Console, Group, RenderableType
-from rich.live import Live
+from rich.console import Group, RenderableType
 from rich.padding import Padding
-from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
 from fccomodel import explain, ir
+from fccomodel.display._layout import duration, number, page, residual, section, title
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,117 +23,12 @@ if TYPE_CHECKING:
     from fccomodel.pipeline import Outcome
     from fccomodel.plan import Plan
     from fccomodel.results import Evaluation
-    from fccomodel.run import Progress
 
-WIDTH = 80
 TOLERANCE = 1e-3  # a constraint violated by no more than this is marked as satisfied; its value is shown in any case
 MOST_ROWS = 12
 CONVENTION = "holds when left - right <= 0; multipliers (ν) are of the minimised problem"
 
-Callback = Callable[["Progress"], None]
 
-
-# ------------------------------------------------------------------------------------------------------------- numbers
-def number(value: float | None) -> str:
-    """Six significant digits, for objectives and multipliers."""
-    if value is None:
-        return "-"
-    return f"{value:.6g}" if math.isfinite(value) else str(value)
-
-
-def residual(value: float | None) -> str:
-    """Two significant digits in powers of ten, for what should be zero."""
-    if value is None or math.isnan(value):
-        return "-"
-    return "0" if value == 0 else f"{value:.1e}"
-
-
-def rate(value: float | None) -> str:
-    """Steps per second, to three digits."""
-    if not value or not math.isfinite(value):
-        return "-"
-    return f"{value / 1000:.3g}k" if value >= 1000 else f"{value:.3g}"
-
-
-def duration(seconds: float | None) -> str:
-    """``42 s``, ``3:05``, ``1:02:03``; empty when unknown."""
-    if seconds is None or not math.isfinite(seconds):
-        return ""
-    whole = int(seconds + 0.5)
-    if whole < 60:
-        return f"{whole} s"
-    hours, minutes = divmod(whole // 60, 60)
-    return f"{hours}:{minutes:02}:{whole % 60:02}" if hours else f"{minutes}:{whole % 60:02}"
-
-
-# ------------------------------------------------------------------------------------------------------------ progress
-def terminal(file: TextIO) -> Console:
-    """A console 80 columns wide at most: a report reads the same in a wide window and in a file."""
-    console = Console(file=file, highlight=False, soft_wrap=False)
-    console.width = min(console.width, WIDTH) if console.is_terminal else WIDTH
-    return console
-
-
-@contextmanager
-def progress(console: Console, *, quiet: bool = False) -> Iterator[Callback | None]:
-    """A callback for a running solver: a live panel on a terminal, a line now and then elsewhere, None when quiet."""
-    if quiet:
-        yield None
-    elif console.is_terminal:
-        began = time.monotonic()
-        with Live(console=console, refresh_per_second=8, transient=True) as live:
-            yield lambda now: live.update(_panel(now, time.monotonic() - began))
-    else:
-        yield _Lines(console)
-
-
-def _panel(now: Progress, elapsed: float) -> RenderableType:
-    """A bar with the time, and the figures under it."""
-    left = now.seconds_left
-    done = elapsed / (elapsed + left) if left is not None and elapsed + left > 0 else None
-    head = Table.grid(padding=(0, 2), expand=False)
-    bar = ProgressBar(total=None if done is None else 1.0, completed=done or 0.0, width=24, pulse=done is None)
-    remaining = f"{duration(left)} left" if left is not None else ""
-    head.add_row(Text(f"stage {now.stage}", style="bold"), bar, duration(elapsed), Text(remaining, style="dim"))
-    figures = Text("  ").join(_figures(now))
-    rows: list[RenderableType] = [head, figures]
-    if now.message:
-        rows.append(Text(now.message, style="dim", overflow="ellipsis", no_wrap=True))
-    return Group(*rows)
-
-
-def _figures(now: Progress) -> list[Text]:
-    """The figures of a step, each with its name; those not known are left out."""
-    shown = [("step", f"{now.iteration:,}"), ("objective", number(now.objective))]
-    if now.violation is not None:
-        shown.append(("violation", residual(now.violation)))
-    if now.kkt is not None:
-        shown.append(("KKT", residual(now.kkt) + (f" ± {residual(now.kkt_error)}" if now.kkt_error else "")))
-    if now.steps_per_second:
-        shown.append(("steps/s", rate(now.steps_per_second)))
-    return [Text.assemble((f"{name} ", "dim"), value) for name, value in shown]
-
-
-class _Lines:
-    """Progress without a terminal: lines at 2, 4, 8, ... seconds, then once a minute."""
-
-    def __init__(self, console: Console):
-        self.console, self.began, self.due, self.gap = console, time.monotonic(), 2.0, 2.0
-
-    def __call__(self, now: Progress) -> None:
-        elapsed = time.monotonic() - self.began
-        if elapsed < self.due:
-            return
-        self.gap = min(2 * self.gap, 60.0)
-        self.due = elapsed + self.gap
-        left = f"  {duration(now.seconds_left)} left" if now.seconds_left is not None else ""
-        figures = "  ".join(text.plain for text in _figures(now))
-        self.console.print(
-            f"stage {now.stage}  {duration(elapsed)}  {figures}{left}", markup=False, highlight=False, soft_wrap=True
-        )
-
-
-# ------------------------------------------------------------------------------------------------------------- reports
 def outcome(result: Outcome) -> RenderableType:
     """The whole report of a solve."""
     planned, solution = result.planned, result.solution
@@ -350,38 +240,3 @@ def data_lines(sources: Mapping[str, Any]) -> list[str]:
 
 def _seconds(value: float) -> str:
     return f"{value:.1f} s" if value < 60 else duration(value)
-
-
-def title(name: str, facts: list[str]) -> RenderableType:
-    line = Table.grid(expand=True)
-    line.add_column(justify="left", no_wrap=True)
-    line.add_column(justify="right")
-    line.add_row(Text(name, style="bold"), Text(" · ".join(facts), style="dim"))
-    return Padding(line, (0, 0, 1, 0))
-
-
-def page(parts: list[RenderableType | None]) -> RenderableType:
-    """The parts that there are, with a margin."""
-    return Padding(Group(*(part for part in parts if part is not None)), (1, 1, 0, 1))
-
-
-def section(name: str, lines: list[Any]) -> RenderableType | None:
-    """A name in the margin and lines beside it, marked where there are several; nothing where there are none."""
-    if not lines:
-        return None
-    table = Table.grid(padding=(0, 1, 0, 0))
-    table.add_column(width=8, style="dim")
-    table.add_column(width=1, style="dim")
-    table.add_column(overflow="fold")
-    mark = "·" if len(lines) > 1 else ""
-    for place, line in enumerate(lines):
-        table.add_row(name if place == 0 else "", mark, line if isinstance(line, Text) else Text(line))
-    return table
-
-
-def to_text(renderable: RenderableType, *, width: int = WIDTH) -> str:
-    """The same without colours, as a string."""
-    console = Console(file=io.StringIO(), width=width, color_system=None, force_terminal=False, legacy_windows=False)
-    console.print(renderable)
-    text = console.file.getvalue()  # type: ignore[attr-defined]
-    return "\n".join(line.rstrip() for line in text.rstrip().split("\n"))

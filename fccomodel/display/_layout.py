@@ -1,0 +1,90 @@
+"""How numbers are written, and what pages are made of: a title, sections with a name in the margin."""
+
+from __future__ import annotations
+
+import io
+import math
+from typing import Any, TextIO
+
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+WIDTH = 80
+
+
+# ------------------------------------------------------------------------------------------------------------- numbers
+def number(value: float | None) -> str:
+    """Six significant digits, for objectives and multipliers."""
+    if value is None:
+        return "-"
+    return f"{value:.6g}" if math.isfinite(value) else str(value)
+
+
+def residual(value: float | None) -> str:
+    """Two significant digits in powers of ten, for what should be zero."""
+    if value is None or math.isnan(value):
+        return "-"
+    return "0" if value == 0 else f"{value:.1e}"
+
+
+def rate(value: float | None) -> str:
+    """Steps per second, to three digits."""
+    if not value or not math.isfinite(value):
+        return "-"
+    return f"{value / 1000:.3g}k" if value >= 1000 else f"{value:.3g}"
+
+
+def duration(seconds: float | None) -> str:
+    """``42 s``, ``3:05``, ``1:02:03``; empty when unknown."""
+    if seconds is None or not math.isfinite(seconds):
+        return ""
+    whole = int(seconds + 0.5)
+    if whole < 60:
+        return f"{whole} s"
+    hours, minutes = divmod(whole // 60, 60)
+    return f"{hours}:{minutes:02}:{whole % 60:02}" if hours else f"{minutes}:{whole % 60:02}"
+
+
+# --------------------------------------------------------------------------------------------------------------- pages
+def terminal(file: TextIO) -> Console:
+    """A console 80 columns wide at most: a report reads the same in a wide window and in a file."""
+    console = Console(file=file, highlight=False, soft_wrap=False)
+    console.width = min(console.width, WIDTH) if console.is_terminal else WIDTH
+    return console
+
+
+def title(name: str, facts: list[str]) -> RenderableType:
+    line = Table.grid(expand=True)
+    line.add_column(justify="left", no_wrap=True)
+    line.add_column(justify="right")
+    line.add_row(Text(name, style="bold"), Text(" · ".join(facts), style="dim"))
+    return Padding(line, (0, 0, 1, 0))
+
+
+def page(parts: list[RenderableType | None]) -> RenderableType:
+    """The parts that there are, with a margin."""
+    return Padding(Group(*(part for part in parts if part is not None)), (1, 1, 0, 1))
+
+
+def section(name: str, lines: list[Any]) -> RenderableType | None:
+    """A name in the margin and lines beside it, marked where there are several; nothing where there are none."""
+    if not lines:
+        return None
+    table = Table.grid(padding=(0, 1, 0, 0))
+    table.add_column(width=8, style="dim")
+    table.add_column(width=1, style="dim")
+    table.add_column(overflow="fold")
+    mark = "·" if len(lines) > 1 else ""
+    for place, line in enumerate(lines):
+        table.add_row(name if place == 0 else "", mark, line if isinstance(line, Text) else Text(line))
+    return table
+
+
+def to_text(renderable: RenderableType, *, width: int = WIDTH) -> str:
+    """The same without colours, as a string."""
+    console = Console(file=io.StringIO(), width=width, color_system=None, force_terminal=False, legacy_windows=False)
+    console.print(renderable)
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    return "\n".join(line.rstrip() for line in text.rstrip().split("\n"))
