@@ -86,6 +86,11 @@ def bounds(x: Any, largest: bool) -> float:
     return float(x.max() if largest else x.min())
 
 
+def everywhere(w: torch.Tensor, holds: bool) -> torch.Tensor:
+    """A condition on entries that all of them meet, or none."""
+    return torch.full_like(w, holds, dtype=torch.bool)
+
+
 def sums(w: torch.Tensor) -> torch.Tensor:
     """The gradients of the sums over the last axis, by row."""
     return w.new_ones(w.numel() // w.shape[-1]).diag().repeat_interleave(w.shape[-1], 1)

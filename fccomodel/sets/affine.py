@@ -6,7 +6,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from fccomodel.atoms import Interval
-from fccomodel.sets._base import Normals, SimpleSet
+from fccomodel.sets._base import Normals, SimpleSet, everywhere
 
 if TYPE_CHECKING:
     import torch
@@ -19,6 +19,10 @@ def project_affine(v: torch.Tensor, A: torch.Tensor, b: torch.Tensor, inverse: t
 
 def _contains(w: torch.Tensor, A: torch.Tensor, b: torch.Tensor, tolerance: float = 0.0) -> bool:
     return float((A @ w - b).abs().max()) <= max(tolerance, 1e-12 * (1 + float(b.abs().max())))
+
+
+def _normals(w: torch.Tensor, A: torch.Tensor, b: torch.Tensor, tolerance: float = 0.0) -> Normals:
+    return Normals(low=everywhere(w, False), high=everywhere(w, False), rows=A, equation=True)
 
 
 def _off_rows(s: torch.Tensor, A: torch.Tensor) -> torch.Tensor:
@@ -50,7 +54,7 @@ affine = SimpleSet(
     project=project_affine,
     prepare=lambda A, b: (A, b, A.pinverse()),
     contains=_contains,
-    normals=lambda w, A, b, tolerance=0.0: Normals(low=w.isnan(), high=w.isnan(), rows=A, equation=True),
+    normals=_normals,
     tangent=_tangent,
     support=_support,
     empty=_empty,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fccomodel.atoms import Interval
-from fccomodel.sets._base import Normals, SimpleSet
+from fccomodel.sets._base import Normals, SimpleSet, everywhere
 
 if TYPE_CHECKING:
     import torch
@@ -22,7 +22,7 @@ def _contains(w: torch.Tensor, radius: float, tolerance: float = 0.0) -> bool:
 
 def _normals(w: torch.Tensor, radius: float, tolerance: float = 0.0) -> Normals:
     """On the sphere, the condition's gradient is along w; a ball that is a point holds every entry."""
-    point = w.isnan() | (float(radius) == 0)
+    point = everywhere(w, float(radius) == 0)
     on = 0 < float(radius) * (1 - 1e-12) - tolerance <= float(w.norm())
     return Normals(low=point, high=point, rows=w.reshape(1, -1)[: int(on)])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fccomodel.atoms import Interval
-from fccomodel.sets._base import Normals, SimpleSet
+from fccomodel.sets._base import Normals, SimpleSet, everywhere
 from fccomodel.sets.simplex import project_simplex
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def _on(w: torch.Tensor, radius: float, tolerance: float) -> bool:
 
 def _normals(w: torch.Tensor, radius: float, tolerance: float = 0.0) -> Normals:
     """On the boundary, the signs of w; where an entry is 0, anything between the signs there: not all of them are listed."""
-    point = w.isnan() | (float(radius) == 0)
+    point = everywhere(w, float(radius) == 0)
     on = _on(w, radius, tolerance)
     signs = w.sign().where(w.abs() > tolerance, 0 * w)
     return Normals(low=point, high=point, rows=signs.reshape(1, -1)[: int(on)], whole=not on or bool(signs.all()))

@@ -6,7 +6,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from fccomodel.atoms import Interval
-from fccomodel.sets._base import Normals, SimpleSet
+from fccomodel.sets._base import Normals, SimpleSet, everywhere
 
 if TYPE_CHECKING:
     import torch
@@ -18,7 +18,7 @@ def project_nonneg(v: torch.Tensor) -> torch.Tensor:
 
 
 def _normals(w: torch.Tensor, tolerance: float = 0.0) -> Normals:
-    return Normals(low=w <= tolerance, high=w.isnan(), rows=w.new_zeros((0, w.numel())))
+    return Normals(low=w <= tolerance, high=everywhere(w, False), rows=w.new_zeros((0, w.numel())))
 
 
 def _tangent(s: torch.Tensor, w: torch.Tensor, tolerance: float = 0.0) -> torch.Tensor:

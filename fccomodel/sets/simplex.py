@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fccomodel.atoms import Interval
-from fccomodel.sets._base import Normals, SimpleSet, sums, tangent_to_sum
+from fccomodel.sets._base import Normals, SimpleSet, everywhere, sums, tangent_to_sum
 
 if TYPE_CHECKING:
     import torch
@@ -25,8 +25,7 @@ def _contains(w: torch.Tensor, tolerance: float = 0.0) -> bool:
 
 
 def _normals(w: torch.Tensor, tolerance: float = 0.0) -> Normals:
-    zero = w <= tolerance
-    return Normals(low=zero, high=zero & ~zero, rows=sums(w), equation=True)
+    return Normals(low=w <= tolerance, high=everywhere(w, False), rows=sums(w), equation=True)
 
 
 def _tangent(s: torch.Tensor, w: torch.Tensor, tolerance: float = 0.0) -> torch.Tensor:
