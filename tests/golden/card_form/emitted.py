@@ -353,6 +353,24 @@ def ending(began, stop, seconds, iterations, oracles=None):
     return ended
 
 
+def summary(values):
+    """Objective, summed and largest violation of an evaluation; all infinite where anything is not finite."""
+    objective, constraints = values
+    violations = [t.abs() if kind == "eq" else t.clamp(min=0) for kind, t in constraints.values()]
+    found = float(objective), sum(float(t.sum()) for t in violations), max((float(t.max()) for t in violations), default=0.0)
+    return found if all(map(math.isfinite, found)) else (math.inf, math.inf, math.inf)
+
+
+def value_at(data, w):
+    """The summary of the evaluation at w."""
+    return summary(evaluate(data, w.to(data.dtype)))
+
+
+def merit(point, weight):
+    """Objective plus exact penalty; the weight follows the multipliers, since the penalty is exact above them alone."""
+    return point[0] + weight * point[1] if point[1] else point[0]
+
+
 def least(data, points, weight):
     """The summary of the point whose merit is the least, and that point."""
     return min(((value_at(data, x), x) for x in points), key=lambda pair: merit(pair[0], weight))
@@ -363,11 +381,6 @@ def leave_flat_start(w, G, rng):
     no step would ever leave. Harmless at a minimum."""
     if w.numel() and float(G(w).abs().max()) == 0.0:
         w.add_(torch.randn(w.shape, generator=rng, device=w.device, dtype=w.dtype), alpha=w.numel() ** -0.5)
-
-
-def merit(point, weight):
-    """Objective plus exact penalty; the weight follows the multipliers, since the penalty is exact above them alone."""
-    return point[0] + weight * point[1] if point[1] else point[0]
 
 
 def steepness(penalties, w, c, h, G):
@@ -501,19 +514,6 @@ def status(stop, converged):
 def tenfold(spent):
     """1, then 0.1 from half of the budget on, 0.01 from three quarters (sox-2022, section 4; sonex-alexr2-2025, appendix F)."""
     return 0.1 ** ((spent >= 0.5) + (spent >= 0.75))
-
-
-def summary(values):
-    """Objective, summed and largest violation of an evaluation; all infinite where anything is not finite."""
-    objective, constraints = values
-    violations = [t.abs() if kind == "eq" else t.clamp(min=0) for kind, t in constraints.values()]
-    found = float(objective), sum(float(t.sum()) for t in violations), max((float(t.max()) for t in violations), default=0.0)
-    return found if all(map(math.isfinite, found)) else (math.inf, math.inf, math.inf)
-
-
-def value_at(data, w):
-    """The summary of the evaluation at w."""
-    return summary(evaluate(data, w.to(data.dtype)))
 
 
 def multipliers(data, w, c, h):
@@ -677,6 +677,81 @@ def inverse_smoothness(G, w, value=None):
     return step
 
 
+def mean_gradient(data, x, c, h, batches):
+    """The gradient at x over some minibatches, each with estimates of its own."""
+    return sum(gradient(data, x, x, buffers(x.device, x.dtype), copy_state(c), batch, h) for batch in batches) / len(batches)
+
+
+def set_out(run, data, h, G, rng):
+    """Step sizes, smoothing, the penalty's weight and the estimates to begin with."""
+    w = run.state.w
+    leave_flat_start(w, G, rng)
+    run.state.w_prev.copy_(w)
+    if CENTRED and not h.theory:
+        scale_smoothing(data, w.to(data.dtype), run.c, h, G, w.dtype)
+
+    def inverse(jumps=False):
+        value = (lambda x: merit(value_at(data, x), h.rho)) if jumps else None
+        return inverse_smoothness(lambda x, y=None: G(x, y, 1), w, value)
+
+    step_sizes(h, inverse)
+    h.peak, h.weight, run.eta = h.eta, 0.1 * h.rho, h.eta
+    begin(run.state, h)
+    run.u, run.average = buffers(w.device, w.dtype), w.clone()
+    run.best, run.best_c, run.rho = copy_state(run.state), copy_state(run.c), h.rho
+
+
+def take_steps(run, data, rng, h, length, iterations, ended):
+    """So many steps; the average of the second half's iterates, by a theorem's constants of all. Why the run ends, or ""."""
+    done, reason = 0, ""
+    run.state.met, run.kept = 0, run.kept if h.theory else 0
+    while done < length and not reason:
+        h.eta = h.peak
+        now = h if h.theory or h.decay else falling(h, max(1 - done / length, 0.02))
+        for batch in drawn(data, rng, min(BLOCK, length - done)):
+            if h.decay:
+                h.eta = h.peak * tenfold(run.count / iterations)
+            advance(data, run.state, run.u, run.c, batch, now)
+            if h.theory or (2 * done >= length and not h.decay):
+                run.kept += 1
+                run.average.lerp_(run.state.w, 1.0 / run.kept)
+            done, run.count = done + 1, run.count + 1
+            reason = ended(run.count)
+            if reason:
+                break
+        if run.broken is None and not math.isfinite(float(run.state.w.sum())):
+            run.broken = run.count
+    return reason
+
+
+def go_back(run, h, finite):
+    """To the best point; the estimates belong to the one that is left. What reformulations added has no place in the objective
+    that points are compared by, and stays."""
+    added = run.state.w[OWN:].clone()
+    run.state, run.c, run.u = copy_state(run.best), copy_state(run.best_c), buffers(added.device, added.dtype)
+    if finite:
+        run.state.w[OWN:] = added
+    begin(run.state, h)
+
+
+def keep_the_better(run, data, h):
+    """Of the last iterate and the average: steps go on from it, and it is the best point so far if it gains; else they go back.
+    Returns its violation, whether its value is finite, and whether it gains enough."""
+    value, chosen = least(data, [run.state.w, run.average] if run.kept else [run.state.w], h.weight)
+    gain, finite = merit(run.value, h.weight) - merit(value, h.weight), math.isfinite(value[0])
+    adapts = not h.theory and not h.decay
+    if finite and adapts:
+        run.state.w.copy_(chosen)
+    if gain > 0 or h.decay or h.blind:
+        run.best, run.value, run.best_c, run.rho = copy_state(run.state), value, copy_state(run.c), h.rho
+        run.best.w.copy_(chosen)
+    elif adapts and not (finite and CENTRED):
+        go_back(run, h, finite)
+    gained = h.blind or gain >= h.gain * abs(merit(run.value, h.weight))
+    run.calm = 0 if gained else run.calm + 1
+    return value[2], finite, gained
+
+
 def solve(
     data, *, seed=0, device="cpu", dtype=torch.float32, seconds=30.0, iterations=None, oracles=None, progress=None, stop=None,
     tol=None, exact=None,
@@ -694,97 +769,47 @@ def solve(
     exact, quick, data = opened(data, device, dtype, exact)
     rng = torch.Generator(device=device).manual_seed(seed)
     h = SimpleNamespace(**HYPER)
-    fixed = h.theory or h.decay
+    adapts = not h.theory and not h.decay
     w = start(rng, device, dtype)
     state = SimpleNamespace(w=w, w_prev=w.clone())
-    c = centres(device, dtype)
+    run = SimpleNamespace(state=state, c=centres(device, dtype), kept=0, count=0, calm=0, broken=None)
     few = drawn(data, rng, min(8, math.ceil(256 / max(ORACLES, 1))))
 
-    def G(x, y=None, few=few):
-        held = copy_state(c) if y is None else SimpleNamespace(**{k: torch.full_like(v, y) for k, v in vars(c).items()})
-        return sum(gradient(data, x, x, buffers(device, dtype), copy_state(held), batch, h) for batch in few) / len(few)
+    def G(x, y=None, most=None):
+        c = run.c if y is None else SimpleNamespace(**{name: torch.full_like(v, y) for name, v in vars(run.c).items()})
+        return mean_gradient(data, x, c, h, few[:most])
 
     def minibatches(x, y, held):
-        return gradients(data, x, y, held, torch.Generator(device=device).manual_seed(seed + 1 + count))
+        return gradients(data, x, y, held, torch.Generator(device=device).manual_seed(seed + 1 + run.count))
 
-    leave_flat_start(w, G, rng)
-    state.w_prev.copy_(w)
-    if CENTRED and not h.theory:
-        scale_smoothing(quick, w.to(quick.dtype), c, h, G, dtype)
-
-    def inverse(jumps=False):
-        value = (lambda x: merit(value_at(quick, x), h.rho)) if jumps else None
-        return inverse_smoothness(lambda x, y=None: G(x, y, few[:1]), w, value)
-
-    step_sizes(h, inverse)
-    h.peak = first_eta = h.eta
-    h.weight = 0.1 * h.rho
-    begin(state, h)
-    u = buffers(device, dtype)
+    set_out(run, quick, h, G, rng)
     looked = time.perf_counter()
-    value = value_at(quick, w)
+    run.value = value_at(quick, run.state.w)
     watch = watching(tol, 8 * (time.perf_counter() - looked))
-    best, best_value, worst, best_c, rho = copy_state(state), value, value[2], copy_state(c), h.rho
-    average = w.clone()
     history: list = []
-    count, calm, kept, reason, broken = 0, 0, 0, "", None
+    worst, reason = run.value[2], ""
     while not reason:
-        done, state.met, kept = 0, 0, kept if h.theory else 0
-        length = max(h.stage, iterations // 50) if h.decay else min(h.stage, (iterations or math.inf) - count)
-        while done < length and not reason:
-            size = min(BLOCK, length - done)
-            h.eta = h.peak
-            now = h if fixed else falling(h, max(1 - done / length, 0.02))
-            for batch in drawn(data, rng, size):
-                if h.decay:
-                    h.eta = h.peak * tenfold((count + done) / iterations)
-                advance(data, state, u, c, batch, now)
-                if h.theory or (2 * done >= length and not h.decay):
-                    kept += 1
-                    average.lerp_(state.w, 1.0 / kept)
-                done += 1
-                reason = ended(count + done)
-                if reason:
-                    break
-            if broken is None and not math.isfinite(float(state.w.sum())):
-                broken = count + done
-        count += done
-        value, chosen = least(quick, [state.w, average] if kept else [state.w], h.weight)
-        gain, before, worst = merit(best_value, h.weight) - merit(value, h.weight), worst, value[2]
-        finite = math.isfinite(value[0])
-        if finite and not fixed:
-            state.w.copy_(chosen)
-        if gain > 0 or h.decay or h.blind:
-            best, best_value, best_c, rho = copy_state(state), value, copy_state(c), h.rho
-            best.w.copy_(chosen)
-        elif not fixed and not (finite and CENTRED):
-            # the estimates belong to the point that is left; what reformulations added has no place in its objective and stays
-            added = state.w[OWN:].clone()
-            state, c, u = copy_state(best), copy_state(best_c), buffers(device, dtype)
-            if finite:
-                state.w[OWN:] = added
-            begin(state, h)
-        gained = h.blind or gain >= h.gain * abs(merit(best_value, h.weight))
-        calm = 0 if gained else calm + 1
+        length = max(h.stage, iterations // 50) if h.decay else min(h.stage, (iterations or math.inf) - run.count)
+        reason = take_steps(run, data, rng, h, length, iterations, ended)
+        before, (worst, finite, gained) = worst, keep_the_better(run, quick, h)
         if not h.decay:
             next_stage(h, gained, worst)
-        if not fixed:
-            state.w_prev.copy_(state.w)
-        if CENTRED and finite and not fixed:
-            move_centres(quick, state.w.to(quick.dtype), c, h, worst, before, G, dtype, u)
-        eta = h.eta if h.decay else h.peak
-        seen = observe(watch, exact, best.w, best_value, c, h, time.perf_counter() - began, minibatches)
-        record(history, progress, began, best_value, h.weight, iteration=count, oracles=count * ORACLES, eta=eta, **seen)
-        reason = reason or (not fixed and reached(watch)) or ""
-        if not reason and not fixed and calm >= h.patience:
-            reason = "stages gain nothing more"
-    if CENTRED and fixed:
-        centre_at(exact, best.w.double(), c, h)
-    h.rho, w = rho, best.w.double()
+        if adapts:
+            run.state.w_prev.copy_(run.state.w)
+        if CENTRED and finite and adapts:
+            move_centres(quick, run.state.w.to(quick.dtype), run.c, h, worst, before, G, dtype, run.u)
+        told = {"iteration": run.count, "oracles": run.count * ORACLES, "eta": h.eta if h.decay else h.peak}
+        told |= observe(watch, exact, run.best.w, run.value, run.c, h, time.perf_counter() - began, minibatches)
+        record(history, progress, began, run.value, h.weight, **told)
+        if not reason and adapts:
+            reason = reached(watch) or ("stages gain nothing more" if run.calm >= h.patience else "")
+    if CENTRED and not adapts:
+        centre_at(exact, run.best.w.double(), run.c, h)
+    h.rho, w = run.rho, run.best.w.double()
     project(w, 0.0, h)  # to double precision
     return SimpleNamespace(
-        w=w, c=c, h=h, eta=first_eta, history=history, iterations=count, seconds=time.perf_counter() - began,
-        reason=reason, status=status(stop, not fixed and watch.held >= 2), broken=broken, exact=exact,
+        w=w, c=run.c, h=h, eta=run.eta, history=history, iterations=run.count, seconds=time.perf_counter() - began,
+        reason=reason, status=status(stop, adapts and watch.held >= 2), broken=run.broken, exact=exact,
     )  # fmt: skip
 
 
@@ -826,6 +851,12 @@ def constraint_values(data, w):
     # line 14: sqhinge(1 - z.y * dot(w, z.x)) - 0.05 * k
     t1 = (1 - (data.D_y * scores)).relu().square().mean() - data.t3
     return {'missed': ('le', torch.as_tensor(t1))}
+
+
+def cautious_step(at, w):
+    """Half of one over the gradient's Lipschitz constant near w."""
+    largest = smoothness(lambda x: at(x)[1], w)
+    return 0.5 / largest if largest > 0 and math.isfinite(largest) else 1.0
 
 
 def forward_backward(at, prox, w, step):
@@ -922,9 +953,7 @@ def least_violation(data, w, h, limit, count, most=2000):
         return 0.0
 
     last = count.passes + most
-    largest = smoothness(lambda x: at(x)[1], w)
-    step = 0.5 / largest if largest > 0 and math.isfinite(largest) else 1.0
-    x, _, step = panoc(at, prox, w, step, 1e-10, lambda: limit() or count.passes > last)
+    x, _, step = panoc(at, prox, w, cautious_step(at, w), 1e-10, lambda: limit() or count.passes > last)
     moved = forward_backward(at, prox, x, step)
     x, normal = moved.new, -moved.move / moved.step - moved.gradient
     left = float((at(x)[1] + normal).norm())
@@ -1025,19 +1054,15 @@ def shift_centres(data, w, c, h):
     return shifts, saturated, largest
 
 
-def finish(found, data, *, seconds=None, passes=None, tol=1e-6, progress=None, stop=None):
-    """Continue from what ``solve`` found, on ``data`` in float64; its point is replaced by one of as small a merit.
-
-    ``passes`` bounds the evaluations of ``whole``, ``seconds`` the time; ``tol`` is the stationarity, the violation and the
-    shift of the centres to end at. ``failure`` of what it returns names why there is no solution, with the evidence, or is None.
-    """
+def full_problem(found, data, *, seconds, passes, tol, stop):
+    """What rounds work on, from where ``found`` ended, on ``data`` in float64: the smoothed problem with its centres c and its
+    parameters h, ``at`` (value and gradient), ``prox`` (of the rest), ``limit()`` (to stop at), ``endless()`` (w runs away)."""
     began = time.perf_counter()
     h = SimpleNamespace(**vars(found.h))
     c = SimpleNamespace(**{name: centre.to(data.device).double().clone() for name, centre in vars(found.c).items()})
     w = found.w.to(data.device).double().clone()
     centre_rows(data, w, c, h)
     count = SimpleNamespace(passes=0, value=0.0, size=0.0)
-    at = differentiated(data, c, h, count)
     value = summary(evaluate(data, w))
     floor, ceiling = -1e10 * (1 + abs(value[0])), 1e9 * (1 + float(w.norm()))
 
@@ -1052,65 +1077,107 @@ def finish(found, data, *, seconds=None, passes=None, tol=1e-6, progress=None, s
         project(x, step, h)
         return regulariser(x)
 
-    h.weight = weight = 2 * max(0.05 * h.rho, shift_centres(data, w, c, h)[2])
-    largest = smoothness(lambda x: at(x)[1], w)
-    step = 0.5 / largest if largest > 0 and math.isfinite(largest) else 1.0
-    before: dict = {}
-    best, best_value, rounds, error, failure = w, value, 0, math.inf, None
-    raised, searched = [], False
-    enough = max(tol, 0.1 * float(forward_backward(at, prox, w, step).move.norm()) / step)
-    history = list(found.history)
+    at = differentiated(data, c, h, count)
+    return SimpleNamespace(
+        data=data, c=c, h=h, w=w, value=value, at=at, prox=prox, limit=limit, endless=endless, count=count, tol=tol
+    )
+
+
+def first_point(full, history):
+    """Where rounds start: w, the best point and its value so far, the step, the accuracy of the first round; and the failure of
+    constraints that conflict, where the stages before could not lower their violation."""
+    data, h, w, value, count, tol = full.data, full.h, full.w, full.value, full.count, full.tol
+    h.weight = 2 * max(0.05 * h.rho, shift_centres(data, w, full.c, h)[2])
+    step = cautious_step(full.at, w)
+    enough = max(tol, 0.1 * float(forward_backward(full.at, full.prox, w, step).move.norm()) / step)
+    best, failure = w, None
     if value[2] > max(tol, 1e-4) and stagnant(history):
-        least = least_violation(data, w, h, limit, count, 200)
+        least = least_violation(data, w, h, full.limit, count, 200)
         failure = conflict(least, max(tol, 1e-3 * value[2]), far=100.0)
         best = w if failure is None else least.w
-    while error > tol and not limit() and rounds < 100 and failure is None:
-        rounds += 1
-        begin, last = w, count.passes + 500
-        w, residual, step = panoc(at, prox, w, 2 * step, enough, lambda last=last: limit() or count.passes > last)
-        value = summary(evaluate(data, w))
-        if endless() and value[2] > 1e-6 * float(w.norm()):  # the penalty is too weak
-            w, count.value, count.size, step = best.clone(), 0.0, 0.0, 0.1 * step
-            h.rho *= 4
-            continue
-        shifts, saturated, steepest = shift_centres(data, w, c, h)
-        h.weight = weight = max(weight, 2 * steepest)
-        if merit(value, weight) <= merit(best_value, weight) + 1e-9 * (1 + abs(best_value[0])):
-            best, best_value = w.clone(), value
-        for name, shift in shifts.items():
-            if shift > tol and shift > 0.5 * before.get(name, math.inf):
-                setattr(h, "lam_" + name, 0.5 * getattr(h, "lam_" + name))
-        if count.passes > last and falls_for_ever(data, w, w - begin, h, tol, limit, count) == "unbounded":
-            failure = {"kind": "unbounded", "direction": w - begin}
-        if saturated and value[2] > tol:
-            h.rho *= 4
-            raised.append(value[2])
-        if len(raised) > 3 and raised[-1] > 0.3 * raised[0] and not searched:
-            searched, least = True, least_violation(data, w, h, limit, count)
-            if least.violation > max(1e-2 * tol, 1e-3 * raised[-1]) and not limit():
-                best, failure = least.w, conflict(least, 0.0)
-            else:
-                w = least.w
-        before, error = shifts, max([residual, value[2], *shifts.values()])
-        enough = max(tol, min(enough, 0.3 * error))
-        entry = {"stage": len(history) + 1, "iteration": found.iterations, "oracles": history[-1]["oracles"], "eta": step}
-        entry |= {"objective": best_value[0], "violation": best_value[2], "merit": merit(best_value, weight), "kkt": error}
-        history.append({**entry, "passes": count.passes, "seconds": found.seconds + time.perf_counter() - began})
-        if progress is not None:
-            progress(history[-1])
-    if failure is not None:
-        best_value = summary(evaluate(data, best))
-    early = "the budget is used up" if found.status == "converged" else found.reason
-    reason = early if error > tol else f"converged: stationarity, violation and shift of the multipliers at most {tol:g}"
-    if failure is None:
+    return SimpleNamespace(
+        w=w, best=best, value=value, step=step, enough=enough, error=math.inf, failure=failure, shifts={}, raised=[],
+        searched=False,
+    )  # fmt: skip
+
+
+def raise_penalty(now, full, violation):
+    """A penalty whose multiplier is at its bound becomes stronger. Once that has helped little, the least violation that there is
+    tells whether constraints conflict; where they do not, the next round starts there."""
+    full.h.rho *= 4
+    now.raised.append(violation)
+    if now.searched or len(now.raised) <= 3 or violation <= 0.3 * now.raised[0]:
+        return
+    now.searched, least = True, least_violation(full.data, now.w, full.h, full.limit, full.count)
+    if least.violation > max(1e-2 * full.tol, 1e-3 * violation) and not full.limit():
+        now.best, now.failure = least.w, conflict(least, 0.0)
+    else:
+        now.w = least.w
+
+
+def next_round(now, full):
+    """Minimises the smoothed problem at fixed centres, then moves these; the point is kept if it is the best. False where the
+    penalty was too weak to hold the point: it is stronger now."""
+    data, h, count, tol = full.data, full.h, full.count, full.tol
+    begin, last = now.w, count.passes + 500
+    now.w, residual, now.step = panoc(
+        full.at, full.prox, now.w, 2 * now.step, now.enough, lambda: full.limit() or count.passes > last
+    )
+    value = summary(evaluate(data, now.w))
+    if full.endless() and value[2] > 1e-6 * float(now.w.norm()):
+        now.w, count.value, count.size, now.step = now.best.clone(), 0.0, 0.0, 0.1 * now.step
+        h.rho *= 4
+        return False
+    shifts, saturated, steepest = shift_centres(data, now.w, full.c, h)
+    h.weight = max(h.weight, 2 * steepest)
+    if merit(value, h.weight) <= merit(now.value, h.weight) + 1e-9 * (1 + abs(now.value[0])):
+        now.best, now.value = now.w.clone(), value
+    for name, shift in shifts.items():
+        if shift > tol and shift > 0.5 * now.shifts.get(name, math.inf):
+            setattr(h, "lam_" + name, 0.5 * getattr(h, "lam_" + name))
+    if count.passes > last and falls_for_ever(data, now.w, now.w - begin, h, tol, full.limit, count) == "unbounded":
+        now.failure = {"kind": "unbounded", "direction": now.w - begin}
+    if saturated and value[2] > tol:
+        raise_penalty(now, full, value[2])
+    now.shifts, now.error = shifts, max([residual, value[2], *shifts.values()])
+    now.enough = max(tol, min(now.enough, 0.3 * now.error))
+    return True
+
+
+def descent_without_end(now, full):
+    """The failure of an objective that goes on falling from the best point on, or None; where rounds have converged, a stricter
+    one shows in which direction."""
+    count, tol, further = full.count, full.tol, now.best
+    if now.error <= tol:
         end = count.passes + 200
-        further = panoc(at, prox, best, step, 1e-3 * tol, lambda: limit() or count.passes > end)[0] if error <= tol else best
-        failure = without_end(data, best, further, h, tol, limit, count)
-    reason = reason if failure is None else failure["kind"]
-    ended = status(stop, error <= tol)
-    reason = ended if ended == "interrupted" else reason
-    more = {"w": best, "c": c, "h": h, "history": history, "exact": data, "passes": count.passes, "way": "finish"}
-    return SimpleNamespace(**{**vars(found), **more, "failure": failure, "reason": reason, "status": ended})
+        further, _, _ = panoc(full.at, full.prox, now.best, now.step, 1e-3 * tol, lambda: full.limit() or count.passes > end)
+    return without_end(full.data, now.best, further, full.h, tol, full.limit, count)
+
+
+def finish(found, data, *, seconds=None, passes=None, tol=1e-6, progress=None, stop=None):
+    """Continue from what ``solve`` found, on ``data`` in float64; its point is replaced by one of as small a merit.
+
+    ``passes`` bounds the evaluations of ``whole``, ``seconds`` the time; ``tol`` is the stationarity, the violation and the
+    shift of the centres to end at. ``failure`` of what it returns names why there is no solution, with the evidence, or is None.
+    """
+    began = time.perf_counter() - found.seconds
+    full = full_problem(found, data, seconds=seconds, passes=passes, tol=tol, stop=stop)
+    history, rounds = list(found.history), 0
+    now = first_point(full, history)
+    while now.error > tol and not full.limit() and rounds < 100 and now.failure is None:
+        rounds += 1
+        if next_round(now, full):
+            told = {"iteration": found.iterations, "oracles": history[-1]["oracles"], "eta": now.step, "kkt": now.error}
+            record(history, progress, began, now.value, full.h.weight, **told, passes=full.count.passes)
+    failure = now.failure or descent_without_end(now, full)
+    ended = status(stop, now.error <= tol)
+    reason = "the budget is used up" if found.status == "converged" else found.reason
+    if now.error <= tol:
+        reason = f"converged: stationarity, violation and shift of the multipliers at most {tol:g}"
+    reason = ended if ended == "interrupted" else failure["kind"] if failure else reason
+    more = {"w": now.best, "c": full.c, "h": full.h, "history": history, "exact": data, "passes": full.count.passes}
+    more |= {"way": "finish", "failure": failure, "reason": reason, "status": ended}
+    return SimpleNamespace(**{**vars(found), **more})
 
 
 def one_pass(data, device):
