@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from math import inf, sqrt
-from typing import TYPE_CHECKING
 
 from fccomodel.atoms import ArrayAtom
 from fccomodel.facts import ZERO, Amount, Facts, amount, plus, root, times
 from fccomodel.structure._context import interval, opened
 from fccomodel.structure._draft import Draft
 from fccomodel.structure._fixes import advice
-
-if TYPE_CHECKING:
-    from fccomodel.structure._compose import Composition
+from fccomodel.structure._placed import Placed
+from fccomodel.structure._reasons import lacks
 
 RULE = "self-bounded argument"
 TWO = Amount(2.0)
 FAR_OFF = 1e200
 
 
-def self_bounded(f: Composition, draft: Draft, free: Callable[[Facts], Facts] | None) -> None:
+def self_bounded(f: Placed, draft: Draft, free: Callable[[Facts], Facts] | None) -> None:
     """Bound f(g) where g has no Lipschitz constant of its own: ``L_f C_g^2`` becomes ``sup |f''(u)| 2 L_g (u - m)``.
 
     The inequality needs g smooth and above m on the whole space, so the facts of g under unrestricted variables are used.
@@ -51,10 +49,10 @@ def self_bounded(f: Composition, draft: Draft, free: Callable[[Facts], Facts] | 
             value, facts = f.side(i, kind)
             total = plus(value, ZERO if own.zero else quad)
             fix = advice(f.atom, f.args, kind)
-            draft.propose(kind, total, RULE, reason, (*facts, *uses), lacks=f.lacks(kind), fix=fix)
+            draft.propose(kind, total, RULE, reason, (*facts, *uses), lacks=lacks(f, kind), fix=fix)
 
 
-def _tails(f: Composition, i: int, anchor: float, sign: float) -> tuple[Amount, Amount]:
+def _tails(f: Placed, i: int, anchor: float, sign: float) -> tuple[Amount, Amount]:
     """sup |f'(u)| sqrt|u - anchor| and sup |f''(u)| |u - anchor|, over geometric steps away from the anchor.
 
     What still grows in the last steps has no bound.
