@@ -17,8 +17,6 @@ from fccomodel import diagnostics, ir
 from fccomodel.bound import Bound
 from fccomodel.named import DTYPE
 
-FAMILY = "__family"
-
 
 def fail(bound: Bound, code: str, message: str, *, span: ir.Span = ir.NOWHERE, reason: str = "", fix: str = "") -> NoReturn:
     """Raise one error about a bound problem."""
@@ -205,7 +203,7 @@ def labels_of(bound: Bound, node: ir.Expr) -> ir.LabelSet | None:
     while isinstance(node, ir.Item):
         node = node.base
     domain: ir.Set | None = None
-    if isinstance(node, ir.Column) and isinstance(node.binder.domain, ir.RowSet) and node.name not in (None, FAMILY):
+    if isinstance(node, ir.Column) and isinstance(node.binder.domain, ir.RowSet) and node.name not in (None, ir.FAMILY):
         domain = bound.problem.tables[node.binder.domain.table].columns[str(node.name)].domain
     elif isinstance(node, ir.Element):
         domain = node.binder.domain

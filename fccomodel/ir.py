@@ -50,9 +50,19 @@ class LabelSet(Set):
     labels: tuple[str, ...] | None = None
 
 
+#: distributions of the language -> their parameters; any other is a sampler to be bound from Python
+DISTRIBUTIONS: Mapping[str, tuple[str, ...]] = {
+    "normal": ("mean", "sd"),
+    "uniform": ("low", "high"),
+    "bernoulli": ("p",),
+    "laplace": ("mean", "scale"),
+    "exponential": ("rate",),
+}
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Distribution(Set):
-    """``family(args)[shape]``: ``normal``, ``uniform``, ``bernoulli``, ``laplace``, ``exponential`` or a bound sampler."""
+    """``family(args)[shape]``: one of ``DISTRIBUTIONS``, or a bound sampler."""
 
     family: str
     args: tuple[Expr, ...] = ()
@@ -246,9 +256,13 @@ class ColumnType:
     span: Span = NOWHERE
 
 
+#: the hidden column of a family of tables
+FAMILY = "__family"
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Table:
-    """``data D[family] : table(columns)``. A family is stored as one table with a hidden column ``__family``,
+    """``data D[family] : table(columns)``. A family is stored as one table with a hidden column ``FAMILY``,
     the element of the family's set that a row belongs to: a number, or a label's 0-based position."""
 
     name: str

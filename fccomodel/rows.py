@@ -9,7 +9,6 @@ import numpy as np
 
 from fccomodel import ir
 from fccomodel.bound import Bound, BoundTable
-from fccomodel.elements import FAMILY
 
 
 def averaged(problem: ir.Problem) -> list[str]:
@@ -23,7 +22,7 @@ def strata(bound: Bound, table: BoundTable) -> np.ndarray:
     """For each row, the number of its stratum: rows agree in all labels and listed values (classes, groups, family members)."""
     kinds = bound.problem.tables[table.name].columns
     keys = [table.columns[name] for name, kind in kinds.items() if kind.domain is not None and not kind.shape]
-    keys += [table.columns[FAMILY]] if FAMILY in table.columns else []
+    keys += [table.columns[ir.FAMILY]] if ir.FAMILY in table.columns else []
     return np.unique(np.stack(keys, axis=1), axis=0, return_inverse=True)[1].ravel() if keys else np.zeros(table.n, np.int64)
 
 

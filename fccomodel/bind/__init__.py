@@ -21,9 +21,6 @@ from fccomodel.sources._base import refuse
 
 __all__ = ["bind"]
 
-FAMILY = "__family"
-DISTRIBUTIONS = ("normal", "uniform", "bernoulli", "laplace", "exponential")
-
 
 def bind(
     problem: ir.Problem,
@@ -200,7 +197,7 @@ class _Binder:
             kinds = ("number", "vector", "features", "labels", "family")
             good = table is not None and isinstance(columns, Mapping)
             good = good and all(isinstance(record, Mapping) and record.get("kind") in kinds for record in columns.values())
-            if table is None or not good or set(columns) - {*table.columns, FAMILY}:
+            if table is None or not good or set(columns) - {*table.columns, ir.FAMILY}:
                 refuse(
                     "F0531",
                     f"the stored encoding of {name} does not fit this model",
@@ -293,7 +290,7 @@ class _Binder:
                 domain = draft.table.family.domain if draft.table.family is not None else None
                 positions = draft.opened.family
                 values_of = _sizes.members(domain, values.scalar) if isinstance(domain, ir.ValueSet) else None
-                columns[FAMILY] = positions if values_of is None else values_of[positions]
+                columns[ir.FAMILY] = positions if values_of is None else values_of[positions]
             tables[name] = BoundTable(name=name, n=draft.rows.n, columns=columns, encoding=self.encoding_of(draft, sizes))
         return tables
 
@@ -375,7 +372,7 @@ class _Binder:
             for node in ir.walk(root)
             if isinstance(node, ir.Reduce)
             for binder in node.binders
-            if isinstance(binder.domain, ir.Distribution) and binder.domain.family not in DISTRIBUTIONS
+            if isinstance(binder.domain, ir.Distribution) and binder.domain.family not in ir.DISTRIBUTIONS
         }
         for name, binder in needed.items():
             if not callable(self.samplers.get(name)):
@@ -383,7 +380,7 @@ class _Binder:
                     "F0530",
                     f"no sampler is bound for {name}",
                     span=binder.span,
-                    reason=f"{name} is not one of {', '.join(DISTRIBUTIONS)}",
+                    reason=f"{name} is not one of {', '.join(ir.DISTRIBUTIONS)}",
                     fix=f"bind(..., samplers={{'{name}': function}}) in Python",
                 )
         self.unknown("distribution", self.samplers, list(needed))
@@ -394,8 +391,8 @@ class _Binder:
         found: dict[str, Any] = {name: dict(built.encoding) for name, built in draft.columns.items()}
         named = {name: kind.domain for name, kind in draft.table.columns.items() if isinstance(kind.domain, ir.LabelSet)}
         if draft.table.family is not None and isinstance(draft.table.family.domain, ir.LabelSet):
-            named[FAMILY] = draft.table.family.domain
-            found[FAMILY] = {"kind": "family"}
+            named[ir.FAMILY] = draft.table.family.domain
+            found[ir.FAMILY] = {"kind": "family"}
         names = {name: domain.name for name, domain in named.items()}
         first = {name: str(kind.shape[0]) for name, kind in draft.table.columns.items() if kind.shape}
         names |= {name: chosen for name, chosen in first.items() if chosen in sizes.labels}

@@ -8,7 +8,6 @@ from fccomodel import ir, syntax
 from fccomodel.check import (
     atom_calls,
     definitions,
-    distributions,
     expressions,
     names,
     shapes,
@@ -108,7 +107,7 @@ def call(ctx: Context, scope: Scope, node: syntax.Call) -> ir.Expr | None:
 def _unknown(ctx: Context, node: syntax.Call) -> None:
     name = node.func
     at = Span(start=node.span.start, end=node.span.start + len(name))
-    if name in distributions.DISTRIBUTIONS:
+    if name in ir.DISTRIBUTIONS:
         ctx.error(
             "F0314",
             f"`{name}` is a distribution, not a number",

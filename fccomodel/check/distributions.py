@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from fccomodel import ir, syntax
 from fccomodel.check import (
     expressions,
@@ -22,25 +20,16 @@ from fccomodel.check.shapes import describe, show
 from fccomodel.diagnostics import did_you_mean
 from fccomodel.source import Span
 
-#: distribution -> its parameters
-DISTRIBUTIONS: Mapping[str, tuple[str, ...]] = {
-    "normal": ("mean", "sd"),
-    "uniform": ("low", "high"),
-    "bernoulli": ("p",),
-    "laplace": ("mean", "scale"),
-    "exponential": ("rate",),
-}
-
 
 def distribution(ctx: Context, scope: Scope, node: syntax.Call, items: tuple[syntax.Expr, ...], span: Span) -> Domain | None:
     """``normal(0, 0.1)[d]``; an unknown family is a sampler to be given from Python."""
-    wanted = DISTRIBUTIONS.get(node.func)
-    if wanted is None and (hint := did_you_mean(node.func, DISTRIBUTIONS)):
+    wanted = ir.DISTRIBUTIONS.get(node.func)
+    if wanted is None and (hint := did_you_mean(node.func, ir.DISTRIBUTIONS)):
         ctx.error(
             "F0206",
             f"there is no distribution `{node.func}`",
             Span(start=node.span.start, end=node.span.start + len(node.func)),
-            reason=f"The distributions are {listed(DISTRIBUTIONS)}.",
+            reason=f"The distributions are {listed(ir.DISTRIBUTIONS)}.",
             fix=hint,
         )
         return None

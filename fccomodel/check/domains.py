@@ -96,12 +96,12 @@ def _named(ctx: Context, scope: Scope, node: syntax.Name, kind: str) -> Domain |
             base, subscripts = split
             items = tuple(syntax.Name(id=s, span=span) for s in subscripts)
             return domain_of(ctx, scope, syntax.Index(obj=syntax.Name(id=base, span=span), items=items, span=span), kind)
-        if name in distributions.DISTRIBUTIONS:
+        if name in ir.DISTRIBUTIONS:
             ctx.error(
                 "F0302",
                 f"`{name}` needs its parameters",
                 span,
-                fix=f"Write `{name}({', '.join(distributions.DISTRIBUTIONS[name])})`.",
+                fix=f"Write `{name}({', '.join(ir.DISTRIBUTIONS[name])})`.",
             )
             return None
         sets = [n for n, s in ctx.symbols.items() if isinstance(s, SetSymbol | SetFamilySymbol | TableSymbol)]
@@ -219,7 +219,7 @@ def condition_of(ctx: Context, domain: Domain, binder: ir.Binder) -> ir.Expr | N
     for rule in domain.rules:
         if isinstance(rule, FamilyRule):
             span = rule.condition.span
-            own = ir.Column(binder=binder, name=shapes.FAMILY, span=span)
+            own = ir.Column(binder=binder, name=ir.FAMILY, span=span)
             parts.append(ir.Apply(op="eq", args=(own, rule.place), span=span))
         else:
             parts.append(comparisons.condition(ctx, rule.scope.with_local(rule.name, binder), rule.condition, "what follows `|`"))

@@ -8,7 +8,6 @@ from fccomodel import ir
 from fccomodel.check.context import Context
 
 TRUTH = frozenset({"le", "lt", "ge", "gt", "eq", "ne", "and", "or", "not"})
-FAMILY = "__family"
 
 
 # ------------------------------------------------------------------------------------------------------------------- sizes
@@ -93,7 +92,7 @@ def same_set(a: ir.Set, b: ir.Set) -> bool:
 # ------------------------------------------------------------------------------------------------------------------- sorts
 def column_type(ctx: Context, node: ir.Column) -> ir.ColumnType | None:
     domain = node.binder.domain
-    if not isinstance(domain, ir.RowSet) or node.name is None or node.name == FAMILY:
+    if not isinstance(domain, ir.RowSet) or node.name is None or node.name == ir.FAMILY:
         return None
     return ctx.tables[domain.table].columns[node.name]
 

@@ -14,8 +14,6 @@ from fccomodel.graph import Axis, Val, merge_axes
 from fccomodel.lower._records import Part, Ranged, Segment, Slot
 from fccomodel.lower._state import Env, State
 
-#: families of distributions that emitted programs sample
-FAMILIES = ("normal", "uniform", "bernoulli", "laplace", "exponential")
 #: draws of a distribution in a step
 DRAWN = 256
 
@@ -124,9 +122,9 @@ class Ranging(State):
         """A draw of a distribution: in a full pass the fixed sample of the reference, jointly with the binders beside it."""
         domain = binder.domain
         assert isinstance(domain, ir.Distribution)
-        if domain.family not in FAMILIES:
+        if domain.family not in ir.DISTRIBUTIONS:
             self.refuse(binder, f"a draw from `{domain.family}`", "A solver stands by itself, without samplers from Python.",
-                        f"Use one of {', '.join(FAMILIES)}, or bind a table of draws.")  # fmt: skip
+                        f"Use one of {', '.join(ir.DISTRIBUTIONS)}, or bind a table of draws.")  # fmt: skip
         args = [self.expr(a, env, False) for a in domain.args]
         event = self.shape(domain.shape)
         joint = [p.axis for p in parts if p.axis is not None and p.binder in env]
