@@ -95,13 +95,7 @@ def _check(ctx: Context, statements: tuple[syntax.Statement, ...]) -> ir.Problem
             case syntax.Objective():
                 objectives.append(statement)
                 if len(objectives) > 1:
-                    ctx.error(
-                        "F0402",
-                        "a second objective",
-                        Span(start=statement.span.start, end=statement.span.start + len(statement.sense)),
-                        reason=f"Line {ctx.line(objectives[0].span)} states one already; a model has one.",
-                        fix="Add the two with weights, or make one of them a constraint.",
-                    )
+                    _second_objective(ctx, objectives[0], statement)
                 made = constraints.objective(ctx, statement)
                 objective = objective or made
             case syntax.Constraint():
@@ -115,14 +109,7 @@ def _check(ctx: Context, statements: tuple[syntax.Statement, ...]) -> ir.Problem
                 DECLARE[type(statement)](ctx, statement)  # type: ignore[operator]
     ctx.statement = None
     if not objectives:
-        end = statements[-1].span if statements else Span(start=0, end=0)
-        ctx.error(
-            "F0401",
-            "the model has no objective",
-            Span(start=end.end, end=end.end),
-            reason="A model says what is minimised or maximised.",
-            fix="Add `minimize loss: E[z ~ D] ...;` after the declarations.",
-        )
+        _no_objective(ctx, statements)
     lint.unused(ctx, statements)
     if objective is None:
         return None
@@ -141,6 +128,27 @@ def _check(ctx: Context, statements: tuple[syntax.Statement, ...]) -> ir.Problem
         lets=ctx.lets,
         options=options,
         warnings=tuple(_ordered(ctx.found)),
+    )
+
+
+def _no_objective(ctx: Context, statements: tuple[syntax.Statement, ...]) -> None:
+    end = statements[-1].span if statements else Span(start=0, end=0)
+    ctx.error(
+        "F0401",
+        "the model has no objective",
+        Span(start=end.end, end=end.end),
+        reason="A model says what is minimised or maximised.",
+        fix="Add `minimize loss: E[z ~ D] ...;` after the declarations.",
+    )
+
+
+def _second_objective(ctx: Context, first: syntax.Objective, second: syntax.Objective) -> None:
+    ctx.error(
+        "F0402",
+        "a second objective",
+        Span(start=second.span.start, end=second.span.start + len(second.sense)),
+        reason=f"Line {ctx.line(first.span)} states one already; a model has one.",
+        fix="Add the two with weights, or make one of them a constraint.",
     )
 
 

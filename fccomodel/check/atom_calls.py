@@ -36,6 +36,23 @@ def named_atoms() -> dict[str, Atom]:
 
 def apply_atom(ctx: Context, scope: Scope, node: syntax.Call, atom: Atom) -> ir.Expr | None:
     """A function of the language."""
+    args = _arguments(ctx, scope, node, atom)
+    if args is None or not all([expressions.is_number(ctx, v, f"an argument of `{atom.name}`") for v in args]):
+        return None
+    shape = _shape(ctx, node, atom, args)
+    if shape is None or not _parameters_fixed(ctx, atom, args):
+        return None
+    if not signs.in_domain(ctx, atom.name, tuple(args), node.span):
+        return None
+    if all(isinstance(v, ir.Const) and not v.shape for v in args):
+        folded = _fold(atom, [v.value for v in args if isinstance(v, ir.Const)])
+        if folded is not None:
+            return ir.Const(value=folded, span=node.span)
+    return ir.Apply(op=atom.name, args=tuple(args), shape=shape, span=node.span)
+
+
+def _arguments(ctx: Context, scope: Scope, node: syntax.Call, atom: Atom) -> list[ir.Expr] | None:
+    """The arguments in the atom's order, those given by name too; an error where they are not what it takes."""
     values = [expressions.evaluate(ctx, scope, a) for a in node.args]
     named = {k.name: expressions.evaluate(ctx, scope, k.value) for k in node.keywords}
     reason = ""
@@ -48,7 +65,6 @@ def apply_atom(ctx: Context, scope: Scope, node: syntax.Call, atom: Atom) -> ir.
             values += [named[n] for n in order if n in named]
     elif named:
         reason = "its arguments have no names"
-    single = len(values) == 1 and atom.name in ("max", "min")
     if not reason and (not atom.accepts(len(values)) or (len(values) < len(node.args) + len(named))):
         needed = (
             f"{atom.min_count} or more arguments are"
@@ -56,52 +72,45 @@ def apply_atom(ctx: Context, scope: Scope, node: syntax.Call, atom: Atom) -> ir.
             else _count(len(atom.arguments)) + (" is" if len(atom.arguments) == 1 else " are")
         )
         reason = f"{needed} needed, {len(values)} {'is' if len(values) == 1 else 'are'} given"
-    if reason:
-        if single and values[0] is not None and values[0].shape:
-            ctx.error(
-                "F0302",
-                f"`{atom.name}` of one vector",
-                node.span,
-                reason=f"`{atom.name}(a, b, ...)` compares its arguments entry by entry.",
-                fix=f"For the entries of a vector write `{atom.name}[k in K] v[k]`.",
-            )
-        elif all(v is not None for v in values):
-            _misfit(ctx, node, [v for v in values if v is not None], atom, reason)
-        return None
-    if any(v is None for v in values):
-        return None
-    args = [v for v in values if v is not None]
-    if not all([expressions.is_number(ctx, v, f"an argument of `{atom.name}`") for v in args]):
-        return None
-    shape = _shape(ctx, node, atom, args)
-    if shape is None:
-        return None
+    known = [v for v in values if v is not None]
+    if not reason:
+        return known if len(known) == len(values) else None
+    if len(values) == 1 and atom.name in ("max", "min") and known and known[0].shape:
+        ctx.error(
+            "F0302",
+            f"`{atom.name}` of one vector",
+            node.span,
+            reason=f"`{atom.name}(a, b, ...)` compares its arguments entry by entry.",
+            fix=f"For the entries of a vector write `{atom.name}[k in K] v[k]`.",
+        )
+    elif len(known) == len(values):
+        _misfit(ctx, node, known, atom, reason)
+    return None
+
+
+def _parameters_fixed(ctx: Context, atom: Atom, args: list[ir.Expr]) -> bool:
+    """The atom's parameters are scalars without variables."""
     for argument, value in zip(atom.arguments, args, strict=False):
-        if argument in atom.parameters:
-            if value.shape:
-                ctx.error(
-                    "F0303",
-                    f"`{argument}` of `{atom.signature}` must be a scalar, and this is {describe(ctx, value)}",
-                    value.span,
-                    fix="Give one number.",
-                )
-                return None
-            if ir.variables_of(value):
-                ctx.error(
-                    "F0417",
-                    f"`{ctx.text(value.span)}` depends on a variable",
-                    value.span,
-                    reason=f"`{argument}` of `{atom.signature}` must be fixed: {atom.name} is known for a given {argument}.",
-                    fix="Use a constant, a param, or data.",
-                )
-                return None
-    if not signs.in_domain(ctx, atom.name, tuple(args), node.span):
-        return None
-    if all(isinstance(v, ir.Const) and not v.shape for v in args):
-        folded = _fold(atom, [v.value for v in args if isinstance(v, ir.Const)])
-        if folded is not None:
-            return ir.Const(value=folded, span=node.span)
-    return ir.Apply(op=atom.name, args=tuple(args), shape=shape, span=node.span)
+        if argument not in atom.parameters:
+            continue
+        if value.shape:
+            ctx.error(
+                "F0303",
+                f"`{argument}` of `{atom.signature}` must be a scalar, and this is {describe(ctx, value)}",
+                value.span,
+                fix="Give one number.",
+            )
+            return False
+        if ir.variables_of(value):
+            ctx.error(
+                "F0417",
+                f"`{ctx.text(value.span)}` depends on a variable",
+                value.span,
+                reason=f"`{argument}` of `{atom.signature}` must be fixed: {atom.name} is known for a given {argument}.",
+                fix="Use a constant, a param, or data.",
+            )
+            return False
+    return True
 
 
 def _count(number: int) -> str:

@@ -55,20 +55,26 @@ def resolve(ctx: Context, scope: Scope, node: syntax.Name) -> ir.Expr | None:
         case IndexSymbol():
             binder = scope.indices.get(name)
             return None if binder is None else element(binder, span)
-        case LetSymbol():
-            if symbol.let.binders:
-                names = ", ".join(b.name for b in symbol.let.binders)
-                ctx.error(
-                    "F0307",
-                    f"`{name}` is a family and needs {'its index' if len(symbol.let.binders) == 1 else 'its indices'}",
-                    span,
-                    reason=f"It is declared as `let {name}[{names}]` on line {ctx.line(symbol.span)}.",
-                    fix=f"Write `{name}[{names}]`, with each index bound or a member of its set.",
-                )
-                return None
+        case LetSymbol() if not symbol.let.binders:
             return ir.LetRef(let=symbol.let, shape=symbol.let.body.shape, span=span)
         case DefSymbol() if all(isinstance(ctx.symbols.get(p), IndexSymbol) for p in symbol.params):
             return calls.call(ctx, scope, syntax.Call(func=name, span=span))
+    _needs_more(ctx, name, symbol, span)
+    return None
+
+
+def _needs_more(ctx: Context, name: str, symbol: Symbol, span: Span) -> None:
+    """The error for a name that is no value by itself."""
+    match symbol:
+        case LetSymbol():
+            names = ", ".join(b.name for b in symbol.let.binders)
+            ctx.error(
+                "F0307",
+                f"`{name}` is a family and needs {'its index' if len(symbol.let.binders) == 1 else 'its indices'}",
+                span,
+                reason=f"It is declared as `let {name}[{names}]` on line {ctx.line(symbol.span)}.",
+                fix=f"Write `{name}[{names}]`, with each index bound or a member of its set.",
+            )
         case DefSymbol():
             signature = f"{name}({', '.join(symbol.params)})"
             ctx.error("F0302", f"`{name}` is a function and needs its arguments", span, fix=f"Write `{signature}`.")
@@ -88,7 +94,6 @@ def resolve(ctx: Context, scope: Scope, node: syntax.Name) -> ir.Expr | None:
                 fix=f"Bind an index: `mean[i in {name}] ...` iterates over it"
                 + (f", `E[z ~ {name}] ...` draws from it; a column is then `z.x`." if isinstance(symbol, TableSymbol) else "."),
             )
-    return None
 
 
 def find(ctx: Context, name: str) -> Symbol | None:
@@ -142,27 +147,9 @@ def subscripted(ctx: Context, scope: Scope, node: syntax.Name, base: str, subscr
 def unknown(ctx: Context, scope: Scope, name: str, span: Span, *, what: str = "", candidates: list[str] | None = None) -> None:
     """The error for a name that means nothing here: declared later, bound elsewhere, or a slip of the pen."""
     if name in ctx.later or name in ctx.symbols:
-        if name in ctx.missing:
-            return
-        ctx.missing.add(name)
-        place = ctx.later.get(name) or ctx.symbols[name].span
-        own = any(c[0] == name for c in ctx.calls) or (isinstance(ctx.statement, syntax.DefDecl) and ctx.statement.name == name)
-        if own or (isinstance(ctx.statement, syntax.Statement) and getattr(ctx.statement, "name", None) == name):
-            ctx.error(
-                "F0202",
-                f"`{name}` uses itself",
-                span,
-                reason="A name is visible after its own statement; there is no recursion.",
-                fix="Write the value without the name.",
-            )
-            return
-        ctx.error(
-            "F0202",
-            f"`{name}` is used before it is declared",
-            span,
-            reason=f"Names are declared before use, and `{name}` comes on line {ctx.line(place)}.",
-            fix=f"Move the declaration of `{name}` above this statement.",
-        )
+        if name not in ctx.missing:
+            ctx.missing.add(name)
+            _too_early(ctx, name, span)
         return
     binder = next((b for b in binders_in(ctx.statement) if b.name == name), None)
     if binder is not None:
@@ -180,24 +167,37 @@ def unknown(ctx: Context, scope: Scope, name: str, span: Span, *, what: str = ""
     if not hint and name in ctx.missing:
         return
     ctx.missing.add(name)
-    reason, fix = (
-        _where_names_come_from(names),
-        f"Declare `{name}` before this statement, for instance `param {name} default 1;`.",
-    )
-    if what:
-        fix = f"Declare it before this statement, for instance `set {name} = {{z in D | ...}};`."
+    reason, example = _where_names_come_from(names), f"set {name} = {{z in D | ...}};" if what else f"param {name} default 1;"
+    fix = f"Declare {'it' if what else f'`{name}`'} before this statement, for instance `{example}`."
     for local, value in scope.locals.items():
         domain = value.domain if isinstance(value, ir.Binder) else None
         if isinstance(domain, ir.RowSet) and name in ctx.tables[domain.table].columns:
             reason = f"`{name}` is a column of `{domain.table}`, and a column is read at a row."
             hint = f"Write `{local}.{name}`."
             break
+    said = "" if hint.startswith("Did") else reason
+    ctx.error("F0201", f"{what or 'name'} `{name}` is not declared", span, reason=said, fix=hint or fix)
+
+
+def _too_early(ctx: Context, name: str, span: Span) -> None:
+    """F0202 for a name in its own statement, or before it."""
+    place = ctx.later.get(name) or ctx.symbols[name].span
+    own = any(c[0] == name for c in ctx.calls) or (isinstance(ctx.statement, syntax.DefDecl) and ctx.statement.name == name)
+    if own or (isinstance(ctx.statement, syntax.Statement) and getattr(ctx.statement, "name", None) == name):
+        ctx.error(
+            "F0202",
+            f"`{name}` uses itself",
+            span,
+            reason="A name is visible after its own statement; there is no recursion.",
+            fix="Write the value without the name.",
+        )
+        return
     ctx.error(
-        "F0201",
-        f"{what or 'name'} `{name}` is not declared",
+        "F0202",
+        f"`{name}` is used before it is declared",
         span,
-        reason="" if hint.startswith("Did") else reason,
-        fix=hint or fix,
+        reason=f"Names are declared before use, and `{name}` comes on line {ctx.line(place)}.",
+        fix=f"Move the declaration of `{name}` above this statement.",
     )
 
 

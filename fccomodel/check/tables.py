@@ -99,51 +99,56 @@ def column_type(ctx: Context, node: syntax.TypeExpr) -> ir.ColumnType | None:
     if isinstance(symbol, BrokenSymbol):
         ctx.used.add(node.name)
         return None
-    at = Span(start=node.span.start, end=node.span.start + len(node.name))
-    value_sets = [n for n, s in ctx.symbols.items() if isinstance(s, SetSymbol) and isinstance(s.set, ir.ValueSet | ir.LabelSet)]
-    foreign = {
-        "float": "`real`",
-        "number": "`real`",
-        "double": "`real`",
-        "integer": "`int`",
-        "bool": "`{0, 1}`",
-        "binary": "`{0, 1}`",
-        "boolean": "`{0, 1}`",
-        "string": "a set of labels: `set G;` before the table, then `G`",
-        "str": "a set of labels: `set G;` before the table, then `G`",
-    }
+    _no_type(ctx, node, node.name)
+    return None
+
+
+#: types of other languages -> what to write
+FOREIGN = {
+    "float": "`real`",
+    "number": "`real`",
+    "double": "`real`",
+    "integer": "`int`",
+    "bool": "`{0, 1}`",
+    "binary": "`{0, 1}`",
+    "boolean": "`{0, 1}`",
+    "string": "a set of labels: `set G;` before the table, then `G`",
+    "str": "a set of labels: `set G;` before the table, then `G`",
+}
+
+
+def _no_type(ctx: Context, node: syntax.TypeExpr, name: str) -> None:
+    """The error for a name that is not the type of a column."""
+    symbol = ctx.symbols.get(name)
+    at = Span(start=node.span.start, end=node.span.start + len(name))
     if symbol is not None:
-        ctx.used.add(node.name)
-        hint = (
-            f"`{node.name}` is {symbol.what}. For a vector of that size write `real[{node.name}]`."
-            if symbol.what == "a dim"
-            else ""
-        )
+        ctx.used.add(name)
+        size = f"`{name}` is {symbol.what}. For a vector of that size write `real[{name}]`."
         ctx.error(
             "F0416",
-            f"`{node.name}` is {symbol.what}, not the type of a column",
+            f"`{name}` is {symbol.what}, not the type of a column",
             at,
             reason="A column is `real`, `int`, a list of values `{0, 1}`, or a set of values or labels.",
-            fix=hint or "Use one of these.",
+            fix=size if symbol.what == "a dim" else "Use one of these.",
         )
-    elif node.name in ctx.later:
+    elif name in ctx.later:
         ctx.error(
             "F0202",
-            f"`{node.name}` is used before it is declared",
+            f"`{name}` is used before it is declared",
             at,
-            reason=f"It comes on line {ctx.line(ctx.later[node.name])}.",
-            fix=f"Move the declaration of `{node.name}` above this one.",
+            reason=f"It comes on line {ctx.line(ctx.later[name])}.",
+            fix=f"Move the declaration of `{name}` above this one.",
         )
     else:
+        sets = [n for n, s in ctx.symbols.items() if isinstance(s, SetSymbol) and isinstance(s.set, ir.ValueSet | ir.LabelSet)]
         ctx.error(
             "F0416",
-            f"there is no type `{node.name}`",
+            f"there is no type `{name}`",
             at,
             reason="A column is `real`, `int`, a list of values `{0, 1}`, or a set declared before the table"
-            + (f" ({listed(value_sets)})." if value_sets else "."),
-            fix=f"Write {foreign[node.name]}."
-            if node.name in foreign
-            else ctx.suggest(node.name, ["real", "int", *value_sets])
-            or f"Declare `set {node.name};` before the table: its labels come with the data.",
+            + (f" ({listed(sets)})." if sets else "."),
+            fix=f"Write {FOREIGN[name]}."
+            if name in FOREIGN
+            else ctx.suggest(name, ["real", "int", *sets])
+            or f"Declare `set {name};` before the table: its labels come with the data.",
         )
-    return None

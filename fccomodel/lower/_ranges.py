@@ -188,26 +188,9 @@ class Ranging(State):
         self, sel: selection.Selection, env: Env, inner: bool, whole: bool, own: set[ir.Binder], body: ir.Expr
     ) -> tuple[Slot, Part, Mapping[ir.Binder, Slot]]:
         """A minibatch of the binder's elements, given the sampled elements around it; all of them where that costs no more."""
-        g, binder = self.graph, sel.binder
-        related = any(p in own for p in sel.parents)
         if not sel.parents:
-            rows = self.members(sel, body)
-            n = len(rows)
-            size = None if whole else self.batch(binder, n, inner)
-            if size is None or size >= n:
-                slot = self.all_slot(sel, body=body)
-                return slot, Part(binder=binder, axis=slot.ids.axes[0], count=g.const(n)), {}
-            axis = g.axis(self.unique(binder.name), size, "sample")
-            around = self.blocks_around(binder, env, body)
-            if around and self.inner_sampling == "per_block":
-                pos = g.make("draw_range", [g.const(0), g.const(n)], axes=(*around, axis), axis=axis, most=n, static=False)
-            else:
-                pos = g.make("draw", axes=(axis,), axis=axis, n=n, how=self.sampling, static=False)
-            self.draws.append(pos)
-            key = self.rows_key(sel, rows)
-            ids = pos if key is None else self.take(key, pos, ())
-            slot = Slot(binder=binder, ids=ids, pos=ids, n=self.total(binder), members=rows)
-            return slot, Part(binder=binder, axis=axis, count=g.const(n)), {}
+            return (*self.free_slot(sel, env, inner, whole, body), {})
+        binder, related = sel.binder, any(p in own for p in sel.parents)
         realised = selection.realise(self.bound, sel if not related else replace(sel, masks=()), empty="keep")
         if not related:
             self.no_empty_cell(sel, realised, env)
@@ -218,11 +201,39 @@ class Ranging(State):
             found = self.segments(sel, env, own, most=min(n, self.batch(binder, n, inner) or n))
             if found is not None:
                 return found
+        return (*self.cell_slot(sel, realised, env, min(n, self.batch(binder, n, inner) or n) or 1, related, body), {})
+
+    def free_slot(self, sel: selection.Selection, env: Env, inner: bool, whole: bool, body: ir.Expr) -> tuple[Slot, Part]:
+        """A minibatch of elements that nothing around restricts."""
+        g, binder, rows = self.graph, sel.binder, self.members(sel, body)
+        n = len(rows)
+        size = None if whole else self.batch(binder, n, inner)
+        if size is None or size >= n:
+            slot = self.all_slot(sel, body=body)
+            return slot, Part(binder=binder, axis=slot.ids.axes[0], count=g.const(n))
+        axis = g.axis(self.unique(binder.name), size, "sample")
+        around = self.blocks_around(binder, env, body)
+        if around and self.inner_sampling == "per_block":
+            pos = g.make("draw_range", [g.const(0), g.const(n)], axes=(*around, axis), axis=axis, most=n, static=False)
+        else:
+            pos = g.make("draw", axes=(axis,), axis=axis, n=n, how=self.sampling, static=False)
+        self.draws.append(pos)
+        key = self.rows_key(sel, rows)
+        ids = pos if key is None else self.take(key, pos, ())
+        slot = Slot(binder=binder, ids=ids, pos=ids, n=self.total(binder), members=rows)
+        return slot, Part(binder=binder, axis=axis, count=g.const(n))
+
+    def cell_slot(
+        self, sel: selection.Selection, realised: selection.Ranges, env: Env, most: int, related: bool, body: ir.Expr
+    ) -> tuple[Slot, Part]:
+        """A minibatch of the elements in the cell that the sampled ones around it decide, ``most`` of them."""
+        g, binder = self.graph, sel.binder
         parents = [env[p].ids for p in sel.parents]
-        axis = g.axis(self.unique(binder.name), min(n, self.batch(binder, n, inner) or n) or 1, "sample")
+        axis = g.axis(self.unique(binder.name), most, "sample")
         stem = self.unique(f"{binder.name}_of")
         skip = None
         if realised.start is None or realised.size is None:
+            n = len(realised.rows)
             pos = g.make("draw", axes=(axis,), axis=axis, n=n, how=self.sampling, static=False)
             count: Val = g.const(n)
         else:
@@ -231,10 +242,10 @@ class Ranging(State):
             count = self.cells(f"{stem}_size", valid, parents)
             skip = None if realised.skip is None else self.cells(f"{stem}_skip", realised.skip, parents)
             bounds = [start, count] if skip is None else [start, count, skip]
-            axes, most = merge_axes([start, count]), int(realised.size.max())
+            axes = merge_axes([start, count])
             if self.inner_sampling == "per_block":
                 axes = tuple(sorted({*axes, *self.blocks_around(binder, env, body)}, key=lambda a: a.order))
-            pos = g.make("draw_range", bounds, axes=(*axes, axis), axis=axis, most=most, static=False)
+            pos = g.make("draw_range", bounds, axes=(*axes, axis), axis=axis, most=int(realised.size.max()), static=False)
         self.draws.append(pos)
         ids = g.make("take", [pos], key=self.ship(f"{stem}_rows", realised.rows), event=(), static=False)
         slot = Slot(binder=binder, ids=ids, pos=ids, n=self.total(binder))
@@ -243,7 +254,7 @@ class Ranging(State):
         if sel.masks:
             weight = self.mask(replace(sel, keys=(), orders=(), excludes=()), {**env, binder: slot})
             accept = None if related or realised.accept is None else self.cells(f"{stem}_accept", realised.accept, parents)
-        return slot, Part(binder=binder, axis=axis, weight=weight, count=count, accept=accept, parents=sel.parents), {}
+        return slot, Part(binder=binder, axis=axis, weight=weight, count=count, accept=accept, parents=sel.parents)
 
     def blocks_around(self, binder: ir.Binder, env: Env, body: ir.Expr) -> tuple[Axis, ...]:
         """The axes of the binders around a drawn one that its body depends on."""
