@@ -77,6 +77,7 @@ def draw(seed: int) -> Drawn:
     w = cp.Variable(d)
     rows = convex(cp.multiply(y, x @ w) if kind == "labels" else x @ w - y)
     risks = cp.hstack([cp.sum(rows[g == k]) / (g == k).sum() for k in range(groups)])
+    t = cp.Variable()
     wholes = {
         "mean": (f"E[z ~ D] {row}", cp.sum(rows) / n),
         "worst": ("max[k in G] risk[k]", cp.max(risks)),
@@ -85,9 +86,13 @@ def draw(seed: int) -> Drawn:
         "entropic": ("0.5 * log(mean[k in G] exp(risk[k] / 0.5))", 0.5 * (cp.log_sum_exp(risks / 0.5) - np.log(groups))),
         "square of mean": (f"(E[z ~ D] {row})^2", cp.square(cp.sum(rows) / n)),
         "power mean": ("(0.01 + mean[k in G] risk[k]^2)^0.5", cp.norm(cp.hstack([0.1, risks / np.sqrt(groups)]))),
+        "worst row": (f"max[z in D] {row}", cp.max(rows)),
+        "root": (f"sqrt(E[z ~ D] {row}^2)", cp.norm(cp.pos(rows)) / np.sqrt(n)),
+        "chi-squared": (f"t + sqrt(3 * E[z ~ D] pos({row} - t)^2)", t + np.sqrt(3 / n) * cp.norm(cp.pos(rows - t))),
         "excess": ("mean[k in G] pos(risk[k] - 0.3)", cp.sum(cp.pos(risks - 0.3)) / groups),
     }
     whole = str(rng.choice(list(wholes)))
+    threshold = "var t;\n" if whole == "chi-squared" else ""
     domain = str(rng.choice(list(SETS), p=[0.4, 0.15, 0.15, 0.15, 0.15]))
     regulariser = str(rng.choice(list(REGULARISERS)))
     limits = SETS[domain][1](w)
@@ -120,7 +125,7 @@ def draw(seed: int) -> Drawn:
     added = f" + {regulariser}" if regulariser else ""
     model = (
         "model drawn;\ndim d;\nset G = {0, 1, 2};\ndata D : table(x: real[d], y: real, g: {0, 1, 2});\n"
-        f"var w[d]{SETS[domain][0]};\n{text}minimize f: {wholes[whole][0]}{added};\n{subject}\n"
+        f"var w[d]{SETS[domain][0]};\n{threshold}{text}minimize f: {wholes[whole][0]}{added};\n{subject}\n"
     )
     name = f"{whole} of {own}, {domain}{', ' + regulariser if regulariser else ''}{'; ' + ', '.join(names) if names else ''}"
     table = {"x": x, "y": y, "g": g}
