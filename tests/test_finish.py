@@ -98,15 +98,6 @@ def test_long_straight_stretches() -> None:
     assert torch.allclose(w, torch.tensor([1e4, 3.0], dtype=torch.float64), atol=1e-4)
 
 
-def test_the_largest_deviation_of_many_rows() -> None:
-    """A maximum over rows without an expectation is a non-smooth function all the same: it is smoothed, not stepped on."""
-    data = rows("numbers", n=500, d=6)
-    w = cp.Variable(6)
-    best = cp.Problem(cp.Minimize(cp.norm(data["x"] @ w - data["y"], "inf"))).solve(solver=cp.CLARABEL)
-    found = solved(HEAD + "minimize f: max[i in D] abs(dot(w, i.x) - i.y);", data)
-    assert found.objective == pytest.approx(best, rel=1e-6) and found.outcome.planned.plan.normal.kept == ()
-
-
 def test_maxima_of_arrays() -> None:
     """Several products of a newsvendor at once: the optimum is a quantile of each demand."""
     demand = np.random.default_rng(0).gamma(3.0, 1.0, (400, 3))
