@@ -82,10 +82,11 @@ def test_batches_are_whole_where_that_costs_little() -> None:
         ("var w[d];", "adam"),
         ("var w[d] >= 0;", "adam"),
         ("var w[d] in simplex;", "momentum"),
-        ("var w[d] in ball(1);", "momentum"),
+        ("var w[d] in ball(1);", "adam"),
+        ("var w[d] in ball1(1);", "adam"),
     ],
 )
-def test_adam_only_where_the_projection_is_entry_by_entry(domain: str, step: str) -> None:
+def test_adam_only_where_a_projection_in_its_metric_is_known(domain: str, step: str) -> None:
     assert made(f"{domain}\nminimize E[z ~ D] {LOSS};").step == step
 
 

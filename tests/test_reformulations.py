@@ -180,7 +180,8 @@ SETS = {
     "without points": ("a[i in d]: w[i] >= 0.5; b[i in d]: w[i] <= 0;", "", {"a"}),
     "beside a prox": ("c: norm1(w) <= 1;", "+ 0.1 * norm2(w)", set()),
     "with a prox": ("c: norm2(w) <= 1;", "+ 0.1 * norm2(w)", {"c"}),
-    "with another prox": ("c: norm1(w) <= 1;", "+ 0.1 * sumsq(w)", {"c"}),
+    "with steps of one size alone": ("c: norm1(w) <= 1;", "+ 0.1 * sumsq(w)", set()),
+    "entry by entry": ("c: norminf(w) <= 1;", "+ 0.1 * norm1(w)", {"c"}),
 }
 
 

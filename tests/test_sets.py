@@ -87,6 +87,23 @@ def test_projection_in_float32(simple, args):
         assert torch.allclose(p, simple.project(v, *simple.prepare(*args)).float(), atol=2e-5)
 
 
+@BOOK.checks("in_steps")
+@cases
+def test_projection_where_entries_have_steps_of_their_own(simple, args):
+    """<(v - p) / steps, c - p> <= 0 for every point c of the set, and p is one; of equal steps the nearest point."""
+    if simple.in_steps is None:
+        return
+    others, rng = members(simple, args), np.random.default_rng(1)
+    for v in [*vectors(40), torch.zeros(N).double(), *vectors(5, 1e3)]:
+        steps = torch.tensor(10 ** rng.uniform(-3, 3, N))
+        p = simple.in_steps(v, steps, *simple.prepare(*args))
+        assert simple.contains(p, *args, tolerance=1e-9)
+        pull = (v - p) / steps
+        assert float(((others - p) @ pull).max()) <= 1e-4 * (1e-3 + float(pull.norm()))
+        same = simple.in_steps(v, torch.full_like(v, 0.3), *simple.prepare(*args))
+        assert torch.allclose(same, simple.project(v, *simple.prepare(*args)), atol=1e-5)
+
+
 @BOOK.checks("tangent")
 @cases
 def test_tangent_and_distance_to_the_normal_cone(simple, args):

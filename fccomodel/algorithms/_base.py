@@ -127,3 +127,8 @@ class Algorithm:
     theory: Callable[[Constants], Mapping[str, float]] | None = None
     grid: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     preference: tuple[float, ...] = (1.0,)
+
+    @property
+    def projects_in_steps(self) -> bool:
+        """Every update of w is followed by prox and projections with its step sizes, and by no others."""
+        return self.advance is _steps.advance

@@ -78,12 +78,23 @@ class Update(Sections):
             for domain in self.normal.variables[name].sets:
                 record = sets.get(domain.family)
                 assert record is not None, domain.family
-                helpers |= {f.__name__: inspect.getsource(f).rstrip() for f in with_called([record.project])}
+                scaled = record.in_steps if self.plan.step == "adam" else None
+                used = [record.project, *([scaled] if scaled else [])]
+                helpers |= {f.__name__: inspect.getsource(f).rstrip() for f in with_called(used)}
                 arguments = "".join(f", {text}" for text in self.set_arguments(name, domain))
                 piece = f"w[{start}:{stop}]"
-                viewed = piece if len(shape) == 1 else f"{piece}.view({', '.join(map(str, shape)) or '()'})"
+                view = "" if len(shape) == 1 else f".view({', '.join(map(str, shape)) or '()'})"
+                found = f"{record.project.__name__}({piece}{view}{arguments})"
                 lines.append(f"    # {name} in {domain.name}")
-                lines.append(f"    {piece} = {record.project.__name__}({viewed}{arguments}).reshape(-1)")
+                if scaled:
+                    lines += [
+                        "    if isinstance(step, float):",
+                        f"        {piece} = {found}.reshape(-1)",
+                        "    else:",
+                        f"        {piece} = {scaled.__name__}({piece}{view}, step[{start}:{stop}]{view}{arguments}).reshape(-1)",
+                    ]
+                else:
+                    lines.append(f"    {piece} = {found}.reshape(-1)")
         return [line for text in helpers.values() for line in (text, "", "")], lines
 
     def set_arguments(self, name: str, domain: ir.VectorSet) -> list[str]:

@@ -161,7 +161,8 @@ def estimates(record: Algorithm, rounds: float) -> dict[str, float]:
 
 
 def default_step(normal: NormalForm, record: Algorithm, theory: bool = False) -> str:
-    """Adam-type, unless a prox or a projection would be wrong in its metric: those that do not act entry by entry.
+    """Adam-type, unless a prox or a projection would be wrong in its metric: those that do not act entry by entry, but for sets
+    alone that have a projection for steps of any sizes, where the algorithm projects on them after each.
 
     Where the algorithm has neither form, its first; theorems are about momentum.
     """
@@ -170,7 +171,13 @@ def default_step(normal: NormalForm, record: Algorithm, theory: bool = False) ->
     if theory:
         return "momentum"
     proxes = [regularisers.all()[p.name].step_per_entry for p in normal.prox]
-    projections = [sets.all()[s.family].entrywise for v in normal.variables.values() for s in v.sets]
+    alone = {name for name in normal.variables if name not in {p.variable for p in normal.prox}}
+    projections = [
+        sets.all()[s.family].entrywise
+        or (name in alone and record.projects_in_steps and sets.all()[s.family].in_steps is not None)
+        for name, v in normal.variables.items()
+        for s in v.sets
+    ]
     return "adam" if all(proxes + projections) else "momentum"
 
 

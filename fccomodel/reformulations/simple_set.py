@@ -35,10 +35,13 @@ def _has_points(domain: ir.VectorSet, constant: Constant) -> bool:
 
 
 def _composes(problem: ir.Problem, name: str, domain: ir.VectorSet, constant: Constant) -> bool:
-    """The prox of each regulariser of the variable is known with the set."""
+    """The prox of the variable's regulariser is known with the set, where it is entry by entry for steps of any sizes still."""
     recognised = [regularisers.recognise(term, name, constant) for term in summands(problem.objective.expr)]
-    found = regularisers.combine([r for r in recognised if r is not None])
-    return not found or len(found) == 1 and found[0].regulariser.then_projected(domain.family)
+    found = [r.regulariser for r in regularisers.combine([r for r in recognised if r is not None])]
+    simple = sets.all()[domain.family]
+    return not found or (
+        len(found) == 1 and found[0].then_projected(domain.family) and (simple.entrywise or not found[0].step_per_entry)
+    )
 
 
 def _apply(problem: ir.Problem, constant: Constant) -> tuple[ir.Problem, Recover, list[str]]:

@@ -45,6 +45,8 @@ class SimpleSet:
     meaning          its formula
     arguments        names of its arguments, the last arguments of every function (numbers, or tensors where the set has arrays)
     project          (v, *prepared) -> the nearest point of C
+    in_steps         (v, steps, *prepared) -> the w in C with the least sum of (w - v)^2 / steps, one step > 0 per entry: where a
+                     gradient step of these sizes leads; None where it is not known, or ``project`` does it (``entrywise``)
     prepare          (*arguments) -> what ``project`` takes, computed once per solve
     contains         (w, *arguments, tolerance) -> whether w is within ``tolerance`` of satisfying every condition
     tangent          (s, w, *arguments, tolerance) -> the nearest direction to s in C's tangent cone at w, which is s less its
@@ -71,6 +73,7 @@ class SimpleSet:
     entries: Callable[..., Interval]
     prepare: Callable[..., tuple[Any, ...]] = as_given
     entrywise: bool = False
+    in_steps: Callable[..., torch.Tensor] | None = None
     levels: Mapping[Form, Callable[[float], tuple[float, ...]]] = field(default_factory=dict)
     cite: str = ""
 

@@ -16,6 +16,21 @@ def project_ball(v: torch.Tensor, radius: float) -> torch.Tensor:
     return v * (radius / v.norm().clamp(min=radius + 1e-30))
 
 
+def ball_in_steps(v: torch.Tensor, steps: torch.Tensor, radius: float) -> torch.Tensor:
+    """v / (1 + t steps), t >= 0 such that it is no longer than the radius: Newton's method for 1 / |w(t)|, which is nearly linear
+    (J. Moré, D. Sorensen, Computing a trust region step, 1983)."""
+    if float(radius) == 0:
+        return 0 * v
+    t, steps, w = 0.0, steps / steps.mean(), v
+    for _ in range(50):
+        size = float(w.norm())
+        if size <= radius * (1 + 1e-6):
+            break
+        t += (size / radius - 1) * size**2 / float((steps * w.square() / (1 + t * steps)).sum())
+        w = v / (1 + t * steps)
+    return project_ball(w, radius)
+
+
 def _contains(w: torch.Tensor, radius: float, tolerance: float = 0.0) -> bool:
     return float(w.norm()) <= float(radius) * (1 + 1e-14) + tolerance
 
@@ -42,6 +57,7 @@ ball = SimpleSet(
     meaning="|w|_2 <= radius",
     arguments=("radius",),
     project=project_ball,
+    in_steps=ball_in_steps,
     contains=_contains,
     normals=_normals,
     tangent=_tangent,

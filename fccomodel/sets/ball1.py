@@ -21,6 +21,15 @@ def project_ball1(v: torch.Tensor, radius: float) -> torch.Tensor:
     return outside.where(size.sum() > radius, v)
 
 
+def ball1_in_steps(v: torch.Tensor, steps: torch.Tensor, radius: float) -> torch.Tensor:
+    """v where it is inside; else shrunk by t steps, t such that it is as long as the radius: the largest root of its length's
+    linear pieces."""
+    size, own = v.abs().reshape(-1), steps.reshape(-1)
+    order = (size / own).argsort(descending=True)
+    t = ((size[order].cumsum(0) - radius) / own[order].cumsum(0)).amax()
+    return ((v.abs() - t * steps).relu() * v.sign()).where(size.sum() > radius, v)
+
+
 def _contains(w: torch.Tensor, radius: float, tolerance: float = 0.0) -> bool:
     return float(w.abs().sum()) <= float(radius) * (1 + 1e-13) + tolerance
 
@@ -57,6 +66,7 @@ ball1 = SimpleSet(
     meaning="|w|_1 <= radius",
     arguments=("radius",),
     project=project_ball1,
+    in_steps=ball1_in_steps,
     contains=_contains,
     normals=_normals,
     tangent=_tangent,
