@@ -153,11 +153,11 @@ def exponentials(normal: NormalForm, bound: Bound | None) -> bool:
 
 def estimates(record: Algorithm, rounds: float) -> dict[str, float]:
     """gamma such that estimates average over about ten steps, at most the default; gamma' = 1 - gamma as of SONEX where B1 = n
-    (sonex-alexr2-2025, Theorem 4.7), gamma as of ALEXR2 with theta = 1 (Theorem 4.10)."""
+    (sonex-alexr2-2025, Theorem 4.7): they then follow all of a step's change, also of ALEXR2's, which goes back from z_K to w."""
     if "gamma_prime" not in record.hyper:
         return {}
     gamma = min(0.1 * rounds, record.hyper["gamma"])
-    return {"gamma": gamma, "gamma_prime": gamma if record.independent else 1 - gamma}
+    return {"gamma": gamma, "gamma_prime": 1 - gamma}
 
 
 def default_step(normal: NormalForm, record: Algorithm, theory: bool = False) -> str:

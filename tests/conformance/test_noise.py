@@ -69,9 +69,9 @@ def test_what_falls_within_a_stage_is_the_algorithms() -> None:
 
 @pytest.mark.parametrize("blocks, gamma", [(5, 0.1), (3, 1 / 6), (1, 0.5)])
 def test_gamma_follows_from_how_often_blocks_are_visited(blocks: int, gamma: float) -> None:
-    sonex, alexr2 = (planned(BY_NAME["worst_group"], algorithm=name, outer_batch=blocks).hyper for name in ("sonex", "alexr2"))
-    assert sonex["gamma"] == pytest.approx(gamma) and sonex["gamma_prime"] == pytest.approx(1 - gamma)
-    assert alexr2["gamma"] == alexr2["gamma_prime"] == pytest.approx(gamma)
+    for name in ("sonex", "alexr2"):
+        hyper = planned(BY_NAME["worst_group"], algorithm=name, outer_batch=blocks).hyper
+        assert (hyper["gamma"], hyper["gamma_prime"]) == pytest.approx((gamma, 1 - gamma))
 
 
 @pytest.mark.parametrize("off, before, lam", [(0.0, 0.3, 0.1), (0.2, 0.3, 0.4), (0.0, 3.0, 0.4), (0.0, 1.5, 0.2)])
@@ -87,6 +87,21 @@ def test_smoothing_of_penalties(off: float, before: float, lam: float, monkeypat
     _progress.move_centres(None, w, c, h, 0.3, before, lambda w: w, torch.float64, u)
     assert h.lam_y1 == pytest.approx(lam)
     assert float(c.y1) == pytest.approx(0.75)
+
+
+def test_constraints_share_their_first_smoothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that hardly is violated at the start is smoothed as the one that is violated most: slope 0.1 / lam = rho / 10."""
+    found = {
+        name: ((), torch.tensor(t, dtype=torch.float64), lambda t, y, h: (t / 1e6).clamp(0, h.rho), 1.0)
+        for name, t in {"y1": 3e-4, "y2": 0.1, "y3": -0.2}.items()
+    }
+    monkeypatch.setattr(_progress, "blocks", lambda data, w: found, raising=False)
+    monkeypatch.setattr(_progress, "smoothness", lambda G, w: 1.0)
+    monkeypatch.setattr(_progress, "steepness", lambda *given: 2.0)
+    h, c = SimpleNamespace(rho=10.0, lam=0.0, decay=0), SimpleNamespace(**{name: torch.zeros(()) for name in found})
+    w = torch.full((4,), 0.5)
+    _progress.scale_smoothing(None, w, c, h, lambda w: w, torch.float64)
+    assert (h.rho, h.lam_y1, h.lam_y2, h.lam_y3) == pytest.approx((10, 0.1, 0.1, 0.1))
 
 
 def test_multipliers_answer_to_minibatches_of_a_family() -> None:
