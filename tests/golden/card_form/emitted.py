@@ -482,17 +482,19 @@ def smoothness(G, w):
 def scale_smoothing(data, w, c, h, G, dtype):
     """lam and rho to begin with: a non-smooth objective is smoothed on a tenth of its arguments' size, on all of it where blocks
     keep their y, which a visit then moves by 1 / tau of its range; a penalty so that its curvature |grad c|^2 / lam is ten
-    times the objective's, or its slope at the start a tenth of rho, and rho is at least ten times |grad g_0| / |grad c|.
+    times the objective's, or the largest slope of all at the start a tenth of rho: by its own, a constraint that hardly is
+    violated there would have no smoothing. rho is at least ten times |grad g_0| / |grad c|.
 
     ``G(w)`` is the gradient under the smoothing and the centres as they are.
     """
-    penalties, share = {}, 1.0 if hasattr(h, "tau") else 0.1
+    penalties, violation, share = [], 0.0, 1.0 if hasattr(h, "tau") else 0.1
     for name, (index, t, slope, bounded) in blocks(data, w).items():
         finite = t[t.isfinite()]
         size = float(finite.square().mean().sqrt()) if finite.numel() else 0.0
         setattr(h, "lam_" + name, 1e6 if bounded else h.lam or max(share * size, 1e-6))
         if bounded:
-            penalties[name] = 1e6 * float(slope_at(t, slope, getattr(c, name)[index or (...,)], h).abs().max())
+            penalties.append(name)
+            violation = max(violation, 1e6 * float(slope_at(t, slope, getattr(c, name)[index or (...,)], h).abs().max()))
     if not penalties:
         return
     begin = w.to(dtype)
@@ -502,7 +504,7 @@ def scale_smoothing(data, w, c, h, G, dtype):
         lam = 0.1 * h.steep**2 / curvature if curvature > 0 else 10 * h.steep / h.rho
     else:
         lam = 0.1
-    for name, violation in penalties.items():
+    for name in penalties:
         setattr(h, "lam_" + name, h.lam or min(max(lam, 1e-6), 10 * violation / h.rho or 1e4))
 
 
