@@ -166,27 +166,12 @@ def declared_shape(ctx: Context, scope: Scope, items: tuple[syntax.Expr, ...]) -
 
 
 def declared_dim(ctx: Context, scope: Scope, node: syntax.Expr) -> ir.Dim | None:
+    """A size: a dim, a set, a table, or a whole number."""
     text = ctx.text(node.span)
     if isinstance(node, syntax.Name) and node.id not in scope.locals:
         symbol = names.find(ctx, node.id)
         if symbol is None:
-            candidates = [n for n, s in ctx.symbols.items() if isinstance(s, SetSymbol | TableSymbol) or s.what == "a dim"]
-            if node.id in ctx.later or any(c[0] == node.id for c in ctx.calls):
-                names.unknown(ctx, scope, node.id, node.span)
-            else:
-                hint = ctx.suggest(node.id, candidates)
-                if not hint and node.id in ctx.missing:
-                    return None
-                ctx.missing.add(node.id)
-                ctx.error(
-                    "F0201",
-                    f"size `{node.id}` is not declared",
-                    node.span,
-                    reason=f"The dims and sets declared so far are {listed(candidates)}."
-                    if candidates
-                    else "No dim or set is declared so far.",
-                    fix=hint or f"Declare `dim {node.id};` before this statement.",
-                )
+            _unknown_size(ctx, scope, node)
             return None
         ctx.used.add(node.id)
         match symbol:
@@ -229,3 +214,18 @@ def declared_dim(ctx: Context, scope: Scope, node: syntax.Expr) -> ir.Dim | None
         )
         return None
     return int(value.value)
+
+
+def _unknown_size(ctx: Context, scope: Scope, node: syntax.Name) -> None:
+    """The error for a size that is not declared, or not yet."""
+    if node.id in ctx.later or any(c[0] == node.id for c in ctx.calls):
+        names.unknown(ctx, scope, node.id, node.span)
+        return
+    candidates = [n for n, s in ctx.symbols.items() if isinstance(s, SetSymbol | TableSymbol) or s.what == "a dim"]
+    hint = ctx.suggest(node.id, candidates)
+    if not hint and node.id in ctx.missing:
+        return
+    ctx.missing.add(node.id)
+    said = f"The dims and sets declared so far are {listed(candidates)}." if candidates else "No dim or set is declared so far."
+    fix = hint or f"Declare `dim {node.id};` before this statement."
+    ctx.error("F0201", f"size `{node.id}` is not declared", node.span, reason=said, fix=fix)

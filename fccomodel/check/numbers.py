@@ -38,6 +38,10 @@ def const(ctx: Context, node: syntax.ConstDecl) -> None:
     ctx.declare(ConstSymbol(name=node.name, what="a constant", span=span, value=value.value))
 
 
+#: lower and upper bound, and whether each is strict
+Bounds = tuple[float, float, bool, bool]
+
+
 def param(ctx: Context, node: syntax.ParamDecl) -> None:
     span = declarations.name_span(ctx, node, node.name)
     shape = literals.declared_shape(ctx, declarations.HERE, node.shape)
@@ -49,38 +53,7 @@ def param(ctx: Context, node: syntax.ParamDecl) -> None:
         declarations.broken(ctx, node, node.name)
         return
     low, high, strict_low, strict_high = found
-    good = True
-    if default is not None:
-        if default.shape and not shapes.same_shape(ctx, default.shape, shape):
-            ctx.error(
-                "F0301",
-                f"the default is {describe(ctx, default)}, and `{node.name}` is a {show(shape)}",
-                default.span,
-                fix="Give a scalar: every entry has it.",
-            )
-            good = False
-        elif not literals.data_free(default) or any(isinstance(n, ir.Param) and n.name in ctx.arrays for n in ir.walk(default)):
-            ctx.error(
-                "F0424",
-                f"`{ctx.text(default.span)}` is not known before the data is",
-                default.span,
-                reason="A default is made of constants, params and dims.",
-                fix="Use a number.",
-            )
-            good = False
-        elif isinstance(default, ir.Const):
-            value = default.value
-            if value < low or value > high or (strict_low and value == low) or (strict_high and value == high):
-                bounds = ", ".join(ctx.text(b.span) for b in node.bounds)
-                ctx.error(
-                    "F0411",
-                    f"the default {value:g} breaks `{bounds}`",
-                    default.span,
-                    reason="The bounds of a param are part of its type: every value keeps them.",
-                    fix="Change the default or the bounds.",
-                )
-                good = False
-    if not good:
+    if default is not None and not _default_fits(ctx, node, default, shape, found):
         declarations.broken(ctx, node, node.name)
         return
     made = ir.Parameter(
@@ -99,7 +72,40 @@ def param(ctx: Context, node: syntax.ParamDecl) -> None:
         ctx.params[node.name] = made
 
 
-def _bounds(ctx: Context, node: syntax.ParamDecl) -> tuple[float, float, bool, bool] | None:
+def _default_fits(ctx: Context, node: syntax.ParamDecl, default: ir.Expr, shape: ir.Shape, bounds: Bounds) -> bool:
+    """The default has the param's shape, is known before the data, and keeps the bounds."""
+    low, high, strict_low, strict_high = bounds
+    if default.shape and not shapes.same_shape(ctx, default.shape, shape):
+        ctx.error(
+            "F0301",
+            f"the default is {describe(ctx, default)}, and `{node.name}` is a {show(shape)}",
+            default.span,
+            fix="Give a scalar: every entry has it.",
+        )
+        return False
+    if not literals.data_free(default) or any(isinstance(n, ir.Param) and n.name in ctx.arrays for n in ir.walk(default)):
+        ctx.error(
+            "F0424",
+            f"`{ctx.text(default.span)}` is not known before the data is",
+            default.span,
+            reason="A default is made of constants, params and dims.",
+            fix="Use a number.",
+        )
+        return False
+    value = default.value if isinstance(default, ir.Const) else None
+    if value is not None and (value < low or value > high or (strict_low and value == low) or (strict_high and value == high)):
+        ctx.error(
+            "F0411",
+            f"the default {value:g} breaks `{', '.join(ctx.text(b.span) for b in node.bounds)}`",
+            default.span,
+            reason="The bounds of a param are part of its type: every value keeps them.",
+            fix="Change the default or the bounds.",
+        )
+        return False
+    return True
+
+
+def _bounds(ctx: Context, node: syntax.ParamDecl) -> Bounds | None:
     """Lower and upper bound of a param, and whether each is strict."""
     low, high, strict_low, strict_high = -inf, inf, False, False
     for bound in node.bounds:

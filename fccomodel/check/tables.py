@@ -24,24 +24,33 @@ from fccomodel.source import Span
 def data(ctx: Context, node: syntax.DataDecl) -> None:
     span = declarations.name_span(ctx, node, node.name)
     if node.type is not None:
-        kind = None if node.family is not None else column_type(ctx, node.type)
-        if node.family is not None:
-            ctx.error(
-                "F0416",
-                f"`{node.name}` is a family without rows",
-                span,
-                reason="A family of numbers is an array: its sets are its shape.",
-                fix=f"Write `data {node.name} : real[K];`.",
-            )
-        if kind is None:
-            declarations.broken(ctx, node, node.name)
-            return
-        param = ir.Param(name=node.name, shape=kind.shape, span=span)
-        if ctx.declare(
-            NumberSymbol(name=node.name, what="an array" if kind.shape else "a number given as data", span=span, node=param)
-        ):
-            ctx.arrays[node.name] = ir.Array(name=node.name, type=kind, span=span)
+        _array(ctx, node, node.type, span)
+    else:
+        _table(ctx, node, span)
+
+
+def _array(ctx: Context, node: syntax.DataDecl, written: syntax.TypeExpr, span: Span) -> None:
+    """``data c : real[K];``"""
+    kind = None if node.family is not None else column_type(ctx, written)
+    if node.family is not None:
+        ctx.error(
+            "F0416",
+            f"`{node.name}` is a family without rows",
+            span,
+            reason="A family of numbers is an array: its sets are its shape.",
+            fix=f"Write `data {node.name} : real[K];`.",
+        )
+    if kind is None:
+        declarations.broken(ctx, node, node.name)
         return
+    param = ir.Param(name=node.name, shape=kind.shape, span=span)
+    what = "an array" if kind.shape else "a number given as data"
+    if ctx.declare(NumberSymbol(name=node.name, what=what, span=span, node=param)):
+        ctx.arrays[node.name] = ir.Array(name=node.name, type=kind, span=span)
+
+
+def _table(ctx: Context, node: syntax.DataDecl, span: Span) -> None:
+    """``data D : table(x: real[d], ...);`` or a family of tables."""
     family: ir.Binder | None = None
     broken = False
     if node.family is not None:

@@ -193,9 +193,19 @@ def _checked(
             reason=f"for 3 rows of {_spelled(input)} it returned shape {tuple(value.shape)}",
             fix="change its last layer, or the declaration",
         )
+    _demand_function(net, module, rows, value)
+    facts = walk(module)
+    notes.append(
+        f"net {net.name}: {size(module)} parameters, {'affine' if facts.affine else facts.kind}: {'; '.join(facts.reasons)}"
+    )
+    return module, notes
+
+
+def _demand_function(net: ir.Net, module: torch.nn.Module, rows: torch.Tensor, value: torch.Tensor) -> None:
+    """Refuses a module whose ``value`` at some rows is not finite, not repeatable, or depends on the other rows."""
     if not torch.isfinite(value).all():
         refuse("F0526", f"net {net.name} gives values that are not finite", fix="check its weights")
-    again, alone = _forward(net, module, rows), torch.cat([_forward(net, module, rows[k : k + 1]) for k in range(3)])
+    again, alone = _forward(net, module, rows), torch.cat([_forward(net, module, row) for row in rows.split(1)])
     if not torch.equal(value, again):
         refuse(
             "F0525",
@@ -210,11 +220,6 @@ def _checked(
             reason=f"{net.name}(w; x) must be a function of one row",
             fix="normalise each row by itself (LayerNorm), or with fixed statistics (.eval())",
         )
-    facts = walk(module)
-    notes.append(
-        f"net {net.name}: {size(module)} parameters, {'affine' if facts.affine else facts.kind}: {'; '.join(facts.reasons)}"
-    )
-    return module, notes
 
 
 def _freed(net: ir.Net, module: torch.nn.Module) -> tuple[torch.nn.Module, list[str]]:
