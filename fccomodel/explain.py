@@ -7,9 +7,10 @@ from math import isinf
 from typing import Any
 
 from fccomodel import assumptions, derivation, ir
+from fccomodel.amounts import Amount
 from fccomodel.assumptions import Finding
 from fccomodel.derivation import first, kinks, lost_convexity, unknown, wrap
-from fccomodel.facts import Amount, Fact, Facts, Standing
+from fccomodel.facts import Fact, Facts, Standing
 from fccomodel.structure import RULES, Analysis
 
 WIDTH = 80

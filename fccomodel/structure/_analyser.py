@@ -9,7 +9,8 @@ from math import inf
 import numpy as np
 
 from fccomodel import atoms, ir
-from fccomodel.facts import INCREASING, NEITHER, NONE, SOME, ZERO, Amount, Facts, Standing, amount, combine, make
+from fccomodel.amounts import NONE, SOME, ZERO, Amount, amount
+from fccomodel.facts import INCREASING, NEITHER, Facts, Standing, combine, make
 from fccomodel.rewrite import substitute
 from fccomodel.structure import _arithmetic, _nets, _whole
 from fccomodel.structure._compose import compose, spread

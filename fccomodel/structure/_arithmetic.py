@@ -8,24 +8,9 @@ from functools import cache
 from math import inf, sqrt
 
 from fccomodel import atoms, ir
+from fccomodel.amounts import ONE, SOME, ZERO, Amount, amount, least, most, plus, times
 from fccomodel.atoms import Interval, Properties, ScalarAtom
-from fccomodel.facts import (
-    DECREASING,
-    INCREASING,
-    NEITHER,
-    ONE,
-    SOME,
-    ZERO,
-    Amount,
-    Fact,
-    Facts,
-    amount,
-    combine,
-    least,
-    most,
-    plus,
-    times,
-)
+from fccomodel.facts import DECREASING, INCREASING, NEITHER, Fact, Facts, combine
 from fccomodel.structure._compose import compose, positive
 from fccomodel.structure._context import REALS, opened
 from fccomodel.structure._draft import Draft, settled

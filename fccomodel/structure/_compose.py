@@ -8,8 +8,9 @@ from math import inf, sqrt
 from typing import Any
 
 from fccomodel import ir
+from fccomodel.amounts import NONE, SOME, Amount, amount, length, plus, times
 from fccomodel.atoms import Atom, Interval
-from fccomodel.facts import NEITHER, NONE, SOME, Amount, Fact, Facts, amount, length, make, plus, times
+from fccomodel.facts import NEITHER, Fact, Facts, make
 from fccomodel.structure._context import REALS, opened
 from fccomodel.structure._draft import Draft, settled
 from fccomodel.structure._fixes import advice

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from fccomodel import ir
+from fccomodel.amounts import SOME, Amount, amount
 from fccomodel.atoms import Interval
 from fccomodel.bound import Bound
-from fccomodel.facts import SOME, Amount, Standing, amount
+from fccomodel.facts import Standing
 
 REALS = Interval(-inf, inf, True, True)
 

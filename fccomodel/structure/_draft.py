@@ -8,19 +8,9 @@ from math import sqrt
 from typing import Any
 
 from fccomodel import ir
+from fccomodel.amounts import NONE, SOME, ZERO, Amount, amount, length
 from fccomodel.atoms import Interval
-from fccomodel.facts import (
-    NONE,
-    SOME,
-    ZERO,
-    Amount,
-    Fact,
-    Facts,
-    Standing,
-    amount,
-    length,
-    make,
-)
+from fccomodel.facts import Fact, Facts, Standing, make
 from fccomodel.structure._context import REALS, opened
 
 DEFAULTS: dict[str, Any] = {

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from fccomodel import ir
-from fccomodel.facts import NEITHER, NONE, SOME, ZERO, Facts, Standing, amount
+from fccomodel.amounts import NONE, SOME, ZERO, amount
+from fccomodel.facts import NEITHER, Facts, Standing
 from fccomodel.structure._context import Context
 from fccomodel.structure._draft import Draft
 

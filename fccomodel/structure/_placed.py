@@ -8,23 +8,9 @@ from functools import cached_property
 from math import inf, sqrt
 
 from fccomodel import ir
+from fccomodel.amounts import NONE, SOME, ZERO, Amount, amount, least, most, plus, times
 from fccomodel.atoms import ArrayAtom, Atom, Interval
-from fccomodel.facts import (
-    DECREASING,
-    INCREASING,
-    NEITHER,
-    NONE,
-    SOME,
-    ZERO,
-    Amount,
-    Fact,
-    Facts,
-    amount,
-    least,
-    most,
-    plus,
-    times,
-)
+from fccomodel.facts import DECREASING, INCREASING, NEITHER, Fact, Facts
 from fccomodel.structure._context import REALS, interval, opened
 
 SIGNS = {"increasing": INCREASING, "decreasing": DECREASING, "none": NEITHER}

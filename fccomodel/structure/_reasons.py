@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from fccomodel.facts import DECREASING, INCREASING, NEITHER, Amount, Facts
+from fccomodel.amounts import Amount
+from fccomodel.facts import DECREASING, INCREASING, NEITHER, Facts
 from fccomodel.structure._context import REALS
 from fccomodel.structure._placed import Placed
 

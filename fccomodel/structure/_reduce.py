@@ -7,8 +7,9 @@ from math import inf
 from typing import Protocol
 
 from fccomodel import ir
+from fccomodel.amounts import NONE, ONE, SOME, ZERO, Amount, amount, most, plus, times
 from fccomodel.atoms import Interval
-from fccomodel.facts import NEITHER, NONE, ONE, SOME, ZERO, Amount, Facts, amount, combine, most, plus, times
+from fccomodel.facts import NEITHER, Facts, combine
 from fccomodel.structure import _whole
 from fccomodel.structure._arithmetic import sign_of
 from fccomodel.structure._context import Context, interval, opened

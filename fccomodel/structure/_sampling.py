@@ -12,9 +12,10 @@ import numpy as np
 import torch
 
 from fccomodel import draws, elements, ir, sets
+from fccomodel.amounts import Amount
 from fccomodel.atoms import Interval
 from fccomodel.bound import Bound
-from fccomodel.facts import Amount, Fact, Standing, make
+from fccomodel.facts import Fact, Standing, make
 from fccomodel.interpret.minibatch import Minibatch
 from fccomodel.named import Named, new_axis, spread
 from fccomodel.pointwise import Pointwise

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from math import inf, sqrt
 
+from fccomodel.amounts import ZERO, Amount, amount, plus, root, times
 from fccomodel.atoms import ArrayAtom
-from fccomodel.facts import ZERO, Amount, Facts, amount, plus, root, times
+from fccomodel.facts import Facts
 from fccomodel.structure._context import interval, opened
 from fccomodel.structure._draft import Draft
 from fccomodel.structure._fixes import advice

@@ -6,8 +6,9 @@ from dataclasses import replace
 from math import erfc, exp, inf, log, pi, sqrt
 
 from fccomodel import atoms, ir
+from fccomodel.amounts import NONE, ZERO, Amount, amount, most, plus, root, times
 from fccomodel.atoms import Interval
-from fccomodel.facts import KINDS, NONE, ZERO, Amount, Fact, Facts, Standing, amount, combine, most, plus, root, times
+from fccomodel.facts import KINDS, Fact, Facts, Standing, combine
 from fccomodel.structure._arithmetic import add, merged, renamed, scale
 from fccomodel.structure._compose import compose
 from fccomodel.structure._context import interval, opened
