@@ -63,6 +63,7 @@ def times(*factors: Amount) -> Amount:
 
 
 def rank(a: Amount) -> tuple[bool, bool, float]:
+    """Orders amounts: numbers, then a finite unknown, then none."""
     return (not a.finite, not a.known, a.value)
 
 

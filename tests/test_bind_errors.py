@@ -273,7 +273,7 @@ def test_all_errors_come_at_once(tmp_path):
 
 
 def test_lines_of_keys():
-    from fccomodel.bind._spec import key_lines
+    from fccomodel.bind._lines import key_lines
 
     text = (
         '# [X]\n[D]\nsource = "a = [b]"\nx = { columns = [\n  "a",\n  "b = 1",\n], scale = "standard" }\ny = 1\n'

@@ -145,6 +145,9 @@ def solve(
     running. Returns the best point seen (``h.decay``: the last).
 
     ``broken`` is the step by which iterates were not finite (their epoch was taken back), or None.
+
+    ``run`` is where it stands: the algorithm's state; the epoch's length, the steps left in it, its average and the merit that
+    it began with (``held``); the best point so far and its value; the first merit; steps (``count``), epochs without a gain.
     """
     began = time.perf_counter()
     ended = ending(began, stop, seconds, iterations, oracles)

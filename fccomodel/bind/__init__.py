@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from fccomodel import ir, nets
-from fccomodel.bind import _arrays, _demands, _families, _labels, _sizes, _spec, _tables, _values
+from fccomodel.bind import _arrays, _demands, _families, _labels, _reader, _sizes, _tables, _values
 from fccomodel.bind._errors import Errors
 from fccomodel.bind._sizes import Sizes
 from fccomodel.bind._spec import ArraySpec, Spec, TableSpec
@@ -91,7 +91,7 @@ class _Binder:
         self.notes: list[str] = []
         self.spec = Spec()
         with self.errors.collect():
-            self.spec = _spec.read(problem, spec, (Path(), *folders), self.errors)
+            self.spec = _reader.read(problem, spec, (Path(), *folders), self.errors)
         self.stop_if_unreadable()
         beside = [self.spec.folder] if self.spec.folder is not None else []
         self.folders = (*folders, *beside, Path())

@@ -1,0 +1,48 @@
+"""Where the keys of a TOML text stand."""
+
+from __future__ import annotations
+
+import re
+
+
+def key_lines(text: str) -> dict[tuple[str, ...], int]:
+    """The line (from 1) of every section and key of a TOML text; values over several lines are passed over."""
+    found: dict[tuple[str, ...], int] = {}
+    section: tuple[str, ...] = ()
+    depth, quote = 0, ""
+    for number, line in enumerate(text.splitlines(), start=1):
+        if depth == 0 and not quote:
+            if head := re.match(r"\s*\[+\s*([^\]]+?)\s*\]", line):
+                section = _dotted(head[1])
+                found.setdefault(section, number)
+                continue
+            if key := re.match(r"""\s*((?:"[^"]*"|'[^']*'|[\w.-]|\s(?=[.\w"']))+?)\s*=""", line):
+                found.setdefault(section + _dotted(key[1]), number)
+        depth, quote = _brackets(line, depth, quote)
+    return found
+
+
+def _dotted(text: str) -> tuple[str, ...]:
+    return tuple(part.strip().strip("\"'") for part in re.findall(r"""\s*("[^"]*"|'[^']*'|[^.]+)\s*(?:\.|$)""", text))
+
+
+def _brackets(line: str, depth: int, quote: str) -> tuple[int, str]:
+    """Bracket depth and open multi-line string after a line."""
+    position = 0
+    while position < len(line):
+        if quote:
+            end = line.find(quote, position)
+            if end < 0:
+                return depth, quote if len(quote) == 3 else ""
+            position, quote = end + len(quote), ""
+            continue
+        character = line[position]
+        if character in "\"'":
+            quote = character * 3 if line.startswith(character * 3, position) else character
+            position += len(quote)
+            continue
+        if character == "#":
+            break
+        depth += (character in "[{") - (character in "]}")
+        position += 1
+    return max(depth, 0), quote if len(quote) == 3 else ""
