@@ -763,6 +763,9 @@ def solve(
 
     ``oracles`` bounds the values g_i(w; xi) that steps ask for; evaluations between stages are no part of the algorithm.
     ``broken`` is the step by which iterates were not finite (the loop went back to the best point), or None.
+
+    ``run`` is where it stands: the algorithm's state, estimates u and centres c; the average of the ``kept`` iterates; the best
+    point so far with its value, centres and rho; how many steps (``count``) and how many stages without a gain (``calm``).
     """
     began = time.perf_counter()
     if oracles is not None:
