@@ -132,3 +132,4 @@ def test_the_first_step_of_a_subgradient_method_is_judged_by_values(monkeypatch:
     w = torch.zeros(1, dtype=torch.float64)
     assert _driver.inverse_smoothness(G, w) <= 0.001
     assert _driver.inverse_smoothness(G, w, value) == 0.5
+    assert _driver.inverse_smoothness(lambda x: x + 1, w, value) == 1.0, "where a minibatch points uphill its gradient decides"
