@@ -619,12 +619,12 @@ def gradients(data, w, c, h, rng):
 
 def inverse_smoothness(G, w, value=None):
     """One over the gradient's Lipschitz constant at w, constraints active; no further than a first step goes downhill, by the
-    gradient at its end, or by ``value(w)`` where gradients jump."""
+    gradient at its end or, where gradients jump, as ``value(w)`` falls in a parabola of this curvature."""
     largest = max(smoothness(G, w), smoothness(lambda x: G(x, 1.0), w) if CENTRED else 0.0)
     step, slope = 1.0 / largest if largest > 0 else 0.05, G(w)
     for _ in range(40):
-        ahead = w - step * slope
-        if (float(G(ahead) @ slope) >= 0) if value is None else value(ahead) <= value(w):
+        ahead, fall = w - step * slope, 0.5 * step * float(slope @ slope)
+        if float(G(ahead) @ slope) >= 0 or (value is not None and value(ahead) <= value(w) - fall):
             break
         step *= 0.5
     return step
