@@ -123,6 +123,19 @@ def take_steps(run, F, h, iterations, oracles, ended):
     return reason
 
 
+def keep_the_better(run, data, h):
+    """Of the last iterate and the epoch's average: the best point so far if it has a smaller merit (``h.decay``: the last one).
+    Returns the value of the last, and whether it is finite."""
+    w = run.state.w
+    value, chosen = least(data, [w] if h.decay else [w, run.average], h.weight)
+    if merit(value, h.weight) < merit(run.value, h.weight) or h.decay:
+        run.best, run.value = chosen.clone(), value
+    finite = math.isfinite(float(w.sum()))
+    if run.broken is None and not finite:
+        run.broken = run.count
+    return value_at(data, w), finite
+
+
 def close_epoch(run, last, h):
     """An epoch that gained nothing shrinks the step; one that diverged, as ``last`` says, is taken back. The next is longer."""
     state, run.left, adapts = run.state, 0, not h.theory and not h.decay
@@ -179,12 +192,7 @@ def solve(
         if not run.left:
             open_epoch(run, F, h)
         reason = take_steps(run, F, h, iterations, oracles, ended)
-        last, finite = value_at(quick, state.w), math.isfinite(float(state.w.sum()))
-        value, chosen = least(quick, [state.w] if h.decay else [state.w, run.average], h.weight)
-        if merit(value, h.weight) < merit(run.value, h.weight) or h.decay:
-            run.best, run.value = chosen.clone(), value
-        if run.broken is None and not finite:
-            run.broken = run.count
+        last, finite = keep_the_better(run, quick, h)
         if not run.left or not finite:
             close_epoch(run, last, h)
             if CENTRED and adapts:
