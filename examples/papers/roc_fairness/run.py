@@ -37,6 +37,7 @@ RUNS: dict[str, dict[str, Any]] = {
     },
     "alexr2, momentum": {"algorithm": "alexr2", "step": "momentum", "gradient_batch": "same", "eta": 2.0, **SMOOTHED},
     "alexr2, two batches": {"algorithm": "alexr2", "step": "adam", "eta": 0.005, **SMOOTHED, "gamma_prime": 0.1},
+    "alexr2, by stages": {"algorithm": "alexr2", "step": "adam", "eta": 0.005, "stage": 1500, "longest": 1500},
     "sonex": {"algorithm": "sonex", "eta": 0.002, **SMOOTHED},
     "sonx": {"algorithm": "sonx", "schedule": "decay", "rho": 0.43, "gamma": 0.9, "gamma_prime": 0.9, "eta": 0.1},
     "icppac": {"algorithm": "icppac", "schedule": "decay", "eta": 0.1, "tau": 10.0, "lam": 1.0, "nu": 100.0},
