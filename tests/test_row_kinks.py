@@ -93,6 +93,18 @@ PROBLEMS |= {
         lambda w: tail(cp.square(hinges(w)), 0.2) + 3 * cp.norm(w),
         [],
     ),
+    "all rows at theirs": (
+        "minimize E[z ~ D] (square(dot(w, z.x) - z.y) + 2 * norm1(z.y * w));",
+        NUMBERS,
+        lambda w: cp.sum_squares(X @ w - NUMBERS) / N + 2 * np.abs(NUMBERS).mean() * cp.norm1(w),
+        [],
+    ),
+    "some entries of all rows at theirs": (
+        "minimize E[z ~ D] (square(dot(w, z.x) - z.y) + 0.8 * norm1(z.y * w));",
+        NUMBERS,
+        lambda w: cp.sum_squares(X @ w - NUMBERS) / N + 0.8 * np.abs(NUMBERS).mean() * cp.norm1(w),
+        [],
+    ),
     "worst group": (f"minimize max[k in G] {RISK};", SIGNS, lambda w: cp.max(risks(w)), []),
     "worst groups": (
         f"minimize cvar(tail = 0.5)[k in G] {RISK} + 0.01 * norm1(w);",

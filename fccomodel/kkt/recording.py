@@ -22,8 +22,9 @@ from fccomodel.named import Env, Named, new_axis
 
 #: Terms of all kinks that may be weighed; more keep the subgradient that automatic differentiation takes.
 MOST_TERMS = 20_000
-#: A row is near its kink within this share of the rows' mean distance from theirs; so many rows are weighed at most.
-NEAR, MOST_ROWS = 1e-3, 1000
+#: A row is near its kink within the share ``NEAR`` of the rows' mean distance from theirs, or ``AT`` of 1 + their terms' mean
+#: size where all rows are at theirs; so many rows are weighed at most.
+NEAR, AT, MOST_ROWS = 1e-3, 1e-7, 1000
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -100,7 +101,7 @@ class Recorder:
             return None, 0.0
         margin = weights.margin(terms)
         nearest = margin.argsort(kind="stable")[: max(1, min(MOST_ROWS, MOST_TERMS // terms.shape[1]))]
-        near = np.sort(nearest[margin[nearest] <= NEAR * margin.mean()])
+        near = np.sort(nearest[margin[nearest] <= max(NEAR * margin.mean(), AT * (1 + np.abs(terms).mean()))])
         return near, float(margin[near].max(initial=0.0))
 
 
