@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import fccomodel
-from fccomodel import ir, structure
+from fccomodel import ir, kkt, structure
 from fccomodel.atoms import Interval
 from fccomodel.facts import Standing
 
@@ -132,3 +132,6 @@ def test_at_a_root_of_0_the_report_says_so() -> None:
     """The assumption is false here: the optimum is where the root's argument is 0."""
     found = bind(f"minimize f: sqrt({SQUARES});", X @ np.ones(3)).solve(seed=0, budget="3000it")
     assert found.objective < 1e-3 and found.report.epsilon > 0.1 and found.report.verdict.startswith("Not solved")
+    bound = bind(f"minimize f: sqrt({SQUARES});", X @ np.ones(3)).bound
+    near = kkt.report(bound, {"w": np.ones(3) + 1e-9, "s": np.ones(3) / 3})
+    assert near.objective < 1e-8 and any("a root has no gradient at 0" in note for note in near.notes)

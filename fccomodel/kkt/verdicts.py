@@ -30,6 +30,8 @@ GRADES: tuple[tuple[float, str], ...] = (
 GOOD = 1e-3
 #: The share of a penalty's largest slope from which a multiplier counts as being at its bound.
 NEARLY = 0.99
+#: What is below a root counts as 0 from here on.
+NO_ROOT = 1e-12
 #: Samples of a distribution that an estimate of its standard error takes.
 REPEATS = 4
 
@@ -106,6 +108,7 @@ def notes_of(system: System, found: Optimum) -> Iterator[str]:
         )
     if any(equal and any(slope is not None for slope in row) for equal, row in zip(system.equal, system.slopes[1:], strict=True)):
         yield "An equality contains a function with a kink: one subgradient of it is taken; the stationarity is an upper bound"
+    yield from _below_roots(system)
     for name, net in system.problem.nets.items():
         facts = nets.walk(system.bound.nets[name])
         declared = [text for text, _ in net.assume]
@@ -114,6 +117,21 @@ def notes_of(system: System, found: Optimum) -> Iterator[str]:
         elif not facts.smooth:
             reason = f" ({facts.reasons[0]})" if facts.reasons else ""
             yield f"Net `{name}` is {facts.kind}{reason}: one generalised gradient of it is taken"
+
+
+def _below_roots(system: System) -> Iterator[str]:
+    """Roots of nearly 0, which have no gradient there."""
+    bodies = [system.problem.objective.expr, *(c.body for c in system.problem.constraints)]
+    nodes = {id(n): n for body in bodies for n in ir.walk(body) if isinstance(n, ir.Apply) and n.op == "sqrt" and not n.shape}
+    for node in nodes.values():
+        if not ir.variables_of(node) or ir.free_binders(node):
+            continue
+        u = float(system.evaluator.value(node.args[0], {}).data.detach())
+        if u < NO_ROOT:
+            yield (
+                f"{_quoted(system, node)} is the root of {u:.1g} here, and a root has no gradient at 0: an optimum there is not "
+                "recognised (`sqrt(1e-6 + u)` has one)"
+            )
 
 
 def at_bound(multipliers: Mapping[str, float], limits: Mapping[str, float]) -> Iterator[str]:
