@@ -19,13 +19,15 @@ BESIDE = Path(__file__).resolve().parents[3] / "shared" / "data"
 
 
 def arguments(about: str, **defaults: Any) -> argparse.ArgumentParser:
-    """``--data FOLDER`` and the given options, each with its default."""
+    """``--data FOLDER`` and the given options, each with its default; of a mapping, its keys, and nothing else is taken."""
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     parser.add_argument("--data", type=Path, default=BESIDE, help="the folder with the data files")
     for name, value in defaults.items():
-        kind = type(value) if not isinstance(value, (list, tuple)) else type(value[0])
-        many = {"nargs": "*"} if isinstance(value, (list, tuple)) else {}
-        parser.add_argument(f"--{name.replace('_', '-')}", type=kind, default=value, **many)
+        several = isinstance(value, (list, Mapping))
+        default = list(value) if several else value
+        more = {"nargs": "*"} if several else {}
+        more |= {"choices": default} if isinstance(value, Mapping) else {}
+        parser.add_argument(f"--{name.replace('_', '-')}", type=type(default[0] if several else value), default=default, **more)
     return parser
 
 

@@ -75,7 +75,7 @@ class Rows:
 
 
 def main() -> None:
-    parser = common.arguments(__doc__, seeds=[0, 1, 2, 3, 4], steps=5000, algorithms=list(GRID))
+    parser = common.arguments(__doc__, seeds=[0, 1, 2, 3, 4], steps=5000, algorithms=GRID)
     args = parser.parse_args()
     frame = common.read(args.data, "covtype_sample93k.parquet")
     x, y = frame.drop(columns="Cover_Type").to_numpy(float), (frame["Cover_Type"] == 5).to_numpy(int)

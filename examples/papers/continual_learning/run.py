@@ -51,7 +51,7 @@ def old_model(x: torch.Tensor, c: torch.Tensor, texts: torch.Tensor, seed: int) 
 
 
 def main() -> None:
-    parser = common.arguments(__doc__, seeds=[0, 1, 2], steps=3000, algorithms=list(OPTIONS))
+    parser = common.arguments(__doc__, seeds=[0, 1, 2], steps=3000, algorithms=OPTIONS)
     args = parser.parse_args()
     images, digits = load_digits(return_X_y=True)
     texts = np.random.default_rng(0).standard_normal((10, 16))

@@ -84,7 +84,7 @@ def plot(folder: Path, alpha: float, calls: list[float], gaps: dict[str, np.ndar
 
 def main() -> None:
     parser = common.arguments(
-        __doc__, seeds=[0, 1, 2, 3, 4], calls=[1e5, 2e5, 5e5, 1e6], tuning=2e5, trials=3, algorithms=list(PAPER),
+        __doc__, seeds=[0, 1, 2, 3, 4], calls=[1e5, 2e5, 5e5, 1e6], tuning=2e5, trials=3, algorithms=PAPER,
         shares=[0.1, 0.15],
     )
     parser.add_argument("--plot", type=Path, help="a folder for the curves (needs matplotlib)")

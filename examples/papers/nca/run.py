@@ -49,7 +49,7 @@ def loss(A: np.ndarray, x: np.ndarray, c: np.ndarray) -> float:
 
 
 def main() -> None:
-    parser = common.arguments(__doc__, rows=4000, splits=3, steps=5000, algorithms=list(GRID))
+    parser = common.arguments(__doc__, rows=4000, splits=3, steps=5000, algorithms=GRID)
     args = parser.parse_args()
     frame = common.read(args.data, "usps.parquet")
     frame = frame.iloc[np.random.default_rng(0).permutation(len(frame))[: args.rows]]

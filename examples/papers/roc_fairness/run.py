@@ -81,7 +81,7 @@ def rates(scores: np.ndarray, rows: dict[str, np.ndarray]) -> float:
 
 
 def main() -> None:
-    parser = common.arguments(__doc__, dataset="adult", seeds=[0, 1, 2, 3, 4], passes=60, runs=list(RUNS), asked=KAPPA)
+    parser = common.arguments(__doc__, dataset="adult", seeds=[0, 1, 2, 3, 4], passes=60, runs=RUNS, asked=KAPPA)
     args = parser.parse_args()
     train, test = load(args.data, args.dataset)
     net = {"s": "mlp(64, 64, activation=elu)"}
