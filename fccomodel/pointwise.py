@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from fccomodel import ir
+from fccomodel import ir, sets
 from fccomodel.bound import Bound
 from fccomodel.elements import as_tensor, column, fail, labels, labels_of, positions, remember, row_positions, shape, size, values
 from fccomodel.named import DTYPE, Env, Named, align, apply_atom, new_axis, spread, union
@@ -30,6 +30,13 @@ class Pointwise:
         self.bound = bound
         self.memo: dict[tuple[Any, ...], Named] = {}
         self.kept: list[Any] = []  # keeps alive the records whose ids are keys
+
+    def simple_set(self, domain: ir.VectorSet) -> tuple[sets.SimpleSet, tuple[float | torch.Tensor, ...]]:
+        """A simple set with the values of its arguments: numbers, or arrays."""
+        simple = sets.get(domain.family)
+        assert simple is not None, domain.family
+        given = (self.value(arg, {}).data.detach() for arg in domain.args)
+        return simple, tuple(value if value.dim() else float(value) for value in given)
 
     # ------------------------------------------------------------------------------------------------------------- the walk
     def free(self, node: ir.Expr) -> tuple[ir.Binder, ...]:

@@ -179,8 +179,8 @@ class Setting:
         holes = {g.hole: g.mean.interval.value for g in inner}
         analyser = structure.seer(self.reformed, self.bound, holes) if holes else see
         facts = analyser(f)
-        raised = {}
-        if not tame(facts) and structure.steep_at_0(f):
+        raised, steep = {}, structure.steep_at_0(f)
+        if steep and not tame(facts):
             raised = {g.hole: r.interval for g in inner if (r := see.raised(g.mean)) is not g.mean}
         if raised:
             holes |= {hole: lies.value for hole, lies in raised.items()}
@@ -193,7 +193,7 @@ class Setting:
             if tame(local):
                 break
             local = structure.seer(boxed(self.reformed), self.bound, near)(f)
-        steep = [e for e in structure.steep_at_0(f) if analyser(e).interval.value.lo == 0]
+        steep = [e for e in steep if analyser(e).interval.value.lo == 0]
         if not tame(local) and (facts.domain or steep):
             near = {name: compact(where) for name, where in holes.items()}
             inside = {e: Interval(NEAR, FAR) for e in (*(d.subject for d in facts.domain), *steep)}

@@ -242,16 +242,7 @@ class System:
     def sets_of(self, name: str) -> list[tuple[sets.SimpleSet, tuple]]:
         """A variable's simple sets with the values of their arguments."""
         variable = self.problem.variables.get(name)
-        found = []
-        for declared in variable.sets if variable is not None else ():
-            simple = sets.get(declared.family)
-            assert simple is not None, declared.family
-            found.append((simple, tuple(self._argument(arg) for arg in declared.args)))
-        return found
-
-    def _argument(self, expr: ir.Expr) -> float | torch.Tensor:
-        value = self.evaluator.value(expr, {}).data.detach()
-        return value if value.dim() else float(value)
+        return [self.evaluator.simple_set(declared) for declared in (variable.sets if variable is not None else ())]
 
     def generators(self, most: int) -> tuple[Array, Array] | None:
         """Vectors that generate the normal cone of the variables' simple sets at the point, by column, and which of them stand

@@ -12,11 +12,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from math import inf, prod
-from typing import Any
 
 import torch
 
-from fccomodel import elements, ir, sets
+from fccomodel import elements, ir
 from fccomodel.facts import Facts
 from fccomodel.interpret import concave, evaluate
 from fccomodel.named import DTYPE
@@ -68,7 +67,7 @@ def _least(facts: Facts, ctx: Context, see: See) -> float | None:
     names = sorted(ir.variables_of(expr))
     domains = [] if ctx.free else [d for name in names if (d := _set(ctx.problem.variables[name])) is not None]
     bounded = len(domains) == len(names) and all(ctx.variable(name).size.finite for name in names)
-    square = quadratic(expr, see)
+    square = not facts.affine and quadratic(expr, see)
     free = sorted(ir.free_binders(expr), key=lambda b: b.name)
     members = [elements.ids(ctx.bound, b.domain) for b in free]
     size = int(sum(ctx.entries(ctx.problem.variables[name].shape) for name in names))
@@ -143,13 +142,6 @@ class _Function:
             (gradient,) = torch.autograd.grad(value, w)
         return value.detach(), gradient
 
-    def simple(self, domain: ir.VectorSet) -> tuple[sets.SimpleSet, list[Any]]:
-        """The set and its arguments: numbers, or arrays."""
-        found = sets.get(domain.family)
-        assert found is not None
-        args = [Pointwise(self.bound).value(a, {}).data for a in domain.args]
-        return found, [a if a.dim() else float(a) for a in args]
-
     def least_of_quadratic(self) -> float:
         """c - b' A^+ b / 2 of w' A w / 2 + b' w + c; -inf where it is none, or lost in rounding."""
         zero = torch.zeros(self.size, dtype=DTYPE)
@@ -167,7 +159,7 @@ class _Function:
 
     def least_inside(self, domains: list[ir.VectorSet]) -> float:
         """What the tangent plane at a point near the minimiser allows inside the sets."""
-        simple = [self.simple(d) for d in domains]
+        simple = [Pointwise(self.bound).simple_set(d) for d in domains]
 
         def project(w: torch.Tensor) -> torch.Tensor:
             inside = [s.project(v, *s.prepare(*args)) for v, (s, args) in zip(self.split(w).values(), simple, strict=True)]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from fccomodel import draws, elements, ir, sets
+from fccomodel import draws, elements, ir
 from fccomodel.amounts import Amount
 from fccomodel.atoms import Interval
 from fccomodel.bound import Bound
@@ -127,10 +127,8 @@ class Probe:
         return value
 
     def _inside(self, domain: ir.VectorSet, value: torch.Tensor) -> torch.Tensor:
-        simple = sets.get(domain.family)
-        assert simple is not None
-        args = [self._plain(arg).data for arg in domain.args]
-        return simple.project(value, *simple.prepare(*(a if a.dim() else float(a) for a in args)))
+        simple, args = Pointwise(self.bound).simple_set(domain)
+        return simple.project(value, *simple.prepare(*args))
 
     def _plain(self, expr: ir.Expr) -> Named:
         return Pointwise(self.bound).value(expr, {})
