@@ -12,13 +12,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fccomodel.diagnostics import Diagnostic, FccoError
-from fccomodel.source import Source
+from fccomodel.core.diagnostics import Diagnostic, FccoError
+from fccomodel.core.source import Source
+from fccomodel.core.version import __version__
 
 if TYPE_CHECKING:
-    from fccomodel.api import BoundModel, CompiledModel, Explanation, Result, compare, compile, evaluate, load
-
-__version__ = "0.1.0"
+    from fccomodel.app.python import BoundModel, CompiledModel, Explanation, Result, compare, compile, evaluate, load
 
 __all__ = [
     "BoundModel",
@@ -39,9 +38,9 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """The rest of the interface, imported when first used: ``fccomodel --version`` need not wait for torch."""
     if name in __all__:
-        from fccomodel import api
+        from fccomodel.app import python
 
-        return getattr(api, name)
+        return getattr(python, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -12,18 +12,19 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fccomodel import ir, options, syntax
-from fccomodel.diagnostics import FccoError
-from fccomodel.source import Source
+from fccomodel.core import ir, options
+from fccomodel.core.diagnostics import FccoError
+from fccomodel.core.source import Source
+from fccomodel.language import syntax
 
 if TYPE_CHECKING:
-    from fccomodel.bound import Bound
-    from fccomodel.choice import Candidate
-    from fccomodel.emit import Program
-    from fccomodel.intervals import Intervals
-    from fccomodel.kkt import KKTReport
+    from fccomodel.data.bound import Bound
     from fccomodel.plan import Plan
-    from fccomodel.run import Progress, Solution
+    from fccomodel.plan.choice import Candidate
+    from fccomodel.report import KKTReport
+    from fccomodel.report.confidence import Intervals
+    from fccomodel.solver.emit import Program
+    from fccomodel.solver.run import Progress, Solution
     from fccomodel.structure import Analysis
 
 
@@ -38,7 +39,7 @@ class Compiled:
     @property
     def statements(self) -> tuple[syntax.Statement, ...]:
         """The model's statements, those of included files among them."""
-        from fccomodel.check.include import expand
+        from fccomodel.language.check.include import expand
 
         return expand(self.model.statements, self.source)[0]
 
@@ -114,8 +115,8 @@ class Outcome:
 
 def compile_model(source: Source) -> Compiled:
     """Text to a checked problem; raises with every error found."""
-    from fccomodel.check import check
-    from fccomodel.parse import parse
+    from fccomodel.language.check import check
+    from fccomodel.language.parse import parse
 
     model = parse(source)
     return Compiled(source=source, model=model, problem=check(model, source))
@@ -132,10 +133,11 @@ def bind(
 ) -> Bound:
     """Give every name of the problem its data. ``encoding`` is a stored result's; ``where`` chooses rows in place of the
     binding's own condition, ``without`` leaves some of its rows out."""
-    from fccomodel.bind import bind as bind_data
+    from fccomodel.data.bind import bind as bind_data
+    from fccomodel.evaluation import claims
 
     try:
-        return bind_data(
+        bound = bind_data(
             compiled.problem,
             spec=binding.spec,
             data=binding.data,
@@ -149,6 +151,8 @@ def bind(
             where=where,
             without=without,
         )
+        claims.check(bound)
+        return bound
     except FccoError as error:
         raise with_source(error, compiled.problem.source) from None
 
@@ -185,7 +189,8 @@ def plan(
 
 def candidates(compiled: Compiled, binding: Binding, chosen: options.Origins) -> dict[str, Candidate]:
     """Every algorithm with how a model meets the assumptions of its theorem; no data is needed."""
-    from fccomodel import choice, structure
+    from fccomodel import structure
+    from fccomodel.plan import choice
 
     bound = bind(compiled, binding, seed=chosen.get("seed", (0, options.AUTOMATIC))[0]) if binding else None
     try:
@@ -202,7 +207,7 @@ def _automatic(made: Plan) -> options.Origins:
 
 def emit(planned: Planned) -> Program:
     """The text of a standalone solver and the data that it reads."""
-    from fccomodel.emit import emit as emit_program
+    from fccomodel.solver.emit import emit as emit_program
 
     assert planned.bound is not None, "planned for explanation alone"
     try:
@@ -213,7 +218,7 @@ def emit(planned: Planned) -> Program:
 
 def run(planned: Planned, progress: Callable[[Progress], None] | None = None) -> tuple[Planned, Program, Solution]:
     """Emit and run; the plan comes back with the device that was picked."""
-    from fccomodel.run import run as execute
+    from fccomodel.solver.run import run as execute
 
     program = emit(planned)
     value = {name: entry[0] for name, entry in planned.options.items()}
@@ -253,9 +258,9 @@ def solve(
     show        names of lets whose values are wanted
     sensitive   report how the optimum moves with the constraints' right sides
     """
-    from fccomodel import kkt
-    from fccomodel.intervals import intervals
-    from fccomodel.values import lets, values
+    from fccomodel import report as kkt
+    from fccomodel.evaluation.values import lets, values
+    from fccomodel.report.confidence import intervals
 
     began = time.perf_counter()
     wanted = lets(planned.compiled.problem, show)

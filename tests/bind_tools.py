@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 import torch
+from places import SHARED
 
-from fccomodel import diagnostics
-from fccomodel.bind import bind
-from fccomodel.check import check
-from fccomodel.diagnostics import FccoError
-from fccomodel.parse import parse
-from fccomodel.source import Source
+from fccomodel.core import diagnostics
+from fccomodel.core.diagnostics import FccoError
+from fccomodel.core.source import Source
+from fccomodel.data.bind import bind
+from fccomodel.evaluation import claims
+from fccomodel.language.check import check
+from fccomodel.language.parse import parse
 
 torch.set_num_threads(1)
-SHARED = Path(__file__).resolve().parents[2] / "shared"
 MODELS = ("auc_roc_fair", "card_form", "cox", "group_dro_cvar", "mean_variance_l1", "neyman_pearson", "partial_auc", "pnorm_push",
           "worst_of_losses")  # fmt: skip
 LOGISTIC = """
@@ -71,5 +71,5 @@ def people() -> pd.DataFrame:
 
 def failure(text: str, **given: Any) -> list[diagnostics.Diagnostic]:
     with pytest.raises(FccoError) as caught:
-        bind(problem(text), **given)
+        claims.check(bind(problem(text), **given))
     return list(caught.value.diagnostics)

@@ -7,8 +7,9 @@ from collections.abc import Callable
 import numpy as np
 from random_expressions import BOXES, EDGED, Generator, data, point, value
 
-from fccomodel import ir, structure
-from fccomodel.facts import Facts
+from fccomodel import structure
+from fccomodel.core import ir
+from fccomodel.structure.facts import Facts
 
 
 def shifted(at: dict, step: np.ndarray, names: list[str]) -> dict:

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from fccomodel import atoms
-from fccomodel.atoms import Interval
+from fccomodel.library import atoms
+from fccomodel.library.atoms import Interval
 
 torch.set_num_threads(1)
 OPERATORS = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.Pow: "pow", ast.MatMult: "matmul"}

@@ -10,8 +10,9 @@ import numpy as np
 from claims import made
 from random_expressions import BOXES, ROWS, SHAPES, SIZE, data, text, value
 
-from fccomodel import ir, structure
-from fccomodel.bound import Bound
+from fccomodel import structure
+from fccomodel.core import ir
+from fccomodel.data.bound import Bound
 
 
 class NoCounterpart(Exception):

@@ -14,8 +14,8 @@ import numpy as np
 import torch
 
 from fccomodel import normal, pipeline, plan
-from fccomodel.emit import Emitter, Program
-from fccomodel.source import Source
+from fccomodel.core.source import Source
+from fccomodel.solver.emit import Emitter, Program
 
 torch.set_num_threads(1)
 ROWS = 60

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from fccomodel import ir
+from fccomodel.core import ir
 
 SYMBOLS = {
     "add": "+",

@@ -8,8 +8,10 @@ from math import inf
 
 import numpy as np
 
-from fccomodel import atoms, ir
-from fccomodel.proximal import Proximal, of
+from fccomodel.core import ir
+from fccomodel.library import atoms
+from fccomodel.library.proximal import Proximal, of
+from fccomodel.structure import facts_of
 
 T = ir.Hole(name="t")
 #: constants for the parameters of atoms
@@ -107,7 +109,7 @@ def scalars(rng: np.random.Generator, count: int) -> Iterator[tuple[ir.Expr, Pro
     """Random compositions that have a prox, with it."""
     while count:
         made = random_scalar(rng, int(rng.integers(1, 5)))
-        found = made if isinstance(made, ir.Hole) else of(made, (T,))
+        found = made if isinstance(made, ir.Hole) else of(made, (T,), facts_of)
         if not isinstance(found, str | ir.Hole):
             count -= 1
             yield made, found

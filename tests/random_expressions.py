@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from fccomodel import atoms, ir
-from fccomodel.bound import Bound, BoundTable
-from fccomodel.check import check
-from fccomodel.parse import parse
-from fccomodel.source import Source
+from fccomodel.core import ir
+from fccomodel.core.source import Source
+from fccomodel.data.bound import Bound, BoundTable
+from fccomodel.language.check import check
+from fccomodel.language.parse import parse
+from fccomodel.library import atoms
 
 MODEL = """
 dim d;

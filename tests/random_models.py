@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from random import Random
 
-from fccomodel import syntax as s
-from fccomodel.source import Span
+from fccomodel.core.source import Span
+from fccomodel.language import syntax as s
 
 AT = Span(start=0, end=0)
 NAMES = ("w", "x", "alpha", "score", "z_1", "mean_of", "E1", "index_", "st")

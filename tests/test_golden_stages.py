@@ -10,13 +10,15 @@ from typing import Any
 
 import pytest
 from ir_text import problem_text
+from places import GOLDEN, ROOT
 
 import fccomodel
-from fccomodel import emit, explain, pipeline, plan, structure, syntax
-from fccomodel.files import model_source
+from fccomodel import pipeline, plan, structure
+from fccomodel.app import explain
+from fccomodel.core.files import model_source
+from fccomodel.language import syntax
+from fccomodel.solver import emit
 
-ROOT = Path(__file__).resolve().parents[1]
-GOLDEN = Path(__file__).parent / "golden"
 EXAMPLES = sorted((ROOT / "examples").glob("*.fcco"))
 needs_data = pytest.mark.skipif(
     not all(importlib.util.find_spec(name) for name in ("sklearn", "pandas", "pyarrow")),

@@ -17,7 +17,7 @@ def all() -> dict[str, Algorithm]:  # noqa: A001 - the registry's verb, as in th
     found = [
         importlib.import_module(f"{__name__}.{info.name}").algorithm
         for info in pkgutil.iter_modules(__path__)
-        if not info.name.startswith("_")
+        if not info.ispkg and not info.name.startswith("_")
     ]
     return {a.name: a for a in sorted(found, key=lambda a: a.name)}
 

@@ -8,7 +8,8 @@ from math import sqrt
 from types import ModuleType
 from typing import Any
 
-from fccomodel.algorithms import _driver, _steps
+from fccomodel.algorithms.runtime import block_loop
+from fccomodel.algorithms.runtime import steps as _steps
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,7 +123,7 @@ class Algorithm:
     falling: Callable[..., Any] = _steps.falling
     next_stage: Callable[..., None] = _steps.next_stage
     points: int = 1
-    loop: ModuleType = _driver
+    loop: ModuleType = block_loop
     hyper: Mapping[str, float] = field(default_factory=dict)
     theory: Callable[[Constants], Mapping[str, float]] | None = None
     grid: Mapping[str, tuple[float, ...]] = field(default_factory=dict)

@@ -2,9 +2,10 @@
 
 from math import isfinite, log, sqrt
 
-from fccomodel.algorithms import _grids, _steps
+from fccomodel.algorithms import _grids
 from fccomodel.algorithms._base import Algorithm, Constants
-from fccomodel.estimators import alexr as estimator
+from fccomodel.algorithms.estimators import alexr as estimator
+from fccomodel.algorithms.runtime import steps
 
 
 def next_stage(h, gained, worst):
@@ -59,7 +60,7 @@ algorithm = Algorithm(
     estimator=estimator,
     independent="alexr-2025, Algorithm 1, lines 5 and 10",
     next_stage=next_stage,
-    steps={"plain": _steps.plain_step},
+    steps={"plain": steps.plain_step},
     rate="n / (B1 B2 eps^2)",
     theorem="alexr-2025, Theorem 1 (smooth f, strongly convex), Theorems 2 and 3",
     cite="Wang and Yang, ALEXR: an optimal single-loop algorithm for convex FCCO, ICML 2025",

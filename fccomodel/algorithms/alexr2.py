@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from fccomodel.algorithms import _grids, _steps
+from fccomodel.algorithms import _grids
 from fccomodel.algorithms._base import Algorithm, Constants
-from fccomodel.algorithms._proximal_point import inner_step
-from fccomodel.algorithms._steps import shrink_gamma
-from fccomodel.estimators import msvr
+from fccomodel.algorithms.estimators import msvr
+from fccomodel.algorithms.runtime import steps
+from fccomodel.algorithms.runtime.proximal_point import inner_step
+from fccomodel.algorithms.runtime.steps import shrink_gamma
 
 if TYPE_CHECKING:  # what the emitted program defines around this text
     update: Any = None
@@ -101,7 +102,7 @@ algorithm = Algorithm(
     begin=begin,
     advance=advance,
     next_stage=next_stage,
-    steps={"adam": _steps.adam_step, "momentum": _steps.momentum_step},
+    steps={"adam": steps.adam_step, "momentum": steps.momentum_step},
     rate="n / (B1 B2 eps^5)",
     theorem="sonex-alexr2-2025, Theorem 4.10 (unconstrained), Theorem 5.3 (constrained)",
     cite="Chen, Wang, Yang, Lin and Yang, Stochastic momentum methods for non-smooth non-convex FCCO, 2025",

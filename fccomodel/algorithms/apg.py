@@ -2,8 +2,9 @@
 
 import math
 
-from fccomodel.algorithms import _grids, _vector
+from fccomodel.algorithms import _grids
 from fccomodel.algorithms._base import Algorithm, Constants
+from fccomodel.algorithms.runtime import vector_loop
 
 
 def begin(state, F, h):
@@ -54,13 +55,13 @@ algorithm = Algorithm(
     },
     oracle="vector",
     outer="smooth",
-    loop=_vector,
+    loop=vector_loop,
     begin=begin,
     steps={"accelerated": accelerated_step},
     rate="n / sqrt(eps)",
     theorem="Beck and Teboulle 2009, Theorem 4.4",
     cite="Beck and Teboulle, A fast iterative shrinkage-thresholding algorithm, SIAM Journal on Imaging Sciences 2, 2009",
-    hyper={**_vector.DEFAULTS, "stage": 10, "longest": 100, "growth": 1.3},
+    hyper={**vector_loop.DEFAULTS, "stage": 10, "longest": 100, "growth": 1.3},
     theory=theory,
     grid=_grids.VECTOR,
     preference=(2.0,),

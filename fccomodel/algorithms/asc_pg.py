@@ -1,8 +1,9 @@
 """ASC-PG: values averaged at extrapolated points, proximal steps (Wang, Liu and Fang 2017, Algorithm 1)."""
 
-from fccomodel.algorithms import _grids, _vector
+from fccomodel.algorithms import _grids
 from fccomodel.algorithms._base import Algorithm, Constants
-from fccomodel.algorithms._estimates import decayed
+from fccomodel.algorithms.runtime import vector_loop
+from fccomodel.algorithms.runtime.vector_estimates import decayed
 
 
 def begin(state, F, h):
@@ -41,13 +42,13 @@ algorithm = Algorithm(
     },
     oracle="vector",
     outer="smooth",
-    loop=_vector,
+    loop=vector_loop,
     begin=begin,
     steps={"extrapolated": extrapolated_step},
     rate="1 / eps^4.5",
     theorem="Wang, Liu and Fang 2017, Theorems 1 to 3",
     cite="Wang, Liu and Fang, Accelerating stochastic composition optimization, JMLR 18, 2017",
-    hyper={**_vector.DEFAULTS, **_vector.NOISY, "alpha_power": 5 / 9, "beta_power": 4 / 9},
+    hyper={**vector_loop.DEFAULTS, **vector_loop.NOISY, "alpha_power": 5 / 9, "beta_power": 4 / 9},
     grid=_grids.VECTOR,
     theory=theory,
     preference=(2.0,),

@@ -2,9 +2,10 @@
 
 import math
 
-from fccomodel.algorithms import _grids, _vector
+from fccomodel.algorithms import _grids
 from fccomodel.algorithms._base import Algorithm, Constants
-from fccomodel.algorithms._estimates import corrected, refer
+from fccomodel.algorithms.runtime import vector_loop
+from fccomodel.algorithms.runtime.vector_estimates import corrected, refer
 
 
 def begin(state, F, h):
@@ -50,13 +51,13 @@ algorithm = Algorithm(
     },
     oracle="vector",
     outer="smooth",
-    loop=_vector,
+    loop=vector_loop,
     begin=begin,
     steps={"doubling": doubling_step},
     rate="(m + n) log(1/eps) + 1/eps^3",
     theorem="ascvrg-2021, Theorem 3.5",
     cite="Lin, Fan, Wang and Jordan, Improved oracle complexity for stochastic compositional variance reduced gradient, 2021",
-    hyper={**_vector.DEFAULTS, "stage": 16, "growth": 2.0, "longest": 1 << 16, "epochs": 12, "inner_batch": 32},
+    hyper={**vector_loop.DEFAULTS, "stage": 16, "growth": 2.0, "longest": 1 << 16, "epochs": 12, "inner_batch": 32},
     theory=theory,
     grid=_grids.VECTOR,
     preference=(1.0,),

@@ -1,8 +1,9 @@
 """BSGD: the minibatch gradient with minibatch inner values, without memory (Hu et al., 2020; sox-2022, section 2.2)."""
 
-from fccomodel.algorithms import _grids, _steps
+from fccomodel.algorithms import _grids
 from fccomodel.algorithms._base import Algorithm, Constants
-from fccomodel.estimators import plug_in
+from fccomodel.algorithms.estimators import plug_in
+from fccomodel.algorithms.runtime import steps
 
 
 def theory(k: Constants) -> dict[str, float]:
@@ -25,7 +26,7 @@ algorithm = Algorithm(
     },
     outer="smooth",
     estimator=plug_in,
-    steps={"plain": _steps.plain_step},
+    steps={"plain": steps.plain_step},
     rate="1 / eps^4",
     theorem="sox-2022, Table 1 (inner batches of 1 / eps^2)",
     cite="Hu, Zhang, Chen and He, Biased stochastic first-order methods for conditional stochastic optimization, NeurIPS 2020",

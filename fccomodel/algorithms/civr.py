@@ -2,9 +2,10 @@
 
 import math
 
-from fccomodel.algorithms import _grids, _vector
+from fccomodel.algorithms import _grids
 from fccomodel.algorithms._base import Algorithm, Constants
-from fccomodel.algorithms._estimates import begin_with, hybrid
+from fccomodel.algorithms.runtime import vector_loop
+from fccomodel.algorithms.runtime.vector_estimates import begin_with, hybrid
 
 
 def begin(state, F, h):
@@ -39,13 +40,13 @@ algorithm = Algorithm(
     },
     oracle="vector",
     outer="smooth",
-    loop=_vector,
+    loop=vector_loop,
     begin=begin,
     steps={"recursive": recursive_step},
     rate="n + sqrt(n) / eps^2",
     theorem="Zhang and Xiao 2019, Theorem 3",
     cite="Zhang and Xiao, A stochastic composite gradient method with incremental variance reduction, NeurIPS 2019",
-    hyper={**_vector.DEFAULTS, "stage": 100, "longest": 100},
+    hyper={**vector_loop.DEFAULTS, "stage": 100, "longest": 100},
     grid=_grids.VECTOR,
     theory=theory,
     preference=(2.0,),

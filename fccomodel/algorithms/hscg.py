@@ -2,9 +2,10 @@
 
 import math
 
-from fccomodel.algorithms import _grids, _vector
+from fccomodel.algorithms import _grids
 from fccomodel.algorithms._base import Algorithm, Constants
-from fccomodel.algorithms._estimates import begin_with, hybrid
+from fccomodel.algorithms.runtime import vector_loop
+from fccomodel.algorithms.runtime.vector_estimates import begin_with, hybrid
 
 
 def begin(state, F, h):
@@ -70,14 +71,14 @@ algorithm = Algorithm(
     },
     oracle="vector",
     penalty="smoothed_hinge",
-    loop=_vector,
+    loop=vector_loop,
     begin=begin,
     steps={"constant": constant_step, "diminishing": diminishing_step},
     rate="1 / (b eps^3)",
     theorem="hscg-2020, Theorems 3.1 to 3.4 (Algorithm 1), 4.1 and 4.2 (restarts)",
     cite="Tran-Dinh, Liu and Nguyen, Hybrid variance-reduced SGD algorithms for nonconvex-concave minimax problems, NeurIPS 2020",
     hyper={
-        **_vector.DEFAULTS,
+        **vector_loop.DEFAULTS,
         "stage": 100,
         "longest": 400,
         "growth": 1.3,

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 from fccomodel.algorithms import _grids
 from fccomodel.algorithms._base import Algorithm
-from fccomodel.algorithms._proximal_point import inner_step
-from fccomodel.estimators import conex
+from fccomodel.algorithms.estimators import conex
+from fccomodel.algorithms.runtime.proximal_point import inner_step
 
 if TYPE_CHECKING:  # what the emitted program defines around this text
     update: Any = None

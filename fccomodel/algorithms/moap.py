@@ -1,8 +1,9 @@
 """MOAP: every estimate shrinks, the sampled ones by the scaled values; momentum (Wang et al., 2021; sox-2022, equation (3))."""
 
-from fccomodel.algorithms import _grids, _steps
+from fccomodel.algorithms import _grids
 from fccomodel.algorithms._base import Algorithm
-from fccomodel.estimators import sparsified
+from fccomodel.algorithms.estimators import sparsified
+from fccomodel.algorithms.runtime import steps
 
 algorithm = Algorithm(
     name="moap",
@@ -17,7 +18,7 @@ algorithm = Algorithm(
     },
     outer="smooth",
     estimator=sparsified,
-    steps={"adam": _steps.adam_step, "momentum": _steps.momentum_step},
+    steps={"adam": steps.adam_step, "momentum": steps.momentum_step},
     rate="n / (B1 eps^4)",
     theorem="sox-2022, Table 1",
     cite="Wang, Yang, Zhang and Yang, Momentum accelerates the convergence of stochastic AUPRC maximization, AISTATS 2022",

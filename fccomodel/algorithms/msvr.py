@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from fccomodel.algorithms import _grids
 from fccomodel.algorithms._base import Algorithm, Constants
-from fccomodel.algorithms._steps import shrink_gamma
-from fccomodel.estimators import msvr_theory
+from fccomodel.algorithms.estimators import msvr_theory
+from fccomodel.algorithms.runtime.steps import shrink_gamma
 
 if TYPE_CHECKING:  # what the emitted program defines around this text
     gradient: Any = None

@@ -1,8 +1,9 @@
 """NASA: averages of the gradient and of the values, one time scale (Ghadimi, Ruszczynski and Wang 2020, Algorithm 1)."""
 
-from fccomodel.algorithms import _grids, _vector
+from fccomodel.algorithms import _grids
 from fccomodel.algorithms._base import Algorithm
-from fccomodel.algorithms._estimates import decayed
+from fccomodel.algorithms.runtime import vector_loop
+from fccomodel.algorithms.runtime.vector_estimates import decayed
 
 
 def begin(state, F, h):
@@ -37,14 +38,14 @@ algorithm = Algorithm(
     },
     oracle="vector",
     outer="smooth",
-    loop=_vector,
+    loop=vector_loop,
     begin=begin,
     steps={"averaged": averaged_step},
     rate="1 / eps^4",
     theorem="Ghadimi, Ruszczynski and Wang 2020, Theorem 1",
     cite="Ghadimi, Ruszczynski and Wang, A single timescale stochastic approximation method for nested stochastic optimization, "
     "SIAM Journal on Optimization 30, 2020",
-    hyper={**_vector.DEFAULTS, **_vector.NOISY, "tau": 0.5},
+    hyper={**vector_loop.DEFAULTS, **vector_loop.NOISY, "tau": 0.5},
     grid=_grids.VECTOR,
     preference=(2.0,),
 )

@@ -1,9 +1,10 @@
 """OOA: online ascent of the groups' weights, descent of the weighted risks (Sagawa et al., 2019; alexr-2025, appendix F)."""
 
-from fccomodel.algorithms import _grids, _steps
+from fccomodel.algorithms import _grids
 from fccomodel.algorithms._base import Algorithm
 from fccomodel.algorithms.alexr import next_stage
-from fccomodel.estimators import coupled_weights
+from fccomodel.algorithms.estimators import coupled_weights
+from fccomodel.algorithms.runtime import steps
 
 algorithm = Algorithm(
     name="ooa",
@@ -18,7 +19,7 @@ algorithm = Algorithm(
     outer="subgradient",
     estimator=coupled_weights,
     next_stage=next_stage,
-    steps={"plain": _steps.plain_step},
+    steps={"plain": steps.plain_step},
     rate="n^2 log(n) / eps^2",
     theorem="alexr-2025, Table 4",
     cite="Sagawa, Koh, Hashimoto and Liang, Distributionally robust neural networks for group shifts, ICLR 2020",

@@ -4,8 +4,9 @@ import math
 
 import torch
 
-from fccomodel.algorithms import _grids, _vector
+from fccomodel.algorithms import _grids
 from fccomodel.algorithms._base import Algorithm, Constants
+from fccomodel.algorithms.runtime import vector_loop
 
 
 def begin(state, F, h):
@@ -79,7 +80,7 @@ algorithm = Algorithm(
         "inner smooth": "Drusvyatskiy and Lewis 2018, section 3",
     },
     oracle="vector",
-    loop=_vector,
+    loop=vector_loop,
     begin=begin,
     steps={"linearised": linearised_step},
     rate="n / eps^2",
@@ -87,7 +88,7 @@ algorithm = Algorithm(
     cite="Drusvyatskiy and Paquette, Efficiency of minimizing compositions of convex functions and smooth maps, "
     "Mathematical Programming 178, 2019",
     hyper={
-        **_vector.DEFAULTS,
+        **vector_loop.DEFAULTS,
         "stage": 5,
         "longest": 20,
         "growth": 1.3,

@@ -1,8 +1,9 @@
 """SCGD: a moving average of the values, plain steps of two time scales (Wang, Fang and Liu 2017, Algorithm 1)."""
 
-from fccomodel.algorithms import _grids, _vector
+from fccomodel.algorithms import _grids
 from fccomodel.algorithms._base import Algorithm, Constants
-from fccomodel.algorithms._estimates import decayed
+from fccomodel.algorithms.runtime import vector_loop
+from fccomodel.algorithms.runtime.vector_estimates import decayed
 
 
 def begin(state, F, h):
@@ -37,13 +38,13 @@ algorithm = Algorithm(
     },
     oracle="vector",
     outer="smooth",
-    loop=_vector,
+    loop=vector_loop,
     begin=begin,
     steps={"two_scale": two_scale_step},
     rate="1 / eps^8",
     theorem="Wang, Fang and Liu 2017, Theorems 5 (iii), 6 and 8",
     cite="Wang, Fang and Liu, Stochastic compositional gradient descent, Mathematical Programming 161, 2017",
-    hyper={**_vector.DEFAULTS, **_vector.NOISY, "alpha_power": 0.75, "beta_power": 0.5},
+    hyper={**vector_loop.DEFAULTS, **vector_loop.NOISY, "alpha_power": 0.75, "beta_power": 0.5},
     grid=_grids.VECTOR,
     theory=theory,
     preference=(2.0,),

@@ -1,8 +1,9 @@
 """SGD on the mean over all rows, in place of the worst of their groups: empirical risk minimisation (alexr-2025, section 5.1)."""
 
-from fccomodel.algorithms import _grids, _steps
+from fccomodel.algorithms import _grids
 from fccomodel.algorithms._base import Algorithm
-from fccomodel.estimators import plug_in
+from fccomodel.algorithms.estimators import plug_in
+from fccomodel.algorithms.runtime import steps
 
 algorithm = Algorithm(
     name="sgd",
@@ -16,7 +17,7 @@ algorithm = Algorithm(
     outer="smooth",
     surrogate="row_average",
     estimator=plug_in,
-    steps={"plain": _steps.plain_step},
+    steps={"plain": steps.plain_step},
     rate="1 / eps^4",
     theorem="of the mean over rows, another problem",
     cite="alexr-2025, section 5.1 (the baseline SGD)",

@@ -1,8 +1,9 @@
 """SGD with up-weighting: on the mean of the groups' risks, in place of the worst of them (alexr-2025, section 5.1)."""
 
-from fccomodel.algorithms import _grids, _steps
+from fccomodel.algorithms import _grids
 from fccomodel.algorithms._base import Algorithm
-from fccomodel.estimators import plug_in
+from fccomodel.algorithms.estimators import plug_in
+from fccomodel.algorithms.runtime import steps
 
 algorithm = Algorithm(
     name="sgd_uw",
@@ -16,7 +17,7 @@ algorithm = Algorithm(
     outer="smooth",
     surrogate="group_average",
     estimator=plug_in,
-    steps={"plain": _steps.plain_step},
+    steps={"plain": steps.plain_step},
     rate="1 / eps^4",
     theorem="of the mean over groups, another problem",
     cite="Buda, Maki and Mazurowski, A systematic study of the class imbalance problem, Neural Networks 2018",

@@ -1,8 +1,9 @@
 """SOAP: moving averages used as soon as they are updated, no momentum (Qi et al., 2021; sox-2022, section 3.1)."""
 
-from fccomodel.algorithms import _grids, _steps
+from fccomodel.algorithms import _grids
 from fccomodel.algorithms._base import Algorithm
-from fccomodel.estimators import moving_average_current
+from fccomodel.algorithms.estimators import moving_average_current
+from fccomodel.algorithms.runtime import steps
 
 algorithm = Algorithm(
     name="soap",
@@ -17,7 +18,7 @@ algorithm = Algorithm(
     },
     outer="smooth",
     estimator=moving_average_current,
-    steps={"plain": _steps.plain_step},
+    steps={"plain": steps.plain_step},
     rate="n / eps^5",
     theorem="sox-2022, Table 1",
     cite="Qi, Luo, Xu, Ji and Yang, Stochastic optimization of areas under precision-recall curves, NeurIPS 2021",

@@ -2,9 +2,10 @@
 
 from math import sqrt
 
-from fccomodel.algorithms import _grids, _steps
+from fccomodel.algorithms import _grids
 from fccomodel.algorithms._base import Algorithm, Constants
-from fccomodel.estimators import msvr
+from fccomodel.algorithms.estimators import msvr
+from fccomodel.algorithms.runtime import steps
 
 
 def theory(k: Constants) -> dict[str, float]:
@@ -43,7 +44,7 @@ algorithm = Algorithm(
     },
     penalty="smoothed_hinge",
     estimator=msvr,
-    steps={"adam": _steps.adam_step, "momentum": _steps.momentum_step},
+    steps={"adam": steps.adam_step, "momentum": steps.momentum_step},
     rate="n / (B1 sqrt(B2) eps^5)",
     theorem="sonex-alexr2-2025, Theorem 4.7 (unconstrained), Theorem 5.3 (constrained)",
     cite="sonex-alexr2-2025, Algorithm 1 and appendix E",

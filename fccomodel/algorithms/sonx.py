@@ -1,9 +1,10 @@
 """SONX: MSVR estimates, subgradients of f, plain steps; constraints by the hinge penalty (sonex-alexr2-2025, [6] and [8])."""
 
-from fccomodel.algorithms import _grids, _steps
+from fccomodel.algorithms import _grids
 from fccomodel.algorithms._base import Algorithm
-from fccomodel.algorithms._steps import slow_down
-from fccomodel.estimators import msvr
+from fccomodel.algorithms.estimators import msvr
+from fccomodel.algorithms.runtime import steps
+from fccomodel.algorithms.runtime.steps import slow_down
 
 
 def begin(state, h):
@@ -42,7 +43,7 @@ algorithm = Algorithm(
     begin=begin,
     step_sizes=step_sizes,
     next_stage=next_stage,
-    steps={"plain": _steps.plain_step},
+    steps={"plain": steps.plain_step},
     rate="n / (B1 sqrt(B2) eps^6)",
     theorem="sonex-alexr2-2025, Tables 1 and 2",
     cite="Hu, Zhu and Yang, Non-smooth weakly-convex finite-sum coupled compositional optimization, NeurIPS 2023",

@@ -1,8 +1,9 @@
 """SOX: moving-average estimates of the inner expectations, momentum on the gradient (sox-2022, Algorithm 1)."""
 
-from fccomodel.algorithms import _grids, _steps
+from fccomodel.algorithms import _grids
 from fccomodel.algorithms._base import Algorithm, Constants
-from fccomodel.estimators import moving_average
+from fccomodel.algorithms.estimators import moving_average
+from fccomodel.algorithms.runtime import steps
 
 
 def theory(k: Constants) -> dict[str, float]:
@@ -29,7 +30,7 @@ algorithm = Algorithm(
     },
     outer="smooth",
     estimator=moving_average,
-    steps={"adam": _steps.adam_step, "momentum": _steps.momentum_step},
+    steps={"adam": steps.adam_step, "momentum": steps.momentum_step},
     rate="n / (B1 B2 eps^4)",
     theorem="sox-2022, Theorem 1",
     cite="Wang and Yang, Finite-sum coupled compositional stochastic optimization, ICML 2022",

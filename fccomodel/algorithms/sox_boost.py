@@ -2,9 +2,10 @@
 
 from math import ceil, log2
 
-from fccomodel.algorithms import _grids, _steps
+from fccomodel.algorithms import _grids
 from fccomodel.algorithms._base import Algorithm, Constants
-from fccomodel.estimators import moving_average
+from fccomodel.algorithms.estimators import moving_average
+from fccomodel.algorithms.runtime import steps
 
 
 def next_stage(h, gained, worst):
@@ -47,7 +48,7 @@ algorithm = Algorithm(
     outer="smooth",
     estimator=moving_average,
     next_stage=next_stage,
-    steps={"adam": _steps.adam_step, "momentum": _steps.momentum_step},
+    steps={"adam": steps.adam_step, "momentum": steps.momentum_step},
     rate="n / (mu^2 B1 B2 eps)",
     theorem="sox-2022, Theorem 2 and Corollary 1",
     cite="Wang and Yang, Finite-sum coupled compositional stochastic optimization, ICML 2022",

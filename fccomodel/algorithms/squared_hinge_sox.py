@@ -1,9 +1,10 @@
 """The squared hinge penalty minimised by SOX (sonex-alexr2-2025, reference [7] and section 6)."""
 
-from fccomodel.algorithms import _grids, _steps
+from fccomodel.algorithms import _grids
 from fccomodel.algorithms._base import Algorithm
-from fccomodel.algorithms._steps import slow_down
-from fccomodel.estimators import moving_average
+from fccomodel.algorithms.estimators import moving_average
+from fccomodel.algorithms.runtime import steps
+from fccomodel.algorithms.runtime.steps import slow_down
 
 
 def next_stage(h, gained, worst):
@@ -29,7 +30,7 @@ algorithm = Algorithm(
     penalty="squared_hinge",
     estimator=moving_average,
     next_stage=next_stage,
-    steps={"adam": _steps.adam_step, "momentum": _steps.momentum_step},
+    steps={"adam": steps.adam_step, "momentum": steps.momentum_step},
     rate="1 / eps^7",
     theorem="sonex-alexr2-2025, Table 2 (Li et al.)",
     cite="Li, Yu, Lu, Wang and Yang, Model developmental safety: a safety-centric method and applications, 2024",

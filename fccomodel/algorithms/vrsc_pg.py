@@ -1,8 +1,9 @@
 """VRSC-PG: values and Jacobians corrected at a reference point, epochs of one length (Huo et al. 2018, Algorithm 1)."""
 
-from fccomodel.algorithms import _grids, _vector
+from fccomodel.algorithms import _grids
 from fccomodel.algorithms._base import Algorithm
-from fccomodel.algorithms._estimates import corrected, refer
+from fccomodel.algorithms.runtime import vector_loop
+from fccomodel.algorithms.runtime.vector_estimates import corrected, refer
 
 
 def begin(state, F, h):
@@ -30,14 +31,14 @@ algorithm = Algorithm(
     },
     oracle="vector",
     outer="smooth",
-    loop=_vector,
+    loop=vector_loop,
     begin=begin,
     steps={"corrected": corrected_step},
     rate="n + n^(2/3) / eps^2",
     theorem="Huo et al. 2018, Theorem 3",
     cite="Huo, Gu, Liu and Huang, Accelerated method for stochastic composition optimization with nonsmooth regularization, "
     "AAAI 2018",
-    hyper={**_vector.DEFAULTS, "stage": 200, "longest": 200, "inner_batch": 32},
+    hyper={**vector_loop.DEFAULTS, "stage": 200, "longest": 200, "inner_batch": 32},
     grid=_grids.VECTOR,
     preference=(2.0,),
 )

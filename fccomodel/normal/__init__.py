@@ -7,17 +7,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from fccomodel import diagnostics, ir, reformulations
-from fccomodel.bound import Bound
+from fccomodel.core import diagnostics, ir
+from fccomodel.core.rewrite import shared
+from fccomodel.data.bound import Bound
+from fccomodel.normal import reformulations
 from fccomodel.normal._constants import constants
 from fccomodel.normal._passes import without_pairs
 from fccomodel.normal._sets import Prox, projections, split_regularisers
 from fccomodel.normal._terms import Term, compositions, describe, plug_ins, sampled
-from fccomodel.outer import refusal
-from fccomodel.penalty import Penalty
-from fccomodel.reformulations import Chain, Reformulation
-from fccomodel.rewrite import shared
-from fccomodel.smoothing import Smoothed, envelopes
+from fccomodel.normal.outer_functions import refusal
+from fccomodel.normal.penalty import Penalty
+from fccomodel.normal.reformulations import Chain, Reformulation
+from fccomodel.normal.smoothing import Smoothed, envelopes
 
 __all__ = ["NormalForm", "Prox", "Term", "constants", "normalise", "sampled"]
 

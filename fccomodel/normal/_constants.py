@@ -6,8 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from fccomodel import atoms, elements, ir
-from fccomodel.bound import Bound
+from fccomodel.core import ir
+from fccomodel.data.bound import Bound
+from fccomodel.evaluation import elements
+from fccomodel.library import atoms
 
 
 def constants(problem: ir.Problem, bound: Bound | None) -> Callable[[ir.Expr], float | None]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 
-from fccomodel import elements, ir
-from fccomodel.bound import Bound
-from fccomodel.separation import Separation
+from fccomodel.core import ir
+from fccomodel.data.bound import Bound
+from fccomodel.evaluation import elements
+from fccomodel.normal.separation import Separation
 
 
 def without_pairs(

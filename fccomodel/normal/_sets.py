@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fccomodel import diagnostics, ir, sets
-from fccomodel.forms import summands
+from fccomodel.core import diagnostics, ir
+from fccomodel.library import sets
+from fccomodel.library.sums import summands
 from fccomodel.normal._terms import total
 
 if TYPE_CHECKING:
-    from fccomodel import regularisers
+    from fccomodel.library import regularisers
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -27,7 +28,7 @@ class Prox:
 
 def split_regularisers(problem: ir.Problem, constant: Callable[[ir.Expr], float | None]) -> tuple[ir.Expr, list[Prox]]:
     """The objective without the terms that have no data and a known prox, together with the variable's set; those terms."""
-    from fccomodel import regularisers
+    from fccomodel.library import regularisers
 
     kept: list[ir.Expr] = []
     recognised: list[tuple[ir.Expr, regularisers.Recognised]] = []
@@ -59,7 +60,7 @@ def _proximal(
     constant: Callable[[ir.Expr], float | None],
 ) -> bool:
     """A step can take the prox of the term, of ``others`` and of the variable's sets at once."""
-    from fccomodel import regularisers
+    from fccomodel.library import regularisers
 
     domains = sets.intersection(variable.sets, constant)
     beside = [f for f in others if f.variable == term.variable]

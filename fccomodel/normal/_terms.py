@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 
-from fccomodel import ir
-from fccomodel.bound import Bound
-from fccomodel.forms import summands
-from fccomodel.rewrite import apply as make
-from fccomodel.rewrite import const, with_children
+from fccomodel.core import ir
+from fccomodel.core.rewrite import apply as make
+from fccomodel.core.rewrite import const, with_children
+from fccomodel.data.bound import Bound
+from fccomodel.library.sums import summands
 
 #: a reduction over rows, whose value a minibatch can only estimate
 SAMPLED = ("E", "mean", "sum", "prob")
@@ -180,12 +180,12 @@ def _depth(node: ir.Reduce) -> int:
 
 def _count(node: ir.Reduce, bound: Bound) -> int:
     """The number of members of an outer reduction (an upper bound where a condition relates binders)."""
-    from fccomodel import selection
+    from fccomodel.evaluation import selections
 
     total = 1
-    for sel in selection.split(node.binders, node.condition):
+    for sel in selections.split(node.binders, node.condition):
         if not isinstance(sel.binder.domain, ir.Distribution):
             total *= len(
-                selection.realise(bound, dataclasses.replace(sel, keys=(), orders=(), excludes=(), masks=(), parents=())).rows
+                selections.realise(bound, dataclasses.replace(sel, keys=(), orders=(), excludes=(), masks=(), parents=())).rows
             )
     return total

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from fccomodel import ir, rates
 from fccomodel.algorithms import Algorithm, Constants
-from fccomodel.assumptions import Finding, Setting, modulus
-from fccomodel.bound import Bound
-from fccomodel.choice import Candidate, alike, candidates, choose, rejected
-from fccomodel.constants import constants
+from fccomodel.core import ir
+from fccomodel.core.options import Budget, Origins
+from fccomodel.data.bound import Bound
 from fccomodel.normal import NormalForm
-from fccomodel.options import Budget, Origins
-from fccomodel.plan import settings, sizes
+from fccomodel.plan import rates, settings, sizes
+from fccomodel.plan.assumptions import Finding, Setting, modulus
+from fccomodel.plan.choice import Candidate, alike, candidates, choose, rejected
+from fccomodel.plan.constants import constants
+from fccomodel.plan.schedule import Schedule, of_theorem
 from fccomodel.plan.settings import OPTIONS, RHO, SECONDS, SMOOTHING, value
 from fccomodel.plan.sizes import Batch
-from fccomodel.schedule import Schedule, of_theorem
 from fccomodel.structure import Analysis, analyse
 
 __all__ = ["OPTIONS", "Plan", "make"]

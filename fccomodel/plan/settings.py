@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from math import isfinite
 from typing import Any
 
-from fccomodel import diagnostics, ir, logarithms, regularisers, sets
 from fccomodel.algorithms import Algorithm
-from fccomodel.assumptions import Setting
-from fccomodel.bound import Bound
+from fccomodel.core import diagnostics, ir
+from fccomodel.core.options import AUTOMATIC, NUMBERS, WORDS, Budget, Origins, parse_budget
+from fccomodel.data.bound import Bound
+from fccomodel.evaluation import logarithms
+from fccomodel.library import regularisers, sets
 from fccomodel.normal import NormalForm
-from fccomodel.options import AUTOMATIC, NUMBERS, WORDS, Budget, Origins, parse_budget
+from fccomodel.plan.assumptions import Setting
 
 #: of a run where nobody gave a budget
 SECONDS = 25.0

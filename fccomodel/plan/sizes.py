@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import inf
 
-from fccomodel import elements, ir
-from fccomodel.bound import Bound
+from fccomodel.core import ir
+from fccomodel.core.options import Origins
+from fccomodel.data.bound import Bound
+from fccomodel.evaluation import elements
 from fccomodel.normal import NormalForm
-from fccomodel.options import Origins
 
 #: (binder, its elements, inner) -> how many of them a step takes, None for all
 Batch = Callable[[ir.Binder, int, bool], int | None]

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from fccomodel import ir
-from fccomodel.atoms import Interval
-from fccomodel.bound import Bound
-from fccomodel.facts import Fact, Facts
+from fccomodel.core import ir
+from fccomodel.data.bound import Bound
+from fccomodel.library.atoms import Interval
 from fccomodel.structure._analyser import Analyser
 from fccomodel.structure._context import Context
-from fccomodel.structure._least import steep_at_0
+from fccomodel.structure._steep import steep_at_0
+from fccomodel.structure.facts import Fact, Facts
 from fccomodel.structure.rules import RULES
 
 __all__ = ["RULES", "Analyser", "Analysis", "analyse", "estimate", "facts_of", "seer", "steep_at_0"]

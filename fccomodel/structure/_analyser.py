@@ -8,17 +8,18 @@ from math import inf
 
 import numpy as np
 
-from fccomodel import atoms, ir
-from fccomodel.amounts import NONE, SOME, ZERO, Amount, amount
-from fccomodel.facts import INCREASING, NEITHER, Facts, Standing, combine, make
-from fccomodel.rewrite import substitute
+from fccomodel.core import ir
+from fccomodel.core.rewrite import substitute
+from fccomodel.library import atoms
 from fccomodel.structure import _arithmetic, _nets, _whole
 from fccomodel.structure._compose import compose, spread
 from fccomodel.structure._context import REALS, Context, Leaf, interval
 from fccomodel.structure._draft import Draft
-from fccomodel.structure._least import STEEP, least
 from fccomodel.structure._pieces import pieces
 from fccomodel.structure._reduce import reduce
+from fccomodel.structure._steep import STEEP
+from fccomodel.structure.amounts import NONE, SOME, ZERO, Amount, amount
+from fccomodel.structure.facts import INCREASING, NEITHER, Facts, Standing, combine, make
 
 LARGEST = 3000  # rows of a matrix whose eigenvalues are computed
 
@@ -60,8 +61,11 @@ class Analyser:
 
     def raised(self, facts: Facts) -> Facts:
         """The same with the least value that the bound data allow, where it is above 0 and was not known to be."""
-        if facts.constant or facts.interval.value.positive or facts.interval.standing == Standing.ASSUMED:
+        settled = facts.constant or facts.interval.value.positive or facts.interval.standing == Standing.ASSUMED
+        if self.ctx.bound is None or settled:
             return facts
+        from fccomodel.structure._least import least  # needs torch, which the facts of a text do not
+
         low = least(facts, self.ctx, self)
         if low is None:
             return facts

@@ -7,13 +7,14 @@ from dataclasses import replace
 from functools import cache
 from math import inf, sqrt
 
-from fccomodel import atoms, ir
-from fccomodel.amounts import ONE, SOME, ZERO, Amount, amount, least, most, plus, times
-from fccomodel.atoms import Interval, Properties, ScalarAtom
-from fccomodel.facts import DECREASING, INCREASING, NEITHER, Fact, Facts, combine
+from fccomodel.core import ir
+from fccomodel.library import atoms
+from fccomodel.library.atoms import Interval, Properties, ScalarAtom
 from fccomodel.structure._compose import compose, positive
 from fccomodel.structure._context import REALS, opened
 from fccomodel.structure._draft import Draft, settled
+from fccomodel.structure.amounts import ONE, SOME, ZERO, Amount, amount, least, most, plus, times
+from fccomodel.structure.facts import DECREASING, INCREASING, NEITHER, Fact, Facts, combine
 
 Free = Callable[[Facts], Facts] | None
 

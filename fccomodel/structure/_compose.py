@@ -7,16 +7,16 @@ from dataclasses import replace
 from math import inf, sqrt
 from typing import Any
 
-from fccomodel import ir
-from fccomodel.amounts import NONE, SOME, Amount, amount, length, plus, times
-from fccomodel.atoms import Atom, Interval
-from fccomodel.facts import NEITHER, Fact, Facts, make
+from fccomodel.core import ir
+from fccomodel.library.atoms import Atom, Interval
 from fccomodel.structure._context import REALS, opened
 from fccomodel.structure._draft import Draft, settled
 from fccomodel.structure._fixes import advice
 from fccomodel.structure._placed import Placed
 from fccomodel.structure._reasons import lacks, why
 from fccomodel.structure._selfbound import self_bounded
+from fccomodel.structure.amounts import NONE, SOME, Amount, amount, length, plus, times
+from fccomodel.structure.facts import NEITHER, Fact, Facts, make
 
 #: atoms whose value at a random draw has all the moments that the draw has
 POLYNOMIAL = frozenset(

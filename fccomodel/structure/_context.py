@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from fccomodel import ir
-from fccomodel.amounts import SOME, Amount, amount
-from fccomodel.atoms import Interval
-from fccomodel.bound import Bound
-from fccomodel.facts import Standing
+from fccomodel.core import ir
+from fccomodel.data.bound import Bound
+from fccomodel.library.atoms import Interval
+from fccomodel.structure.amounts import SOME, Amount, amount
+from fccomodel.structure.facts import Standing
 
 REALS = Interval(-inf, inf, True, True)
 

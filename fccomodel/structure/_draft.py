@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from math import sqrt
 from typing import Any
 
-from fccomodel import ir
-from fccomodel.amounts import NONE, SOME, ZERO, Amount, amount, length
-from fccomodel.atoms import Interval
-from fccomodel.facts import Fact, Facts, Standing, make
+from fccomodel.core import ir
+from fccomodel.library.atoms import Interval
 from fccomodel.structure._context import REALS, opened
+from fccomodel.structure.amounts import NONE, SOME, ZERO, Amount, amount, length
+from fccomodel.structure.facts import Fact, Facts, Standing, make
 
 DEFAULTS: dict[str, Any] = {
     "interval": REALS, "size": NONE, "below": NONE, "above": NONE, "lipschitz": NONE, "gradient": NONE, "differentiable": False,

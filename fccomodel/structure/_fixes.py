@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fccomodel.atoms import Atom
-from fccomodel.facts import Facts
+from fccomodel.library.atoms import Atom
+from fccomodel.structure.facts import Facts
 
 #: (atom, property wanted) -> advice; ``below`` stands for convex, ``above`` for concave
 ADVICE: dict[tuple[str, str], str] = {

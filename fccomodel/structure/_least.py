@@ -15,26 +15,20 @@ from math import inf, prod
 
 import torch
 
-from fccomodel import elements, ir
-from fccomodel.facts import Facts
-from fccomodel.interpret import concave, evaluate
-from fccomodel.named import DTYPE
-from fccomodel.pointwise import Pointwise
+from fccomodel.core import ir
+from fccomodel.evaluation import elements
+from fccomodel.evaluation.axes import DTYPE
+from fccomodel.evaluation.elements import Pointwise
+from fccomodel.evaluation.interpret import concave, evaluate
 from fccomodel.structure._context import Context
+from fccomodel.structure.facts import Facts
 
 See = Callable[[ir.Expr], Facts]
-#: atoms that are steep, or not defined, where an argument is 0, and which argument
-STEEP = {"sqrt": 0, "log": 0, "entr": 0, "inv": 0, "pow": 0, "div": 1}
 #: numbers that passes over the data may take in all, and members of a family that are looked at one by one
 MOST_WORK, MOST_MEMBERS = 1e9, 64
 STEPS = 200
 #: of the values that it is the difference of: a least value below this may be rounding alone
 ROUNDING = 1e-4
-
-
-def steep_at_0(expr: ir.Expr) -> list[ir.Expr]:
-    """The arguments of its parts that are steep, or not defined, where these are 0: their least values matter."""
-    return [n.args[STEEP[n.op]] for n in ir.walk(expr) if isinstance(n, ir.Apply) and n.op in STEEP]
 
 
 def least(facts: Facts, ctx: Context, see: See) -> float | None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from fccomodel import ir
-from fccomodel.amounts import NONE, SOME, ZERO, amount
-from fccomodel.facts import NEITHER, Facts, Standing
+from fccomodel.core import ir
 from fccomodel.structure._context import Context
 from fccomodel.structure._draft import Draft
+from fccomodel.structure.amounts import NONE, SOME, ZERO, amount
+from fccomodel.structure.facts import NEITHER, Facts, Standing
 
 BOUNDED = "on every bounded set of weights; that the iterates stay in one is assumed"
 
@@ -56,7 +56,7 @@ def _assume(draft: Draft, name: str, values: tuple[float, ...], node: ir.NetCall
 
 
 def _layers(draft: Draft, node: ir.NetCall, module: object) -> None:
-    from fccomodel.nets import walk
+    from fccomodel.data.nets import walk
 
     found = walk(module)  # type: ignore[arg-type]
     said = "; ".join(found.reasons)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from functools import cache
 
-from fccomodel import atoms, ir
-from fccomodel.atoms import Atom, ScalarAtom
+from fccomodel.core import ir
+from fccomodel.library import atoms
+from fccomodel.library.atoms import Atom, ScalarAtom
 
 #: pieces of atoms that declare no subdifferential: not convex, or of several arguments
 KNOWN = {"max": 1, "min": 1, "clip": 1, "norm1": 1, "norminf": 1, "sign": 1, "step": 1, "scad": 2, "mcp": 2, "sumsq": 2}

@@ -6,14 +6,14 @@ from dataclasses import replace
 from math import inf
 from typing import Protocol
 
-from fccomodel import ir
-from fccomodel.amounts import NONE, ONE, SOME, ZERO, Amount, amount, most, plus, times
-from fccomodel.atoms import Interval
-from fccomodel.facts import NEITHER, Facts, combine
+from fccomodel.core import ir
+from fccomodel.library.atoms import Interval
 from fccomodel.structure import _whole
 from fccomodel.structure._arithmetic import sign_of
 from fccomodel.structure._context import Context, interval, opened
 from fccomodel.structure._draft import Draft
+from fccomodel.structure.amounts import NONE, ONE, SOME, ZERO, Amount, amount, most, plus, times
+from fccomodel.structure.facts import NEITHER, Facts, combine
 
 
 class See(Protocol):

@@ -11,14 +11,15 @@ from typing import Any
 import numpy as np
 import torch
 
-from fccomodel import draws, elements, ir
-from fccomodel.amounts import Amount
-from fccomodel.atoms import Interval
-from fccomodel.bound import Bound
-from fccomodel.facts import Fact, Standing, make
-from fccomodel.interpret.minibatch import Minibatch
-from fccomodel.named import Named, new_axis, spread
-from fccomodel.pointwise import Pointwise
+from fccomodel.core import ir
+from fccomodel.data.bound import Bound
+from fccomodel.evaluation import draws, elements
+from fccomodel.evaluation.axes import Named, new_axis, spread
+from fccomodel.evaluation.elements import Pointwise
+from fccomodel.evaluation.interpret.minibatch import Minibatch
+from fccomodel.library.atoms import Interval
+from fccomodel.structure.amounts import Amount
+from fccomodel.structure.facts import Fact, Standing, make
 
 BLOCKS, POINTS, PROBES = 12, 4, 4
 ENTRIES = 8

@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from math import erfc, exp, inf, log, pi, sqrt
 
-from fccomodel import atoms, ir
-from fccomodel.amounts import NONE, ZERO, Amount, amount, most, plus, root, times
-from fccomodel.atoms import Interval
-from fccomodel.facts import KINDS, Fact, Facts, Standing, combine
+from fccomodel.core import ir
+from fccomodel.library import atoms
+from fccomodel.library.atoms import Interval
 from fccomodel.structure._arithmetic import add, merged, renamed, scale
 from fccomodel.structure._compose import compose
 from fccomodel.structure._context import interval, opened
 from fccomodel.structure._draft import Draft
+from fccomodel.structure.amounts import NONE, ZERO, Amount, amount, most, plus, root, times
+from fccomodel.structure.facts import KINDS, Fact, Facts, Standing, combine
 
 
 # ------------------------------------------------------------------------------------------------------------- logarithms

@@ -16,11 +16,11 @@ import resource
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
+from places import SHARED  # noqa: E402
 
-DATA = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "covtype_odds.parquet"
+DATA = SHARED / "data" / "covtype_odds.parquet"
 MODEL = """
 model neyman_pearson; dim d; data D : table(x: real[d], y: {0, 1}); var w[d];
 minimize false_alarms: E[z ~ D | z.y == 0] log1pexp(dot(w, z.x)) + 0.005 * sumsq(w);

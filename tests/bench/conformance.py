@@ -28,8 +28,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from conformance.problems import ALL  # noqa: E402
 from conformance.runs import bound_problem, outcome, planned  # noqa: E402
 
-from fccomodel import algorithms, kkt  # noqa: E402
-from fccomodel.diagnostics import FccoError  # noqa: E402
+from fccomodel import algorithms, report  # noqa: E402
+from fccomodel.core.diagnostics import FccoError  # noqa: E402
 
 BY_NAME = {p.name: p for p in ALL}
 SMALL = {"outer_batch": 3, "inner_batch": 6}
@@ -64,7 +64,7 @@ def cell(task: Task) -> Cell:
     violation = max(found.violation, 0.0)
     text = f"{found.gap:.0e}" + (f" / {violation:.0e}" if found.multipliers else "")
     if max(found.gap, violation) > problem.tolerance:
-        text += f" ! KKT {float(kkt.report(bound_problem(problem), found.variables).epsilon):.0e}"
+        text += f" ! KKT {float(report.report(bound_problem(problem), found.variables).epsilon):.0e}"
     return task, f"{text:30}{found.oracles:>12,.0f} oracle calls{time.perf_counter() - began:7.1f} s", ""
 
 

@@ -17,8 +17,9 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from proximal_tools import T, atoms_of_one_number, random_vector, scalar_errors, scalars, show, vector_errors  # noqa: E402
 
-from fccomodel import atoms  # noqa: E402
-from fccomodel.proximal import of  # noqa: E402
+from fccomodel.library import atoms  # noqa: E402
+from fccomodel.library.proximal import of  # noqa: E402
+from fccomodel.structure import facts_of  # noqa: E402
 
 POINTS = np.array([-2.3, -0.7, 0.0, 0.4, 3.0])
 MEASURES = ("prox", "envelope", "conjugate", "fenchel", "value")
@@ -38,7 +39,7 @@ def main(count: int, seed: int) -> None:
 
     known = 0
     for name, node in atoms_of_one_number().items():
-        f = of(node, (T,), where=atoms.Interval(0.0, inf, True, True))
+        f = of(node, (T,), facts_of, where=atoms.Interval(0.0, inf, True, True))
         if isinstance(f, str):
             print(f"{name:<18} none: {f}")
             continue
@@ -54,7 +55,7 @@ def main(count: int, seed: int) -> None:
         note(show(node), errors)
     for _ in range(count // 3):
         node, holes, twin = random_vector(rng)
-        f = of(node, holes)
+        f = of(node, holes, facts_of)
         if isinstance(f, str):
             print(f"{show(node)}  none: {f}")
             continue

@@ -24,7 +24,7 @@ import numpy as np
 import torch
 
 import fccomodel
-from fccomodel.diagnostics import FccoError
+from fccomodel.core.diagnostics import FccoError
 
 Array = np.ndarray
 GOOD = 1e-2

@@ -12,10 +12,12 @@ import pytest
 import torch
 
 from conformance.problems import Conformance
-from fccomodel import emit, interpret, kkt, pipeline, plan, run
-from fccomodel.bound import Bound
-from fccomodel.diagnostics import FccoError
-from fccomodel.source import Source
+from fccomodel import pipeline, plan, report
+from fccomodel.core.diagnostics import FccoError
+from fccomodel.core.source import Source
+from fccomodel.data.bound import Bound
+from fccomodel.evaluation import interpret
+from fccomodel.solver import emit, run
 
 needs_cvxpy = pytest.mark.skipif(importlib.util.find_spec("cvxpy") is None, reason="cvxpy gives the optima")
 
@@ -99,7 +101,7 @@ def outcome(problem: Conformance, algorithm: str, **options: Any) -> Outcome:
     point = {name: torch.as_tensor(value) for name, value in found.variables.items()}
     objective, violation = judged(bound, point)
     if problem.optimum is None:
-        gap = float(kkt.report(bound, found.variables).epsilon)
+        gap = float(report.report(bound, found.variables).epsilon)
     else:
         value = optimum(problem)[0]
         gap = abs(objective - value) / max(1.0, abs(value))

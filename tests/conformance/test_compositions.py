@@ -9,8 +9,8 @@ import torch
 
 from conformance.problems import COMPOSITIONS, Conformance
 from conformance.runs import bound_problem, needs_cvxpy, outcome, planned
-from fccomodel import interpret
-from fccomodel.emit.program import Emitter
+from fccomodel.evaluation import interpret
+from fccomodel.solver.emit.program import Emitter
 
 #: estimates kept: (name, blocks) with three blocks and six inner samples a step
 LEVELS = {

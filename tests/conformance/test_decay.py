@@ -9,7 +9,7 @@ import torch
 from conformance.problems import ALL
 from conformance.runs import bound_problem, judged, outcome, planned, refusal, solved
 from fccomodel import algorithms
-from fccomodel.diagnostics import FccoError
+from fccomodel.core.diagnostics import FccoError
 
 BY_NAME = {p.name: p for p in ALL}
 #: constrained; smooth outer functions; a linear coupling; one expectation

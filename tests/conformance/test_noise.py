@@ -10,9 +10,10 @@ import torch
 
 from conformance.problems import ALL
 from conformance.runs import needs_cvxpy, outcome, planned
-from fccomodel import algorithms, emit, pipeline, plan
-from fccomodel.algorithms import _driver, _progress, _steps
-from fccomodel.source import Source
+from fccomodel import algorithms, pipeline, plan
+from fccomodel.algorithms.runtime import block_loop, progress, steps
+from fccomodel.core.source import Source
+from fccomodel.solver import emit
 
 BY_NAME = {p.name: p for p in ALL}
 SMALL = {"outer_batch": 3, "inner_batch": 6}
@@ -50,13 +51,13 @@ def test_all_rows(name: str, problem: str, most: float) -> None:
 
 def test_windows_lengthen_as_steps_fall() -> None:
     h = SimpleNamespace(peak=0.2, eta=0.2, gamma=0.4, gamma_prime=0.6, steady=0)
-    now = _steps.falling(h, 0.5)
+    now = steps.falling(h, 0.5)
     assert (now.eta, now.gamma, now.gamma_prime) == (0.1, 0.2, 0.8)
-    assert _steps.falling(h, 0.02).gamma == pytest.approx(0.04), "a tenth at least"
+    assert steps.falling(h, 0.02).gamma == pytest.approx(0.04), "a tenth at least"
     assert (h.gamma, h.gamma_prime) == (0.4, 0.6), "the next stage begins with its own"
     h.steady = 1
-    assert (_steps.falling(h, 0.5).eta, _steps.falling(h, 0.5).gamma) == (0.1, 0.4), "where blocks with exponentials wait"
-    apart = _steps.falling(SimpleNamespace(peak=0.2, gamma=0.4, gamma_prime=0.4, steady=0), 0.5)
+    assert (steps.falling(h, 0.5).eta, steps.falling(h, 0.5).gamma) == (0.1, 0.4), "where blocks with exponentials wait"
+    apart = steps.falling(SimpleNamespace(peak=0.2, gamma=0.4, gamma_prime=0.4, steady=0), 0.5)
     assert (apart.gamma, apart.gamma_prime) == (0.2, 0.4)
 
 
@@ -82,9 +83,9 @@ def test_smoothing_of_penalties(off: float, before: float, lam: float, monkeypat
     h = SimpleNamespace(lam_y1=0.4, rho=10.0, weight=1.0, steep=0.0)
     c, u = SimpleNamespace(y1=torch.zeros((), dtype=torch.float64)), SimpleNamespace(y1=t + off)
     found = {"y1": ((), t, lambda t, y, h: ((t + h.lam_y1 * y) / h.lam_y1).clamp(0, h.rho), 1.0)}
-    monkeypatch.setattr(_progress, "blocks", lambda data, w: found, raising=False)
+    monkeypatch.setattr(progress, "blocks", lambda data, w: found, raising=False)
     w = torch.zeros(2, dtype=torch.float64)
-    _progress.move_centres(None, w, c, h, 0.3, before, lambda w: w, torch.float64, u)
+    progress.move_centres(None, w, c, h, 0.3, before, lambda w: w, torch.float64, u)
     assert h.lam_y1 == pytest.approx(lam)
     assert float(c.y1) == pytest.approx(0.75)
 
@@ -95,12 +96,12 @@ def test_constraints_share_their_first_smoothing(monkeypatch: pytest.MonkeyPatch
         name: ((), torch.tensor(t, dtype=torch.float64), lambda t, y, h: (t / 1e6).clamp(0, h.rho), 1.0)
         for name, t in {"y1": 3e-4, "y2": 0.1, "y3": -0.2}.items()
     }
-    monkeypatch.setattr(_progress, "blocks", lambda data, w: found, raising=False)
-    monkeypatch.setattr(_progress, "smoothness", lambda G, w: 1.0)
-    monkeypatch.setattr(_progress, "steepness", lambda *given: 2.0)
+    monkeypatch.setattr(progress, "blocks", lambda data, w: found, raising=False)
+    monkeypatch.setattr(progress, "smoothness", lambda G, w: 1.0)
+    monkeypatch.setattr(progress, "steepness", lambda *given: 2.0)
     h, c = SimpleNamespace(rho=10.0, lam=0.0, decay=0), SimpleNamespace(**{name: torch.zeros(()) for name in found})
     w = torch.full((4,), 0.5)
-    _progress.scale_smoothing(None, w, c, h, lambda w: w, torch.float64)
+    progress.scale_smoothing(None, w, c, h, lambda w: w, torch.float64)
     assert (h.rho, h.lam_y1, h.lam_y2, h.lam_y3) == pytest.approx((10, 0.1, 0.1, 0.1))
 
 
@@ -120,8 +121,8 @@ def test_multipliers_answer_to_minibatches_of_a_family() -> None:
 
 def test_the_first_step_of_a_subgradient_method_is_judged_by_values(monkeypatch: pytest.MonkeyPatch) -> None:
     """A minibatch has a kink at 0.001, the function its own at 0.5: a first step is not held up by the former."""
-    monkeypatch.setattr(_driver, "CENTRED", False, raising=False)
-    monkeypatch.setattr(_driver, "smoothness", lambda G, w: 1.0)
+    monkeypatch.setattr(block_loop, "CENTRED", False, raising=False)
+    monkeypatch.setattr(block_loop, "smoothness", lambda G, w: 1.0)
 
     def G(w: torch.Tensor) -> torch.Tensor:
         return (w - 1) + 10 * w.sign() * (w.abs() > 0.001)
@@ -130,6 +131,6 @@ def test_the_first_step_of_a_subgradient_method_is_judged_by_values(monkeypatch:
         return float((0.5 * (w - 1).square() + 10 * (w.abs() - 0.5).relu()).sum())
 
     w = torch.zeros(1, dtype=torch.float64)
-    assert _driver.inverse_smoothness(G, w) <= 0.001
-    assert _driver.inverse_smoothness(G, w, value) == 0.5
-    assert _driver.inverse_smoothness(lambda x: x + 1, w, value) == 1.0, "where a minibatch points uphill its gradient decides"
+    assert block_loop.inverse_smoothness(G, w) <= 0.001
+    assert block_loop.inverse_smoothness(G, w, value) == 0.5
+    assert block_loop.inverse_smoothness(lambda x: x + 1, w, value) == 1.0, "where a minibatch points uphill its gradient decides"

@@ -14,13 +14,15 @@ import torch
 
 from conformance.problems import HEAD, regression
 from conformance.runs import judged
-from fccomodel import algorithms, emit, interpret, pipeline, plan, run
+from fccomodel import algorithms, pipeline, plan
 from fccomodel.algorithms import Constants
-from fccomodel.diagnostics import FccoError
-from fccomodel.emit import VectorEmitter
-from fccomodel.emit import vector as vector_module
-from fccomodel.lower import _reduce
-from fccomodel.source import Source
+from fccomodel.core.diagnostics import FccoError
+from fccomodel.core.source import Source
+from fccomodel.evaluation import interpret
+from fccomodel.solver import emit, run
+from fccomodel.solver.emit import VectorEmitter
+from fccomodel.solver.emit import vector as vector_module
+from fccomodel.solver.lower import _reduce
 
 VECTOR = sorted(name for name, a in algorithms.all().items() if a.oracle == "vector")
 MODELS = {

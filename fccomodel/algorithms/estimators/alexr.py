@@ -1,0 +1,31 @@
+"""The dual updates of ALEXR in terms of inner values (alexr-2025, Algorithm 1, lines 6 and 7)."""
+
+import torch
+
+from fccomodel.algorithms.estimators._logs import log_corrected
+
+needs_previous = True
+
+
+def track(u, index, g, g_prev, h):
+    """psi = f*: u_i <- (tau u_i + g~_i) / (1 + tau), of which y_i = grad f(u_i) (alexr-2025, Lemma 1; its (4) swaps the weights).
+
+    g~_i = g_i(w_t) + theta (g_i(w_t) - g_i(w_{t-1})), one batch at both points. At the first visit u_i = g_i.
+    """
+    old = u[index]
+    old = torch.where(old.isnan(), g, old)
+    u[index] = new = (h.tau * old + g + h.theta * (g - g_prev)) / (1 + h.tau)
+    return new
+
+
+def track_log(u, index, g, g_prev, h):
+    """``track`` where u, g are known by their logarithms: see ``log_corrected``."""
+    old = u[index]
+    weight = 1 / (1 + h.tau)
+    u[index] = new = log_corrected(torch.where(old.isnan(), g, old), g, g_prev, weight, weight * h.theta)
+    return new
+
+
+def extrapolate(g, g_prev, h):
+    """psi = half square: g~_i = g_i(w_t) + theta (g_i(w_t) - g_i(w_{t-1})), to which y_i answers."""
+    return g + h.theta * (g - g_prev)

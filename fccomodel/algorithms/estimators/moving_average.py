@@ -1,0 +1,29 @@
+"""The exponential moving average of SOX (sox-2022, Algorithm 1)."""
+
+import torch
+
+from fccomodel.algorithms.estimators._logs import log_average, log_weight
+
+needs_previous = False
+
+
+def track(u, index, g, h):
+    """u_i <- (1 - gamma) u_i + gamma g_i for the sampled blocks; returns the *previous* u_i (section 3.1).
+
+    At the first visit u_i = g_i.
+    """
+    old = u[index]
+    old = torch.where(old.isnan(), g, old)
+    u[index] = old + h.gamma * (g - old)
+    return old
+
+
+def track_log(u, index, g, h):
+    """``track`` where u and g are known by their logarithms.
+
+    Returns log max(u_i, gamma g_i) of the previous u_i: so g_i / u_i, the weight of a block's gradient, is at most 1 / gamma.
+    """
+    old = u[index]
+    old = torch.where(old.isnan(), g, old)
+    u[index] = log_average(old, g, h.gamma)
+    return torch.maximum(old, g + log_weight(h.gamma))

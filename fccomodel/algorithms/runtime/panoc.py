@@ -1,0 +1,82 @@
+"""PANOC (Stella, Themelis, Sopasakis and Patrinos 2017): proximal gradient steps, sped up by L-BFGS directions and safeguarded by
+the forward-backward envelope. The emitter copies it."""
+
+import math
+from types import SimpleNamespace
+
+from fccomodel.algorithms.runtime.progress import smoothness
+
+
+def cautious_step(at, w):
+    """Half of one over the gradient's Lipschitz constant near w."""
+    largest = smoothness(lambda x: at(x)[1], w)
+    return 0.5 / largest if largest > 0 and math.isfinite(largest) else 1.0
+
+
+def forward_backward(at, prox, w, step):
+    """The proximal gradient step from w, and the forward-backward envelope there (``prox(x, step)`` moves x, in place, to the
+    proximal point of the rest, and returns the rest's value there)."""
+    value, gradient = at(w)
+    while True:
+        new = w - step * gradient
+        rest = prox(new, step)
+        move = new - w
+        model = float(gradient @ move) + float(move @ move) / (2 * step)
+        envelope = value + model + rest
+        if math.isfinite(envelope) or step < 1e-14:
+            break
+        step *= 0.1
+    return SimpleNamespace(w=w, value=value, gradient=gradient, new=new, move=move, model=model, envelope=envelope, step=step)
+
+
+def direction(pairs, residual):
+    """-H residual, by the two loops of L-BFGS over pairs (change of w, change of the residual)."""
+    d, left = -residual.clone(), []
+    for s, y in reversed(pairs):
+        a = float(s @ d) / float(s @ y)
+        d -= a * y
+        left.append(a)
+    if pairs:
+        s, y = pairs[-1]
+        d *= float(s @ y) / float(y @ y)
+    for (s, y), a in zip(pairs, reversed(left), strict=True):
+        d += (a - float(y @ d) / float(s @ y)) * s
+    return d
+
+
+def panoc(at, prox, w, step, tol, limit):
+    """Minimise the function that ``at`` differentiates, plus the rest that ``prox`` knows, from w until the fixed-point residual
+    is ``tol`` or ``limit()`` says stop.
+
+    Returns the point, its residual |w - prox(w - step grad)| / step, and the step.
+    """
+    pairs: list = []
+    now = forward_backward(at, prox, w, step)
+    while True:
+        size = float(now.move.norm()) / now.step
+        if size <= tol or limit():
+            return now.new, size, now.step
+        while True:  # the step must be below 1/L near w
+            ahead = forward_backward(at, prox, now.new, now.step)
+            if ahead.value <= now.value + now.model + 1e-12 * abs(now.value) or now.step < 1e-14:
+                break
+            now, pairs = forward_backward(at, prox, now.w, 0.5 * now.step), []
+        residual = -now.move / now.step
+        d = direction(pairs, residual) if pairs else now.move
+        enough, tau, after = now.envelope - 1e-4 * now.step * size**2, 1.0, ahead
+        while pairs and tau > 0.05:
+            tried = forward_backward(at, prox, now.w + (1 - tau) * now.move + tau * d, now.step)
+            level = now.envelope + 1e-13 * abs(now.envelope)  # where rounding hides the descent, the residual tells
+            nearer = tried.envelope <= level and float(tried.move.norm()) <= 0.9 * float(now.move.norm())
+            if (tried.envelope <= enough or nearer) and tried.step == now.step:
+                after = tried
+                break
+            tau *= 0.5
+        bend = ahead.value - now.value - float(now.gradient @ now.move)
+        if after is ahead and bend <= 0.2 * float(now.move @ now.move) / (2 * now.step):  # hardly curved along the move
+            now, pairs = forward_backward(at, prox, ahead.w, 2 * ahead.step), []
+            continue
+        s, y = after.w - now.w, -after.move / after.step - residual
+        if float(s @ y) > 1e-12 * float(s.norm()) * float(y.norm()) and after.step == now.step:
+            pairs = [*pairs[-14:], (s, y)]
+        now = after

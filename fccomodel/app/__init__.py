@@ -1,0 +1,1 @@
+"""What people touch: Python, the command line, displays, comparisons, results."""

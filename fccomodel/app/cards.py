@@ -1,0 +1,206 @@
+"""What the language and the compiler know, as lists and cards: ``fccomodel atoms`` and ``fccomodel algorithms``."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Mapping
+from math import isinf
+from typing import TYPE_CHECKING, Any
+
+from fccomodel.core import diagnostics
+from fccomodel.core.files import fail
+
+if TYPE_CHECKING:
+    from fccomodel.algorithms import Algorithm
+    from fccomodel.library.atoms import Atom
+    from fccomodel.plan.choice import Candidate
+
+WIDTH = 80
+OPERATORS = ("add", "sub", "mul", "div", "neg", "pow", "le", "lt", "ge", "gt", "eq", "ne", "and", "or", "not")
+
+
+def rows(pairs: Iterable[tuple[str, str]], *, margin: int = 2) -> str:
+    """Names and what they mean, in two columns of 80 together."""
+    pairs = list(pairs)
+    left = min(max((len(name) for name, _ in pairs), default=0), 26) + margin + 2
+    lines = []
+    for name, meaning in pairs:
+        head = " " * margin + name
+        first = head.ljust(left) if len(head) + 2 <= left else head + "\n" + " " * left
+        wrapped = textwrap.wrap(meaning, WIDTH - left, break_on_hyphens=False) or [""]
+        lines.append(first + ("\n" + " " * left).join(wrapped))
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _known(name: str, names: Iterable[str], kind: str) -> None:
+    """The name must be one of those."""
+    names = list(names)
+    if name not in names:
+        fix = diagnostics.did_you_mean(name, names) or f"`fccomodel {kind}s` lists them."
+        raise fail("F0805", f"There is no {kind} `{name}`", fix=fix)
+
+
+# --------------------------------------------------------------------------------------------------------------- atoms
+def atoms(name: str | None = None) -> str:
+    """All atoms by kind, or the card of one."""
+    from fccomodel.library import atoms as registry
+
+    known = {key: atom for key, atom in registry.all().items() if not atom.internal}
+    if name is not None:
+        _known(name, [*known, *registry.aliases()], "atom")
+        atom = registry.get(name)
+        assert atom is not None
+        return _atom(atom)
+    groups: dict[str, list[tuple[str, str]]] = {"entry by entry": [], "of whole vectors and matrices": [], "operators": []}
+    for key, atom in known.items():
+        if key in OPERATORS:
+            groups["operators"].append((atom.meaning, key))
+            continue
+        also = f" (also {', '.join(atom.aliases)})" if atom.aliases else ""
+        kind = "entry by entry" if hasattr(atom, "formula") else "of whole vectors and matrices"
+        groups[kind].append((atom.signature, atom.meaning + also))
+    return "\n\n".join(f"{title}\n{rows(entries)}" for title, entries in groups.items() if entries)
+
+
+def _atom(atom: Atom) -> str:
+    """Everything known about an atom where its arguments are anything in its domain."""
+    from fccomodel.library.atoms import Interval
+    from fccomodel.library.proximal import cards as proximal
+    from fccomodel.structure import facts_of
+
+    names = atom.names(2)
+    whole = tuple(Interval() for _ in names)
+    domain = [where or Interval() for where in atom.domains(*whole)]
+    domain += list(whole[len(domain) :])
+    card = [("also called", ", ".join(atom.aliases))] if atom.aliases else []
+    card += [("domain", _domain(names, domain))]
+    if atom.parameters:
+        card.append(("constant", ", ".join(atom.parameters) + ": must not depend on the decision variables"))
+    if atom.boolean:
+        card.append(("value", "true or false"))
+    elif not atom.internal:
+        varying = tuple(n not in atom.parameters for n in names)
+        card += [("curvature", str(atom.curvature(*domain, varying=varying)))]
+        card += [("monotone", _per_argument(names, varying, lambda k: atom.monotone(*domain, argument=k)))]
+        smooth = atom.gradient_lipschitz(*domain, varying=varying)
+        card += [("gradient", "not everywhere" if smooth is None else _lipschitz(smooth))]
+        card += [("Lipschitz", _per_argument(names, varying, lambda k: _lipschitz(atom.lipschitz(*domain, argument=k))))]
+        card += [("range", _interval(atom.range(*domain)))]
+        weak = atom.weak_convexity(*domain, varying=varying)
+        card += [("weakly convex", "no constant is known" if isinf(weak) else f"rho = {weak:g}")] if weak else []
+        prox, conjugate = proximal.of_atom(atom, facts_of)
+        card += [("prox", prox), *([("conjugate", conjugate)] if conjugate else [])]
+        if isinstance(atom.derivative, tuple) and atom.derivative:
+            shown = zip([n for n, free in zip(names, varying, strict=True) if free], atom.derivative, strict=False)
+            card += [("derivative", "; ".join(f"{n}: {text}" for n, text in shown))]
+    if isinstance(atom.torch, str):
+        card.append(("torch", atom.lower(names)))
+    if atom.cite:
+        card.append(("from", atom.cite))
+    return f"{atom.signature}\n" + textwrap.indent(textwrap.fill(atom.meaning, WIDTH - 2), "  ") + "\n\n" + rows(card)
+
+
+def _per_argument(names: tuple[str, ...], varying: tuple[bool, ...], what: Any) -> str:
+    """A property per argument that may vary; said once where it is the same for all."""
+    found = [(n, str(what(k))) for k, (n, free) in enumerate(zip(names, varying, strict=True)) if free]
+    same = len({text for _, text in found}) == 1
+    return found[0][1] if same else "; ".join(f"{n}: {text}" for n, text in found)
+
+
+def _lipschitz(constant: float) -> str:
+    return "no global constant" if isinf(constant) else f"constant {constant:g}"
+
+
+def _interval(where: Any) -> str:
+    """``(0, inf)``, or ``all reals``."""
+    if isinf(where.lo) and isinf(where.hi):
+        return "all reals"
+    left = "(" if where.lo_open or isinf(where.lo) else "["
+    right = ")" if where.hi_open or isinf(where.hi) else "]"
+    return f"{left}{where.lo:g}, {where.hi:g}{right}"
+
+
+def _domain(names: tuple[str, ...], domain: list[Any]) -> str:
+    limited = [(n, where) for n, where in zip(names, domain, strict=False) if not (isinf(where.lo) and isinf(where.hi))]
+    return ", ".join(f"{n} in {_interval(where)}" for n, where in limited) or "everything"
+
+
+# ---------------------------------------------------------------------------------------------------------- algorithms
+def algorithms(name: str | None = None, found: Mapping[str, Candidate] | None = None) -> str:
+    """All algorithms, or the card of one; with what was ``found`` for a model, what each would need there."""
+    from fccomodel import algorithms as registry
+
+    known = registry.all()
+    if name is not None:
+        _known(name, known, "algorithm")
+        return _card(known[name], None if found is None else found[name])
+    if found is None:
+        return rows((key, f"{a.title}: O({a.rate}) iterations; {a.theorem}") for key, a in known.items())
+    ordered = sorted(found.values(), key=lambda c: (not c.covered, not c.can_run, c.order))
+    return rows((c.record.name, _verdict(c)) for c in ordered)
+
+
+def _verdict(candidate: Candidate) -> str:
+    """Whether its theorem covers the model, or what is missing."""
+    if candidate.covered:
+        return f"covers the model: O({candidate.record.rate}) iterations"
+    how = "" if candidate.can_run else "cannot run; "
+    return how + "needs " + "; needs ".join(candidate.lacks())
+
+
+def _card(record: Algorithm, found: Candidate | None) -> str:
+    """What an algorithm needs, promises, and is made of."""
+    shown = [("theorem", record.theorem), ("rate", f"O({record.rate}) iterations"), ("from", record.cite)]
+    shown += [("" if place else "needs", text) for place, text in enumerate(_needs(record, found))]
+    forms = {
+        "moreau": "smoothed by Moreau envelopes",
+        "dual": "kept, each block with its dual variable",
+        "subgradient": "kept, by their subgradients",
+        "smooth": "none",
+    }
+    shown += [("kinks in f", forms[record.outer]), ("constraints", (record.penalty or "none").replace("_", " "))]
+    shown += [("sees", "sampled blocks" if record.oracle == "blocks" else "all tracked expectations as one vector")]
+    shown += [("steps", ", ".join(record.steps))] if len(record.steps) > 1 else []
+    shown += [("options", ", ".join(f"{key} = {value:g}" for key, value in record.hyper.items()))] if record.hyper else []
+    schedules = "practical" + (", theory (--option schedule=theory --option epsilon=1e-3)" if record.theory else "")
+    return f"{record.name}: {record.title}\n\n{rows([*shown, ('schedules', schedules)])}"
+
+
+def _needs(record: Algorithm, found: Candidate | None) -> list[str]:
+    """Each assumption with its clause, and for a model how it is met."""
+    from fccomodel.plan import assumptions
+
+    lines = []
+    for name, clause in record.requires.items():
+        line = f"{assumptions.ALL[name].meaning} ({clause})"
+        if found is not None:
+            finding = found.findings[name]
+            line += f": {finding.standing if finding.holds else 'LACKING'}; {finding.why}"
+        lines.append(line)
+    return lines
+
+
+def algorithms_json(name: str | None = None, found: Mapping[str, Candidate] | None = None) -> dict[str, Any]:
+    """The same as data: by name ``title``, ``theorem``, ``rate``, ``cite``, ``requires``; with a model also ``covered``,
+    ``can_run`` and per assumption ``holds``, ``standing``, ``why``."""
+    from fccomodel import algorithms as registry
+    from fccomodel.app import explain
+    from fccomodel.plan import assumptions
+
+    known = registry.all()
+    if name is not None:
+        _known(name, known, "algorithm")
+    result = {}
+    for key, a in known.items():
+        if name in (None, key):
+            result[key] = {text: getattr(a, text) for text in ("title", "theorem", "rate", "cite", "oracle", "outer", "penalty")}
+            result[key]["requires"] = {
+                need: {"meaning": assumptions.ALL[need].meaning, "clause": clause} for need, clause in a.requires.items()
+            }
+            result[key] |= {"steps": list(a.steps), "options": dict(a.hyper), "theory": a.theory is not None}
+            if found is not None:
+                one = found[key]
+                result[key] |= {"covered": one.covered, "can_run": one.can_run}
+                for need, said in explain.findings_json(a, one.findings).items():
+                    result[key]["requires"][need] |= said
+    return result

@@ -1,0 +1,117 @@
+"""The command ``fccomodel``: one file per command, each with its arguments and what it does.
+
+Exit status: 0 done; 1 ``format --check`` found a file that is not in the canonical layout; 2 something is wrong with what was
+given (each finding with its code, on standard error); 130 interrupted twice.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+import textwrap
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+
+from fccomodel.app.cli._command import BAD_INPUT, DONE, INTERRUPTED
+from fccomodel.app.cli._output import show
+from fccomodel.app.cli.algorithms import algorithms
+from fccomodel.app.cli.atoms import atoms
+from fccomodel.app.cli.check import check
+from fccomodel.app.cli.compare import compare
+from fccomodel.app.cli.emit import emit
+from fccomodel.app.cli.evaluate import evaluate
+from fccomodel.app.cli.explain import explain
+from fccomodel.app.cli.format import format
+from fccomodel.app.cli.solve import solve
+from fccomodel.core import diagnostics
+from fccomodel.core.diagnostics import Diagnostic, FccoError
+from fccomodel.core.version import __version__
+
+__all__ = ["COMMANDS", "DEBUG", "main"]
+
+COMMANDS = (check, explain, solve, compare, emit, evaluate, format, atoms, algorithms)
+DEBUG = "FCCOMODEL_DEBUG"
+
+EPILOG = """\
+examples:
+  fccomodel check   model.fcco
+  fccomodel explain model.fcco --bind model.toml
+  fccomodel solve   model.fcco --bind model.toml --seed 0 --budget 60s --out out
+  fccomodel evaluate out --where "split == 'test'"
+
+`fccomodel COMMAND --help` lists a command's options.
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command; whatever goes wrong ends in a message and an exit status, never in a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+    try:
+        args = parser().parse_args(argv)
+        status = args.run(args)
+        sys.stdout.flush()
+        return status
+    except FccoError as error:
+        show(error.diagnostics, error.source)
+        return BAD_INPUT
+    except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # nothing is left to stop
+        print("fccomodel: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:  # the reader of our output has gone: `fccomodel ... | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+    except Exception as error:  # noqa: BLE001  the last resort: a defect of the compiler
+        if os.environ.get(DEBUG):
+            traceback.print_exc()
+        show([_defect(error)], None)
+        return BAD_INPUT
+
+
+def _defect(error: Exception) -> Diagnostic:
+    """The message for what should not have happened."""
+    frame = traceback.extract_tb(error.__traceback__)[-1] if error.__traceback__ else None
+    place = f" ({Path(frame.filename).name}:{frame.lineno})" if frame else ""
+    return diagnostics.error(
+        "F0001",
+        f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'no message'}{place}",
+        reason="This is a defect of fccomodel, not of your model.",
+        fix=f"Please report it with the model and its binding; {DEBUG}=1 shows the traceback.",
+    )
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line, one subcommand per command."""
+    top = argparse.ArgumentParser(
+        prog="fccomodel",
+        allow_abbrev=False,
+        description="Write a composed stochastic optimisation problem as mathematics; get a solver, an answer and a KKT report.",
+        epilog=EPILOG,
+        formatter_class=_Help,
+    )
+    top.add_argument("--version", action="version", version=f"fccomodel {__version__}")
+    commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for command in COMMANDS:
+        description = f"{command.summary[0].upper()}{command.summary[1:]}. {command.detail}".strip()
+        own = commands.add_parser(
+            command.name, help=command.summary, description=description, allow_abbrev=False, formatter_class=_Help
+        )
+        command.arguments(own)
+        own.set_defaults(run=command.run)
+    return top
+
+
+class _Help(argparse.RawDescriptionHelpFormatter):
+    """Help at 80 columns; a description is one paragraph, the examples stay as they are."""
+
+    def __init__(self, prog: str):
+        super().__init__(prog, max_help_position=26, width=80)
+        self._action_max_length = 14  # argparse leaves the indentation of subcommands out of account
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return super()._fill_text(text, width, indent) if "\n" in text else textwrap.fill(text, width)

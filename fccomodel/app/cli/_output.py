@@ -1,0 +1,60 @@
+"""What commands write: diagnostics on standard error, JSON and reports on standard output."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fccomodel.core import diagnostics
+from fccomodel.core.diagnostics import Diagnostic
+from fccomodel.core.source import Source
+
+if TYPE_CHECKING:
+    from fccomodel.app.display import RenderableType
+    from fccomodel.pipeline import Compiled
+
+
+def lint(compiled: Compiled, quiet: bool, shown: Sequence[str] = ()) -> None:
+    """The lint notes; a `let` that is to be shown is not unused."""
+    found = [note for note in compiled.problem.warnings if note.unused not in shown]
+    if found and not quiet:
+        show(found, compiled.problem.source)
+
+
+def show(found: Sequence[Diagnostic], source: Source | None) -> None:
+    """Diagnostics on standard error, in colour on a terminal."""
+    colour = sys.stderr.isatty() and "NO_COLOR" not in os.environ
+    print(diagnostics.render(found, source, colour=colour).rstrip("\n"), file=sys.stderr)
+    errors = [d for d in found if d.severity == "error"]
+    if len(errors) > 1 or errors and not sys.stderr.isatty():
+        print(f"\n{_in_a_line(errors, source)}", file=sys.stderr)
+
+
+def _in_a_line(errors: Sequence[Diagnostic], source: Source | None) -> str:
+    """The last line of an error's output, for logs that keep no other."""
+    first = errors[0]
+    place = ""
+    if source is not None and first.span is not None:
+        place = "{}:{}:{} ".format(source.name, *source.place(first.span))
+    count = "1 error: " if len(errors) == 1 else f"{len(errors)} errors, the first: "
+    return f"{count}{first.code} {place}{' '.join(first.message.split())}"
+
+
+def print_json(record: dict[str, Any]) -> None:
+    print(json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False))
+
+
+def print_report(report: RenderableType) -> None:
+    """A report on standard output, at the width of all reports."""
+    from fccomodel.app import display
+
+    display.terminal(sys.stdout).print(report)
+
+
+def print_written(folder: Path | None, otherwise: str) -> None:
+    """Where results were written, or what would have kept them."""
+    print(f"\n written: {folder}" if folder is not None else f"\n not written: {otherwise}")

@@ -1,0 +1,119 @@
+"""The arguments that several commands take, and what becomes of them: a model, its binding, options, a plan."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from fccomodel import pipeline
+from fccomodel.app.cli._output import lint
+from fccomodel.core import files, options
+
+#: a command's parser, or a group of its arguments
+Into = argparse.ArgumentParser | argparse._ArgumentGroup
+#: options that have an argument of their own
+NAMED = ("algorithm", "unverified", "polish", "tol", "seed", "device", "precision", "budget")
+
+
+# ----------------------------------------------------------------------------------------------------------- arguments
+def model(to: Into) -> None:
+    to.add_argument("model", metavar="MODEL", help="a .fcco file; - reads standard input")
+
+
+def models(to: Into) -> None:
+    to.add_argument("models", nargs="+", metavar="MODEL", help="a .fcco file; - reads standard input")
+
+
+def optional_name(to: Into) -> None:
+    to.add_argument("name", nargs="?", metavar="NAME")
+
+
+def quiet(to: Into, text: str = "no lint notes") -> None:
+    to.add_argument("-q", "--quiet", action="store_true", help=text)
+
+
+def as_json(to: Into, text: str = "print JSON") -> None:
+    to.add_argument("--json", action="store_true", help=text)
+
+
+def showing(to: Into) -> None:
+    to.add_argument("--show", action="append", default=[], metavar="NAME", help="report the value of this `let` too (repeatable)")
+
+
+def data(to: Into) -> None:
+    to.add_argument("--data-dir", type=Path, metavar="DIR", help="the folder that file names in the binding start from")
+    to.add_argument("--data", action="append", default=[], metavar="NAME=FILE", help="bind a table or an array (repeatable)")
+    to.add_argument(
+        "--net", action="append", default=[], metavar="NAME=SPEC", help='"s=mlp(64, 64, activation=elu)" or s=nets.py:Mlp'
+    )
+    to.add_argument("--allow-python", action="store_true", help="run the Python file that a --net names")
+
+
+def binding(to: argparse.ArgumentParser) -> None:
+    group = to.add_argument_group("binding")
+    group.add_argument("--bind", type=Path, metavar="FILE", help="a binding file (TOML): sources, columns, encoding")
+    data(group)
+    group.add_argument("--param", action="append", default=[], metavar="NAME=VALUE", help="set a parameter (repeatable)")
+
+
+def solving(to: argparse.ArgumentParser, *, many: bool = False) -> Into:
+    """The options of a run, or of many runs."""
+    group = to.add_argument_group("solving")
+    if not many:
+        group.add_argument("--algorithm", metavar="NAME", help="in place of the one chosen; see `fccomodel algorithms`")
+        group.add_argument("--seed", type=_value, metavar="S", help="of every random choice (default 0)")
+    group.add_argument("--device", metavar="auto|cpu|cuda", help="where to run (default auto)")
+    group.add_argument("--precision", metavar="float32|float64", help="of the steps; reports are always float64")
+    group.add_argument("--budget", metavar="60s|5000it|1e6oracles", help="time, iterations or oracle calls")
+    group.add_argument("--tol", type=_value, metavar="X", help="KKT residual to stop at (default 1e-6)")
+    group.add_argument("--no-polish", dest="polish", action="store_false", default=None, help="no finish by passes over all rows")
+    group.add_argument(
+        "--unverified", action="store_true", default=None, help="run even where no algorithm's theorem covers the model"
+    )
+    group.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="any other option of the algorithm")
+    return group
+
+
+# -------------------------------------------------------------------------------------------------- what becomes of them
+def plan(args: argparse.Namespace, *, explaining: bool = False, holdout: str | None = None) -> pipeline.Planned:
+    """From the command line to a plan."""
+    compiled, binding, chosen = given(args)
+    return pipeline.plan(compiled, binding, chosen, explaining=explaining, holdout=holdout)
+
+
+def given(args: argparse.Namespace) -> tuple[pipeline.Compiled, pipeline.Binding, options.Origins]:
+    """The model, its binding and the options that the command line names; lint notes are printed on the way."""
+    named = _named(args)
+    binding = pipeline.Binding(
+        spec=args.bind,
+        data=files.pairs(args.data, "--data"),
+        params=files.numbers(args.param),
+        nets=files.pairs(args.net, "--net"),
+        data_dir=args.data_dir,
+        allow_python=args.allow_python,
+    )
+    compiled = pipeline.compile_model(files.read_model(args.model))
+    lint(compiled, args.quiet, getattr(args, "show", ()))
+    return compiled, binding, options.resolve(named, compiled.problem.options, options.configuration())
+
+
+def _named(args: argparse.Namespace) -> dict[str, Any]:
+    """The options given by ``--option`` and by arguments of their own, which must not contradict each other."""
+    found: dict[str, Any] = {name: _value(text) for name, text in files.pairs(getattr(args, "option", []), "--option").items()}
+    for name in NAMED:
+        value = getattr(args, name, None)
+        if value is not None and found.setdefault(name, value) != value:
+            raise files.fail(
+                "F0805", f"--{name} {value} and --option {name}={found[name]} contradict each other", fix="Give one of them."
+            )
+    return found
+
+
+def _value(text: str) -> Any:
+    """An option's value as JSON reads it (numbers, true, false), and otherwise the text itself."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

@@ -1,0 +1,41 @@
+"""``algorithms [NAME] [--model MODEL]``: the algorithms, and how a model meets what they need."""
+
+from __future__ import annotations
+
+import argparse
+
+from fccomodel import pipeline
+from fccomodel.app.cli import _shared as shared
+from fccomodel.app.cli._command import DONE, Command
+from fccomodel.app.cli._output import print_json
+
+
+def arguments(to: argparse.ArgumentParser) -> None:
+    shared.optional_name(to)
+    shared.as_json(to)
+    to.add_argument("--model", metavar="MODEL", help="a .fcco file: how it meets each requirement")
+    shared.binding(to)
+    shared.quiet(to)
+
+
+def run(args: argparse.Namespace) -> int:
+    from fccomodel.app import cards
+
+    found = None
+    if args.model is not None:
+        compiled, binding, chosen = shared.given(args)
+        found = pipeline.candidates(compiled, binding, chosen)
+    if args.json:
+        print_json(cards.algorithms_json(args.name, found))
+    else:
+        print(cards.algorithms(args.name, found))
+    return DONE
+
+
+algorithms = Command(
+    name="algorithms",
+    summary="list the algorithms, or describe one: what it needs, gives, and where it is from",
+    detail="With --model, what each would need there.",
+    arguments=arguments,
+    run=run,
+)

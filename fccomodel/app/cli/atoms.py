@@ -1,0 +1,23 @@
+"""``atoms [NAME]``: the functions of the language."""
+
+from __future__ import annotations
+
+import argparse
+
+from fccomodel.app.cli import _shared as shared
+from fccomodel.app.cli._command import DONE, Command
+
+
+def run(args: argparse.Namespace) -> int:
+    from fccomodel.app import cards
+
+    print(cards.atoms(args.name))
+    return DONE
+
+
+atoms = Command(
+    name="atoms",
+    summary="list the functions of the language, or describe one",
+    arguments=shared.optional_name,
+    run=run,
+)

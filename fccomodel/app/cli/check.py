@@ -1,0 +1,48 @@
+"""``check MODEL...``: all errors of all files."""
+
+from __future__ import annotations
+
+import argparse
+
+from fccomodel import pipeline
+from fccomodel.app.cli import _shared as shared
+from fccomodel.app.cli._command import BAD_INPUT, DONE, Command
+from fccomodel.app.cli._output import lint, show
+from fccomodel.core import files
+from fccomodel.core.diagnostics import FccoError
+
+
+def arguments(to: argparse.ArgumentParser) -> None:
+    shared.models(to)
+    shared.quiet(to)
+
+
+def run(args: argparse.Namespace) -> int:
+    status = DONE
+    for name in args.models:
+        try:
+            compiled = pipeline.compile_model(files.read_model(name))
+        except FccoError as error:
+            show(error.diagnostics, error.source)
+            status = BAD_INPUT
+            continue
+        lint(compiled, args.quiet)
+        print(f"{compiled.source.name}: ok ({_contents(compiled)})")
+    return status
+
+
+def _contents(compiled: pipeline.Compiled) -> str:
+    """What a model holds, in a few words."""
+    problem = compiled.problem
+    goal = f"{problem.objective.sense} {problem.objective.label or 'objective'}"
+    labels = [c.label for c in problem.constraints]
+    return f"{problem.name}: {goal}" + (f" subject to {', '.join(labels)}" if labels else "")
+
+
+check = Command(
+    name="check",
+    summary="check a model: syntax, names, shapes, domains",
+    detail="Every error is reported at once.",
+    arguments=arguments,
+    run=run,
+)

@@ -1,0 +1,99 @@
+"""``compare MODEL --bind B --algorithms A,B --seeds N``: algorithms side by side."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from fccomodel.app.cli import _shared as shared
+from fccomodel.app.cli._command import DONE, INTERRUPTED, Command
+from fccomodel.app.cli._output import print_json, print_report, print_written
+from fccomodel.core import files
+
+
+def arguments(to: argparse.ArgumentParser) -> None:
+    shared.model(to)
+    shared.binding(to)
+    group = shared.solving(to, many=True)
+    group.add_argument("--algorithms", required=True, metavar="A,B,C", help="which; see `fccomodel algorithms`")
+    group.add_argument("--seeds", default="5", metavar="N|S,S,..", help="how many, or which (default 5)")
+    group.add_argument("--jobs", type=int, metavar="N", help="processes (default: as many as there are processors)")
+    group = to.add_argument_group("judging")
+    group.add_argument("--tune", action="store_true", help="choose hyper-parameters from the papers' grids on held-out rows")
+    group.add_argument("--validation", metavar="EXPR|SHARE", help="those rows: \"split == 'val'\", or a share (default 0.2)")
+    group.add_argument("--test", metavar="EXPR", help="evaluate the answers on these rows too: \"split == 'test'\"")
+    group.add_argument("--reference", type=float, metavar="F", help="the known optimal value: adds the gap to it")
+    group.add_argument("--tolerance", type=float, default=1e-3, metavar="V", help="violation that counts as none (default 1e-3)")
+    shared.showing(group)
+    to.add_argument("--out", type=Path, metavar="DIR", help="write compare.json and compare.csv there")
+    to.add_argument("--plot", action="store_true", help="write the curves there, as PNG and SVG")
+    shared.as_json(to, "print compare.json in place of the table")
+    shared.quiet(to, "no progress, no lint notes")
+
+
+def run(args: argparse.Namespace) -> int:
+    from fccomodel.app import comparison
+    from fccomodel.app.comparison import display, plots
+    from fccomodel.app.display import terminal
+
+    if args.plot:
+        if args.out is None:
+            raise files.fail("F0805", "--plot has nowhere to write", fix="Name a folder: --out DIR.")
+        plots.require()
+    if args.out is not None:
+        files.make_folder(args.out)
+    compiled, binding, chosen = shared.given(args)
+    with display.progress(terminal(sys.stderr), quiet=args.quiet) as progress:
+        found = comparison.compare(
+            compiled,
+            binding,
+            algorithms=[name.strip() for name in args.algorithms.split(",") if name.strip()],
+            seeds=_seeds(args.seeds),
+            chosen=chosen,
+            tuning=args.tune,
+            validation=_share(args.validation),
+            test=args.test,
+            show=args.show,
+            reference=args.reference,
+            tolerance=args.tolerance,
+            jobs=args.jobs,
+            progress=progress,
+        )
+    if args.out is not None:
+        found.save(args.out, plot=args.plot)
+    if args.json:
+        print_json(found.to_json())
+    else:
+        print_report(display.comparison(found))
+        print_written(args.out, "--out DIR keeps the record")
+    return INTERRUPTED if found.interrupted else DONE
+
+
+def _seeds(text: str) -> int | list[int]:
+    """``5`` is how many; ``3,`` and ``0,1,7`` are which."""
+    try:
+        return [int(part) for part in text.split(",") if part.strip()] if "," in text else int(text)
+    except ValueError:
+        fix = "Write --seeds 5 or --seeds 0,1,7."
+        raise files.fail("F0805", f"--seeds {text} is neither a number nor a list", fix=fix) from None
+
+
+def _share(text: str | None) -> str | float | None:
+    """A number is a share of the rows, all else a condition on them."""
+    try:
+        share = None if text is None else float(text)
+    except ValueError:
+        return text
+    if share is not None and not 0 < share < 1:
+        raise files.fail("F0805", f"--validation {text} is no share of the rows", fix="Write a number between 0 and 1.")
+    return share
+
+
+compare = Command(
+    name="compare",
+    summary="run algorithms side by side on the same oracle budget",
+    detail="Every value is computed from the problem as written. Ctrl-C ends with the runs that are done.",
+    arguments=arguments,
+    run=run,
+)

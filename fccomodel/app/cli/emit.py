@@ -1,0 +1,41 @@
+"""``emit MODEL --bind B -o FILE``: the solver as a file."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from fccomodel import pipeline
+from fccomodel.app.cli import _shared as shared
+from fccomodel.app.cli._command import DONE, Command
+from fccomodel.core import files
+
+
+def arguments(to: argparse.ArgumentParser) -> None:
+    shared.model(to)
+    shared.binding(to)
+    shared.solving(to)
+    to.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="the solver's file, say solver.py")
+    shared.quiet(to)
+
+
+def run(args: argparse.Namespace) -> int:
+    from fccomodel.app import results
+
+    if args.output.is_dir():
+        raise files.fail(
+            "F0806", f"Cannot write `{args.output}`: it is a folder", fix=f"Name a file: -o {args.output / 'solver.py'}"
+        )
+    files.make_folder(args.output.parent)
+    data = results.write_program(pipeline.emit(shared.plan(args)), args.output)
+    print(f"{args.output} (reads {data}); run it with: python {args.output}")
+    return DONE
+
+
+emit = Command(
+    name="emit",
+    summary="write the standalone solver: Python with torch alone",
+    detail="Its data is written beside it as data.pt.",
+    arguments=arguments,
+    run=run,
+)

@@ -1,0 +1,40 @@
+"""``explain MODEL [--bind B]``: what was found of a model, and which algorithm follows."""
+
+from __future__ import annotations
+
+import argparse
+
+from fccomodel.app.cli import _shared as shared
+from fccomodel.app.cli._command import DONE, Command
+from fccomodel.app.cli._output import print_json
+
+
+def arguments(to: argparse.ArgumentParser) -> None:
+    shared.model(to)
+    shared.binding(to)
+    shared.solving(to)
+    shared.as_json(to)
+    to.add_argument("--why", metavar="SUBJECT", help="the chain of rules behind `objective` or a constraint's label")
+    shared.quiet(to)
+
+
+def run(args: argparse.Namespace) -> int:
+    from fccomodel.app.python import Explanation
+
+    found = Explanation(planned=shared.plan(args, explaining=True))
+    if args.json:
+        print_json(found.json)
+    elif args.why:
+        print(found.why(args.why))
+    else:
+        print(found)
+    return DONE
+
+
+explain = Command(
+    name="explain",
+    summary="show the structure found, its reasons, and the algorithm chosen",
+    detail="Works without data.",
+    arguments=arguments,
+    run=run,
+)

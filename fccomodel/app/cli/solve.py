@@ -1,0 +1,55 @@
+"""``solve MODEL --bind B [--out DIR]``: the answer, and its report."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from fccomodel import pipeline
+from fccomodel.app.cli import _shared as shared
+from fccomodel.app.cli._command import DONE, Command
+from fccomodel.app.cli._output import print_json, print_report, print_written
+from fccomodel.core import files
+
+
+def arguments(to: argparse.ArgumentParser) -> None:
+    shared.model(to)
+    shared.binding(to)
+    shared.solving(to)
+    shared.showing(to)
+    to.add_argument("--holdout", metavar="EXPR", help="leave these rows out and judge the answer by them: \"split == 'test'\"")
+    to.add_argument("--sensitivity", action="store_true", help="how the optimum moves with each constraint's right side")
+    to.add_argument("--out", type=Path, metavar="DIR", help="write result.json, variables.npz, solver.py and data.pt there")
+    shared.as_json(to, "print result.json in place of the report")
+    shared.quiet(to, "no progress, no lint notes, and one line in place of the report")
+
+
+def run(args: argparse.Namespace) -> int:
+    from fccomodel.app import display, results
+
+    if args.out is not None:
+        files.make_folder(args.out)
+    planned = shared.plan(args, holdout=args.holdout)
+    with display.progress(display.terminal(sys.stderr), quiet=args.quiet) as progress:
+        outcome = pipeline.solve(planned, progress, show=args.show, sensitive=args.sensitivity)
+    record = results.save(outcome, args.out) if args.out is not None else None
+    if args.json:
+        print_json(record or results.to_json(outcome))
+    elif args.quiet:
+        if planned.plan.unverified:
+            print(display.unverified(planned.plan))
+        print(f"{outcome.problem.name}: {outcome.report.objective:.6g}, {outcome.report.verdict}")
+    else:
+        print_report(display.outcome(outcome))
+        print_written(args.out, "--out DIR keeps the answer")
+    return DONE
+
+
+solve = Command(
+    name="solve",
+    summary="solve a model and report on the answer",
+    detail="The first Ctrl-C ends with the best point so far and its report; the second ends at once.",
+    arguments=arguments,
+    run=run,
+)

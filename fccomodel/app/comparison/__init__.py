@@ -1,0 +1,122 @@
+"""Algorithms side by side: the same model, data, oracle budget and seeds; hyper-parameters as given or tuned on held-out rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from fccomodel import pipeline
+from fccomodel.app.comparison.holdout import SHARE
+from fccomodel.app.comparison.record import Comparison
+from fccomodel.app.comparison.rounds import Rounds, Step
+from fccomodel.app.comparison.runs import Bench, Job, Task, cores, score
+from fccomodel.core import options
+from fccomodel.core.diagnostics import FccoError
+from fccomodel.core.files import fail
+from fccomodel.data.bound import Bound
+from fccomodel.evaluation.values import lets
+
+__all__ = ["Comparison", "Step", "compare"]
+
+BUDGET = "1e6oracles"
+TOLERANCE = 1e-3
+#: errors of a plan that say what an algorithm lacks on a model
+LACKING = ("F0604", "F0607")
+
+
+def compare(
+    compiled: pipeline.Compiled,
+    binding: pipeline.Binding,
+    *,
+    algorithms: Sequence[str],
+    seeds: int | Sequence[int] = 5,
+    chosen: options.Origins | None = None,
+    tuning: bool = False,
+    validation: str | float | None = None,
+    test: str | None = None,
+    show: Sequence[str] = (),
+    reference: float | None = None,
+    tolerance: float = TOLERANCE,
+    jobs: int | None = None,
+    bound: Bound | None = None,
+    progress: Callable[[Step], None] | None = None,
+) -> Comparison:
+    """Run every algorithm from every seed, and judge the answers by the problem as written (the KKT report).
+
+    algorithms   identifiers; one that the model refuses is recorded with what it lacks
+    seeds        how many (0, 1, ...), or which
+    chosen       options of all runs, their budget among them (10^6 oracle calls unless given)
+    tuning       choose hyper-parameters from the grids of the papers, at the first seed and the same budget
+    validation   what tuning judges by: a condition on rows, or the share of rows to hold out (a fifth)
+    test         a condition on rows to evaluate every answer on
+    reference    the known optimal value, for gaps         tolerance   the violation that counts as none
+    jobs         processes; as many as there are processors         bound   the data, where they are bound already
+
+    Ctrl-C ends it with the runs that are done.
+    """
+    names, seeds = tuple(dict.fromkeys(algorithms)), tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds)
+    if not names or not seeds:
+        raise fail("F0805", "There is nothing to compare", fix="Name algorithms and seeds: --algorithms sox,sonex --seeds 5.")
+    lets(compiled.problem, show)
+    task = Task(
+        source=compiled.source,
+        binding=binding,
+        chosen=_of_all(chosen or {}),
+        show=tuple(show),
+        test=test,
+        validation=(SHARE if validation is None else validation) if tuning else None,
+        split_seed=seeds[0],
+    )
+    bench = Bench(task, compiled, bound)
+    bench.bind_all()
+    refused, unverified = _lacking(bench, names, seeds[0])
+    able = [name for name in names if name not in refused]
+    sense = compiled.problem.objective.sense
+    rounds = Rounds(bench, able, seeds, progress)
+    processes = max(1, min(jobs or _processes(task.chosen), len(seeds) * len(able)))
+    interrupted = rounds.run(processes, (lambda run: score(run, sense, tolerance)) if tuning else None)
+    order = sorted(rounds.runs.values(), key=lambda run: (names.index(run.job.algorithm), run.job.seed))
+    return Comparison(
+        model=compiled.problem.name,
+        sense=sense,
+        constrained=bool(compiled.problem.constraints),
+        algorithms=names,
+        seeds=seeds,
+        runs=tuple(run for run in order if not run.job.trial),
+        budget=str(task.chosen["budget"][0]),
+        tolerance=tolerance,
+        refused=refused,
+        unverified=unverified,
+        chosen=rounds.chosen,
+        trials=tuple(run for run in order if run.job.trial),
+        reference=reference,
+        test=test,
+        interrupted=interrupted,
+    )
+
+
+def _of_all(chosen: options.Origins) -> options.Origins:
+    """The options that all runs share: those given, a budget of oracle calls, and no finish, which is no part of an algorithm."""
+    given = {name: value for name, value in chosen.items() if name not in ("algorithm", "seed")}
+    return {"budget": (BUDGET, options.AUTOMATIC), **given, "polish": (False, options.AUTOMATIC)}
+
+
+def _processes(chosen: options.Origins) -> int:
+    """As many as there are processors; an accelerator serves one run at a time."""
+    return cores() if options.pick_device(chosen.get("device", ("auto", ""))[0]) == "cpu" else 1
+
+
+def _lacking(bench: Bench, names: Sequence[str], seed: int) -> tuple[dict[str, str], dict[str, str]]:
+    """What algorithms lack on this model, by name: those refused for it, and those run all the same. Other errors are raised."""
+    refused: dict[str, str] = {}
+    unverified: dict[str, str] = {}
+    for name in names:
+        try:
+            planned = bench.plan(Job(algorithm=name, seed=seed))
+        except FccoError as error:
+            if any(d.code not in LACKING for d in error.diagnostics):
+                raise
+            refused[name] = " It ".join(f"{d.message.removeprefix(name).strip()}: {d.reason}" for d in error.diagnostics)
+        else:
+            if planned.plan.unverified:
+                unverified[name] = "; ".join(planned.plan.unverified)
+    return refused, unverified

@@ -1,0 +1,43 @@
+"""A share of the rows held out: those left to solve on, and those to judge by, in the same groups."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fccomodel.core.files import fail
+from fccomodel.data import subsets
+from fccomodel.data.bound import Bound, BoundTable
+
+SHARE = 0.2
+
+
+def hold_out(bound: Bound, share: float = SHARE, seed: int = 0) -> tuple[Bound, Bound]:
+    """(the rows to solve on, the rows held out) of every table that the problem averages over.
+
+    Rows that agree in all labels and listed values (classes, groups, members of a family) are a stratum; the same share is held
+    out of each, at least one row and never all: no group is lost on either side. A row that is alone in its stratum stays.
+    """
+    tables = subsets.averaged(bound.problem)
+    if not tables:
+        raise fail("F0811", "There are no rows to hold out", reason="The problem draws from distributions alone.")
+    for name, owner in subsets.lengths(bound.problem):
+        if name in tables:
+            raise fail(
+                "F0811",
+                f"Rows of `{name}` cannot be held out: {owner} has an entry for each of them",
+                fix="Name the rows to validate on: --validation \"split == 'val'\".",
+            )
+    rng = np.random.default_rng(seed)
+    held = {name: _chosen(bound, bound.tables[name], share, rng) for name in tables}
+    return subsets.part(bound, {name: ~mask for name, mask in held.items()}), subsets.part(bound, held)
+
+
+def _chosen(bound: Bound, table: BoundTable, share: float, rng: np.random.Generator) -> np.ndarray:
+    """A table's rows to hold out, as booleans."""
+    strata = subsets.strata(bound, table)
+    held = np.zeros(table.n, dtype=bool)
+    for stratum in range(strata.max(initial=-1) + 1):
+        own = np.flatnonzero(strata == stratum)
+        count = min(max(1, round(share * len(own))), len(own) - 1)
+        held[rng.permutation(own)[:count]] = True
+    return held

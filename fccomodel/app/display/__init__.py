@@ -1,0 +1,27 @@
+"""What a person sees: progress while a solver runs, and the report of where it ended, at 80 columns."""
+
+from rich.console import RenderableType
+
+from fccomodel.app.display._layout import WIDTH, duration, number, page, rate, residual, section, terminal, title, to_text
+from fccomodel.app.display._progress import progress
+from fccomodel.app.display._report import evaluation, option_lines, outcome, report, unverified
+
+__all__ = [
+    "WIDTH",
+    "RenderableType",
+    "duration",
+    "evaluation",
+    "number",
+    "option_lines",
+    "outcome",
+    "page",
+    "progress",
+    "rate",
+    "report",
+    "residual",
+    "section",
+    "terminal",
+    "title",
+    "to_text",
+    "unverified",
+]

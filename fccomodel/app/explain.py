@@ -1,0 +1,328 @@
+"""What was found about a model and why: as data, in words, and as the derivation of one of its properties."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from math import isinf
+from typing import Any
+
+from fccomodel.core import ir
+from fccomodel.plan import assumptions
+from fccomodel.plan.assumptions import Finding
+from fccomodel.structure import RULES, Analysis
+from fccomodel.structure import why as derivation
+from fccomodel.structure.amounts import Amount
+from fccomodel.structure.facts import Fact, Facts, Standing
+from fccomodel.structure.why import first, kinks, lost_convexity, unknown, wrap
+
+WIDTH = 80
+
+
+# ------------------------------------------------------------------------------------------------------------------- data
+def to_json(analysis: Analysis, plan: Any = None, *, normal: Any = None) -> dict[str, Any]:
+    """Everything of the explanation as plain values.
+
+    ``objective`` and each of ``constraints`` hold ``curvature`` (of the expression as the user wrote it; of c(w) in c(w) <= 0),
+    ``smooth``, ``lipschitz``, ``gradient_lipschitz`` and ``weak_convexity`` (a number, ``"finite"`` where one exists that is not
+    known, or None), ``monotone`` per variable, ``standing``, ``reason``. ``minimised`` is the objective's curvature in the
+    direction that is minimised. ``nodes`` has every expression that the variables enter, outermost first: its text, its place,
+    and each of its facts with rule, reason and standing. ``algorithm``, ``via`` and ``rejected`` come from a plan.
+    """
+    problem = analysis.problem
+    objective = problem.objective
+    head = {"sense": objective.sense, "label": objective.label, "text": problem.text(objective.expr)}
+    normal = normal if normal is not None else getattr(plan, "normal", None)
+    return {
+        "model": problem.name,
+        "convex": analysis.convex,
+        "objective": head | _facts_json(analysis.objective) | {"minimised": analysis.minimised.curvature},
+        "constraints": {
+            c.label: {"text": problem.text(c.body), "kind": c.kind} | _facts_json(analysis.constraints[c.label])
+            for c in problem.constraints
+        },
+        "nodes": _nodes_json(analysis),
+        "algorithm": getattr(plan, "algorithm", None),
+        "via": list(getattr(plan, "via", ())),
+        "rejected": {name: list(lacks) for name, lacks in getattr(plan, "rejected", {}).items()},
+        **(plan_json(plan) if getattr(plan, "findings", None) else {}),
+        "structure": [_term_json(t) for t in getattr(normal, "terms", ())],
+        "warnings": warnings(analysis),
+    }
+
+
+def plan_json(plan: Any) -> dict[str, Any]:
+    """How the theorem's assumptions are met, its rate, the constants of its schedule, and what it does not cover."""
+    record, known = plan.algorithm_record, plan.constants
+    return {
+        "theorem": record.theorem,
+        "unverified": list(plan.unverified),
+        "assumptions": findings_json(record, plan.findings),
+        "rate": {"formula": record.rate, "here": plan.rate},
+        "constants": {name: {"value": getattr(known, name), "standing": s} for name, s in known.standing.items()}
+        if known
+        else None,
+        "steps": plan.schedule.steps if known else None,
+        "undefined": list(plan.undefined),
+    }
+
+
+def findings_json(record: Any, findings: Mapping[str, Finding]) -> dict[str, dict[str, Any]]:
+    """How each assumption of an algorithm's theorem is met."""
+    return {
+        name: {
+            "clause": record.requires[name],
+            "holds": found.holds,
+            "standing": str(found.standing) if found.holds else None,
+            "why": found.why,
+            "subject": found.subject,
+        }
+        for name, found in findings.items()
+    }
+
+
+def _facts_json(f: Facts) -> dict[str, Any]:
+    fact = f.curvature_fact
+    return {
+        "curvature": f.curvature,
+        "smooth": f.smooth,
+        "lipschitz": _number(f.lipschitz.value),
+        "gradient_lipschitz": _number(f.gradient.value) if f.smooth else None,
+        "weak_convexity": _number(f.below.value),
+        "range": [None if isinf(x) else x for x in f.interval.value[:2]],
+        "monotone": {name: f.monotone(name) for name in sorted(f.leaves)},
+        "standing": {"curvature": str(fact.standing), "smooth": str(f.differentiable.standing)},
+        "reason": reason(fact),
+    }
+
+
+def _nodes_json(analysis: Analysis) -> list[dict[str, Any]]:
+    problem = analysis.problem
+    found: dict[int, ir.Expr] = {}
+    for root in (problem.objective.expr, *(c.body for c in problem.constraints)):
+        found |= {id(node): node for node in reversed(list(ir.walk(root))) if not isinstance(node, ir.LetRef)}
+    return [_node_json(analysis, node) for node in found.values() if not analysis.see(node).constant]
+
+
+def _node_json(analysis: Analysis, node: ir.Expr) -> dict[str, Any]:
+    f, place = analysis.see(node), analysis.problem.source.place(node.span)
+    facts = {
+        fact.kind: {"says": str(fact), "rule": fact.rule, "reason": fact.reason, "standing": str(fact.standing)}
+        for fact in f.facts()
+        if fact.holds
+    }
+    return {
+        "text": analysis.problem.text(node),
+        "place": list(place),
+        "curvature": f.curvature,
+        "monotone": {name: f.monotone(name) for name in sorted(f.leaves)},
+        "facts": facts,
+        "undefined": [fact.reason for fact in f.domain],
+    }
+
+
+def _number(value: Amount) -> float | str | None:
+    if not value.finite:
+        return None
+    return value.value if value.known else "finite"
+
+
+def _term_json(term: Any) -> dict[str, Any]:
+    names = ("label", "text", "kind", "outer", "inner", "n", "d1", "depth")
+    found = {name: getattr(term, name) for name in names if hasattr(term, name)}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}
+
+
+def reason(fact: Fact) -> str:
+    """The rule's name, and what it says here."""
+    if fact.rule == "no rule":
+        return fact.reason or "no rule gives it"
+    return f"{fact.rule}: {fact.reason}" if fact.reason else f"{fact.rule}: {RULES[fact.rule]}"
+
+
+def warnings(analysis: Analysis) -> list[str]:
+    """What the reader should know: assumptions in use, conditions not proved, and the lint of the model."""
+    said = []
+    roots = [analysis.objective, *analysis.constraints.values()]
+    for root in roots:
+        said += [f"{f.reason}: {analysis.problem.text(f.subject)}" for f in root.domain]
+    for root in roots:
+        for fact in _behind([root.curvature_fact, root.differentiable, root.gradient, root.lipschitz]):
+            if fact.standing == Standing.ASSUMED and not any(u.standing == Standing.ASSUMED for u in fact.uses):
+                said.append(f"assumed, not proved: {fact.reason or RULES[fact.rule]}")
+    said += [getattr(w, "message", str(w)) for w in analysis.problem.warnings]
+    return list(dict.fromkeys(said))
+
+
+def _behind(facts: Iterable[Fact]) -> Iterator[Fact]:
+    """All facts that some follow from, themselves included, each once."""
+    seen: set[int] = set()
+    stack = list(facts)
+    while stack:
+        fact = stack.pop()
+        if id(fact) not in seen:
+            seen.add(id(fact))
+            yield fact
+            stack.extend(fact.uses)
+
+
+# ------------------------------------------------------------------------------------------------------------------ words
+def to_text(analysis: Analysis, plan: Any = None, *, normal: Any = None, why: str | None = None, width: int = WIDTH) -> str:
+    """The explanation in words; with ``why`` (``objective`` or a constraint's label), the derivation of its curvature."""
+    if why is not None:
+        return "\n".join(derivation.why(analysis, why, width))
+    problem = analysis.problem
+    normal = normal if normal is not None else getattr(plan, "normal", None)
+    objective = problem.objective
+    lines = [problem.name, ""]
+    name = f"{objective.sense} {objective.label}" if objective.label else objective.sense
+    lines += _part(analysis, name, objective.expr, analysis.objective, width, objective.sense == "maximize")
+    for c in problem.constraints:
+        family = f"[{', '.join(f'{b.name} {b.kind} {b.domain.name}' for b in c.binders)}]" if c.binders else ""
+        lines += ["", *_part(analysis, c.label + family, c.body, analysis.constraints[c.label], width)]
+    lines += ["", *_verdict(analysis, width)]
+    if normal is not None:
+        lines += _structure(normal, width)
+    if plan is not None:
+        lines += _plan(plan, normal, width)
+    if noted := warnings(analysis):
+        lines += ["", "Note"]
+        lines += _items(noted, width)
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _items(texts: Iterable[str], width: int) -> list[str]:
+    return [line for text in texts for line in wrap(text, width, "  - ", "    ")]
+
+
+def _part(analysis: Analysis, name: str, expr: ir.Expr, f: Facts, width: int, maximised: bool = False) -> list[str]:
+    """One expression: its headline, its text, and its facts with reasons."""
+    head = f.curvature + (", smooth" if f.smooth and not f.constant else ", not smooth" if not f.smooth else "")
+    lines = [f"{name}{head.rjust(max(width - len(name), len(head) + 2))}"]
+    lines += wrap(analysis.problem.text(expr), width, "  | ")
+    entries: list[tuple[str, Fact | None, str]] = [(f.curvature, f.curvature_fact, _bend(f) + reason(f.curvature_fact))]
+    wanted = f.negated() if maximised else f
+    if not wanted.convex and wanted.weakly_convex and not f.constant:
+        entries.append(
+            (f"not {'concave' if maximised else 'convex'}", None, first(analysis, lost_convexity(analysis, f, maximised)))
+        )
+    if not f.weakly_convex and not f.concave and not f.convex:
+        entries[0] = ("curvature", f.below, first(analysis, unknown(analysis, f)))
+    if f.smooth:
+        said = f"its gradient is {_constant(f.gradient.value)}"
+        entries.append(("smooth", f.gradient if f.gradient.holds else f.differentiable, said))
+    else:
+        entries.append(("not smooth", f.differentiable, first(analysis, kinks(analysis, f))))
+    if f.is_lipschitz:
+        value = f.lipschitz.value
+        entries.append(
+            ("Lipschitz", f.lipschitz, f"constant {value.value:.4g}" if value.known else "its constant depends on the data")
+        )
+    for title, fact, text in entries:
+        standing = f" ({fact.standing})" if fact is not None and fact.standing != Standing.PROVED else ""
+        lines += wrap(text + standing, width, f"    {title:<14} ")
+    return lines
+
+
+def _bend(f: Facts) -> str:
+    """The constant of a weakly convex function, where it is a number."""
+    value = f.below.value
+    return f"constant {value.value:.4g}, " if f.curvature == "weakly convex" and value.known else ""
+
+
+def _constant(value: Amount) -> str:
+    if not value.finite:
+        return "continuous, without a global Lipschitz constant"
+    return f"Lipschitz with constant {value.value:.4g}" if value.known else "Lipschitz, its constant depending on the data"
+
+
+def _verdict(analysis: Analysis, width: int) -> list[str]:
+    if analysis.convex:
+        return ["A convex problem: every point that meets the KKT conditions is a global minimum."]
+    found = analysis.minimised
+    if all(f.weakly_convex for f in (found, *analysis.constraints.values())):
+        return wrap("Not convex as far as is known, but weakly convex: solvers converge to nearly stationary points.", width, "")
+    return wrap(
+        "Neither convexity nor weak convexity of every part is known (see --why): no theorem covers the problem as it is.",
+        width,
+        "",
+    )
+
+
+def _term_text(normal: Any, term: Any) -> str:
+    """A summand as the user wrote it; of one that a reformulation made, the new variable or what it was made from."""
+    f = getattr(term, "f", None)
+    if f is None:
+        return term.text
+    if isinstance(f, ir.Var) and f.name not in normal.problem.variables:
+        return f"{f.name}, which a reformulation added"
+    span = next((n.span for n in reversed(list(ir.walk(f))) if n.span != ir.NOWHERE), ir.NOWHERE)
+    return term.text or f"from {normal.problem.source.text[span.start : span.end]}"
+
+
+def _structure(normal: Any, width: int) -> list[str]:
+    """Blocks f_i(E g_i), the regularisers, and what was done to kinks and sets."""
+    lines = ["", "Structure"]
+    for term in getattr(normal, "terms", ()):
+        label, text = getattr(term, "label", ""), _term_text(normal, term)
+        kind, n, d1 = getattr(term, "kind", ""), getattr(term, "n", None), getattr(term, "d1", None)
+        size = "" if kind == "deterministic" else f", {n:,} block{'s' * (n != 1)}" if isinstance(n, int) else ""
+        size += f" of {d1} expectations" if isinstance(d1, int) and d1 > 1 else ""
+        lines += wrap(f"{label}: {text}", width, "  ", "    ")
+        lines += wrap(f"{kind}{size}", width, "      ")
+        for inner in getattr(term, "inner", ()) if kind == "composition" else ():
+            lines += wrap(f"tracked: {inner}", width, "      ", "        ")
+    for text, how, why in getattr(normal, "treatment", ()):
+        if how in ("smoothed", "penalised"):  # told by the reformulation that did it
+            continue
+        lines += wrap(f"{how}: {text} ({why})", width, "  ", "    ")
+    return lines
+
+
+def _plan(plan: Any, normal: Any, width: int) -> list[str]:
+    """The chain of reformulations, the algorithm, how its theorem's assumptions are met, its rate, and what the others lack."""
+    lines = []
+    chain = getattr(getattr(normal, "chain", None), "steps", ())
+    if chain:
+        lines += ["", "Reformulations"]
+    for step in chain:
+        lines += _items([f"{step.reformulation.title}: {sentence}" for sentence in step.sentences], width)
+        lines += wrap(step.reformulation.account, width, "      ")
+    record = getattr(plan, "algorithm_record", None)
+    lines += ["", f"Algorithm  {plan.algorithm}"]
+    if record is not None:
+        lines += wrap(f"{record.title}, {record.theorem}", width, "  ")
+        here = getattr(plan, "rate", "")
+        lines += wrap(f"O({record.rate}) iterations" + (f"; here {here}" if here else ""), width, "  ", "    ")
+    if unverified := getattr(plan, "unverified", ()):
+        lines += ["", "No theorem covers this run"]
+        lines += _items(unverified, width)
+    if getattr(plan, "findings", {}):
+        lines += ["", "Its theorem assumes"]
+        for line in assumption_lines(plan):
+            lines += wrap(line, width, "  - ", "    ")
+    if known := getattr(plan, "constants", None):
+        lines += ["", "Constants of its schedule"]
+        lines += _items([*constant_lines(known), *plan.schedule.told()], width)
+    if others := getattr(plan, "others", ()):
+        lines += ["", "Rejected"]
+        for names, reason in others:
+            lines += wrap(f"{', '.join(names)}: {reason}", width, "  ", "      ")
+    return lines
+
+
+def assumption_lines(plan: Any) -> list[str]:
+    """One line per assumption: what, its clause in the paper of the theorem, how it is met, and why; what they take on trust."""
+    record = plan.algorithm_record
+    paper = record.theorem.partition(", ")[0] + ", "
+    lines = [
+        f"{name} ({record.requires[name].removeprefix(paper)}): {found.standing if found.holds else 'does not hold'}; {found.why}"
+        for name, found in plan.findings.items()
+    ]
+    trusted = any(words in line for line in lines for words in (assumptions.RANGE, assumptions.WEIGHTS))
+    return lines + ([assumptions.TRUST] if trusted else [])
+
+
+def constant_lines(known: Any) -> list[str]:
+    """One line per constant of a theorem's schedule, with its standing."""
+    numbers = [f"n = {known.n:,}, B1 = {known.B1:,}, B2 = {known.B2:,}, eps = {known.eps:g}"]
+    return numbers + [f"{name} = {getattr(known, name):.3g} ({standing})" for name, standing in known.standing.items()]

@@ -1,0 +1,321 @@
+"""The interface for Python: compile, bind, explain, solve."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fccomodel import pipeline
+from fccomodel.app import comparison, display, explain, results
+from fccomodel.core import files, options
+from fccomodel.core.diagnostics import Diagnostic
+
+if TYPE_CHECKING:
+    from fccomodel.data.bound import Bound
+    from fccomodel.report import KKTReport
+    from fccomodel.report.confidence import Intervals
+    from fccomodel.solver.run import Progress
+
+
+def compile(text_or_path: str | Path) -> CompiledModel:
+    """A model from its text (a string with a line break or a ``;``) or a file; raises ``FccoError`` with every error found."""
+    return CompiledModel(compiled=pipeline.compile_model(files.model_source(text_or_path)))
+
+
+def load(folder: str | Path) -> results.Stored:
+    """A result that ``Result.save`` or ``solve --out`` wrote: ``.variables``, ``.record`` (result.json), ``.multipliers``."""
+    return results.load(Path(folder))
+
+
+def evaluate(
+    stored: results.Stored | str | Path,
+    *,
+    data: Mapping[str, Any] | None = None,
+    nets: Mapping[str, Any] | None = None,
+    where: str | None = None,
+    data_dir: str | Path | None = None,
+    allow_python: bool = False,
+    show: Iterable[str] = (),
+    **tables: Any,
+) -> results.Evaluation:
+    """Judge a stored answer on other rows, with the scaling and the categories that it was solved with.
+
+    Tables are given by name (``D=frame``) or in ``data``; ``where`` chooses rows, in place of the binding's own ``where``.
+    ``show`` names lets of the model whose values are wanted: ``.shown``.
+    """
+    return results.evaluate(
+        stored if isinstance(stored, results.Stored) else load(stored),
+        data={**(data or {}), **tables},
+        nets=nets,
+        where=where,
+        data_dir=None if data_dir is None else Path(data_dir),
+        allow_python=allow_python,
+        show=show,
+    )
+
+
+def compare(
+    model: BoundModel,
+    *,
+    algorithms: Sequence[str],
+    seeds: int | Sequence[int] = 5,
+    tune: bool = False,
+    validation: str | float | None = None,
+    test: str | None = None,
+    show: Sequence[str] = (),
+    reference: float | None = None,
+    tolerance: float = comparison.TOLERANCE,
+    jobs: int | None = 1,
+    progress: Callable[[comparison.Step], None] | None = None,
+    **given: Any,
+) -> comparison.Comparison:
+    """Algorithms side by side on a bound model; ``print`` the result, or take ``.curves``, ``.to_frame()``, ``.save(folder)``.
+
+    algorithms   identifiers                     seeds       how many, or which
+    tune         choose hyper-parameters from the papers' grids on ``validation``: a condition on rows, or a share of them
+    test, show   judge the answers on these rows too; report these lets
+    reference    the known optimal value         tolerance   the violation that counts as none
+    jobs         processes (None: as many as there are processors; a script then needs ``if __name__ == "__main__"``)
+    Other keywords are options of the runs: ``budget="1e6oracles"`` (the default), ``precision="float64"``, ...
+    """
+    return comparison.compare(
+        model.compiled,
+        model.binding,
+        algorithms=algorithms,
+        seeds=seeds,
+        chosen=options.resolve(given, model.compiled.problem.options, options.configuration(), given_as=options.KEYWORD),
+        tuning=tune,
+        validation=validation,
+        test=test,
+        show=show,
+        reference=reference,
+        tolerance=tolerance,
+        jobs=jobs,
+        bound=model.bound,
+        progress=progress,
+    )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CompiledModel:
+    """A checked model without data."""
+
+    compiled: pipeline.Compiled
+
+    @property
+    def name(self) -> str:
+        return self.compiled.problem.name
+
+    @property
+    def hash(self) -> str:
+        """Changes when the mathematics does; comments, layout and options do not count."""
+        return self.compiled.hash
+
+    @property
+    def warnings(self) -> tuple[Diagnostic, ...]:
+        """Lint notes: what is allowed but perhaps not meant."""
+        return self.compiled.problem.warnings
+
+    def bind(
+        self,
+        *,
+        spec: Mapping[str, Any] | str | Path | None = None,
+        data: Mapping[str, Any] | None = None,
+        params: Mapping[str, Any] | None = None,
+        nets: Mapping[str, Any] | None = None,
+        samplers: Mapping[str, Callable[..., Any]] | None = None,
+        data_dir: str | Path | None = None,
+        allow_python: bool = False,
+        **tables: Any,
+    ) -> BoundModel:
+        """Give the model's names their data.
+
+        tables     by name: a DataFrame, a file, a mapping of arrays, tensors, a torch ``Dataset``, ``sklearn:NAME``
+        data       the same as a mapping, for names that are no keyword
+        spec       a binding file (TOML), or the same as a mapping
+        params     numbers by name; nets: torch modules by name, or texts such as ``mlp(64, 64, activation=elu)``
+        samplers   functions for the distributions that the model names and the language does not have
+        data_dir   the folder that the binding's file names start from
+        """
+        binding = pipeline.Binding(
+            spec=Path(spec) if isinstance(spec, str) else spec,
+            data={**(data or {}), **tables},
+            params=params or {},
+            nets=nets or {},
+            samplers=samplers or {},
+            data_dir=None if data_dir is None else Path(data_dir),
+            allow_python=allow_python,
+        )
+        return BoundModel(compiled=self.compiled, binding=binding, bound=pipeline.bind(self.compiled, binding))
+
+    def explain(self, **given: Any) -> Explanation:
+        """What the text alone proves: the structure, its reasons, and the algorithm that it leads to."""
+        chosen = options.resolve(given, self.compiled.problem.options, options.configuration(), given_as=options.KEYWORD)
+        return Explanation(planned=pipeline.plan(self.compiled, pipeline.Binding(), chosen, explaining=True))
+
+    def solve(self, **given: Any) -> Result:
+        """Solve a model that needs no data."""
+        return self.bind().solve(**given)
+
+    def __repr__(self) -> str:
+        return f"<CompiledModel {self.name}>"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class BoundModel:
+    """A model with its data."""
+
+    compiled: pipeline.Compiled
+    binding: pipeline.Binding
+    bound: Bound = field(repr=False)
+
+    def plan(self, *, holdout: str | None = None, **given: Any) -> pipeline.Planned:
+        """The structure found and the algorithm chosen, with every option's value and origin; rows of ``holdout`` left out."""
+        chosen = options.resolve(given, self.compiled.problem.options, options.configuration(), given_as=options.KEYWORD)
+        seed = chosen.get("seed", (0,))[0]
+        same = holdout is None and (seed == 0 or not self.compiled.problem.nets)  # a net's first weights come from the seed
+        return pipeline.plan(self.compiled, self.binding, chosen, bound=self.bound if same else None, holdout=holdout)
+
+    def explain(self, **given: Any) -> Explanation:
+        """The structure found and why, the algorithm chosen, and what each rejected one lacks; ``.json`` has it as data."""
+        return Explanation(planned=self.plan(**given))
+
+    def emit(self, path: str | Path | None = None, **given: Any) -> str:
+        """The text of the standalone solver; with a path, written there with its data beside it."""
+        program = pipeline.emit(self.plan(**given))
+        if path is not None:
+            results.write_program(program, Path(path))
+        return program.text
+
+    def solve(
+        self,
+        *,
+        seed: int | None = None,
+        device: str | None = None,
+        precision: str | None = None,
+        budget: str | None = None,
+        algorithm: str | None = None,
+        unverified: bool | None = None,
+        progress: Callable[[Progress], None] | None = None,
+        show: Iterable[str] = (),
+        holdout: str | None = None,
+        sensitivity: bool = False,
+        **given: Any,
+    ) -> Result:
+        """Run the solver and report on the original problem over all bound rows.
+
+        seed       whole number; the same seed gives the same answer on the same machine
+        device     ``auto``, ``cpu``, ``cuda``; precision: ``float32`` or ``float64`` of the steps (reports are float64)
+        budget     ``60s``, ``5m``, ``5000it`` or ``1e6oracles``
+        algorithm  in place of the one that would be chosen; its requirements are checked all the same
+        unverified run even where no algorithm's theorem covers the model; the report says so first
+        progress   called now and then with a ``Progress``
+        holdout    a condition on rows to leave out and judge the answer by: ``result.heldout``
+        sensitivity  how the optimum moves with the constraints' right sides: ``result.report.sensitivity``
+        show       names of lets whose values are wanted (``result.values``); other keywords are options of the algorithm
+        """
+        own = {"seed": seed, "device": device, "precision": precision, "budget": budget, "algorithm": algorithm}
+        own["unverified"] = unverified
+        planned = self.plan(holdout=holdout, **own, **given)
+        return Result(outcome=pipeline.solve(planned, progress, show=show, sensitive=sensitivity))
+
+    def __repr__(self) -> str:
+        rows = ", ".join(f"{name}: {table.n:,} rows" for name, table in self.bound.tables.items())
+        return f"<BoundModel {self.compiled.problem.name} ({rows})>" if rows else f"<BoundModel {self.compiled.problem.name}>"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Explanation:
+    """What was found about a model and what follows for its solution."""
+
+    planned: pipeline.Planned
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """``objective``, ``constraints``, ``algorithm``, ``via``, ``rejected``."""
+        return results.plain(explain.to_json(self.planned.analysis, self.planned.plan))
+
+    def why(self, subject: str) -> str:
+        """The chain of rules behind the curvature of the objective (``objective``) or of a constraint (its label)."""
+        return explain.to_text(self.planned.analysis, self.planned.plan, why=subject)
+
+    def __str__(self) -> str:
+        return explain.to_text(self.planned.analysis, self.planned.plan)
+
+    __repr__ = __str__
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Result:
+    """A solved problem. ``print(result)`` shows the report."""
+
+    outcome: pipeline.Outcome
+
+    @property
+    def variables(self) -> dict[str, np.ndarray]:
+        """The decision variables by the model's names, in float64."""
+        return dict(self.outcome.solution.variables)
+
+    @property
+    def report(self) -> KKTReport:
+        """Objective, constraints and KKT residuals of the original problem over all bound rows."""
+        return self.outcome.report
+
+    @property
+    def objective(self) -> float:
+        """The objective as the model states it (a maximum is not negated)."""
+        return self.outcome.report.objective
+
+    @property
+    def constraints(self) -> dict[str, float]:
+        """Left minus right side by label; feasible when at most 0."""
+        return {label: entry[0] for label, entry in self.outcome.report.constraints.items()}
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The lets that ``show`` named: a number, a list, or either by member of a family."""
+        return dict(self.outcome.shown)
+
+    @property
+    def heldout(self) -> Intervals | None:
+        """The objective and the constraints on the rows held out, with 95% confidence."""
+        return self.outcome.heldout
+
+    @property
+    def algorithm(self) -> str:
+        return self.outcome.planned.plan.algorithm
+
+    @property
+    def options(self) -> options.Origins:
+        """Every option's value and where it came from."""
+        return self.outcome.planned.options
+
+    @property
+    def history(self) -> list[dict[str, Any]]:
+        """After each stage: objective and violation of the best point so far, oracle calls, seconds."""
+        return self.outcome.solution.history
+
+    @property
+    def solver(self) -> str:
+        """The text of the program that ran."""
+        return self.outcome.program.text
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """What ``save`` writes as ``result.json``."""
+        return results.to_json(self.outcome)
+
+    def save(self, folder: str | Path) -> Path:
+        """Write ``result.json``, ``variables.npz``, ``solver.py`` with ``data.pt``, and the nets' scores."""
+        results.save(self.outcome, Path(folder))
+        return Path(folder)
+
+    def __str__(self) -> str:
+        return display.to_text(display.outcome(self.outcome))
+
+    def __repr__(self) -> str:
+        return f"<Result {self.outcome.problem.name}: objective {self.objective:.6g}, {self.report.verdict}>"

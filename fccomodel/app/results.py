@@ -1,0 +1,344 @@
+"""A solved problem as files: ``result.json``, ``variables.npz``, ``solver.py`` with ``data.pt``, the nets' scores; and back.
+
+``result.json`` holds what it takes to judge the answer on other rows: the model's text, the binding, and the statistics
+learned from the rows it was solved on (scaling, categories, groups).
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import json
+import math
+import platform
+import re
+import tomllib
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, is_dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fccomodel import pipeline
+from fccomodel.app import explain
+from fccomodel.core import ir
+from fccomodel.core.files import fail, make_folder, read_text, write_text
+from fccomodel.core.source import Source
+from fccomodel.core.version import __version__
+
+if TYPE_CHECKING:
+    from fccomodel.data.bound import Bound
+    from fccomodel.report import KKTReport
+    from fccomodel.report.confidence import Intervals
+    from fccomodel.solver.emit import Program
+    from fccomodel.solver.run import Solution
+
+FORMAT = 1
+RESULT, VARIABLES, SOLVER, DATA, SCORES = "result.json", "variables.npz", "solver.py", "data.pt", "scores.npz"
+
+
+def plain(value: Any) -> Any:
+    """The value as JSON has it: arrays as lists, records as objects, and what is not finite as null."""
+    if value is None or isinstance(value, bool | str):
+        return value
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    if isinstance(value, int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, Mapping):
+        return {str(key): plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain(entry) for entry in value]
+    if is_dataclass(value) and not isinstance(value, type):
+        return plain(asdict(value))
+    return plain(value.item()) if hasattr(value, "item") and getattr(value, "ndim", 1) == 0 else str(value)
+
+
+# ------------------------------------------------------------------------------------------------------------ to files
+def to_json(outcome: pipeline.Outcome) -> dict[str, Any]:
+    """Everything about a solved problem but its arrays."""
+    planned, solution = outcome.planned, outcome.solution
+    compiled, options = planned.compiled, planned.options
+    record = {
+        "format": FORMAT,
+        "model": compiled.problem.name,
+        "model_hash": compiled.hash,
+        "algorithm": planned.plan.algorithm,
+        "via": planned.plan.via,
+        "rejected": planned.plan.rejected,
+        **explain.plan_json(planned.plan),
+        **report_json(outcome.report),
+        "heldout": outcome.heldout,
+        "values": outcome.shown,
+        "sense": compiled.problem.objective.sense,
+        "seed": options["seed"][0],
+        "wall_s": outcome.wall_s,
+        "iterations": solution.iterations,
+        "passes": solution.passes,
+        "way": solution.way,
+        "stopped": solution.stopped,
+        "interrupted": solution.interrupted,
+        "status": solution.status,
+        "failure": None if solution.failure is None else asdict(solution.failure),
+        "options": {name: {"value": value, "origin": origin} for name, (value, origin) in options.items()},
+        "warnings": [f"{w.code}: {w.message}" for w in compiled.problem.warnings],
+        "versions": versions(),
+        "source": {"name": compiled.source.name, "text": compiled.text},
+        "binding": binding_json(planned.binding),
+        "sources": _without_encoding(outcome.bound),
+        "encoding": {name: table.encoding for name, table in outcome.bound.tables.items()},
+        "notes": [*planned.plan.summary, *solution.notes, *outcome.bound.notes, *outcome.report.notes],
+        "history": solution.history,
+    }
+    return plain(record)
+
+
+def report_json(report: KKTReport) -> dict[str, Any]:
+    """The part of ``result.json`` that a report alone decides; ``evaluate --json`` prints the same keys."""
+    found = report.to_json()
+    kkt = {name: found.pop(name) for name in ("stationarity", "feasibility", "complementarity")}
+    kkt |= {name: found.pop(name) for name in ("residual", "slack", "gradient", "own")}
+    return {name: value for name, value in found.items() if name not in ("notes", "wall_s")} | {"kkt": kkt}
+
+
+def _without_encoding(bound: Bound) -> dict[str, Any]:
+    """What was bound; the statistics have an entry of their own."""
+    return {name: {k: v for k, v in source.items() if k != "encoding"} for name, source in bound.sources.items()}
+
+
+def binding_json(binding: pipeline.Binding) -> dict[str, Any]:
+    """What was bound, so far as it can be bound again: files by absolute path; tables and modules of a Python session by kind."""
+    spec, folder = binding.spec, binding.data_dir
+    if isinstance(spec, Path):
+        folder = folder or spec.parent
+        spec = tomllib.loads(read_text(spec, kind="binding"))
+    return {
+        "spec": spec,
+        "data": {name: _origin(value) for name, value in binding.data.items()},
+        "params": dict(binding.params),
+        "nets": {name: _origin(value, path=False) for name, value in binding.nets.items()},
+        "data_dir": None if folder is None else str(folder.resolve()),
+    }
+
+
+def _origin(value: Any, *, path: bool = True) -> Any:
+    """A file or a net's text as it is, or None for an object that lives in Python alone."""
+    if isinstance(value, str | Path):
+        text = str(value)
+        return str(Path(text).resolve()) if path and ":" not in text else text
+    return None
+
+
+def versions() -> dict[str, str]:
+    """Of what decided the numbers."""
+    import torch
+
+
+    return {
+        "fccomodel": __version__,
+        "python": platform.python_version(),
+        "torch": str(torch.__version__),
+        "numpy": np.__version__,
+    }
+
+
+def save(outcome: pipeline.Outcome, folder: Path) -> dict[str, Any]:
+    """Write all files of a result; the last one is ``result.json``, so that a folder with it is complete."""
+    make_folder(folder)
+    record = to_json(outcome)
+    write_arrays(folder / VARIABLES, outcome.solution.variables)
+    write_program(repeating(outcome.program, outcome.solution), folder / SOLVER)
+    if scores := dict(net_scores(outcome.bound, outcome.solution.variables)):
+        write_arrays(folder / SCORES, scores)
+        record["scores_file"] = SCORES
+    write_text(folder / RESULT, json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+    return record
+
+
+def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
+    """An npz file. ``np.savez`` would take a variable named ``file`` for its own argument."""
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, value in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, np.asarray(value), allow_pickle=False)
+
+
+def repeating(program: Program, solution: Solution) -> Program:
+    """The program with the numbers of steps and passes that a run took as its own: started anew, it goes the same way."""
+    given = {"SECONDS": None, "CALLS": None, "ITERATIONS": solution.iterations, "WAY": solution.way, "PASSES": solution.passes}
+    text = program.text
+    for name, value in given.items():
+        text = re.sub(rf"^{name} = .*$", f"{name} = {value!r}  # as the run that wrote this file", text, count=1, flags=re.M)
+    return dataclasses.replace(program, text=text)
+
+
+def write_program(program: Any, path: Path) -> Path:
+    """The solver's text, and beside it the data that it reads; the path of the latter."""
+    import torch
+
+    write_text(path, program.text)
+    torch.save(dict(program.data), path.with_name(DATA))
+    return path.with_name(DATA)
+
+
+def net_scores(bound: Bound, variables: Mapping[str, np.ndarray]) -> Iterator[tuple[str, np.ndarray]]:
+    """Each net's output on every bound row of the column it is applied to, in the rows' order.
+
+    The key is the net's name; where a net is applied to several columns, ``NET_TABLE_COLUMN``.
+    """
+    uses: dict[str, dict[tuple[str, str], ir.NetCall]] = {}
+    for call in (node for expr in _expressions(bound.problem) for node in ir.walk(expr) if isinstance(node, ir.NetCall)):
+        if isinstance(call.arg, ir.Column) and call.arg.name is not None and isinstance(call.arg.binder.domain, ir.RowSet):
+            uses.setdefault(call.net, {})[call.arg.binder.domain.table, call.arg.name] = call
+    for net, calls in uses.items():
+        for (table, column), call in calls.items():
+            key = net if len(calls) == 1 else f"{net}_{table}_{column}"
+            yield key, _outputs(bound, call, variables, bound.tables[table].columns[column])
+
+
+def _expressions(problem: ir.Problem) -> Iterator[ir.Expr]:
+    """The roots of a problem's expressions."""
+    yield problem.objective.expr
+    yield from (constraint.body for constraint in problem.constraints)
+
+
+def _outputs(bound: Bound, call: ir.NetCall, variables: Mapping[str, np.ndarray], rows: np.ndarray) -> np.ndarray:
+    """The net at every row, (n, *output), in float64; a few thousand rows at a time."""
+    import torch
+
+    from fccomodel.evaluation.interpret import net_apply
+
+    chunk, module = 8192, copy.deepcopy(bound.nets[call.net]).double().eval()
+    weights = torch.as_tensor(np.asarray(variables[call.params.name]), dtype=torch.float64)
+    with torch.no_grad():
+        parts = [
+            net_apply(module, weights, torch.as_tensor(rows[start : start + chunk], dtype=torch.float64)).numpy()
+            for start in range(0, len(rows), chunk)
+        ]
+    return np.concatenate(parts) if parts else np.zeros(0)
+
+
+# ---------------------------------------------------------------------------------------------------------- from files
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Stored:
+    """A result read back: its record, its variables, and the model compiled again."""
+
+    folder: Path
+    record: Mapping[str, Any]
+    variables: Mapping[str, np.ndarray]
+    compiled: pipeline.Compiled
+    binding: pipeline.Binding
+
+    @property
+    def multipliers(self) -> dict[str, float]:
+        """The solver's own, by constraint label."""
+        own = self.record["kkt"].get("own") or {"multipliers": {}}
+        return {label: value for label, value in own["multipliers"].items() if value is not None}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Evaluation:
+    """A stored answer judged on rows of choice."""
+
+    stored: Stored
+    bound: Bound
+    report: KKTReport
+    intervals: Intervals
+    shown: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """The keys of ``result.json`` that a report decides, and what it was evaluated on."""
+        head = {"model": self.stored.record["model"], "algorithm": self.stored.record["algorithm"]}
+        rows = {name: table.n for name, table in self.bound.tables.items()}
+        notes = [*self.bound.notes, *self.report.notes]
+        tail = {
+            "intervals": self.intervals,
+            "values": self.shown,
+            "rows": rows,
+            "sources": _without_encoding(self.bound),
+            "notes": notes,
+        }
+        return plain(head | report_json(self.report) | tail)
+
+
+def load(folder: Path) -> Stored:
+    """Read a result folder; every way in which it is not one has its own message."""
+    if not folder.is_dir():
+        raise fail("F0810", f"`{folder}` is not a folder", fix="Name the folder that `solve --out` wrote.")
+    try:
+        record = json.loads(read_text(folder / RESULT, kind="result"))
+        source = Source(text=record["source"]["text"], name=record["source"]["name"])
+        stored = record["binding"]
+        record["kkt"], record["encoding"]  # noqa: B018  (fail now where they are missing)
+    except (json.JSONDecodeError, KeyError, TypeError) as error:
+        raise fail("F0810", f"`{folder / RESULT}` is not the result of a solve: {type(error).__name__} {error}") from None
+    if record.get("format") != FORMAT:
+        raise fail("F0810", f"`{folder / RESULT}` has format {record.get('format')}; this version reads format {FORMAT}")
+    try:
+        with np.load(folder / VARIABLES, allow_pickle=False) as arrays:
+            variables = {name: arrays[name] for name in arrays.files}
+    except (OSError, ValueError, EOFError) as error:
+        raise fail("F0810", f"`{folder / VARIABLES}` cannot be read: {error}") from None
+    binding = pipeline.Binding(
+        spec=stored["spec"],
+        data={name: value for name, value in stored["data"].items() if value is not None},
+        params=stored["params"],
+        nets={name: value for name, value in stored["nets"].items() if value is not None},
+        data_dir=None if stored["data_dir"] is None else Path(stored["data_dir"]),
+    )
+    compiled = pipeline.compile_model(source)
+    return Stored(folder=folder, record=record, variables=variables, compiled=compiled, binding=binding)
+
+
+def evaluate(
+    stored: Stored,
+    *,
+    data: Mapping[str, Any] | None = None,
+    nets: Mapping[str, Any] | None = None,
+    data_dir: Path | None = None,
+    where: str | None = None,
+    allow_python: bool = False,
+    show: Iterable[str] = (),
+) -> Evaluation:
+    """The report of a stored answer on other rows, with the scaling and the categories that it was solved with."""
+    from fccomodel import report as kkt
+    from fccomodel.evaluation.values import lets, values
+    from fccomodel.report.confidence import intervals
+
+    wanted = lets(stored.compiled.problem, show)
+    binding = replace(
+        stored.binding,
+        data={**stored.binding.data, **(data or {})},
+        nets={**stored.binding.nets, **(nets or {})},
+        data_dir=data_dir or stored.binding.data_dir,
+        allow_python=allow_python,
+    )
+    seed = int(stored.record["seed"])
+    bound = pipeline.bind(stored.compiled, binding, seed=seed, encoding=stored.record["encoding"], where=where)
+    for name, variable in stored.compiled.problem.variables.items():
+        if name not in stored.variables:
+            raise fail("F0810", f"`{stored.folder / VARIABLES}` has no `{name}`", reason=f"The model declares `var {name}`.")
+        _check_shape(name, variable, stored.variables[name], bound)
+    report = kkt.report(bound, stored.variables, multipliers=stored.multipliers, seed=seed, judging=True)
+    sure = intervals(bound, stored.variables, seed=seed)
+    found = values(bound, stored.variables, wanted, seed=seed)
+    return Evaluation(stored=stored, bound=bound, report=report, intervals=sure, shown=found)
+
+
+def _check_shape(name: str, variable: ir.Variable, value: np.ndarray, bound: Bound) -> None:
+    """A stored variable must have the size that the data now asks for."""
+    shape = [bound.dims.get(size) if isinstance(size, str) else size for size in variable.shape]
+    if None in shape or variable.net is not None:
+        return
+    if tuple(shape) != value.shape:
+        raise fail(
+            "F0810",
+            f"`{name}` was solved with shape {value.shape}, and this data gives it {tuple(shape)}",
+            fix="Bind data with the same features.",
+        )

@@ -1,0 +1,316 @@
+"""Every error a user can meet: a stable code, a place, what is wrong, why, and a fix."""
+
+from __future__ import annotations
+
+import textwrap
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from fccomodel.core.source import Source, Span
+
+#: Columns of a shown source line, and of a wrapped reason.
+WIDTH = 100
+
+
+@dataclass(frozen=True, kw_only=True)
+class Diagnostic:
+    """One finding about a model, its binding or its run.
+
+    code      stable identifier, e.g. ``F0203``; listed with its meaning in ``CODES``
+    message   what is wrong, in the user's own words (shown under the caret)
+    span      where, or None where no text is to blame (a missing file, say)
+    reason    the rule that was broken
+    fix       what to write instead
+    severity  ``error`` or ``warning`` (a lint note)
+    unused    the name that the note says nothing uses
+    """
+
+    code: str
+    message: str
+    span: Span | None = None
+    reason: str = ""
+    fix: str = ""
+    severity: str = "error"
+    unused: str = ""
+
+
+class FccoError(Exception):
+    """Raised with every diagnostic found so far; the command line turns it into exit status 2."""
+
+    def __init__(self, diagnostics: Iterable[Diagnostic], source: Source | None = None):
+        self.diagnostics = tuple(diagnostics)
+        self.source = source
+        super().__init__(render(self.diagnostics, source))
+
+
+#: code -> topic. The first two digits are the stage: 01 syntax, 02 names, 03 shapes and types, 04 domains and structure,
+#: 05 binding of data, 06 planning, 07 running, 08 files and options.
+CODES: dict[str, str] = {
+    "F0101": "unexpected",
+    "F0102": "character",
+    "F0103": "string",
+    "F0104": "bracket",
+    "F0105": "semicolon",
+    "F0106": "statement",
+    "F0107": "nesting",
+    "F0108": "size",
+    "F0109": "comparison",
+    "F0110": "reserved word",
+    "F0111": "number",
+    "F0112": "arguments",
+    "F0113": "reduction",
+    "F0114": "order",
+    "F0115": "constraint",
+    "F0116": "not text",
+    "F0117": "empty",
+    "F0118": "too many errors",
+    "F0201": "unknown name",
+    "F0202": "used before declared",
+    "F0203": "declared twice",
+    "F0204": "name in use",
+    "F0205": "taken name",
+    "F0206": "unknown function",
+    "F0207": "not a function",
+    "F0208": "unknown column",
+    "F0211": "out of scope",
+    "F0212": "label used twice",
+    "F0213": "include",
+    "F0301": "shape",
+    "F0302": "arguments",
+    "F0303": "not a scalar",
+    "F0304": "not a condition",
+    "F0305": "condition as number",
+    "F0306": "labels and numbers",
+    "F0307": "number of indices",
+    "F0308": "index of another set",
+    "F0309": "no such member",
+    "F0310": "not indexable",
+    "F0311": "not a row",
+    "F0313": "net",
+    "F0314": "not a number",
+    "F0316": "row as number",
+    "F0401": "no objective",
+    "F0402": "two objectives",
+    "F0403": "unbound index",
+    "F0404": "comparison",
+    "F0406": "in or ~",
+    "F0407": "not a set",
+    "F0408": "option of a reduction",
+    "F0409": "members of a set",
+    "F0410": "no value left",
+    "F0411": "default",
+    "F0412": "set of a variable",
+    "F0413": "domain",
+    "F0414": "depends on the decision",
+    "F0415": "never true",
+    "F0416": "type",
+    "F0417": "not fixed",
+    "F0418": "assumption or option",
+    "F0419": "value of a variable",
+    "F0421": "value of an option",
+    "F0422": "too large",
+    "F0423": "infeasible",
+    "F0424": "not constant",
+    "F0431": "no label",
+    "F0432": "unused",
+    "F0433": "unused variable",
+    "F0434": "expectation of a quotient",
+    "F0435": "bound as constraint",
+    "F0436": "no variable",
+    "F0437": "no draw in the body",
+    "F0001": "internal",
+    "F0601": "tail in the wrong place",
+    "F0602": "no dual",
+    "F0603": "algorithm",
+    "F0604": "requirements",
+    "F0605": "no algorithm",
+    "F0606": "option",
+    "F0607": "step",
+    "F0608": "not emitted",
+    "F0609": "empty set of a variable",
+    "F0610": "step function",
+    "F0611": "projection",
+    "F0612": "smoothing parameter",
+    "F0613": "schedule",
+    "F0614": "budget",
+    "F0691": "explanation",
+    "F0701": "not finite",
+    "F0702": "point",
+    "F0703": "evaluation",
+    "F0704": "too large",
+    "F0705": "empty group",
+    "F0711": "nothing finite",
+    "F0801": "no such file",
+    "F0802": "file",
+    "F0803": "size",
+    "F0804": "not text",
+    "F0805": "argument",
+    "F0806": "output",
+    "F0807": "configuration",
+    "F0808": "option",
+    "F0809": "device",
+    "F0810": "result",
+    "F0811": "held-out rows",
+    "F0812": "processes",
+    "F0501": "binding file",
+    "F0502": "unknown key",
+    "F0503": "binding value",
+    "F0504": "no data",
+    "F0505": "data file",
+    "F0506": "unreadable",
+    "F0507": "not a table",
+    "F0508": "missing column",
+    "F0509": "where",
+    "F0510": "no rows",
+    "F0511": "missing values",
+    "F0512": "not numbers",
+    "F0513": "outside the domain",
+    "F0514": "map",
+    "F0515": "data shape",
+    "F0516": "sizes disagree",
+    "F0517": "size unknown",
+    "F0518": "unknown name",
+    "F0519": "parameter without value",
+    "F0520": "parameter value",
+    "F0521": "labels",
+    "F0522": "net specification",
+    "F0523": "net missing",
+    "F0524": "python not allowed",
+    "F0525": "net in train mode",
+    "F0526": "net does not fit",
+    "F0527": "family",
+    "F0528": "ambiguous columns",
+    "F0529": "package missing",
+    "F0530": "sampler missing",
+    "F0531": "stored encoding",
+    "F0532": "empty set",
+}
+
+
+def error(code: str, message: str, *, span: Span | None = None, reason: str = "", fix: str = "") -> Diagnostic:
+    """An error under a registered code."""
+    assert code in CODES, f"unregistered code {code}"
+    return Diagnostic(code=code, message=message, span=span, reason=reason, fix=fix)
+
+
+def warning(code: str, message: str, *, span: Span | None = None, reason: str = "", fix: str = "") -> Diagnostic:
+    """A lint note under a registered code: the model is taken as it stands."""
+    assert code in CODES, f"unregistered code {code}"
+    return Diagnostic(code=code, message=message, span=span, reason=reason, fix=fix, severity="warning")
+
+
+def smoothing_too_large(lam: float, weak: float) -> Diagnostic:
+    """F0612: a smoothing parameter for which the prox is not one point."""
+    if not weak:
+        fix = "Take any lambda > 0."
+    else:
+        fix = f"Take lambda < {1 / weak:.6g}, which is 1/rho."
+    return error(
+        "F0612",
+        f"no prox with lambda = {lam:g}",
+        reason="lambda must be positive."
+        if not lam > 0
+        else f"The function is {weak:.6g}-weakly convex: only for lambda < 1/rho = {1 / weak:.6g} is f(v) + |v - u|^2/(2 lambda) "
+        "strictly convex in v, so that its minimiser, the prox, is one point and the envelope has a gradient.",
+        fix=fix,
+    )
+
+
+def did_you_mean(name: str, candidates: Iterable[str]) -> str:
+    """``Did you mean `x`?`` for the nearest candidate by edit distance, or an empty string."""
+    near = nearest(name, candidates)
+    return f"Did you mean `{near}`?" if near else ""
+
+
+def nearest(name: str, candidates: Iterable[str]) -> str | None:
+    """The candidate nearest to a name, if one in three letters or fewer must change (letter case counts nothing)."""
+    best: tuple[int, str] | None = None
+    for candidate in candidates:
+        if candidate == name or abs(len(candidate) - len(name)) > 3 or len(name) > 60:
+            continue
+        distance = _edits(name.lower(), candidate.lower())
+        if distance <= max(len(name), len(candidate)) // 3 and (best is None or distance < best[0]):
+            best = (distance, candidate)
+    return best[1] if best else None
+
+
+def _edits(a: str, b: str) -> int:
+    """Edit distance: insert, delete, replace a letter, or swap two neighbours."""
+    before: list[int] = []
+    last = list(range(len(b) + 1))
+    for i, x in enumerate(a, 1):
+        row = [i]
+        for j, y in enumerate(b, 1):
+            row.append(min(last[j] + 1, row[j - 1] + 1, last[j - 1] + (x != y)))
+            if i > 1 and j > 1 and x == b[j - 2] and a[i - 2] == y:
+                row[j] = min(row[j], before[j - 2] + 1)
+        before, last = last, row
+    return last[-1]
+
+
+def render(diagnostics: Sequence[Diagnostic], source: Source | None = None, *, colour: bool = False) -> str:
+    """The diagnostics as text, a blank line between two: code, place, source line, caret, reason and fix."""
+    return "\n\n".join(_render_one(d, source, colour) for d in diagnostics)
+
+
+def _render_one(d: Diagnostic, source: Source | None, colour: bool) -> str:
+    def paint(text: str, style: str) -> str:
+        return f"\x1b[{style}m{text}\x1b[0m" if colour and text else text
+
+    strong = "1;31" if d.severity == "error" else "1;33"
+    head = paint(f"{d.severity}[{d.code}]", strong) + " " + paint(CODES.get(d.code, ""), "1")
+    lines: list[str] = []
+    if source is not None and d.span is not None:
+        source, span = source.at(d.span)
+        row, column = source.place(span)
+        lines.append(f"{head}  {source.name}:{row}:{column}")
+        shown, start, length = _window(source.line(row), column - 1, span.end - span.start)
+        gutter = f"  {row} | "
+        lines.append(paint(gutter, "2") + shown)
+        message = d.message.split("\n")
+        mark = paint(" " * (len(gutter) - 2) + "| ", "2") + " " * start
+        lines.append(mark + paint("^" * length + " " + message[0], strong))
+        lines += [paint(" " * (len(gutter) - 2) + "| ", "2") + " " * (start + length + 1) + m for m in message[1:]]
+    else:
+        lines.append(f"{head}  {source.name}" if source is not None else head)
+        lines += ["  " + m for m in _wrap(d.message, "")]
+    lines += ["  " + line for line in _wrap(d.reason, "")]
+    if d.fix:
+        fix = _wrap(d.fix, "     ")
+        lines += ["  " + paint("Fix:", "1;32") + " " + fix[0], *("  " + line for line in fix[1:])]
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _wrap(text: str, hanging: str) -> list[str]:
+    """Each line of a text wrapped to the page; all but the very first begin with ``hanging``."""
+    lines: list[str] = []
+    for paragraph in text.split("\n") if text else []:
+        lines += textwrap.wrap(paragraph, WIDTH - 7, break_long_words=False, break_on_hyphens=False) or [""]
+    return [line if k == 0 else hanging + line for k, line in enumerate(lines)]
+
+
+def _width(character: str) -> int:
+    """Columns of a terminal that a character takes."""
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def _window(line: str, start: int, length: int) -> tuple[str, int, int]:
+    """A line fit to print, with the caret's first column and its length in it.
+
+    Tabs become four columns, what cannot be printed a middle dot; of a long line only the part around the caret is left.
+    """
+    line = line.rstrip("\r")
+    start = min(start, len(line))
+    length = max(1, min(length, len(line) - start, WIDTH // 2))
+    first, last = 0, len(line)
+    if len(line) > WIDTH:
+        first = max(0, min(start - 30, len(line) - WIDTH))
+        last = min(len(line), max(first + WIDTH, start + length + 4))
+    head, tail = ("… " if first else ""), (" …" if last < len(line) else "")
+    shown = ["    " if c == "\t" else c if c.isprintable() else "·" for c in line[first:last]]
+    columns = [sum(map(_width, piece)) for piece in shown]
+    at = start - first
+    return head + "".join(shown) + tail, len(head) + sum(columns[:at]), max(1, sum(columns[at : at + length]))

@@ -1,0 +1,24 @@
+"""That a problem has no solution, with the evidence: found by a solver, told by the report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failure:
+    """Why a problem has no solution, as the finish found it.
+
+    kind       ``infeasible``: constraints conflict; ``unbounded``: the objective falls for ever; ``unattained``: it falls towards
+               an infimum that no point attains
+    conflict   infeasible: v_k > 0, the violations whose squares' sum cannot be lowered, by label, and 0 for sets of variables
+               that hold the point
+    nearest    infeasible: where constraints are convex, no feasible point is nearer to the one returned
+    along      otherwise: the entry of a variable that grows the most, and whether it rises
+    """
+
+    kind: str
+    conflict: Mapping[str, float] = field(default_factory=dict)
+    nearest: float = 0.0
+    along: tuple[str, bool] | None = None

@@ -1,0 +1,167 @@
+"""How a problem is to be solved: every value with where it came from.
+
+A value given on the command line (or as a keyword argument) wins over the model's ``options`` block, that over the user's
+configuration file, and what nobody gave is chosen automatically.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from fccomodel.core.diagnostics import did_you_mean
+from fccomodel.core.files import fail, read_text
+
+Origins = dict[str, tuple[Any, str]]
+
+
+class Budget(NamedTuple):
+    """What a run may use; None: as much as it likes. An oracle call is one g_i(w; xi) at one point for one inner sample."""
+
+    seconds: float | None = None
+    iterations: int | None = None
+    oracles: float | None = None
+
+    def __str__(self) -> str:
+        if self.oracles is not None:
+            return f"{self.oracles:g}oracles"
+        return f"{self.iterations}it" if self.iterations is not None else f"{self.seconds or 0:g}s"
+
+
+COMMAND, KEYWORD, BLOCK, USER, AUTOMATIC = "command line", "keyword argument", "options block", "user configuration", "automatic"
+DEVICES = ("auto", "cpu", "cuda")
+PRECISIONS = ("float32", "float64")
+#: options that take one of a few words
+WORDS: dict[str, tuple[Any, ...]] = {
+    "schedule": ("practical", "theory", "decay"),
+    "unverified": (True, False),
+    "polish": (True, False),
+    "sampling": ("epochs", "iid"),
+    "inner_sampling": ("shared", "per_block"),
+    "gradient_batch": ("fresh", "same"),
+}
+ABOVE_ZERO = math.ulp(0.0)  # the least number above 0
+#: what an algorithm's number may be: whole or not, from, to
+NUMBERS: dict[str, tuple[bool, float, float]] = {
+    **dict.fromkeys(("outer_batch", "inner_batch", "inner_steps", "epochs", "stage", "longest", "patience"), (True, 1, math.inf)),
+    **dict.fromkeys(("gamma", "beta", "beta_prime", "shrink"), (False, ABOVE_ZERO, 1)),
+    **dict.fromkeys(("probe", "look"), (True, 1, math.inf)),
+    **dict.fromkeys(("gamma_prime", "eta", "gain", "theta", "inner_eta", "nu", "lam"), (False, 0, math.inf)),
+    **dict.fromkeys(("alpha_power", "beta_power", "matrix", "horizon", "pass_limit"), (False, 0, math.inf)),
+    "restarts": (True, 0, 1),
+    "fresh": (False, 0, 1),
+    **dict.fromkeys(("eps", "rho", "tau", "epsilon", "warm", "tol"), (False, ABOVE_ZERO, math.inf)),
+    "growth": (False, 1, math.inf),
+}
+UNITS = {"ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+
+
+def configuration_file() -> Path:
+    """``$XDG_CONFIG_HOME/fccomodel/config.toml``, by default under ``~/.config``."""
+    base = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
+    return Path(base).expanduser() / "fccomodel" / "config.toml"
+
+
+def configuration(path: Path | None = None) -> dict[str, Any]:
+    """The user's own defaults, ``name = value`` lines of a TOML file; empty where there is none."""
+    path = path or configuration_file()
+    if not path.is_file():
+        return {}
+    try:
+        values = tomllib.loads(read_text(path, kind="configuration"))
+    except tomllib.TOMLDecodeError as error:
+        raise fail("F0807", f"`{path}` is not valid TOML: {error}") from None
+    if tables := [name for name, value in values.items() if isinstance(value, dict)]:
+        raise fail("F0807", f"`{path}` has a table [{tables[0]}]", reason="It holds options alone, as `name = value`.")
+    return values
+
+
+def resolve(given: Mapping[str, Any], block: Mapping[str, Any], user: Mapping[str, Any], *, given_as: str = COMMAND) -> Origins:
+    """Merge the three places that a value can be given in; a value of None counts as not given."""
+    merged: Origins = {}
+    for origin, values in ((USER, user), (BLOCK, block), (given_as, given)):
+        for name, value in values.items():
+            if value is not None:
+                merged[name] = (check_value(name, value, origin), origin)
+    return merged
+
+
+def check_value(name: str, value: Any, origin: str) -> Any:
+    """The value in its own type, for the options that do not belong to an algorithm; others pass unchanged."""
+    if name == "seed":
+        return _seed(value, origin)
+    if name == "device" and not (isinstance(value, str) and re.fullmatch(r"auto|cpu|cuda(:\d+)?", value)):
+        raise _refused(name, value, origin, DEVICES)
+    if name == "precision" and value not in PRECISIONS:
+        raise _refused(name, value, origin, PRECISIONS)
+    if name in WORDS and value not in WORDS[name]:
+        raise _refused(name, value, origin, tuple(str(word).lower() for word in WORDS[name]))
+    if name == "budget":
+        parse_budget(value, origin)
+    if name in NUMBERS:
+        return _number(name, value, origin)
+    return value
+
+
+def _number(name: str, value: Any, origin: str) -> float:
+    """A number of the kind and in the range that the option has."""
+    whole, low, high = NUMBERS[name]
+    good = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    if not good or not low <= value <= high or whole and value != int(value):
+        least = "above 0" if low == ABOVE_ZERO else f"of at least {low:g}"
+        kind = f"{name} is a {'whole ' if whole else ''}number {least}" + (
+            f" and at most {high:g}" if math.isfinite(high) else ""
+        )
+        raise fail("F0808", f"`{value}` is no {name} ({origin})", reason=f"{kind}.")
+    return int(value) if whole else value
+
+
+def _seed(value: Any, origin: str) -> int:
+    """A seed that every random generator used takes: 0 .. 2^63 - 1."""
+    whole = isinstance(value, int) and not isinstance(value, bool) or isinstance(value, float) and value.is_integer()
+    if not whole or not 0 <= value < 2**63:
+        raise fail("F0808", f"`{value}` is no seed ({origin})", reason="A seed is a whole number from 0 to 2^63 - 1.")
+    return int(value)
+
+
+def _refused(name: str, value: Any, origin: str, allowed: tuple[str, ...]) -> Exception:
+    """The error for a value that is none of the allowed ones."""
+    fix = did_you_mean(str(value), allowed) or f"Use {', '.join(allowed[:-1])} or {allowed[-1]}."
+    return fail("F0808", f"`{value}` is no {name} ({origin})", fix=fix)
+
+
+def parse_budget(value: Any, origin: str = KEYWORD) -> Budget:
+    """``60s``, ``2m``, ``1h``; ``5000it`` iterations; ``1e6oracles``; None is no limit."""
+    if value is None:
+        return Budget()
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?(?:e\+?\d+)?)\s*(ms|s|m|min|h|it|oracles)\s*", str(value))
+    amount = float(match[1]) if match else 0.0
+    amount = amount if math.isfinite(amount) else 0.0
+    if match and match[2] in ("it", "oracles") and amount == int(amount) and amount >= 1:
+        return Budget(iterations=int(amount)) if match[2] == "it" else Budget(oracles=amount)
+    if match and match[2] in UNITS and amount > 0:
+        return Budget(seconds=amount * UNITS[match[2]])
+    raise fail(
+        "F0808",
+        f"`{value}` is no budget ({origin})",
+        fix="Write a time (60s, 5m, 2h), a number of iterations (5000it) or of oracle calls (1e6oracles).",
+    )
+
+
+def pick_device(name: str) -> str:
+    """``auto`` as ``cuda`` where there is one; a GPU asked for by name must be there."""
+    import torch
+
+    if name == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    if name.startswith("cuda"):
+        number = int(name.partition(":")[2] or 0)
+        if not torch.cuda.is_available() or number >= torch.cuda.device_count():
+            count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+            raise fail("F0809", f"There is no device `{name}`: torch sees {count} GPUs", fix="Use --device cpu, or auto.")
+    return name

@@ -1,0 +1,132 @@
+"""Rewriting of expression DAGs: shared nodes stay shared, ``let`` families are rewritten once."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+
+from fccomodel.core import ir
+
+Rule = Callable[[ir.Expr], ir.Expr | None]
+
+
+def with_children(node: ir.Expr, children: tuple[ir.Expr, ...]) -> ir.Expr:
+    """The same node over other children (in the order of ``node.children``)."""
+    match node:
+        case ir.Apply():
+            return dataclasses.replace(node, args=children)
+        case ir.Item():
+            return dataclasses.replace(node, base=children[0], indices=children[1:])
+        case ir.NetCall():
+            params, arg = children
+            assert isinstance(params, ir.Var)
+            return dataclasses.replace(node, params=params, arg=arg)
+        case ir.LetRef() | ir.Hole():
+            return dataclasses.replace(node, args=children)
+        case ir.Reduce():
+            rest = list(children[1:])
+            condition = None if node.condition is None else rest.pop(0)
+            return dataclasses.replace(
+                node, body=children[0], condition=condition, options=dict(zip(node.options, rest, strict=True))
+            )
+    return dataclasses.replace(node, args=children) if children else node  # type: ignore[call-arg]
+
+
+class Rewriter:
+    """Applies a rule bottom-up; ``rule(node)`` sees rewritten children and returns a replacement or None."""
+
+    def __init__(self, rule: Rule):
+        self.rule = rule
+        self.nodes: dict[int, tuple[ir.Expr, ir.Expr]] = {}
+        self.lets: dict[int, ir.Let] = {}
+
+    def __call__(self, expr: ir.Expr) -> ir.Expr:
+        for node in ir.walk(expr):
+            if id(node) in self.nodes:
+                continue
+            children = tuple(self.nodes[id(child)][1] for child in node.children)
+            new = node if all(a is b for a, b in zip(children, node.children, strict=True)) else with_children(node, children)
+            if isinstance(new, ir.LetRef):
+                new = self._let(new)
+            self.nodes[id(node)] = (node, self.rule(new) or new)
+        return self.nodes[id(expr)][1]
+
+    def _let(self, ref: ir.LetRef) -> ir.LetRef:
+        let = ref.let
+        if id(let) not in self.lets:
+            body = self.nodes[id(let.body)][1]
+            self.lets[id(let)] = let if body is let.body else dataclasses.replace(let, body=body)
+        return ref if self.lets[id(let)] is let else dataclasses.replace(ref, let=self.lets[id(let)])
+
+
+def substitute(expr: ir.Expr, binders: Mapping[ir.Binder, ir.Expr]) -> ir.Expr:
+    """``expr`` with elements of some binders replaced (columns only by another binder's element)."""
+    by_id = {id(b): e for b, e in binders.items()}
+
+    def rule(node: ir.Expr) -> ir.Expr | None:
+        if isinstance(node, ir.Element) and id(node.binder) in by_id:
+            return by_id[id(node.binder)]
+        if isinstance(node, ir.Column) and id(node.binder) in by_id:
+            target = by_id[id(node.binder)]
+            assert isinstance(target, ir.Element)
+            return dataclasses.replace(node, binder=target.binder)
+        return None
+
+    return Rewriter(rule)(expr)
+
+
+def rewrite_problem(problem: ir.Problem, rule: Rule) -> ir.Problem:
+    """The rule applied to the objective and to every constraint."""
+    rewriter = Rewriter(rule)
+    objective = dataclasses.replace(problem.objective, expr=rewriter(problem.objective.expr))
+    constraints = tuple(dataclasses.replace(c, body=rewriter(c.body)) for c in problem.constraints)
+    return dataclasses.replace(problem, objective=objective, constraints=constraints)
+
+
+def shared(problem: ir.Problem) -> ir.Problem:
+    """Equal subexpressions become one node; every reduction stays a draw of its own."""
+    known: dict[tuple, ir.Expr] = {}
+
+    def rule(node: ir.Expr) -> ir.Expr | None:
+        key = _content(node)
+        return None if key is None else known.setdefault(key, node)
+
+    return rewrite_problem(problem, rule)
+
+
+def _content(node: ir.Expr) -> tuple | None:
+    """What makes two nodes equal, their children being shared already; None for nodes that are never merged."""
+    own: tuple
+    match node:
+        case ir.Const(value=value):
+            own = ("const", value, node.shape)
+        case ir.Size(dim=dim):
+            own = ("size", dim)
+        case ir.Param(name=name) | ir.Var(name=name):
+            own = (type(node).__name__, name)
+        case ir.Column(binder=binder, name=name):
+            own = ("column", id(binder), name)
+        case ir.Element(binder=binder):
+            own = ("element", id(binder))
+        case ir.Item():
+            own = ("item",)
+        case ir.Apply(op=op):
+            own = ("apply", op)
+        case ir.NetCall(net=net):
+            own = ("net", net)
+        case ir.LetRef(let=let):
+            own = ("let", id(let))
+        case _:
+            return None
+    return (*own, *(id(child) for child in node.children))
+
+
+# --------------------------------------------------------------------------------------------- small constructors of IR
+def const(value: float) -> ir.Const:
+    return ir.Const(value=float(value))
+
+
+def apply(op: str, *args: ir.Expr, span: ir.Span = ir.NOWHERE) -> ir.Expr:
+    """An entrywise atom; the shape is that of the argument with the most dimensions."""
+    shape = max((a.shape for a in args), key=len)
+    return ir.Apply(op=op, args=args, shape=shape, span=span)

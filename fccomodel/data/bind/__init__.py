@@ -1,0 +1,279 @@
+"""Binding: a checked model and its data become arrays, with every size, domain and label checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fccomodel.core import ir
+from fccomodel.data import nets
+from fccomodel.data.bind import _arrays, _demands, _families, _labels, _reader, _sizes, _tables, _values
+from fccomodel.data.bind._errors import Errors
+from fccomodel.data.bind._sizes import Sizes
+from fccomodel.data.bind._spec import ArraySpec, Spec, TableSpec
+from fccomodel.data.bind._tables import Draft
+from fccomodel.data.bound import Bound, BoundTable
+
+__all__ = ["bind"]
+
+
+def bind(
+    problem: ir.Problem,
+    *,
+    spec: Mapping[str, Any] | str | Path | None = None,
+    data: Mapping[str, Any] | None = None,
+    params: Mapping[str, Any] | None = None,
+    nets: Mapping[str, Any] | None = None,
+    samplers: Mapping[str, Callable[..., Any]] | None = None,
+    data_dir: str | Path | None = None,
+    allow_python: bool = False,
+    seed: int = 0,
+    encoding: Mapping[str, Any] | None = None,
+    where: str | Mapping[str, str] | None = None,
+    without: str | None = None,
+) -> Bound:
+    """Everything that a model's names stand for; raises FccoError with every error found.
+
+    spec      the binding file (TOML), or the same as nested mappings
+    data      by table or array: path, DataFrame, Arrow table, dict or tuple of arrays or tensors, torch Dataset, in place of
+              ``source``. A family's members are named ``"S.member"``, or given as a mapping
+    params    numbers by name (also the size of a dim that no data fix); they come before ``[params]`` and the model's defaults
+    nets      torch modules, ``"mlp(64, 64, activation = elu)"``, or ``"file.py:Name"``, which needs ``allow_python``
+    samplers  the distributions that the model names and the language does not have
+    encoding  by table what ``BoundTable.encoding`` was in an earlier binding: its categories, scales and labels are used again
+    where     a condition in place of every table's own, or one per table
+    without   a condition on the rows to leave out besides, of every table
+
+    Feature matrices are float64, filled column by column, scaled in place: the peak is one copy and a few columns. An array that
+    is float64, contiguous and used as it is, is not copied at all.
+    """
+    return _Binder(
+        problem=problem,
+        spec=spec,
+        data={name: value for name, value in (data or {}).items() if value is not None},
+        params=dict(params or {}),
+        given_nets={name: value for name, value in (nets or {}).items() if value is not None},
+        samplers=dict(samplers or {}),
+        folders=tuple(Path(folder) for folder in ([data_dir] if data_dir is not None else [])),
+        allow_python=allow_python,
+        seed=seed,
+        encoding=encoding or {},
+        where=where,
+        without=without,
+    ).run()
+
+
+class _Binder:
+    """The steps of one binding; each adds to ``errors``, which is raised where the next step could not go on."""
+
+    def __init__(
+        self,
+        *,
+        problem: ir.Problem,
+        spec: Mapping[str, Any] | str | Path | None,
+        data: dict[str, Any],
+        params: dict[str, Any],
+        given_nets: dict[str, Any],
+        samplers: dict[str, Callable[..., Any]],
+        folders: tuple[Path, ...],
+        allow_python: bool,
+        seed: int,
+        encoding: Mapping[str, Any],
+        where: str | Mapping[str, str] | None,
+        without: str | None,
+    ):
+        self.problem, self.data, self.params, self.given_nets, self.samplers = problem, data, params, given_nets, samplers
+        self.allow_python, self.seed, self.encoding, self.where, self.without = allow_python, seed, encoding, where, without
+        self.errors = Errors()
+        self.notes: list[str] = []
+        self.spec = Spec()
+        with self.errors.collect():
+            self.spec = _reader.read(problem, spec, (Path(), *folders), self.errors)
+        self.stop_if_unreadable()
+        beside = [self.spec.folder] if self.spec.folder is not None else []
+        self.folders = (*folders, *beside, Path())
+
+    def stop_if_unreadable(self) -> None:
+        if any(d.code in ("F0501", "F0505") for d in self.errors.found):
+            self.errors.stop(self.problem.source)
+
+    def run(self) -> Bound:
+        problem, errors = self.problem, self.errors
+        self.known_names()
+        given = {**self.spec.params, **{name: value for name, value in self.params.items() if name in problem.params}}
+        values = _values.Values(problem, given, lambda dim: sizes.of(dim))
+        sizes = _sizes.start(problem, values.scalar, self.spec.sets, self.spec.place)
+        _demands.dims(problem, self.spec, self.params, sizes, errors)
+        self.earlier_labels(sizes)
+        domains = self.domains(values)
+        drafts = self.tables(sizes, domains)
+        arrays, array_sources = self.arrays(sizes, values)
+        sizes.settle()
+        params = _values.bind_params(problem, values, self.spec, self.params, errors)
+        tables = self.finish(drafts, sizes, values)
+        _demands.known_sizes(problem, sizes, errors)
+        dims = self.all_sizes(sizes, tables)
+        modules = self.nets(dims)
+        _demands.samplers(problem, self.samplers, errors)
+        errors.stop(problem.source)
+        return Bound(
+            problem=problem,
+            tables=tables,
+            arrays=arrays,
+            params=params,
+            dims=dims | {f"params({name})": nets.size(module) for name, module in modules.items()},
+            labels=dict(sizes.labels),
+            nets=modules,
+            samplers=self.samplers,
+            sources={name: d.record | {"encoding": tables[name].encoding} for name, d in drafts.items()} | array_sources,
+            notes=tuple(dict.fromkeys([*(note for draft in drafts.values() for note in draft.notes), *self.notes])),
+            claims=tuple(sizes.claims),
+        )
+
+    def known_names(self) -> None:
+        """F0518 for data, parameters, nets and conditions that the model does not declare."""
+        problem, errors = self.problem, self.errors
+        self.data = _demands.by_table(problem, self.data)
+        _demands.names(errors, "table or array", self.data, [*problem.tables, *problem.arrays])
+        _demands.names(errors, "param", self.params, [*problem.params, *problem.dims])
+        _demands.names(errors, "net", self.given_nets, problem.nets)
+        if isinstance(self.where, Mapping):
+            _demands.names(errors, "table", self.where, problem.tables)
+
+    def earlier_labels(self, sizes: Sizes) -> None:
+        """The labels of an earlier binding."""
+        with self.errors.collect():
+            _demands.stored_encoding(self.problem, self.encoding)
+        if any(d.code == "F0531" for d in self.errors.found):
+            self.errors.stop(self.problem.source)
+        for record in (record for columns in self.encoding.values() for record in columns.values()):
+            if record.get("labels") is not None and record["set"] not in sizes.labels:
+                sizes.declare_labels(record["set"], tuple(record["labels"]), "the earlier binding")
+
+    def domains(self, values: _values.Values) -> dict[str, dict[str, tuple[float, ...]]]:
+        """The numbers of value sets by table and column, as far as they are known before the data."""
+        found: dict[str, dict[str, tuple[float, ...]]] = {}
+        for table in self.problem.tables.values():
+            found[table.name] = {}
+            for name, kind in table.columns.items():
+                if isinstance(kind.domain, ir.ValueSet) and kind.domain.items is not None:
+                    with Errors().collect():  # what is not known yet is asked for again after the data
+                        found[table.name][name] = tuple(_sizes.members(kind.domain, values.scalar))
+        return found
+
+    # -------------------------------------------------------------------------------------------------------------- data
+    def tables(self, sizes: Sizes, domains: Mapping[str, Mapping[str, tuple[float, ...]]]) -> dict[str, Draft]:
+        drafts: dict[str, Draft] = {}
+        for name, table in self.problem.tables.items():
+            section = _leaving_out(self.spec.tables.get(name, TableSpec()), self.without)
+            stored = self.encoding.get(name, {})
+            where = self.where.get(name) if isinstance(self.where, Mapping) else self.where
+            known = self.family_labels(table, sizes)
+            opened = None
+            with self.errors.collect(span=table.span, place=section.place if self.data.get(name) is None else ""):
+                opened = _families.open_table(table, section, self.data.get(name), where, known, self.folders)
+            if opened is None:
+                continue
+            if opened.members and table.family is not None and known is None:
+                sizes.declare_labels(table.family.domain.name, opened.members, f"the members of {name}")
+            drafts[name] = _tables.draft(table, section, opened, stored, sizes, domains.get(name, {}), self.errors)
+            if drafts[name].columns:
+                with self.errors.collect(span=table.span):
+                    sizes.unify(name, drafts[name].rows.n, name, f"the rows of {name}")
+            for column, built in drafts[name].columns.items():
+                domain = table.columns[column].domain
+                if built.labels is not None and domain is not None and domain.name not in sizes.labels:
+                    sizes.learn(domain.name, built.labels, built.keys)
+        return drafts
+
+    def family_labels(self, table: ir.Table, sizes: Sizes) -> tuple[str, ...] | None:
+        """The elements of a family's set as text, where they are known before its data."""
+        if table.family is None:
+            return None
+        domain = table.family.domain
+        if isinstance(domain, ir.ValueSet):
+            found = None
+            with self.errors.collect(span=table.span):
+                found = tuple(f"{value:.12g}" for value in _sizes.members(domain, sizes._value))
+            return found
+        return sizes.labels.get(domain.name)
+
+    def arrays(self, sizes: Sizes, values: _values.Values) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        found: dict[str, np.ndarray] = {}
+        records: dict[str, Any] = {}
+        for name, array in self.problem.arrays.items():
+            section = self.spec.arrays.get(name, ArraySpec())
+            with self.errors.collect(span=array.span, place=section.place if self.data.get(name) is None else ""):
+                found[name], records[name] = _arrays.bind_array(array, section, self.data.get(name), sizes, self.folders)
+                records[name]["spec"] = _tables._plain(section.raw)
+        values.arrays = found
+        for name, value in found.items():
+            array = self.problem.arrays[name]
+            with self.errors.collect(span=array.span):
+                built = _tables.Built(values=np.atleast_1d(value))
+                rows = _tables.Rows(total=len(np.atleast_1d(value)))
+                _tables.check_domain(built, array.type, name, self.members(array.type, values), rows)
+        return found, records
+
+    def members(self, kind: ir.ColumnType, values: _values.Values) -> np.ndarray | None:
+        return _sizes.members(kind.domain, values.scalar) if isinstance(kind.domain, ir.ValueSet) else None
+
+    def finish(self, drafts: Mapping[str, Draft], sizes: Sizes, values: _values.Values) -> dict[str, BoundTable]:
+        """Labels as positions in their sets, domains checked."""
+        tables: dict[str, BoundTable] = {}
+        for name, draft in drafts.items():
+            columns: dict[str, np.ndarray] = {}
+            for column, built in draft.columns.items():
+                kind, what = draft.table.columns[column], f"{name}.{column}"
+                with self.errors.collect(span=kind.span, place=draft.entries[column].place):
+                    if isinstance(kind.domain, ir.LabelSet):
+                        columns[column], notes = _labels.positions(built, kind.domain, what, draft, sizes)
+                        self.notes += notes
+                    else:
+                        _tables.check_domain(built, kind, what, self.members(kind, values), draft.rows)
+                        columns[column] = built.values
+            if draft.opened.family is not None:
+                domain = draft.table.family.domain if draft.table.family is not None else None
+                positions = draft.opened.family
+                values_of = _sizes.members(domain, values.scalar) if isinstance(domain, ir.ValueSet) else None
+                columns[ir.FAMILY] = positions if values_of is None else values_of[positions]
+            tables[name] = BoundTable(name=name, n=draft.rows.n, columns=columns, encoding=_labels.encoding_of(draft, sizes))
+        return tables
+
+    # ---------------------------------------------------------------------------------------------- sizes, nets, records
+    def all_sizes(self, sizes: Sizes, tables: Mapping[str, BoundTable]) -> dict[str, int]:
+        """Dims, sets with elements of their own, and tables by their rows."""
+        names = [
+            *self.problem.dims,
+            *(name for name, chosen in self.problem.sets.items() if isinstance(chosen, ir.LabelSet | ir.ValueSet)),
+        ]
+        found = {name: size for name in names if (size := sizes.of(name)) is not None}
+        found |= {name: known.size for name, known in sizes.known.items()}
+        return found | {name: table.n for name, table in tables.items()}
+
+    def nets(self, dims: Mapping[str, int]) -> dict[str, Any]:
+        modules: dict[str, Any] = {}
+        for k, (name, net) in enumerate(self.problem.nets.items()):
+            given = self.given_nets.get(name, self.spec.nets.get(name))
+            place = "" if name in self.given_nets else self.spec.place("nets", name) if name in self.spec.nets else ""
+            if self.errors.found and any(isinstance(dim, str) and dim not in dims for dim in (*net.input, *net.output)):
+                continue  # the error found before says why a size is not known
+            with self.errors.collect(span=net.span, place=place):
+                modules[name], told = nets.build(
+                    net, given, dims, seed=self.seed + k, allow_python=self.allow_python, folders=self.folders
+                )
+                self.notes += told
+        return modules
+
+
+def _leaving_out(section: TableSpec, condition: str | None) -> TableSpec:
+    """The section with fewer rows: those of its own for which the condition does not hold."""
+    if condition is None:
+        return section
+    where = f"({section.where}) and not ({condition})" if section.where else f"not ({condition})"
+    members = {name: _leaving_out(member, condition) for name, member in section.members.items()}
+    return replace(section, where=where, members=members)

@@ -1,0 +1,132 @@
+"""Arrays without rows: ``data c : real[A]``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fccomodel.core import ir
+from fccomodel.data import sources
+from fccomodel.data.bind._families import demand_column
+from fccomodel.data.bind._rows import Rows, demand_finite, writable
+from fccomodel.data.bind._sizes import Sizes
+from fccomodel.data.bind._spec import ArraySpec
+from fccomodel.data.sources import RawColumn, Request, find_file
+from fccomodel.data.sources._base import refuse
+
+
+def bind_array(
+    array: ir.Array, spec: ArraySpec, value: Any, sizes: Sizes, folders: tuple[Path, ...]
+) -> tuple[np.ndarray, dict[str, Any]]:
+    """The array, float64 of its declared shape, and where it came from.
+
+    A mapping, a pandas Series or an ``index`` column gives each value its label. F0504 - F0508, F0511, F0512, F0515, F0516.
+    """
+    name = array.name
+    values, labels, origin = _read(array, spec, value, folders)
+    if isinstance(array.type.domain, ir.LabelSet):
+        refuse("F0515", f"{name} is an array of labels", reason="arrays hold numbers", fix="put the labels in a table")
+    if values.dtype.kind not in "biuf":
+        refuse("F0512", f"{name}: {origin} holds {values.dtype}, not numbers", fix="give an array of numbers")
+    values = writable(values)
+    shape = array.type.shape
+    if values.ndim != len(shape):
+        refuse(
+            "F0515",
+            f"{name} has shape {values.shape}, declared with {len(shape)} axes",
+            fix="give an array of the declared shape",
+        )
+    demand_finite(RawColumn(values=np.atleast_1d(values)), name, Rows(total=len(np.atleast_1d(values))), name)
+    if labels is not None:
+        values, labels = _ordered(array, values, labels, sizes)
+    for axis, dim in enumerate(shape):
+        sizes.unify(dim, values.shape[axis], name, f"{name} ({origin})", labels if axis == 0 else None)
+    return values, {"origin": origin, "shape": list(values.shape)}
+
+
+def _read(
+    array: ir.Array, spec: ArraySpec, value: Any, folders: tuple[Path, ...]
+) -> tuple[np.ndarray, tuple[str, ...] | None, str]:
+    name = array.name
+    request = Request(name=name, folders=folders, options=spec.options)
+    inline = value is None and spec.values is not None
+    value = next((given for given in (value, spec.values, spec.source) if given is not None), None)
+    if value is None:
+        refuse(
+            "F0504",
+            f"no data for {name}",
+            reason=f"{name} is an array",
+            fix=f'give --data {name}=FILE, or [{name}] source = "FILE" in the binding file, or bind({name}=...)',
+        )
+    if isinstance(value, Mapping):
+        labels = tuple(str(key) for key in value)
+        try:
+            return (
+                np.asarray([np.asarray(item, float) for item in value.values()], float),
+                labels,
+                "the binding" if inline else "a mapping",
+            )
+        except (TypeError, ValueError):
+            refuse("F0512", f"{name}: its values are not all numbers", fix=f"{name} = {{ a = 1.0, b = 2.0 }}")
+    is_path = isinstance(value, str | Path)
+    origin = str(value) if is_path else "the binding" if inline else f"a {type(value).__name__}"
+    named = hasattr(value, "index") and hasattr(value, "to_numpy") and not hasattr(value, "columns")
+    if named and not all(isinstance(label, int | np.integer) for label in value.index):  # a pandas Series with labels
+        return value.to_numpy(), tuple(map(str, value.index)), origin
+    if is_path and str(value).lower().endswith((".npz", ".npy")):
+        find_file(value, folders)
+        return sources.open_array(value, request), None, origin
+    if is_path or hasattr(value, "columns") or hasattr(value, "__arrow_c_stream__"):
+        return (*_from_table(array, spec, value, request), origin)
+    return sources.open_array(value, request), None, origin
+
+
+def _from_table(array: ir.Array, spec: ArraySpec, value: Any, request: Request) -> tuple[np.ndarray, tuple[str, ...] | None]:
+    """Columns of a table: those named, the one with the array's name, or every column of numbers."""
+    raw = sources.open(value, request)
+    for column in (*spec.columns, *([spec.index] if spec.index else [])):
+        demand_column(raw, column, array.name)
+    names = spec.columns or tuple(
+        column for column in raw.names if raw.numeric[column] and column not in raw.hidden and column != spec.index
+    )
+    if not spec.columns and array.name in names:
+        names = (array.name,)
+    rank = len(array.type.shape)
+    if not names or rank == 1 and len(names) > 1:
+        fix = f'[{array.name}] source = "{raw.called}"  column = "{names[0] if names else "..."}"'
+        refuse("F0528", f"{array.name}: {raw.called} does not say which of its columns it is", fix=fix)
+    loaded = [raw.load(column) for column in names]
+    if bad := [column for column, read in zip(names, loaded, strict=True) if read.categories is not None or read.unusable]:
+        refuse("F0512", f"{array.name}: column {bad[0]} of {raw.called} is not numbers", fix="name a column of numbers")
+    values = loaded[0].values if len(loaded) == 1 and rank == 1 else np.column_stack([read.values for read in loaded])
+    if rank == 0 and values.shape == (1, 1):
+        values = values[0, 0]
+    if spec.index is None:
+        return np.asarray(values), None
+    index = raw.load(spec.index)
+    texts = (
+        [index.categories[code] for code in index.values]
+        if index.categories is not None
+        else [str(item) for item in index.values]
+    )
+    return np.asarray(values), tuple(texts)
+
+
+def _ordered(
+    array: ir.Array, values: np.ndarray, labels: tuple[str, ...], sizes: Sizes
+) -> tuple[np.ndarray, tuple[str, ...] | None]:
+    """The values in the order of the set's labels, where these are known and the same."""
+    if len(set(labels)) < len(labels):
+        twice = next(label for label in labels if labels.count(label) > 1)
+        refuse("F0521", f"{array.name} has two values for {twice}", fix="give one value for each label")
+    dim = array.type.shape[0] if array.type.shape else None
+    chosen = sizes.problem.sets.get(dim) if isinstance(dim, str) else None
+    if not isinstance(chosen, ir.LabelSet):
+        return values, None
+    known = sizes.labels.get(str(dim))
+    if known is not None and set(known) == set(labels):
+        return values[[labels.index(label) for label in known]], known
+    return values, labels

@@ -1,0 +1,113 @@
+"""What a model needs and what is given for it, compared: names, sizes, labels, samplers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from fccomodel.core import ir
+from fccomodel.core.diagnostics import did_you_mean
+from fccomodel.data.bind import _sizes
+from fccomodel.data.bind._errors import Errors
+from fccomodel.data.bind._sizes import Sizes
+from fccomodel.data.bind._spec import Spec
+from fccomodel.data.sources._base import refuse
+
+
+def names(errors: Errors, kind: str, given: Iterable[str], declared: Iterable[str]) -> None:
+    """F0518 for what the model does not declare."""
+    declared = list(declared)
+    for name in given:
+        if name not in declared:
+            listed = f"it declares {', '.join(declared)}" if declared else "it declares none"
+            errors.add("F0518", f"the model declares no {kind} named {name}", fix=did_you_mean(name, declared) or listed)
+
+
+def by_table(problem: ir.Problem, data: Mapping[str, Any]) -> dict[str, Any]:
+    """The data by name, the members of a family (``S.member``) under its name."""
+    found = dict(data)
+    members = {name for name, table in problem.tables.items() if table.family is not None}
+    for name in list(found):
+        table, dot, member = name.partition(".")
+        if dot and table in members and name not in problem.tables:
+            whole = found.setdefault(table, {})
+            if isinstance(whole, Mapping):
+                found[table] = {**whole, member: found.pop(name)}
+    return found
+
+
+def dims(problem: ir.Problem, spec: Spec, params: Mapping[str, Any], sizes: Sizes, errors: Errors) -> None:
+    """Dims that the user gives; F0520 for one that is no size."""
+    keywords = {name: value for name, value in params.items() if name in problem.dims}
+    for name, value in {**spec.dims, **keywords}.items():
+        size = int(value) if isinstance(value, int | float | np.integer) and float(value).is_integer() else 0
+        if size < 1:
+            errors.add("F0520", f"dim {name} = {value} is not a whole number above 0", fix=f"--param {name}=10")
+            continue
+        place = "" if name in keywords else spec.place("dims", name)
+        sizes.known[name] = _sizes.Known(size=size, place=place or f"{name} = {size} as given")
+
+
+def stored_encoding(problem: ir.Problem, encoding: Mapping[str, Any]) -> None:
+    """F0531 for a stored encoding that is not of this model."""
+    kinds = ("number", "vector", "features", "labels", "family")
+    for name, columns in encoding.items():
+        table = problem.tables.get(name)
+        good = table is not None and isinstance(columns, Mapping)
+        good = good and all(isinstance(record, Mapping) and record.get("kind") in kinds for record in columns.values())
+        if table is None or not good or set(columns) - {*table.columns, ir.FAMILY}:
+            refuse(
+                "F0531",
+                f"the stored encoding of {name} does not fit this model",
+                reason="it is what an earlier binding of the same model learned from its data",
+                fix="evaluate with the model that was solved, or bind without it",
+            )
+
+
+def known_sizes(problem: ir.Problem, sizes: Sizes, errors: Errors) -> None:
+    """F0517 for dims and label sets that nothing fixes; silent where an error before explains it."""
+    if errors.found:
+        return
+    for dim in problem.dims:
+        if sizes.of(dim) is None:
+            errors.add(
+                "F0517",
+                f"nothing in the data has size {dim}",
+                reason="a dim is solved from the columns that are declared with it",
+                fix=f"give its size: --param {dim}=10, or [dims] {dim} = 10 in the binding file",
+            )
+    for name, chosen in problem.sets.items():
+        if isinstance(chosen, ir.LabelSet) and name not in sizes.labels:
+            errors.add(
+                "F0517",
+                f"the labels of set {name} are not known",
+                reason="they come with the columns that are declared with it",
+                fix=f'list them: [sets] {name} = ["a", "b"] in the binding file',
+            )
+        elif isinstance(chosen, ir.ValueSet):
+            with errors.collect():
+                sizes.of(name)
+
+
+def samplers(problem: ir.Problem, given: Mapping[str, Callable[..., Any]], errors: Errors) -> None:
+    """F0530 for a distribution that is neither built in nor given."""
+    needed = {
+        binder.domain.family: binder
+        for root in (problem.objective.expr, *(constraint.body for constraint in problem.constraints))
+        for node in ir.walk(root)
+        if isinstance(node, ir.Reduce)
+        for binder in node.binders
+        if isinstance(binder.domain, ir.Distribution) and binder.domain.family not in ir.DISTRIBUTIONS
+    }
+    for name, binder in needed.items():
+        if not callable(given.get(name)):
+            errors.add(
+                "F0530",
+                f"no sampler is bound for {name}",
+                span=binder.span,
+                reason=f"{name} is not one of {', '.join(ir.DISTRIBUTIONS)}",
+                fix=f"bind(..., samplers={{'{name}': function}}) in Python",
+            )
+    names(errors, "distribution", given, needed)

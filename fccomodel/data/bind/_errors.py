@@ -1,0 +1,54 @@
+"""Collecting what is wrong with a binding, so that one run shows all of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from fccomodel.core import diagnostics
+from fccomodel.core.diagnostics import Diagnostic, FccoError
+from fccomodel.core.source import Source, Span
+
+#: A message that already begins with a line of a binding file.
+PLACED = re.compile(r"[^:\n]+\.toml:\d+: ")
+
+
+@contextmanager
+def at(place: str) -> Iterator[None]:
+    """Put ``place`` (``name.toml:4``, or nothing) before the messages of the errors that the block raises."""
+    try:
+        yield
+    except FccoError as error:
+        if not place:
+            raise
+        raise FccoError(replace(d, message=f"{place}: {d.message}") for d in error.diagnostics) from None
+
+
+class Errors:
+    """The errors so far. ``collect`` runs a step, keeps the error that ended it, and lets the next step begin."""
+
+    def __init__(self) -> None:
+        self.found: list[Diagnostic] = []
+
+    def add(self, code: str, message: str, *, span: Span | None = None, reason: str = "", fix: str = "", place: str = "") -> None:
+        """Note one error; ``place`` (``name.toml:4``) goes before the message."""
+        message = f"{place}: {message}" if place else message
+        self.found.append(diagnostics.error(code, message, span=None if place else span, reason=reason, fix=fix))
+
+    @contextmanager
+    def collect(self, *, span: Span | None = None, place: str = "") -> Iterator[None]:
+        """Keep the errors that the block raises, at ``place`` of the binding file or else at ``span`` of the model."""
+        try:
+            yield
+        except FccoError as error:
+            for d in error.diagnostics:
+                placed = d.message.startswith(f"{place.partition(':')[0]}:")
+                message = f"{place}: {d.message}" if place and not placed else d.message
+                self.found.append(replace(d, message=message, span=d.span or (None if place or PLACED.match(message) else span)))
+
+    def stop(self, source: Source | None) -> None:
+        """Raise what was found, if anything was; the same finding is shown once."""
+        if self.found:
+            raise FccoError(dict.fromkeys(self.found), source)

@@ -1,0 +1,52 @@
+"""Labels: their positions in the sets of the model, and the record of them that a later binding uses again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fccomodel.core import ir
+from fccomodel.core.diagnostics import did_you_mean
+from fccomodel.data.bind._encode import Built
+from fccomodel.data.bind._sizes import Sizes
+from fccomodel.data.bind._tables import Draft
+from fccomodel.data.sources._base import refuse
+
+
+def positions(built: Built, domain: ir.LabelSet, what: str, draft: Draft, sizes: Sizes) -> tuple[np.ndarray, list[str]]:
+    """Positions in the set, and a note of labels that no row has; F0521 for a label that the set does not have."""
+    assert built.labels is not None
+    codes, unknown = sizes.positions(domain.name, built.labels, built.values)
+    if unknown:
+        first = int(np.flatnonzero(codes < 0)[0])
+        known, place = sizes.labels[domain.name], sizes.ordered[domain.name]
+        refuse(
+            "F0521",
+            f"{what}: {', '.join(map(repr, unknown[:4]))}{', ...' if len(unknown) > 4 else ''} "
+            f"{'are' if len(unknown) > 1 else 'is'} not in {domain.name}",
+            reason=f"{domain.name} = {', '.join(known[:8])}{', ...' if len(known) > 8 else ''} by {place}; "
+            f"the first is in {draft.rows.called(first)} (counted from 0)",
+            fix=did_you_mean(unknown[0], known) or "leave such rows out with where, or map them to labels of the set",
+        )
+    if absent := len(sizes.labels[domain.name]) - len(np.unique(codes)):
+        missing = np.setdiff1d(np.arange(len(sizes.labels[domain.name])), codes)[:4]
+        shown = ", ".join(sizes.labels[domain.name][k] for k in missing) + (", ..." if absent > 4 else "")
+        return codes, [f"{what}: no row has {shown} of {domain.name}"]
+    return codes, []
+
+
+def encoding_of(draft: Draft, sizes: Sizes) -> dict[str, Any]:
+    """What was learned from the rows, by column, with the labels of the sets in it; JSON-like."""
+    found: dict[str, Any] = {name: dict(built.encoding) for name, built in draft.columns.items()}
+    named = {name: kind.domain for name, kind in draft.table.columns.items() if isinstance(kind.domain, ir.LabelSet)}
+    if draft.table.family is not None and isinstance(draft.table.family.domain, ir.LabelSet):
+        named[ir.FAMILY] = draft.table.family.domain
+        found[ir.FAMILY] = {"kind": "family"}
+    names = {name: domain.name for name, domain in named.items()}
+    first = {name: str(kind.shape[0]) for name, kind in draft.table.columns.items() if kind.shape}
+    names |= {name: chosen for name, chosen in first.items() if chosen in sizes.labels}
+    for name, chosen in names.items():
+        if name in found and chosen in sizes.labels:
+            found[name] |= {"set": chosen, "labels": list(sizes.labels[chosen])}
+    return found

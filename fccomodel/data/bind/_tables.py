@@ -1,0 +1,375 @@
+"""One table: which source columns each of its columns is made from, which rows stay, and the arrays themselves."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from fccomodel.core import ir
+from fccomodel.core.diagnostics import Diagnostic, FccoError, did_you_mean
+from fccomodel.data.bind import _encode
+from fccomodel.data.bind._encode import Built
+from fccomodel.data.bind._errors import Errors
+from fccomodel.data.bind._families import Opened, columns_of, demand_column
+from fccomodel.data.bind._rows import Rows, missing, read
+from fccomodel.data.bind._sizes import Sizes
+from fccomodel.data.bind._spec import Entry, TableSpec
+from fccomodel.data.sources import RawTable
+from fccomodel.data.sources._base import refuse
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Draft:
+    """A table whose label columns still hold positions in their own labels."""
+
+    table: ir.Table
+    rows: Rows
+    columns: Mapping[str, Built]
+    entries: Mapping[str, Entry]
+    opened: Opened
+    record: dict[str, Any]
+    notes: tuple[str, ...] = ()
+
+
+def draft(
+    table: ir.Table,
+    spec: TableSpec,
+    opened: Opened,
+    stored: Mapping[str, Any],
+    sizes: Sizes,
+    domains: Mapping[str, Any],
+    errors: Errors,
+) -> Draft:
+    """Bind every column. ``stored``: an earlier binding's record by column; ``domains``: the numbers of value sets."""
+    raw, rows = opened.raw, opened.rows
+    entries: dict[str, Entry] = {}
+    for name, kind in table.columns.items():
+        entry = spec.entries.get(name) or _stored_entry(stored.get(name))
+        place = entry.place if entry is not None else ""
+        with errors.collect(span=kind.span, place=place):
+            if entry is not None:
+                _demand_all(raw, entry, f"{table.name}.{name}")
+                entries[name] = entry
+            else:
+                entries[name] = _automatic(table, name, kind, raw, spec, sizes)
+    taken = {column for entry in entries.values() if entry.columns != "*" for column in entry.columns}
+    taken |= set(spec.family.columns) if spec.family is not None else set()
+    chosen: dict[str, tuple[str, ...]] = {}
+    for name, entry in entries.items():
+        with errors.collect(place=entry.place, span=table.columns[name].span):
+            chosen[name] = _chosen(table, name, entry, raw, taken, stored.get(name))
+    notes: list[str] = []
+    if len(chosen) == len(table.columns):
+        with errors.collect(place=spec.place, span=table.span):
+            rows, opened = _filtered(table, spec, entries, chosen, opened, stored, notes)
+    else:
+        return Draft(table=table, rows=rows, columns={}, entries=entries, opened=opened, record=opened.record)
+    notes += _automatic_notes(table, spec, chosen, stored)
+    columns: dict[str, Built] = {}
+    for name, entry in entries.items():
+        with errors.collect(place=entry.place, span=table.columns[name].span):
+            columns[name] = _column(table, name, entry, chosen[name], raw, rows, stored.get(name), sizes, domains.get(name, ()))
+            notes += columns[name].notes
+    used = set().union(*chosen.values()) if chosen else set()
+    unused = [name for name in raw.names if name not in used and name not in raw.hidden]
+    record = opened.record | {
+        "rows": rows.n,
+        "encoding": {name: dict(built.encoding) for name, built in columns.items()},
+        "unused": unused,
+        "spec": _plain(spec.raw),
+    }
+    return Draft(table=table, rows=rows, columns=columns, entries=entries, opened=opened, record=record, notes=tuple(notes))
+
+
+def _plain(value: Any) -> Any:
+    """JSON-like values; a path as text, anything else that JSON lacks as None."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    return str(value) if hasattr(value, "__fspath__") else None
+
+
+def _stored_entry(record: Mapping[str, Any] | None) -> Entry | None:
+    """An entry that repeats what an earlier binding did, where the binding file says nothing."""
+    if not record:
+        return None
+    if record["kind"] == "labels":
+        return Entry(columns=tuple(record["columns"]), map=record.get("map"))
+    if record["kind"] in ("number", "vector"):
+        return Entry(
+            columns=(record["column"],), single=True, map=record.get("map"), scale="standard" if record.get("scale") else None
+        )
+    return Entry(
+        columns=(*record["numbers"], *record["texts"]),
+        encode="onehot" if record["texts"] else None,
+        scale="standard" if record.get("scale") else None,
+        intercept=record["intercept"],
+    )
+
+
+def _demand_all(raw: RawTable, entry: Entry, what: str) -> None:
+    """Every column that an entry names; all that are missing at once."""
+    found: list[Diagnostic] = []
+    for name in (*(entry.columns if entry.columns != "*" else ()), *entry.skip):
+        try:
+            demand_column(raw, name, what)
+        except FccoError as error:
+            found += error.diagnostics
+    if found:
+        raise FccoError(found)
+
+
+# ------------------------------------------------------------------------------------------------------ without an entry
+def _automatic(table: ir.Table, name: str, kind: ir.ColumnType, raw: RawTable, spec: TableSpec, sizes: Sizes) -> Entry:
+    """The columns that already have the model's name and shape; F0508 and F0528 where none have."""
+    what = f"{table.name}.{name}"
+    rank = len(kind.shape)
+    if name in raw.numeric and (rank == 0 or name in raw.vectors):
+        return Entry(columns=(name,), single=True)
+    if rank == 0:
+        near = did_you_mean(name, raw.names)
+        refuse(
+            "F0508",
+            f"{what}: {raw.called} has no column {name}",
+            reason=f"{columns_of(raw)}; a column that the binding file does not mention is the one of the same name",
+            fix=f'{near} Write in a binding file: [{table.name}]  {name} = {{ column = "..." }}'.strip(),
+        )
+    if rank == 1:
+        if numbered := _numbered(name, raw, what):
+            return Entry(columns=numbered)
+        labels = sizes.labels.get(kind.shape[0]) if isinstance(kind.shape[0], str) else None
+        if labels and all(label in raw.numeric for label in labels):
+            return Entry(columns=labels)
+    claimed = {column for entry in spec.entries.values() for column in entry.columns if entry.columns != "*"} | set(table.columns)
+    numbers = [column for column in raw.names if raw.numeric[column] and column not in claimed and column not in raw.hidden]
+    shape = ", ".join(map(str, kind.shape))
+    is_file = raw.called != raw.origin
+    source = f'source = "{spec.source or raw.called}"  ' if not spec.entries and (spec.source or is_file) else ""
+    several = f'{name} = {{ columns = "*" }}' if numbers and rank == 1 else f'{name} = {{ column = "..." }}'
+    known = f"; it has {len(numbers)} other columns of numbers: {', '.join(numbers[:6])}{', ...' if len(numbers) > 6 else ''}"
+    scalar = f"; its column {name} holds one number per row" if name in raw.numeric else ""
+    refuse(
+        "F0528",
+        f"{what} is a vector ({shape}), and {raw.called} does not say which columns make it",
+        reason=f"there is no column {name} with vectors, and no columns {name}1, {name}2, ..{scalar}{known if numbers else ''}. "
+        "Nothing is guessed",
+        fix=f"write in a binding file: [{table.name}]  {source}{several}",
+    )
+
+
+def _automatic_notes(
+    table: ir.Table, spec: TableSpec, chosen: Mapping[str, tuple[str, ...]], stored: Mapping[str, Any]
+) -> list[str]:
+    """Which columns became a vector without being named."""
+    return [
+        f"{table.name}.{name} is made of the columns {columns[0]} .. {columns[-1]} ({len(columns)} of them)"
+        for name, columns in chosen.items()
+        if name not in spec.entries and name not in stored and len(columns) > 1
+    ]
+
+
+def _numbered(name: str, raw: RawTable, what: str) -> tuple[str, ...]:
+    """``x_0 .. x_9``, ``x1 .. x10`` and the like, in the order of their numbers; () where there are none."""
+    for pattern in (rf"{re.escape(name)}_(\d+)", rf"{re.escape(name)}(\d+)"):
+        found = {int(match[1]): column for column in raw.names if (match := re.fullmatch(pattern, column))}
+        if not found:
+            continue
+        order = sorted(found)
+        gaps = sorted(set(range(order[0], order[-1] + 1)) - set(order))
+        if order[0] > 1 or gaps:
+            lacking = gaps[0] if gaps else 1
+            refuse(
+                "F0528",
+                f"{what}: the columns {found[order[0]]} .. {found[order[-1]]} of {raw.called} leave out number {lacking}",
+                reason="numbered columns make a vector when they run from 0 or 1 without a gap",
+                fix=f"name the columns in a binding file: {what.partition('.')[2]} = {{ columns = [...] }}",
+            )
+        return tuple(found[number] for number in order)
+    return ()
+
+
+# ------------------------------------------------------------------------------------------------------------ the columns
+def _is_label(kind: ir.ColumnType) -> bool:
+    return isinstance(kind.domain, ir.LabelSet)
+
+
+def _chosen(
+    table: ir.Table, name: str, entry: Entry, raw: RawTable, taken: set[str], learned: Mapping[str, Any] | None
+) -> tuple[str, ...]:
+    """The source columns of one column; ``"*"`` spelled out; the kind of entry compared with the kind of column."""
+    kind, what = table.columns[name], f"{table.name}.{name}"
+    if _is_label(kind):
+        if kind.shape:
+            refuse(
+                "F0515",
+                f"{what} is a vector of labels",
+                reason="a row has one label in each column",
+                fix=f"declare {name} without a shape",
+            )
+        if entry.columns == "*" or entry.encode or entry.scale or entry.intercept:
+            fix = f'{name} = {{ column = "..." }}, or columns = [...] for a combined key'
+            refuse("F0503", f'{what} is a label: it takes no "*", encode, scale or intercept', fix=fix)
+        return tuple(entry.columns)
+    if entry.min_rows:
+        refuse("F0503", f"{what} is a number: min_rows is for labels", fix="put min_rows on the column that holds the groups")
+    if not kind.shape:
+        if len(entry.columns) != 1 or entry.columns == "*" or entry.encode or entry.intercept:
+            fix = f'{name} = {{ column = "..." }}, or declare {name}: real[d]'
+            refuse("F0503", f"{what} is one number per row: it takes one column, without encode and intercept", fix=fix)
+        return tuple(entry.columns)
+    if entry.map is not None:
+        refuse("F0503", f"{what} is a vector: map is for one number per row", fix='encode = "onehot" makes numbers of texts')
+    if learned and learned["kind"] == "features":
+        columns = (*learned["numbers"], *learned["texts"])
+        for column in columns:
+            demand_column(raw, column, what)
+        return columns
+    if entry.columns != "*":
+        return tuple(entry.columns)
+    columns = tuple(
+        column
+        for column in raw.names
+        if raw.numeric[column] and column not in taken and column not in entry.skip and column not in raw.hidden
+    )
+    if not columns:
+        refuse(
+            "F0508", f'{what}: "*" finds no column of numbers in {raw.called} that no other entry uses', fix="list the columns"
+        )
+    return columns
+
+
+def _filtered(
+    table: ir.Table,
+    spec: TableSpec,
+    entries: Mapping[str, Entry],
+    chosen: Mapping[str, tuple[str, ...]],
+    opened: Opened,
+    stored: Mapping[str, Any],
+    notes: list[str],
+) -> tuple[Rows, Opened]:
+    """Rows left by ``missing = "drop"`` and by ``min_rows``; where labels were learned before, by these labels."""
+    raw, rows, record = opened.raw, opened.rows, opened.record
+    record = record | {"dropped": list(record["dropped"])}
+    kept = np.ones(rows.n, bool)
+    if spec.missing == "drop":
+        for column in sorted(set().union(*chosen.values())):
+            kept &= ~missing(read(raw, column, rows, table.name))
+        rows = _narrowed(rows, kept, f"{table.name}: rows with missing values", record, notes)
+    family = opened.family if opened.family is None else opened.family[kept]
+    for name, entry in entries.items():
+        learned = stored.get(name, {})
+        known = learned.get("labels")
+        if not (learned.get("min_rows") if known else entry.min_rows):
+            continue
+        built = _encode.labels(raw, entry, rows, f"{table.name}.{name}", learned.get("map"))
+        assert built.labels is not None
+        if known:
+            keep = np.array([label in known for label in built.labels], bool)
+            why = f"{table.name}.{name}: rows of groups that were not there when the answer was found"
+        else:
+            keep = np.bincount(built.values, minlength=len(built.labels)) >= entry.min_rows
+            dropped = int((~keep).sum())
+            why = f"{table.name}.{name}: rows of {dropped} group{'s' * (dropped != 1)} with fewer than {entry.min_rows} rows"
+        mask = keep[built.values]
+        rows = _narrowed(rows, mask, why, record, notes)
+        family = family if family is None else family[mask]
+    return rows, replace(opened, rows=rows, record=record, family=family)
+
+
+def _narrowed(rows: Rows, mask: np.ndarray, why: str, record: dict[str, Any], notes: list[str]) -> Rows:
+    left_out = int(len(mask) - mask.sum())
+    if not left_out:
+        return rows
+    record["dropped"].append({"reason": why, "rows": left_out})
+    notes.append(f"{why}: {left_out} of {len(mask)} left out")
+    if left_out == len(mask):
+        refuse("F0510", f"{why}: none of {len(mask)} rows is left", fix="lower min_rows, or bind other data")
+    return rows.keep(mask)
+
+
+def _column(
+    table: ir.Table,
+    name: str,
+    entry: Entry,
+    columns: tuple[str, ...],
+    raw: RawTable,
+    rows: Rows,
+    learned: Mapping[str, Any] | None,
+    sizes: Sizes,
+    domain: Any,
+) -> Built:
+    """The array of one column, with its sizes noted."""
+    kind, what = table.columns[name], f"{table.name}.{name}"
+    if _is_label(kind):
+        built = _encode.labels(raw, entry, rows, what, (learned or {}).get("map"))
+        return replace(built, encoding={**built.encoding, "set": kind.domain.name, "min_rows": entry.min_rows})  # type: ignore[union-attr]
+    if not kind.shape:
+        return _encode.number(raw, entry, rows, what, learned, domain)
+    built = _encode.vector(raw, replace(entry, columns=columns), rows, what, len(kind.shape)) or _encode.features(
+        raw, entry, columns, rows, what, learned
+    )
+    if built.values.ndim != len(kind.shape) + 1:
+        refuse(
+            "F0515",
+            f"{what} has shape {built.values.shape[1:]} per row, declared with {len(kind.shape)} axes",
+            fix=f"declare {name}: real[{', '.join(map(str, built.values.shape[1:]))}], or bind one column with such arrays",
+        )
+    for axis, dim in enumerate(kind.shape):
+        place = f"{what} ({raw.called})"
+        names = built.names if axis == 0 and built.names is not None else None
+        sizes.unify(dim, built.values.shape[axis + 1], what, place, names)
+    return built
+
+
+def check_domain(built: Built, kind: ir.ColumnType, what: str, members: np.ndarray | None, rows: Rows) -> None:
+    """Whole numbers for ``int``, elements of the set for a value set; F0513 with what was found."""
+    values = built.values
+    if kind.kind == "int":
+        bad = values != np.rint(values)
+        expected, fix = "whole numbers", f"declare {what.partition('.')[2]}: real, or round the data"
+    elif members is not None:
+        ordered = np.sort(members)
+        place = np.clip(np.searchsorted(ordered, values), 0, len(ordered) - 1)
+        near = np.minimum(np.abs(ordered[place] - values), np.abs(ordered[np.maximum(place - 1, 0)] - values))
+        bad = ~(near <= 1e-9 * np.maximum(1, np.abs(values)))
+        shown = ", ".join(f"{member:g}" for member in members[:8]) + (", ..." if len(members) > 8 else "")
+        expected, fix = f"one of {{{shown}}}", _domain_fix(built, what, values, members)
+    else:
+        return
+    if not bad.any():
+        return
+    distinct, counts = np.unique(values[bad], return_counts=True)
+    listed = ", ".join(
+        f"{value:g} ({count} time{'s' * int(count > 1)})" for value, count in zip(distinct[:4], counts[:4], strict=True)
+    )
+    more = f" and {len(distinct) - 4} other values" if len(distinct) > 4 else ""
+    first = int(bad.reshape(len(bad), -1).any(1).argmax())
+    refuse(
+        "F0513",
+        f"{what} must be {expected}; the data have {listed}{more}",
+        reason=f"the first is in {rows.called(first)} (counted from 0)",
+        fix=fix,
+    )
+
+
+def _domain_fix(built: Built, what: str, values: np.ndarray, members: np.ndarray) -> str:
+    """The map to write when the data have as many values as the set."""
+    found = np.unique(values)
+    table, _, column = what.partition(".")
+    if built.encoding.get("map") or len(found) > 12:
+        return "give data within the set, or leave other rows out with where"
+    targets = [f"{member:g}" for member in sorted(members)] if len(found) == len(members) else ["..."] * len(found)
+    pairs = ", ".join(f'"{_encode.spelled(value)}" = {target}' for value, target in zip(map(_short, found), targets, strict=True))
+    source = built.encoding.get("column", "...")
+    return f'in [{table}] of the binding file: {column} = {{ column = "{source}", map = {{ {pairs} }} }}'
+
+
+def _short(value: float) -> Any:
+    return int(value) if float(value).is_integer() else value

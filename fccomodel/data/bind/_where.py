@@ -1,0 +1,242 @@
+"""``where``: a condition on a table's rows, which sees its columns and nothing else.
+
+The syntax is that of ``pandas.DataFrame.query``: names of columns (in backquotes where they are no identifiers), numbers, text in
+quotes, ``== != < <= > >= in``, ``and or not`` (also ``& | ~``), ``+ - * / // % **``, ``column.isna()``, ``column.notna()``.
+It is evaluated here, so that it can name no variable, call no function and reach no attribute.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import operator
+import tokenize
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+
+from fccomodel.core.diagnostics import did_you_mean
+from fccomodel.data.sources import RawColumn, RawTable
+from fccomodel.data.sources._base import refuse
+
+LONGEST = 20_000
+COMPARE: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+ARITHMETIC: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: operator.pow,
+}
+MIRROR = {ast.Lt: ast.Gt, ast.Gt: ast.Lt, ast.LtE: ast.GtE, ast.GtE: ast.LtE, ast.Eq: ast.Eq, ast.NotEq: ast.NotEq}
+
+
+@dataclass(frozen=True)
+class _Text:
+    """A text column: positions in categories, -1 where missing."""
+
+    codes: np.ndarray
+    categories: tuple[str, ...]
+    name: str
+
+    def test(self, accept: Callable[[str], bool], missing: bool) -> np.ndarray:
+        """A condition on each distinct text, spread over the rows."""
+        return np.array([*map(accept, self.categories), missing], bool)[self.codes]
+
+
+def rows(text: str, table: RawTable) -> np.ndarray:
+    """The numbers of the rows where the condition holds, int64. F0509 where it is not a condition on the table's columns."""
+    parsed, quoted = _parse(text)
+    value = _Evaluator(text, table, quoted).condition(parsed)
+    mask = np.broadcast_to(value, (table.n,))
+    return np.flatnonzero(mask)
+
+
+def _parse(text: str) -> tuple[ast.expr, dict[str, str]]:
+    """The condition's syntax, and the columns that stood in backquotes by the name they have in it."""
+    if len(text) > LONGEST:
+        refuse("F0509", f"where has {len(text)} characters; {LONGEST} are read", fix="store the choice of rows as a column")
+    quoted: dict[str, str] = {}
+    pieces = text.split("`")
+    if len(pieces) % 2 == 0:
+        _bad(text, "a backquote is not closed", "write `column name` with one on each side")
+    for k in range(1, len(pieces), 2):
+        key = f"_column_{k}"
+        quoted[key], pieces[k] = pieces[k], f" {key} "
+    try:
+        return ast.parse(_words("".join(pieces)).strip(), mode="eval").body, quoted
+    except (SyntaxError, tokenize.TokenError, ValueError, RecursionError, MemoryError) as error:
+        said = getattr(error, "msg", None) or "it is not a condition"
+        hint = (
+            "write == for equality"
+            if "=" in text and "==" not in text
+            else "a condition reads like: split == 'train' and age >= 18"
+        )
+        _bad(text, said, hint)
+
+
+def _words(text: str) -> str:
+    """``&`` and ``|`` as the words with the weakest binding, as pandas reads them."""
+    parts, end = [], (1, 0)
+    for token in tokenize.generate_tokens(io.StringIO(text.replace("\n", " ")).readline):
+        parts.append(" " * (token.start[1] - end[1] if token.start[0] == end[0] else 0))
+        parts.append({"&": " and ", "|": " or "}.get(token.string, token.string))
+        end = token.end
+    return "".join(parts)
+
+
+def _shown(text: str) -> str:
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def _as_float(value: float) -> float:
+    """A Python float, which takes the precision of the column it is compared with."""
+    try:
+        return float(value)
+    except OverflowError:
+        return float("inf")
+
+
+def _bad(text: str, message: str, fix: str, reason: str = "") -> NoReturn:
+    refuse("F0509", f"where: {message}", reason=f"in {_shown(text)}{'; ' * bool(reason)}{reason}", fix=fix)
+
+
+class _Evaluator:
+    def __init__(self, text: str, table: RawTable, quoted: dict[str, str]):
+        self.text, self.table, self.quoted = text, table, quoted
+
+    def refuse(self, message: str, fix: str, reason: str = "") -> Any:
+        _bad(self.text, message, fix, reason)
+
+    def condition(self, node: ast.expr) -> np.ndarray:
+        """A mask."""
+        value = self.value(node)
+        if isinstance(value, bool | np.bool_) or isinstance(value, np.ndarray) and value.dtype.kind == "b":
+            return np.asarray(value)
+        what = self.source(node)
+        fix = f"write {what} == 1" if isinstance(value, np.ndarray) else f"compare it: {what} == ..."
+        return self.refuse(f"{what} is not a condition", fix)
+
+    def source(self, node: ast.expr) -> str:
+        """The text of a part, with the columns' own names."""
+        text = ast.unparse(node)
+        for key, name in self.quoted.items():
+            text = text.replace(key, f"`{name}`")
+        return _shown(text)
+
+    def value(self, node: ast.expr) -> Any:
+        """Numbers and masks as arrays or scalars, text as ``_Text`` or str, lists as lists."""
+        match node:
+            case ast.Constant(value=bool() | str() as value):
+                return value
+            case ast.Constant(value=int() | float() as value):
+                return _as_float(value)
+            case ast.Name(id=name):
+                return self.column(self.quoted.get(name, name))
+            case ast.List(elts=items) | ast.Tuple(elts=items) | ast.Set(elts=items):
+                return [self.value(item) for item in items]
+            case ast.BoolOp(op=op, values=parts):
+                join = np.logical_and if isinstance(op, ast.And) else np.logical_or
+                result = self.condition(parts[0])
+                for part in parts[1:]:
+                    result = join(result, self.condition(part))
+                return result
+            case ast.UnaryOp(op=ast.Not() | ast.Invert(), operand=operand):
+                return np.logical_not(self.condition(operand))
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return -self.number(operand)
+            case ast.UnaryOp(op=ast.UAdd(), operand=operand):
+                return self.number(operand)
+            case ast.BinOp(op=op, left=left, right=right) if type(op) in ARITHMETIC:
+                with np.errstate(all="ignore"):
+                    return ARITHMETIC[type(op)](self.number(left), self.number(right))
+            case ast.Compare(left=left, ops=ops, comparators=others):
+                links = zip(ops, [left, *others], others, strict=False)
+                return np.logical_and.reduce([self.compare(link, first, other) for link, first, other in links])
+            case ast.Call(
+                func=ast.Attribute(value=column, attr="isna" | "isnull" | "notna" | "notnull" as method), args=[], keywords=[]
+            ):
+                return self.missing(column) ^ (method in ("notna", "notnull"))
+            case ast.Call(func=ast.Attribute(value=column, attr="isin"), args=[items], keywords=[]):
+                return self.compare(ast.In(), column, items)
+        kind = {ast.Call: "a call", ast.Attribute: "an attribute", ast.Subscript: "a subscript"}.get(
+            type(node), self.source(node)
+        )
+        return self.refuse(
+            f"{kind} is not allowed",
+            "compare columns with values: split == 'train' and age >= 18",
+            "a condition sees columns alone",
+        )
+
+    def column(self, name: str) -> Any:
+        if name not in self.table.numeric:
+            near = did_you_mean(name, self.table.names)
+            self.refuse(
+                f"{name} is not a column of {self.table.called}", near or f"if {name} is a text, put it in quotes: '{name}'"
+            )
+        raw: RawColumn = self.table.load(name)
+        if raw.unusable or raw.values.ndim != 1:
+            self.refuse(f"column {name} cannot be compared", raw.unusable or "it holds vectors")
+        return raw.values if raw.categories is None else _Text(raw.values, raw.categories, name)
+
+    def number(self, node: ast.expr) -> Any:
+        value = self.value(node)
+        if isinstance(value, bool | float):
+            return np.float64(value)
+        if isinstance(value, np.floating | np.ndarray | np.integer):
+            return value.astype(np.float64) if value.dtype.kind in "bui" else value
+        return self.refuse(f"{self.source(node)} is text, not a number", "compare text with == or in")
+
+    def missing(self, node: ast.expr) -> np.ndarray:
+        value = self.value(node)
+        if isinstance(value, _Text):
+            return value.codes < 0
+        return np.isnan(np.broadcast_to(np.asarray(value, float), (self.table.n,)))
+
+    def compare(self, op: ast.cmpop, left: ast.expr, right: ast.expr) -> np.ndarray:
+        a, b = self.value(left), self.value(right)
+        if isinstance(op, ast.Eq | ast.NotEq) and isinstance(b, list):  # pandas: == [..] means in
+            op = ast.In() if isinstance(op, ast.Eq) else ast.NotIn()
+        if isinstance(op, ast.In | ast.NotIn):
+            if not isinstance(b, list):
+                return self.refuse(f"{self.source(right)} is not a list", "write: column in ['a', 'b']")
+            found = np.zeros(self.table.n, bool)
+            for item in b:
+                found |= self.pair(ast.Eq(), a, item, left, right)
+            return found ^ isinstance(op, ast.NotIn)
+        if type(op) not in COMPARE:
+            return self.refuse("is is not allowed", "write == or !=")
+        return self.pair(op, a, b, left, right)
+
+    def pair(self, op: ast.cmpop, a: Any, b: Any, left: ast.expr, right: ast.expr) -> Any:
+        """One comparison, text with text or number with number."""
+        test = COMPARE[type(op)]
+        if isinstance(a, str) and isinstance(b, _Text):
+            return self.pair(MIRROR[type(op)](), b, a, right, left)
+        if isinstance(a, _Text) and isinstance(b, str):
+            return a.test(lambda text: bool(test(text, b)), isinstance(op, ast.NotEq))
+        if isinstance(a, _Text) and isinstance(b, _Text):
+            texts = [np.array([*side.categories, ""], object)[side.codes] for side in (a, b)]
+            present = (a.codes >= 0) & (b.codes >= 0)
+            return np.where(present, test(*texts).astype(bool), isinstance(op, ast.NotEq))
+        if isinstance(a, str | _Text | list) or isinstance(b, str | _Text | list):
+            if isinstance(a, str) and isinstance(b, str):
+                return np.bool_(test(a, b))
+            text, number = (left, right) if isinstance(a, str | _Text) else (right, left)
+            return self.refuse(
+                f"{self.source(text)} is text and {self.source(number)} is not",
+                "put a text in quotes, and leave a number without them",
+            )
+        with np.errstate(all="ignore"):
+            return np.asarray(test(a, b))

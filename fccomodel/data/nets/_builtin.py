@@ -1,0 +1,99 @@
+"""Nets by name: ``mlp(64, 64, activation = elu)``, ``linear()``."""
+
+from __future__ import annotations
+
+import ast
+import math
+from typing import Any
+
+import torch
+
+from fccomodel.core.diagnostics import did_you_mean
+from fccomodel.data.sources._base import refuse
+
+ACTIVATIONS: dict[str, type[torch.nn.Module]] = {
+    "elu": torch.nn.ELU,
+    "silu": torch.nn.SiLU,
+    "gelu": torch.nn.GELU,
+    "softplus": torch.nn.Softplus,
+    "tanh": torch.nn.Tanh,
+    "sigmoid": torch.nn.Sigmoid,
+    "mish": torch.nn.Mish,
+    "relu": torch.nn.ReLU,
+    "leaky_relu": torch.nn.LeakyReLU,
+    "identity": torch.nn.Identity,
+}
+KINDS = {"mlp": ("activation", "bias"), "linear": ("bias",)}
+EXAMPLE = "mlp(64, 64, activation = elu)"
+LARGEST = 10**9
+
+
+def parse(text: str) -> tuple[tuple[int, ...], dict[str, Any]]:
+    """Hidden widths and options of a specification; F0522 where it is none."""
+    try:
+        tree = ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        refuse("F0522", f"{text[:60]!r} is not a net", fix=f'write "{EXAMPLE}", or "nets.py:Name"')
+    name = tree.func if isinstance(tree, ast.Call) else tree
+    if not isinstance(name, ast.Name):
+        refuse("F0522", f"{text[:60]!r} is not a net", fix=f'write "{EXAMPLE}", or "nets.py:Name"')
+    if name.id not in KINDS:
+        fix = (
+            did_you_mean(name.id, KINDS) or f'the built-in nets are {" and ".join(KINDS)}: "{EXAMPLE}"; others are "nets.py:Name"'
+        )
+        refuse("F0522", f"there is no built-in net named {name.id}", fix=fix)
+    args, keywords = (tree.args, tree.keywords) if isinstance(tree, ast.Call) else ([], [])
+    widths = tuple(_width(arg, text) for arg in args)
+    if name.id == "linear" and widths:
+        refuse("F0522", "linear has no hidden layers", fix=f'write "linear()", or "{EXAMPLE}"')
+    options: dict[str, Any] = {"activation": "elu", "bias": True}
+    for keyword in keywords:
+        if keyword.arg not in KINDS[name.id]:
+            fix = did_you_mean(str(keyword.arg), KINDS[name.id]) or f"{name.id} has {' and '.join(KINDS[name.id])}"
+            refuse("F0522", f"{name.id} has no option {keyword.arg}", fix=fix)
+        options[keyword.arg] = _option(keyword.arg, keyword.value)
+    return widths, options
+
+
+def _width(node: ast.expr, text: str) -> int:
+    width = node.value if isinstance(node, ast.Constant) else None
+    if not isinstance(width, int) or isinstance(width, bool) or not 1 <= width <= 1_000_000:
+        refuse(
+            "F0522", f"{ast.unparse(node)} in {text[:60]!r} is not the width of a layer", fix=f'write whole numbers: "{EXAMPLE}"'
+        )
+    return width
+
+
+def _option(name: str, node: ast.expr) -> Any:
+    value = node.id if isinstance(node, ast.Name) else node.value if isinstance(node, ast.Constant) else None
+    if name == "bias":
+        known = {"true": True, "false": False, True: True, False: False}
+        if value not in known:
+            refuse("F0522", f"bias = {ast.unparse(node)} is neither true nor false", fix="bias = false")
+        return known[value]
+    if value not in ACTIVATIONS:
+        fix = did_you_mean(str(value), ACTIVATIONS) or f"there are {', '.join(ACTIVATIONS)}"
+        refuse("F0522", f"there is no activation named {ast.unparse(node)}", fix=fix)
+    return value
+
+
+def make(text: str, input: tuple[int, ...], output: tuple[int, ...]) -> torch.nn.Module:
+    """Layers of the given widths with the activation between them; the last is linear, and a real output has no axis of its own.
+
+    (rows, *input) -> (rows, *output), of torch's own layers alone.
+    """
+    hidden, options = parse(text)
+    sizes = (math.prod(input), *hidden, math.prod(output))
+    if sum(a * b for a, b in zip(sizes, sizes[1:], strict=False)) > LARGEST:
+        refuse("F0522", f"{text[:60]!r} has more than {LARGEST:.0e} parameters", fix="give narrower layers")
+    layers: list[torch.nn.Module] = (
+        [] if len(input) == 1 else [torch.nn.Flatten(-len(input))] if input else [torch.nn.Unflatten(-1, (-1, 1))]
+    )
+    for k, (a, b) in enumerate(zip(sizes, sizes[1:], strict=False)):
+        layers += [ACTIVATIONS[options["activation"]]()] if k else []
+        layers.append(torch.nn.Linear(a, b, bias=options["bias"]))
+    if not output:
+        layers.append(torch.nn.Flatten(-2))
+    elif len(output) > 1:
+        layers.append(torch.nn.Unflatten(-1, output))
+    return torch.nn.Sequential(*layers)

@@ -1,0 +1,70 @@
+"""torch Datasets with a length: every item is read once, and the items' parts become columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from fccomodel.data.sources import arrays
+from fccomodel.data.sources._base import RawTable, Request, Source, refuse
+
+
+def _accepts(value: Any) -> bool:
+    return any(base.__module__ == "torch.utils.data.dataset" for base in type(value).__mro__)
+
+
+def _open(value: Any, request: Request) -> RawTable:
+    origin = f"a {type(value).__name__}"
+    if not hasattr(value, "__len__") or not hasattr(value, "__getitem__"):
+        refuse(
+            "F0507",
+            f"{request.name}: {origin} has no length",
+            reason="the rows of a table are counted and visited again, which a stream of items does not allow",
+            fix="give a Dataset with __len__ and __getitem__, or arrays",
+        )
+    if hasattr(value, "tensors"):  # a TensorDataset has its columns already
+        return _named(value.tensors, request, origin)
+    if len(value) == 0:
+        refuse("F0510", f"{request.name}: {origin} has no items", fix="give a Dataset with at least one item")
+    first = value[0]
+    if isinstance(first, Mapping):
+        return arrays.from_mapping({name: _column(value, name, first[name], request) for name in first}, origin)
+    if not isinstance(first, tuple | list):
+        return _named((_column(value, None, first, request),), request, origin)
+    return _named(tuple(_column(value, part, first[part], request) for part in range(len(first))), request, origin)
+
+
+def _named(parts: tuple[Any, ...], request: Request, origin: str) -> RawTable:
+    if len(parts) != len(request.fields):
+        refuse(
+            "F0507",
+            f"{request.name}: an item of {origin} has {len(parts)} parts for {len(request.fields)} columns",
+            reason=f"the parts of an item are the table's columns in the order of the model: {', '.join(request.fields)}",
+            fix="let the Dataset return a dict by the columns' names",
+        )
+    return arrays.from_mapping(dict(zip(request.fields, parts, strict=True)), origin)
+
+
+def _column(items: Any, part: Any, first: Any, request: Request) -> np.ndarray:
+    """One part of every item, written straight into its column."""
+    sample = arrays.to_numpy(first, str(part))
+    text = sample.dtype.kind not in "biuf"
+    column = np.empty((len(items), *sample.shape), object if text else sample.dtype)
+    for row in range(len(items)):
+        item = items[row]
+        value = arrays.to_numpy(item if part is None else item[part], str(part))
+        if value.shape != sample.shape:
+            refuse(
+                "F0515",
+                f"{request.name}: item {row} has shape {value.shape}, item 0 has {sample.shape}",
+                fix="let the Dataset return items of one shape",
+            )
+        if column.dtype.kind in "biu" and value.dtype.kind == "f":
+            column = column.astype(float)
+        column[row] = value.item() if text else value
+    return column
+
+
+SOURCE = Source(name="dataset", meaning="a torch Dataset", open=_open, accepts=_accepts, needs=("torch",))

@@ -1,0 +1,99 @@
+"""Data frames: pandas, Arrow tables, and whatever hands over its columns as Arrow (polars)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fccomodel.data.sources import _arrow
+from fccomodel.data.sources._base import RawColumn, RawTable, Request, Source, from_array, refuse
+
+
+def _is_pandas(value: Any) -> bool:
+    return any(base.__module__.partition(".")[0] == "pandas" and base.__name__ == "DataFrame" for base in type(value).__mro__)
+
+
+def from_pandas(data: Any, origin: str = "a DataFrame") -> RawTable:
+    """A pandas DataFrame; a column's index and the frame's index do not count."""
+    names = [str(name) for name in data.columns]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        refuse("F0506", f"{origin} has several columns named {twice[0]}", fix="rename them, so that each name means one column")
+    place = {name: position for position, name in enumerate(names)}
+
+    def load(name: str) -> RawColumn:
+        return _pandas_column(data.iloc[:, place[name]])
+
+    series = {name: data.iloc[:, place[name]] for name in names}
+    return RawTable(
+        origin=origin,
+        n=len(data),
+        numeric={name: _pandas_numeric(column) for name, column in series.items()},
+        load=load,
+        vectors=frozenset(name for name, column in series.items() if column.dtype == object and _holds_vectors(column)),
+    )
+
+
+def _pandas_numeric(series: Any) -> bool:
+    import pandas as pd
+
+    if series.dtype == object:
+        kinds = ("integer", "floating", "mixed-integer-float", "boolean", "decimal")
+        return pd.api.types.infer_dtype(series, skipna=True) in kinds or _holds_vectors(series)
+    return bool(pd.api.types.is_numeric_dtype(series.dtype)) and not pd.api.types.is_complex_dtype(series.dtype)
+
+
+def _holds_vectors(series: Any) -> bool:
+    first = next((value for value in series if value is not None), None)
+    return isinstance(first, list | tuple | np.ndarray) and np.asarray(first).dtype.kind in "biuf"
+
+
+def _pandas_column(series: Any) -> RawColumn:
+    import pandas as pd
+
+    dtype = str(series.dtype)
+    if isinstance(series.dtype, pd.CategoricalDtype):
+        categories = tuple(str(value) for value in series.cat.categories)
+        return RawColumn(values=np.asarray(series.cat.codes, np.int32), categories=categories, dtype=dtype)
+    if _pandas_numeric(series) and not isinstance(series.dtype, np.dtype):  # nullable and Arrow-backed numbers
+        return RawColumn(values=series.to_numpy(dtype=float, na_value=np.nan), dtype=dtype)
+    if series.dtype == object:
+        values = series.to_numpy(object, copy=True)
+        values[series.isna().to_numpy()] = None
+        return from_array(values, dtype)
+    if isinstance(series.dtype, np.dtype) and series.dtype.kind in "biuf":
+        return from_array(series.to_numpy(), dtype)
+    if pd.api.types.is_complex_dtype(series.dtype):
+        return RawColumn(values=np.zeros(0), dtype=dtype, unusable="its numbers are complex")
+    codes, distinct = pd.factorize(series)
+    texts = pd.Series(distinct).astype(str)
+    return RawColumn(values=np.asarray(codes, np.int32), categories=tuple(texts), dtype=dtype)
+
+
+def _accepts(value: Any) -> bool:
+    return _is_pandas(value) or hasattr(value, "__arrow_c_stream__")
+
+
+def _open(value: Any, request: Request) -> RawTable:
+    if _is_pandas(value):
+        return from_pandas(value)
+    import pyarrow as pa
+
+    table = value if isinstance(value, pa.Table) else pa.table(value)
+    twice = sorted({name for name in table.column_names if table.column_names.count(name) > 1})
+    if twice:
+        refuse("F0506", f"the table has several columns named {twice[0]}", fix="rename them, so that each name means one column")
+    numeric = {field.name: _arrow.is_numeric(field.type) for field in table.schema}
+    kind = type(value).__module__.partition(".")[0]
+    return RawTable(
+        origin=f"a {kind} {type(value).__name__}",
+        n=table.num_rows,
+        numeric=numeric,
+        load=lambda name: _arrow.column(table.column(name)),
+        vectors=_arrow.vector_columns(table.schema),
+        hidden=_arrow.hidden_columns(table.schema),
+    )
+
+
+SOURCE = Source(name="frame", meaning="a data frame (pandas, polars, Arrow)", open=_open, accepts=_accepts)

@@ -1,0 +1,23 @@
+"""The data sets that come inside scikit-learn (nothing is downloaded)."""
+
+from __future__ import annotations
+
+from fccomodel.core.diagnostics import did_you_mean
+from fccomodel.data.sources import frame
+from fccomodel.data.sources._base import RawTable, Request, Source, refuse
+
+NAMES = ("breast_cancer", "diabetes", "digits", "iris", "linnerud", "wine")
+
+
+def _open(name: str, request: Request) -> RawTable:
+    if name not in NAMES:
+        fix = did_you_mean(name, NAMES) or f"use one of {', '.join(NAMES)}"
+        refuse("F0505", f"scikit-learn comes with no data set named {name or 'that'}", fix=fix)
+    from sklearn import datasets
+
+    return frame.from_pandas(getattr(datasets, f"load_{name}")(as_frame=True).frame, f"sklearn:{name}")
+
+
+SOURCE = Source(
+    name="sklearn", meaning="a data set of scikit-learn", open=_open, scheme="sklearn", needs=("scikit-learn", "pandas")
+)

@@ -1,0 +1,1 @@
+"""Values of expressions on bound data."""

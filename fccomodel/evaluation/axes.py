@@ -1,0 +1,102 @@
+"""Tensors with named axes, and atoms on them.
+
+A value is laid out as ``[axes in order ..., event dims ...]``. An axis is a serial number that several binders may share: on an
+axis of pairs, each pair fixes one element of every binder.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import torch
+
+from fccomodel.core import ir
+from fccomodel.library import atoms
+
+DTYPE = torch.float64
+_serial = itertools.count()
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Named:
+    """``data`` has the dims of ``axes`` (serial numbers, increasing) first, then those of the event."""
+
+    data: torch.Tensor
+    axes: tuple[int, ...] = ()
+
+    @property
+    def event(self) -> tuple[int, ...]:
+        return tuple(self.data.shape[len(self.axes) :])
+
+    def length(self, axis: int) -> int:
+        return self.data.shape[self.axes.index(axis)]
+
+
+Env = Mapping[ir.Binder, Named]
+
+
+def new_axis() -> int:
+    """A new axis; it is laid out after all those that exist."""
+    return next(_serial)
+
+
+def union(values: Iterable[Named]) -> tuple[int, ...]:
+    """All axes of some values, in layout order."""
+    return tuple(sorted({axis for value in values for axis in value.axes}))
+
+
+def spread(value: Named, axes: Sequence[int], event: int | None = None) -> torch.Tensor:
+    """``value`` with a dim for every one of ``axes`` (of length 1 where it does not depend on it), and ``event`` event dims."""
+    own = value.data.dim() - len(value.axes)
+    if value.axes == tuple(axes) and (event is None or event == own):
+        return value.data
+    shape = [value.length(axis) if axis in value.axes else 1 for axis in axes]
+    shape += [1] * ((own if event is None else event) - own)
+    return value.data.reshape((*shape, *value.event))
+
+
+def align(values: Sequence[Named], *, entrywise: bool) -> tuple[list[torch.Tensor], tuple[int, ...]]:
+    """The values over their common axes; ``entrywise``: event dims are padded on the left, so that they broadcast too."""
+    axes = union(values)
+    event = max((value.data.dim() - len(value.axes) for value in values), default=0) if entrywise else None
+    return [spread(value, axes, event) for value in values], axes
+
+
+# -------------------------------------------------------------------------------------------------------------------- atoms
+@cache
+def _compiled(text: str, count: int) -> Callable[..., torch.Tensor]:
+    arguments = ", ".join(f"a{k}" for k in range(count))
+    return eval(f"lambda {arguments}: {text}", {"torch": torch, "math": math})  # noqa: S307  (the text is an atom's own)
+
+
+def literal(value: float, *, whole: bool = False) -> str:
+    """A number as Python text that may stand wherever a name may; ``whole``: as an integer where it is one."""
+    text = repr(int(value)) if whole and value == int(value) else repr(value)
+    return f"({text})" if value < 0 else text
+
+
+def apply_atom(op: str, args: Sequence[Named], numbers: Sequence[float | None]) -> Named:
+    """An atom on named tensors; ``numbers`` are the arguments known from the text, which enter as Python numbers."""
+    atom = atoms.get(op)
+    assert atom is not None, op
+    entrywise = isinstance(atom, atoms.ScalarAtom)
+    tensors, axes = align(args, entrywise=entrywise)
+    if atom.variadic and not entrywise:  # concat
+        lengths = torch.broadcast_shapes(*(tensor.shape[: len(axes)] for tensor in tensors))
+        tensors = [tensor.expand((*lengths, *arg.event)) for tensor, arg in zip(tensors, args, strict=True)]
+    textual = [entrywise or name in atom.parameters for name in atom.names(len(args))]
+    known = [
+        number if may and number is not None and math.isfinite(number) else None
+        for number, may in zip(numbers, textual, strict=True)
+    ]
+    if all(number is not None for number in known):
+        known[0] = None
+    texts = tuple(f"a{k}" if number is None else literal(number, whole=not entrywise) for k, number in enumerate(known))
+    site = atoms.Site(
+        shapes=tuple(tuple(a.event) for a in args), numbers=tuple(numbers), python=tuple(number is not None for number in known)
+    )
+    return Named(_compiled(atom.lower(texts, site), len(texts))(*tensors), axes)

@@ -1,0 +1,105 @@
+"""Fixed random samples of distributions: the same draws whenever the same binder of the same problem is evaluated."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import torch
+
+from fccomodel.core import ir
+from fccomodel.data.bound import Bound
+from fccomodel.evaluation.axes import DTYPE, Named, new_axis, spread, union
+from fccomodel.evaluation.elements import fail, remember, shape
+
+DRAWS = 20_000
+#: Numbers that one sample, or one product with a sample, may hold.
+MOST = 1 << 26
+
+
+def count(draws: int, around: int, joint: int) -> int:
+    """How many draws a binder gets, for each of ``joint`` elements drawn together with it, where each meets ``around`` numbers.
+
+    Fewer than ``draws`` where they would not fit; a few for each element where the elements are many themselves.
+    """
+    wanted = draws if joint == 1 else max(8, -(-4 * draws // joint))
+    return max(1, min(draws, wanted, max(256 if joint == 1 else 1, MOST // max(1, around))))
+
+
+def sample(
+    bound: Bound, binder: ir.Binder, args: Sequence[Named], draws: int, seed: int, along: Sequence[tuple[int, int]] = ()
+) -> Named:
+    """``draws`` values of the binder along a new axis; independent ones for every element of the axes ``along`` (serial, length).
+
+    A distribution whose parameters vary over axes is sampled at each of their elements from the same uniform or normal numbers.
+    """
+    domain = binder.domain
+    assert isinstance(domain, ir.Distribution)
+    event, axis = shape(bound, domain.shape), new_axis()
+    axes = tuple(sorted((*(serial for serial, _ in along), axis)))
+    lengths = dict(along) | {axis: draws}
+    generator = torch.Generator().manual_seed(stream(bound, binder, seed))
+    size = (*(lengths[a] for a in axes), *event)
+    if domain.family == "normal":
+        base = Named(torch.randn(size, generator=generator, dtype=DTYPE), axes)
+    elif domain.family in FAMILIES:
+        base = Named(torch.rand(size, generator=generator, dtype=DTYPE), axes)
+    else:
+        return user(bound, domain, args, axes, size, seed=stream(bound, binder, seed))
+    everything = union([base, *args])
+    noise, *parameters = [spread(part, everything, len(event)) for part in (base, *args)]
+    return Named(FAMILIES[domain.family](noise, *parameters), everything)
+
+
+#: family -> the draw made of standard normal (``normal``) or uniform numbers and the parameters
+FAMILIES: dict[str, Callable[..., torch.Tensor]] = {
+    "normal": lambda z, mean, sd: mean + sd * z,
+    "uniform": lambda u, low, high: low + (high - low) * u,
+    "bernoulli": lambda u, p: (u < p).to(DTYPE),
+    "laplace": lambda u, mean, scale: mean - scale * (u - 0.5).sign() * torch.log1p(-2 * (u - 0.5).abs()),
+    "exponential": lambda u, rate: -torch.log1p(-u) / rate,
+}
+
+
+def user(
+    bound: Bound, domain: ir.Distribution, args: Sequence[Named], axes: tuple[int, ...], size: tuple[int, ...], *, seed: int
+) -> Named:
+    """A sampler given from Python: called as ``sampler(rng, n, *args)`` with a NumPy generator; returns n draws, (n, *shape)."""
+    sampler = bound.samplers.get(domain.family)
+    if sampler is None:
+        fail(bound, "F0703", f"there is no sampler `{domain.family}`", fix="Bind one from Python: a function of (rng, n, *args).")
+    if any(arg.axes for arg in args):
+        fail(
+            bound,
+            "F0703",
+            f"the parameters of `{domain.family}` depend on an outer index",
+            reason="A sampler of yours gets plain numbers.",
+        )
+    event = size[len(axes) :]
+    drawn = np.asarray(sampler(np.random.default_rng(seed), math.prod(size[: len(axes)]), *(arg.data.numpy() for arg in args)))
+    if drawn.shape != (math.prod(size[: len(axes)]), *event):
+        fail(
+            bound,
+            "F0703",
+            f"the sampler `{domain.family}` returned shape {drawn.shape}",
+            fix=f"Return {(size[0], *event)}: one row per draw.",
+        )
+    return Named(torch.as_tensor(drawn, dtype=DTYPE).reshape(size), axes)
+
+
+def stream(bound: Bound, binder: ir.Binder, seed: int) -> int:
+    """The seed of a binder's sample: two binders of a problem have independent ones, in every process the same."""
+    number = remember(bound, "binders", lambda: _numbers(bound.problem)).get(binder, zlib.crc32(binder.name.encode()))
+    return (seed * 1_000_003 + number * 7919 + 12_345) % (1 << 63)
+
+
+def _numbers(problem: ir.Problem) -> dict[ir.Binder, int]:
+    found: dict[ir.Binder, int] = {}
+    for root in (problem.objective.expr, *(constraint.body for constraint in problem.constraints)):
+        for node in ir.walk(root):
+            if isinstance(node, ir.Reduce):
+                for binder in node.binders:
+                    found.setdefault(binder, len(found))
+    return found

@@ -1,0 +1,397 @@
+"""Walks an expression: every node at every element of the binders it depends on, in blocks where that is too much at once.
+
+Every row of every table takes part; a distribution is represented by one fixed sample. Nothing here knows of any plan,
+reformulation or emitted program.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from fccomodel.core import ir
+from fccomodel.data.bound import Bound
+from fccomodel.evaluation import elements, logarithms, selections
+from fccomodel.evaluation.axes import DTYPE, Env, Named, new_axis, spread
+from fccomodel.evaluation.draws import DRAWS
+from fccomodel.evaluation.elements import Pointwise, fail, remember
+from fccomodel.evaluation.interpret import inner_maximum, pairs, ranging, scores
+from fccomodel.evaluation.interpret.net_rows import NetRows, net_apply
+from fccomodel.evaluation.interpret.reductions import TOTAL, Block, Plan, collapse, stream
+from fccomodel.evaluation.interpret.spaces import Listing, Product
+
+#: Numbers held at once; a larger intermediate result is made block by block. Blocks of ``BLOCK`` numbers stay in the cache.
+CHUNK, BLOCK = 1 << 21, 1 << 17
+#: Elements whose order ``cvar`` may need.
+MOST_SORTED = 1 << 27
+#: Atoms whose value and derivative are finite at every number: safe to evaluate at elements that a condition will leave out.
+SAFE = frozenset(
+    """add sub mul neg dot matmul sum sumsq square tanh sigmoid log1pexp logsigmoid pos sqhinge abs smooth_hinge huber erf
+    normcdf max min""".split()
+)
+
+
+def evaluate(
+    bound: Bound,
+    expr: ir.Expr,
+    point: Mapping[str, torch.Tensor],
+    env: Mapping[ir.Binder, Any] | None = None,
+    *,
+    chunk: int = CHUNK,
+    seed: int = 0,
+    draws: int = DRAWS,
+    shortcuts: bool = True,
+) -> torch.Tensor:
+    """The value of an expression, float64: [one dim per binder of ``env`` with 1-d ids, in that order ..., event dims ...].
+
+    point   the variables by name (``params(s)``: the net's parameters, flat); ``backward`` gives them their gradients
+    env     ids (row numbers, positions; see ``selection.ids``) that free binders stand for: 1-d for an axis, or one id
+    chunk   numbers held at once: it decides memory and time, never the value
+    seed, draws   of the fixed sample that stands for each distribution
+    shortcuts     use the closed forms of ``pairs`` for means over many pairs
+
+    Raises F0702 for a point that does not fit, F0703 to F0705 for what cannot be evaluated.
+    """
+    evaluator = Evaluator(bound, point, chunk=chunk, seed=seed, draws=draws, shortcuts=shortcuts)
+    inner: dict[ir.Binder, Named] = {}
+    for binder, given in (env or {}).items():
+        at = torch.as_tensor(given, dtype=torch.int64)
+        inner[binder] = Named(at, (new_axis(),)) if at.dim() else Named(at)
+    value = evaluator.value(expr, inner)
+    axes = tuple(axis for at in inner.values() for axis in at.axes)
+    lengths = [at.length(axis) for at in inner.values() for axis in at.axes]
+    return spread(value, axes).expand((*lengths, *value.event))
+
+
+Handler = Callable[["Evaluator", ir.Expr, Env], Named]
+
+
+class Evaluator(Pointwise):
+    """Values of expressions at one point. ``cuts`` replaces nodes (by id): a handler says what such a node is worth."""
+
+    def __init__(
+        self,
+        bound: Bound,
+        point: Mapping[str, torch.Tensor],
+        *,
+        chunk: int = CHUNK,
+        seed: int = 0,
+        draws: int = DRAWS,
+        shortcuts: bool = True,
+        cuts: Mapping[int, Handler] | None = None,
+    ):
+        super().__init__(bound)
+        self.point = {name: _fitted(bound, name, value) for name, value in point.items()}
+        self.chunk, self.seed, self.draws, self.shortcuts = chunk, seed, draws, shortcuts
+        self.cuts = dict(cuts or {})
+        self.inside = False  # within a block: no further blocks of pointwise nodes, no tables of row values
+        self.sampled: dict[ir.Binder, int] = {}  # draws taken of each distribution
+        self.logarithms = logarithms.of(bound)
+
+    # ------------------------------------------------------------------------------------------------------------- the walk
+    def inner(self, node: ir.Expr, env: Env) -> tuple[ir.Expr, ...]:
+        alone = id(node) in self.cuts or self.closing(node, env) or self.by_row(node, env) is not None
+        return () if alone else self.below(node, env)
+
+    def below(self, node: ir.Expr, env: Env) -> tuple[ir.Expr, ...]:
+        """What a node's value is made of: its stable form where it has one."""
+        form = self.logarithms.stable(node)
+        return super().inner(node, env) if form is None else (form,)
+
+    def compute(self, node: ir.Expr, env: Env) -> Named:
+        if id(node) in self.cuts and not self.inside:
+            return self.cuts[id(node)](self, node, env)
+        if (form := self.logarithms.stable(node)) is not None:
+            return self.value(form, env)
+        if (text := self.by_row(node, env)) is not None:
+            return self.row_values(node, text, env)
+        if self.closing(node, env):
+            return self.mapped(node, env)
+        return super().compute(node, env)
+
+    def uncut(self, node: ir.Expr, env: Env) -> Named:
+        """The value of a node that was to be cut."""
+        for child in super().inner(node, env):
+            self.value(child, env)
+        return super().compute(node, env)
+
+    def other(self, node: ir.Expr, env: Env) -> Named:
+        match node:
+            case ir.Var(name=name):
+                if name not in self.point:
+                    fail(self.bound, "F0702", f"the point has no `{name}`", span=node.span)
+                return Named(self.point[name])
+            case ir.NetCall():
+                return self.net(node, env)
+            case ir.LetRef():
+                return self.let(node, env)
+            case ir.Reduce():
+                return self.reduce(node, env)
+        return super().other(node, env)
+
+    # --------------------------------------------------------------------------------------------------------------- sizes
+    def axes(self, node: ir.Expr, env: Env) -> dict[int, int]:
+        """The axes that a node depends on, with their lengths."""
+        return {axis: env[b].length(axis) for b in self.free(node) if b in env for axis in env[b].axes}
+
+    def event(self, node: ir.Expr) -> int:
+        return remember(self.bound, ("event", node), lambda: math.prod(elements.shape(self.bound, node.shape)))
+
+    def numel(self, node: ir.Expr, env: Env) -> int:
+        return math.prod(self.axes(node, env).values()) * self.event(node)
+
+    def stored(self, node: ir.Expr, env: Env) -> bool:
+        """A column at all rows of its table: it is there already."""
+        if isinstance(node, ir.Column) and node.name is not None and isinstance(node.binder.domain, ir.RowSet):
+            return node.binder in env and env[node.binder].data is self.everything(node.binder.domain.table)
+        return isinstance(node, ir.Column | ir.Element | ir.Param | ir.Var)
+
+    def heavy(self, node: ir.Expr, env: Env) -> bool:
+        return self.numel(node, env) > self.chunk and not self.stored(node, env)
+
+    def closing(self, node: ir.Expr, env: Env) -> bool:
+        """A value of moderate size made of a large one: a sum over features for many rows, say."""
+        if self.inside or not isinstance(node, ir.Apply | ir.Item) or self.heavy(node, env) or not self.axes(node, env):
+            return False
+        rows = (
+            node.op == "dot" and all(isinstance(a, ir.Column | ir.Var) for a in node.args)
+            if isinstance(node, ir.Apply)
+            else False
+        )
+        return not rows and any(self.heavy(child, env) for child in self.below(node, env))
+
+    # ------------------------------------------------------------------------------------------------------- row by row, once
+    def by_row(self, node: ir.Expr, env: Env) -> str | None:
+        """The text of a net or a score ``dot(w, z.x)`` that is wanted at many rows of a table, else None."""
+        if self.inside or not (isinstance(node, ir.NetCall) or isinstance(node, ir.Apply) and node.op == "dot"):
+            return None
+        free = self.free(node)
+        if len(free) != 1 or not isinstance(domain := free[0].domain, ir.RowSet) or len(env[free[0]].axes) != 1:
+            return None
+        if env[free[0]].data.numel() * 8 < self.bound.tables[domain.table].n:
+            return None
+        return remember(self.bound, ("row text", node), lambda: row_text(node))
+
+    def row_values(self, node: ir.Expr, text: str, env: Env) -> Named:
+        """Such a value, computed for the whole table once."""
+        (binder,) = self.free(node)
+        assert isinstance(binder.domain, ir.RowSet)
+        at, everything = env[binder], self.everything(binder.domain.table)
+        key = ("rows", text)
+        if key not in self.memo:
+            whole = {binder: Named(everything, (new_axis(),))}
+            self.memo[key] = self.mapped(node, whole) if self.closing(node, whole) else super().compute(node, whole)
+            self.kept.append((node, whole))
+        value = self.memo[key].data
+        return Named(value if at.data is everything else value.index_select(0, at.data), at.axes)
+
+    def dot(self, u: Named, v: Named) -> Named:
+        if u.axes and not v.axes:
+            return Named(scores.product(u.data, v.data), u.axes)
+        if v.axes and not u.axes:
+            return Named(scores.product(v.data, u.data), v.axes)
+        return super().dot(u, v)
+
+    # ----------------------------------------------------------------------------------------------------------------- nets
+    def net(self, node: ir.NetCall, env: Env) -> Named:
+        module = remember(self.bound, ("net", node.net), lambda: copy.deepcopy(self.bound.nets[node.net]).double().eval())
+        arg, output = self.value(node.arg, env), elements.shape(self.bound, node.shape)
+        weights = self.value(node.params, {}).data
+        rows = arg.data.reshape(-1, *arg.event) if arg.axes else arg.data.unsqueeze(0)
+        widths = sum(parameter.shape[0] for parameter in module.parameters() if parameter.dim())
+        if len(rows) * max(widths, 1) <= self.chunk:
+            value = net_apply(module, weights, rows)
+        else:
+            value = NetRows.apply(module, weights, rows)
+        return Named(value.reshape(*arg.data.shape[: len(arg.axes)], *output), arg.axes)
+
+    # ----------------------------------------------------------------------------------------------------------------- lets
+    def let(self, node: ir.LetRef, env: Env) -> Named:
+        inner: dict[ir.Binder, Named] = {}
+        for binder, arg in zip(node.let.binders, node.args, strict=True):
+            if isinstance(arg, ir.Const):
+                inner[binder] = self.memo.setdefault(("member", int(arg.value)), Named(torch.tensor(int(arg.value))))
+                continue
+            assert isinstance(arg, ir.Element)
+            place = elements.matching(self.bound, arg.binder.domain, binder.domain)
+            at = env[arg.binder]
+            inner[binder] = at if place is None else Named(torch.from_numpy(place)[at.data], at.axes)
+        return self.value(node.let.body, inner)
+
+    # ----------------------------------------------------------------------------------------------------------- reductions
+    def reduce(self, node: ir.Reduce, env: Env) -> Named:
+        if any(isinstance(binder.domain, ir.VectorSet) for binder in node.binders):
+            return inner_maximum.value(self, node, env)
+        space, inner = ranging.space(self, node, env)
+        return self.over(node, space, inner)
+
+    def options(self, node: ir.Reduce) -> dict[str, float]:
+        found = {"theta": 1.0} if node.kind == "logmeanexp" else {}
+        return found | {name: float(self.value(o, {}).data) for name, o in node.options.items() if not isinstance(o, ir.Label)}
+
+    def over(self, node: ir.Reduce, space: Product | Listing, inner: Env) -> Named:
+        """The elements of a space reduced: at once where they are few, else block by block."""
+        options = self.options(node)
+        if isinstance(space, Listing) and space.alone and not set(space.cells).intersection(self.axes(node.body, inner)):
+            runs, which = space.distinct()
+            if len(which) > runs.entries:  # many outer elements have the same run, and it is worth the same for all of them
+                self.not_empty(node, space, torch.from_numpy(space.step.size).to(DTYPE), inner)
+                found = self.over(node, runs, inner)
+                return space.finish(found.data.index_select(len(space.kept), which))
+        leaves, event = self.leaves(node.body, space, inner)
+        size = math.prod(space.lengths[axis] for axis in (*space.kept, *space.over))
+        size *= space.total_size if isinstance(space, Listing) else 1
+        if size * event <= self.chunk:
+            whole = space if isinstance(space, Product) else space.whole()
+            self.not_empty(node, space, whole.count, inner)
+            value = self.value(node.body, inner) if isinstance(whole, Product) else self.in_block(node.body, inner, leaves, whole)
+            return collapse(node.kind, whole, value, options)
+        if self.shortcuts and (fast := pairs.value(self, node, space, inner)) is not None:
+            return fast
+        count = space.count if isinstance(space, Product) else space.counts(self.chunk)
+        self.not_empty(node, space, count, inner)
+        if node.kind in ("cvar", "topk") and size > MOST_SORTED:
+            fail(
+                self.bound,
+                "F0704",
+                f"`{node.kind}` over {size:.1e} elements",
+                span=node.span,
+                reason="Their order takes them all in memory.",
+            )
+        return stream(self.plan(node.kind, node.body, space, inner, leaves, event, count, options))
+
+    def plan(
+        self,
+        kind: str,
+        body: ir.Expr,
+        space: Product | Listing,
+        inner: Env,
+        leaves: Sequence[ir.Expr],
+        event: int,
+        count: torch.Tensor,
+        options: Mapping[str, float],
+    ) -> Plan:
+        """A reduction to be done block by block; ``event``: numbers that one element of the body needs."""
+        values = tuple(self.value(leaf, inner) for leaf in leaves)
+        axes = [value.axes for value in values]
+
+        def elements_of(block: Block, pieces: Sequence[torch.Tensor]) -> Named:
+            seeds = [Named(piece, block.place(own)) for piece, own in zip(pieces, axes, strict=True)]
+            return self.in_block(body, inner, leaves, block, seeds)
+
+        shape = elements.shape(self.bound, body.shape)
+        size = max(1, min(self.chunk, BLOCK) // event)
+        return Plan(kind=kind, space=space, size=size, leaves=values, body=elements_of, count=count, event=shape, options=options)
+
+    def mapped(self, node: ir.Expr, env: Env) -> Named:
+        """A pointwise value made block by block over its axes."""
+        lengths = self.axes(node, env)
+        space = Product(over=(), kept=tuple(sorted(lengths)), lengths=lengths)
+        leaves, event = self.leaves(node, space, env, root=False)
+        return stream(self.plan("sum", node, space, env, leaves, event, space.count, {}))
+
+    def leaves(self, body: ir.Expr, space: Product | Listing, inner: Env, *, root: bool = True) -> tuple[list[ir.Expr], int]:
+        """What to compute before the blocks: the largest subexpressions of moderate size (``root``: the body itself may be one).
+
+        And the numbers that one element needs in the largest node that is left.
+        """
+        merged = space.merged if isinstance(space, Listing) else frozenset()
+        tested = isinstance(space, Listing) and bool(space.tests)
+        found: list[ir.Expr] = []
+        event, seen, stack = self.event(body), {id(body)}, [body]
+        while stack:
+            node = stack.pop()
+            alone = len(merged.intersection(self.axes(node, inner))) <= 1 and (not tested or safe(node))
+            if alone and (id(node) in self.cuts or not self.heavy(node, inner)) and (root or node is not body):
+                found.append(node)
+                continue
+            event = max(event, self.event(node))
+            if isinstance(
+                node, ir.Reduce | ir.LetRef | ir.NetCall
+            ):  # evaluated anew in every block, at its pieces of the variables
+                found.extend(v for v in ir.walk(node) if isinstance(v, ir.Var))
+            fresh = [child for child in self.below(node, inner) if id(child) not in seen]
+            seen.update(id(child) for child in fresh)
+            stack.extend(fresh)
+        once = {leaf.name if isinstance(leaf, ir.Var) else id(leaf): leaf for leaf in found}
+        return list(once.values()), event
+
+    def in_block(
+        self, body: ir.Expr, inner: Env, leaves: Sequence[ir.Expr], block: Block, seeds: Sequence[Named] | None = None
+    ) -> Named:
+        """The body's value in a block, from the leaves' pieces."""
+        child = copy.copy(self)
+        child.memo, child.kept, child.inside = {}, [], True
+        env = {binder: block.take(value) for binder, value in inner.items()}
+        for k, leaf in enumerate(leaves):
+            piece = block.take(self.value(leaf, inner)) if seeds is None else seeds[k]
+            if isinstance(leaf, ir.Var):
+                child.point = {**child.point, leaf.name: piece.data}
+            else:
+                child.memo[child.key(leaf, env)] = piece
+        return child.value(body, env)
+
+    def not_empty(self, node: ir.Reduce, space: Product | Listing, count: torch.Tensor, inner: Env) -> None:
+        if node.kind in TOTAL or bool((count > 0).all()):
+            return
+        which: dict[ir.Binder, int] = {}
+        binder = node.binders[-1]
+        if isinstance(space, Listing):
+            binder = space.last
+            cell = np.unravel_index(int(torch.argmin(count)), tuple(space.lengths[axis] for axis in space.cells))
+            place = dict(zip(space.cells, cell, strict=True))
+            own = {
+                b
+                for part in self.parts(node)
+                for b in part.parents
+                if b not in node.binders and set(inner[b].axes) <= set(space.cells)
+            }
+            which = {
+                b: int(inner[b].data[tuple(place[axis] for axis in inner[b].axes)]) for b in sorted(own, key=lambda b: b.name)
+            }
+        selections.no_elements(self.bound, binder, which, int((count <= 0).sum()))
+
+    def parts(self, node: ir.Reduce) -> tuple[selections.Selection, ...]:
+        return remember(self.bound, ("split", node), lambda: selections.split(node.binders, node.condition))
+
+
+# ------------------------------------------------------------------------------------------------------------------ helpers
+def safe(node: ir.Expr) -> bool:
+    """Its value and derivative are finite wherever its columns are."""
+    return all(n.op in SAFE for n in ir.walk(node, lets=False) if isinstance(n, ir.Apply))
+
+
+def row_text(node: ir.Expr) -> str | None:
+    """A text that is equal for expressions with equal values at every row of a table; None where it cannot be told."""
+    match node:
+        case ir.Const():
+            return f"{node.value!r}{node.shape}"
+        case ir.Param() | ir.Var():
+            return node.name
+        case ir.Size():
+            return f"#{node.dim}"
+        case ir.Column(binder=binder, name=name) if isinstance(binder.domain, ir.RowSet):
+            return f"{binder.domain.table}.{name}"
+        case ir.Apply() | ir.NetCall():
+            parts = [row_text(child) for child in node.children]
+            head = node.op if isinstance(node, ir.Apply) else node.net
+            return None if None in parts else f"{head}({', '.join(str(part) for part in parts)})"
+    return None
+
+
+def _fitted(bound: Bound, name: str, value: torch.Tensor) -> torch.Tensor:
+    """A variable's tensor in float64 with its declared shape."""
+    tensor = torch.as_tensor(value)
+    tensor = tensor if tensor.dtype == DTYPE else tensor.to(DTYPE)
+    variable = bound.problem.variables.get(name)
+    if variable is None:
+        return tensor
+    shape = elements.shape(bound, (f"params({variable.net})",) if variable.net else variable.shape)
+    if tensor.numel() != math.prod(shape):
+        fail(bound, "F0702", f"`{name}` has shape {tuple(tensor.shape)}, and the model asks for {shape}", span=variable.span)
+    return tensor if tuple(tensor.shape) == shape else tensor.reshape(shape)

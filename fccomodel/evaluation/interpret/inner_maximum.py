@@ -1,0 +1,254 @@
+"""``max[q in simplex(K)] (...)`` and its kin: the maximiser found exactly, then the body evaluated there (Danskin's theorem).
+
+With r the coefficients of the affine part, p the reference distribution and (t)_+ = max(0, t):
+
+    r.q                   on the simplex: the largest r;  on the capped simplex: the mean of the worst ones
+    r.q - mu kl(q, p)     q_k proportional to p_k exp(r_k / mu), cut at the cap
+    r.q - mu chi2(q, p)   q_k = p_k (1 + (r_k - nu) / (2 mu))_+, cut at the cap; the number nu makes the sum 1
+
+A sum of concave functions of one entry each is maximised through its dual, which is one number; any other concave body by
+accelerated projected ascent, and where that is not certified (a body with kinks) by ellipsoids. See ``concave``.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+
+from fccomodel.core import ir
+from fccomodel.evaluation import elements
+from fccomodel.evaluation.axes import DTYPE, Env, Named, spread
+from fccomodel.evaluation.elements import fail
+from fccomodel.evaluation.interpret import concave
+from fccomodel.library import atoms
+from fccomodel.library.sets.capped_simplex import project_capped
+
+if TYPE_CHECKING:
+    from fccomodel.evaluation.interpret.evaluator import Evaluator
+
+#: how far below the largest value an answer may be, relative
+ACCURACY = 1e-10
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Form:
+    """``affine(q) - weight * divergence(q, reference)``; without a divergence the body is affine."""
+
+    divergence: str = ""
+    weight: ir.Expr | None = None
+    reference: ir.Expr | None = None
+
+
+def value(evaluator: Evaluator, node: ir.Reduce, env: Env) -> Named:
+    """The largest value of the body over the set (the least for ``min``); its derivative is the body's there, q held fixed."""
+    if len(node.binders) != 1 or node.kind not in ("max", "min"):
+        fail(evaluator.bound, "F0703", f"`{node.kind}` cannot go over a set of vectors", span=node.span, fix="Use max or min.")
+    (binder,) = node.binders
+    at = maximiser(evaluator, node, env)
+    return evaluator.value(node.body, {**env, binder: at})
+
+
+def maximiser(evaluator: Evaluator, node: ir.Reduce, env: Env) -> Named:
+    """The weights q at which the body is largest, over the axes that it depends on."""
+    (binder,) = node.binders
+    domain = binder.domain
+    assert isinstance(domain, ir.VectorSet)
+    bound, sign = evaluator.bound, 1.0 if node.kind == "max" else -1.0
+    shape = elements.shape(bound, domain.shape)
+    lengths = evaluator.axes(node, env)
+    axes = tuple(sorted(lengths))
+    start = torch.full((*(lengths[axis] for axis in axes), *shape), 1 / max(1, math.prod(shape)), dtype=DTYPE)
+    most = cap(evaluator, domain, shape[0])
+
+    def slope(q: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Values and gradients of the body (times the sign) at q, for every element of the axes."""
+        q = q.detach().requires_grad_(True)
+        with torch.enable_grad():
+            found = evaluator.value(node.body, {**env, binder: Named(q, axes)})
+            full = sign * spread(found, axes).expand(start.shape[: len(axes)])
+            (gradient,) = torch.autograd.grad(full.sum(), q, allow_unused=True)
+        return full.detach(), torch.zeros_like(q) if gradient is None else gradient
+
+    form = recognise(node.body, binder)
+    if form is None or (form.divergence and sign < 0):
+        return Named(_concave(evaluator, node, slope, start, most), axes)
+    if not form.divergence:
+        return Named(vertex(slope(start)[1], most), axes)
+    assert form.reference is not None
+    p = spread(evaluator.value(form.reference, env), axes).expand(start.shape).detach()
+    mu = 1.0 if form.weight is None else spread(evaluator.value(form.weight, env), axes).detach()
+    mu = torch.as_tensor(mu, dtype=DTYPE).expand(start.shape[: len(axes)]).unsqueeze(-1)
+    r = slope(p)[1]  # at q = p the divergence's own slope is the same for every entry, which no simplex sees
+    if not bool((mu > 0).all()):
+        return Named(vertex(r, most), axes)
+    return Named((tilted if form.divergence == "kl" else shifted)(r, p, mu, most), axes)
+
+
+def cap(evaluator: Evaluator, domain: ir.VectorSet, n: int) -> float:
+    """The largest weight that a simplex of n entries allows."""
+    return 1.0 if domain.family == "simplex" else 1 / (float(evaluator.value(domain.args[0], {}).data) * n)
+
+
+def _concave(evaluator: Evaluator, node: ir.Reduce, slope: concave.Slope, start: torch.Tensor, most: float) -> torch.Tensor:
+    """The maximiser of a body of no known form; an error where it is not certain to be one."""
+    (binder,) = node.binders
+
+    def project(q: torch.Tensor) -> torch.Tensor:
+        return project_capped(q, most)
+
+    def furthest(s: torch.Tensor) -> torch.Tensor:
+        return vertex(s, most)
+
+    def certain(q: torch.Tensor) -> bool:
+        return bool((concave.gap(slope, furthest, q) <= ACCURACY * (1 + slope(q)[0].abs())).all())
+
+    q = concave.ascent(slope, project, project(start), steps=300)
+    if certain(q):
+        return q
+    if additive(node.body, binder):
+        return concave.additive(slope, tuple(start.shape), most)
+    if start.shape[-1] <= concave.MOST:
+        return concave.ellipsoid(slope, project, q)
+    q = concave.ascent(slope, project, q)
+    if certain(q):
+        return q
+    fail(
+        evaluator.bound,
+        "F0703",
+        f"the largest value of `{evaluator.bound.problem.text(node.body)}` is not found to {ACCURACY:g}",
+        span=node.span,
+        reason=f"It has kinks that join entries of `{binder.name}`, and more than {concave.MOST} of them.",
+        fix="Write it as a sum over the entries, or as a divergence (kl, chi2) of the language.",
+    )
+
+
+# --------------------------------------------------------------------------------------------------------- known maximisers
+def vertex(r: torch.Tensor, cap: float) -> torch.Tensor:
+    """argmax r.q over 0 <= q <= cap, sum q = 1."""
+    rank = torch.arange(r.shape[-1], dtype=DTYPE)
+    return torch.zeros_like(r).scatter(
+        -1, r.argsort(dim=-1, descending=True, stable=True), (1 - cap * rank).clamp(0, cap).expand(r.shape)
+    )
+
+
+def tilted(r: torch.Tensor, p: torch.Tensor, mu: torch.Tensor, cap: float) -> torch.Tensor:
+    """argmax r.q - mu kl(q, p) over the capped simplex: q = min(cap, p exp((r - nu) / mu)), from the sorted ratios."""
+    free = torch.softmax(r / mu + p.log(), -1)
+    for _ in range(r.shape[-1]):
+        over = free > cap * (1 + 1e-15)
+        if not bool(over.any()):
+            break
+        full = free >= cap
+        rest = torch.where(full, torch.zeros_like(free), free)
+        room = 1 - cap * full.sum(-1, keepdim=True)
+        free = torch.where(full, torch.full_like(free, cap), rest * room / rest.sum(-1, keepdim=True).clamp(min=1e-300))
+    return free
+
+
+def shifted(r: torch.Tensor, p: torch.Tensor, mu: torch.Tensor, cap: float) -> torch.Tensor:
+    """argmax r.q - mu chi2(q, p) over the capped simplex, by bisection on nu and one exact step on the active entries."""
+    low, high = (r - 2 * mu * (cap / p - 1)).amin(-1, keepdim=True) - 1, (r + 2 * mu).amax(-1, keepdim=True) + 1
+
+    def at(nu: torch.Tensor) -> torch.Tensor:
+        return (p * (1 + (r - nu) / (2 * mu))).clamp(0, cap)
+
+    for _ in range(200):
+        middle = (low + high) / 2
+        above = at(middle).sum(-1, keepdim=True) > 1
+        low, high = torch.where(above, middle, low), torch.where(above, high, middle)
+    q = at((low + high) / 2)
+    inside = ((q > 0) & (q < cap)).to(DTYPE)
+    missing = 1 - q.sum(-1, keepdim=True)
+    return q + missing * inside * p / (inside * p).sum(-1, keepdim=True).clamp(min=1e-300)
+
+
+# -------------------------------------------------------------------------------------------------------------- recognition
+def recognise(body: ir.Expr, q: ir.Binder) -> Form | None:
+    """The form of a body that is affine in q, or affine less a multiple of kl(q, p) or chi2(q, p); None for any other."""
+    if affine(body, q):
+        return Form()
+    if isinstance(body, ir.Apply) and body.op in ("sub", "add"):
+        left, right = body.args
+        if body.op == "sub" and affine(left, q):
+            return _penalty(right, q)
+        for part, other in ((left, right), (right, left)):
+            inner = recognise(part, q)
+            if affine(other, q) and inner is not None and (body.op == "add" or part is left):
+                return inner
+    return None
+
+
+def _penalty(node: ir.Expr, q: ir.Binder) -> Form | None:
+    weight = None
+    if isinstance(node, ir.Apply) and node.op == "mul":
+        for factor, rest in (node.args, node.args[::-1]):
+            if constant(factor, q):
+                weight, node = factor, rest
+                break
+    if not (isinstance(node, ir.Apply) and node.op in ("kl", "chi2")):
+        return None
+    first, second = node.args
+    if not (isinstance(first, ir.Element) and first.binder is q and constant(second, q)):
+        return None
+    return Form(divergence=node.op, weight=weight, reference=second)
+
+
+def constant(node: ir.Expr, q: ir.Binder) -> bool:
+    return q not in ir.free_binders(node)
+
+
+def affine(node: ir.Expr, q: ir.Binder) -> bool:
+    """Affine in q (or constant), by the rules of the language's linear operations."""
+    if constant(node, q):
+        return True
+    match node:
+        case ir.Element():
+            return True
+        case ir.Item(base=base):
+            return affine(base, q)
+        case ir.Apply(op="add" | "sub" | "neg" | "sum" | "concat", args=args):
+            return all(affine(arg, q) for arg in args)
+        case ir.Apply(op="mul" | "dot" | "matmul", args=(left, right)):
+            return constant(left, q) and affine(right, q) or affine(left, q) and constant(right, q)
+        case ir.Apply(op="div", args=(left, right)):
+            return affine(left, q) and constant(right, q)
+        case ir.Reduce(kind="sum" | "mean" | "E", body=body, condition=condition):
+            return affine(body, q) and (condition is None or constant(condition, q))
+    return False
+
+
+def additive(node: ir.Expr, q: ir.Binder) -> bool:
+    """A sum of functions of one entry of q each."""
+    if affine(node, q):
+        return True
+    match node:
+        case ir.Apply(op="add" | "sub" | "neg", args=args):
+            return all(additive(arg, q) for arg in args)
+        case ir.Apply(op="mul" | "div", args=(left, right)):
+            return additive(left, q) and constant(right, q) or node.op == "mul" and constant(left, q) and additive(right, q)
+        case ir.Apply(op="sum" | "mean" | "norm1" | "sumsq" | "kl" | "chi2", args=args):
+            return all(_entrywise(arg, q) for arg in args)
+        case ir.Reduce(kind="sum" | "mean", body=body, binders=binders):
+            return _of_one_entry(body, q, binders)
+    return False
+
+
+def _entrywise(node: ir.Expr, q: ir.Binder) -> bool:
+    """Entry k depends on q[k] alone."""
+    if constant(node, q) or (isinstance(node, ir.Element) and node.binder is q):
+        return True
+    known = isinstance(node, ir.Apply) and isinstance(atoms.get(node.op), atoms.ScalarAtom)
+    return known and all(_entrywise(child, q) for child in node.children)
+
+
+def _of_one_entry(node: ir.Expr, q: ir.Binder, k: tuple[ir.Binder, ...]) -> bool:
+    """q enters by q[k] alone, one of some binders."""
+    if constant(node, q):
+        return True
+    if isinstance(node, ir.Item):
+        own = isinstance(node.base, ir.Element) and node.base.binder is q and len(node.indices) == 1
+        return own and isinstance(node.indices[0], ir.Element) and node.indices[0].binder in k and len(k) == 1
+    return isinstance(node, ir.Apply) and all(_of_one_entry(child, q, k) for child in node.children)

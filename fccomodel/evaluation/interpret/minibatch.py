@@ -1,0 +1,120 @@
+"""Values in which every large reduction is made of elements drawn at random: their cost does not depend on the data's size."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from fccomodel.core import ir
+from fccomodel.data.bound import Bound
+from fccomodel.evaluation import draws, selections
+from fccomodel.evaluation.axes import DTYPE, Env, Named, new_axis, spread, union
+from fccomodel.evaluation.elements import ids
+from fccomodel.evaluation.interpret.evaluator import Evaluator
+from fccomodel.evaluation.interpret.reductions import TOTAL, collapse
+from fccomodel.evaluation.interpret.spaces import Product
+
+#: Reductions whose value for a few elements drawn at random resembles that for all.
+DRAWN = frozenset({"E", "mean", "prob", "sum", "variance", "max", "min", "cvar", "logmeanexp", "pmean"})
+#: How often an element that a condition turns down is drawn again; then the last one stands.
+TRIES = 32
+
+
+class Minibatch(Evaluator):
+    """An evaluator whose reductions over more than ``batch`` elements see ``batch`` of them, for one seed the same at all points.
+
+    The value of a mean over no elements is NaN.
+    """
+
+    def __init__(self, bound: Bound, point: Mapping[str, torch.Tensor], *, batch: int, seed: int = 0):
+        super().__init__(bound, point, seed=seed)
+        self.batch = batch
+
+    def reduce(self, node: ir.Reduce, env: Env) -> Named:
+        if node.kind not in DRAWN or not self._many(node):
+            return super().reduce(node, env)
+        inner, axis, count = self.drawn(node, env)
+        value = self.value(node.body, inner)
+        axes = {a: n for at in (value, count) for a, n in zip(at.axes, at.data.shape, strict=False)} | {axis: self.batch}
+        space = Product(over=(axis,), kept=tuple(sorted(axes.keys() - {axis})), lengths=axes)
+        return self.scaled(node, collapse("mean" if node.kind == "sum" else node.kind, space, value, self.options(node)), count)
+
+    def scaled(self, node: ir.Reduce, value: Named, count: Named) -> Named:
+        """A reduction's value from that of the elements drawn, or one element's share of it, for ``count`` elements in all."""
+        axes = union([value, count])
+        data, number = spread(value, axes), spread(count, axes, len(value.event))
+        data = data * number if node.kind == "sum" else data
+        return Named(data if node.kind in TOTAL else data.where(number > 0, data.new_tensor(math.nan)), axes)
+
+    def drawn(self, node: ir.Reduce, env: Env) -> tuple[dict[ir.Binder, Named], int, Named]:
+        """What the binders of a reduction stand for: elements drawn along a new axis; the axis; the number of all."""
+        inner, axis, counts = dict(env), new_axis(), [Named(torch.ones((), dtype=DTYPE))]
+        for part in self.parts(node):
+            inner = dict(inner)  # values are remembered by their environment, which must not change
+            rng = torch.Generator().manual_seed(draws.stream(self.bound, part.binder, self.seed))
+            inner[part.binder], count = self._elements(part, inner, axis, rng)
+            counts.append(count)
+            for _ in range(TRIES if part.masks else 0):
+                kept = self._kept(part, dict(inner))
+                if bool(kept.data.all()):
+                    break
+                again, _ = self._elements(part, inner, axis, rng)
+                axes = union([kept, again, inner[part.binder]])
+                keep, old, new = (spread(v, axes) for v in (kept, inner[part.binder], again))
+                inner[part.binder] = Named(torch.where(keep.reshape((*keep.shape, *(1 for _ in again.event))), old, new), axes)
+        axes = union(counts)
+        return inner, axis, Named(math.prod(spread(c, axes) for c in counts), axes)  # type: ignore[arg-type]
+
+    def _elements(self, part: selections.Selection, env: Env, axis: int, rng: torch.Generator) -> tuple[Named, Named]:
+        """One draw per position of ``axis``, and how many elements there are (1 for a distribution)."""
+        domain = part.binder.domain
+        if isinstance(domain, ir.Distribution):
+            args = [self.value(arg, env) for arg in domain.args]
+            seed = int(torch.randint(1 << 31, (), generator=rng))
+            made = draws.sample(self.bound, part.binder, args, self.batch, seed)
+            return Named(made.data, (*made.axes[:-1], axis)), Named(torch.ones((), dtype=DTYPE))
+        found = selections.index(self.bound, part)
+        start, size, skip = found.locate(env)
+        room = size if skip is None else _less_one(size, skip)
+        axes = tuple(sorted({*union([start, size, *([] if skip is None else [skip])]), axis}))
+        lengths = {a: v.length(a) for v in (start, size, *([] if skip is None else [skip])) for a in v.axes} | {axis: self.batch}
+        uniform = torch.rand(tuple(lengths[a] for a in axes), generator=rng, dtype=DTYPE)
+        number = spread(room, axes)
+        offset = (uniform * number).long().clamp(min=0).minimum((number - 1).clamp(min=0))
+        if skip is not None:
+            left_out = spread(skip, axes)
+            offset = offset + ((left_out >= 0) & (offset >= left_out)).long()
+        rows = torch.from_numpy(found.rows)
+        if not len(rows):
+            return Named(torch.zeros_like(offset), axes), Named(torch.zeros((), dtype=DTYPE))
+        return Named(rows[(spread(start, axes) + offset).clamp(max=len(rows) - 1)], axes), Named(room.data.to(DTYPE), room.axes)
+
+    def _kept(self, part: selections.Selection, env: Env) -> Named:
+        """Whether the elements drawn satisfy the conditions that are tested one by one."""
+        found = [self.value(mask, env) for mask in part.masks]
+        axes = union(found)
+        return Named(torch.stack(torch.broadcast_tensors(*(spread(v, axes).bool() for v in found))).all(0), axes)
+
+    def _many(self, node: ir.Reduce) -> bool:
+        """It has more elements than are drawn, and can be drawn: no vectors, no draw whose distribution another draw decides."""
+        total = 1.0
+        for binder in node.binders:
+            domain = binder.domain
+            if isinstance(domain, ir.VectorSet):
+                return False
+            if isinstance(domain, ir.Distribution):
+                if any(b in node.binders for arg in domain.args for b in ir.free_binders(arg)):
+                    return False
+                total = math.inf
+            else:
+                total *= len(ids(self.bound, domain))
+        return total > self.batch
+
+
+def _less_one(size: Named, skip: Named) -> Named:
+    axes = union([size, skip])
+    left: Any = (spread(skip, axes) >= 0).long()
+    return Named(spread(size, axes) - left, axes)

@@ -1,0 +1,282 @@
+"""Means over many pairs without forming them, where the pair enters through a sum of one-row terms: exact, in O(n log n).
+
+With u = a_i + b_j:
+
+    mean_j exp(u)          = exp(a_i) mean_j exp(b_j); over the rows after row i in some order: a cumulative sum
+    mean_j (u)_+^2         = (a_i^2 n_i + 2 a_i B_i + C_i) / n, with n_i, B_i, C_i the count and the sums of b_j and b_j^2 over
+                             b_j > -a_i, from the sorted b
+    mean_j (u)_+, |u|, u^2   likewise
+
+and means of sums of such functions, times factors that are the same for all j; log mean exp(u) likewise. Everything is made of
+differentiable operations.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import torch
+
+from fccomodel.core import ir
+from fccomodel.evaluation.axes import DTYPE, Env, Named, align, apply_atom
+from fccomodel.evaluation.interpret.reductions import MEANS, collapse
+from fccomodel.evaluation.interpret.spaces import Listing, Product
+from fccomodel.library import atoms
+
+if TYPE_CHECKING:
+    from fccomodel.evaluation.interpret.evaluator import Evaluator
+
+#: Reductions of numbers that are known by their logarithms.
+LOGS = frozenset({"logmeanexp", "logsumexp"})
+#: Rows that all different runs together may have, to be summed at once.
+MOST_IN_RUNS = 1 << 24
+
+
+def value(evaluator: Evaluator, node: ir.Reduce, space: Product | Listing, inner: Env) -> Named | None:
+    """A sum or mean over a space (or the logarithm of one of exponentials), or None where it is not of this form."""
+    if node.kind not in MEANS | LOGS | {"sum"} or node.kind == "prob" or node.shape:
+        return None
+    if isinstance(space, Product) and node.kind in LOGS:
+        log = _log_mean(evaluator, node.body, space, inner)
+        times = 0.0 if node.kind == "logmeanexp" else math.log(float(space.count))
+        return None if log is None else Named(log.data + times, log.axes)
+    if isinstance(space, Product):
+        mean = _mean(evaluator, node.body, space, inner)
+        times = 1.0 if node.kind in MEANS else float(space.count)
+        return None if mean is None else Named(mean.data * times, mean.axes)
+    return _runs(evaluator, node, space, inner)
+
+
+# ------------------------------------------------------------------------------------------------------ products of axes
+def _mean(evaluator: Evaluator, body: ir.Expr, space: Product, inner: Env) -> Named | None:
+    """The mean of a body over the reduced axes, by the rules of sums and of constant factors down to known functions."""
+    over = frozenset(space.over)
+    if not over.intersection(evaluator.axes(body, inner)):
+        return evaluator.value(body, inner)
+    if len(over.intersection(evaluator.axes(body, inner))) == 1 and not evaluator.heavy(body, inner):
+        return _average(evaluator.value(body, inner), over)
+    if not isinstance(body, ir.Apply):
+        return None
+    if body.op in ("add", "sub", "neg"):
+        parts = [_mean(evaluator, arg, space, inner) for arg in body.args]
+        known = [part for part in parts if part is not None]
+        return apply_atom(body.op, known, [None] * len(known)) if len(known) == len(parts) else None
+    if body.op in ("mul", "div"):
+        left, right = body.args
+        fixed = [not over.intersection(evaluator.axes(arg, inner)) for arg in body.args]
+        if fixed[1] or fixed[0] and body.op == "mul":
+            parts = [_mean(evaluator, arg, space, inner) for arg in (left, right)]
+            known = [part for part in parts if part is not None]
+            return apply_atom(body.op, known, [None, None]) if len(known) == 2 else None
+        return None
+    kernel = _kernel(body)
+    if kernel is None:
+        return None
+    name, argument = kernel
+    terms = _terms(evaluator, argument, inner, over)
+    if terms is None:
+        return None
+    if name != "exp":
+        return _sorted(PIECES[name], terms, space)
+    log = _log_mean_exp(terms, space)
+    return Named(log.data.exp(), log.axes)
+
+
+def _average(part: Named, over: frozenset[int]) -> Named:
+    dims = tuple(k for k, axis in enumerate(part.axes) if axis in over)
+    return Named(part.data.mean(dims) if dims else part.data, tuple(axis for axis in part.axes if axis not in over))
+
+
+def _kernel(node: ir.Apply) -> tuple[str, ir.Expr] | None:
+    """(exp or a piecewise polynomial, its argument)."""
+    atom = atoms.get(node.op)
+    name = node.op if atom is None else atom.name
+    if name == "pow" and isinstance(node.args[1], ir.Const) and node.args[1].value == 2:
+        name = "square"
+    if name == "square" and isinstance(node.args[0], ir.Apply) and _is(node.args[0], "pos"):
+        return "sqhinge", node.args[0].args[0]
+    return (name, node.args[0]) if name == "exp" or name in PIECES else None
+
+
+def _is(node: ir.Apply, name: str) -> bool:
+    atom = atoms.get(node.op)
+    return atom is not None and atom.name == name
+
+
+Parts = Mapping[frozenset[int], Named]
+
+
+def _terms(evaluator: Evaluator, argument: ir.Expr, inner: Env, over: frozenset[int]) -> Parts | None:
+    """A sum of terms by the reduced axes that they depend on: none on two of them, none on one and a kept axis too."""
+    found: dict[frozenset[int], list[Named]] = {}
+    stack: list[tuple[ir.Expr, float]] = [(argument, 1.0)]
+    while stack:
+        node, sign = stack.pop()
+        if isinstance(node, ir.Apply) and node.op in ("add", "sub", "neg"):
+            signs = (sign, -sign) if node.op == "sub" else (-sign,) if node.op == "neg" else (sign, sign)
+            stack.extend(zip(node.args, signs, strict=True))
+            continue
+        axes = frozenset(evaluator.axes(node, inner))
+        mine = axes & over
+        if len(mine) > 1 or mine and axes != mine or evaluator.heavy(node, inner):
+            return None
+        part = evaluator.value(node, inner)
+        found.setdefault(mine, []).append(Named(sign * part.data, part.axes))
+    return {mine: _added(parts) for mine, parts in found.items()}
+
+
+def _added(parts: Sequence[Named]) -> Named:
+    total = parts[0]
+    for part in parts[1:]:
+        (left, right), axes = align([total, part], entrywise=True)
+        total = Named(left + right, axes)
+    return total
+
+
+ZERO = Named(torch.zeros((), dtype=DTYPE))
+
+
+def _log_mean(evaluator: Evaluator, argument: ir.Expr, space: Product, inner: Env) -> Named | None:
+    """The log mean exp of a sum of one-row terms over the reduced axes; of a logaddexp, from its parts."""
+    if isinstance(argument, ir.Apply) and _is(argument, "logaddexp"):
+        return _both([_log_mean(evaluator, arg, space, inner) for arg in argument.args])
+    terms = _terms(evaluator, argument, inner, frozenset(space.over))
+    return None if terms is None else _log_mean_exp(terms, space)
+
+
+def _both(parts: Sequence[Named | None]) -> Named | None:
+    """The logarithm of a sum from those of its two terms."""
+    known = [part for part in parts if part is not None]
+    return apply_atom("logaddexp", known, [None, None]) if len(known) == 2 else None
+
+
+def _log_mean_exp(terms: Parts, space: Product) -> Named:
+    """a plus the log mean exp(b) over each reduced axis, so that only a result overflows."""
+    kept = terms.get(frozenset(), ZERO)
+    log = kept.data
+    for mine, part in terms.items():
+        if mine:
+            (axis,) = mine
+            log = log + part.data.logsumexp(0) - math.log(space.lengths[axis])
+    return Named(log, kept.axes)
+
+
+#: kernel -> for u > 0 and for u < 0, the coefficients of 1, u, u^2
+PIECES: Mapping[str, tuple[tuple[float, float, float], tuple[float, float, float]]] = {
+    "sqhinge": ((0, 0, 1), (0, 0, 0)),
+    "pos": ((0, 1, 0), (0, 0, 0)),
+    "abs": ((0, 1, 0), (0, -1, 0)),
+    "square": ((0, 0, 1), (0, 0, 1)),
+}
+
+
+def _sorted(pieces: tuple[tuple[float, float, float], ...], terms: Parts, space: Product) -> Named | None:
+    """The mean of a piecewise quadratic of a_i + b_j over j, for every i; then over i too, where that is reduced."""
+    parts = {next(iter(mine)): part for mine, part in terms.items() if mine}
+    if not 1 <= len(parts) <= 2:
+        return None
+    last = max(parts, key=lambda axis: space.lengths[axis])
+    a = _added([terms.get(frozenset(), ZERO), *(part for axis, part in parts.items() if axis != last)])
+    b = parts[last].data
+    centre = b.detach().median()
+    order = b.detach().argsort(descending=True)
+    shifted = (b - centre)[order]
+    from_top = a.data + centre
+    count = torch.searchsorted(-shifted.detach(), from_top.detach().contiguous())  # a + b > 0 for so many, from the top
+    n = len(b)
+    total = torch.zeros_like(from_top)
+    for piece, sums, number in ((pieces[0], _heads, count), (pieces[1], _tails, n - count)):
+        if any(piece):
+            first, second = sums(shifted, count), sums(shifted.square(), count) if piece[2] else None
+            total = total + piece[0] * number + piece[1] * (from_top * number + first)
+            if second is not None:
+                total = total + piece[2] * (from_top * (from_top * number + 2 * first) + second)
+    return _average(Named(total / n, a.axes), frozenset(space.over))
+
+
+def _heads(values: torch.Tensor, count: torch.Tensor) -> torch.Tensor:
+    """Sums of the first ``count`` values."""
+    return torch.cat([values.new_zeros(1), values.cumsum(0)])[count]
+
+
+def _tails(values: torch.Tensor, count: torch.Tensor) -> torch.Tensor:
+    """Sums of the values after the first ``count``."""
+    return torch.cat([values.flip(0).cumsum(0).flip(0), values.new_zeros(1)])[count]
+
+
+# ------------------------------------------------------------------------------------------------- runs of one binder's rows
+def _runs(evaluator: Evaluator, node: ir.Reduce, space: Listing, inner: Env) -> Named | None:
+    """A sum or mean over runs, where it comes down to functions of one row alone: each different run is summed once.
+
+    Runs that all end (or all begin) where the order does are cumulative sums.
+    """
+    if not space.alone or space.over or bool((space.step.size == 0).any()):
+        return None
+    logs = node.kind in LOGS
+    mean = (_run_log if logs else _run_mean)(evaluator, node.body, space, inner)
+    if mean is None or node.kind in MEANS or node.kind == "logmeanexp":
+        return mean
+    sizes = space.finish(torch.from_numpy(space.step.size).to(DTYPE).expand(space.shape))
+    if logs:
+        return _added([mean, Named(sizes.data.log(), sizes.axes)])
+    return apply_atom("mul", [mean, sizes], [None, None])
+
+
+def _run_mean(evaluator: Evaluator, body: ir.Expr, space: Listing, inner: Env) -> Named | None:
+    axes = frozenset(evaluator.axes(body, inner))
+    if space.own not in axes:
+        return evaluator.value(body, inner)
+    if evaluator.heavy(body, inner) and axes == {space.own}:
+        return None
+    if axes == {space.own}:
+        return _over_runs(evaluator.value(body, inner), space, torch.cumsum, "mean")
+    if not isinstance(body, ir.Apply):
+        return None
+    own = [space.own in evaluator.axes(arg, inner) for arg in body.args]
+    linear = body.op in ("add", "sub", "neg") or body.op == "mul" and not all(own) or body.op == "div" and not own[1]
+    if linear:
+        parts = [_run_mean(evaluator, arg, space, inner) for arg in body.args]
+        known = [part for part in parts if part is not None]
+        return apply_atom(body.op, known, [None] * len(known)) if len(known) == len(parts) else None
+    kernel = _kernel(body)
+    if kernel is None or kernel[0] != "exp":
+        return None
+    log = _run_log(evaluator, kernel[1], space, inner)
+    return None if log is None else Named(log.data.exp(), log.axes)
+
+
+def _run_log(evaluator: Evaluator, argument: ir.Expr, space: Listing, inner: Env) -> Named | None:
+    """The log mean exp of a sum of one-row terms, over every run; of a logaddexp, from its parts."""
+    mine = frozenset({space.own})
+    if not mine & frozenset(evaluator.axes(argument, inner)):
+        return evaluator.value(argument, inner)
+    if isinstance(argument, ir.Apply) and _is(argument, "logaddexp"):
+        return _both([_run_log(evaluator, arg, space, inner) for arg in argument.args])
+    terms = _terms(evaluator, argument, inner, mine)
+    if terms is None or mine not in terms:
+        return None
+    logs = _over_runs(terms[mine], space, torch.logcumsumexp, "logmeanexp")
+    return None if logs is None else _added([terms.get(frozenset(), ZERO), logs])
+
+
+def _over_runs(part: Named, space: Listing, cumulate: Callable[..., torch.Tensor], kind: str) -> Named | None:
+    """The mean (or the logarithm of the mean exponential) of values along the own axis, over every run."""
+    step = space.step
+    ends, order = step.start + step.size, torch.from_numpy(step.order)
+    after, before = bool((ends == len(step.order)).all()), bool((step.start == 0).all())
+    if (after or before) and bool((order >= 0).all()):
+        values = part.data[order]
+        sums = cumulate(values.flip(0), 0).flip(0) if after else cumulate(values, 0)
+        found, size = sums[torch.from_numpy(step.start if after else ends - 1)], torch.from_numpy(step.size).to(DTYPE)
+        found = found / size if kind == "mean" else found - size.log()
+    else:
+        runs, which = space.distinct()
+        if runs.total_size > MOST_IN_RUNS:
+            return None
+        runs = replace(runs, kept=())
+        whole = runs.whole()
+        found = collapse(kind, whole, whole.take(part), {"theta": 1.0}).data[which]
+    return Named(found.reshape([space.lengths[axis] for axis in space.cells]), space.cells)

@@ -1,0 +1,125 @@
+"""Where a reduction goes: its binders' elements under its condition, as a product of axes or as a list of combinations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from fccomodel.core import ir
+from fccomodel.evaluation import draws, elements, selections
+from fccomodel.evaluation.axes import Env, Named, new_axis
+from fccomodel.evaluation.elements import fail
+from fccomodel.evaluation.interpret.spaces import Listing, Product, Step, lengths_of
+
+if TYPE_CHECKING:
+    from fccomodel.evaluation.interpret.evaluator import Evaluator
+
+#: Combinations that conditions on several binders may list before the last one.
+MOST_LISTED = 1 << 26
+
+
+def space(evaluator: Evaluator, node: ir.Reduce, env: Env) -> tuple[Product | Listing, dict[ir.Binder, Named]]:
+    """Where a reduction goes, and what every binder stands for there."""
+    parts = evaluator.parts(node)
+    needed = {parent for part in parts for parent in part.parents}
+    listed = [part for part in parts if part.parents or part.masks or part.binder in needed]
+    inner, over = dict(env), dict[int, int]()
+    for part in sorted((p for p in parts if p not in listed), key=lambda p: isinstance(p.binder.domain, ir.Distribution)):
+        value = all_of(evaluator, part, node, inner, over)
+        over |= {axis: value.length(axis) for axis in value.axes if axis not in lengths_of(env.values())}
+        inner[part.binder] = value
+    if listed:
+        return listing(evaluator, node, listed, env, inner, over)
+    kept = {axis: n for axis, n in evaluator.axes(node.body, inner).items() if axis not in over}
+    return Product(over=tuple(sorted(over)), kept=tuple(sorted(kept)), lengths=kept | over), inner
+
+
+def all_of(evaluator: Evaluator, part: selections.Selection, node: ir.Reduce, inner: Env, over: Mapping[int, int]) -> Named:
+    """A binder at all of its elements (its static condition applied), along a new axis; or at fixed draws."""
+    binder, domain = part.binder, part.binder.domain
+    if not isinstance(domain, ir.Distribution):
+        rows = selections.index(evaluator.bound, part).rows
+        keep = selections.occupied(evaluator.bound, binder, rows, node.body)
+        return Named(evaluator.whole(domain, rows if keep.all() else rows[keep]), (new_axis(),))
+    args = [evaluator.value(arg, inner) for arg in domain.args]
+    event = math.prod(elements.shape(evaluator.bound, domain.shape))
+    around = evaluator.axes(node.body, {b: value for b, value in inner.items() if b is not binder})
+    number = draws.count(evaluator.draws, math.prod(around.values()) * event, math.prod(over.values()))
+    evaluator.sampled[binder] = max(evaluator.sampled.get(binder, 0), number * math.prod(over.values()))
+    return draws.sample(evaluator.bound, binder, args, number, evaluator.seed, tuple(over.items()))
+
+
+def listing(
+    evaluator: Evaluator,
+    node: ir.Reduce,
+    parts: Sequence[selections.Selection],
+    env: Env,
+    inner: dict[ir.Binder, Named],
+    over: Mapping[int, int],
+) -> tuple[Listing, dict[ir.Binder, Named]]:
+    """The combinations that satisfy a condition: for each cell of the outer binders, the runs of each binder in turn."""
+    outer = lengths_of(env.values())
+    cells = tuple(sorted({axis for part in parts for b in part.parents if b in env for axis in env[b].axes}))
+    places = np.indices([outer[axis] for axis in cells]).reshape(len(cells), -1) if cells else np.zeros((0, 1), dtype=np.int64)
+    prefix = dict(zip(cells, places, strict=True))
+    lengths = dict(outer) | dict(over)
+    for number, part in enumerate(parts):
+        step, value = step_of(evaluator, part, node, inner, prefix, lengths)
+        inner[part.binder], own = value, value.axes[-1]
+        lengths[own] = value.length(own)
+        kept = tuple(sorted(axis for axis in evaluator.axes(node.body, inner) if axis in outer and axis not in cells))
+        space = Listing(
+            bound=evaluator.bound, env=inner, last=part.binder, cells=cells, over=tuple(sorted(over)), kept=kept,
+            lengths=lengths, prefix=prefix, own=own, step=step, tests=part.masks,
+        )  # fmt: skip
+        if number < len(parts) - 1:
+            if space.total_size > MOST_LISTED:
+                fail(
+                    evaluator.bound,
+                    "F0704",
+                    f"{space.total_size:.1e} combinations of `{part.binder.name}` to list",
+                    span=node.span,
+                )
+            prefix = {axis: index.numpy() for axis, index in replace(space, kept=(), over=()).whole().index.items()}
+    return space, inner
+
+
+def step_of(
+    evaluator: Evaluator,
+    part: selections.Selection,
+    node: ir.Reduce,
+    inner: Env,
+    prefix: Mapping[int, np.ndarray],
+    lengths: Mapping[int, int],
+) -> tuple[Step, Named]:
+    """One binder's run for each combination so far, and its elements along an own axis (only those that some run has)."""
+    total = len(next(iter(prefix.values()))) if prefix else 1
+    if isinstance(part.binder.domain, ir.Distribution):
+        value = all_of(evaluator, part, node, inner, {})
+        n = value.length(value.axes[-1])
+        return Step(start=np.zeros(total, dtype=np.int64), size=np.full(total, n), skip=None, order=np.arange(n)), value
+    flat = new_axis()
+
+    def along(value: Named) -> Named:
+        index = tuple(torch.from_numpy(prefix[axis]) for axis in value.axes)
+        return Named(value.data[index], (flat,)) if index else value
+
+    index = selections.index(evaluator.bound, part)
+    start, size, skip = index.locate({parent: along(inner[parent]) for parent in part.parents})
+    first, count = (np.array(np.broadcast_to(found.data.numpy(), (total,))) for found in (start, size))
+    change = np.zeros(len(index.rows) + 1, dtype=np.int64)
+    np.add.at(change, first, count > 0)
+    np.add.at(change, first + count, -(count > 0).astype(np.int64))
+    used = np.cumsum(change[:-1]) > 0
+    rows = np.sort(index.rows[used])
+    order = np.full(len(index.rows), -1, dtype=np.int64)
+    order[used] = np.searchsorted(rows, index.rows[used])
+    left_out = None if skip is None else np.array(np.broadcast_to(skip.data.numpy(), (total,)))
+    return Step(start=first, size=count, skip=left_out, order=order), Named(
+        evaluator.whole(part.binder.domain, rows), (new_axis(),)
+    )

@@ -1,0 +1,344 @@
+"""Where a reduction goes: a product of axes, or a list of the combinations that satisfy a condition; whole, or block by block.
+
+A *space* knows the environment in which the body is evaluated, the axes that are reduced, and how to sum and to broadcast
+between the body's axes and the result's. A *block* is a piece of a space small enough to hold all of its elements at once.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import torch
+
+from fccomodel.core import ir
+from fccomodel.data.bound import Bound
+from fccomodel.evaluation.axes import Named, new_axis, spread
+from fccomodel.evaluation.elements import Pointwise
+
+Slices = Mapping[int, tuple[int, int]]
+
+
+# ------------------------------------------------------------------------------------------------------- products of axes
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Product:
+    """Every combination of the reduced axes ``over`` with the ``kept`` ones; ``lengths`` of all of them."""
+
+    over: tuple[int, ...]
+    kept: tuple[int, ...]
+    lengths: Mapping[int, int]
+
+    @property
+    def axes(self) -> tuple[int, ...]:
+        return tuple(sorted((*self.over, *self.kept)))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of a result, without event dims."""
+        return tuple(self.lengths[axis] for axis in self.kept)
+
+    @property
+    def count(self) -> torch.Tensor:
+        """The number of elements that go into each entry of a result."""
+        return torch.tensor(math.prod(self.lengths[axis] for axis in self.over), dtype=torch.float64)
+
+    def full(self, value: Named) -> torch.Tensor:
+        """A body's value with every axis at its length."""
+        return spread(value, self.axes).expand((*(self.lengths[axis] for axis in self.axes), *value.event))
+
+    def dims(self) -> tuple[int, ...]:
+        return tuple(k for k, axis in enumerate(self.axes) if axis in self.over)
+
+    def total(self, full: torch.Tensor) -> torch.Tensor:
+        """Sums over the reduced axes."""
+        return full.sum(self.dims()) if self.over else full
+
+    def top(self, full: torch.Tensor) -> torch.Tensor:
+        """Maxima over the reduced axes."""
+        return full.amax(self.dims()) if self.over else full
+
+    def at(self, result: torch.Tensor) -> torch.Tensor:
+        """A result spread over the reduced axes again."""
+        for dim in self.dims():
+            result = result.unsqueeze(dim)
+        return result
+
+    def finish(self, result: torch.Tensor) -> Named:
+        return Named(result, self.kept)
+
+    # ------------------------------------------------------------------------------------------------------------- blocks
+    def blocks(self, size: int) -> Iterator[ProductBlock]:
+        """Pieces with at most ``size`` combinations (an axis later in layout is cut last)."""
+        steps, room = {}, max(1, size)
+        for axis in reversed(self.axes):
+            steps[axis] = max(1, min(self.lengths[axis], room))
+            room = max(1, room // steps[axis])
+        ranges = [[(low, min(low + steps[a], self.lengths[a])) for low in range(0, self.lengths[a], steps[a])] for a in self.axes]
+        for combination in itertools.product(*ranges):
+            yield ProductBlock(space=self, slices=dict(zip(self.axes, combination, strict=True)))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ProductBlock:
+    """A range of every axis."""
+
+    space: Product
+    slices: Slices
+
+    def take(self, value: Named) -> Named:
+        """What a value is in this block."""
+        data = value.data
+        for dim, axis in enumerate(value.axes):
+            if axis in self.slices:
+                low, high = self.slices[axis]
+                data = data.narrow(dim, low, high - low)
+        return Named(data, value.axes)
+
+    def place(self, axes: tuple[int, ...]) -> tuple[int, ...]:
+        """The axes of ``take(value)`` for a value with these axes."""
+        return axes
+
+    def give(self, total: Named, piece: torch.Tensor) -> None:
+        """Add a piece, laid out as ``take(total)``, to the whole."""
+        self.take(total).data.add_(piece)
+
+    def full(self, value: Named) -> torch.Tensor:
+        lengths = [high - low for low, high in (self.slices[axis] for axis in self.space.axes)]
+        return spread(value, self.space.axes).expand((*lengths, *value.event))
+
+    def at(self, result: torch.Tensor) -> torch.Tensor:
+        return self.space.at(self.take(Named(result, self.space.kept)).data)
+
+    def add(self, total: torch.Tensor, full: torch.Tensor) -> None:
+        """Add the sums over this block's elements to a result."""
+        self.take(Named(total, self.space.kept)).data.add_(self.space.total(full))
+
+    def raise_to(self, total: torch.Tensor, full: torch.Tensor) -> None:
+        """Raise a result to the maxima of this block's elements."""
+        part = self.take(Named(total, self.space.kept)).data
+        torch.maximum(part, self.space.top(full), out=part)
+
+
+# ---------------------------------------------------------------------------------------------------- lists of combinations
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Step:
+    """The last binder's runs, one per combination of what comes before it: ``start .. start + size`` without ``skip``.
+
+    order   the position on the binder's own axis of each element that a run may contain
+    """
+
+    start: np.ndarray
+    size: np.ndarray
+    skip: np.ndarray | None
+    order: np.ndarray
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Listing:
+    """Combinations that satisfy a condition, along one new axis ``flat``.
+
+    prefix    for each combination of the earlier binders, positions along the merged axes
+    merged    the axes that ``flat`` stands for: those of the condition's outer binders (``cells``) and of its own ones
+    own       the last binder's own axis, whose positions come from ``step``
+    tests     conditions to evaluate for each combination, in ``env``
+    over      further axes that are reduced as a product
+    kept      axes of the result besides ``cells``
+    """
+
+    bound: Bound
+    env: Mapping[ir.Binder, Named]
+    last: ir.Binder
+    cells: tuple[int, ...]
+    over: tuple[int, ...]
+    kept: tuple[int, ...]
+    lengths: Mapping[int, int]
+    prefix: Mapping[int, np.ndarray]
+    own: int
+    step: Step
+    tests: tuple[ir.Expr, ...] = ()
+    flat: int = field(default_factory=new_axis)
+
+    @property
+    def merged(self) -> frozenset[int]:
+        return frozenset((*self.prefix, self.own))
+
+    @property
+    def entries(self) -> int:
+        """The number of cells."""
+        return math.prod(self.lengths[axis] for axis in self.cells)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of a result while it is made: ``kept`` axes, then the cells as one dim."""
+        return (*(self.lengths[axis] for axis in self.kept), self.entries)
+
+    @property
+    def total_size(self) -> int:
+        """How many combinations there are, tests left out."""
+        return int(self.step.size.sum())
+
+    @property
+    def alone(self) -> bool:
+        """It lists the elements of one binder, in runs that nothing else cuts."""
+        return not self.tests and self.step.skip is None and set(self.prefix) == set(self.cells)
+
+    def distinct(self) -> tuple[Listing, torch.Tensor]:
+        """The same with every different run once, as the cells of a new axis; and which of them each cell has."""
+        runs, which = np.unique(np.stack([self.step.start, self.step.size]), axis=1, return_inverse=True)
+        axis, count = new_axis(), runs.shape[1]
+        step = Step(start=runs[0], size=runs[1], skip=None, order=self.step.order)
+        lengths = {**self.lengths, axis: count}
+        listing = replace(self, cells=(axis,), lengths=lengths, prefix={axis: np.arange(count)}, step=step, flat=new_axis())
+        return listing, torch.from_numpy(which.reshape(-1))
+
+    def finish(self, result: torch.Tensor) -> Named:
+        """A result with the cells as axes again."""
+        event = result.shape[len(self.shape) :]
+        result = result.reshape((*self.shape[:-1], *(self.lengths[axis] for axis in self.cells), *event))
+        axes = (*self.kept, *self.cells)
+        order = sorted(range(len(axes)), key=lambda k: axes[k])
+        return Named(result.permute((*order, *range(len(axes), result.dim()))), tuple(axes[k] for k in order))
+
+    def blocks(self, size: int) -> Iterator[ListingBlock]:
+        """Pieces with at most ``size`` combinations, in order."""
+        ends = np.cumsum(self.step.size)
+        size = max(1, size // max(1, math.prod(self.lengths[axis] for axis in (*self.kept, *self.over))))
+        for low in range(0, int(ends[-1]) if len(ends) else 0, size):
+            number = np.arange(low, min(low + size, int(ends[-1])))
+            before = np.searchsorted(ends, number, "right")
+            offset = number - (ends[before] - self.step.size[before])
+            if self.step.skip is not None:
+                keep = offset != self.step.skip[before]
+                before, offset = before[keep], offset[keep]
+            index = {axis: torch.from_numpy(places[before]) for axis, places in self.prefix.items()}
+            index[self.own] = torch.from_numpy(self.step.order[self.step.start[before] + offset])
+            block = self.make(index)
+            if self.tests:
+                keep_tensor = torch.ones(len(before), dtype=torch.bool)
+                env = {binder: block.take(value) for binder, value in self.env.items()}
+                for test in self.tests:
+                    keep_tensor &= Pointwise(self.bound).value(test, env).data.bool()
+                block = self.make({axis: places[keep_tensor] for axis, places in index.items()})
+            yield block
+
+    def whole(self) -> ListingBlock:
+        """All combinations as one block."""
+        found = list(self.blocks(1 << 62))
+        return found[0] if found else self.make({axis: torch.zeros(0, dtype=torch.int64) for axis in self.merged})
+
+    def counts(self, size: int) -> torch.Tensor:
+        """The number of elements that go into each cell."""
+        total = torch.zeros(self.entries, dtype=torch.float64)
+        for block in self.blocks(size):
+            total += block.count
+        return total
+
+    def make(self, index: Mapping[int, torch.Tensor]) -> ListingBlock:
+        cell = torch.zeros(len(index[self.own]), dtype=torch.int64)
+        for axis in self.cells:
+            cell = cell * self.lengths[axis] + index[axis]
+        return ListingBlock(space=self, index=index, cell=cell)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ListingBlock:
+    """Some of the combinations: positions along each merged axis, and the cell that each belongs to."""
+
+    space: Listing
+    index: Mapping[int, torch.Tensor]
+    cell: torch.Tensor
+
+    def take(self, value: Named) -> Named:
+        """What a value is for these combinations, along the flat axis."""
+        merged = [axis for axis in value.axes if axis in self.space.merged]
+        if not merged:
+            return value
+        if len(merged) == 1:
+            dim = value.axes.index(merged[0])
+            data = value.data.index_select(dim, self.index[merged[0]]).movedim(dim, len(value.axes) - 1)
+        else:
+            rest = [k for k, axis in enumerate(value.axes) if axis not in self.space.merged]
+            first = [k for k, axis in enumerate(value.axes) if axis in self.space.merged]
+            tail = range(len(value.axes), value.data.dim())
+            data = value.data.permute((*first, *rest, *tail))[tuple(self.index[axis] for axis in merged)].movedim(0, len(rest))
+        return Named(data, self.place(value.axes))
+
+    def place(self, axes: tuple[int, ...]) -> tuple[int, ...]:
+        merged = self.space.merged.intersection(axes)
+        return (*(axis for axis in axes if axis not in merged), self.space.flat) if merged else axes
+
+    def give(self, total: Named, piece: torch.Tensor) -> None:
+        merged = [axis for axis in total.axes if axis in self.space.merged]
+        if not merged:
+            total.data.add_(piece)
+            return
+        assert len(merged) == 1
+        dim = total.axes.index(merged[0])
+        total.data.index_add_(dim, self.index[merged[0]], piece.movedim(len(total.axes) - 1, dim))
+
+    def full(self, value: Named) -> torch.Tensor:
+        axes = self.axes()
+        lengths = [self.space.lengths.get(axis, len(self.cell)) for axis in axes]
+        return spread(value, axes).expand((*lengths, *value.event))
+
+    def axes(self) -> tuple[int, ...]:
+        return (*sorted((*self.space.kept, *self.space.over)), self.space.flat)
+
+    def _over(self) -> tuple[int, ...]:
+        return tuple(k for k, axis in enumerate(self.axes()) if axis in self.space.over)
+
+    def at(self, result: torch.Tensor) -> torch.Tensor:
+        result = result.index_select(len(self.space.kept), self.cell)
+        for dim in self._over():
+            result = result.unsqueeze(dim)
+        return result
+
+    def add(self, total: torch.Tensor, full: torch.Tensor) -> None:
+        total.index_add_(len(self.space.kept), self.cell, full.sum(self._over()) if self._over() else full)
+
+    def raise_to(self, total: torch.Tensor, full: torch.Tensor) -> None:
+        part = full.amax(self._over()) if self._over() else full
+        dim = len(self.space.kept)
+        total.scatter_reduce_(dim, self._spread(part, dim), part, "amax")
+
+    def _spread(self, part: torch.Tensor, dim: int) -> torch.Tensor:
+        """The cells as an index of the shape of ``part``."""
+        return self.cell.reshape([-1 if k == dim else 1 for k in range(part.dim())]).expand(part.shape)
+
+    # ------------------------------------------------------------------------ the whole listing as one block, differentiable
+    def total(self, full: torch.Tensor) -> torch.Tensor:
+        """Sums by cell."""
+        part = full.sum(self._over()) if self._over() else full
+        dim = len(self.space.kept)
+        zero = part.new_zeros((*part.shape[:dim], self.space.entries, *part.shape[dim + 1 :]))
+        return zero.index_add(dim, self.cell, part)
+
+    def top(self, full: torch.Tensor) -> torch.Tensor:
+        """Maxima by cell (-inf where there are none)."""
+        part = full.amax(self._over()) if self._over() else full
+        dim = len(self.space.kept)
+        low = part.new_full((*part.shape[:dim], self.space.entries, *part.shape[dim + 1 :]), -torch.inf)
+        return low.scatter_reduce(dim, self._spread(part, dim), part, "amax")
+
+    @property
+    def count(self) -> torch.Tensor:
+        times = math.prod(self.space.lengths[axis] for axis in self.space.over)
+        return times * torch.bincount(self.cell, minlength=self.space.entries).to(torch.float64)
+
+    def finish(self, result: torch.Tensor) -> Named:
+        return self.space.finish(result)
+
+
+def cells(block: Product | ProductBlock | ListingBlock, full: torch.Tensor) -> torch.Tensor:
+    """The entry of the (flattened) result that each element of a block belongs to, flattened."""
+    space = block if isinstance(block, Product) else block.space
+    own = torch.arange(math.prod(space.shape)).reshape(space.shape)
+    return block.at(own).expand(full.shape).reshape(-1)
+
+
+def lengths_of(values: Iterable[Named]) -> dict[int, int]:
+    """The length of every axis of some values."""
+    return {axis: value.length(axis) for value in values for axis in value.axes}

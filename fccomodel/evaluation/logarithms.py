@@ -1,0 +1,261 @@
+"""Expectations of exponentials by their logarithms: no temperature is so low, and no score so large, that they overflow.
+
+    log E exp(a)              = logmeanexp a                        log(sum exp(a)) = logsumexp a
+    E[q exp(a)] / E exp(b)    = exp(logmeanexp(a + log q) - logmeanexp b)      for q >= 0
+    (E e^p)^(1/p)             = exp(logmeanexp(p log e) / p)                   for e >= 0
+
+The logarithm is taken through products, quotients, powers, sums and further expectations of what is not negative; it is used
+where the plain expectation stands under a logarithm, a root, or in a denominator. Whoever evaluates an expression asks for
+its ``stable`` form: solvers, where it is then log u that is tracked, and the interpreter.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import weakref
+
+import numpy as np
+
+from fccomodel.core import ir
+from fccomodel.core.rewrite import apply as make
+from fccomodel.core.rewrite import const
+from fccomodel.data.bound import Bound
+from fccomodel.evaluation import elements
+from fccomodel.library import atoms
+from fccomodel.library.atoms import Interval
+
+#: where a factor that may vanish is cut off, so that its logarithm has a derivative
+TINY = 1e-30
+#: reductions by their logarithm
+KINDS = {"E": "logmeanexp", "mean": "logmeanexp", "sum": "logsumexp"}
+REALS, POSITIVE = Interval(), Interval(0.0, math.inf)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Seen:
+    """What is known of a node: where it lies, whether exponentials (or high powers) are multiplied up in it, and whether they
+    are in an expectation there."""
+
+    range: Interval
+    steep: bool = False
+    mean: bool = False
+
+
+def of(bound: Bound) -> Logarithms:
+    """The stable forms of a bound problem, kept with it."""
+    return elements.remember(bound, "logarithms", lambda: Logarithms(bound))
+
+
+class Logarithms:
+    """The stable forms of one bound problem's expressions. Asking twice for a node gives the same node."""
+
+    def __init__(self, bound: Bound):
+        self.owner = weakref.ref(bound)  # which may keep this record
+        self.nodes: dict[int, tuple[ir.Expr, _Seen]] = {}
+        self.logs: dict[int, tuple[ir.Expr, ir.Expr | None]] = {}
+        self.lets: dict[int, ir.Let] = {}
+        self.forms: dict[int, tuple[ir.Expr, ir.Expr | None]] = {}
+        self.columns: dict[tuple[str, str], Interval] = {}
+
+    # ------------------------------------------------------------------------------------------------------------ the forms
+    def stable(self, node: ir.Expr) -> ir.Expr | None:
+        """An expression of the same value that forms no large exponential, or None where ``node`` forms none."""
+        if not isinstance(node, ir.Apply | ir.Reduce):
+            return None
+        if id(node) not in self.forms:
+            self.forms[id(node)] = (node, self._stable(node))
+        return self.forms[id(node)][1]
+
+    def _stable(self, node: ir.Expr) -> ir.Expr | None:
+        match node:
+            case ir.Reduce(kind="logmeanexp", options={"theta": theta, **rest}):
+                inner = dataclasses.replace(node, body=make("div", node.body, theta), options=rest)
+                return make("mul", theta, inner, span=node.span)
+            case ir.Reduce(kind="pmean", options={"p": p, **rest}) if not _low(p):
+                log = self.log(node.body)
+                if log is None:
+                    return None
+                inner = dataclasses.replace(node, kind="logmeanexp", body=make("mul", p, log), options=rest)
+                return make("exp", make("div", inner, p), span=node.span)
+            case ir.Apply(op="log" | "log1p" as op, args=(x,)) if self.see(x).mean:
+                log = self.log(x)
+                return None if log is None else log if op == "log" else make("log1pexp", log, span=node.span)
+            case ir.Apply(op="div" | "inv", args=(*_, y)) if self.see(y).mean:
+                pass
+            case ir.Apply(op="mul", args=(x, y)) if self.see(x).mean and self.see(y).mean:
+                pass
+            case ir.Apply(op="sqrt", args=(x,)) if self.see(x).mean:
+                pass
+            case ir.Apply(op="pow", args=(x, ir.Const(value=p))) if p >= 1:
+                return None
+            case ir.Apply(op="pow", args=(x, p)) if self.see(x).mean:
+                pass
+            case _:
+                return None
+        whole = self.log(node)
+        return None if whole is None else make("exp", whole, span=node.span)
+
+    def scan(self, root: ir.Expr) -> None:
+        """Finds the stable forms of all nodes, so that ``logged`` knows of them."""
+        for node in ir.walk(root):
+            self.stable(node)
+
+    def logged(self, node: ir.Reduce) -> ir.Reduce | None:
+        """The reduction whose value is the logarithm of this one's, where some stable form has it."""
+        found = self.logs.get(id(node), (node, None))[1] if self.see(node).mean else None
+        return found if isinstance(found, ir.Reduce) else None
+
+    # -------------------------------------------------------------------------------------------------------- the logarithm
+    def log(self, node: ir.Expr) -> ir.Expr | None:
+        """The logarithm of an expression that is not negative; None where that is not known."""
+        if id(node) not in self.logs:
+            self.logs[id(node)] = (node, self._log(node))
+        return self.logs[id(node)][1]
+
+    def _log(self, node: ir.Expr) -> ir.Expr | None:
+        if not self.see(node).steep:
+            return self.leaf(node)
+        match node:
+            case ir.Apply(op="exp", args=(a,)):
+                return a
+            case ir.Apply(op="mul" | "div" as op, args=(x, y)):
+                first, second = self.log(x), self.log(y)
+                way = "add" if op == "mul" else "sub"
+                return None if first is None or second is None else make(way, first, second, span=node.span)
+            case ir.Apply(op="add"):
+                logs = [self.log(x) for x in _summands(node)]
+                known = [a for a in logs if a is not None]
+                return _tree(known) if len(known) == len(logs) else None
+            case ir.Apply(op="pow", args=(x, p)):
+                return self._times(p, self.log(x))
+            case ir.Apply(op="square" | "sqrt" | "inv" as op, args=(x,)):
+                return self._times(const({"square": 2.0, "sqrt": 0.5, "inv": -1.0}[op]), self.log(x))
+            case ir.Reduce(kind=kind) if kind in KINDS:
+                body = self.log(node.body)
+                return None if body is None else dataclasses.replace(node, kind=KINDS[kind], body=body)
+            case ir.LetRef():
+                return self._let(node)
+        return self.leaf(node)
+
+    def _times(self, p: ir.Expr, log: ir.Expr | None) -> ir.Expr | None:
+        return None if log is None else make("mul", p, log)
+
+    def _let(self, node: ir.LetRef) -> ir.LetRef | None:
+        let = node.let
+        body = self.log(let.body)
+        if body is None:
+            return None
+        made = self.lets.setdefault(id(let), dataclasses.replace(let, body=body))
+        return dataclasses.replace(node, let=made)
+
+    def leaf(self, node: ir.Expr) -> ir.Expr | None:
+        """A factor by its plain logarithm."""
+        if self.see(node).range.lo < 0:
+            return None
+        if isinstance(node, ir.Const):
+            return const(math.log(node.value) if node.value > 0 else -math.inf)
+        return make("log", make("max", node, const(TINY)) if ir.variables_of(node) else node, span=node.span)
+
+    # --------------------------------------------------------------------------------------------------- what nodes are like
+    def see(self, node: ir.Expr) -> _Seen:
+        """What is known of a node (found for all nodes below it at once)."""
+        if id(node) not in self.nodes:
+            for part in ir.walk(node):
+                if id(part) not in self.nodes:
+                    self.nodes[id(part)] = (part, self._see(part))
+        return self.nodes[id(node)][1]
+
+    def _see(self, node: ir.Expr) -> _Seen:
+        match node:
+            case ir.Apply(op=op, args=args):
+                own = [self.nodes[id(a)][1] for a in args]
+                where = _range(op, [s.range for s in own])
+                if op == "exp":
+                    return _Seen(where, steep=True)
+                if op == "pow":
+                    return _Seen(where, own[0].steep or own[0].range.lo >= 0 and not _low(args[1]), own[0].mean)
+                if op in ("mul", "div", "add", "square", "sqrt", "inv"):
+                    return _Seen(where, any(s.steep for s in own), any(s.mean for s in own))
+                return _Seen(where)
+            case ir.Reduce(kind=kind):
+                body = self.nodes[id(node.body)][1]
+                simple = kind in KINDS and not any(isinstance(b.domain, ir.VectorSet) for b in node.binders)
+                return _Seen(_reduced(kind, body.range), simple and body.steep, simple and body.steep)
+            case ir.LetRef():
+                return self.nodes[id(node.let.body)][1]
+        return _Seen(self._leaf_range(node))
+
+    def _leaf_range(self, node: ir.Expr) -> Interval:
+        bound = self.owner()
+        assert bound is not None
+        match node:
+            case ir.Const(value=value):
+                return Interval.point(value)
+            case ir.Size():
+                return Interval(1.0, math.inf)
+            case ir.Param(name=name):
+                return _ends(bound.params[name] if name in bound.params else bound.arrays[name])
+            case ir.Column(binder=binder, name=str() as name) if isinstance(binder.domain, ir.RowSet):
+                table = binder.domain.table
+                key = table, name
+                if key not in self.columns:
+                    self.columns[key] = _ends(bound.tables[table].columns[name])
+                return self.columns[key]
+            case ir.Element(binder=binder) if isinstance(binder.domain, ir.ValueSet):
+                return _ends(elements.values(bound, binder.domain))
+            case ir.Var(name=name):
+                variable = bound.problem.variables.get(name)
+                families = {s.family for s in variable.sets} if variable is not None else set()
+                return POSITIVE if families & {"nonneg", "simplex", "capped_simplex"} else REALS
+            case ir.Item(base=base):
+                return self.see(base).range
+        return REALS
+
+
+def _low(p: ir.Expr) -> bool:
+    """A power whose plain mean is no trouble."""
+    return isinstance(p, ir.Const) and p.value <= 2
+
+
+def _range(op: str, args: list[Interval]) -> Interval:
+    """Where an atom's value lies."""
+    atom = atoms.get(op)
+    if atom is None:
+        return REALS
+    try:
+        found = atom.range(*args)
+    except (ArithmeticError, ValueError, TypeError):
+        return REALS
+    return REALS if math.isnan(found.lo) or math.isnan(found.hi) else found
+
+
+def _reduced(kind: str, body: Interval) -> Interval:
+    if kind in ("E", "mean", "max", "min", "cvar", "topk", "logmeanexp", "pmean"):
+        return body
+    return POSITIVE if kind in ("variance", "prob") or kind in ("sum", "prod") and body.lo >= 0 else REALS
+
+
+def _ends(values: object) -> Interval:
+    """The least and the largest of some numbers."""
+    found = np.asarray(values)
+    return Interval(float(found.min()), float(found.max())) if found.size and found.dtype.kind in "fiub" else REALS
+
+
+def _summands(node: ir.Expr) -> list[ir.Expr]:
+    found, stack = [], [node]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, ir.Apply) and part.op == "add":
+            stack.extend(reversed(part.args))
+        else:
+            found.append(part)
+    return found
+
+
+def _tree(logs: list[ir.Expr]) -> ir.Expr:
+    """The logarithm of a sum, of logarithmic depth."""
+    while len(logs) > 1:
+        pairs = [logs[k : k + 2] for k in range(0, len(logs), 2)]
+        logs = [make("logaddexp", *pair) if len(pair) == 2 else pair[0] for pair in pairs]
+    return logs[0]

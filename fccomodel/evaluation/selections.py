@@ -1,0 +1,371 @@
+"""What a binder ranges over, given the binders around it: conditions taken apart, then realised as index arrays."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, NoReturn, cast
+
+import numpy as np
+import torch
+
+from fccomodel.core import ir
+from fccomodel.data.bound import Bound
+from fccomodel.evaluation.axes import Env, Named, new_axis, spread
+from fccomodel.evaluation.elements import Pointwise, accepted, extent, fail, ids, name_of, names, remember, size, values
+
+__all__ = ["Index", "Ranges", "Selection", "ids", "index", "names", "realise", "size", "split", "values"]
+
+#: Cells (combinations of the parents' ids) that ``realise`` may list; pairs that it may test to count what a mask accepts.
+MOST_CELLS, MOST_TESTS = 1 << 27, 1 << 34
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Selection:
+    """The elements of one binder, with its condition split by the way it can be sampled.
+
+    static    conjuncts about the binder's own element alone: a filter, applied once (``ids`` applies those of its set)
+    keys      pairs (own, outer) that must be equal: a group index
+    orders    triples (op, own, outer) meaning ``own op outer``, op of ``ge gt le lt``, all with the same ``own``: a range of a
+              sorted order
+    excludes  outer binders of the same table whose row is left out (``j != i``); one at most
+    masks     every other conjunct: evaluated for each pair
+    parents   the binders that keys, orders, excludes and masks depend on
+    """
+
+    binder: ir.Binder
+    static: tuple[ir.Expr, ...] = ()
+    keys: tuple[tuple[ir.Expr, ir.Expr], ...] = ()
+    orders: tuple[tuple[str, ir.Expr, ir.Expr], ...] = ()
+    excludes: tuple[ir.Binder, ...] = ()
+    masks: tuple[ir.Expr, ...] = ()
+    parents: tuple[ir.Binder, ...] = ()
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Ranges:
+    """A selection as arrays: the elements for a cell (one id per parent) are ``rows[start[cell] : start[cell] + size[cell]]``.
+
+    rows     ids, int64, in an order in which every cell is one contiguous run; ascending without keys and orders
+    start    int64, one dim per parent, its length that of the parent's table or set; None without parents
+    size     the length of the run, the skipped row included
+    skip     offset inside the run of the row to leave out, or -1; None without ``excludes``
+    accept   the fraction of the run (without the skipped row) that passes the masks, exact; None without ``masks``
+    """
+
+    rows: np.ndarray
+    start: np.ndarray | None = None
+    size: np.ndarray | None = None
+    skip: np.ndarray | None = None
+    accept: np.ndarray | None = None
+
+
+# ----------------------------------------------------------------------------------------------------------- taking apart
+FLIPPED = {"ge": "le", "gt": "lt", "le": "ge", "lt": "gt"}
+
+
+def split(binders: Sequence[ir.Binder], condition: ir.Expr | None) -> tuple[Selection, ...]:
+    """One selection per binder, in order; a conjunct belongs to the last of ``binders`` that it mentions (the last if none).
+
+    Over several binders the reduction weighs every combination that satisfies the condition alike.
+    """
+    parts = [Selection(binder=binder) for binder in binders]
+    for conjunct in conjuncts(condition):
+        free = ir.free_binders(conjunct)
+        place = max((k for k, binder in enumerate(binders) if binder in free), default=len(parts) - 1)
+        parts[place] = _with(parts[place], conjunct, free)
+    return tuple(parts)
+
+
+def conjuncts(condition: ir.Expr | None) -> list[ir.Expr]:
+    """``a and b and c`` as a list; not recursive."""
+    found: list[ir.Expr] = []
+    stack = [] if condition is None else [condition]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ir.Apply) and node.op == "and":
+            stack.extend(reversed(node.args))
+        else:
+            found.append(node)
+    return found
+
+
+def listed(binder: ir.Binder) -> bool:
+    """It ranges over a finite list (not over draws of a distribution or over vectors)."""
+    return not isinstance(binder.domain, ir.Distribution | ir.VectorSet)
+
+
+def _with(part: Selection, conjunct: ir.Expr, free: tuple[ir.Binder, ...]) -> Selection:
+    own = part.binder
+    parents = tuple(dict.fromkeys((*part.parents, *(binder for binder in free if binder is not own))))
+    if not parents and listed(own):
+        return replace(part, static=(*part.static, conjunct))
+    if all(binder is own for binder in free) and listed(own):
+        return replace(part, static=(*part.static, conjunct))
+    part = replace(part, parents=parents)
+    if isinstance(conjunct, ir.Apply) and len(conjunct.args) == 2 and own in free and all(listed(binder) for binder in free):
+        op, (left, right) = conjunct.op, conjunct.args
+        if own in ir.free_binders(right):
+            op, left, right = FLIPPED.get(op, op), right, left
+        if ir.free_binders(left) == (own,) and own not in ir.free_binders(right):
+            if op == "eq":
+                return replace(part, keys=(*part.keys, (left, right)))
+            if op in FLIPPED and all(ir.same(left, other) for _, other, _ in part.orders):
+                return replace(part, orders=(*part.orders, (op, left, right)))
+            if op == "ne" and not part.excludes and _same_row(left, right):
+                assert isinstance(right, ir.Element)
+                return replace(part, excludes=(right.binder,))
+    return replace(part, masks=(*part.masks, conjunct))
+
+
+def _same_row(left: ir.Expr, right: ir.Expr) -> bool:
+    if not (isinstance(left, ir.Element) and isinstance(right, ir.Element)):
+        return False
+    a, b = left.binder.domain, right.binder.domain
+    return isinstance(a, ir.RowSet) and isinstance(b, ir.RowSet) and a.table == b.table
+
+
+# ------------------------------------------------------------------------------------------------------------------ indexing
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Index:
+    """The elements of a selection sorted so that keys and orders select a contiguous run.
+
+    rows      ids sorted by group, then by the ordered quantity
+    keys      per key, the sorted distinct own values
+    groups    the codes of the groups that occur, ascending; group g is rows[bounds[g] : bounds[g + 1]]
+    levels    the sorted distinct values of the ordered quantity
+    ranked    group * (len(levels) + 1) + level of each of ``rows``, ascending
+    place     where each id stands in ``rows``, -1 where it does not
+    """
+
+    bound: Bound
+    selection: Selection
+    rows: np.ndarray
+    keys: tuple[np.ndarray, ...] = ()
+    groups: np.ndarray
+    bounds: np.ndarray
+    levels: np.ndarray
+    ranked: np.ndarray
+    place: np.ndarray
+
+    def locate(self, env: Env) -> tuple[Named, Named, Named | None]:
+        """(start, size, skip) for the combinations of the parents' elements in ``env``, over the axes that decide them."""
+        evaluate = Pointwise(self.bound)
+        group = Named(torch.zeros((), dtype=torch.int64))
+        code, known = _joined([evaluate.value(outer, env) for _, outer in self.selection.keys], self.keys)
+        if self.keys:
+            at = np.searchsorted(self.groups, code.data.numpy()).clip(0, max(len(self.groups) - 1, 0))
+            hit = known & (self.groups[at] == code.data.numpy()) if len(self.groups) else np.zeros_like(known)
+            group = _named(np.where(hit, at, len(self.groups)), code.axes)
+        low = _named(self.bounds[group.data.numpy()], group.axes)
+        high = _named(self.bounds[(group.data.numpy() + 1).clip(max=len(self.groups))], group.axes)
+        for op, _, outer in self.selection.orders:
+            low, high = self._narrow(op, evaluate.value(outer, env), group, low, high)
+        (start, end), axes = _aligned([low, high])
+        count = (end - start).clip(0)
+        skip = None
+        for binder in self.selection.excludes:
+            place = _named(self.place[env[binder].data], env[binder].axes)
+            run = [_named(start, axes), _named(count, axes)]
+            (first, length, at), axes_skip = _aligned([*run, place])
+            inside = (at >= first) & (at < first + length)
+            skip = _named(np.where(inside, at - first, -1), axes_skip)
+        return _named(start, axes), _named(count, axes), skip
+
+    def _narrow(self, op: str, threshold: Named, group: Named, low: Named, high: Named) -> tuple[Named, Named]:
+        side: Literal["left", "right"] = "left" if op in ("ge", "lt") else "right"
+        level = _named(np.searchsorted(self.levels, threshold.data.numpy(), side), threshold.axes)
+        (inner, rank), axes = _aligned([group, level])
+        at = np.searchsorted(self.ranked, inner * (len(self.levels) + 1) + rank, "left")
+        (at, first, last), axes = _aligned([_named(at, axes), low, high])
+        at = np.clip(at, first, last)
+        if op in ("ge", "gt"):
+            return _named(np.maximum(at, first), axes), _named(last, axes)
+        return _named(first, axes), _named(np.minimum(at, last), axes)
+
+
+def _named(array: np.ndarray, axes: tuple[int, ...]) -> Named:
+    return Named(torch.from_numpy(np.asarray(array)), axes)
+
+
+def _aligned(parts: Sequence[Named]) -> tuple[list[np.ndarray], tuple[int, ...]]:
+    axes = tuple(sorted({axis for part in parts for axis in part.axes}))
+    arrays = np.broadcast_arrays(*(spread(part, axes).numpy() for part in parts))
+    return [np.array(array) for array in arrays], axes
+
+
+def _joined(parts: Sequence[Named], keys: Sequence[np.ndarray]) -> tuple[Named, np.ndarray]:
+    """One code for several key values, and where all of them occur among ``keys``."""
+    code, known, axes = np.zeros((), dtype=np.int64), np.ones((), dtype=bool), cast(tuple[int, ...], ())
+    for part, key in zip(parts, keys, strict=True):
+        at = np.searchsorted(key, part.data.numpy()).clip(0, max(len(key) - 1, 0))
+        hit = (key[at] == part.data.numpy()) if len(key) else np.zeros(at.shape, dtype=bool)
+        pieces = ((code, axes), (known, axes), (at, part.axes), (hit, part.axes))
+        (code, known, at, hit), axes = _aligned([_named(array, own) for array, own in pieces])
+        code, known = code * max(len(key), 1) + at, known & hit
+    return _named(code, axes), known
+
+
+def index(bound: Bound, selection: Selection) -> Index:
+    """The sorted rows of a selection (made once per bound problem)."""
+    return remember(bound, ("index", selection), lambda: _index(bound, selection))
+
+
+def _index(bound: Bound, selection: Selection) -> Index:
+    binder = selection.binder
+    rows = ids(bound, binder.domain)
+    if selection.static:
+        rows = rows[accepted(bound, binder, selection.static, rows)]
+    axis = new_axis()
+    env = {binder: _named(np.ascontiguousarray(rows), (axis,))}
+    evaluate = Pointwise(bound)
+
+    def own(expr: ir.Expr) -> np.ndarray:
+        found = evaluate.value(expr, env)
+        return np.broadcast_to(found.data.numpy(), (len(rows),))
+
+    code, keys = np.zeros(len(rows), dtype=np.int64), []
+    for expr, _ in selection.keys:
+        distinct, at = np.unique(own(expr), return_inverse=True)
+        keys.append(distinct)
+        code = code * max(len(distinct), 1) + at
+    levels, level = np.zeros(0), np.zeros(len(rows), dtype=np.int64)
+    if selection.orders:
+        levels, level = np.unique(own(selection.orders[0][1]), return_inverse=True)
+    order = np.lexsort((level, code))
+    groups, group = np.unique(code[order], return_inverse=True)
+    if not selection.keys:
+        groups, group = np.zeros(1, dtype=np.int64), np.zeros(len(rows), dtype=np.int64)
+    bounds = np.append(np.searchsorted(group, np.arange(len(groups))), len(rows)).astype(np.int64)
+    place = np.full(extent(bound, binder.domain), -1, dtype=np.int64)
+    place[rows[order]] = np.arange(len(rows))
+    return Index(
+        bound=bound, selection=selection, rows=rows[order], keys=tuple(keys), groups=groups, bounds=bounds,
+        levels=levels, ranked=group * (len(levels) + 1) + level[order], place=place,
+    )  # fmt: skip
+
+
+# ---------------------------------------------------------------------------------------------------------------- realising
+def realise(bound: Bound, selection: Selection, *, empty: str = "error") -> Ranges:
+    """A selection as index arrays over all ids that its parents can have.
+
+    empty   ``error``: a cell of elements of the parents' sets without any row is an error that names it; ``keep``: its size is 0
+    """
+    found = index(bound, selection)
+    if not selection.parents:
+        if not len(found.rows) and empty == "error":
+            no_elements(bound, selection.binder)
+        return Ranges(rows=found.rows)
+    cells = tuple(extent(bound, parent.domain) for parent in selection.parents)
+    if math.prod(cells) > MOST_CELLS:
+        fail(
+            bound,
+            "F0704",
+            f"the condition on `{selection.binder.name}` has {math.prod(cells):.1e} combinations of outer indices",
+            span=selection.binder.span,
+            reason=f"The rows for each combination are listed, which is possible up to {MOST_CELLS:.1e} of them.",
+            fix="Use fewer outer indices in this condition.",
+        )
+    axes = tuple(new_axis() for _ in cells)
+    env = {
+        parent: Named(torch.arange(count), (axis,)) for parent, count, axis in zip(selection.parents, cells, axes, strict=True)
+    }
+
+    def full(part: Named) -> np.ndarray:
+        return np.ascontiguousarray(np.broadcast_to(spread(part, axes).numpy(), cells))
+
+    start, count, skip = found.locate(env)
+    ranges = Ranges(rows=found.rows, start=full(start), size=full(count), skip=None if skip is None else full(skip))
+    if selection.masks:
+        ranges = replace(ranges, accept=_accepted(bound, selection, ranges))
+    if empty == "error":
+        _check(bound, selection, ranges)
+    return ranges
+
+
+def _check(bound: Bound, selection: Selection, ranges: Ranges) -> None:
+    assert ranges.size is not None
+    lists = [ids(bound, parent.domain) for parent in selection.parents]
+    members = np.ix_(*lists)
+    count = ranges.size[members]
+    if ranges.skip is not None:
+        count = count - (ranges.skip[members] >= 0)
+    if ranges.accept is not None:
+        count = count * ranges.accept[members]
+    if count.size and not (count > 0).all():
+        cell = np.unravel_index(int(np.argmin(count > 0)), count.shape)
+        which = {p: int(own[at]) for p, own, at in zip(selection.parents, lists, cell, strict=True)}
+        no_elements(bound, selection.binder, which, int((count <= 0).sum()))
+
+
+def no_elements(bound: Bound, binder: ir.Binder, which: Mapping[ir.Binder, int] | None = None, total: int = 1) -> NoReturn:
+    """The error for a mean over nothing: ``which`` outer elements leave nothing, in ``total`` cases."""
+    where = ", ".join(f"{parent.name} = {name_of(bound, parent.domain, element)}" for parent, element in (which or {}).items())
+    more = f" (and for {total - 1} more)" if total > 1 else ""
+    fail(
+        bound,
+        "F0705",
+        f"no element of `{binder.domain.name}` is left for `{binder.name}`" + (f" where {where}{more}" if where else ""),
+        span=binder.span,
+        reason="A mean over no elements has no value.",
+        fix="Bind data that has them, or leave this case out of the outer set; `E(empty = drop)[...]` leaves such cases out.",
+    )
+
+
+def occupied(bound: Bound, binder: ir.Binder, elements: np.ndarray, body: ir.Expr) -> np.ndarray:
+    """Which elements of an outer binder keep some rows in every ``(empty = drop)`` reduction of a body, as booleans."""
+    keep = np.ones(len(elements), dtype=bool)
+    for node in ir.walk(body):
+        option = node.options.get("empty") if isinstance(node, ir.Reduce) else None
+        if not (isinstance(node, ir.Reduce) and isinstance(option, ir.Label) and option.text == "drop"):
+            continue
+        for part in split(node.binders, node.condition):
+            if part.parents == (binder,) and listed(part.binder):
+                _, count, skip = index(bound, part).locate({binder: _named(elements, (new_axis(),))})
+                keep &= (count.data - (0 if skip is None else (skip.data >= 0).long()) > 0).numpy()
+    return keep
+
+
+def _accepted(bound: Bound, selection: Selection, ranges: Ranges) -> np.ndarray:
+    """The fraction of each cell's run that passes the masks, for elements of the parents' sets (0 for other ids)."""
+    assert ranges.start is not None and ranges.size is not None
+    members = [ids(bound, parent.domain) for parent in selection.parents]
+    lengths = tuple(len(m) for m in members)
+    grid = np.ix_(*members)
+    start, count = ranges.start[grid].ravel(), ranges.size[grid].ravel()
+    skip = None if ranges.skip is None else ranges.skip[grid].ravel()
+    if int(count.sum()) > MOST_TESTS:
+        fail(
+            bound,
+            "F0704",
+            f"the condition on `{selection.binder.name}` has to be tested on {count.sum():.1e} pairs",
+            span=selection.binder.span,
+            reason="A condition that is neither an equality nor an order is tested pair by pair.",
+            fix="Write it as equalities of keys or comparisons of one column.",
+        )
+    passed = np.zeros(len(count), dtype=np.int64)
+    for cell, offset in pair_blocks(count):
+        rows = ranges.rows[start[cell] + offset]
+        axis = new_axis()
+        env = {selection.binder: _named(rows, (axis,))}
+        for parent, own, at in zip(selection.parents, members, np.unravel_index(cell, lengths), strict=True):
+            env[parent] = _named(own[at], (axis,))
+        keep = np.ones(len(rows), dtype=bool) if skip is None else offset != skip[cell]
+        for mask in selection.masks:
+            keep &= np.broadcast_to(Pointwise(bound).value(mask, env).data.bool().numpy(), keep.shape)
+        passed += np.bincount(cell[keep], minlength=len(count))
+    valid = count - (0 if skip is None else (skip >= 0))
+    accept = np.zeros(ranges.size.shape)
+    accept[grid] = (passed / np.maximum(valid, 1)).reshape(lengths)
+    return accept
+
+
+def pair_blocks(count: np.ndarray, block: int = 1 << 20) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """All pairs (cell, offset < count[cell]) in blocks of at most ``block`` pairs, in order."""
+    ends = np.cumsum(count)
+    total = int(ends[-1]) if len(ends) else 0
+    for low in range(0, total, block):
+        flat = np.arange(low, min(low + block, total))
+        cell = np.searchsorted(ends, flat, "right")
+        yield cell, flat - (ends[cell] - count[cell])

@@ -1,0 +1,81 @@
+"""What a model is worth at a point, over all bound rows in float64, without gradients: objective, constraints, any ``let``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+
+from fccomodel.core import ir
+from fccomodel.core.diagnostics import did_you_mean
+from fccomodel.core.files import fail
+from fccomodel.data.bound import Bound
+from fccomodel.evaluation import members
+from fccomodel.evaluation.interpret import Evaluator
+
+Point = Mapping[str, np.ndarray]
+#: of a ``let``: a number, a nested list for a vector, or either by member for a family
+Shown = float | list | dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Level:
+    """The objective as the user wrote it; the constraints' left minus right sides by label, and the largest violation."""
+
+    objective: float
+    constraints: Mapping[str, float] = field(default_factory=dict)
+    violation: float = 0.0
+
+
+def level(bound: Bound, point: Point, *, seed: int = 0) -> Level:
+    """Objective and constraints at a point; ``seed`` is that of the fixed sample that stands for each distribution."""
+    evaluator = _evaluator(bound, point, seed)
+    constraints: dict[str, float] = {}
+    violations = [0.0]
+    with torch.no_grad():
+        objective = float(evaluator.value(bound.problem.objective.expr, {}).data)
+        for c in bound.problem.constraints:
+            found = _members(bound, evaluator, c.label, c.binders, c.body, c.condition)
+            constraints |= found
+            violations += [abs(value) if c.kind == "eq" else value for value in found.values()]
+    return Level(objective=objective, constraints=constraints, violation=max(violations))
+
+
+def values(bound: Bound, point: Point, wanted: Sequence[ir.Let], *, seed: int = 0) -> dict[str, Shown]:
+    """The lets by name. They may hold step functions of the variables (error rates), which an objective may not."""
+    evaluator = _evaluator(bound, point, seed)
+    with torch.no_grad():
+        found = {let.name: _members(bound, evaluator, let.name, let.binders, let.body) for let in wanted}
+    return {let.name: found[let.name] if let.binders else found[let.name][let.name] for let in wanted}
+
+
+def lets(problem: ir.Problem, names: Iterable[str]) -> list[ir.Let]:
+    """The ``let`` statements of these names; F0805 for a name that is none."""
+    names = list(dict.fromkeys(names))
+    for name in names:
+        if name not in problem.lets:
+            known = f"Its lets are {', '.join(problem.lets)}." if problem.lets else "The model has none."
+            fix = did_you_mean(name, problem.lets) or f"Add `let {name} = ...;` to the model."
+            raise fail("F0805", f"There is no `let {name}` to show", reason=known, fix=fix)
+    return [problem.lets[name] for name in names]
+
+
+def _evaluator(bound: Bound, point: Point, seed: int) -> Evaluator:
+    return Evaluator(bound, {name: torch.as_tensor(value, dtype=torch.float64) for name, value in point.items()}, seed=seed)
+
+
+def _members(
+    bound: Bound,
+    evaluator: Evaluator,
+    name: str,
+    binders: tuple[ir.Binder, ...],
+    body: ir.Expr,
+    condition: ir.Expr | None = None,
+) -> dict[str, Any]:
+    """A family's values by label; one entry where there are no binders."""
+    env, places, labels = members.family(bound, name, binders, body, condition)
+    data = members.over(evaluator.value(body, env), env, places)
+    return dict(zip(labels, data.double().tolist(), strict=True))

@@ -1,0 +1,174 @@
+"""Checking: the syntax of a model becomes a typed problem, or every error in it at once."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from fccomodel.core import ir
+from fccomodel.core.diagnostics import Diagnostic, FccoError
+from fccomodel.core.source import Source, Span
+from fccomodel.language import syntax
+from fccomodel.language.check import constraints, functions, include, index_sets, lint, numbers, tables, variables
+from fccomodel.language.check.context import Context
+
+#: Python frames that the deepest model needs; the parser bounds the depth of a formula.
+FRAMES = 40_000
+
+#: Levels of a formula with its lets and definitions written out; later stages walk down them.
+MAX_LEVELS = 220
+
+DECLARE = {
+    syntax.DimDecl: index_sets.dim,
+    syntax.SetDecl: index_sets.set_,
+    syntax.IndexDecl: index_sets.index,
+    syntax.DataDecl: tables.data,
+    syntax.ParamDecl: numbers.param,
+    syntax.ConstDecl: numbers.const,
+    syntax.NetDecl: variables.net,
+    syntax.VarDecl: variables.var,
+    syntax.DefDecl: functions.def_,
+    syntax.LetDecl: functions.let,
+}
+
+
+def check(model: syntax.Model, source: Source) -> ir.Problem:
+    """The typed problem that a model states; raises FccoError with every error found."""
+    statements, source = include.expand(model.statements, source)
+    ctx = Context(source=source)
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, FRAMES))
+    try:
+        problem = _check(ctx, statements)
+    except RecursionError:
+        span = ctx.statement.span if ctx.statement is not None else Span(start=0, end=0)
+        ctx.error(
+            "F0422",
+            "this statement is nested too deeply",
+            span,
+            reason="Definitions inside definitions are inlined.",
+            fix="Name a part of it with `let`.",
+        )
+        problem = None
+    finally:
+        sys.setrecursionlimit(limit)
+    if problem is not None:
+        _bounded(ctx, problem)
+    if problem is None or ctx.errors:
+        raise FccoError(_ordered(ctx.errors), source)
+    return problem
+
+
+def _bounded(ctx: Context, problem: ir.Problem) -> None:
+    """An error for each formula that lets and definitions make deeper than ``MAX_LEVELS``."""
+    levels: dict[int, int] = {}
+    for whole in (problem.objective.expr, *(c.body for c in problem.constraints)):
+        for node in ir.walk(whole):
+            inner = (*node.children, node.let.body) if isinstance(node, ir.LetRef) else node.children
+            levels[id(node)] = 1 + max((levels[id(child)] for child in inner), default=0)
+        if levels[id(whole)] > MAX_LEVELS:
+            ctx.error(
+                "F0422",
+                f"this formula has {levels[id(whole)]:,} levels, more than {MAX_LEVELS}",
+                whole.span,
+                reason="Lets and definitions inside one another count as the formulas that they stand for.",
+                fix="Write a long recursion as a sum or a product over a set.",
+            )
+
+
+def _check(ctx: Context, statements: tuple[syntax.Statement, ...]) -> ir.Problem | None:
+    name = Path(ctx.source.name).stem if ctx.source.name.endswith(".fcco") else "model"
+    for statement in statements:
+        for declared in names_of(statement):
+            ctx.later.setdefault(declared, statement.span)
+    objectives: list[syntax.Objective] = []
+    objective: ir.Objective | None = None
+    found: list[ir.Constraint] = []
+    options: dict[str, object] = {}
+    labels: dict[str, Span] = {s.label: s.span for s in statements if isinstance(s, syntax.Objective) and s.label is not None}
+    written = {s.label for s in statements if isinstance(s, syntax.Constraint) and s.label is not None}
+    number = 0
+    for statement in statements:
+        ctx.statement = statement
+        match statement:
+            case syntax.ModelDecl():
+                name = statement.name
+            case syntax.Objective():
+                objectives.append(statement)
+                if len(objectives) > 1:
+                    _second_objective(ctx, objectives[0], statement)
+                made = constraints.objective(ctx, statement)
+                objective = objective or made
+            case syntax.Constraint():
+                label, number = constraints.label_of(ctx, statement, labels, number, written)
+                found.extend(constraints.constraint(ctx, statement, label))
+            case syntax.Options():
+                constraints.options(ctx, statement, options)
+            case syntax.SubjectTo() | syntax.Include():
+                pass
+            case _:
+                DECLARE[type(statement)](ctx, statement)  # type: ignore[operator]
+    ctx.statement = None
+    if not objectives:
+        _no_objective(ctx, statements)
+    lint.unused(ctx, statements)
+    if objective is None:
+        return None
+    return ir.Problem(
+        name=name,
+        source=ctx.source,
+        objective=objective,
+        constraints=tuple(found),
+        dims=tuple(ctx.dims),
+        sets=ctx.sets,
+        tables=ctx.tables,
+        arrays=ctx.arrays,
+        params=ctx.params,
+        nets=ctx.nets,
+        variables=ctx.variables,
+        lets=ctx.lets,
+        options=options,
+        warnings=tuple(_ordered(ctx.found)),
+    )
+
+
+def _no_objective(ctx: Context, statements: tuple[syntax.Statement, ...]) -> None:
+    end = statements[-1].span if statements else Span(start=0, end=0)
+    ctx.error(
+        "F0401",
+        "the model has no objective",
+        Span(start=end.end, end=end.end),
+        reason="A model says what is minimised or maximised.",
+        fix="Add `minimize loss: E[z ~ D] ...;` after the declarations.",
+    )
+
+
+def _second_objective(ctx: Context, first: syntax.Objective, second: syntax.Objective) -> None:
+    ctx.error(
+        "F0402",
+        "a second objective",
+        Span(start=second.span.start, end=second.span.start + len(second.sense)),
+        reason=f"Line {ctx.line(first.span)} states one already; a model has one.",
+        fix="Add the two with weights, or make one of them a constraint.",
+    )
+
+
+def names_of(statement: syntax.Statement) -> tuple[str, ...]:
+    """The names that a statement declares."""
+    match statement:
+        case syntax.DimDecl():
+            return statement.names
+        case syntax.IndexDecl():
+            return tuple(b.name for b in statement.binders)
+        case syntax.ModelDecl():
+            return ()
+    own = getattr(statement, "name", None)
+    return (own,) if isinstance(own, str) else ()
+
+
+def _ordered(found: list[Diagnostic]) -> list[Diagnostic]:
+    """Errors first, each kind in the order of the text."""
+    return sorted(found, key=lambda d: (d.severity != "error", d.span.start if d.span else 0))
+
+
+__all__ = ["check"]

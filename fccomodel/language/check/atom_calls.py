@@ -1,0 +1,225 @@
+"""Calls of atoms: arguments, shapes and domains checked against the registry."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import fccomodel.library.atoms as registry
+from fccomodel.core import ir
+from fccomodel.core.diagnostics import nearest
+from fccomodel.language import syntax
+from fccomodel.language.check import (
+    expressions,
+    literals,
+    names,
+    shapes,
+    signs,
+)
+from fccomodel.language.check.context import (
+    Context,
+    Scope,
+    SetSymbol,
+    TableSymbol,
+)
+from fccomodel.language.check.shapes import describe
+from fccomodel.library.atoms import Atom, ShapeError
+
+#: Operators and truth: atoms that are written with symbols, not by name.
+UNNAMED = frozenset({"add", "sub", "mul", "div", "neg", "pow", "matmul", *shapes.TRUTH})
+
+
+def named_atoms() -> dict[str, Atom]:
+    """The functions that a model can call, by every name."""
+    known = {name: atom for name, atom in registry.all().items() if not atom.internal and name not in UNNAMED}
+    return known | {alias: known[name] for alias, name in registry.aliases().items() if name in known}
+
+
+def apply_atom(ctx: Context, scope: Scope, node: syntax.Call, atom: Atom) -> ir.Expr | None:
+    """A function of the language."""
+    args = _arguments(ctx, scope, node, atom)
+    if args is None or not all([expressions.is_number(ctx, v, f"an argument of `{atom.name}`") for v in args]):
+        return None
+    shape = _shape(ctx, node, atom, args)
+    if shape is None or not _parameters_fixed(ctx, atom, args):
+        return None
+    if not signs.in_domain(ctx, atom.name, tuple(args), node.span):
+        return None
+    if all(isinstance(v, ir.Const) and not v.shape for v in args):
+        folded = _fold(atom, [v.value for v in args if isinstance(v, ir.Const)])
+        if folded is not None:
+            return ir.Const(value=folded, span=node.span)
+    return ir.Apply(op=atom.name, args=tuple(args), shape=shape, span=node.span)
+
+
+def _arguments(ctx: Context, scope: Scope, node: syntax.Call, atom: Atom) -> list[ir.Expr] | None:
+    """The arguments in the atom's order, those given by name too; an error where they are not what it takes."""
+    values = [expressions.evaluate(ctx, scope, a) for a in node.args]
+    named = {k.name: expressions.evaluate(ctx, scope, k.value) for k in node.keywords}
+    reason = ""
+    if named and not atom.variadic:
+        order = atom.arguments[len(values) :]
+        if set(named) - set(order):
+            wrong = next(n for n in named if n not in order)
+            reason = f"`{wrong}` is {'given twice' if wrong in atom.arguments else 'none of its arguments'}"
+        else:
+            values += [named[n] for n in order if n in named]
+    elif named:
+        reason = "its arguments have no names"
+    if not reason and (not atom.accepts(len(values)) or (len(values) < len(node.args) + len(named))):
+        needed = (
+            f"{atom.min_count} or more arguments are"
+            if atom.variadic
+            else _count(len(atom.arguments)) + (" is" if len(atom.arguments) == 1 else " are")
+        )
+        reason = f"{needed} needed, {len(values)} {'is' if len(values) == 1 else 'are'} given"
+    known = [v for v in values if v is not None]
+    if not reason:
+        return known if len(known) == len(values) else None
+    if len(values) == 1 and atom.name in ("max", "min") and known and known[0].shape:
+        ctx.error(
+            "F0302",
+            f"`{atom.name}` of one vector",
+            node.span,
+            reason=f"`{atom.name}(a, b, ...)` compares its arguments entry by entry.",
+            fix=f"For the entries of a vector write `{atom.name}[k in K] v[k]`.",
+        )
+    elif len(known) == len(values):
+        _misfit(ctx, node, known, atom, reason)
+    return None
+
+
+def _parameters_fixed(ctx: Context, atom: Atom, args: list[ir.Expr]) -> bool:
+    """The atom's parameters are scalars without variables."""
+    for argument, value in zip(atom.arguments, args, strict=False):
+        if argument not in atom.parameters:
+            continue
+        if value.shape:
+            ctx.error(
+                "F0303",
+                f"`{argument}` of `{atom.signature}` must be a scalar, and this is {describe(ctx, value)}",
+                value.span,
+                fix="Give one number.",
+            )
+            return False
+        if ir.variables_of(value):
+            ctx.error(
+                "F0417",
+                f"`{ctx.text(value.span)}` depends on a variable",
+                value.span,
+                reason=f"`{argument}` of `{atom.signature}` must be fixed: {atom.name} is known for a given {argument}.",
+                fix="Use a constant, a param, or data.",
+            )
+            return False
+    return True
+
+
+def _count(number: int) -> str:
+    return f"{number} argument{'' if number == 1 else 's'}"
+
+
+def _shape(ctx: Context, node: syntax.Call, atom: Atom, args: Sequence[ir.Expr]) -> ir.Shape | None:
+    """The shape of the value, by the atom's own rule; sizes known from the text count as numbers where names differ."""
+    own = tuple(v.shape for v in args)
+    try:
+        return atom.shape(own)
+    except ShapeError as error:
+        try:
+            return atom.shape(tuple(tuple(shapes.size(ctx, n) or n for n in shape) for shape in own))
+        except ShapeError:
+            given = ", ".join(f"`{ctx.text(v.span, 30)}` is {describe(ctx, v)}" for v in args)
+            others = _candidates(ctx, node, args, atom)
+            ctx.error(
+                "F0301",
+                f"the arguments of `{node.func}` do not fit",
+                node.span,
+                reason=f"{_sentence(atom, str(error))} Here {given}." + (f"\nWhat would fit: {others}." if others else ""),
+                fix="Change the arguments, or the shapes they are declared with.",
+            )
+    return None
+
+
+def _sentence(atom: Atom, text: str) -> str:
+    """A reason as a sentence, with the function's name in quotes."""
+    return f"`{atom.name}`{text.removeprefix(atom.name)}." if text.startswith(atom.name) else f"{text[0].upper()}{text[1:]}."
+
+
+def _candidates(ctx: Context, node: syntax.Call, args: Sequence[ir.Expr], atom: Atom) -> str:
+    """Signatures of other functions of a similar name that take these arguments."""
+    found = []
+    for other in registry.all().values():
+        if other is atom or other.internal or other.name in UNNAMED or not other.accepts(len(args)):
+            continue
+        if _distance(other, atom) <= 1 and type(other) is type(atom):
+            try:
+                other.shape(tuple(v.shape for v in args))
+            except ShapeError:
+                continue
+            found.append(f"`{other.signature}`")
+    return " or ".join(found[:3])
+
+
+def _misfit(ctx: Context, node: syntax.Call, values: Sequence[ir.Expr], atom: Atom, reason: str) -> None:
+    """The error of a call with the wrong arguments: candidates, nearest first, each with why it does not fit."""
+    lines = [f"  {atom.signature}: {reason}"]
+    for other in sorted(registry.all().values(), key=lambda a: (_distance(a, atom), a.name)):
+        if other is atom or other.internal or other.name in UNNAMED or _distance(other, atom) > 2 or len(lines) > 3:
+            continue
+        if not other.accepts(len(values)):
+            why = f"{other.min_count} or more" if other.variadic else _count(len(other.arguments))
+            lines.append(f"  {other.signature}: {why} needed")
+            continue
+        try:
+            other.shape(tuple(v.shape for v in values))
+            lines.append(f"  {other.signature}: would fit; {other.meaning}")
+        except ShapeError as error:
+            lines.append(f"  {other.signature}: {error}")
+    ctx.error(
+        "F0302",
+        f"`{ctx.text(node.span)}` does not fit `{atom.signature}`",
+        node.span,
+        reason="The candidates, nearest first:\n" + "\n".join(lines),
+        fix=f"Write `{atom.signature}`: {atom.meaning}.",
+    )
+
+
+def _distance(a: Atom, b: Atom) -> int:
+    """How far two functions are: 0 the same, 1 of similar names, 2 with a parameter of the same name, 3 of another kind."""
+    if a is b:
+        return 0
+    common = next((k for k, (x, y) in enumerate(zip(a.name, b.name, strict=False)) if x != y), min(len(a.name), len(b.name)))
+    if common >= 3 or nearest(a.name, [b.name]):
+        return 1
+    return 2 if set(a.parameters) & set(b.parameters) else 3
+
+
+def _fold(atom: Atom, values: list[float]) -> float | None:
+    """The value at constants, where it is a finite number."""
+    try:
+        value = float(atom.value(*values))
+    except (TypeError, ValueError, ArithmeticError):
+        return None
+    return value if math.isfinite(value) else None
+
+
+def uniform_weights(ctx: Context, scope: Scope, node: syntax.Call) -> ir.Expr | None:
+    """``uniform(K)``: the vector with 1/|K| for each element of K."""
+    inner = node.args[0]
+    symbol = names.find(ctx, inner.id) if isinstance(inner, syntax.Name) else None
+    if not isinstance(symbol, SetSymbol | TableSymbol) and (symbol is None or symbol.what != "a dim"):
+        if isinstance(inner, syntax.Name) and symbol is None:
+            names.unknown(ctx, scope, inner.id, inner.span)
+        else:
+            ctx.error(
+                "F0302",
+                f"`{ctx.text(node.span)}` is not a vector",
+                node.span,
+                reason="`uniform(K)` gives each element of a set K the weight 1/|K|.",
+                fix="Name a set or a dim.",
+            )
+        return None
+    dim = literals.declared_dim(ctx, scope, inner)
+    if dim is None:
+        return None
+    ones = ir.Const(value=1.0, shape=(dim,), span=node.span)
+    return ir.Apply(op="div", args=(ones, ir.Size(dim=dim, span=inner.span)), shape=(dim,), span=node.span)

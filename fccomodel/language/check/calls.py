@@ -1,0 +1,188 @@
+"""Calls: what a name before round brackets is, and what it might have been."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fccomodel.core import ir
+from fccomodel.core.diagnostics import did_you_mean
+from fccomodel.core.source import Span
+from fccomodel.language import syntax
+from fccomodel.language.check import (
+    atom_calls,
+    definitions,
+    expressions,
+    names,
+    shapes,
+    vector_sets,
+)
+from fccomodel.language.check.context import (
+    BrokenSymbol,
+    Context,
+    DefSymbol,
+    NetSymbol,
+    Scope,
+    listed,
+)
+from fccomodel.language.check.shapes import describe, show
+
+#: What other languages call it.
+FOREIGN: Mapping[str, str] = {
+    "ln": "log(u)",
+    "logistic": "log1pexp(u), or sigmoid(u)",
+    "norm": "norm2(u), norm1(u) or norminf(u)",
+    "sum_entries": "sum(u)",
+    "maximum": "max(u, v)",
+    "minimum": "min(u, v)",
+    "inner": "dot(u, v)",
+    "vdot": "dot(u, v)",
+    "quad_form": "dot(x, A @ x)",
+    "power": "u^p",
+    "sq": "u^2, or sumsq(u)",
+    "linear": "dot(w, x)",
+    "indicator": "a condition, E[z ~ D | ...], or step(u)",
+    "bce": "log1pexp(-z.y * u) for labels -1 and 1",
+    "cross_entropy": "log1pexp(-z.y * u) for labels -1 and 1",
+    "binary_cross_entropy": "log1pexp(-z.y * u) for labels -1 and 1",
+    "mse": "E[z ~ D] (z.y - u)^2",
+    "expectation": "E[z ~ D] ...",
+    "Expectation": "E[z ~ D] ...",
+    "var": "variance[z ~ D] ...",
+    "std": "sqrt(variance[z ~ D] ...)",
+    "sum_largest": "topk(k = 3)[i in I] ...",
+    "CVaR": "cvar(tail = 0.1)[i in I] ...",
+    "tv": "sum of abs differences",
+    "diff": "a difference of entries, u[2] - u[1]",
+    "trace": "sum[k in K] A[k, k]",
+    "T": "transpose(A)",
+}
+
+
+def call(ctx: Context, scope: Scope, node: syntax.Call) -> ir.Expr | None:
+    """``func(args)``."""
+    name = node.func
+    symbol = None if name in scope.locals else names.find(ctx, name)
+    subscripts: tuple[str, ...] = ()
+    if (
+        symbol is None
+        and name not in scope.locals
+        and name not in atom_calls.named_atoms()
+        and (split := names.split_subscript(ctx, scope, name))
+    ):
+        if isinstance(ctx.symbols[split[0]], DefSymbol):
+            name, subscripts = split
+            symbol = names.find(ctx, name)
+    if isinstance(symbol, DefSymbol):
+        ctx.used.add(name)
+        return definitions.definition(ctx, scope, node, symbol, subscripts)
+    if isinstance(symbol, NetSymbol):
+        ctx.used.add(name)
+        return _net(ctx, scope, node, symbol.net)
+    if symbol is None and name not in scope.locals:
+        if name in atom_calls.named_atoms():
+            return atom_calls.apply_atom(ctx, scope, node, atom_calls.named_atoms()[name])
+        if name == "uniform" and len(node.args) == 1 and not node.keywords:
+            return atom_calls.uniform_weights(ctx, scope, node)
+    arguments = [expressions.evaluate(ctx, scope, a) for a in node.args]  # for the errors in them
+    del arguments
+    if isinstance(symbol, BrokenSymbol):
+        ctx.used.add(name)
+    elif symbol is not None or name in scope.locals:
+        what = symbol.what if symbol is not None else "a bound name"
+        if symbol is not None:
+            ctx.used.add(name)
+        if name in scope.locals and scope.locals[name] is None:
+            return None
+        ctx.error(
+            "F0207",
+            f"`{name}` is {what}, not a function",
+            node.span,
+            reason="Round brackets after a name call it; a product needs its `*`.",
+            fix=f"Write `{name} * (...)` for a product, or `{name}[...]` for an entry.",
+        )
+    else:
+        _unknown(ctx, node)
+    return None
+
+
+def _unknown(ctx: Context, node: syntax.Call) -> None:
+    name = node.func
+    at = Span(start=node.span.start, end=node.span.start + len(name))
+    if name in ir.DISTRIBUTIONS:
+        ctx.error(
+            "F0314",
+            f"`{name}` is a distribution, not a number",
+            at,
+            reason="A number is drawn from it by a reduction.",
+            fix=f"Write `E[e ~ {ctx.text(node.span)}] ...`.",
+        )
+    elif name in vector_sets.VECTOR_SETS:
+        ctx.error("F0314", f"`{name}` is a set of vectors, not a number", at, fix=f"Write `var x[d] in {ctx.text(node.span)};`.")
+    elif name == "params":
+        ctx.error(
+            "F0314",
+            "`params` stands in a `var` statement only",
+            at,
+            reason="It makes a net's parameters a decision variable.",
+            fix=f"Write `var w = {ctx.text(node.span)};` and use `w`.",
+        )
+    elif name in ctx.later or name in ctx.symbols:
+        names.unknown(ctx, Scope(), name, at)
+    else:
+        callable_ = [*atom_calls.named_atoms(), *(n for n, s in ctx.symbols.items() if isinstance(s, DefSymbol | NetSymbol))]
+        near = did_you_mean(name, callable_)
+        foreign = f"Write {FOREIGN[name]}." if name in FOREIGN else ""
+        similar = sorted(n for n in callable_ if n.startswith(name[:3]) and len(name) >= 3)
+        ctx.error(
+            "F0206",
+            f"there is no function `{name}`",
+            at,
+            reason="Functions are the atoms of the language and what `def` and `net` declare."
+            + (f" Of similar names there are {listed(similar)}." if similar and not near else ""),
+            fix=foreign or near or f"Define it: `def {name}({', '.join('uvxyz'[: max(1, min(5, len(node.args)))])}) = ...;`.",
+        )
+
+
+def _arguments(number: int) -> str:
+    return "1 argument is" if number == 1 else f"{number} arguments are"
+
+
+def _net(ctx: Context, scope: Scope, node: syntax.Call, net: ir.Net) -> ir.Expr | None:
+    """``s(w; z.x)``."""
+    owner = next((n for n, v in ctx.variables.items() if v.net == net.name), None)
+    form = f"{net.name}({owner or 'w'}; ...)"
+    values = [expressions.evaluate(ctx, scope, a) for a in node.args]
+    if len(node.args) != 2 or node.keywords:
+        ctx.error(
+            "F0313",
+            f"`{ctx.text(node.span)}` does not fit the net `{net.name}`",
+            node.span,
+            reason=f"A net is called with its parameters and one input; {_arguments(len(node.args) + len(node.keywords))} given.",
+            fix=f"Write `{form}`" + ("" if owner else f", after `var w = params({net.name});`") + ".",
+        )
+        return None
+    weights, value = values
+    if weights is None or value is None:
+        return None
+    if not isinstance(weights, ir.Var) or weights.shape != (f"params({net.name})",):
+        what = "the parameters of another net" if shapes.is_net_parameters(weights) else describe(ctx, weights)
+        ctx.error(
+            "F0313",
+            f"`{ctx.text(weights.span)}` is not the parameters of `{net.name}`",
+            weights.span,
+            reason=f"It is {what}.",
+            fix=f"Write `{form}`." if owner else f"Declare `var w = params({net.name});` and write `{net.name}(w; ...)`.",
+        )
+        return None
+    if not expressions.is_number(ctx, value, "a net's input"):
+        return None
+    if not shapes.same_shape(ctx, value.shape, net.input):
+        ctx.error(
+            "F0313",
+            f"`{net.name}` takes a {show(net.input)}, and this is {describe(ctx, value)}",
+            value.span,
+            reason=f"The net is declared on line {ctx.line(net.span)}.",
+            fix="Give it an input of that shape, or correct its declaration.",
+        )
+        return None
+    return ir.NetCall(net=net.name, params=weights, arg=value, shape=net.output, span=node.span)

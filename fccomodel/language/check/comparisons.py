@@ -1,0 +1,199 @@
+"""Conditions: comparisons of numbers, labels and rows, and their connection by ``and``, ``or``, ``not``."""
+
+from __future__ import annotations
+
+from fccomodel.core import ir
+from fccomodel.core.source import Span
+from fccomodel.language import syntax
+from fccomodel.language.check import (
+    expressions,
+    shapes,
+)
+from fccomodel.language.check.context import Context, Scope, listed
+from fccomodel.language.check.shapes import describe, labels_of, sort
+
+OPS = {"<=": "le", "<": "lt", ">=": "ge", ">": "gt", "==": "eq", "!=": "ne"}
+
+
+def condition(ctx: Context, scope: Scope, node: syntax.Expr, what: str = "this") -> ir.Expr | None:
+    """A condition where one is needed."""
+    value = expressions.evaluate(ctx, scope, node)
+    return value if value is not None and is_condition(ctx, value, what) else None
+
+
+def is_condition(ctx: Context, value: ir.Expr, what: str = "this") -> bool:
+    if sort(ctx, value) == "truth":
+        return True
+    text = ctx.text(value.span)
+    ctx.error(
+        "F0304",
+        f"{what} must be a condition, and `{text}` is {describe(ctx, value)}",
+        value.span,
+        reason="A condition is true or false: a comparison, or comparisons joined by `and`, `or`, `not`.",
+        fix=f"Compare it: `{text} == 1`, `{text} > 0`.",
+    )
+    return False
+
+
+def connect(ctx: Context, op: str, left: ir.Expr, right: ir.Expr, span: Span) -> ir.Expr | None:
+    """``left and right``, ``left or right``."""
+    if not (is_condition(ctx, left, f"each side of `{op}`") & is_condition(ctx, right, f"each side of `{op}`")):
+        return None
+    return ir.Apply(op=op, args=(left, right), span=span)
+
+
+def compare(ctx: Context, scope: Scope, node: syntax.Compare) -> ir.Expr | None:
+    """A chain of comparisons: ``a <= b <= c`` is ``a <= b and b <= c``."""
+    operands = [expressions.evaluate(ctx, scope, o) for o in node.operands]
+    links: list[ir.Expr | None] = []
+    for k, op in enumerate(node.ops):
+        left, right = operands[k], operands[k + 1]
+        if op == "=":
+            pair = f"{ctx.text(node.operands[k].span, 24)} == {ctx.text(node.operands[k + 1].span, 24)}"
+            ctx.error(
+                "F0404",
+                "`=` does not compare",
+                node.span,
+                reason="Equality is `==`; `=` gives a name its value.",
+                fix=f"Write `{pair}`.",
+            )
+            links.append(None)
+        elif left is None or right is None:
+            links.append(None)
+        else:
+            links.append(_compare(ctx, op, left, right, left.span | right.span if len(node.ops) > 1 else node.span))
+    if any(link is None for link in links):
+        return None
+    return expressions.conjunction(links)
+
+
+def _compare(ctx: Context, op: str, left: ir.Expr, right: ir.Expr, span: Span) -> ir.Expr | None:
+    sorts = sort(ctx, left), sort(ctx, right)
+    if sorts == ("number", "number"):
+        good = _numbers(ctx, op, left, right, span)
+    elif sorts == ("label", "label"):
+        good = _labels(ctx, op, left, right, span)
+    elif sorts == ("row", "row"):
+        good = _rows(ctx, op, left, right, span)
+    else:
+        good = False
+        _mixed(ctx, left, right, span)
+    return ir.Apply(op=OPS[op], args=(left, right), span=span) if good else None
+
+
+def _numbers(ctx: Context, op: str, left: ir.Expr, right: ir.Expr, span: Span) -> bool:
+    for side in (left, right):
+        if side.shape:
+            ctx.error(
+                "F0303",
+                f"`{ctx.text(side.span)}` is {describe(ctx, side)}, and a comparison needs scalars",
+                side.span,
+                reason="A condition is one truth value.",
+                fix="Compare one entry, `v[k]`, or a number made of it, such as `norm2(v)`.",
+            )
+            return False
+    for own, other in ((left, right), (right, left)):
+        if isinstance(other, ir.Const) and op in ("==", "!="):
+            domain = _value_domain(ctx, own)
+            known = None if domain is None else shapes.members(domain)
+            if known is not None and not any(abs(v - other.value) <= 1e-9 * max(1.0, abs(v)) for v in known):
+                ctx.error(
+                    "F0415",
+                    f"`{ctx.text(own.span)}` is never {other.value:g}",
+                    span,
+                    reason=f"It takes its values in {domain.name if domain else ''},"
+                    f" so this condition is always {'false' if op == '==' else 'true'}.",
+                    fix=f"Compare with {' or '.join(f'{v:g}' for v in known[:4])}, or correct the declared values.",
+                )
+                return False
+    return True
+
+
+def _value_domain(ctx: Context, node: ir.Expr) -> ir.Set | None:
+    if isinstance(node, ir.Column):
+        kind = shapes.column_type(ctx, node)
+        return kind.domain if kind is not None else None
+    return node.binder.domain if isinstance(node, ir.Element) else None
+
+
+def _labels(ctx: Context, op: str, left: ir.Expr, right: ir.Expr, span: Span) -> bool:
+    if op not in ("==", "!="):
+        ctx.error("F0306", f"labels cannot be ordered by `{op}`", span, reason="Labels have no order.", fix="Use `==` or `!=`.")
+        return False
+    sets = labels_of(ctx, left), labels_of(ctx, right)
+    if sets == (None, None):
+        ctx.error(
+            "F0306",
+            "two labels in quotes are compared",
+            span,
+            reason="The answer does not depend on any data.",
+            fix='Compare a column, `z.g == "a"`.',
+        )
+        return False
+    if sets[0] is not None and sets[1] is not None:
+        if shapes.same_set(sets[0], sets[1]):
+            return True
+        ctx.error(
+            "F0306",
+            f"`{ctx.text(left.span)}` and `{ctx.text(right.span)}` are labels of different sets",
+            span,
+            reason=f"One is a label of `{sets[0].name}`, the other of `{sets[1].name}`; labels of two sets are never equal.",
+            fix="Declare both with the same set.",
+        )
+        return False
+    own, text = (sets[0], right) if sets[0] is not None else (sets[1], left)
+    assert own is not None and isinstance(text, ir.Label)
+    if own.labels is not None and text.text not in own.labels:
+        ctx.error(
+            "F0415",
+            f'"{text.text}" is not a label of `{own.name}`',
+            text.span,
+            reason=f"Its labels are {listed(own.labels)}.",
+            fix=ctx.suggest(text.text, own.labels),
+        )
+        return False
+    return True
+
+
+def _rows(ctx: Context, op: str, left: ir.Expr, right: ir.Expr, span: Span) -> bool:
+    assert isinstance(left, ir.Element) and isinstance(right, ir.Element)
+    tables = [b.domain.table for b in (left.binder, right.binder) if isinstance(b.domain, ir.RowSet)]
+    if op not in ("==", "!="):
+        ctx.error(
+            "F0306",
+            f"rows cannot be ordered by `{op}`",
+            span,
+            reason="Rows have an identity and no order.",
+            fix="Compare a column: `j.time >= i.time`; or `j != i` to leave the row itself out.",
+        )
+        return False
+    if tables[0] != tables[1]:
+        ctx.error(
+            "F0306",
+            f"`{ctx.text(left.span)}` and `{ctx.text(right.span)}` are rows of different tables",
+            span,
+            reason=f"One is a row of `{tables[0]}`, the other of `{tables[1]}`; they are never the same row.",
+            fix="Compare columns of the two.",
+        )
+        return False
+    return True
+
+
+def _mixed(ctx: Context, left: ir.Expr, right: ir.Expr, span: Span) -> None:
+    label, other = (left, right) if sort(ctx, left) == "label" else (right, left)
+    domain = labels_of(ctx, label) if sort(ctx, label) == "label" else None
+    fix = "Compare things of one kind."
+    if domain is not None and isinstance(other, ir.Const):
+        fix = f'Write the label in quotes: `{ctx.text(label.span)} == "{other.value:g}"`;'
+        fix += f" or declare the values as numbers, `{{{other.value:g}, ...}}`."
+    elif isinstance(label, ir.Label) and domain is None:
+        fix = f'Declare the column with its labels, `{{"{label.text}", ...}}` or a set\'s name, or compare with a number.'
+    elif "row" in (sort(ctx, left), sort(ctx, right)):
+        fix = "Name a column of the row: `z.x`."
+    ctx.error(
+        "F0306",
+        f"`{ctx.text(left.span)}` and `{ctx.text(right.span)}` cannot be compared",
+        span,
+        reason=f"The left side is {describe(ctx, left)}, the right side {describe(ctx, right)}.",
+        fix=fix,
+    )

@@ -1,0 +1,266 @@
+"""The objective, the constraints and the options."""
+
+from __future__ import annotations
+
+from fccomodel.core import ir
+from fccomodel.core.source import Span
+from fccomodel.language import syntax
+from fccomodel.language.check import (
+    expressions,
+    functions,
+    index_sets,
+    literals,
+    reductions,
+    signs,
+)
+from fccomodel.language.check.context import Context, Scope
+
+
+def objective(ctx: Context, node: syntax.Objective) -> ir.Objective | None:
+    """The function that is minimised or maximised: a scalar without anything left to draw."""
+    body = expressions.number(ctx, _open(ctx), node.body, "the objective")
+    if body is None or not functions.settled(ctx, body, (), "the objective"):
+        return None
+    if not ir.variables_of(body):
+        ctx.warn(
+            "F0436",
+            "the objective depends on no variable",
+            node.body.span,
+            reason="Every point is a solution.",
+            fix="Use the variables in it, for instance a loss of `dot(w, z.x)`.",
+        )
+    return ir.Objective(sense=node.sense, expr=body, label=node.label, span=node.span)
+
+
+def _open(ctx: Context) -> Scope:
+    ctx.pending = {}
+    return reductions.indices_open(ctx, Scope())
+
+
+def constraint(ctx: Context, node: syntax.Constraint, label: str) -> list[ir.Constraint]:
+    """One constraint, or two for ``lo <= e <= hi``."""
+    relation = node.relation
+    if not isinstance(relation, syntax.Compare) or not _is_closed(relation):
+        ctx.error(
+            "F0404",
+            f"`{ctx.text(relation.span)}` does not constrain",
+            relation.span,
+            reason="A constraint is `a <= b`, `a >= b`, `a == b`, `lo <= e <= hi` or `hi >= e >= lo`.",
+            fix="Write it in one of these forms.",
+        )
+        return []
+    scope, condition = _open(ctx), None
+    binders: tuple[ir.Binder, ...] = ()
+    if node.family is not None:
+        head = index_sets.family(ctx, node.family, "a family of constraints", scope)
+        if head is None:
+            return []
+        scope, binders, condition = head.scope, head.binders, head.condition
+    advice = (
+        "Constrain each entry by a family, `name[k in K]: v[k] <= 1`, or one number made of them, `norminf(v) <= 1`;"
+        " bounds of a variable belong to its declaration."
+    )
+    sides = [expressions.number(ctx, scope, operand, "a side of a constraint", advice=advice) for operand in relation.operands]
+    options = _with(ctx, node)
+    if any(s is None for s in sides) or options is None:
+        return []
+    known = [s for s in sides if s is not None]
+    if relation.ops[0] == ">=":
+        known = known[::-1]
+    bodies = [_difference(a, b, relation.span) for a, b in zip(known, known[1:], strict=False)]
+    made: list[ir.Constraint] = []
+    suffixes = [""] if len(bodies) == 1 else [".lower", ".upper"]
+    for suffix, body in zip(suffixes, bodies, strict=True):
+        if not _all_settled(ctx, body, binders):
+            return []
+        free = reductions.needed(body, {b: c for b, c in ctx.pending.items() if b.kind == "in"})
+        own = expressions.conjunction([*(ctx.pending[b] for b in free), condition])
+        kind = "eq" if relation.ops[0] == "==" else "le"
+        one = ir.Constraint(
+            label=label + suffix, body=body, kind=kind, binders=(*free, *binders), condition=own, options=options, span=node.span
+        )
+        if not _possible(ctx, one, relation):
+            return []
+        made.append(one)
+    _lint(ctx, made, node, label)
+    return made
+
+
+def _all_settled(ctx: Context, body: ir.Expr, binders: tuple[ir.Binder, ...]) -> bool:
+    """Draws must be averaged; free ``in`` indices make a family."""
+    open_in = tuple(b for b in ctx.pending if b.kind == "in")
+    return functions.settled(ctx, body, (*binders, *open_in), "a constraint")
+
+
+def _is_closed(relation: syntax.Compare) -> bool:
+    """One closed comparison, or two in the same direction."""
+    ops = relation.ops
+    return ops in (("<=",), (">=",), ("==",), ("<=", "<="), (">=", ">="))
+
+
+def _difference(left: ir.Expr, right: ir.Expr, span: Span) -> ir.Expr:
+    """Left minus right, without a zero."""
+    if isinstance(right, ir.Const) and right.value == 0:
+        return left
+    if isinstance(left, ir.Const) and isinstance(right, ir.Const):
+        return ir.Const(value=left.value - right.value, span=span)
+    if isinstance(left, ir.Const) and left.value == 0:
+        return ir.Apply(op="neg", args=(right,), span=span)
+    return ir.Apply(op="sub", args=(left, right), span=span)
+
+
+def _possible(ctx: Context, one: ir.Constraint, relation: syntax.Compare) -> bool:
+    """True, or an error where no point can satisfy a constraint."""
+    lies = signs.interval(ctx, one.body)
+    never = lies.positive or (one.kind == "eq" and lies.negative)
+    if never:
+        ctx.error(
+            "F0423",
+            f"`{ctx.text(relation.span)}` can never hold",
+            relation.span,
+            reason=f"Its left minus its right side lies in {lies}, and must be {'0' if one.kind == 'eq' else '<= 0'}.",
+            fix="Turn the comparison round, or correct the bound.",
+        )
+    return not never
+
+
+def _lint(ctx: Context, made: list[ir.Constraint], node: syntax.Constraint, label: str) -> None:
+    """Remarks: no variable in it; a plain bound on a variable, which a declaration would project on."""
+    relation = node.relation
+    for one in made:
+        if not ir.variables_of(one.body):
+            ctx.warn(
+                "F0436",
+                f"constraint `{label}` depends on no variable",
+                relation.span,
+                reason="It holds everywhere or nowhere.",
+                fix="Leave it out, or use the variables in it.",
+            )
+            return
+    if (bounds := _as_bounds(ctx, node, made)) is not None:
+        ctx.warn(
+            "F0435",
+            f"`{ctx.text(relation.span)}` is a bound on one variable",
+            relation.span,
+            reason="A bound that is declared belongs to the variable's domain: it is no row of the report and has no multiplier.",
+            fix=f"Declare it: `var {bounds};`.",
+        )
+
+
+def _as_bounds(ctx: Context, node: syntax.Constraint, made: list[ir.Constraint]) -> str | None:
+    """``x[K] >= 0, <= 1`` where a constraint bounds a variable, or every entry of one, by constants; None elsewhere."""
+    relation = node.relation
+    assert isinstance(relation, syntax.Compare)
+    flipped = {"<=": ">=", ">=": "<="}
+    if "==" in relation.ops or any(c.condition is not None for c in made):
+        return None
+    for k, operand in enumerate(relation.operands):
+        base = operand.obj if isinstance(operand, syntax.Index) and node.family is not None else operand
+        others = [o for o in relation.operands if o is not operand]
+        if not isinstance(base, syntax.Name) or base.id not in ctx.variables or not all(_is_number(o) for o in others):
+            continue
+        shape = ctx.variables[base.id].shape
+        parts = [f"{relation.ops[k]} {ctx.text(relation.operands[k + 1].span)}"] if k + 1 < len(relation.operands) else []
+        parts += [f"{flipped[relation.ops[k - 1]]} {ctx.text(relation.operands[k - 1].span)}"] if k else []
+        return base.id + (f"[{', '.join(map(str, shape))}]" if shape else "") + " " + ", ".join(parts)
+    return None
+
+
+def _is_number(node: syntax.Expr) -> bool:
+    return isinstance(node, syntax.Number) or (isinstance(node, syntax.Unary) and isinstance(node.arg, syntax.Number))
+
+
+def _with(ctx: Context, node: syntax.Constraint) -> dict[str, ir.Expr] | None:
+    """``with name = value``: numbers that are fixed, or words."""
+    found: dict[str, ir.Expr] = {}
+    for option in node.options:
+        value: ir.Expr | None
+        if isinstance(option.value, syntax.Name) and option.value.id not in ctx.symbols:
+            value = ir.Label(text=option.value.id, span=option.value.span)
+        else:
+            value = expressions.evaluate(ctx, Scope(), option.value)
+        if value is None or not literals.is_fixed(ctx, value):
+            return None
+        found[option.name] = value
+    return found
+
+
+def label_of(ctx: Context, node: syntax.Constraint, taken: dict[str, Span], number: int, written: set[str]) -> tuple[str, int]:
+    """The constraint's label; an unlabelled one is c1, c2, ..., and noted."""
+    if node.label is not None:
+        span = Span(start=node.span.start, end=node.span.start + len(node.label))
+        if node.label in taken:
+            ctx.error(
+                "F0212",
+                f"the label `{node.label}` is used a second time",
+                span,
+                reason=f"Line {ctx.line(taken[node.label])} has it already; multipliers and reports are listed by label.",
+                fix=f"Rename one, for instance `{node.label}2`.",
+            )
+        taken.setdefault(node.label, span)
+        return node.label, number
+    number += 1
+    while f"c{number}" in taken or f"c{number}" in written:
+        number += 1
+    label = f"c{number}"
+    taken[label] = node.span
+    ctx.warn(
+        "F0431",
+        f"this constraint has no label and is called `{label}`",
+        node.relation.span,
+        reason="Its value and multiplier are reported under its label.",
+        fix=f"Write `name: {ctx.text(node.relation.span)}`.",
+    )
+    return label, number
+
+
+# ---------------------------------------------------------------------------------------------------------------- options
+def options(ctx: Context, node: syntax.Options, into: dict[str, object]) -> None:
+    """Dotted names with plain values: numbers, texts, words, true and false."""
+    for item in node.items:
+        if item.name in into:
+            ctx.error(
+                "F0418",
+                f"the option `{item.name}` is given twice",
+                item.span,
+                reason="An option has one value.",
+                fix="Leave one out.",
+            )
+            continue
+        value = _plain(ctx, item.value)
+        if value is None:
+            ctx.error(
+                "F0418",
+                f"`{ctx.text(item.value.span)}` is not the value of an option",
+                item.value.span,
+                reason="Options are numbers, texts in quotes, words, `true` or `false`.",
+                fix="Write one of these.",
+            )
+            continue
+        into[item.name] = value
+
+
+def _plain(ctx: Context, node: syntax.Expr) -> object:
+    match node:
+        case syntax.Name():
+            symbol_value = {"true": True, "false": False}.get(node.id)
+            return node.id if symbol_value is None else symbol_value
+        case syntax.String():
+            return node.value
+        case syntax.Number():
+            whole = node.text.isdigit()
+            return int(node.text) if whole else node.value
+        case syntax.Unary(op="-", arg=syntax.Number() as inner):
+            value = _plain(ctx, inner)
+            return -value if isinstance(value, int | float) else None
+        case syntax.SetLiteral():
+            values = [_plain(ctx, i) for i in node.items]
+            return None if any(v is None for v in values) else tuple(values)
+        case syntax.Call():
+            return ctx.text(node.span)
+        case syntax.Binary():
+            before = len(ctx.found)
+            value = expressions.evaluate(ctx, Scope(), node)
+            del ctx.found[before:]
+            return value.value if isinstance(value, ir.Const) else None
+    return None

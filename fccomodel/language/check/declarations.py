@@ -1,0 +1,36 @@
+"""What the declaring statements share."""
+
+from __future__ import annotations
+
+import re
+
+from fccomodel.core.source import Span
+from fccomodel.language import syntax
+from fccomodel.language.check.context import (
+    BrokenSymbol,
+    Context,
+    Scope,
+)
+
+HERE = Scope()
+
+
+def name_span(ctx: Context, node: syntax.Node, name: str) -> Span:
+    """Where a statement writes the name that it declares."""
+    text = ctx.source.text[node.span.start : node.span.end]
+    found = re.search(rf"(?<=\W){re.escape(name)}\b", text)
+    return node.span if found is None else Span(start=node.span.start + found.start(), end=node.span.start + found.end())
+
+
+def broken(ctx: Context, node: syntax.Node, name: str) -> None:
+    ctx.declare(BrokenSymbol(name=name, what="a declaration with an error", span=name_span(ctx, node, name)))
+
+
+def taken(ctx: Context, name: str, span: Span) -> None:
+    ctx.error(
+        "F0205",
+        f"`{name}` is a function of the language",
+        span,
+        reason="A model that gave it another meaning would mislead its readers.",
+        fix=f"Rename it, for instance `my_{name}`.",
+    )

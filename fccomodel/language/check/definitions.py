@@ -1,0 +1,116 @@
+"""Calls of a ``def``: its body with the arguments in place of the parameters."""
+
+from __future__ import annotations
+
+from fccomodel.core import ir
+from fccomodel.language import syntax
+from fccomodel.language.check import (
+    expressions,
+)
+from fccomodel.language.check.context import (
+    Context,
+    DefSymbol,
+    IndexSymbol,
+    Scope,
+)
+
+#: Definitions that call definitions, this deep at most.
+DEEPEST = 100
+
+
+def definition(ctx: Context, scope: Scope, node: syntax.Call, symbol: DefSymbol, subscripts: tuple[str, ...]) -> ir.Expr | None:
+    """The body of a ``def`` with its parameters standing for the arguments; equal calls give one node."""
+    given = _match_parameters(ctx, scope, node, symbol, subscripts)
+    if given is None:
+        return None
+    values: dict[str, ir.Expr | None] = {}
+    for parameter, argument in given.items():
+        values[parameter] = expressions.evaluate(ctx, scope, argument)
+    if len(ctx.calls) >= DEEPEST:
+        ctx.error(
+            "F0422", f"definitions call each other more than {DEEPEST} deep", node.span, fix="Name a part of it with `let`."
+        )
+        return None
+    key = (
+        symbol.name,
+        tuple(_identity(v) for v in values.values()),
+        tuple((n, id(b)) for n, b in scope.indices.items()),
+        scope.opened,
+    )
+    if key in ctx.inlined:
+        return ctx.inlined[key]
+    ctx.kept.extend((*values.values(), scope))
+    depth = len(ctx.calls)
+    ctx.calls.append((symbol.name, node.span))
+    try:
+        result = expressions.evaluate(ctx, Scope(locals=values, indices=scope.indices, opened=scope.opened), symbol.body)
+    finally:
+        del ctx.calls[depth:]
+    ctx.inlined[key] = result
+    return result
+
+
+def _identity(value: ir.Expr | None) -> object:
+    """Equal for arguments that are the same thing."""
+    match value:
+        case ir.Const():
+            return ("const", value.value)
+        case ir.Var() | ir.Param():
+            return (type(value).__name__, value.name)
+        case ir.Element():
+            return ("element", id(value.binder))
+        case ir.Column():
+            return ("column", id(value.binder), value.name)
+        case ir.LetRef() if not value.args:
+            return ("let", id(value.let))
+    return id(value)
+
+
+def _match_parameters(
+    ctx: Context, scope: Scope, node: syntax.Call, symbol: DefSymbol, subscripts: tuple[str, ...]
+) -> dict[str, syntax.Expr] | None:
+    """Each parameter with its argument: subscripts and keywords by name, the rest in order, a left-out index by its own name."""
+    given: dict[str, syntax.Expr] = {}
+    signature = f"{symbol.name}({', '.join(symbol.params)})"
+
+    def refuse(reason: str) -> None:
+        declared = f"It is declared on line {ctx.line(symbol.span)} as `{signature}`."
+        ctx.error(
+            "F0302",
+            f"`{ctx.text(node.span)}` does not fit `{signature}`",
+            node.span,
+            reason=f"{reason} {declared}",
+            fix=f"Write `{signature}` with an expression for each name.",
+        )
+
+    for name in subscripts:
+        if name not in symbol.params:
+            refuse(f"The subscript `{name}` is none of its parameters.")
+            return None
+        given[name] = syntax.Name(id=name, span=node.span)
+    for keyword in node.keywords:
+        if keyword.name not in symbol.params or keyword.name in given:
+            refuse(f"`{keyword.name}` is {'given twice' if keyword.name in given else 'none of its parameters'}.")
+            return None
+        given[keyword.name] = keyword.value
+    rest = [p for p in symbol.params if p not in given]
+    if len(node.args) < len(rest):
+        plain = [p for p in rest if not isinstance(ctx.symbols.get(p), IndexSymbol)]
+        if len(node.args) == len(plain):
+            left_out = [p for p in rest if p not in plain]
+            rest = plain
+        else:
+            left_out, rest = rest[len(node.args) :], rest[: len(node.args)]
+        for name in left_out:
+            if not isinstance(ctx.symbols.get(name), IndexSymbol):
+                refuse(
+                    f"{len(node.args)} {'argument is' if len(node.args) == 1 else 'arguments are'} given,"
+                    f" and `{name}` is left out; only an index declared by `index` may be."
+                )
+                return None
+            given[name] = syntax.Name(id=name, span=node.span)
+    if len(node.args) > len(rest):
+        refuse(f"{len(node.args)} arguments are given, {len(rest)} {'is' if len(rest) == 1 else 'are'} needed.")
+        return None
+    given |= dict(zip(rest, node.args, strict=True))
+    return {p: given[p] for p in symbol.params}

@@ -1,0 +1,253 @@
+"""Formulas: syntax to typed expressions. An expression with an error becomes None, which silences what is built on it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from fccomodel.core import ir
+from fccomodel.core.source import Span
+from fccomodel.language import syntax
+from fccomodel.language.check import (
+    calls,
+    comparisons,
+    indexing,
+    names,
+    reductions,
+    signs,
+)
+from fccomodel.language.check.context import LARGEST, Context, Scope
+from fccomodel.language.check.shapes import broadcast, describe, same_dim, sort
+
+ARITHMETIC = {"+": "add", "-": "sub", "*": "mul", "/": "div", "^": "pow", "@": "matmul"}
+VERBS = {
+    "add": "added",
+    "sub": "subtracted",
+    "mul": "multiplied",
+    "div": "divided",
+    "pow": "raised to a power",
+    "matmul": "multiplied",
+}
+
+
+def evaluate(ctx: Context, scope: Scope, node: syntax.Expr) -> ir.Expr | None:
+    """The typed expression, or None after an error."""
+    ctx.nodes += 1
+    if ctx.nodes > LARGEST:
+        if not ctx.overgrown:
+            ctx.overgrown = True
+            outermost = ctx.calls[0][1] if ctx.calls else node.span
+            ctx.calls.clear()
+            ctx.error(
+                "F0422",
+                f"the model grows beyond {LARGEST:,} expressions when its definitions are inlined",
+                outermost,
+                reason="A `def` is copied to each of its calls, so definitions that call each other twice double at every step.",
+                fix="Name the shared quantity once with `let`.",
+            )
+        return None
+    match node:
+        case syntax.Number():
+            return ir.Const(value=node.value, span=node.span)
+        case syntax.String():
+            return ir.Label(text=node.value, span=node.span)
+        case syntax.Name():
+            return names.resolve(ctx, scope, node)
+        case syntax.Unary():
+            return unary(ctx, scope, node)
+        case syntax.Binary():
+            return chain(ctx, scope, node)
+        case syntax.Compare():
+            return comparisons.compare(ctx, scope, node)
+        case syntax.Field():
+            return indexing.field(ctx, scope, node)
+        case syntax.Index():
+            return indexing.index(ctx, scope, node)
+        case syntax.Call():
+            return calls.call(ctx, scope, node)
+        case syntax.Reduce():
+            return reductions.reduce(ctx, scope, node)
+    ctx.error(
+        "F0314",
+        f"`{ctx.text(node.span)}` is a set, not a number",
+        node.span,
+        reason="A set stands after `in` or `~`, or in a `set` statement.",
+        fix="Bind an index over it: `sum[k in {1, 2}] ...`.",
+    )
+    return None
+
+
+def number(ctx: Context, scope: Scope, node: syntax.Expr, what: str, *, scalar: bool = True, advice: str = "") -> ir.Expr | None:
+    """A number (by default a scalar) where one is needed; ``what`` names the place in the message."""
+    value = evaluate(ctx, scope, node)
+    if value is None or not is_number(ctx, value, what):
+        return None
+    if scalar and value.shape:
+        ctx.error(
+            "F0303",
+            f"{what} must be a scalar, and this is {describe(ctx, value)}",
+            value.span,
+            fix=advice or "Reduce it to one number: `sum(...)`, `sumsq(...)`, `norm2(...)`, `dot(..., ...)`.",
+        )
+        return None
+    return value
+
+
+def is_number(ctx: Context, value: ir.Expr, what: str) -> bool:
+    """True, or an error about a label, a row, a condition or a net's parameters in the place of a number."""
+    kind = sort(ctx, value)
+    if kind == "number":
+        return True
+    text = ctx.text(value.span)
+    if kind == "truth":
+        ctx.error(
+            "F0305",
+            f"`{text}` is true or false, and {what} must be a number",
+            value.span,
+            reason="Conditions are not 0/1 numbers.",
+            fix="Put it into the brackets of a reduction, `E[z ~ D | z.y == 1] ...`, or use `step(u)`, which is 1 where u > 0.",
+        )
+    elif kind == "row":
+        assert isinstance(value, ir.Element) and isinstance(value.binder.domain, ir.RowSet)
+        columns = ctx.tables[value.binder.domain.table].columns
+        name = value.binder.name
+        ctx.error(
+            "F0316",
+            f"`{text}` is {describe(ctx, value)}, and {what} must be a number",
+            value.span,
+            reason="A row has columns; it is not itself a number.",
+            fix=f"Name a column: {' or '.join(f'`{name}.{c}`' for c in list(columns)[:3])}." if columns else "",
+        )
+    elif kind == "label":
+        ctx.error(
+            "F0306",
+            f"`{text}` is a label, and {what} must be a number",
+            value.span,
+            reason="Labels can be compared (`z.g == k`), but they have no value.",
+            fix="Use a numeric column, or declare the set's members as numbers.",
+        )
+    return False
+
+
+# --------------------------------------------------------------------------------------------------------------- operators
+def unary(ctx: Context, scope: Scope, node: syntax.Unary) -> ir.Expr | None:
+    if node.op == "not":
+        condition = comparisons.condition(ctx, scope, node.arg)
+        return None if condition is None else ir.Apply(op="not", args=(condition,), span=node.span)
+    value = evaluate(ctx, scope, node.arg)
+    if value is None or not is_number(ctx, value, f"what `{node.op}` stands before"):
+        return None
+    if node.op == "+":
+        return value
+    if isinstance(value, ir.Const):
+        return ir.Const(value=-value.value, span=node.span)
+    return ir.Apply(op="neg", args=(value,), shape=value.shape, span=node.span)
+
+
+def chain(ctx: Context, scope: Scope, node: syntax.Binary) -> ir.Expr | None:
+    """``a op b op c ...``, taken from the left without recursion."""
+    spine: list[syntax.Binary] = []
+    first: syntax.Expr = node
+    while isinstance(first, syntax.Binary):
+        spine.append(first)
+        first = first.left
+    left = evaluate(ctx, scope, first)
+    for link in reversed(spine):
+        right = evaluate(ctx, scope, link.right)
+        if left is None or right is None:
+            left = None
+        elif link.op in ("and", "or"):
+            left = comparisons.connect(ctx, link.op, left, right, link.span)
+        else:
+            left = arithmetic(ctx, link.op, left, right, link.span)
+    return left
+
+
+def arithmetic(ctx: Context, op: str, left: ir.Expr, right: ir.Expr, span: Span) -> ir.Expr | None:
+    """``left op right`` with shapes checked and constants folded."""
+    what = f"what is {VERBS[ARITHMETIC[op]]}"
+    if not (is_number(ctx, left, what) & is_number(ctx, right, what)):
+        return None
+    name = ARITHMETIC[op]
+    if name == "matmul":
+        return matmul(ctx, left, right, span)
+    if isinstance(left, ir.Const) and isinstance(right, ir.Const):
+        return fold(ctx, name, left, right, span)
+    shape = broadcast(ctx, left.shape, right.shape)
+    if shape is None:
+        ctx.error(
+            "F0301",
+            f"`{ctx.text(left.span, 30)}` and `{ctx.text(right.span, 30)}` have different shapes",
+            span,
+            reason=f"The left side is {describe(ctx, left)}, the right side {describe(ctx, right)};"
+            f" `{op}` works entry by entry, on equal shapes or with a scalar.",
+            fix=_shape_fix(op, left, right),
+        )
+        return None
+    if name == "pow" and right.shape:
+        ctx.error(
+            "F0303",
+            f"an exponent must be a scalar, and this is {describe(ctx, right)}",
+            right.span,
+            fix="Use one exponent for all entries.",
+        )
+        return None
+    if not signs.operation_is_defined(ctx, name, left, right, span):
+        return None
+    return ir.Apply(op=name, args=(left, right), shape=shape, span=span)
+
+
+def _shape_fix(op: str, left: ir.Expr, right: ir.Expr) -> str:
+    if op == "*" and len(left.shape) == 1 and len(right.shape) == 1:
+        return "Both must belong to the same dim or set."
+    if op == "*" and {len(left.shape), len(right.shape)} == {1, 2}:
+        return "For a matrix times a vector write `A @ x`."
+    return "Give both the same dims where they are declared."
+
+
+def matmul(ctx: Context, left: ir.Expr, right: ir.Expr, span: Span) -> ir.Expr | None:
+    """``A @ B`` of vectors and matrices: the last axis of the left with the first of the right."""
+    if not (1 <= len(left.shape) <= 2 and 1 <= len(right.shape) <= 2) or not same_dim(ctx, left.shape[-1], right.shape[0]):
+        ctx.error(
+            "F0301",
+            f"`{ctx.text(left.span, 30)} @ {ctx.text(right.span, 30)}` does not fit",
+            span,
+            reason=f"The left side is {describe(ctx, left)}, the right side {describe(ctx, right)};"
+            " `@` multiplies matrices and vectors whose inner sizes agree.",
+            fix="Use `*` with a scalar."
+            if not left.shape or not right.shape
+            else "Turn one round with `transpose(A)`, or correct its declared shape.",
+        )
+        return None
+    return ir.Apply(op="matmul", args=(left, right), shape=left.shape[:-1] + right.shape[1:], span=span)
+
+
+def fold(ctx: Context, name: str, left: ir.Const, right: ir.Const, span: Span) -> ir.Const | None:
+    """The value of an operation on two constants."""
+    x, y = left.value, right.value
+    try:
+        value = {"add": lambda: x + y, "sub": lambda: x - y, "mul": lambda: x * y, "div": lambda: x / y, "pow": lambda: x**y}[
+            name
+        ]()
+        bad = isinstance(value, complex) or math.isnan(value)
+    except (ZeroDivisionError, OverflowError):
+        bad = True
+    if bad:
+        ctx.error(
+            "F0413",
+            f"`{ctx.text(span)}` has no finite value",
+            span,
+            reason="Division by 0." if name == "div" and y == 0 else "Its value is not a real number that fits 64 bits.",
+            fix="Correct the constant.",
+        )
+        return None
+    return ir.Const(value=float(value), span=span)
+
+
+def conjunction(parts: Sequence[ir.Expr | None]) -> ir.Expr | None:
+    """All of the conditions that are there, joined by ``and``; None for none."""
+    joined: ir.Expr | None = None
+    for part in parts:
+        if part is not None:
+            joined = part if joined is None else ir.Apply(op="and", args=(joined, part), span=joined.span | part.span)
+    return joined

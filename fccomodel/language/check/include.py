@@ -1,0 +1,116 @@
+"""``include "file";``: the statements of another file in this one's place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from fccomodel.core import diagnostics
+from fccomodel.core.diagnostics import Diagnostic, FccoError
+from fccomodel.core.files import LONGEST_MODEL, read_text
+from fccomodel.core.source import Source, Span
+from fccomodel.language import syntax
+
+
+@dataclass(frozen=True, kw_only=True)
+class Joined(Source):
+    """Several files as one text, one after the other; ``parts`` are the offsets and the files, in order."""
+
+    parts: tuple[tuple[int, Source], ...] = ()
+
+    def at(self, span: Span) -> tuple[Source, Span]:
+        """The file that a place is in, and the place there."""
+        offset, source = max((p for p in self.parts if p[0] <= span.start), key=lambda p: p[0])
+        return source, Span(start=span.start - offset, end=span.end - offset)
+
+    def place(self, span: Span) -> tuple[int, int]:
+        source, own = self.at(span)
+        return source.place(own)
+
+
+def expand(statements: tuple[syntax.Statement, ...], source: Source) -> tuple[tuple[syntax.Statement, ...], Source]:
+    """The statements with every ``include`` replaced by its file's; spans then count in the joined text.
+
+    Raises FccoError for a file that is not there, a file that is included twice or by itself, and the syntax errors in it.
+    """
+    if not any(isinstance(s, syntax.Include) for s in statements):
+        return statements, source
+    joiner = _Joiner(source)
+    expanded = joiner.expand(statements, source, (_path(source),))
+    if joiner.found:
+        raise FccoError(joiner.found, joiner.joined())
+    return expanded, joiner.joined()
+
+
+def _path(source: Source) -> Path:
+    return Path(source.name).resolve()
+
+
+class _Joiner:
+    def __init__(self, source: Source):
+        self.parts: list[tuple[int, Source]] = [(0, source)]
+        self.length = len(source.text) + 1
+        self.known: dict[Path, syntax.Include] = {}
+        self.found: list[Diagnostic] = []
+
+    def joined(self) -> Joined:
+        text = "\n".join(part.text for _, part in self.parts)
+        return Joined(text=text, name=self.parts[0][1].name, parts=tuple(self.parts))
+
+    def expand(
+        self, statements: tuple[syntax.Statement, ...], source: Source, chain: tuple[Path, ...]
+    ) -> tuple[syntax.Statement, ...]:
+        result: list[syntax.Statement] = []
+        for statement in statements:
+            if isinstance(statement, syntax.Include):
+                result.extend(self.read(statement, source, chain))
+            elif len(chain) > 1 and isinstance(statement, syntax.ModelDecl | syntax.Options):
+                continue
+            else:
+                result.append(statement)
+        return tuple(result)
+
+    def read(self, node: syntax.Include, source: Source, chain: tuple[Path, ...]) -> tuple[syntax.Statement, ...]:
+        """The statements of one included file, its path relative to the file that names it."""
+        from fccomodel.language.parse import parse
+
+        shown = Path(source.name).parent / node.path
+        path = shown.resolve()
+        if path in chain:
+            self.refuse(
+                node,
+                f'"{node.path}" includes itself',
+                "A file may not be included by a file that it includes.",
+                "Leave one of the two out.",
+            )
+            return ()
+        if path in self.known:
+            self.refuse(
+                node, f'"{node.path}" is included a second time', "Its names would be declared twice.", "Leave this line out."
+            )
+            return ()
+        self.known[path] = node
+        try:
+            text = read_text(shown, kind="model", limit=LONGEST_MODEL)
+        except FccoError as error:
+            for d in error.diagnostics:
+                self.refuse(
+                    node,
+                    d.message,
+                    d.reason or "The path is relative to the file that includes it.",
+                    d.fix or "Correct the path.",
+                )
+            return ()
+        part = Source(text=text, name=str(shown))
+        offset = self.length
+        self.parts.append((offset, part))
+        self.length += len(text) + 1
+        try:
+            model = parse(Source(text=" " * offset + text, name=str(shown)))
+        except FccoError as error:
+            self.found.extend(error.diagnostics)
+            return ()
+        return self.expand(model.statements, part, (*chain, path))
+
+    def refuse(self, node: syntax.Include, message: str, reason: str, fix: str) -> None:
+        self.found.append(diagnostics.error("F0213", message, span=node.span, reason=reason, fix=fix))

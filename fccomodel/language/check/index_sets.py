@@ -1,0 +1,147 @@
+"""``dim``, ``set`` and ``index``."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from fccomodel.core import ir
+from fccomodel.core.source import Span
+from fccomodel.language import syntax
+from fccomodel.language.check import (
+    declarations,
+    domains,
+    reductions,
+)
+from fccomodel.language.check.context import (
+    BrokenSymbol,
+    Context,
+    DimSymbol,
+    Domain,
+    IndexSymbol,
+    Scope,
+    SetFamilySymbol,
+    SetSymbol,
+)
+
+
+def dim(ctx: Context, node: syntax.DimDecl) -> None:
+    for name in node.names:
+        if ctx.declare(DimSymbol(name=name, what="a dim", span=declarations.name_span(ctx, node, name))):
+            ctx.dims.append(name)
+
+
+def set_(ctx: Context, node: syntax.SetDecl) -> None:
+    span = declarations.name_span(ctx, node, node.name)
+    if node.value is None:
+        if node.family is not None:
+            ctx.error(
+                "F0416",
+                f"the family `{node.name}` has no value",
+                span,
+                reason="Only the labels of a plain set can come with the data.",
+                fix=f"Write `set {node.name}[...] = {{z in D | ...}};`.",
+            )
+            declarations.broken(ctx, node, node.name)
+            return
+        labels = ir.LabelSet(name=node.name)
+        if ctx.declare(SetSymbol(name=node.name, what="a set", span=span, set=labels, base=Domain(set=labels))):
+            ctx.sets[node.name] = labels
+        return
+    if node.family is not None:
+        _set_family(ctx, node, span)
+        return
+    domain = domains.domain_of(ctx, declarations.HERE, node.value, "in")
+    if domain is None:
+        declarations.broken(ctx, node, node.name)
+        return
+    if isinstance(domain.set, ir.VectorSet | ir.Distribution):
+        ctx.error(
+            "F0416",
+            f"`{ctx.text(node.value.span)}` cannot be named by `set`",
+            node.value.span,
+            reason="A set has elements that an index ranges over.",
+            fix="Write it where it is used.",
+        )
+        declarations.broken(ctx, node, node.name)
+        return
+    if domain.rules:
+        if ctx.declare(SetSymbol(name=node.name, what="a set", span=span, set=None, base=domain)):
+            ctx.used.discard(node.name)
+        return
+    named = domain.set if isinstance(node.value, syntax.Name) else replace(domain.set, name=node.name)
+    if ctx.declare(SetSymbol(name=node.name, what="a set", span=span, set=named, base=Domain(set=named))):
+        ctx.sets[node.name] = named
+
+
+def _set_family(ctx: Context, node: syntax.SetDecl, span: Span) -> None:
+    assert node.family is not None and node.value is not None
+    head = family(ctx, node.family, "a family of sets")
+    if head is None:
+        declarations.broken(ctx, node, node.name)
+        return
+    before = len(ctx.errors)
+    domain = domains.domain_of(ctx, head.scope, node.value, "in")
+    if domain is None or len(ctx.errors) > before:
+        declarations.broken(ctx, node, node.name)
+        return
+    if not isinstance(domain.set, ir.RowSet) and not domain.rules:
+        pass  # a family of equal sets: allowed, and harmless
+    ctx.declare(
+        SetFamilySymbol(
+            name=node.name,
+            what="a family of sets",
+            span=span,
+            names=tuple(b.name for b in head.binders),
+            binders=head.binders,
+            value=node.value,
+        )
+    )
+
+
+def family(ctx: Context, indexing: syntax.Indexing, what: str, scope: Scope = declarations.HERE) -> reductions.Head | None:
+    """The binders of a family; None after an error."""
+    for binder in indexing.binders:
+        if binder.kind != "in":
+            ctx.error(
+                "F0406",
+                f"{what} is indexed with `in`",
+                binder.span,
+                reason="Its members are all elements of a set; `~` draws some.",
+                fix=f"Write `{binder.name} in {ctx.text(binder.domain.span)}`.",
+            )
+            return None
+    head = reductions.bind(ctx, scope, indexing.binders, indexing.condition)
+    if head.broken:
+        return None
+    for made in head.binders:
+        if isinstance(made.domain, ir.VectorSet):
+            ctx.error(
+                "F0407",
+                f"`{made.name}` has no elements to iterate over",
+                made.span,
+                reason="It ranges over a set of vectors.",
+                fix="Use a finite set.",
+            )
+            return None
+    return head
+
+
+def index(ctx: Context, node: syntax.IndexDecl) -> None:
+    for binder in node.binders:
+        scope = reductions.indices_open(ctx, declarations.HERE, pending={})
+        domain = domains.domain_of(ctx, scope, binder.domain, binder.kind)
+        span = Span(start=binder.span.start, end=binder.span.start + len(binder.name))
+        if domain is None:
+            ctx.declare(BrokenSymbol(name=binder.name, what="an index", span=span))
+            continue
+        if isinstance(domain.set, ir.VectorSet):
+            ctx.error(
+                "F0407",
+                f"`{ctx.text(binder.domain.span)}` has no elements to iterate over",
+                binder.domain.span,
+                reason="An index ranges over elements.",
+                fix="Use a table, a finite set, or a distribution with `~`.",
+            )
+            ctx.declare(BrokenSymbol(name=binder.name, what="an index", span=span))
+            continue
+        ctx.declare(IndexSymbol(name=binder.name, what="an index", span=span, binder=binder))

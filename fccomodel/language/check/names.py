@@ -1,0 +1,219 @@
+"""What a name stands for where it is written."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+
+from fccomodel.core import ir
+from fccomodel.core.source import Span
+from fccomodel.language import syntax
+from fccomodel.language.check import (
+    calls,
+)
+from fccomodel.language.check.context import (
+    BrokenSymbol,
+    ConstSymbol,
+    Context,
+    DefSymbol,
+    DimSymbol,
+    IndexSymbol,
+    LetSymbol,
+    NetSymbol,
+    NumberSymbol,
+    Scope,
+    SetFamilySymbol,
+    SetSymbol,
+    Symbol,
+    TableSymbol,
+    listed,
+)
+
+
+def resolve(ctx: Context, scope: Scope, node: syntax.Name) -> ir.Expr | None:
+    """The value of a name used in a formula."""
+    name, span = node.id, node.span
+    if name in scope.locals:
+        value = scope.locals[name]
+        return element(value, span) if isinstance(value, ir.Binder) else value
+    symbol = find(ctx, name)
+    if symbol is None:
+        split = split_subscript(ctx, scope, name)
+        if split is not None:
+            return subscripted(ctx, scope, node, *split)
+        unknown(ctx, scope, name, span)
+        return None
+    ctx.used.add(name)
+    match symbol:
+        case BrokenSymbol():
+            return None
+        case DimSymbol():
+            return ir.Size(dim=name, span=span)
+        case ConstSymbol():
+            return ir.Const(value=symbol.value, span=span)
+        case NumberSymbol():
+            return dataclasses.replace(symbol.node, span=span)
+        case IndexSymbol():
+            binder = scope.indices.get(name)
+            return None if binder is None else element(binder, span)
+        case LetSymbol() if not symbol.let.binders:
+            return ir.LetRef(let=symbol.let, shape=symbol.let.body.shape, span=span)
+        case DefSymbol() if all(isinstance(ctx.symbols.get(p), IndexSymbol) for p in symbol.params):
+            return calls.call(ctx, scope, syntax.Call(func=name, span=span))
+    _needs_more(ctx, name, symbol, span)
+    return None
+
+
+def _needs_more(ctx: Context, name: str, symbol: Symbol, span: Span) -> None:
+    """The error for a name that is no value by itself."""
+    match symbol:
+        case LetSymbol():
+            names = ", ".join(b.name for b in symbol.let.binders)
+            ctx.error(
+                "F0307",
+                f"`{name}` is a family and needs {'its index' if len(symbol.let.binders) == 1 else 'its indices'}",
+                span,
+                reason=f"It is declared as `let {name}[{names}]` on line {ctx.line(symbol.span)}.",
+                fix=f"Write `{name}[{names}]`, with each index bound or a member of its set.",
+            )
+        case DefSymbol():
+            signature = f"{name}({', '.join(symbol.params)})"
+            ctx.error("F0302", f"`{name}` is a function and needs its arguments", span, fix=f"Write `{signature}`.")
+        case NetSymbol():
+            ctx.error(
+                "F0302",
+                f"`{name}` is a net and needs its arguments",
+                span,
+                fix=f"Write `{name}(w; ...)`, with `var w = params({name});`.",
+            )
+        case SetSymbol() | SetFamilySymbol() | TableSymbol():
+            ctx.error(
+                "F0314",
+                f"`{name}` is {symbol.what}, not a number",
+                span,
+                reason="A set is something that an index ranges over.",
+                fix=f"Bind an index: `mean[i in {name}] ...` iterates over it"
+                + (f", `E[z ~ {name}] ...` draws from it; a column is then `z.x`." if isinstance(symbol, TableSymbol) else "."),
+            )
+
+
+def find(ctx: Context, name: str) -> Symbol | None:
+    """A declared name, if it is visible: the body of a ``def`` sees what was declared before it."""
+    symbol = ctx.symbols.get(name)
+    if symbol is not None and ctx.calls:
+        inside = ctx.symbols.get(ctx.calls[-1][0])
+        if isinstance(inside, DefSymbol) and name not in inside.symbols:
+            return None
+    return symbol
+
+
+def element(binder: ir.Binder, span: Span) -> ir.Expr:
+    """A binder's own value: an element of its set, or the draw of a distribution."""
+    domain = binder.domain
+    if isinstance(domain, ir.Distribution):
+        return ir.Column(binder=binder, name=None, shape=domain.shape, span=span)
+    shape = domain.shape if isinstance(domain, ir.VectorSet) else ()
+    return ir.Element(binder=binder, shape=shape, span=span)
+
+
+# -------------------------------------------------------------------------------------------------------------- subscripts
+def split_subscript(ctx: Context, scope: Scope, name: str) -> tuple[str, tuple[str, ...]] | None:
+    """``h_k`` as ``h`` and ``(k,)`` where ``h`` is declared and ``k`` an index or a binder; None where it is not of this form."""
+    parts = name.split("_")
+    for cut in range(len(parts) - 1, 0, -1):
+        base, subscripts = "_".join(parts[:cut]), tuple(parts[cut:])
+        if base in ctx.symbols and all(is_index(ctx, scope, s) for s in subscripts):
+            return base, subscripts
+    return None
+
+
+def is_index(ctx: Context, scope: Scope, name: str) -> bool:
+    return isinstance(scope.locals.get(name), ir.Binder) or isinstance(ctx.symbols.get(name), IndexSymbol)
+
+
+def subscripted(ctx: Context, scope: Scope, node: syntax.Name, base: str, subscripts: tuple[str, ...]) -> ir.Expr | None:
+    """``x_i`` as ``x[i]``, or as the call ``h()`` at the index."""
+    from fccomodel.language.check import (
+        calls,
+        expressions,
+    )
+
+    if isinstance(ctx.symbols[base], DefSymbol):
+        return calls.call(ctx, scope, syntax.Call(func=node.id, span=node.span))
+    items = tuple(syntax.Name(id=s, span=node.span) for s in subscripts)
+    return expressions.evaluate(ctx, scope, syntax.Index(obj=syntax.Name(id=base, span=node.span), items=items, span=node.span))
+
+
+# ----------------------------------------------------------------------------------------------------------- unknown names
+def unknown(ctx: Context, scope: Scope, name: str, span: Span, *, what: str = "", candidates: list[str] | None = None) -> None:
+    """The error for a name that means nothing here: declared later, bound elsewhere, or a slip of the pen."""
+    if name in ctx.later or name in ctx.symbols:
+        if name not in ctx.missing:
+            ctx.missing.add(name)
+            _too_early(ctx, name, span)
+        return
+    binder = next((b for b in binders_in(ctx.statement) if b.name == name), None)
+    if binder is not None:
+        ctx.error(
+            "F0211",
+            f"`{name}` is not bound here",
+            span,
+            reason=f"`{ctx.text(binder.span)}` on line {ctx.line(binder.span)} binds it in the body of its own reduction,"
+            " which is one product: `E[z ~ D] a + b` is `(E[z ~ D] a) + b`.",
+            fix="Put the whole body in parentheses: `E[z ~ D] (a + b)`.",
+        )
+        return
+    names = ctx.visible(scope) if candidates is None else candidates
+    hint = ctx.suggest(name, names)
+    if not hint and name in ctx.missing:
+        return
+    ctx.missing.add(name)
+    reason, example = _where_names_come_from(names), f"set {name} = {{z in D | ...}};" if what else f"param {name} default 1;"
+    fix = f"Declare {'it' if what else f'`{name}`'} before this statement, for instance `{example}`."
+    for local, value in scope.locals.items():
+        domain = value.domain if isinstance(value, ir.Binder) else None
+        if isinstance(domain, ir.RowSet) and name in ctx.tables[domain.table].columns:
+            reason = f"`{name}` is a column of `{domain.table}`, and a column is read at a row."
+            hint = f"Write `{local}.{name}`."
+            break
+    said = "" if hint.startswith("Did") else reason
+    ctx.error("F0201", f"{what or 'name'} `{name}` is not declared", span, reason=said, fix=hint or fix)
+
+
+def _too_early(ctx: Context, name: str, span: Span) -> None:
+    """F0202 for a name in its own statement, or before it."""
+    place = ctx.later.get(name) or ctx.symbols[name].span
+    own = any(c[0] == name for c in ctx.calls) or (isinstance(ctx.statement, syntax.DefDecl) and ctx.statement.name == name)
+    if own or (isinstance(ctx.statement, syntax.Statement) and getattr(ctx.statement, "name", None) == name):
+        ctx.error(
+            "F0202",
+            f"`{name}` uses itself",
+            span,
+            reason="A name is visible after its own statement; there is no recursion.",
+            fix="Write the value without the name.",
+        )
+        return
+    ctx.error(
+        "F0202",
+        f"`{name}` is used before it is declared",
+        span,
+        reason=f"Names are declared before use, and `{name}` comes on line {ctx.line(place)}.",
+        fix=f"Move the declaration of `{name}` above this statement.",
+    )
+
+
+def _where_names_come_from(names: list[str]) -> str:
+    return f"The names visible here are {listed(names)}." if names else "No name is visible here."
+
+
+def binders_in(node: syntax.Node | None) -> Iterator[syntax.Binder]:
+    """Every binder written in a piece of syntax; not recursive."""
+    stack: list[object] = [node]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, syntax.Binder):
+            yield item
+        if isinstance(item, tuple):
+            stack.extend(item)
+        elif isinstance(item, syntax.Node):
+            stack.extend(getattr(item, f.name) for f in dataclasses.fields(item) if f.name != "span")

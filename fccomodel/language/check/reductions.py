@@ -1,0 +1,405 @@
+"""Reductions: ``mean[i in I] e``, ``E[z ~ D | ...] e``, ``mean_i e``, ``E[e]`` and the others."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf
+
+from fccomodel.core import ir
+from fccomodel.core.source import Span
+from fccomodel.language import syntax
+from fccomodel.language.check import (
+    comparisons,
+    domains,
+    expressions,
+    literals,
+    names,
+    shapes,
+    signs,
+)
+from fccomodel.language.check.context import BrokenSymbol, Context, IndexSymbol, Scope, listed
+from fccomodel.language.check.shapes import describe
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """What a reduction takes: binders by ``in``, by ``~`` or both; a named option with its interval; the body's sort."""
+
+    binders: str
+    option: str = ""
+    low: float = -inf
+    high: float = inf
+    low_open: bool = False
+    whole: bool = False
+    arrays: bool = False
+    condition: bool = False
+    form: str = ""
+
+
+KINDS: Mapping[str, Kind] = {
+    "E": Kind(binders="~", arrays=True, form="E[z ~ D] ..."),
+    "mean": Kind(binders="in", arrays=True, form="mean[i in I] ..."),
+    "sum": Kind(binders="in", arrays=True, form="sum[i in I] ..."),
+    "prod": Kind(binders="in", form="prod[i in I] ..."),
+    "max": Kind(binders="in", form="max[i in I] ..."),
+    "min": Kind(binders="in", form="min[i in I] ..."),
+    "variance": Kind(binders="~", form="variance[z ~ D] ..."),
+    "prob": Kind(binders="~", condition=True, form="prob[z ~ D] (z.x > 0)"),
+    "cvar": Kind(binders="in ~", option="tail", low=0, high=1, low_open=True, form="cvar(tail = 0.1)[k in K] ..."),
+    "topk": Kind(binders="in", option="k", low=1, whole=True, form="topk(k = 3)[k in K] ..."),
+    "logmeanexp": Kind(binders="in ~", option="theta", low=0, low_open=True, form="logmeanexp(theta = 1)[k in K] ..."),
+    "pmean": Kind(binders="in ~", option="p", low=1, form="pmean(p = 2)[k in K] ..."),
+}
+
+
+def reduce(ctx: Context, scope: Scope, node: syntax.Reduce) -> ir.Expr | None:
+    """A reduction, with what its domains and its condition ask of its elements."""
+    kind = KINDS[node.kind]
+    options = _options(ctx, scope, node, kind)
+    if node.indexing is not None:
+        head = bind(ctx, scope, node.indexing.binders, node.indexing.condition)
+        _check_kinds(ctx, node, kind, node.indexing.binders)
+    elif node.subscript is not None:
+        declared = _subscript(ctx, scope, node)
+        if declared is None:
+            expressions.evaluate(ctx, scope, node.body)
+            return None
+        head = bind(ctx, scope, declared, None, at=head_span(node))
+        _check_kinds(ctx, node, kind, declared)
+    else:
+        return _free(ctx, scope, node, kind, options)
+    body = expressions.evaluate(ctx, head.scope, node.body)
+    if body is None or head.broken or options is None or not _fits(ctx, node, kind, body):
+        return None
+    if node.kind == "topk" and not _enough(ctx, options["k"], head):
+        return None
+    _lint_quotient(ctx, node, head.scope, head.binders, body)
+    _lint_constant(ctx, node, head.binders, body)
+    shape = () if kind.condition else body.shape
+    return ir.Reduce(
+        kind=node.kind, binders=head.binders, body=body, condition=head.condition, options=options, shape=shape, span=node.span
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------------- binders
+@dataclass(frozen=True, kw_only=True)
+class Head:
+    """Binders made, the scope in which they are visible, and the condition on their elements."""
+
+    scope: Scope
+    binders: tuple[ir.Binder, ...]
+    condition: ir.Expr | None
+    broken: bool
+
+
+def bind(
+    ctx: Context, scope: Scope, binders: Sequence[syntax.Binder], condition: syntax.Expr | None, *, at: Span | None = None
+) -> Head:
+    """Make binders one after the other, each visible to the next; ``at`` is the place of use of declared indices."""
+    made: list[ir.Binder] = []
+    conditions: list[ir.Expr | None] = []
+    broken = False
+    for binder in binders:
+        symbol = ctx.symbols.get(binder.name)
+        is_index = isinstance(symbol, IndexSymbol) and names.find(ctx, binder.name) is symbol
+        outside = Scope(indices=scope.indices, opened=scope.opened) if at is not None else scope
+        if at is None:
+            good = domains.check_new(ctx, scope, binder) and (not is_index or _restates(ctx, binder, symbol))
+        else:
+            good = True
+        before = len(ctx.errors)
+        domain = domains.domain_of(ctx, outside, binder.domain, binder.kind)
+        new: ir.Binder | None = None
+        if domain is not None:
+            new = ir.Binder(name=binder.name, kind=binder.kind, domain=domain.set, span=at or binder.span)
+            made.append(new)
+            conditions.append(domains.condition_of(ctx, domain, new))
+        broken = broken or new is None or not good or len(ctx.errors) > before
+        scope = scope.with_local(binder.name, new)
+        if is_index:
+            ctx.used.add(binder.name)
+            scope = scope.with_index(binder.name, new, opened=True)
+    if condition is not None:
+        own = comparisons.condition(ctx, scope, condition, "what follows `|`")
+        broken = broken or own is None
+        conditions.append(own)
+    joined = expressions.conjunction(conditions)
+    if joined is not None and not domains.condition_is_fixed(ctx, joined):
+        broken = True
+    return Head(scope=scope, binders=tuple(made), condition=joined, broken=broken)
+
+
+def _restates(ctx: Context, binder: syntax.Binder, symbol: object) -> bool:
+    """True, or an error: a binder takes the name of a declared index and means another."""
+    assert isinstance(symbol, IndexSymbol)
+    if symbol.binder == binder:
+        return True
+    ctx.error(
+        "F0204",
+        f"`{binder.name}` is declared as another index",
+        binder.span,
+        reason=f"Line {ctx.line(symbol.span)} declares `{ctx.text(symbol.binder.span)}`; a binder may not reuse a visible name.",
+        fix="Take another letter, here and in the body.",
+    )
+    return False
+
+
+def _subscript(ctx: Context, scope: Scope, node: syntax.Reduce) -> tuple[syntax.Binder, ...] | None:
+    """The declared index that ``mean_i`` names."""
+    name = node.subscript
+    assert name is not None
+    symbol = names.find(ctx, name)
+    if not isinstance(symbol, IndexSymbol):
+        if not isinstance(symbol, BrokenSymbol):
+            names.unknown(ctx, scope, name, head_span(node))
+        return None
+    if name in scope.locals:
+        ctx.error(
+            "F0204",
+            f"the name `{name}` is taken",
+            head_span(node),
+            reason=f"`{name}` is bound around this place; a binder may not reuse a visible name.",
+            fix="Declare another index over the same set, and use it here.",
+        )
+        return None
+    ctx.used.add(name)
+    return (symbol.binder,)
+
+
+def head_span(node: syntax.Reduce) -> Span:
+    """The place of ``mean``, or of ``mean_i``."""
+    length = len(node.kind) + (0 if node.subscript is None else 1 + len(node.subscript))
+    return Span(start=node.span.start, end=node.span.start + length)
+
+
+def _check_kinds(ctx: Context, node: syntax.Reduce, kind: Kind, binders: Iterable[syntax.Binder]) -> None:
+    """An error where ``in`` and ``~`` do not fit the reduction."""
+    binders = tuple(binders)
+    for binder in binders:
+        if binder.kind not in kind.binders.split():
+            span = binder.span if node.subscript is None else head_span(node)
+            if binder.kind == "in":
+                reason = (
+                    f"`{node.kind}` averages draws (`~`); `{binder.name}` is bound by `in`, which iterates over all elements."
+                )
+                other = "mean" if node.kind == "E" else ""
+            else:
+                reason = f"`{node.kind}` goes over all elements (`in`); `{binder.name}` is drawn by `~`."
+                other = "E" if node.kind == "mean" else ""
+            text = ctx.text(binder.domain.span)
+            swapped = f"`{node.kind}[{binder.name} {'~' if binder.kind == 'in' else 'in'} {text}]`"
+            fix = f"Write {swapped}" + (f", or `{other}` in place of `{node.kind}`." if other else ".")
+            if node.subscript is not None:
+                fix = f"Write `{other}_{node.subscript}`." if other else f"Declare another index by `{kind.binders[:2].strip()}`."
+            ctx.error(
+                "F0406", f"`{node.kind}` does not go with `{binder.name} {binder.kind} {text}`", span, reason=reason, fix=fix
+            )
+            return
+    if len({b.kind for b in binders}) > 1:
+        ctx.error(
+            "F0406",
+            "`in` and `~` in one pair of brackets",
+            node.span,
+            reason="One reduction either iterates or draws.",
+            fix="Write one reduction inside the other: `mean[i in I] E[z ~ D] ...`.",
+        )
+
+
+def _enough(ctx: Context, k: ir.Expr, head: Head) -> bool:
+    """True, or an error: the largest k of fewer than k elements."""
+    sizes = [shapes.count(b.domain) for b in head.binders]
+    known = math.prod(n for n in sizes if n is not None)
+    if isinstance(k, ir.Const) and None not in sizes and k.value > known:
+        ctx.error(
+            "F0421",
+            f"`k` of `topk` is {k.value:g}",
+            k.span,
+            reason=f"Its set has {known} elements.",
+            fix=f"Use a `k` from 1 to {known}.",
+        )
+        return False
+    return True
+
+
+# ------------------------------------------------------------------------------------------------------------- free draws
+def indices_open(
+    ctx: Context, scope: Scope, kinds: str = "in ~", *, pending: dict[ir.Binder, ir.Expr | None] | None = None
+) -> Scope:
+    """The scope with a new binder for each declared index that nothing around this place binds; conditions go to ``pending``."""
+    into = ctx.pending if pending is None else pending
+    for name, symbol in ctx.symbols.items():
+        if not isinstance(symbol, IndexSymbol) or symbol.binder.kind not in kinds.split() or name in scope.opened:
+            continue
+        if names.find(ctx, name) is None:
+            continue
+        domain = domains.domain_of(
+            ctx, Scope(indices=scope.indices, opened=scope.opened), symbol.binder.domain, symbol.binder.kind
+        )
+        binder = None
+        if domain is not None:
+            binder = ir.Binder(name=name, kind=symbol.binder.kind, domain=domain.set, span=symbol.binder.span)
+            into[binder] = domains.condition_of(ctx, domain, binder)
+        scope = scope.with_index(name, binder)
+    return scope
+
+
+def needed(expr: ir.Expr, pending: Mapping[ir.Binder, ir.Expr | None]) -> tuple[ir.Binder, ...]:
+    """The open binders that an expression depends on, through the conditions of their sets too, in the order of declaration."""
+    found: set[ir.Binder] = set()
+    work = list(ir.free_binders(expr))
+    while work:
+        binder = work.pop()
+        if binder in pending and binder not in found:
+            found.add(binder)
+            condition = pending[binder]
+            args = binder.domain.args if isinstance(binder.domain, ir.Distribution) else ()
+            for part in (*([] if condition is None else [condition]), *args):
+                work.extend(ir.free_binders(part))
+    return tuple(b for b in pending if b in found)
+
+
+def _free(ctx: Context, scope: Scope, node: syntax.Reduce, kind: Kind, options: dict[str, ir.Expr] | None) -> ir.Expr | None:
+    """``E[body]``: draws every declared ``~`` index that is free in the body."""
+    pending: dict[ir.Binder, ir.Expr | None] = {}
+    inner = indices_open(ctx, scope, "~", pending=pending)
+    body = expressions.evaluate(ctx, inner, node.body)
+    if body is None or options is None or not _fits(ctx, node, kind, body):
+        return None
+    binders = needed(body, pending)
+    if not binders:
+        declared = [n for n, s in ctx.symbols.items() if isinstance(s, IndexSymbol) and s.binder.kind == "~"]
+        reason = f"`{node.kind}[...]` draws the `~` indices that are free in its body"
+        reason += (
+            f"; declared are {listed(declared)}, and none is free here." if declared else ", and no `index z ~ D;` is declared."
+        )
+        ctx.error(
+            "F0406",
+            f"nothing is drawn in `{ctx.text(node.span)}`",
+            node.span,
+            reason=reason,
+            fix=f"Say what is drawn: `{kind.form}`.",
+        )
+        return None
+    condition = expressions.conjunction([pending[b] for b in binders])
+    _lint_quotient(ctx, node, inner, binders, body)
+    shape = () if kind.condition else body.shape
+    return ir.Reduce(
+        kind=node.kind, binders=binders, body=body, condition=condition, options=options, shape=shape, span=node.span
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------------- options
+def _options(ctx: Context, scope: Scope, node: syntax.Reduce, kind: Kind) -> dict[str, ir.Expr] | None:
+    """The named options, checked; None after an error."""
+    found: dict[str, ir.Expr] = {}
+    good = True
+    for keyword in node.keywords:
+        if keyword.name == "empty" and isinstance(keyword.value, syntax.Name) and keyword.value.id in ("drop", "error"):
+            found["empty"] = ir.Label(text=keyword.value.id, span=keyword.value.span)
+            continue
+        if keyword.name != kind.option:
+            allowed = [kind.option, "empty"] if kind.option else ["empty"]
+            ctx.error(
+                "F0408",
+                f"`{node.kind}` has no option `{keyword.name}`",
+                keyword.span,
+                reason=f"Its options are {listed(allowed)} (`empty = drop` or `empty = error`, for groups without rows).",
+                fix=ctx.suggest(keyword.name, allowed) or f"Write `{kind.form}`.",
+            )
+            good = False
+            continue
+        value = expressions.number(ctx, scope, keyword.value, f"`{keyword.name}` of `{node.kind}`")
+        if value is None or not literals.is_fixed(ctx, value):
+            good = False
+            continue
+        what = f"`{keyword.name}` of `{node.kind}`"
+        if kind.whole and isinstance(value, ir.Const) and value.value != int(value.value):
+            ctx.error(
+                "F0421", f"{what} is {value.value:g}", value.span, reason="It counts elements: a whole number.", fix="Round it."
+            )
+            good = False
+        elif not signs.within(ctx, value, kind.low, kind.high, what, low_open=kind.low_open):
+            good = False
+        found[keyword.name] = value
+    if good and kind.option and kind.option not in found:
+        ctx.error(
+            "F0408",
+            f"`{node.kind}` needs its option `{kind.option}`",
+            head_span(node),
+            reason="Options are given by name.",
+            fix=f"Write `{kind.form}`.",
+        )
+        good = False
+    return found if good else None
+
+
+# ------------------------------------------------------------------------------------------------------------------- body
+def _fits(ctx: Context, node: syntax.Reduce, kind: Kind, body: ir.Expr) -> bool:
+    """True, or an error: the body is not what the reduction reduces."""
+    if kind.condition:
+        return comparisons.is_condition(ctx, body, f"the body of `{node.kind}`")
+    if not expressions.is_number(ctx, body, f"the body of `{node.kind}`"):
+        return False
+    if body.shape and not kind.arrays:
+        ctx.error(
+            "F0303",
+            f"the body of `{node.kind}` must be a scalar, and this is {describe(ctx, body)}",
+            body.span,
+            reason=f"`{node.kind}` orders or multiplies numbers."
+            if node.kind != "variance"
+            else "A vector has a covariance matrix, not one variance.",
+            fix="Reduce the body to one number: `dot(x, z.r)`, `sum(...)`, or one entry `v[k]`.",
+        )
+        return False
+    return True
+
+
+def _lint_quotient(ctx: Context, node: syntax.Reduce, scope: Scope, binders: Sequence[ir.Binder], body: ir.Expr) -> None:
+    """A remark on ``E[..] a / b``, which is E(a/b): the ratio of expectations is the common intent."""
+    source = node.body
+    if node.kind not in ("E", "mean") or not isinstance(source, syntax.Binary) or source.op not in "*/":
+        return
+    if ctx.source.text[: source.span.start].rstrip().endswith(("(", "[")):
+        return
+    part: ir.Expr = body
+    while isinstance(source, syntax.Binary) and source.op in "*/" and isinstance(part, ir.Apply) and part.op in ("mul", "div"):
+        if source.op == "/" and any(b in binders for b in ir.free_binders(part.args[1])):
+            top, bottom = ctx.text(source.left.span, 30), ctx.text(source.right.span, 30)
+            head = ctx.text(Span(start=node.span.start, end=node.body.span.start), 40)
+            ctx.warn(
+                "F0434",
+                f"this is the {'expectation' if node.kind == 'E' else 'mean'} of a quotient",
+                node.span,
+                reason="The body of a reduction is one product, quotients included.",
+                fix=f"For the quotient of the two write `({head} {top}) / ({head} {bottom})`;"
+                " if this is meant, put the body in parentheses.",
+            )
+            return
+        source, part = source.left, part.args[0]
+
+
+def _lint_constant(ctx: Context, node: syntax.Reduce, binders: Sequence[ir.Binder], body: ir.Expr) -> None:
+    """A remark on a body that none of the binders changes."""
+    if isinstance(body, ir.Const) or node.kind in ("sum", "prod"):
+        return
+    free = ir.free_binders(body)
+    missing = [
+        b.name
+        for b in binders
+        if b not in free and not any(b in ir.free_binders(a) for a in itertools.chain(*(_args(x) for x in free)))
+    ]
+    if missing and not (len(missing) < len(binders)):
+        ctx.warn(
+            "F0437",
+            f"the body of `{node.kind}` does not depend on {listed(missing)}",
+            node.span,
+            reason="The body of a reduction is the one product that follows it.",
+            fix="Put the whole body in parentheses, or leave the reduction out.",
+        )
+
+
+def _args(binder: ir.Binder) -> tuple[ir.Expr, ...]:
+    return binder.domain.args if isinstance(binder.domain, ir.Distribution | ir.VectorSet) else ()

@@ -1,0 +1,141 @@
+"""Text to abstract syntax. Every syntax error of a file is found in one pass."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from lark import Token
+from lark.exceptions import UnexpectedToken
+from lark.parsers.lalr_interactive_parser import InteractiveParser
+
+from fccomodel.core.diagnostics import Diagnostic, FccoError, error
+from fccomodel.core.source import Source, Span
+from fccomodel.language import characters, lexer, mistakes, syntax
+from fccomodel.language.lexer import grammar_text
+from fccomodel.language.statements import STARTS, Piece, split
+from fccomodel.language.tree import Refusal, build
+
+__all__ = ["declared_indices", "grammar_text", "parse"]
+
+#: A model file's length in characters, and one statement's in words: the text is mathematics, data are bound to it.
+MAX_CHARACTERS = 1_000_000
+MAX_WORDS = 50_000
+#: Errors reported at once.
+MAX_ERRORS = 30
+
+
+def parse(source: Source) -> syntax.Model:
+    """The abstract syntax of a model; raises ``FccoError`` with all syntax errors, in the order of the text."""
+    text = source.text
+    refused = characters.unreadable(text, MAX_CHARACTERS)
+    if refused is not None:
+        raise FccoError([refused], source)
+    words = [word for word in lexer.tokens(text) if word.type not in lexer.SPACE]
+    errors = characters.all_junk(words, MAX_ERRORS)
+    pieces, faults = split(words, text, max_errors=MAX_ERRORS)
+    errors += faults
+    statements: list[syntax.Statement] = []
+    indices = declared_indices(pieces)
+    constrained = False
+    waiting = pieces[::-1]
+    while waiting and len(errors) < MAX_ERRORS:
+        piece = waiting.pop()
+        constrained = constrained or piece.words[0].type == "SUBJECT"
+        if piece.broken:
+            continue
+        try:
+            statements.append(_statement(piece, constrained, indices))
+        except Refusal as refusal:
+            errors.append(refusal.diagnostic)
+            if refusal.rest is not None:
+                waiting.append(replace(piece, words=piece.words[refusal.rest :]))
+        else:
+            if not piece.closed:
+                errors.append(mistakes.not_closed(piece))
+    errors += mistakes.order(statements) + mistakes.subscripts(statements, indices)
+    if not words:
+        errors.append(characters.empty(text))
+    if errors:
+        raise FccoError(_sorted(errors), source)
+    return syntax.Model(statements=tuple(statements), span=Span(start=0, end=len(text)))
+
+
+def _sorted(errors: list[Diagnostic]) -> list[Diagnostic]:
+    """In the order of the text, cut off at ``MAX_ERRORS``, which is then said."""
+    errors = sorted(errors, key=lambda d: d.span.start if d.span else -1)
+    if len(errors) < MAX_ERRORS:
+        return errors
+    why = "The rest of the file was not read, or its errors are not shown: many follow from the first ones."
+    return [
+        *errors[:MAX_ERRORS],
+        error("F0118", f"stopped after {MAX_ERRORS} errors", reason=why, fix="mend the first ones and try again"),
+    ]
+
+
+def declared_indices(pieces: list[Piece]) -> frozenset[str]:
+    """Names that `index i in P, j ~ N;` declares anywhere in the file: what may stand as a subscript in `mean_i`."""
+    return frozenset(
+        str(word)
+        for piece in pieces
+        if piece.words[0].type == "INDEX"
+        for word, after in zip(piece.words, piece.words[1:], strict=False)
+        if word.type == "NAME" and after.type in ("IN", "TILDE")
+    )
+
+
+def _statement(piece: Piece, constrained: bool, indices: frozenset[str]) -> syntax.Statement:
+    """One statement's node; raises ``Refusal``."""
+    words = piece.words
+    if len(words) > MAX_WORDS:
+        raise Refusal(mistakes.too_long(words, MAX_WORDS))
+    labelled = constrained and len(words) > 1 and words[1].type in ("COLON", "LSQB")
+    begins = words[0].type in STARTS and not labelled
+    declares = len(words) > 1 and words[0].type == words[1].type == "NAME" and lexer.subscript(words[0]) not in indices
+    if not begins and (declares or not constrained):
+        raise Refusal(mistakes.unknown_statement(words, constrained))
+    parser = lexer.grammar().parser.parse_interactive(start="statement" if begins else "constraint")
+    k, states = 0, []
+    try:
+        while k < len(words):
+            states = list(parser.parser_state.state_stack)
+            parser.feed_token(_as_read(words[k], parser.choices(), indices))
+            k += 1
+        states = list(parser.parser_state.state_stack)
+        tree = parser.feed_eof(words[-1])
+    except UnexpectedToken:
+        acceptable = _acceptable(parser, states)
+        found = mistakes.unexpected(words, k, acceptable)
+        missing = found.code == "F0105" and "$END" in acceptable
+        raise Refusal(found, rest=k if missing else None) from None
+    return build(tree)
+
+
+def _as_read(word: Token, choices: Mapping[str, Any], indices: frozenset[str]) -> Token:
+    """A word as its place reads it: a name where only a name can stand, ``mean_i`` a reduction if ``i`` is an index."""
+    kind = word.type
+    if kind == "NAME":
+        if "SUBRED" in choices and lexer.subscript(word) in indices:
+            return Token("SUBRED", word.value, word.start_pos, word.line, end_pos=word.end_pos)
+    elif kind not in choices and "NAME" in choices and "NUMBER" not in choices and lexer.is_name(word):
+        return Token("NAME", word.value, word.start_pos, word.line, end_pos=word.end_pos)
+    return word
+
+
+def _acceptable(parser: InteractiveParser, before: list[int]) -> set[str]:
+    """Types of the words that the parser would shift in the states ``before``: its table lists more, shared between states."""
+    table, end = parser.parser_state.parse_conf.parse_table.states, parser.parser_state.parse_conf.end_state
+    found: set[str] = set()
+    for kind in filter(str.isupper, table[before[-1]]):
+        states = list(before)
+        while kind in table[states[-1]]:
+            action, rule = table[states[-1]][kind]
+            if action.name == "Shift":
+                found.add(kind)
+                break
+            del states[len(states) - len(rule.expansion) :]
+            states.append(table[states[-1]][rule.origin.name][1])
+        if kind == "$END" and states[-1] == end:
+            found.add(kind)
+    return found

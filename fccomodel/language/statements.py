@@ -1,0 +1,195 @@
+"""Words to statements: cut at each ``;`` outside brackets, so that a slip in one statement does not hide the others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lark import Token
+
+from fccomodel.core.diagnostics import Diagnostic, error
+from fccomodel.core.source import Span
+from fccomodel.language import lexer
+
+#: Brackets inside one another.
+MAX_BRACKETS = 100
+_DECLARE = frozenset({"MODEL", "DIM", "SET", "INDEX", "DATA", "PARAM", "CONST", "NET", "VAR", "DEF", "LET"})
+#: Types of the words that begin a statement.
+STARTS = _DECLARE | {"INCLUDE", "SENSE", "OPTIONS", "SUBJECT"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Piece:
+    """The words of one statement without its ``;``; ``closed``: it has one; ``broken``: its fault is already reported."""
+
+    words: tuple[Token, ...]
+    closed: bool = True
+    broken: bool = False
+
+
+def split(words: list[Token], text: str, *, max_errors: int) -> tuple[list[Piece], list[Diagnostic]]:
+    """The statements of a model, and what is wrong with its brackets; ``words`` are without spaces and comments."""
+    splitter = _Splitter(words, text)
+    k = 0
+    while k < len(splitter.words) and len(splitter.errors) < max_errors:
+        k = splitter.step(k)
+    return splitter.pieces, splitter.errors
+
+
+class _Splitter:
+    """One pass over the words: the open brackets, where the statement began, and whether it is known to be at fault."""
+
+    def __init__(self, words: list[Token], text: str):
+        self.words = [*words, Token("EOF", "", len(text), 0, end_pos=len(text))]
+        self.text = text
+        self.errors: list[Diagnostic] = []
+        self.pieces: list[Piece] = []
+        self.start = 0
+        self.open: list[int] = []
+        self.broken = False
+
+    def step(self, k: int) -> int:
+        """Take word ``k``; the index of the word to go on with."""
+        kind = self.words[k].type
+        if kind == "EOF" or self.begins(k):
+            if self.open:
+                return self.unclosed(k)
+            if k > self.start:
+                self.cut(k, closed=kind == "SUBJECT" and self.words[self.start].type == "SENSE")
+                self.start = k
+        if kind == "SUBJECT" and k == self.start:
+            self.cut(k + 1)
+            return self.after_subject(k + 1)
+        if kind.startswith(lexer.JUNK):
+            self.broken = True
+        elif kind in lexer.OPEN:
+            self.open.append(k)
+            if len(self.open) == MAX_BRACKETS + 1:
+                self.too_deep(k)
+        elif kind in lexer.OPEN.values():
+            return self.closer(k)
+        elif kind == "SEMICOLON":
+            return self.semicolon(k)
+        return k + 1
+
+    def begins(self, k: int) -> bool:
+        """Whether a new statement begins at word ``k``, even though a ``;`` or a bracket before it is missing."""
+        kind, after = self.words[k].type, self.words[min(k + 1, len(self.words) - 1)]
+        if kind not in STARTS:
+            return False
+        if kind in _DECLARE and not lexer.is_name(after) or kind == "INCLUDE" and after.type != "STRING":
+            return False
+        if kind == "OPTIONS" and after.type != "LBRACE":
+            return False
+        if kind in _DECLARE and k == self.start + 1 and self.words[self.start].type in _DECLARE:
+            return False  # `var data;`: a bad name, not a new statement
+        return not self.open or self.first_on_line(k)
+
+    def first_on_line(self, k: int) -> bool:
+        return k == 0 or self.words[k - 1].line != self.words[k].line
+
+    def cut(self, end: int, closed: bool = True) -> None:
+        """The statement ends before word ``end``."""
+        words = tuple(self.words[self.start : end])
+        if words:
+            self.pieces.append(Piece(words=words, closed=closed, broken=self.broken))
+        self.start, self.open, self.broken = end, [], False
+
+    def after_subject(self, k: int) -> int:
+        if self.words[k].type not in ("SEMICOLON", "COLON"):
+            return k
+        self.report(
+            "F0105",
+            f"no `{self.words[k]}` here",
+            lexer.span(self.words[k]),
+            "`subject to` is a heading: the constraints follow it, and each of them ends in `;`.",
+            f"remove this `{self.words[k]}`",
+        )
+        self.start, self.broken = k + 1, False
+        return k + 1
+
+    def semicolon(self, k: int) -> int:
+        if not self.open:
+            if k == self.start:
+                why = "Each `;` ends a statement, and there is none before this one."
+                self.report("F0105", "nothing ends here", lexer.span(self.words[k]), why, "remove this `;`")
+            self.cut(k)
+            self.start, self.broken = k + 1, False
+            return k + 1
+        within = self.words[self.open[-1]].type
+        in_options = within == "LBRACE" and len(self.open) == 1 and self.words[self.start].type == "OPTIONS"
+        return k + 1 if within == "LPAR" or in_options else self.unclosed(k)
+
+    def closer(self, k: int) -> int:
+        word = self.words[k]
+        if not self.open:
+            self.fault(
+                "F0104",
+                f"nothing is open that `{word}` could close",
+                lexer.span(word),
+                "Brackets come in pairs, and every pair here is already complete.",
+                f"remove this `{word}`, or open it where it should begin",
+            )
+            return k + 1
+        opener = self.words[self.open[-1]]
+        if lexer.OPEN[opener.type] != word.type:
+            self.fault(
+                "F0104",
+                f"`{word}` cannot close the `{opener}` {self.where(opener, word)}",
+                lexer.span(word),
+                "Brackets close in the opposite order of opening, each by its own kind.",
+                f"write `{lexer.CLOSER[str(opener)]}` before this `{word}`",
+            )
+            while self.open and lexer.OPEN[self.words[self.open[-1]].type] != word.type:
+                self.open.pop()
+        if self.open:
+            self.open.pop()
+        if not self.open and word.type == "RBRACE" and self.words[self.start].type == "OPTIONS":
+            self.cut(k + 1)
+            if self.words[k + 1].type == "SEMICOLON":
+                self.start = k + 2
+        return max(k + 1, self.start)
+
+    def unclosed(self, k: int) -> int:
+        """A bracket is still open where a statement must end: at a ``;`` of a line's end after it, or else before word ``k``."""
+        opener = self.open[-1]
+        word = self.words[opener]
+        self.fault(
+            "F0104",
+            f"this `{word}` is never closed",
+            lexer.span(word),
+            "The statement ends before its bracket does.",
+            f"add the missing `{lexer.CLOSER[str(word)]}`",
+        )
+        options = word.type == "LBRACE" and self.words[self.start].type == "OPTIONS"
+        for j in range(k if options else opener + 1, min(k + 1, len(self.words) - 1)):
+            if self.words[j].type == "SEMICOLON" and (j == k or self.first_on_line(j + 1) or self.words[j + 1].type == "EOF"):
+                self.cut(j)
+                self.start = j + 1
+                return j + 1
+        self.cut(k)
+        return k if self.words[k].type != "EOF" else k + 1
+
+    def too_deep(self, k: int) -> None:
+        self.fault(
+            "F0107",
+            f"more than {MAX_BRACKETS} brackets inside one another",
+            lexer.span(self.words[k]),
+            f"Brackets may stand {MAX_BRACKETS} deep.",
+            "name the inner parts with `let` or `def`",
+        )
+
+    def where(self, opener: Token, word: Token) -> str:
+        """How to find a bracket from another word."""
+        start = opener.start_pos or 0
+        if opener.line != word.line:
+            return f"of line {opener.line}"
+        return f"of column {start - self.text.rfind(chr(10), 0, start)}"
+
+    def fault(self, code: str, message: str, at: Span, reason: str, fix: str) -> None:
+        """Report a fault of this statement, unless one has been."""
+        if not self.broken:
+            self.report(code, message, at, reason, fix)
+        self.broken = True
+
+    def report(self, code: str, message: str, at: Span, reason: str, fix: str) -> None:
+        self.errors.append(error(code, message, span=at, reason=reason, fix=fix))

@@ -1,0 +1,307 @@
+"""The abstract syntax of a model file: frozen records, one per grammar rule; no meaning yet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from fccomodel.core.source import Span
+
+
+@dataclass(frozen=True, kw_only=True)
+class Node:
+    """A piece of syntax and its place; two nodes are equal when they read the same, wherever they stand."""
+
+    span: Span = field(compare=False, repr=False)
+
+
+# ------------------------------------------------------------------------------------------------------ expressions
+class Expr(Node):
+    """Base of expressions."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Number(Expr):
+    """A literal; ``text`` keeps its spelling."""
+
+    value: float
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class String(Expr):
+    value: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Name(Expr):
+    id: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unary(Expr):
+    """``op`` is ``-``, ``+`` or ``not``."""
+
+    op: str
+    arg: Expr
+
+
+@dataclass(frozen=True, kw_only=True)
+class Binary(Expr):
+    """``op`` is one of ``+ - * / @ ^ and or``."""
+
+    op: str
+    left: Expr
+    right: Expr
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compare(Expr):
+    """A chain ``operands[0] ops[0] operands[1] ops[1] ...``; ops from ``<= >= == != < > =`` (``=`` is refused later)."""
+
+    operands: tuple[Expr, ...]
+    ops: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Range(Expr):
+    """``low .. high by step``, both ends included."""
+
+    low: Expr
+    high: Expr
+    step: Expr | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Field(Expr):
+    """``obj.name``."""
+
+    obj: Expr
+    name: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Index(Expr):
+    """``obj[items]``."""
+
+    obj: Expr
+    items: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Keyword(Node):
+    """``name = value`` in a call or in options."""
+
+    name: str
+    value: Expr
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call(Expr):
+    """``func(args; more)``: a ``;`` separates like a comma, and ``semicolon`` is the number of arguments before it."""
+
+    func: str
+    args: tuple[Expr, ...] = ()
+    keywords: tuple[Keyword, ...] = ()
+    semicolon: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetLiteral(Expr):
+    """``{a, b, ...}``."""
+
+    items: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Binder(Node):
+    """``name in domain`` (``kind`` is ``in``) or ``name ~ domain`` (``~``)."""
+
+    name: str
+    kind: str
+    domain: Expr
+
+
+@dataclass(frozen=True, kw_only=True)
+class Indexing(Node):
+    """``[binders | condition]``, the head of a reduction or of a family."""
+
+    binders: tuple[Binder, ...]
+    condition: Expr | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetComprehension(Expr):
+    """``{z in D | condition}``."""
+
+    indexing: Indexing
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reduce(Expr):
+    """``kind(keywords)[indexing] body``.
+
+    ``subscript`` holds the ``i`` of ``mean_i body``; with neither indexing nor subscript it is ``E[body]``.
+    """
+
+    kind: str
+    body: Expr
+    indexing: Indexing | None = None
+    subscript: str | None = None
+    keywords: tuple[Keyword, ...] = ()
+
+
+# -------------------------------------------------------------------------------------------------------- statements
+class Statement(Node):
+    """Base of statements."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TypeExpr(Node):
+    """``name[shape]`` (``real[d]``, ``int``, a set's name) or ``{...}`` (``values``)."""
+
+    name: str | None = None
+    shape: tuple[Expr, ...] = ()
+    values: SetLiteral | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class FieldDecl(Node):
+    """``name: type`` of a table's column."""
+
+    name: str
+    type: TypeExpr
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bound(Node):
+    """``>= e``, ``<= e``, ... or ``in set``; ``op`` is the comparison or ``in``."""
+
+    op: str
+    value: Expr
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelDecl(Statement):
+    name: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Include(Statement):
+    path: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class DimDecl(Statement):
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetDecl(Statement):
+    name: str
+    family: Indexing | None = None
+    value: Expr | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndexDecl(Statement):
+    """``index i in P, j ~ N;``."""
+
+    binders: tuple[Binder, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataDecl(Statement):
+    """``data D : table(...)`` (``fields``), or ``data c : real[A]`` (``type``)."""
+
+    name: str
+    family: Indexing | None = None
+    fields: tuple[FieldDecl, ...] | None = None
+    type: TypeExpr | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParamDecl(Statement):
+    name: str
+    shape: tuple[Expr, ...] = ()
+    bounds: tuple[Bound, ...] = ()
+    default: Expr | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConstDecl(Statement):
+    name: str
+    value: Expr
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetDecl(Statement):
+    """``net s : real[d] -> real assume smooth, lipschitz(2);`` where each assumption is a Name or a Call."""
+
+    name: str
+    input: TypeExpr
+    output: TypeExpr
+    assume: tuple[Expr, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class VarDecl(Statement):
+    """``var w[d] >= 0, in simplex(A);`` or ``var w = params(s);``."""
+
+    name: str
+    shape: tuple[Expr, ...] = ()
+    bounds: tuple[Bound, ...] = ()
+    value: Expr | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DefDecl(Statement):
+    """``def name(params) = body;``."""
+
+    name: str
+    params: tuple[str, ...]
+    body: Expr
+
+
+@dataclass(frozen=True, kw_only=True)
+class LetDecl(Statement):
+    name: str
+    value: Expr
+    family: Indexing | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Objective(Statement):
+    """``sense`` is ``minimize`` or ``maximize``."""
+
+    sense: str
+    body: Expr
+    label: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubjectTo(Statement):
+    """The keyword between objective and constraints (``subject to`` or ``s.t.``); it ends no statement of its own."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Constraint(Statement):
+    """``label[family]: relation with options;``; an unlabelled one has ``label`` None."""
+
+    relation: Expr
+    label: str | None = None
+    family: Indexing | None = None
+    options: tuple[Keyword, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(Statement):
+    """``options { algorithm = sonex; ... }``; keyword names may be dotted."""
+
+    items: tuple[Keyword, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Model(Node):
+    """A file: its statements in order. Comments live in the source text alone."""
+
+    statements: tuple[Statement, ...]

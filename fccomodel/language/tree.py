@@ -1,0 +1,397 @@
+"""Parse trees to the abstract syntax: one function per grammar rule, called from the leaves up, without recursion."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable
+from typing import Any
+
+from lark import Token, Tree
+
+from fccomodel.core.diagnostics import Diagnostic, error
+from fccomodel.core.source import Span
+from fccomodel.language import lexer, syntax
+
+#: Levels of operators, calls and reductions inside one another.
+MAX_DEPTH = 200
+#: Operands from which a chain ``a + b - c ...`` or ``a * b / c ...`` becomes a tree of logarithmic depth.
+LONG_CHAIN = 100
+#: The operator that takes back what the other of its chain puts in.
+_INVERSE = {"+": "-", "*": "/"}
+
+
+class Refusal(Exception):
+    """A statement that is none; ``rest`` is the index of the word where the next one begins, where that is clear."""
+
+    def __init__(self, diagnostic: Diagnostic, rest: int | None = None):
+        self.diagnostic = diagnostic
+        self.rest = rest
+        super().__init__(diagnostic.message)
+
+
+def build(tree: Tree) -> Any:
+    """The node that a statement's tree stands for; raises ``Refusal``."""
+    stack: list[tuple[Any, bool]] = [(tree, False)]
+    values: list[tuple[Any, int]] = []
+    while stack:
+        item, ready = stack.pop()
+        if not isinstance(item, Tree):
+            values.append((item, 0))
+        elif not ready:
+            children = _chain(item) if item.data == "binary" else item.children
+            item = Tree("chain", children, item.meta) if len(children) >= 2 * LONG_CHAIN - 1 else item
+            stack.append((item, True))
+            stack.extend((child, False) for child in reversed(item.children))
+        else:
+            count = len(item.children)
+            parts = values[len(values) - count :]
+            del values[len(values) - count :]
+            at = Span(start=0, end=0) if item.meta.empty else Span(start=item.meta.start_pos, end=item.meta.end_pos)
+            node = _RULES[item.data]([value for value, _ in parts], at)
+            levels = count.bit_length() if item.data == "chain" else int(isinstance(node, syntax.Expr))
+            depth = max((d for _, d in parts), default=0) + levels
+            if depth > MAX_DEPTH:
+                raise Refusal(too_deep(at))
+            values.append((node, depth))
+    return values[0][0]
+
+
+def _chain(tree: Tree) -> list:
+    """Operands and operators in turn of the chain that ends in this operation: ``a + b - c``, or ``a * b / c``."""
+    family = next((pair for pair in _INVERSE.items() if tree.children[1] in pair), None)
+    found: list = []
+    while family is not None and isinstance(tree, Tree) and tree.data == "binary" and tree.children[1] in family:
+        tree, op, right = tree.children
+        found += [right, op]
+    return [tree, *found[::-1]]
+
+
+def _balanced(c: list, at: Span) -> syntax.Expr:
+    """A chain as a tree of logarithmic depth: ``a + b - c - d`` is ``(a + b) - (c + d)``."""
+    direct = next(op for op, back in _INVERSE.items() if c[1] in (op, back))
+    level = list(zip([direct, *map(str, c[1::2])], c[::2], strict=True))
+    while len(level) > 1:
+        joined = [
+            (first, syntax.Binary(op=direct if first == second else _INVERSE[direct], left=left, right=right, span=span))
+            for (first, left), (second, right) in zip(level[::2], level[1::2], strict=False)
+            for span in [Span(start=left.span.start, end=right.span.end)]
+        ]
+        level = joined + level[2 * len(joined) :]
+    return dataclasses.replace(level[0][1], span=at)
+
+
+def too_deep(at: Span) -> Diagnostic:
+    """An expression that no reader could follow."""
+    return error(
+        "F0107",
+        f"more than {MAX_DEPTH} levels of operators",
+        span=Span(start=at.start, end=at.start + 1),
+        reason=f"Operators and calls may stand inside one another {MAX_DEPTH} deep.",
+        fix="name parts of it with `let`",
+    )
+
+
+def _at(token: Token) -> Span:
+    return lexer.span(token)
+
+
+def declared(name: Token) -> str:
+    """A name that the user gives to something; the language's own words are refused."""
+    words = lexer.grammar().words
+    if name.value in words:
+        raise Refusal(
+            error(
+                "F0110",
+                f"`{name.value}` is a word of the language",
+                span=_at(name),
+                reason="Statement words, `in`, `and`, `E`, `sum` and the like can name nothing but a table's columns.",
+                fix=f"choose another name, such as `{name.value}1`",
+            )
+        )
+    return str(name.value)
+
+
+# -------------------------------------------------------------------------------------------------------- expressions
+def _number(c: list, at: Span) -> syntax.Expr:
+    value = float(c[0])
+    if math.isinf(value):
+        raise Refusal(error("F0111", "this number is too large", span=at, reason="Numbers are float64: at most 1.8e308."))
+    return syntax.Number(value=value, text=str(c[0]), span=at)
+
+
+def _binary(c: list, at: Span) -> syntax.Expr:
+    return syntax.Binary(op=str(c[1]), left=c[0], right=c[2], span=at)
+
+
+def _logical(op: str) -> Callable[[list, Span], syntax.Expr]:
+    return lambda c, at: syntax.Binary(op=op, left=c[0], right=c[1], span=at)
+
+
+def _compare(c: list, at: Span) -> syntax.Expr:
+    return syntax.Compare(operands=tuple(c[::2]), ops=tuple(str(op) for op in c[1::2]), span=at)
+
+
+def _range(c: list, at: Span) -> syntax.Expr:
+    return syntax.Range(low=c[0], high=c[1], step=c[2] if len(c) > 2 else None, span=at)
+
+
+def _args(c: list, at: Span) -> tuple[tuple[syntax.Expr, ...], tuple[syntax.Keyword, ...], int | None]:
+    """Arguments in order, named ones, and the number of the former before a ``;``."""
+    positional: list[syntax.Expr] = []
+    named: dict[str, syntax.Keyword] = {}
+    semicolon = None
+    for part in c:
+        if isinstance(part, Token):
+            semicolon = len(positional)
+        elif isinstance(part, syntax.Keyword):
+            if part.name in named:
+                raise Refusal(
+                    error("F0112", f"`{part.name}` is given twice", span=part.span, reason="An argument has one value.")
+                )
+            named[part.name] = part
+        elif named:
+            raise Refusal(
+                error(
+                    "F0112",
+                    "this argument has no name",
+                    span=part.span,
+                    reason="After a named argument every argument is named, since its place no longer says which one it is.",
+                    fix="put it before the named ones, or name it",
+                )
+            )
+        else:
+            positional.append(part)
+    return tuple(positional), tuple(named.values()), semicolon
+
+
+_NEEDS_INDEX = {"E": "z ~ D", "variance": "z ~ D", "prob": "z ~ D"}
+_NAMED = {"cvar": "tail = 0.1", "topk": "k = 3", "logmeanexp": "theta = 1", "pmean": "p = 2"}
+
+
+def _call(c: list, at: Span) -> syntax.Expr:
+    func, (args, keywords, semicolon) = str(c[0]), c[1]
+    if func in _NEEDS_INDEX:
+        raise Refusal(
+            error(
+                "F0113",
+                f"`{func}` takes its draw in square brackets",
+                span=_at(c[0]),
+                reason=f"The draw says over what the average is taken; round brackets after `{func}` hold named options only.",
+                fix=f"{func}[{_NEEDS_INDEX[func]}] (...)",
+            )
+        )
+    if func in _NAMED:
+        raise Refusal(
+            error(
+                "F0113",
+                f"`{func}` does not say over what",
+                span=_at(c[0]),
+                reason=f"`{func}` is a reduction: options in round brackets, then its index in square ones, then its body.",
+                fix=f"{func}({_NAMED[func]})[k in K] (...)",
+            )
+        )
+    return syntax.Call(func=func, args=args, keywords=keywords, semicolon=semicolon, span=at)
+
+
+def _name(c: list, at: Span) -> syntax.Expr:
+    return syntax.Name(id=str(c[0]), span=at)
+
+
+def _index_name(c: list, at: Span) -> syntax.Expr:
+    return syntax.Index(obj=_name(c[:1], _at(c[0])), items=tuple(c[1:]), span=at)
+
+
+def _reduce_with(c: list, at: Span) -> syntax.Expr:
+    kind, (args, keywords, _), indexing, body = str(c[0]), *c[1:]
+    if args:
+        option = _NAMED.get(kind, "").split(" =")[0]
+        raise Refusal(
+            error(
+                "F0112",
+                f"`{kind}` takes named arguments only",
+                span=args[0].span,
+                reason=f"So that a reader need not know what the number in `{kind}(0.1)` means.",
+                fix=f"{kind}({option} = ...)[...]" if option else "name it, `name = value`",
+            )
+        )
+    return syntax.Reduce(kind=kind, body=body, indexing=indexing, keywords=keywords, span=at)
+
+
+def _reduce_subscript(c: list, at: Span) -> syntax.Expr:
+    kind, _, subscript = str(c[0]).partition("_")
+    return syntax.Reduce(kind=kind, body=c[1], subscript=subscript, span=at)
+
+
+def _reduce_free(c: list, at: Span) -> syntax.Expr:
+    kind = str(c[0])
+    if kind not in _NEEDS_INDEX:
+        raise Refusal(
+            error(
+                "F0113",
+                f"`{kind}` does not say over what",
+                span=_at(c[0]),
+                reason="Only E, variance and prob may leave their draw out: it is then every `~` index that is free in the body.",
+                fix=f"{kind}[i in I] (...), or for the elements of a vector {kind}(...)",
+            )
+        )
+    return syntax.Reduce(kind=kind, body=c[1], span=at)
+
+
+def _binder(kind: str) -> Callable[[list, Span], syntax.Binder]:
+    return lambda c, at: syntax.Binder(name=declared(c[0]), kind=kind, domain=c[1], span=at)
+
+
+def _indexing(c: list, at: Span) -> syntax.Indexing:
+    binders = tuple(x for x in c if isinstance(x, syntax.Binder))
+    condition = c[-1] if isinstance(c[-1], syntax.Expr) else None
+    return syntax.Indexing(binders=binders, condition=condition, span=at)
+
+
+# --------------------------------------------------------------------------------------------------------- statements
+def _option(c: list, at: Span) -> syntax.Keyword:
+    return syntax.Keyword(name="".join(str(t) for t in c[:-1]), value=c[-1], span=at)
+
+
+def _options(c: list, at: Span) -> syntax.Options:
+    return syntax.Options(items=_distinct(c), span=at)
+
+
+def _distinct(items: list[syntax.Keyword]) -> tuple[syntax.Keyword, ...]:
+    seen: set[str] = set()
+    for item in items:
+        if item.name in seen:
+            raise Refusal(error("F0112", f"`{item.name}` is given twice", span=item.span, reason="An option has one value."))
+        seen.add(item.name)
+    return tuple(items)
+
+
+def _data(c: list, at: Span) -> syntax.DataDecl:
+    is_type = isinstance(c[2], syntax.TypeExpr)
+    fields, kind = (None, c[2]) if is_type else (c[2], None)
+    return syntax.DataDecl(name=declared(c[0]), family=c[1], fields=fields, type=kind, span=at)
+
+
+def _param(c: list, at: Span) -> syntax.ParamDecl:
+    return syntax.ParamDecl(name=declared(c[0]), shape=c[1] or (), bounds=c[2] or (), default=c[3], span=at)
+
+
+def _net(c: list, at: Span) -> syntax.NetDecl:
+    return syntax.NetDecl(name=declared(c[0]), input=c[1], output=c[2], assume=c[3] or (), span=at)
+
+
+def _var(c: list, at: Span) -> syntax.VarDecl:
+    return syntax.VarDecl(name=declared(c[0]), shape=c[1] or (), bounds=c[2] or (), value=c[3], span=at)
+
+
+def _objective(c: list, at: Span) -> syntax.Objective:
+    return syntax.Objective(sense=str(c[0]), label=None if c[1] is None else str(c[1]), body=c[2], span=at)
+
+
+def _constraint(c: list, at: Span) -> syntax.Constraint:
+    label, family, relation, options = c
+    _check_relation(relation)
+    label = None if label is None else declared(label)
+    return syntax.Constraint(relation=relation, label=label, family=family, options=options or (), span=at)
+
+
+def _check_relation(relation: syntax.Expr) -> None:
+    """A constraint is ``a <= b``, ``a >= b``, ``a == b``, ``lo <= e <= hi`` or ``hi >= e >= lo``."""
+    if isinstance(relation, syntax.Binary) and relation.op in ("and", "or"):
+        why = (
+            "Constraints hold together: each is a statement, and a choice between two of them is no constraint of this language."
+        )
+        fix = (
+            "write each side as a constraint of its own"
+            if relation.op == "and"
+            else "write a function that is small where either holds"
+        )
+        raise Refusal(error("F0115", f"`{relation.op}` between constraints", span=relation.span, reason=why, fix=fix))
+    if not isinstance(relation, syntax.Compare):
+        raise Refusal(
+            error(
+                "F0115",
+                "this constraint compares nothing",
+                span=relation.span,
+                reason="A constraint is `left <= right`, `left >= right`, `left == right` or `low <= value <= high`.",
+                fix="add the other side, for example `... <= 0`",
+            )
+        )
+    for op, left, right in zip(relation.ops, relation.operands, relation.operands[1:], strict=False):
+        if op not in ("<=", ">=", "=="):
+            between = Span(start=left.span.start, end=right.span.end)
+            instead = {"<": "`<=`", ">": "`>=`"}.get(op, "`<=`, `>=` or `==`")
+            why = (
+                "A strict inequality leaves out its boundary, so that the minimum need not be attained."
+                if op in "<>"
+                else "The points where two sides differ are no closed set: no algorithm can stay in it."
+            )
+            raise Refusal(error("F0109", f"`{op}` cannot constrain", span=between, reason=why, fix=f"write {instead}"))
+    if len(relation.ops) > 2 or (len(relation.ops) == 2 and (len(set(relation.ops)) > 1 or relation.ops[0] == "==")):
+        raise Refusal(
+            error(
+                "F0115",
+                f"`{' '.join(relation.ops)}` cannot stand in one constraint",
+                span=relation.span,
+                reason="Two comparisons in one constraint are a lower and an upper bound: `low <= value <= high`.",
+                fix="write one constraint for each comparison",
+            )
+        )
+
+
+_RULES: dict[str, Callable[[list, Span], Any]] = {
+    "model": lambda c, at: syntax.ModelDecl(name=str(c[0]), span=at),
+    "include": lambda c, at: syntax.Include(path=str(c[0])[1:-1], span=at),
+    "dim": lambda c, at: syntax.DimDecl(names=tuple(declared(t) for t in c), span=at),
+    "set": lambda c, at: syntax.SetDecl(name=declared(c[0]), family=c[1], value=c[2], span=at),
+    "index": lambda c, at: syntax.IndexDecl(binders=tuple(c), span=at),
+    "data": _data,
+    "param": _param,
+    "const": lambda c, at: syntax.ConstDecl(name=declared(c[0]), value=c[1], span=at),
+    "net": _net,
+    "var": _var,
+    "def": lambda c, at: syntax.DefDecl(name=declared(c[0]), params=c[1], body=c[2], span=at),
+    "let": lambda c, at: syntax.LetDecl(name=declared(c[0]), family=c[1], value=c[2], span=at),
+    "objective": _objective,
+    "heading": lambda c, at: syntax.SubjectTo(span=at),
+    "options": _options,
+    "constraint": _constraint,
+    "parameters": lambda c, at: tuple(declared(t) for t in c),
+    "withs": lambda c, at: _distinct(c),
+    "option": _option,
+    "bounds": lambda c, at: tuple(c),
+    "bound_compare": lambda c, at: syntax.Bound(op=str(c[0]), value=c[1], span=at),
+    "bound_in": lambda c, at: syntax.Bound(op="in", value=c[0], span=at),
+    "shape": lambda c, at: tuple(c),
+    "table": lambda c, at: tuple(c),
+    "column": lambda c, at: syntax.FieldDecl(name=str(c[0]), type=c[1], span=at),
+    "type_name": lambda c, at: syntax.TypeExpr(name=str(c[0]), shape=c[1] or (), span=at),
+    "type_values": lambda c, at: syntax.TypeExpr(values=c[0], shape=c[1] or (), span=at),
+    "assumptions": lambda c, at: tuple(c),
+    "indexing": _indexing,
+    "binder_in": _binder("in"),
+    "binder_draw": _binder("~"),
+    "or_": _logical("or"),
+    "and_": _logical("and"),
+    "not_": lambda c, at: syntax.Unary(op="not", arg=c[0], span=at),
+    "compare": _compare,
+    "range": _range,
+    "binary": _binary,
+    "chain": _balanced,
+    "unary": lambda c, at: syntax.Unary(op=str(c[0]), arg=c[1], span=at),
+    "reduce": lambda c, at: syntax.Reduce(kind=str(c[0]), indexing=c[1], body=c[2], span=at),
+    "reduce_with": _reduce_with,
+    "reduce_subscript": _reduce_subscript,
+    "reduce_free": _reduce_free,
+    "name": _name,
+    "call": _call,
+    "index_name": _index_name,
+    "index_item": lambda c, at: syntax.Index(obj=c[0], items=tuple(c[1:]), span=at),
+    "field": lambda c, at: syntax.Field(obj=c[0], name=str(c[1])[1:], span=at),
+    "number": _number,
+    "string": lambda c, at: syntax.String(value=str(c[0])[1:-1], span=at),
+    "set_literal": lambda c, at: syntax.SetLiteral(items=tuple(c), span=at),
+    "set_comprehension": lambda c, at: syntax.SetComprehension(indexing=_indexing(c, at), span=at),
+    "args": _args,
+    "keyword": lambda c, at: syntax.Keyword(name=str(c[0]), value=c[1], span=at),
+}

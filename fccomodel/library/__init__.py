@@ -1,0 +1,1 @@
+"""The mathematics that is known, one file per concept: atoms, sets, regularisers, proximal maps."""

@@ -1,0 +1,35 @@
+"""Finds every atom: each public module of this package is a file of atoms."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Mapping
+from functools import cache
+from types import MappingProxyType
+
+from fccomodel.library.atoms._base import Atom
+
+
+@cache
+def all() -> Mapping[str, Atom]:
+    """Every atom by its name, in alphabetical order."""
+    import fccomodel.library.atoms as package
+
+    found: dict[str, Atom] = {}
+    for module in pkgutil.iter_modules(package.__path__):
+        if not module.name.startswith("_"):
+            content = vars(importlib.import_module(f"{package.__name__}.{module.name}"))
+            found.update((atom.name, atom) for atom in content.values() if isinstance(atom, Atom))
+    return MappingProxyType(dict(sorted(found.items())))
+
+
+@cache
+def aliases() -> Mapping[str, str]:
+    """Every further name of an atom, with the atom's own name."""
+    return MappingProxyType({alias: atom.name for atom in all().values() for alias in atom.aliases})
+
+
+def get(name: str) -> Atom | None:
+    """The atom of this name or alias, or None."""
+    return all().get(aliases().get(name, name))

@@ -1,0 +1,61 @@
+"""``abs``, and the sign and step that derivatives are written with."""
+
+from fccomodel.library.atoms._base import Properties, ScalarAtom
+from fccomodel.library.atoms._interval import UNIT, Interval
+from fccomodel.library.atoms._shapes import valley
+
+
+def _flat_off_zero(u: Interval) -> str:
+    return "none" if u.lo <= 0 <= u.hi else "constant"
+
+
+abs_ = ScalarAtom(
+    name="abs",
+    meaning="|u|",
+    arguments=("u",),
+    formula="Abs(u)",
+    torch="{0}.abs()",
+    derivative=("sign(u)",),
+    breaks=("0",),
+    graph=(((0.0, -1.0), (0.0, 1.0)), 0.0, 0.0),
+    conjugate="0",
+    properties=Properties(
+        curvature=lambda u: "affine" if u.lo >= 0 or u.hi <= 0 else "convex",
+        monotone=valley,
+        lipschitz=1.0,
+        gradient_lipschitz=0.0,
+        range=lambda u: Interval(u.mig, u.mag),
+    ),
+)
+sign = ScalarAtom(
+    name="sign",
+    meaning="-1, 0 or 1, as u < 0, u = 0 or u > 0",
+    arguments=("u",),
+    formula="sign(u)",
+    torch="{0}.sign()",
+    derivative=("0",),
+    breaks=("0",),
+    properties=Properties(
+        curvature=_flat_off_zero,
+        monotone="increasing",
+        lipschitz=lambda u: float("inf") if u.lo <= 0 <= u.hi else 0.0,
+        gradient_lipschitz=lambda u: None if u.has(0) else 0.0,
+        range=lambda u: Interval((u.lo > 0) - (u.lo < 0), (u.hi > 0) - (u.hi < 0)),
+    ),
+)
+step = ScalarAtom(
+    name="step",
+    meaning="1 if u > 0, else 0",
+    arguments=("u",),
+    formula="Piecewise((1, u > 0), (0, True))",
+    torch="({0} > 0).to({0}.dtype)",
+    derivative=("0",),
+    breaks=("0",),
+    properties=Properties(
+        curvature=lambda u: "constant" if u.positive or u.hi <= 0 else "none",
+        monotone="increasing",
+        lipschitz=lambda u: 0.0 if u.positive or u.hi <= 0 else float("inf"),
+        gradient_lipschitz=lambda u: None if u.has(0) else 0.0,
+        range=lambda u: UNIT,
+    ),
+)

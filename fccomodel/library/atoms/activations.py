@@ -1,0 +1,60 @@
+"""Smooth activations: ``silu`` and ``elu``."""
+
+from math import expm1
+
+from fccomodel.library.atoms._base import Properties, ScalarAtom
+from fccomodel.library.atoms._interval import Interval
+from fccomodel.library.atoms._shapes import logistic, safe_exp, through
+
+# silu is convex from -_BEND to _BEND (where u tanh(u/2) = 2, and it is steepest), concave outside, and least at _LOWEST
+_BEND = 2.3993572805154675
+_LOWEST = -1.278464542761074
+_LEAST = -0.27846454276107385
+_STEEPEST = 1.0998393201288668
+
+
+def _silu(x: float) -> float:
+    return x * logistic(x) if x > -700 else 0.0
+
+
+def _silu_curvature(u: Interval) -> str:
+    if -_BEND <= u.lo and u.hi <= _BEND:
+        return "convex"
+    return "concave" if u.hi <= -_BEND or u.lo >= _BEND else "none"
+
+
+def _silu_range(u: Interval) -> Interval:
+    ends = (_silu(u.lo), _silu(u.hi))
+    return Interval(_LEAST if u.lo <= _LOWEST <= u.hi else min(ends), max(*ends, 0.0 if u.lo < _LOWEST else ends[0]))
+
+
+silu = ScalarAtom(
+    name="silu",
+    meaning="u sigmoid(u)",
+    arguments=("u",),
+    formula="u / (1 + exp(-u))",
+    torch="torch.nn.functional.silu({0})",
+    derivative=("sigmoid(u) + y * sigmoid(-u)",),
+    properties=Properties(
+        curvature=_silu_curvature,
+        monotone=lambda u: "increasing" if u.lo >= _LOWEST else "decreasing" if u.hi <= _LOWEST else "none",
+        lipschitz=_STEEPEST,
+        gradient_lipschitz=0.5,
+        range=_silu_range,
+    ),
+)
+elu = ScalarAtom(
+    name="elu",
+    meaning="u for u > 0, e^u - 1 otherwise",
+    arguments=("u",),
+    formula="Max(0, u) + exp(Min(0, u)) - 1",
+    torch="torch.nn.functional.elu({0})",
+    derivative=("exp(min(u, 0))",),
+    properties=Properties(
+        curvature=lambda u: "affine" if u.lo >= 0 else "convex",
+        monotone="increasing",
+        lipschitz=lambda u: safe_exp(min(u.hi, 0.0)),
+        gradient_lipschitz=lambda u: 0.0 if u.lo >= 0 else safe_exp(min(u.hi, 0.0)),
+        range=through(lambda x: x if x > 0 else expm1(x)),
+    ),
+)

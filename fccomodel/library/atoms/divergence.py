@@ -1,0 +1,83 @@
+"""Divergences of one distribution from another."""
+
+from math import inf, log, sqrt
+
+import numpy as np
+
+from fccomodel.library.atoms._base import ArrayAtom, Properties
+from fccomodel.library.atoms._interval import NONNEGATIVE, POSITIVE, Interval
+from fccomodel.library.atoms._shapes import vectors
+
+
+def _kl(q: np.ndarray, p: np.ndarray) -> float:
+    with np.errstate(all="ignore"):
+        return np.sum(np.where(q > 0, q * np.log(q / p), 0.0))
+
+
+def _kl_slopes(q: Interval, p: Interval) -> tuple[float, float]:
+    """sup |1 + log(q/p)| and sup q/p."""
+    if not (p.lo > 0 and q.hi < inf):
+        return inf, inf
+    low = 1 + log(q.lo / p.hi) if q.lo > 0 and p.hi < inf else -inf
+    return max(abs(low), abs(1 + log(q.hi / p.lo)) if q.hi > 0 else 0.0), q.hi / p.lo
+
+
+def _kl_bend(varying: tuple[bool, ...], q: Interval, p: Interval) -> float | None:
+    """The Hessian of an entry is singular, so its trace 1/q + q/p^2 bounds it."""
+    if varying[0] and q.has(0):
+        return None
+    first = 1 / q.lo if q.lo > 0 else inf
+    second = q.hi / p.lo**2 if p.lo > 0 else inf
+    return (first if varying[0] else 0.0) + (second if varying[1] else 0.0)
+
+
+def _chi2_slope(q: Interval, p: Interval, size: float) -> float:
+    return 2 * max(q.hi - p.lo, p.hi - q.lo) / p.lo * sqrt(size) if p.lo > 0 else inf
+
+
+def _chi2_slope_in_p(q: Interval, p: Interval, size: float) -> float:
+    return max(1.0, (q.mag / p.lo) ** 2 - 1) * sqrt(size) if p.lo > 0 else inf
+
+
+def _chi2_bend(varying: tuple[bool, ...], q: Interval, p: Interval) -> float:
+    """The Hessian of an entry is singular, so its trace 2/p + 2 q^2/p^3 bounds it."""
+    if p.lo <= 0:
+        return inf
+    return (2 / p.lo if varying[0] else 0.0) + (2 * q.mag**2 / p.lo**3 if varying[1] else 0.0)
+
+
+kl = ArrayAtom(
+    name="kl",
+    meaning="the Kullback-Leibler divergence, the sum of q[i] log(q[i]/p[i])",
+    arguments=("q", "p"),
+    reference=_kl,
+    rule=vectors("kl"),
+    torch="(torch.special.xlogy({0}, {0}) - torch.special.xlogy({0}, {1})).sum(-1)",
+    derivative=("dy * (1 + log(q / p))", "-dy * q / p"),
+    domain=(NONNEGATIVE, POSITIVE),
+    properties=Properties(
+        curvature="convex",
+        monotone=("none", "decreasing"),
+        lipschitz=(
+            lambda q, p, size: _kl_slopes(q, p)[0] * sqrt(size),
+            lambda q, p, size: _kl_slopes(q, p)[1] * sqrt(size),
+        ),
+        gradient_lipschitz=_kl_bend,
+    ),
+)
+chi2 = ArrayAtom(
+    name="chi2",
+    meaning="the chi-squared divergence, the sum of (q[i] - p[i])^2 / p[i]",
+    arguments=("q", "p"),
+    reference=lambda q, p: np.sum((q - p) ** 2 / p),
+    rule=vectors("chi2"),
+    torch="(({0} - {1}).square() / {1}).sum(-1)",
+    derivative=("2 * dy * (q / p - 1)", "dy * (1 - (q / p)^2)"),
+    domain=(None, POSITIVE),
+    properties=Properties(
+        curvature="convex",
+        lipschitz=(_chi2_slope, _chi2_slope_in_p),
+        gradient_lipschitz=_chi2_bend,
+        range=NONNEGATIVE,
+    ),
+)

@@ -1,0 +1,42 @@
+"""``exp`` and ``expm1``."""
+
+from math import expm1, inf
+
+from fccomodel.library.atoms._base import Properties, ScalarAtom
+from fccomodel.library.atoms._interval import NONNEGATIVE
+from fccomodel.library.atoms._shapes import safe_exp, steepest, through
+
+exp_ = ScalarAtom(
+    name="exp",
+    meaning="e^u",
+    arguments=("u",),
+    formula="exp(u)",
+    torch="{0}.exp()",
+    derivative=("y",),
+    conjugate="-entr(s) - s",
+    slopes=NONNEGATIVE,
+    properties=Properties(
+        curvature="convex",
+        monotone="increasing",
+        lipschitz=steepest(safe_exp),
+        gradient_lipschitz=steepest(safe_exp),
+        range=through(safe_exp),
+    ),
+)
+expm1_ = ScalarAtom(
+    name="expm1",
+    meaning="e^u - 1, exact near 0",
+    arguments=("u",),
+    formula="exp(u) - 1",
+    torch="{0}.expm1()",
+    derivative=("exp(u)",),
+    conjugate="-entr(s) - s + 1",
+    slopes=NONNEGATIVE,
+    properties=Properties(
+        curvature="convex",
+        monotone="increasing",
+        lipschitz=steepest(safe_exp),
+        gradient_lipschitz=steepest(safe_exp),
+        range=through(lambda x: expm1(x) if x < 700 else inf),
+    ),
+)

@@ -1,0 +1,109 @@
+"""``max`` and ``min`` of any number of arguments, and ``clip``.
+
+Where several arguments attain the extreme, the first of them takes the whole derivative: one subgradient among those that
+sum to 1.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+from math import inf
+
+from fccomodel.library.atoms._base import Properties, ScalarAtom, Site
+from fccomodel.library.atoms._interval import Interval
+
+
+def _torch(pairwise: str, side: str) -> Callable[[Site], str]:
+    def template(site: Site) -> str:
+        numbers = [f"{{{k}}}" for k, python in enumerate(site.python) if python]
+        tensors = [f"{{{k}}}" for k, python in enumerate(site.python) if not python]
+        text = reduce(lambda a, b: f"{pairwise}({a}, {b})", tensors)
+        if not numbers:
+            return text
+        bound = numbers[0] if len(numbers) == 1 else f"{'max' if side == 'min' else 'min'}({', '.join(numbers)})"
+        return f"{text}.clamp({side}={bound})"
+
+    return template
+
+
+def _first(beaten: Callable[[str], str]) -> Callable[[Site], tuple[str, ...]]:
+    """1 for the first argument that is not beaten, in terms of ``step``."""
+
+    def derivative(site: Site) -> tuple[str, ...]:
+        count = len(site.shapes)
+        lost = [f"step({beaten(f'u{k}')})" for k in range(1, count + 1)]
+        return tuple(
+            " * ".join([*lost[:k], *([f"(1 - {lost[k]})"] if k < count - 1 else [])]) if count > 1 else "1" for k in range(count)
+        )
+
+    return derivative
+
+
+max_ = ScalarAtom(
+    name="max",
+    meaning="the largest of the arguments",
+    arguments=("u...",),
+    formula=lambda n: f"Max({', '.join(f'u{k}' for k in range(1, n + 1))})",
+    torch=_torch("torch.maximum", "min"),
+    derivative=_first(lambda u: f"y - {u}"),
+    properties=Properties(
+        curvature="convex",
+        monotone="increasing",
+        lipschitz=1.0,
+        gradient_lipschitz=lambda varying, *u: 0.0 if _settled(u) else None,
+        range=lambda *u: Interval(max(i.lo for i in u), max(i.hi for i in u)),
+    ),
+)
+min_ = ScalarAtom(
+    name="min",
+    meaning="the smallest of the arguments",
+    arguments=("u...",),
+    formula=lambda n: f"Min({', '.join(f'u{k}' for k in range(1, n + 1))})",
+    torch=_torch("torch.minimum", "max"),
+    derivative=_first(lambda u: f"{u} - y"),
+    properties=Properties(
+        curvature="concave",
+        monotone="increasing",
+        lipschitz=1.0,
+        gradient_lipschitz=lambda varying, *u: 0.0 if _settled([Interval(-i.hi, -i.lo) for i in u]) else None,
+        range=lambda *u: Interval(min(i.lo for i in u), min(i.hi for i in u)),
+    ),
+)
+
+
+def _clip(site: Site) -> str:
+    """torch's clamp takes two numbers or two tensors, not one of each."""
+    return "{0}.clamp({1}, {2})" if site.python[1] == site.python[2] else "{0}.clamp(min={1}).clamp(max={2})"
+
+
+clip = ScalarAtom(
+    name="clip",
+    meaning="u, but lo where it is less and hi where it is more",
+    arguments=("u", "lo", "hi"),
+    parameters=("lo", "hi"),
+    formula="Max(lo, Min(u, hi))",
+    torch=_clip,
+    derivative=("step(u - lo) * step(hi - u)",),
+    breaks=("lo", "hi"),
+    properties=Properties(
+        curvature=lambda u, lo, hi: (
+            "affine"
+            if lo.hi <= u.lo and u.hi <= hi.lo
+            else "constant"
+            if u.hi <= lo.lo or u.lo >= hi.hi
+            else "convex"
+            if u.hi <= hi.lo
+            else "concave"
+            if u.lo >= lo.hi
+            else "none"
+        ),
+        monotone="increasing",
+        lipschitz=lambda u, lo, hi: 0.0 if u.hi <= lo.lo or u.lo >= hi.hi else 1.0,
+        gradient_lipschitz=0.0,
+        range=lambda u, lo, hi: Interval(max(lo.lo, min(u.lo, hi.lo)), max(lo.hi, min(u.hi, hi.hi))),
+    ),
+)
+
+
+def _settled(u: Sequence[Interval]) -> bool:
+    """One argument is the largest wherever they lie."""
+    return any(a.lo >= max((b.hi for k, b in enumerate(u) if k != j), default=-inf) for j, a in enumerate(u))

@@ -1,0 +1,73 @@
+"""``pos`` (the hinge), its square, and its smoothing."""
+
+from math import inf
+
+from fccomodel.library.atoms._base import Properties, ScalarAtom
+from fccomodel.library.atoms._interval import Interval
+
+
+def _positive(u: Interval) -> Interval:
+    return Interval(max(u.lo, 0.0), max(u.hi, 0.0))
+
+
+def _smoothed(x: float, delta: float) -> float:
+    if x <= 0 or delta == inf:
+        return 0.0
+    return x - delta / 2 if x >= delta else x * x / (2 * delta)
+
+
+pos = ScalarAtom(
+    name="pos",
+    meaning="max(0, u)",
+    arguments=("u",),
+    aliases=("hinge", "relu"),
+    formula="Max(0, u)",
+    torch="{0}.relu()",
+    derivative=("step(u)",),
+    breaks=("0",),
+    graph=(((0.0, 0.0), (0.0, 1.0)), 0.0, 0.0),
+    conjugate="0",
+    properties=Properties(
+        curvature=lambda u: "constant" if u.hi <= 0 else "affine" if u.lo >= 0 else "convex",
+        monotone=lambda u: "constant" if u.hi <= 0 else "increasing",
+        lipschitz=lambda u: 0.0 if u.hi <= 0 else 1.0,
+        gradient_lipschitz=0.0,
+        range=_positive,
+    ),
+)
+sqhinge = ScalarAtom(
+    name="sqhinge",
+    meaning="max(0, u)^2",
+    arguments=("u",),
+    formula="Max(0, u) ** 2",
+    torch="{0}.relu().square()",
+    derivative=("2 * pos(u)",),
+    graph=(((0.0, 0.0),), 0.0, 2.0),
+    conjugate="s^2 / 4",
+    properties=Properties(
+        curvature=lambda u: "constant" if u.hi <= 0 else "convex",
+        monotone=lambda u: "constant" if u.hi <= 0 else "increasing",
+        lipschitz=lambda u: 2 * max(u.hi, 0.0),
+        gradient_lipschitz=lambda u: 0.0 if u.hi <= 0 else 2.0,
+        range=lambda u: Interval(max(u.lo, 0.0) ** 2, max(u.hi, 0.0) ** 2),
+    ),
+)
+smooth_hinge = ScalarAtom(
+    name="smooth_hinge",
+    meaning="0 for u <= 0, u^2/(2 delta) up to delta, u - delta/2 beyond: the Moreau envelope of pos",
+    arguments=("u", "delta"),
+    parameters=("delta",),
+    formula="Piecewise((0, u <= 0), (u**2 / (2 * delta), u <= delta), (u - delta / 2, True))",
+    torch="({0}.relu().clamp(max={1}) * ({0} - {0}.relu().clamp(max={1}) / 2) / {1})",
+    derivative=("clip(u / delta, 0, 1)",),
+    domain=(None, Interval(0.0, inf, lo_open=True)),
+    graph=lambda delta: (((0.0, 0.0), (delta, 1.0)), 0.0, 0.0),
+    conjugate="delta * s^2 / 2",
+    properties=Properties(
+        curvature=lambda u, delta: "constant" if u.hi <= 0 else "affine" if u.lo >= delta.hi else "convex",
+        monotone=lambda u, delta: "constant" if u.hi <= 0 else "increasing",
+        lipschitz=lambda u, delta: 0.0 if u.hi <= 0 else min(1.0, u.hi / delta.lo) if delta.lo > 0 else 1.0,
+        gradient_lipschitz=lambda u, delta: 0.0 if u.hi <= 0 or u.lo >= delta.hi else 1 / delta.lo if delta.lo > 0 else inf,
+        range=lambda u, delta: Interval(_smoothed(u.lo, delta.hi), _smoothed(u.hi, max(delta.lo, 0.0))),
+    ),
+)

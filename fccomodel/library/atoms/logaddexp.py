@@ -1,0 +1,36 @@
+"""``logaddexp``: the sum of two numbers that are known by their logarithms."""
+
+from math import exp, inf, log1p
+
+from fccomodel.library.atoms._base import Properties, ScalarAtom, Site
+from fccomodel.library.atoms._interval import Interval
+
+
+def _value(u: float, v: float) -> float:
+    top = max(u, v)
+    return top if abs(top) == inf else top + log1p(exp(-abs(u - v)))
+
+
+def _torch(site: Site) -> str:
+    if site.python[0]:
+        return "torch.nn.functional.softplus({1} - {0}, threshold=40).add({0})"
+    if site.python[1]:
+        return "torch.nn.functional.softplus({0} - {1}, threshold=40).add({1})"
+    return "torch.logaddexp({0}, {1})"
+
+
+logaddexp = ScalarAtom(
+    name="logaddexp",
+    meaning="log(e^u + e^v), of numbers of any size",
+    arguments=("u", "v"),
+    formula="logaddexp(u, v)",
+    torch=_torch,
+    derivative=("exp(u - y)", "exp(v - y)"),
+    properties=Properties(
+        curvature="convex",
+        monotone="increasing",
+        lipschitz=1.0,
+        gradient_lipschitz=0.5,
+        range=lambda u, v: Interval(_value(u.lo, v.lo), _value(u.hi, v.hi)),
+    ),
+)

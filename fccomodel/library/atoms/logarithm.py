@@ -1,0 +1,70 @@
+"""``log``, ``log1p`` and the entropy term."""
+
+from math import e, inf, log, log1p
+
+from fccomodel.library.atoms._base import Properties, ScalarAtom
+from fccomodel.library.atoms._interval import NONNEGATIVE, POSITIVE, Interval
+from fccomodel.library.atoms._shapes import through
+
+
+def _inverse(x: float, power: int = 1) -> float:
+    return inf if x <= 0 else x**-power
+
+
+def _entropy(x: float) -> float:
+    return 0.0 if x <= 0 else -inf if x == inf else -x * log(x)
+
+
+def _entropy_range(u: Interval) -> Interval:
+    top = 1 / e if u.lo <= 1 / e <= u.hi else max(_entropy(u.lo), _entropy(u.hi))
+    return Interval(min(_entropy(u.lo), _entropy(u.hi)), top)
+
+
+log_ = ScalarAtom(
+    name="log",
+    meaning="the natural logarithm of u > 0",
+    arguments=("u",),
+    formula="log(u)",
+    torch="{0}.log()",
+    derivative=("1 / u",),
+    domain=(POSITIVE,),
+    properties=Properties(
+        curvature="concave",
+        monotone="increasing",
+        lipschitz=lambda u: _inverse(u.lo),
+        gradient_lipschitz=lambda u: _inverse(u.lo, 2),
+        range=through(lambda x: log(x) if x > 0 else -inf),
+    ),
+)
+log1p_ = ScalarAtom(
+    name="log1p",
+    meaning="log(1 + u), exact near 0, for u > -1",
+    arguments=("u",),
+    formula="log(1 + u)",
+    torch="{0}.log1p()",
+    derivative=("1 / (1 + u)",),
+    domain=(Interval(-1.0, inf, lo_open=True),),
+    properties=Properties(
+        curvature="concave",
+        monotone="increasing",
+        lipschitz=lambda u: _inverse(1 + u.lo),
+        gradient_lipschitz=lambda u: _inverse(1 + u.lo, 2),
+        range=through(lambda x: log1p(x) if x > -1 else -inf),
+    ),
+)
+entr = ScalarAtom(
+    name="entr",
+    meaning="-u log(u), 0 at u = 0",
+    arguments=("u",),
+    formula="Piecewise((0, Eq(u, 0)), (-u * log(u), True))",
+    torch="torch.special.entr({0})",
+    derivative=("-1 - log(u)",),
+    domain=(NONNEGATIVE,),
+    properties=Properties(
+        curvature="concave",
+        monotone=lambda u: "increasing" if u.hi <= 1 / e else "decreasing" if u.lo >= 1 / e else "none",
+        lipschitz=lambda u: max(abs(1 + log(u.lo)), abs(1 + log(u.hi))) if 0 < u.lo and u.hi < inf else inf,
+        gradient_lipschitz=lambda u: None if u.has(0) else _inverse(u.lo),
+        range=_entropy_range,
+    ),
+)

@@ -1,0 +1,57 @@
+"""The Frobenius and the nuclear norm."""
+
+from math import inf
+
+import numpy as np
+
+from fccomodel.library.atoms._base import ArrayAtom, Properties
+from fccomodel.library.atoms._interval import NONNEGATIVE, Interval
+from fccomodel.library.atoms._shapes import matrix, valley
+
+
+def _polar(u: np.ndarray) -> np.ndarray:
+    left, _, right = np.linalg.svd(u, full_matrices=False)
+    return left @ right
+
+
+norm_fro = ArrayAtom(
+    name="norm_fro",
+    meaning="the Frobenius norm, the root of the sum of squares",
+    arguments=("u",),
+    reference=np.linalg.norm,
+    rule=matrix("norm_fro"),
+    torch="torch.linalg.matrix_norm({0})",
+    derivative=("dy * u / max(y, 1e-30)",),
+    properties=Properties(
+        curvature="convex",
+        monotone=valley,
+        lipschitz=1.0,
+        gradient_lipschitz=lambda u: 1 / u.mig if u.mig else None,
+        range=lambda u: Interval(u.mig, inf),
+    ),
+)
+norm_nuc = ArrayAtom(
+    name="norm_nuc",
+    meaning="the nuclear norm, the sum of the singular values",
+    arguments=("u",),
+    reference=lambda u: np.sum(np.linalg.svd(u, compute_uv=False)),
+    rule=matrix("norm_nuc"),
+    torch='torch.linalg.matrix_norm({0}, "nuc")',
+    derivative=("dy * polar(u)",),
+    properties=Properties(
+        curvature="convex",
+        lipschitz=lambda u, size: size**0.25,
+        gradient_lipschitz=None,
+        range=NONNEGATIVE,
+    ),
+)
+polar = ArrayAtom(
+    name="polar",
+    meaning="U V' of the singular value decomposition U S V': a subgradient of the nuclear norm",
+    arguments=("u",),
+    reference=_polar,
+    rule=lambda u: u,
+    torch="torch.matmul(*torch.linalg.svd({0}, full_matrices=False)[::2])",
+    derivative=(),
+    internal=True,
+)

@@ -1,0 +1,143 @@
+"""Norms of vectors, and the sum of squares. A derivative at 0 is 0."""
+
+from math import inf, sqrt
+
+import numpy as np
+
+from fccomodel.library.atoms._base import ArrayAtom, Properties, Shape, ShapeError, Site
+from fccomodel.library.atoms._interval import NONNEGATIVE, Interval
+from fccomodel.library.atoms._shapes import array, valley, vector
+
+
+def _off_zero(u: Interval) -> float | None:
+    """The 2-norm's gradient has Lipschitz constant 1/|u|, |u| at least an entry's smallest magnitude."""
+    return 1 / u.mig if u.mig else None
+
+
+def _group_shape(u: Shape, size: Shape) -> Shape:
+    vector("group_norm")(u)
+    if size:
+        raise ShapeError("group_norm's size is a number")
+    return ()
+
+
+def _groups(u: np.ndarray, size: float) -> np.ndarray:
+    return np.reshape(u, (-1, int(size)))
+
+
+def _lengths(u: np.ndarray, size: float) -> np.ndarray:
+    return np.linalg.norm(_groups(u, size), axis=1)
+
+
+def _in_groups(text: str):
+    def template(site: Site) -> str:
+        size = "int({1})" if site.numbers[1] is None else str(int(site.numbers[1]))
+        return text.replace("GROUPS", f"{{0}}.unflatten(-1, (-1, {size}))")
+
+    return template
+
+
+norm1 = ArrayAtom(
+    name="norm1",
+    meaning="the sum of absolute values",
+    arguments=("u",),
+    reference=lambda u: np.sum(np.abs(u)),
+    rule=array("norm1", "abs(u)"),
+    torch="{0}.abs().sum({axes0})",
+    derivative=("dy * sign(u)",),
+    properties=Properties(
+        curvature=lambda u: "affine" if u.lo >= 0 or u.hi <= 0 else "convex",
+        monotone=valley,
+        lipschitz=lambda u, size: sqrt(size),
+        gradient_lipschitz=lambda u: None if u.lo < 0 < u.hi else 0.0,
+        range=NONNEGATIVE,
+    ),
+)
+norm2 = ArrayAtom(
+    name="norm2",
+    meaning="the Euclidean norm",
+    arguments=("u",),
+    reference=np.linalg.norm,
+    rule=vector("norm2", "of a scalar, write abs(u); of a matrix, norm_fro(u)"),
+    torch="torch.linalg.vector_norm({0}, dim=-1)",
+    derivative=("dy * u / max(y, 1e-30)",),
+    properties=Properties(
+        curvature="convex",
+        monotone=valley,
+        lipschitz=1.0,
+        gradient_lipschitz=_off_zero,
+        range=lambda u: Interval(u.mig, inf),
+    ),
+)
+norminf = ArrayAtom(
+    name="norminf",
+    meaning="the largest absolute value",
+    arguments=("u",),
+    reference=lambda u: np.max(np.abs(u)),
+    rule=vector("norminf", "of a scalar, write abs(u)"),
+    torch="{0}.abs().amax(-1)",
+    derivative=("dy * sign(u) * first_largest(abs(u))",),
+    properties=Properties(
+        curvature="convex",
+        monotone=valley,
+        lipschitz=1.0,
+        gradient_lipschitz=None,
+        range=lambda u: Interval(u.mig, u.mag),
+    ),
+)
+sumsq = ArrayAtom(
+    name="sumsq",
+    meaning="the sum of squares",
+    arguments=("u",),
+    aliases=("sum_squares",),
+    reference=lambda u: np.sum(u * u),
+    rule=array("sumsq", "square(u)"),
+    torch="{0}.square().sum({axes0})",
+    derivative=("2 * dy * u",),
+    properties=Properties(
+        curvature="convex",
+        monotone=valley,
+        lipschitz=lambda u, size: 2 * u.mag * sqrt(size) if u.mag else 0.0,
+        gradient_lipschitz=2.0,
+        range=NONNEGATIVE,
+    ),
+)
+group_norm = ArrayAtom(
+    name="group_norm",
+    meaning="the sum of the Euclidean norms of consecutive groups of `size` entries",
+    arguments=("u", "size"),
+    parameters=("size",),
+    reference=lambda u, size: np.sum(_lengths(u, size)),
+    rule=_group_shape,
+    torch=_in_groups("torch.linalg.vector_norm(GROUPS, dim=-1).sum(-1)"),
+    derivative=("dy * group_direction(u, size)",),
+    domain=(None, Interval(1.0, inf)),
+    properties=Properties(
+        curvature="convex",
+        monotone=valley,
+        lipschitz=lambda u, group, size: sqrt(size if group.lo <= 1 else size / group.lo),
+        gradient_lipschitz=lambda u, size: _off_zero(u),
+        range=NONNEGATIVE,
+    ),
+)
+first_largest = ArrayAtom(
+    name="first_largest",
+    meaning="1 at the first largest entry, 0 elsewhere",
+    arguments=("u",),
+    reference=lambda u: np.eye(len(u))[np.argmax(u)],
+    rule=lambda u: u,
+    torch="torch.nn.functional.one_hot({0}.argmax(-1), {0}.shape[-1])",
+    derivative=(),
+    internal=True,
+)
+group_direction = ArrayAtom(
+    name="group_direction",
+    meaning="every group of `size` entries divided by its Euclidean norm (0 where that is 0)",
+    arguments=("u", "size"),
+    parameters=("size",),
+    reference=lambda u, size: (_groups(u, size) / np.maximum(_lengths(u, size)[:, None], 1e-30)).ravel(),
+    rule=lambda u, size: u,
+    torch=_in_groups("torch.nn.functional.normalize(GROUPS, dim=-1, eps=1e-30).flatten(-2)"),
+    derivative=(),
+    internal=True,
+)

@@ -1,0 +1,159 @@
+"""``u^p``, the square and the reciprocal."""
+
+from math import inf
+
+from fccomodel.library.atoms._base import Properties, ScalarAtom, Site
+from fccomodel.library.atoms._interval import NONNEGATIVE, POSITIVE, Interval
+from fccomodel.library.atoms._shapes import valley
+
+
+def _power(x: float, p: float) -> float:
+    """x^p at an end of an interval: inf instead of an overflow or a pole."""
+    if x == 0:
+        return 0.0 if p > 0 else 1.0 if p == 0 else inf
+    try:
+        return abs(x) ** p * (-1 if x < 0 and p % 2 == 1 else 1)
+    except OverflowError:
+        return inf
+
+
+def _domain(u: Interval, p: Interval) -> tuple[Interval | None, Interval | None]:
+    if not p.is_point:
+        return (POSITIVE, None)
+    if p.lo == int(p.lo):
+        return (None, None)
+    return (NONNEGATIVE if p.lo > 0 else POSITIVE, None)
+
+
+def _curvature(u: Interval, p: Interval) -> str:
+    if p.is_point and p.lo in (0, 1):
+        return "affine" if p.lo else "constant"
+    if u.lo >= 0:
+        return "convex" if p.lo >= 1 or p.hi <= 0 else "concave" if 0 <= p.lo and p.hi <= 1 else "none"
+    if not p.is_point or p.lo != int(p.lo):
+        return "none"
+    if p.lo > 0 and p.lo % 2 == 0 or p.lo % 2 == 0 and u.hi <= 0:
+        return "convex"
+    return "concave" if u.hi <= 0 else "none"
+
+
+def _monotone(u: Interval, p: Interval) -> str:
+    if p.is_point and p.lo == 0:
+        return "constant"
+    if u.lo >= 0:
+        return "increasing" if p.lo >= 0 else "decreasing" if p.hi <= 0 else "none"
+    if not p.is_point or p.lo != int(p.lo):
+        return "none"
+    if p.lo > 0 and p.lo % 2 == 1:
+        return "increasing"
+    if u.hi <= 0:
+        return "increasing" if p.lo < 0 and p.lo % 2 == 0 else "decreasing"
+    return "none"
+
+
+def _steepness(u: Interval, p: float, order: int) -> float:
+    """The largest |d^order/du^order u^p| for order 1 or 2."""
+    factor = abs(p) if order == 1 else abs(p * (p - 1))
+    if factor == 0:
+        return 0.0
+    power = p - order
+    return factor * _power(u.mag if power >= 0 else u.mig, power) if u.lo >= 0 or p == int(p) else inf
+
+
+def _smoothness(u: Interval, p: Interval) -> float | None:
+    if not p.is_point:
+        return inf if u.positive else None
+    if u.lo <= 0 < p.lo < 1 and u.has(0):
+        return None
+    if u.has(0) and 1 < p.lo < 2:
+        return inf
+    return abs(_steepness(u, p.lo, 2))
+
+
+def _range(u: Interval, p: Interval) -> Interval:
+    if not p.is_point:
+        return NONNEGATIVE if u.lo >= 0 else Interval()
+    if u.lo < 0 < u.hi and p.lo < 0:
+        return NONNEGATIVE if p.lo % 2 == 0 else Interval()
+    if p.lo != int(p.lo) and u.lo < 0:
+        u = Interval(0.0, max(u.hi, 0.0))
+    ends = [_power(u.lo, p.lo), _power(u.hi, p.lo)]
+    if p.lo < 0 and u.hi == 0 and p.lo % 2 == 1:
+        ends[1] = -inf
+    if u.lo < 0 < u.hi and p.lo % 2 == 0:
+        ends.append(0.0 if p.lo else 1.0)
+    return Interval(min(ends), max(ends))
+
+
+def _torch(site: Site) -> str:
+    special = {0.5: "{0}.sqrt()", 1.0: "{0}", 2.0: "{0}.square()", -1.0: "{0}.reciprocal()", -0.5: "{0}.rsqrt()"}
+    exponent = site.numbers[1]
+    if site.python[0]:
+        return "(({0}) ** {1})"
+    if exponent is None:
+        return "({0} ** {1})"
+    return special.get(exponent, f"({{0}} ** {exponent:g})" if float(f"{exponent:g}") == exponent else "({0} ** {1})")
+
+
+def _derivative(site: Site) -> tuple[str, ...]:
+    exponent = site.numbers[1]
+    known = {0.0: "0", 0.5: "0.5 / y", 1.0: "1", 2.0: "2 * u", -1.0: "-y^2", 3.0: "3 * u^2"}
+    if exponent is not None and exponent in known:
+        first = known[exponent]
+    elif exponent is not None and exponent < 0:
+        first = "v * y / u"
+    else:
+        first = "v * u^(v - 1)"
+    return (first,)
+
+
+pow = ScalarAtom(
+    name="pow",
+    meaning="u^v; v is constant",
+    arguments=("u", "v"),
+    parameters=("v",),
+    formula="u ** v",
+    torch=_torch,
+    derivative=_derivative,
+    domain=_domain,
+    properties=Properties(
+        curvature=_curvature,
+        monotone=_monotone,
+        lipschitz=lambda u, p: _steepness(u, p.lo, 1) if p.is_point else inf,
+        gradient_lipschitz=_smoothness,
+        range=_range,
+    ),
+)
+square = ScalarAtom(
+    name="square",
+    meaning="u^2",
+    arguments=("u",),
+    formula="u ** 2",
+    torch="{0}.square()",
+    derivative=("2 * u",),
+    graph=(((0.0, 0.0),), 2.0, 2.0),
+    conjugate="s^2 / 4",
+    properties=Properties(
+        curvature="convex",
+        monotone=valley,
+        lipschitz=lambda u: 2 * u.mag,
+        gradient_lipschitz=2.0,
+        range=lambda u: Interval(u.mig**2, u.mag**2),
+    ),
+)
+inv = ScalarAtom(
+    name="inv",
+    meaning="1/u",
+    arguments=("u",),
+    formula="1 / u",
+    torch="{0}.reciprocal()",
+    derivative=("-y^2",),
+    nonzero=(0,),
+    properties=Properties(
+        curvature=lambda u: "convex" if u.lo >= 0 else "concave" if u.hi <= 0 else "none",
+        monotone=lambda u: "none" if u.lo < 0 < u.hi else "decreasing",
+        lipschitz=lambda u: u.mig**-2 if u.mig else inf,
+        gradient_lipschitz=lambda u: 2 * u.mig**-3 if u.mig else inf,
+        range=lambda u: _range(u, Interval.point(-1.0)),
+    ),
+)

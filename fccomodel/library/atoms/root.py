@@ -1,0 +1,24 @@
+"""The square root."""
+
+from math import inf, sqrt
+
+from fccomodel.library.atoms._base import Properties, ScalarAtom
+from fccomodel.library.atoms._interval import NONNEGATIVE
+from fccomodel.library.atoms._shapes import through
+
+sqrt_ = ScalarAtom(
+    name="sqrt",
+    meaning="the square root of u >= 0",
+    arguments=("u",),
+    formula="sqrt(u)",
+    torch="{0}.sqrt()",
+    derivative=("0.5 / y",),
+    domain=(NONNEGATIVE,),
+    properties=Properties(
+        curvature="concave",
+        monotone="increasing",
+        lipschitz=lambda u: 0.5 / sqrt(u.lo) if u.lo > 0 else inf,
+        gradient_lipschitz=lambda u: None if u.has(0) else 0.25 * u.lo**-1.5 if u.lo > 0 else inf,
+        range=through(lambda x: sqrt(max(x, 0.0))),
+    ),
+)

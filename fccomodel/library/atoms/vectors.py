@@ -1,0 +1,197 @@
+"""``dot``, ``sum``, ``mean``, ``concat``, ``outer``, ``transpose`` and ``matmul``."""
+
+from dataclasses import replace
+from math import inf, sqrt
+
+import numpy as np
+
+from fccomodel.library.atoms._base import ArrayAtom, Properties, Shape, ShapeError, Site, show
+from fccomodel.library.atoms._interval import Interval, hull, product, times
+from fccomodel.library.atoms._shapes import array, size, vectors
+
+
+def _bilinear(varying: tuple[bool, ...], u: Interval, v: Interval) -> str:
+    return "none" if all(varying) else "affine"
+
+
+def _signed(factor: Interval) -> str:
+    return "increasing" if factor.lo >= 0 else "decreasing" if factor.hi <= 0 else "none"
+
+
+def _scaled(factor: Interval, size: float) -> float:
+    return product(factor.mag, sqrt(size))
+
+
+def _sum_range(u: Interval) -> Interval:
+    """Of any number of terms."""
+    return Interval(0.0 if u.lo >= 0 else -inf, 0.0 if u.hi <= 0 else inf)
+
+
+_BILINEAR = Properties(
+    curvature=_bilinear,
+    monotone=(lambda u, v: _signed(v), lambda u, v: _signed(u)),
+    lipschitz=(lambda u, v, size: _scaled(v, size), lambda u, v, size: _scaled(u, size)),
+    gradient_lipschitz=lambda varying, u, v: 1.0 if all(varying) else 0.0,
+    range=lambda u, v: _sum_range(times(u, v)),
+)
+
+
+def _product_shape(u: Shape, v: Shape) -> Shape:
+    if not u or not v or len(u) > 2 or len(v) > 2:
+        raise ShapeError(f"@ multiplies matrices and vectors, not {show(u)} and {show(v)}")
+    if u[-1] != v[0]:
+        raise ShapeError(f"the inner sizes of {show(u)} @ {show(v)} differ: {u[-1]} and {v[0]}")
+    return (*u[:-1], *v[1:])
+
+
+def _product_torch(site: Site) -> str:
+    return {
+        (1, 1): "torch.linalg.vecdot({0}, {1})",
+        (2, 1): 'torch.einsum("...mn,...n->...m", {0}, {1})',
+        (1, 2): 'torch.einsum("...m,...mn->...n", {0}, {1})',
+        (2, 2): "({0} @ {1})",
+    }[len(site.shapes[0]), len(site.shapes[1])]
+
+
+def _product_derivative(site: Site) -> tuple[str, str]:
+    return {
+        (1, 1): ("dy * v", "dy * u"),
+        (2, 1): ("outer(dy, v)", "dy @ u"),
+        (1, 2): ("v @ dy", "outer(u, dy)"),
+        (2, 2): ("dy @ transpose(v)", "transpose(u) @ dy"),
+    }[len(site.shapes[0]), len(site.shapes[1])]
+
+
+def _outer_shape(u: Shape, v: Shape) -> Shape:
+    if len(u) != 1 or len(v) != 1:
+        raise ShapeError(f"outer takes two vectors, not {show(u)} and {show(v)}")
+    return (*u, *v)
+
+
+def _transpose_shape(u: Shape) -> Shape:
+    if len(u) != 2:
+        raise ShapeError(f"transpose takes a matrix, not {show(u)}")
+    return u[::-1]
+
+
+def _concat_shape(*shapes: Shape) -> Shape:
+    for shape in shapes:
+        if len(shape) > 1:
+            raise ShapeError(f"concat joins vectors and scalars, not {show(shape)}")
+    sizes = [shape[0] if shape else 1 for shape in shapes]
+    if all(isinstance(n, int) for n in sizes):
+        return (sum(n for n in sizes if isinstance(n, int)),)
+    return (" + ".join(str(n) for n in sizes),)
+
+
+def _concat_torch(site: Site) -> str:
+    parts = [f"{{{k}}}" if shape else f"{{{k}}}.unsqueeze(-1)" for k, shape in enumerate(site.shapes)]
+    return f"torch.cat(({', '.join(parts)}), -1)"
+
+
+def _concat_derivative(site: Site) -> tuple[str, ...]:
+    found, start = [], "0"
+    for shape in site.shapes:
+        stop = str(shape[0] if shape else 1) if start == "0" else f"{start} + {shape[0] if shape else 1}"
+        found.append(f"part(dy, {start}, {stop})" if shape else f"sum(part(dy, {start}, {stop}))")
+        start = stop
+    return tuple(found)
+
+
+_PRODUCT = replace(_BILINEAR, lipschitz=(lambda u, v, size: inf if v.mag else 0.0, lambda u, v, size: inf if u.mag else 0.0))
+
+dot = ArrayAtom(
+    name="dot",
+    meaning="the inner product of two vectors",
+    arguments=("u", "v"),
+    reference=np.dot,
+    rule=vectors("dot"),
+    torch="torch.linalg.vecdot({0}, {1})",
+    derivative=("dy * v", "dy * u"),
+    properties=_BILINEAR,
+)
+matmul = ArrayAtom(
+    name="matmul",
+    meaning="u @ v, the product of matrices and vectors",
+    arguments=("u", "v"),
+    reference=np.matmul,
+    rule=_product_shape,
+    torch=_product_torch,
+    derivative=_product_derivative,
+    properties=_PRODUCT,
+)
+sum_ = ArrayAtom(
+    name="sum",
+    meaning="the sum of the entries",
+    arguments=("u",),
+    reference=np.sum,
+    rule=array("sum", "it alone"),
+    torch="{0}.sum({axes0})",
+    derivative=("dy",),
+    properties=Properties(
+        curvature="affine",
+        monotone="increasing",
+        lipschitz=lambda u, size: sqrt(size),
+        gradient_lipschitz=0.0,
+        range=_sum_range,
+    ),
+)
+mean = ArrayAtom(
+    name="mean",
+    meaning="the average of the entries",
+    arguments=("u",),
+    reference=np.mean,
+    rule=array("mean", "it alone"),
+    torch="{0}.mean({axes0})",
+    derivative=lambda site: (f"dy / {size(site.shapes[0])}",),
+    properties=Properties(
+        curvature="affine",
+        monotone="increasing",
+        lipschitz=lambda u, size: 1.0 if size == inf else 1 / sqrt(size),
+        gradient_lipschitz=0.0,
+        range=lambda u: u,
+    ),
+)
+outer = ArrayAtom(
+    name="outer",
+    meaning="the matrix of products u[i] v[j]",
+    arguments=("u", "v"),
+    reference=np.outer,
+    rule=_outer_shape,
+    torch="({0}.unsqueeze(-1) * {1}.unsqueeze(-2))",
+    derivative=("dy @ v", "u @ dy"),
+    properties=replace(_PRODUCT, range=times),
+)
+transpose = ArrayAtom(
+    name="transpose",
+    meaning="the transposed matrix",
+    arguments=("u",),
+    reference=np.transpose,
+    rule=_transpose_shape,
+    torch="{0}.mT",
+    derivative=("transpose(dy)",),
+    properties=Properties(curvature="affine", monotone="increasing", lipschitz=1.0, gradient_lipschitz=0.0, range=lambda u: u),
+)
+concat = ArrayAtom(
+    name="concat",
+    meaning="vectors and scalars, one after the other",
+    arguments=("u...",),
+    reference=lambda *u: np.concatenate([np.atleast_1d(part) for part in u]),
+    rule=_concat_shape,
+    torch=_concat_torch,
+    derivative=_concat_derivative,
+    properties=Properties(
+        curvature="affine", monotone="increasing", lipschitz=1.0, gradient_lipschitz=0.0, range=lambda *u: hull(*u)
+    ),
+)
+part = ArrayAtom(
+    name="part",
+    meaning="entries start to stop - 1 of a vector",
+    arguments=("u", "start", "stop"),
+    parameters=("start", "stop"),
+    reference=lambda u, start, stop: u[int(start) : int(stop)],
+    rule=lambda u, start, stop: ("stop - start",),
+    torch="{0}[..., {1}:{2}]",
+    derivative=(),
+    internal=True,
+)

@@ -1,0 +1,198 @@
+"""Expressions of the problem as piecewise linear-quadratic functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import inf, isclose
+
+from fccomodel.core import ir
+from fccomodel.library import atoms
+from fccomodel.library.piecewise.function import PiecewiseLQ
+from fccomodel.library.piecewise.pieces import Pieces, add, compose, extreme, pieces_of, product, weakly_convex
+
+
+def of_max(*pieces: tuple[float, float]) -> PiecewiseLQ:
+    """The largest of affine functions a x + b, given as (a, b)."""
+    found = weakly_convex(extreme(max, [[(-inf, inf, 0.0, a, b)] for a, b in pieces]))
+    assert found is not None
+    return found
+
+
+def of_atom(atom: atoms.ScalarAtom, parameters: Sequence[float] = ()) -> PiecewiseLQ | None:
+    """A scalar atom with a declared graph, at these parameters; None without one."""
+    graph = atom.graph(*parameters) if callable(atom.graph) else atom.graph
+    if graph is None:
+        return None
+    points, left, right = graph
+    return PiecewiseLQ(points=points, left=left, right=right, start=float(atom.value(points[0][0], *parameters)))
+
+
+def downward_kink(expr: ir.Expr, argument: ir.Expr, constants: Callable[[ir.Expr], float | None]) -> float | None:
+    """A point where the piecewise quadratic expression bends downward by a jump of its slope; None where there is none."""
+    pieces = pieces_along(expr, argument, constants)
+    if pieces is None:
+        return None
+    joints = zip(pieces, pieces[1:], strict=False)
+    found = (x for (_, x, a0, b0, _), (_, _, a1, b1, _) in joints if 2 * a1 * x + b1 < 2 * a0 * x + b0 - 1e-9 * (1 + abs(b0)))
+    return next((x + 0.0 for x in found), None)
+
+
+def pieces_along(expr: ir.Expr, argument: ir.Expr, constants: Callable[[ir.Expr], float | None]) -> Pieces | None:
+    """The expression as a function of the scalar node ``argument``, quadratic on each of some pieces; None: not of this form."""
+    try:
+        return _Walk((argument,), constants).run(expr)[0]
+    except _OffTheLine:
+        return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Affine:
+    """coefficients . arguments + constant."""
+
+    coefficients: tuple[float, ...]
+    constant: float
+
+
+class _OffTheLine(Exception):
+    """Not a piecewise quadratic function of one linear form."""
+
+
+def of_expression(expr: ir.Expr, argument: ir.Expr, constants: Callable[[ir.Expr], float | None]) -> PiecewiseLQ | None:
+    """The expression as a function of the scalar node ``argument``, or None: not piecewise linear-quadratic with upward kinks.
+
+    ``constants`` gives the number of a subexpression without the argument (None: unknown).
+    """
+    found = along_line(expr, (argument,), constants)
+    if found is None:
+        return None
+    f, (factor,) = found
+    return f if factor == 1 else f.precomposed(factor)
+
+
+def along_line(
+    expr: ir.Expr, arguments: Sequence[ir.Expr], constants: Callable[[ir.Expr], float | None]
+) -> tuple[PiecewiseLQ, tuple[float, ...]] | None:
+    """The expression as f(coefficients . arguments) with f piecewise linear-quadratic, its kinks upward; else None.
+
+    Then prox and envelope of the whole are those of f along one line: with s = |coefficients|^2, the gradient of the
+    envelope of parameter lam is coefficients * (f's envelope of parameter lam s)'(coefficients . arguments).
+    """
+    try:
+        value, line = _Walk(arguments, constants).run(expr)
+    except _OffTheLine:
+        return None
+    f = weakly_convex(value)
+    return None if f is None else (f, line)
+
+
+class _Walk:
+    """Turns an expression into pieces along the one direction that it depends on."""
+
+    def __init__(self, arguments: Sequence[ir.Expr], constants: Callable[[ir.Expr], float | None]):
+        unit = [tuple(float(j == k) for j in range(len(arguments))) for k in range(len(arguments))]
+        self.found: dict[int, _Affine | Pieces] = {
+            id(node): _Affine(coefficients=unit[k], constant=0.0) for k, node in enumerate(arguments)
+        }
+        self.constants = constants
+        self.size = len(arguments)
+        self.line: tuple[float, ...] | None = (1.0,) if self.size == 1 else None
+
+    def run(self, expr: ir.Expr) -> tuple[Pieces, tuple[float, ...]]:
+        for node in ir.walk(expr, lets=False):
+            if id(node) not in self.found and any(id(child) in self.found for child in node.children):
+                if not isinstance(node, ir.Apply):
+                    raise _OffTheLine
+                self.found[id(node)] = self.apply(node)
+        if id(expr) not in self.found:
+            raise _OffTheLine
+        pieces = self.pieces(self.found[id(expr)])
+        return pieces, self.line or (0.0,) * self.size
+
+    def number(self, node: ir.Expr) -> float | None:
+        """The node's value where it is constant."""
+        if id(node) in self.found:
+            return None
+        value = self.constants(node)
+        if value is None:
+            raise _OffTheLine
+        return float(value)
+
+    def operand(self, node: ir.Expr) -> _Affine | Pieces:
+        value = self.number(node)
+        return self.found[id(node)] if value is None else _Affine(coefficients=(0.0,) * self.size, constant=value)
+
+    def pieces(self, value: _Affine | Pieces) -> Pieces:
+        """The value along the line, which the first affine form that needs it sets."""
+        if not isinstance(value, _Affine):
+            return value
+        if not any(value.coefficients):
+            return [(-inf, inf, 0.0, 0.0, value.constant)]
+        if self.line is None:
+            self.line = value.coefficients
+        k = max(range(self.size), key=lambda j: abs(self.line[j]))  # type: ignore[index]
+        factor = value.coefficients[k] / self.line[k]
+        pairs = zip(value.coefficients, self.line, strict=True)
+        if any(not isclose(c, factor * d, rel_tol=1e-12, abs_tol=1e-300) for c, d in pairs):
+            raise _OffTheLine
+        return [(-inf, inf, 0.0, factor, value.constant)]
+
+    def scale(self, value: _Affine | Pieces, factor: float) -> _Affine | Pieces:
+        if isinstance(value, _Affine):
+            return _Affine(coefficients=tuple(factor * c for c in value.coefficients), constant=factor * value.constant)
+        return [(low, high, factor * a, factor * b, factor * c) for low, high, a, b, c in value]
+
+    def add(self, left: _Affine | Pieces, right: _Affine | Pieces) -> _Affine | Pieces:
+        if isinstance(left, _Affine) and isinstance(right, _Affine):
+            both = zip(left.coefficients, right.coefficients, strict=True)
+            return _Affine(coefficients=tuple(a + b for a, b in both), constant=left.constant + right.constant)
+        return add(self.pieces(left), self.pieces(right))
+
+    def apply(self, node: ir.Apply) -> _Affine | Pieces:
+        args = node.args
+        match node.op:
+            case "add":
+                return self.add(self.operand(args[0]), self.operand(args[1]))
+            case "sub":
+                return self.add(self.operand(args[0]), self.scale(self.operand(args[1]), -1.0))
+            case "neg":
+                return self.scale(self.operand(args[0]), -1.0)
+            case "mul":
+                for factor, other in (args, args[::-1]):
+                    if (number := self.number(factor)) is not None:
+                        return self.scale(self.operand(other), number)
+                return _required(product(*(self.pieces(self.found[id(arg)]) for arg in args)))
+            case "div":
+                number = self.number(args[1])
+                if not number:
+                    raise _OffTheLine
+                return self.scale(self.operand(args[0]), 1 / number)
+            case "pow":
+                if self.number(args[1]) == 1:
+                    return self.operand(args[0])
+                if self.number(args[1]) != 2:
+                    raise _OffTheLine
+                return _required(compose([(-inf, inf, 1.0, 0.0, 0.0)], self.pieces(self.operand(args[0]))))
+            case "max" | "min":
+                return extreme(max if node.op == "max" else min, [self.pieces(self.operand(arg)) for arg in args])
+            case "clip":
+                value, low, high = (self.pieces(self.operand(arg)) for arg in args)
+                return extreme(max, [low, extreme(min, [value, high])])
+        return self.outer(node)
+
+    def outer(self, node: ir.Apply) -> Pieces:
+        """A scalar atom that declares its graph, of one argument and constant parameters."""
+        atom = atoms.get(node.op)
+        if not isinstance(atom, atoms.ScalarAtom) or atom.graph is None or id(node.args[0]) not in self.found:
+            raise _OffTheLine
+        parameters = [self.number(arg) for arg in node.args[1:]]
+        f = None if None in parameters else of_atom(atom, [p for p in parameters if p is not None])
+        if f is None:
+            raise _OffTheLine
+        return _required(compose(pieces_of(f), self.pieces(self.found[id(node.args[0])])))
+
+
+def _required(pieces: Pieces | None) -> Pieces:
+    if pieces is None:
+        raise _OffTheLine
+    return pieces

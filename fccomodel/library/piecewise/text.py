@@ -1,0 +1,141 @@
+"""A function's Moreau envelope as torch text: its gradient is a sum of clamps, its value their integral."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from fccomodel.library.piecewise.function import PiecewiseLQ
+
+
+def gradient(f: PiecewiseLQ, lam: float | str, u: str) -> str:
+    """The gradient of f's envelope of parameter ``lam`` (a number or the text of one) at the tensor ``u``."""
+    terms = _terms(f, lam, u)
+    return " + ".join(term.clamp for term in terms) or f"torch.full_like({u}, {number(f.points[0][1])})"
+
+
+def envelope(f: PiecewiseLQ, lam: float | str, u: str) -> str:
+    """The value of f's envelope."""
+    terms = _terms(f, lam, u)
+    if not terms:
+        x, y = f.points[0]
+        drop = f" - {number(y * y / 2)} * {number(lam)}" if y else ""
+        return f"{number(y)} * {u}" + _plus(f.start - y * x) + drop
+    pieces = [f"{term.clamp} * ({term.distance} - {term.half} * {term.clamp})" for term in terms]
+    return " + ".join(pieces) + _plus(terms[0].base)
+
+
+def value(f: PiecewiseLQ, u: str) -> str:
+    """f itself: an affine part, a relu for each kink, half a square for each slanted stretch; inf outside the domain."""
+    (first, slope), (last, _) = f.points[0], f.points[-1]
+    terms = [f"{number(slope)} * {_from(u, first)}"] if slope else []
+    if f.left not in (0, inf):
+        terms.append(f"{number(f.left / 2)} * {_from(u, first)}.clamp(max=0).square()")
+    for (x0, y0), (x1, y1) in zip(f.points, f.points[1:], strict=False):
+        part = _from(u, x0)
+        if x0 == x1:
+            terms.append(f"{number(y1 - y0)} * {part}.relu()")
+        elif y0 != y1:
+            bend = f"{part}.clamp(0, {number(x1 - x0)})"
+            terms.append(f"{number((y1 - y0) / (x1 - x0))} * {bend} * ({part} - {bend} / 2)")
+    if f.right not in (0, inf):
+        terms.append(f"{number(f.right / 2)} * {_from(u, last)}.relu().square()")
+    inside = " + ".join(terms) + _plus(f.start) if terms else f"torch.full_like({u}, {number(f.start)})"
+    out = [f"({u} < {number(first)})"] * (f.left == inf) + [f"({u} > {number(last)})"] * (f.right == inf)
+    return f"({inside}).masked_fill({' | '.join(out)}, math.inf)" if out else inside
+
+
+def _from(u: str, x: float) -> str:
+    return f"({u}{_plus(-x)})" if x else u
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Term:
+    """One slanted stretch of the envelope's gradient: ``clamp`` rises along it and is constant elsewhere.
+
+    Its integral is clamp * (distance - half * clamp) + base.
+    """
+
+    clamp: str
+    distance: str
+    half: str
+    base: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Stretch:
+    """A slanted part of the subdifferential's graph, from ordinate ``low`` to ``high``: y = slope (x - root) there, and
+    f = slope (x - root)^2/2 + base. The envelope of any parameter has the same low, high, root and base (slope inf: a kink)."""
+
+    low: float
+    high: float
+    slope: float
+    root: float
+    base: float
+
+
+def _stretches(f: PiecewiseLQ) -> list[_Stretch]:
+    xs, ys = zip(*f.points, strict=True)
+    values = f.value(np.array(xs))
+    ends = [(inf if f.left < 0 else -inf, ys[0], f.left, 0)]
+    for k in range(len(xs) - 1):
+        ends.append((ys[k], ys[k + 1], inf if xs[k + 1] == xs[k] else (ys[k + 1] - ys[k]) / (xs[k + 1] - xs[k]), k))
+    ends.append((ys[-1], -inf if f.right < 0 else inf, f.right, len(xs) - 1))
+    found: list[_Stretch] = []
+    for low, high, slope, k in ends:
+        if slope == 0 or low == high:
+            continue
+        root, base = xs[k] - ys[k] / slope, float(values[k]) - ys[k] ** 2 / (2 * slope)
+        last = found[-1] if found else None
+        if last and last.high == low and last.slope == slope and last.root == root:
+            low = found.pop().low
+        found.append(_Stretch(low=low, high=high, slope=slope, root=root, base=base))
+    return found
+
+
+def _terms(f: PiecewiseLQ, lam: float | str, u: str) -> list[_Term]:
+    """The first stretch keeps its ordinates, so that no constant is left over; the others start from 0."""
+    terms = []
+    for k, part in enumerate(_stretches(f)):
+        lift = part.low if k else 0.0
+        if isinstance(lam, str):
+            name = lam if _stands_alone(lam) else f"({lam})"
+            rate = name if part.slope == inf else f"({number(1 / part.slope)} + {name})"
+            half = f"{rate} / 2"
+            move = _plus(-part.root) + (f" {'-' if lift > 0 else '+'} {number(abs(lift))} * {rate}" if lift else "")
+            distance = f"({u}{move})" if move else u
+        else:
+            exact = lam + 1 / part.slope
+            rate, half = number(exact), number(exact / 2)
+            move = _plus(-part.root - lift * exact)
+            distance = f"({u}{move})" if move else u
+        low, high = sorted((part.low, part.high))
+        ends = {name: number(end - lift) for name, end in (("min", low), ("max", high)) if abs(end) < inf}
+        line = f"({distance} / {rate})" if rate != "1" else distance
+        if len(ends) == 2:
+            line += f".clamp({ends['min']}, {ends['max']})"
+        elif ends:
+            line += "".join(f".clamp({name}={end})" for name, end in ends.items())
+        terms.append(_Term(clamp=line, distance=distance, half=half, base=part.base))
+    return terms
+
+
+def _stands_alone(text: str) -> bool:
+    """A name with dots, or one pair of parentheses around the whole: an operator may follow."""
+    if all(part.isidentifier() for part in text.split(".")):
+        return True
+    depth = [text[:k].count("(") - text[:k].count(")") for k in range(1, len(text))]
+    return text[:1] == "(" and text[-1:] == ")" and min(depth, default=0) > 0
+
+
+def number(x: float | str) -> str:
+    """A number to 15 digits; a text as it is."""
+    return x if isinstance(x, str) else f"{x + 0.0:.15g}"
+
+
+def _plus(x: float) -> str:
+    return "" if x == 0 else f" + {number(x)}" if x > 0 else f" - {number(-x)}"

@@ -1,0 +1,115 @@
+"""Scalar functions of a whole array: which rule gives their prox."""
+
+from __future__ import annotations
+
+from math import inf
+
+from fccomodel.core import ir
+from fccomodel.library.piecewise import PiecewiseLQ
+from fccomodel.library.proximal._affine import Affine, affine, flat_terms
+from fccomodel.library.proximal._base import FactsOf, Proximal
+from fccomodel.library.proximal._numbers import NoProx, entrywise, literals, scalar, summed
+from fccomodel.library.proximal.balls import BALLS, Norm
+from fccomodel.library.proximal.logsumexp import LogSumExp
+from fccomodel.library.proximal.operations import Composed, Perturbed, Scaled, Separable, Tilted
+from fccomodel.library.proximal.piecewise import Piecewise
+from fccomodel.library.proximal.radial import Radial
+
+NORMS = tuple(name for name in BALLS if name != "spectral")
+
+
+def whole(expr: ir.Expr, hole: ir.Hole, facts: FactsOf) -> Proximal:
+    """A scalar function of an array: a norm, a sum over its entries, ... of an affine argument, scaled, tilted, perturbed."""
+    rank, size = len(hole.shape), _size(hole.shape)
+    tilt = constant = q = 0.0
+    rest: list[tuple[float, ir.Expr]] = []
+    for factor, term in flat_terms(expr):
+        if isinstance(term, ir.Const):
+            constant += factor * term.value
+            continue
+        form = affine(term.args[0], (hole,)) if isinstance(term, ir.Apply) and term.op in ("sum", "mean", "sumsq") else None
+        assert not isinstance(term, ir.Hole)
+        if form is not None and isinstance(term, ir.Apply):
+            a, b = form.coefficients[0], form.constant
+            times = factor / size if term.op == "mean" else factor
+            if term.op == "sumsq":
+                q, tilt = q + 2 * times * a * a, tilt + 2 * times * a * b
+                constant += times * b * b * size if b else 0.0
+            else:
+                tilt, constant = tilt + times * a, constant + (times * b * size if b else 0.0)
+        else:
+            rest.append((factor, term))
+    if abs(constant) == inf:
+        raise NoProx("a constant that the size of the argument decides")
+    if not rest:
+        square = PiecewiseLQ(points=((0.0, 0.0),), left=q, right=q)
+        found: Proximal = Separable.of(Piecewise.of(square), size, rank)
+    else:
+        found = _norms(rest, hole, rank, size, facts)
+        found = Perturbed.of(found, q) if q else found
+    if tilt:
+        found = Tilted.of(found, tilt)
+    return Scaled.of(found, 1.0, constant) if constant else found
+
+
+def _norms(terms: list[tuple[float, ir.Expr]], hole: ir.Hole, rank: int, size: float, facts: FactsOf) -> Proximal:
+    """Positive multiples of one function; sums over entries are one function."""
+    sums = [(f, t) for f, t in terms if isinstance(t, ir.Apply) and t.op in ("sum", "mean")]
+    if sums:
+        if len(sums) < len(terms):
+            raise NoProx("a sum over entries plus another function of the same array: no rule adds them")
+        number = ir.Hole(name=hole.name, span=hole.span)
+        parts = [
+            (f / size if t.op == "mean" else f, entrywise(t.args[0], hole, number)) for f, t in sums if isinstance(t, ir.Apply)
+        ]
+        if any(f == 0 for f, _ in parts):
+            raise NoProx("a mean over a number of entries that is not known")
+        return Separable.of(scalar(summed(parts), number, facts), size, rank)
+    (factor, term), *others = terms
+    if isinstance(term, ir.Apply) and factor > 0 and not others and (found := _named(term, hole)) is not None:
+        return found if factor == 1 else Scaled.of(found, factor)
+    return _radial(summed(terms), hole, rank, facts)
+
+
+def _named(term: ir.Apply, hole: ir.Hole) -> Proximal | None:
+    """A norm, the log-sum-exp, ... of an affine argument; None for anything else."""
+    form = affine(term.args[0], (hole,))
+    if form is None or not form.coefficients[0]:
+        return None
+    inner: Proximal | None = None
+    if term.op in NORMS:
+        inner = Norm.of(term.op, hole.shape)
+    elif term.op == "group_norm":
+        size = literals(term.args[1])
+        inner = None if size is None else Norm.of("norm2", hole.shape, int(size))
+    elif term.op == "logsumexp":
+        inner = LogSumExp.of()
+    if inner is None:
+        return None
+    return inner if form == Affine(coefficients=(1.0,), constant=0.0) else Composed.of(inner, form.coefficients[0], form.constant)
+
+
+def _radial(expr: ir.Expr, hole: ir.Hole, rank: int, facts: FactsOf) -> Proximal:
+    """phi(|u|), phi(|.|) convex or weakly convex on the reals."""
+    number = ir.Hole(name=hole.name, span=hole.span)
+    length: ir.Expr = ir.Apply(op="abs", args=(number,), span=hole.span)
+    made: dict[int, ir.Expr] = {}
+    for node in ir.walk(expr):
+        if isinstance(node, ir.Apply) and node.op in ("norm2", "norm_fro", "sumsq") and node.args[0] is hole:
+            made[id(node)] = length if node.op != "sumsq" else ir.Apply(op="square", args=(number,), span=node.span)
+        elif isinstance(node, ir.Apply) and not node.shape:
+            if any(id(a) not in made for a in node.args):
+                raise NoProx(f"`{node.op}` of this array: no rule for it")
+            made[id(node)] = ir.Apply(op=node.op, args=tuple(made[id(a)] for a in node.args), span=node.span)
+        elif isinstance(node, ir.Const):
+            made[id(node)] = node
+    if id(expr) not in made:
+        raise NoProx("no rule for this function of an array")
+    return Radial.of(scalar(made[id(expr)], number, facts), rank)
+
+
+def _size(shape: ir.Shape) -> float:
+    total = 1.0
+    for n in shape:
+        total *= n if isinstance(n, int) else inf
+    return total

@@ -1,0 +1,149 @@
+"""What a function with a computable prox offers, as torch text and as batched numbers: the numbers are that text, evaluated."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from math import inf
+from typing import TYPE_CHECKING, Any, Protocol
+
+from fccomodel.core import diagnostics
+
+if TYPE_CHECKING:
+    import torch
+
+    Number = float | torch.Tensor
+
+
+class Curvature(Protocol):
+    """What is proved of a function of one number: f + rho/2 |u|^2 is convex; |f'| <= C; why not (``below``)."""
+
+    @property
+    def weakly_convex(self) -> bool: ...
+    @property
+    def rho(self) -> float | None: ...
+    @property
+    def is_lipschitz(self) -> bool: ...
+    @property
+    def C(self) -> float: ...
+    @property
+    def below(self) -> Any: ...
+
+
+#: the curvature of an expression of one hole, which lies in an interval: ``facts(expr, holes={name: interval})``
+FactsOf = Callable[..., Curvature]
+
+#: the share of the largest admissible lam that emitted programs use at most, where f is weakly convex
+SAFE = 0.5
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Proximal(ABC):
+    """A closed f of a number (``rank`` 0, applied entry by entry) or of the last ``rank`` dims of an array, with its prox.
+
+    All of it follows from the slope of the Moreau envelope of parameter lam at a point x (algorithms.md, notation),
+        y = argmax over y of y.x - f*(y) - lam/2 |y|^2 = (x - prox(x))/lam,
+    which a smoothing with centre c takes at x = t + lam c: y = argmax of y.t - f*(y) - lam/2 |y - c|^2 (hscg-2020, section 2.3).
+    For f weakly convex the same y is the multiplier of v = t in min over v of f(v) + c.(t - v) + |t - v|^2/(2 lam).
+
+    rank       number of trailing dims that f takes as one vector; -1: as many as there are
+    lipschitz  C_f, in the Euclidean norm; inf if there is none
+    weak       rho_f: f + rho_f/2 |u|^2 is convex; the prox needs lam < 1/rho_f
+    diameter   largest distance of two points of the conjugate's domain
+    tolerance  largest error of y, relative to 1 + |x|/lam, in float64 (0: rounding alone)
+    how        the rule that gives the prox, in words
+    """
+
+    rank: int = 0
+    lipschitz: float = inf
+    weak: float = 0.0
+    diameter: float = inf
+    tolerance: float = 0.0
+    how: str
+
+    # ------------------------------------------------------------------------------------------------------------- text
+    @abstractmethod
+    def value_text(self, u: str, dims: tuple[int, ...]) -> str:
+        """f at the text of a tensor; ``dims`` are those that f takes as one vector (() for rank 0)."""
+
+    @abstractmethod
+    def slope_text(self, x: str, lam: str, dims: tuple[int, ...]) -> str:
+        """y at the text of a tensor; ``lam`` is the text of a number, which may stand where a name may."""
+
+    def centred_text(self, t: str, lam: str, c: str, dims: tuple[int, ...]) -> str:
+        """y at t + lam c (c: text of the centre, "" for 0)."""
+        return self.slope_text(f"({t} + {lam} * {c})" if c else t, lam, dims)
+
+    def envelope_text(self, t: str, lam: str, c: str, dims: tuple[int, ...]) -> str:
+        """max over y of y.t - f*(y) - lam/2 |y - c|^2."""
+        slope = self.centred_text(t, lam, c, dims)
+        return f"moreau(lambda v: {self.value_text('v', dims)}, {t}, {slope}, {c or '0'}, {lam}, {dims})"
+
+    def largest(self) -> float:
+        """The smallest lam that is too large: 1/rho_f."""
+        return 1 / self.weak if self.weak else inf
+
+    # ---------------------------------------------------------------------------------------------------------- numbers
+    @property
+    def dims(self) -> tuple[int, ...]:
+        return tuple(range(-self.rank, 0)) if self.rank >= 0 else (-1,)
+
+    def value(self, u: torch.Tensor) -> torch.Tensor:
+        """f(u), batched over the leading dims; inf outside the domain."""
+        return _run(self.value_text("u", self.dims), {"u": u})
+
+    def slope(self, t: torch.Tensor, lam: Number, c: torch.Tensor | None = None) -> torch.Tensor:
+        """The gradient y of the envelope of parameter ``lam`` at t, centred at c."""
+        self.admit(lam)
+        return _run(self.centred_text("t", "lam", "" if c is None else "c", self.dims), {"t": t, "lam": lam, "c": c})
+
+    def prox(self, v: torch.Tensor, lam: Number) -> torch.Tensor:
+        """argmin over u of f(u) + |u - v|^2/(2 lam)."""
+        return v - lam * self.slope(v, lam)
+
+    def envelope(self, t: torch.Tensor, lam: Number, c: torch.Tensor | None = None) -> torch.Tensor:
+        """The Moreau envelope of parameter ``lam`` at t; with a centre, max over y of y.t - f*(y) - lam/2 |y - c|^2."""
+        self.admit(lam)
+        return _run(self.envelope_text("t", "lam", "" if c is None else "c", self.dims), {"t": t, "lam": lam, "c": c})
+
+    def conjugate(self, y: torch.Tensor) -> torch.Tensor | None:
+        """f*(y) = max over u of y.u - f(u), inf outside its domain; None where no formula is known."""
+        return None
+
+    @property
+    def domain(self) -> str:
+        """The domain of the conjugate, in words."""
+        return "everything"
+
+    @property
+    def dual(self) -> str:
+        """The conjugate, in words that its domain follows."""
+        return "max of u s - f(u), finite on"
+
+    def admit(self, lam: Number) -> None:
+        """Refuses a lam that is not in (0, 1/rho_f)."""
+        least, most = (lam, lam) if isinstance(lam, float | int) else (float(lam.min()), float(lam.max()))
+        if not 0 < least or not most * self.weak < 1:
+            raise diagnostics.FccoError([diagnostics.smoothing_too_large(most if least > 0 else least, self.weak)])
+
+
+def _run(text: str, names: Mapping[str, Any]) -> torch.Tensor:
+    return eval(_code(text), {**_maps(), **names})  # noqa: S307 (the texts are this package's own)
+
+
+@cache
+def _code(text: str) -> Any:
+    return compile(text, text, "eval")
+
+
+@cache
+def _maps() -> dict[str, Any]:
+    import math
+
+    import torch
+
+    from fccomodel.library.proximal import maps
+
+    return {"torch": torch, "math": math, **{name: f for name, f in vars(maps).items() if callable(f)}}

@@ -1,0 +1,97 @@
+"""Which rule gives the prox of an expression: recognition."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fccomodel.core import ir
+from fccomodel.core.rewrite import apply as make
+from fccomodel.core.rewrite import const, with_children
+from fccomodel.library.atoms._base import REALS, Interval
+from fccomodel.library.proximal._arrays import whole
+from fccomodel.library.proximal._base import FactsOf, Proximal
+from fccomodel.library.proximal._numbers import Constants, NoProx, entries, literals, on_line, scalar, several
+from fccomodel.library.proximal.largest import Largest
+
+
+def of(
+    expr: ir.Expr, arguments: Sequence[ir.Expr], facts: FactsOf, constants: Constants = literals, where: Interval = REALS
+) -> Proximal | str:
+    """The expression as a function of ``arguments`` (nodes of it) with its prox, or the reason why none is known.
+
+    ``facts`` gives the curvature of a function of one number: ``structure.facts_of``.
+    ``constants`` gives the number of a subexpression without arguments (None: unknown). Several scalar arguments are the
+    entries of one vector; a single array argument is taken whole; a reduction over the argument takes its elements as one.
+    A single number may be known to lie in ``where``: the function is restricted to it, if only that makes it convex.
+    """
+    try:
+        if isinstance(expr, ir.Reduce) and len(arguments) == 1 and expr.body is arguments[0]:
+            return reduction(expr, constants)
+        closed, holes = close(expr, arguments, constants)
+        if all(not hole.shape for hole in holes):
+            return scalar(closed, holes[0], facts, where) if len(holes) == 1 else several(closed, holes, facts)
+        if len(holes) == 1:
+            return entries(closed, holes[0], facts) if closed.shape else whole(closed, holes[0], facts)
+    except NoProx as reason:
+        return str(reason)
+    return "a function of several arrays together"
+
+
+def close(expr: ir.Expr, arguments: Sequence[ir.Expr], constants: Constants) -> tuple[ir.Expr, tuple[ir.Hole, ...]]:
+    """The expression over holes u1, u2, ... for its arguments, all else numbers."""
+    holes = tuple(ir.Hole(name=f"u{k}", shape=a.shape, span=a.span) for k, a in enumerate(arguments, 1))
+    made: dict[int, ir.Expr] = {id(a): h for a, h in zip(arguments, holes, strict=True)}
+    stack = [expr]
+    while stack:
+        node = stack[-1]
+        if id(node) in made:
+            stack.pop()
+            continue
+        value = constants(node)
+        if value is not None:
+            made[id(node)] = ir.Const(value=value, span=node.span)
+        elif not isinstance(node, ir.Apply):
+            raise NoProx("it depends on more than its arguments and numbers")
+        elif missing := [c for c in node.children if id(c) not in made]:
+            stack += missing
+            continue
+        else:
+            made[id(node)] = with_children(node, tuple(made[id(c)] for c in node.children))
+        stack.pop()
+    return made[id(expr)], holes
+
+
+def line(
+    expr: ir.Expr, arguments: Sequence[ir.Expr], facts: FactsOf, constants: Constants = literals
+) -> tuple[ir.Expr, Proximal] | str:
+    """For an expression that depends on its arguments by one linear form a.u alone: that form, and the function of it."""
+    try:
+        found = on_line(*close(expr, arguments, constants))
+        if found is None:
+            return "it depends on more than one linear form of its arguments"
+        (part, hole), coefficients = found
+        function = scalar(part, hole, facts)
+    except NoProx as reason:
+        return str(reason)
+    form: ir.Expr | None = None
+    for c, argument in zip(coefficients, arguments, strict=True):
+        term = argument if abs(c) == 1 else make("mul", const(abs(c)), argument, span=argument.span)
+        if form is None:
+            form = term if c > 0 else make("neg", term, span=argument.span)
+        elif c:
+            form = make("add" if c > 0 else "sub", form, term, span=expr.span)
+    assert form is not None
+    return form, function
+
+
+def reduction(node: ir.Reduce, constants: Constants) -> Proximal:
+    """A maximum or tail mean over the elements of a set, all of them together."""
+    rank = len(node.binders)
+    if node.kind == "max":
+        return Largest.of("max", rank=rank)
+    if node.kind in ("cvar", "topk"):
+        level = constants(next(iter(node.options.values())))
+        if level is None:
+            raise NoProx("its tail is not a number here")
+        return Largest.of(node.kind, level, rank)
+    raise NoProx(f"`{node.kind}` over a set: no rule for it")

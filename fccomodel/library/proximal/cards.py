@@ -1,0 +1,84 @@
+"""What is known of an atom's prox and conjugate, in words."""
+
+from __future__ import annotations
+
+from math import inf
+
+from fccomodel.core import ir
+from fccomodel.library import atoms
+from fccomodel.library.atoms import Interval
+from fccomodel.library.proximal._base import FactsOf, Proximal
+from fccomodel.library.proximal._of import of
+from fccomodel.library.proximal.piecewise import Piecewise
+
+POSITIVE = Interval(0.0, inf, True, True)
+
+
+def of_atom(atom: atoms.Atom, facts: FactsOf) -> tuple[str, str]:
+    """The prox and the conjugate of an atom as a function of its first argument, its parameters at example values.
+
+    A function that is none as it stands is tried on u > 0, then its negative.
+    """
+    free = [name for name in atom.names(2) if name not in atom.parameters]
+    if len(free) != 1 and not atom.variadic:
+        return "none: a function of several arguments that may all vary", ""
+    count = len(free) if atom.variadic else 1
+    values, given = _examples(atom)
+    reason = "none"
+    for shape in _shapes(atom, count):
+        holes = tuple(ir.Hole(name=f"u{k}", shape=shape) for k in range(count))
+        if atom.shape((shape,) * count + ((),) * len(values)) != ():
+            return "none: its value is an array", ""
+        node = ir.Apply(op=atom.name, args=(*holes, *(ir.Const(value=v) for v in values)))
+        for expr, where, words in (
+            (node, Interval(), ""),
+            (node, POSITIVE, f"on {free[0]} > 0: "),
+            (ir.Apply(op="neg", args=(node,)), Interval(), f"of -{atom.name}: "),
+        ):
+            if where == POSITIVE and (shape or count > 1):
+                continue
+            found = of(expr, holes, facts, where=where)
+            if isinstance(found, Proximal) and not (found.weak and where == POSITIVE):
+                how = f"{found.graph.prox_text('lambda')}; {found.how}" if isinstance(found, Piecewise) else found.how
+                return f"{words}{how}{given}", words + _conjugate(atom, found, words, given)
+            reason = f"none: {found}" if reason == "none" else reason
+    return reason, ""
+
+
+def _conjugate(atom: atoms.Atom, found: Proximal, words: str, given: str) -> str:
+    """The atom's own formula where it declares one, else the rule's words; none for a function that is not convex."""
+    if found.weak:
+        return "that of its convex hull: it is not convex"
+    formula = getattr(atom, "conjugate", "")
+    if formula and not words.startswith("of -"):
+        slopes = getattr(atom, "slopes", Interval())
+        where = found.domain if getattr(atom, "graph", None) is not None else f"[{slopes.lo:g}, {slopes.hi:g}]"
+        given = given if where == found.domain else ""
+        return f"{formula} for s in {where}{given}".replace("[-inf, inf]", "all reals").replace("inf]", "inf)")
+    return f"{found.dual} {found.domain}{given}"
+
+
+def _examples(atom: atoms.Atom) -> tuple[list[float], str]:
+    """Values of the parameters inside their domains, and the words that say which."""
+    limits = atom.domains(*(Interval() for _ in atom.arguments))
+    values: list[float] = []
+    for name in atom.parameters:
+        k = atom.arguments.index(name)
+        limit = (limits[k] if k < len(limits) else None) or Interval()
+        tried = (2.0 + len(values), limit.lo + 1.0, (limit.lo + limit.hi) / 2)
+        values.append(next(v for v in tried if limit.lo < v < limit.hi))
+    said = ", ".join(f"{name} = {v:g}" for name, v in zip(atom.parameters, values, strict=True))
+    return values, f" (for {said})" if said else ""
+
+
+def _shapes(atom: atoms.Atom, count: int) -> list[ir.Shape]:
+    """Shapes that its argument may have: a number, else a vector, a matrix."""
+    found: list[ir.Shape] = []
+    shapes: tuple[ir.Shape, ...] = ((),) if isinstance(atom, atoms.ScalarAtom) else (("n",), ("m", "n"))
+    for shape in shapes:
+        try:
+            atom.shape((shape,) * count + ((),) * len(atom.parameters))
+        except atoms.ShapeError:
+            continue
+        found.append(shape)
+    return found

@@ -1,0 +1,147 @@
+"""Projections and dual maximisers, batched. Plain torch: emitted programs contain the source of those they use."""
+
+from __future__ import annotations
+
+import torch
+
+from fccomodel.library.sets.capped_simplex import project_capped
+from fccomodel.library.sets.simplex import project_simplex
+
+
+def flattened(x, dims):
+    """x with ``dims`` as one last dim."""
+    return x.movedim(dims, tuple(range(-len(dims), 0))).flatten(-len(dims))
+
+
+def restored(y, dims, x):
+    """The inverse of ``flattened(x, dims)``."""
+    shape = x.movedim(dims, tuple(range(-len(dims), 0))).shape
+    return y.view(shape).movedim(tuple(range(-len(dims), 0)), dims)
+
+
+def onto_simplex(x, dim):
+    """The nearest point of {q >= 0, sum q = 1} along one dim, or along several as if they were one."""
+    dims = dim if isinstance(dim, tuple) else (dim,)
+    return restored(project_simplex(flattened(x, dims)), dims, x)
+
+
+def onto_capped_simplex(x, cap, dim):
+    """The nearest point of {0 <= q <= cap, sum q = 1} along a dim, or several as if they were one; -inf entries stay 0."""
+    dims = dim if isinstance(dim, tuple) else (dim,)
+    height = flattened(cap, dims) if isinstance(cap, torch.Tensor) else cap
+    return restored(project_capped(flattened(x, dims), height), dims, x)
+
+
+def onto_ball(x, dims):
+    """The nearest point of the Euclidean unit ball along ``dims``."""
+    return x / x.square().sum(dims, keepdim=True).sqrt().clamp(min=1)
+
+
+def onto_cross_polytope(x, dims):
+    """The nearest point of {sum |y| <= 1} along ``dims``."""
+    inside = x.abs().sum(dims, keepdim=True) <= 1
+    return torch.where(inside, x, x.sign() * onto_simplex(x.abs(), dims))
+
+
+def onto_spectral_ball(x):
+    """The nearest matrix (last two dims) whose singular values are at most 1."""
+    left, sizes, right = torch.linalg.svd(x, full_matrices=False)
+    return (left * sizes.clamp(max=1)[..., None, :]) @ right
+
+
+def entropic_simplex(x, theta, lam, dim):
+    """argmax over q of the simplex of q.x - theta sum q log q - lam/2 |q|^2.
+
+    q_i(nu) solves theta log q + lam q = x_i - nu - theta; nu by Newton's method on sum q(nu) = 1, which is convex and falling
+    in nu, from the left; log q by Newton's method beside it.
+    """
+    x = x.clamp(min=torch.finfo(x.dtype).min / 4)
+    nu = theta * torch.logsumexp(x / theta, dim, keepdim=True) - theta - lam
+    logq = None
+    for _ in range(24 if x.dtype == torch.float32 else 40):
+        s = (x - nu) / theta - 1
+        logq = torch.minimum(s, torch.log1p(s.clamp(min=0) * theta / lam) + 1) if logq is None else logq
+        for _ in range(3):
+            q = logq.exp()
+            logq = logq - (logq + lam / theta * q - s) / (1 + lam / theta * q)
+        q = logq.exp()
+        nu = nu + (q.sum(dim, keepdim=True) - 1) / (q / (theta + lam * q)).sum(dim, keepdim=True)
+    return q / q.sum(dim, keepdim=True)
+
+
+def along_ray(slope, x, dims):
+    """slope(|x|) x/|x|: the gradient of a function of the Euclidean norm."""
+    length = x.square().sum(dims, keepdim=True).sqrt()
+    return slope(length) * x / length.clamp(min=1e-30)
+
+
+def steepest_mix(x, rows, b, lam):
+    """A' q for the q in the simplex that maximises q.(A x + b) - lam/2 |A' q|^2; x has the last dim of A's rows.
+
+    q is optimal on the face of its positive entries: every face is tried, and the best feasible q taken.
+    """
+    values, gram = x @ rows.T + b, lam * (rows @ rows.T)
+    best, mix = torch.full_like(values[..., 0], -float("inf")), torch.zeros_like(x)
+    for face in range(1, 2 ** len(rows)):
+        at = [k for k in range(len(rows)) if face >> k & 1]
+        system = torch.zeros((len(at) + 1, len(at) + 1), dtype=x.dtype, device=x.device)
+        system[:-1, :-1], system[-1, :-1], system[:-1, -1] = gram[at][:, at], 1, 1
+        right = torch.cat([values[..., at], torch.ones_like(values[..., :1])], -1)
+        q = (right @ torch.linalg.pinv(system, hermitian=True).T)[..., :-1]
+        y = q @ rows[at]
+        found = (q * values[..., at]).sum(-1) - lam / 2 * y.square().sum(-1)
+        allowed = (q >= -1e-7).all(-1) & ((q.sum(-1) - 1).abs() < 1e-6)
+        better = allowed & (found > best)
+        best, mix = torch.where(better, found, best), torch.where(better[..., None], y, mix)
+    return mix
+
+
+def newton_slope(derivatives, x, lam, weak, at, low, high):
+    """The y with f'(x - lam y) = y, entry by entry: the slope at x of the Moreau envelope of a (weakly) convex f.
+
+    ``derivatives(v)`` are f' and f'' in (low, high), ``at`` is a point inside. f' + (v - x)/lam rises at least as fast as
+    1/lam - weak, which brackets v, hence y. Newton's step from the last point, where it stays in the bracket, and the middle
+    of the bracket take turns: it halves every two steps, whatever f is (a kink included).
+    """
+    first, _ = derivatives(torch.full_like(x, at))
+    start = (x - at) / lam
+    end = (x - at) / lam + (first - start) / (1 - lam * weak)
+    down, up = torch.minimum(start, end), torch.maximum(start, end)
+    down, up = down.clamp(min=(x - high) / lam), up.clamp(max=(x - low) / lam)
+    y = (down + up) / 2
+    steps = 40 if x.dtype == torch.float32 else 90
+    for k in range(steps):
+        first, second = derivatives((x - lam * y).clamp(low, high))
+        down, up = torch.where(first > y, y, down), torch.where(first > y, up, y)
+        newton, y = y + (first - y) / (1 + lam * second), (down + up) / 2
+        if k % 2 == 0 or k >= steps - 4:
+            y = torch.where((newton >= down) & (newton <= up), newton, y)
+    return y
+
+
+def moreau(value, t, y, c, lam, dims):
+    """f(v) + lam/2 (|y|^2 - |c|^2) at v = t + lam (c - y): max over y of y.t - f*(y) - lam/2 |y - c|^2."""
+    rest = lam / 2 * (y * y - c * c)
+    return value(t + lam * (c - y)) + (rest.sum(dims) if dims else rest)
+
+
+def support_value(t, y, c, lam, dims):
+    """y.t - lam/2 |y - c|^2 along ``dims``; entries left out are at -inf, with y = 0."""
+    return (y * t.clamp(min=-1e30) - lam / 2 * (y - c).square()).sum(dims)
+
+
+def largest_weight(x, kind, level, dims):
+    """1/m, m the number (or weight) of the largest entries averaged: a share of those above -inf, or so many of them."""
+    count = (x > float("-inf")).sum(dims, keepdim=True).to(x.dtype)
+    return 1 / (level * count if kind == "cvar" else count.clamp(max=level))
+
+
+def largest_mean(x, cap, dim):
+    """max of q.x over {0 <= q <= cap, sum q = 1}: the largest entries, the last of them in part."""
+    if isinstance(dim, tuple):
+        last = tuple(range(-len(dim), 0))
+        return largest_mean(x.movedim(dim, last).flatten(-len(dim)), cap.movedim(dim, last).flatten(-len(dim)), -1)
+    ordered = x.sort(dim=dim, descending=True).values
+    place = torch.arange(x.shape[dim], device=x.device, dtype=x.dtype).view((-1,) + (1,) * (x.dim() - 1 - dim % x.dim()))
+    q = (1 - place * cap).clamp(min=0).minimum(cap.expand_as(x))
+    return (torch.where(q > 0, ordered, torch.zeros_like(ordered)) * q).sum(dim)

@@ -1,0 +1,58 @@
+"""The largest of affine functions of a vector: a small quadratic program over the simplex."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf, sqrt
+from typing import TYPE_CHECKING
+
+from fccomodel.library.proximal._base import Proximal
+from fccomodel.library.proximal.operations import literal
+
+if TYPE_CHECKING:
+    import torch
+
+#: pieces whose faces (two to their number) are gone through
+MOST = 8
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MaxAffine(Proximal):
+    """f(u) = max_k a_k.u + b_k: y = A' q, q maximises q.(A x + b) - lam/2 |A' q|^2 over the simplex (by active sets)."""
+
+    rows: tuple[tuple[float, ...], ...]
+    b: tuple[float, ...]
+
+    @classmethod
+    def of(cls, rows: Sequence[Sequence[float]], b: Sequence[float]) -> MaxAffine | str:
+        """The function, or why it has no prox here: faces double with every piece."""
+        if len(rows) > MOST:
+            return f"a maximum of {len(rows)} affine functions that overlap: only up to {MOST} are gone through"
+        made = tuple(tuple(map(float, row)) for row in rows)
+        lengths = [sqrt(sum(c * c for c in row)) for row in made]
+        apart = [sqrt(sum((p - q) ** 2 for p, q in zip(r, s, strict=True))) for r in made for s in made]
+        how = "the largest of affine functions: the quadratic program of its dual, over every face of the simplex"
+        return cls(rows=made, b=tuple(map(float, b)), rank=1, lipschitz=max(lengths), diameter=max(apart), how=how)
+
+    def value_text(self, u: str, dims: tuple[int, ...]) -> str:
+        return f"({u} @ {literal(self.rows, u)}.T + {literal(self.b, u)}).amax(-1)"
+
+    def slope_text(self, x: str, lam: str, dims: tuple[int, ...]) -> str:
+        return f"steepest_mix({x}, {literal(self.rows, x)}, {literal(self.b, x)}, {lam})"
+
+    def conjugate(self, y: torch.Tensor) -> torch.Tensor | None:
+        """min of -b.q over q in the simplex with A' q = y; inf outside the hull of the rows."""
+        from scipy.optimize import linprog
+
+        flat = y.reshape(-1, y.shape[-1])
+        equal = [[*column] for column in zip(*self.rows, strict=True)] + [[1.0] * len(self.rows)]
+        found = []
+        for point in flat.tolist():
+            made = linprog([-v for v in self.b], A_eq=equal, b_eq=[*point, 1.0], bounds=(0, None))
+            found.append(made.fun if made.status == 0 else inf)
+        return y.new_tensor(found).reshape(y.shape[:-1])
+
+    @property
+    def domain(self) -> str:
+        return "the convex hull of the pieces' coefficients"

@@ -1,0 +1,61 @@
+"""Piecewise linear-quadratic functions of one number: everything is exact, the slope a sum of clamps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+from typing import TYPE_CHECKING
+
+from fccomodel.library.piecewise import PiecewiseLQ
+from fccomodel.library.proximal._base import Proximal
+
+if TYPE_CHECKING:
+    import torch
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Piecewise(Proximal):
+    """``graph``: the subdifferential as a polyline."""
+
+    graph: PiecewiseLQ
+
+    @classmethod
+    def of(cls, graph: PiecewiseLQ) -> Piecewise:
+        low, high = graph.slopes
+        how = "piecewise linear-quadratic: exact, from its breakpoints"
+        if graph.weak:
+            how += f"; weakly convex, so for lambda < 1/rho = {1 / graph.weak:.4g}"
+        return cls(graph=graph, lipschitz=graph.lipschitz, weak=graph.weak, diameter=high - low, how=how)
+
+    def value_text(self, u: str, dims: tuple[int, ...]) -> str:
+        return self.graph.value_text(u)
+
+    def slope_text(self, x: str, lam: str, dims: tuple[int, ...]) -> str:
+        return self.graph.gradient_text(lam, x)
+
+    def envelope_text(self, t: str, lam: str, c: str, dims: tuple[int, ...]) -> str:
+        """The integral of the clamps at t + lam c, less lam/2 c^2."""
+        text = self.graph.envelope_text(lam, f"({t} + {lam} * {c})" if c else t)
+        return f"{text} - {lam} / 2 * {c}.square()" if c else text
+
+    def conjugate(self, y: torch.Tensor) -> torch.Tensor | None:
+        import torch
+
+        if self.weak:
+            return None
+        low, high = self.graph.slopes
+        value = self.graph.conjugate().value(y.clamp(low, high).cpu().double().numpy())
+        return torch.from_numpy(value).to(y).masked_fill((y < low - 1e-9) | (y > high + 1e-9), inf)
+
+    @property
+    def dual(self) -> str:
+        return "piecewise linear-quadratic on"
+
+    @property
+    def domain(self) -> str:
+        low, high = self.graph.slopes
+        return (
+            f"[{low:g}, {high:g}]".replace("[-inf", "(-inf").replace("inf]", "inf)")
+            if (low, high) != (-inf, inf)
+            else "all reals"
+        )

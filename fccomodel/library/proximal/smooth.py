@@ -1,0 +1,240 @@
+"""Any other convex or weakly convex function of one number: safeguarded Newton on f'(x - lam y) = y.
+
+f' and f'' come from the derivatives that the atoms declare, so every composition of scalar atoms is covered whose curvature the
+analysis proves; a kink inside is bracketed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import inf, isfinite, nan
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fccomodel.core import ir
+from fccomodel.library import atoms
+from fccomodel.library.atoms._base import REALS, Interval
+from fccomodel.library.graph import Graph, Val, atom_of, differentiable, site
+from fccomodel.library.proximal._base import FactsOf, Proximal, _run
+
+if TYPE_CHECKING:
+    import torch
+
+NAME = "v"
+#: points at which a domain is looked for, small ones first
+TRIED = sorted((0.0, *(s * m * 10.0**k for k in range(-6, 7) for m in (1.0, 2.5) for s in (1.0, -1.0))), key=abs)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Smooth(Proximal):
+    """formula, first, second  texts of f, f', f'' at a tensor ``v``;  ``low``, ``high`` ends of the domain;  ``at`` inside it"""
+
+    formula: str
+    first: str
+    second: str
+    low: float
+    high: float
+    at: float
+
+    @classmethod
+    def of(cls, expr: ir.Expr, hole: ir.Hole, facts_of: FactsOf, where: Interval = REALS) -> Smooth | str:
+        """The function restricted to ``where``, or why it has no prox. ``expr``: scalar atoms, constants and the hole;
+        ``facts_of`` tells its curvature."""
+        if strange := next((n for n in ir.walk(expr) if not _scalar(n, hole)), None):
+            return f"`{getattr(strange, 'op', type(strange).__name__)}` is not a function of one number"
+        found = domain(expr, hole, where)
+        if found is None:
+            return "no point of its domain was found"
+        low, high, at = found
+        facts = facts_of(
+            expr, holes={hole.name: Interval(low, high, not defined(expr, hole, low), not defined(expr, hole, high))}
+        )
+        if not facts.weakly_convex or facts.rho == inf:
+            return "neither convex nor weakly convex: " + (facts.below.reason or facts.below.rule or "no rule applies")
+        weak = float(facts.rho or 0.0)
+        graph = Graph()
+        start = graph.make("argument", varying=True)
+        value = _values(graph, expr, hole, start)
+        first = _slope(graph, value, start)
+        second = _slope(graph, first, start)
+        how = "safeguarded Newton on its derivative, which the atoms' own give"
+        if weak:
+            how += f"; weakly convex, so for lambda < 1/rho = {1 / weak:.4g}"
+        made = cls(
+            formula=_text(value), first=_text(first), second=_text(second), low=low, high=high, at=at, weak=weak,
+            lipschitz=facts.C if facts.is_lipschitz else inf, tolerance=1e-10, how=how,
+        )  # fmt: skip
+        low, high = made.slopes
+        return replace(made, diameter=high - low)
+
+    @property
+    def slopes(self) -> tuple[float, float]:
+        """The interval of slopes: f' towards the ends of the domain of a convex f, limits along ever closer points."""
+        if self.weak:
+            return -self.lipschitz, self.lipschitz
+        return tuple(self._limit(end, side) for end, side in ((self.low, -1.0), (self.high, 1.0)))  # type: ignore[return-value]
+
+    def _limit(self, end: float, side: float) -> float:
+        import torch
+
+        if isfinite(end) and bool(self.value(torch.tensor(end, dtype=torch.float64)).isfinite()):
+            return side * inf
+        k = torch.arange(1.0, 12.0, dtype=torch.float64)
+        v = self.at + side * 10.0**k if not isfinite(end) else end + (self.at - end) * 10.0**-k
+        found = _run(self.first, {NAME: v}) + 0 * v
+        found = found[~found.isnan()]
+        last = float(found[-1]) if len(found) else nan
+        if not isfinite(last):
+            return side * inf if last != last else last
+        if len(found) < 3:
+            return side * inf
+        before, step = (float(d) for d in found.diff()[-2:])
+        if abs(step) > 0.5 * abs(before) + 1e-12:
+            return side * inf
+        rest = step * step / (before - step) if step else 0.0  # what is left of a geometric approach
+        return round(last + rest, 9) + 0.0
+
+    def value_text(self, u: str, dims: tuple[int, ...]) -> str:
+        text = f"(lambda {NAME}: {self.formula})({u})" if u != NAME else self.formula
+        out = [f"({u} < {self.low!r})"] * isfinite(self.low) + [f"({u} > {self.high!r})"] * isfinite(self.high)
+        return f"({text}).masked_fill({' | '.join(out)}, math.inf)" if out else text
+
+    def slope_text(self, x: str, lam: str, dims: tuple[int, ...]) -> str:
+        ends = ", ".join(repr(end) if isfinite(end) else ("-" if end < 0 else "") + "math.inf" for end in (self.low, self.high))
+        return f"newton_slope(lambda {NAME}: ({self.first}, {self.second}), {x}, {lam}, {self.weak!r}, {self.at!r}, {ends})"
+
+    def conjugate(self, y: torch.Tensor) -> torch.Tensor | None:
+        """u y - f(u) where f'(u) = y: the envelope of growing parameter, whose slope at x = lam y + u is y."""
+        import torch
+
+        if self.weak:
+            return None
+        low, high = self.slopes
+        y = y.double()
+        left, right = torch.full_like(y, self.low), torch.full_like(y, self.high)
+        step = torch.ones_like(y)
+        for _ in range(80):  # from a point inside outwards, until f' has passed y
+            for end, side in ((left, -1.0), (right, 1.0)):
+                trial = self.at + side * step
+                passed = side * (_run(self.first, {NAME: trial}) + 0 * trial - y) >= 0
+                end.copy_(torch.where(end.isinf() & passed, trial, end))
+            step = 2 * step
+        left, right = left.clamp(min=-1e24), right.clamp(max=1e24)
+        for _ in range(200):
+            middle = (left + right) / 2
+            below = _run(self.first, {NAME: middle}) + 0 * middle < y
+            left, right = torch.where(below, middle, left), torch.where(below, right, middle)
+        u = (left + right) / 2
+        return (u * y - self.value(u)).masked_fill((y < low - 1e-9) | (y > high + 1e-9), inf)
+
+    @property
+    def domain(self) -> str:
+        low, high = self.slopes
+        return "all reals" if (low, high) == (-inf, inf) else f"{low:g} to {high:g}"
+
+
+# ------------------------------------------------------------------------------------------------------------- the domain
+def domain(expr: ir.Expr, hole: ir.Hole, where: Interval = REALS) -> tuple[float, float, float] | None:
+    """The ends of the interval around a point where the expression is defined, and such a point; None where none is found."""
+    inside = next((x for x in TRIED if where.lo < x < where.hi and _interior(expr, hole, x)), None)
+    if inside is None:
+        return None
+    low, high = (_end(expr, hole, inside, side) for side in (-1.0, 1.0))
+    low, high = max(low, where.lo), min(high, where.hi)
+    if isfinite(low) and isfinite(high):
+        return low, high, (low + high) / 2
+    return low, high, low + 1.0 if isfinite(low) else high - 1.0 if isfinite(high) else inside
+
+
+def _interior(expr: ir.Expr, hole: ir.Hole, x: float) -> bool:
+    return all(defined(expr, hole, x + d * (1e-9 + 1e-9 * abs(x))) for d in (-1, 0, 1))
+
+
+def _end(expr: ir.Expr, hole: ir.Hole, inside: float, side: float) -> float:
+    """Where the domain ends on one side of a point of it: doubled steps outwards, then halved."""
+    step, good = 1e-3, inside
+    while defined(expr, hole, inside + side * step):
+        good = inside + side * step
+        step *= 2
+        if step > 1e15:
+            return side * inf
+    bad = inside + side * step
+    for _ in range(200):
+        middle = (good + bad) / 2
+        if defined(expr, hole, middle):
+            good = middle
+        else:
+            bad = middle
+    near = round(good, 10) + 0.0
+    return near if abs(near - good) <= 1e-12 * max(1.0, abs(good)) else good
+
+
+def defined(expr: ir.Expr, hole: ir.Hole, x: float) -> bool:
+    """Every atom of the expression is inside its domain at this value of the hole."""
+    values: dict[int, float] = {id(hole): x}
+    with np.errstate(all="ignore"):
+        for node in ir.walk(expr):
+            if isinstance(node, ir.Const):
+                values[id(node)] = node.value
+            elif isinstance(node, ir.Apply):
+                args = [values[id(a)] for a in node.args]
+                atom = atom_of(node.op)
+                limits = atom.domains(*(Interval.point(v) for v in args))
+                if any(d is not None and not d.has(v) for d, v in zip(limits, args, strict=False)):
+                    return False
+                if any(args[k] == 0 for k in atom.nonzero):
+                    return False
+                values[id(node)] = float(atom.value(*(np.float64(v) for v in args)))
+    return values[id(expr)] == values[id(expr)]
+
+
+# --------------------------------------------------------------------------------------------------- values and their texts
+def _scalar(node: ir.Expr, hole: ir.Hole) -> bool:
+    if isinstance(node, ir.Apply):
+        return isinstance(atoms.get(node.op), atoms.ScalarAtom)
+    return node is hole or isinstance(node, ir.Const)
+
+
+def _values(graph: Graph, expr: ir.Expr, hole: ir.Hole, start: Val) -> Val:
+    """The expression in a graph of values."""
+    made: dict[int, Val] = {id(hole): start}
+    for node in ir.walk(expr):
+        if isinstance(node, ir.Const):
+            made[id(node)] = graph.const(node.value)
+        elif isinstance(node, ir.Apply):
+            made[id(node)] = graph.apply(node.op, *(made[id(a)] for a in node.args))
+    return made[id(expr)]
+
+
+def _slope(graph: Graph, root: Val, start: Val) -> Val:
+    """The derivative by the chain rule, forward."""
+    slopes: dict[int, Val] = {start.id: graph.const(1.0)}
+    zero = graph.const(0.0)
+
+    def visit(val: Val) -> Val:
+        if val.id not in slopes:
+            slopes[val.id] = zero
+            if val.varying:
+                atom = atom_of(val.attrs["atom"])
+                names = dict(zip(atom.names(len(val.args)), val.args, strict=True)) | {"y": val}
+                texts = atom.derivatives(site(val)) or ("0",) * len(val.args)
+                total = zero
+                for arg, text in zip(differentiable(atom, val), texts, strict=False):
+                    if arg.varying:
+                        total = graph.apply("add", total, graph.apply("mul", graph.evaluate(text, names), visit(arg)))
+                slopes[val.id] = total
+        return slopes[val.id]
+
+    return visit(root)
+
+
+def _text(val: Val) -> str:
+    """The torch expression of a scalar value of the argument ``v``."""
+    if val.op == "argument":
+        return NAME
+    if val.op == "const":
+        number = val.attrs["value"]
+        return repr(number) if number >= 0 and isfinite(number) else f"({number!r})" if isfinite(number) else f"float('{number}')"
+    texts = tuple(_text(a) for a in val.args)
+    return f"({atom_of(val.attrs['atom']).lower(texts, site(val))})"

@@ -1,0 +1,57 @@
+"""Which terms of an objective are regularisers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fccomodel.core import ir
+from fccomodel.library.regularisers._base import Recognised
+from fccomodel.library.regularisers._registry import all, get
+from fccomodel.library.sums import Constant, factored, matched
+
+
+def recognise(term: ir.Expr, variable: str, constant: Constant) -> Recognised | None:
+    """The term as a regulariser of the variable, or None.
+
+    ``lam * norm1(w)``, ``lam / 2 * sumsq(w)``, ``norm2(w) / 4``, ``group_norm(w, 3)``, ``dot(w, w)``: one atom of the variable
+    alone, times and over numbers. ``constant`` gives the value of an expression without variables (None: unknown).
+    """
+    found = factored(term, variable, constant)
+    if found is None or not found[0] >= 0:
+        return None
+    factor, core = found
+    for regulariser in all().values():
+        for form in regulariser.forms:
+            rest = matched(core, form, variable)
+            if rest is not None:
+                numbers = [constant(arg) for arg in rest]
+                if None not in numbers and len(numbers) + 1 == len(regulariser.coefficients):
+                    return _made(regulariser.name, variable, (factor, *(n for n in numbers if n is not None)))
+    return None
+
+
+def combine(found: Sequence[Recognised]) -> tuple[Recognised, ...]:
+    """The same sum with fewer terms: those of one kind and variable added up, l1 and squared l2 together as an elastic net."""
+    merged: dict[tuple[str, str, tuple[float, ...]], float] = {}
+    for item in found:
+        first, *rest = item.coefficients.values()
+        parts: list[tuple[str, float, tuple[float, ...]]] = [(item.name, first, tuple(rest))]
+        if item.name == "elastic_net":
+            parts = [("l1", first, ()), ("squared_l2", rest[0], ())]
+        for name, factor, others in parts:
+            key = (item.variable, name, others)
+            merged[key] = merged.get(key, 0.0) + factor
+    result = []
+    for (variable, name, others), factor in merged.items():
+        if name == "l1" and (variable, "squared_l2", ()) in merged:
+            result.append(_made("elastic_net", variable, (factor, merged[variable, "squared_l2", ()])))
+        elif name != "squared_l2" or (variable, "l1", ()) not in merged:
+            result.append(_made(name, variable, (factor, *others)))
+    return tuple(result)
+
+
+def _made(name: str, variable: str, values: tuple[float, ...]) -> Recognised:
+    regulariser = get(name)
+    assert regulariser is not None
+    named = dict(zip(regulariser.coefficients, values, strict=True))
+    return Recognised(regulariser=regulariser, variable=variable, coefficients=named)

@@ -1,0 +1,39 @@
+"""The Euclidean norm of a whole vector (of a matrix: the Frobenius norm), not squared."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fccomodel.library.regularisers._base import Regulariser
+
+if TYPE_CHECKING:
+    import torch
+
+
+def value_l2(w: torch.Tensor, lam: float) -> torch.Tensor:
+    """lam |w|_2"""
+    return lam * w.norm()
+
+
+def prox_l2(v: torch.Tensor, step: float, lam: float) -> torch.Tensor:
+    """v, shorter by step * lam, or 0."""
+    length = v.norm().clamp(min=1e-30)
+    return v * ((length - step * lam).relu() / length)
+
+
+def distance_l2(s: torch.Tensor, w: torch.Tensor, lam: float) -> torch.Tensor:
+    """Of s to lam w/|w|, or to the ball of radius lam where w = 0."""
+    length = w.norm()
+    return (s.norm() - lam).relu() if length == 0 else (s - lam * w / length).norm()
+
+
+l2 = Regulariser(
+    name="l2",
+    meaning="lam |w|_2",
+    coefficients=("lam",),
+    forms=("norm2", "norm_fro"),
+    value=value_l2,
+    prox=prox_l2,
+    distance=distance_l2,
+    critical=lambda g, *_: float(g.norm()),
+)

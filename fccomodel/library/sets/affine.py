@@ -1,0 +1,62 @@
+"""The solutions of linear equations."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import TYPE_CHECKING
+
+from fccomodel.library.atoms import Interval
+from fccomodel.library.sets._base import Normals, SimpleSet, everywhere
+
+if TYPE_CHECKING:
+    import torch
+
+
+def project_affine(v: torch.Tensor, A: torch.Tensor, b: torch.Tensor, inverse: torch.Tensor) -> torch.Tensor:
+    """v less its error in A w = b, through A's pseudo-inverse."""
+    return v - inverse @ (A @ v - b)
+
+
+def _contains(w: torch.Tensor, A: torch.Tensor, b: torch.Tensor, tolerance: float = 0.0) -> bool:
+    return float((A @ w - b).abs().max()) <= max(tolerance, 1e-12 * (1 + float(b.abs().max())))
+
+
+def _normals(w: torch.Tensor, A: torch.Tensor, b: torch.Tensor, tolerance: float = 0.0) -> Normals:
+    return Normals(low=everywhere(w, False), high=everywhere(w, False), rows=A, equation=True)
+
+
+def _off_rows(s: torch.Tensor, A: torch.Tensor) -> torch.Tensor:
+    """The part of s orthogonal to A's rows."""
+    return s - A.pinverse() @ (A @ s)
+
+
+def _tangent(s: torch.Tensor, w: torch.Tensor, A: torch.Tensor, b: torch.Tensor, tolerance: float = 0.0) -> torch.Tensor:
+    """Normals are the combinations of A's rows."""
+    return _off_rows(s, A)
+
+
+def _support(s: torch.Tensor, A: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    bounded = float(_off_rows(s, A).norm()) <= 1e-9 * (1 + float(s.norm()))
+    return (s * (A.pinverse() @ b)).sum() if bounded else s.new_tensor(inf)
+
+
+def _empty(shape: tuple, A: torch.Tensor, b: torch.Tensor) -> str:
+    error = float((A @ (A.pinverse() @ b) - b).abs().max()) if len(b) else 0.0
+    if error > 1e-8 * (1 + float(b.abs().max())):
+        return f"The equations contradict each other: the best w leaves an error of {error:.3g}."
+    return ""
+
+
+affine = SimpleSet(
+    name="affine",
+    meaning="A w == b",
+    arguments=("A", "b"),
+    project=project_affine,
+    prepare=lambda A, b: (A, b, A.pinverse()),
+    contains=_contains,
+    normals=_normals,
+    tangent=_tangent,
+    support=_support,
+    empty=_empty,
+    entries=lambda A, b: Interval(),
+)

@@ -1,0 +1,73 @@
+"""The Euclidean ball around 0 (of a matrix: the Frobenius norm)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fccomodel.library.atoms import Interval
+from fccomodel.library.sets._base import Normals, SimpleSet, everywhere
+
+if TYPE_CHECKING:
+    import torch
+
+
+def project_ball(v: torch.Tensor, radius: float) -> torch.Tensor:
+    """v, shortened to the radius where it is longer."""
+    return v * (radius / v.norm().clamp(min=radius + 1e-30))
+
+
+def ball_in_steps(v: torch.Tensor, steps: torch.Tensor, radius: float) -> torch.Tensor:
+    """v / (1 + t steps), t >= 0 such that it is no longer than the radius: Newton's method for 1 / |w(t)|, which is nearly linear
+    (J. Moré, D. Sorensen, Computing a trust region step, 1983)."""
+    if float(radius) == 0:
+        return 0 * v
+    t, steps, w = 0.0, steps / steps.mean(), v
+    for _ in range(50):
+        size = float(w.norm())
+        if size <= radius * (1 + 1e-6):
+            break
+        t += (size / radius - 1) * size**2 / float((steps * w.square() / (1 + t * steps)).sum())
+        w = v / (1 + t * steps)
+    return project_ball(w, radius)
+
+
+def _contains(w: torch.Tensor, radius: float, tolerance: float = 0.0) -> bool:
+    return float(w.norm()) <= float(radius) * (1 + 1e-14) + tolerance
+
+
+def _normals(w: torch.Tensor, radius: float, tolerance: float = 0.0) -> Normals:
+    """On the sphere, the condition's gradient is along w; a ball that is a point holds every entry."""
+    point = everywhere(w, float(radius) == 0)
+    on = 0 < float(radius) * (1 - 1e-12) - tolerance <= float(w.norm())
+    return Normals(low=point, high=point, rows=w.reshape(1, -1)[: int(on)])
+
+
+def _tangent(s: torch.Tensor, w: torch.Tensor, radius: float, tolerance: float = 0.0) -> torch.Tensor:
+    """Normals are the nonnegative multiples of w on the sphere, 0 inside, anything if the ball is a point."""
+    if float(radius) == 0:
+        return 0 * s
+    if float(w.norm()) < float(radius) * (1 - 1e-12) - tolerance or not bool(w.any()):
+        return s
+    out = w / w.norm()
+    return s - (s * out).sum().relu() * out
+
+
+ball = SimpleSet(
+    name="ball",
+    meaning="|w|_2 <= radius",
+    arguments=("radius",),
+    project=project_ball,
+    in_steps=ball_in_steps,
+    contains=_contains,
+    normals=_normals,
+    tangent=_tangent,
+    support=lambda s, radius: radius * s.norm(),
+    empty=lambda shape, radius: f"The radius, {float(radius):g}, is negative." if float(radius) < 0 else "",
+    entries=lambda radius: Interval(-float(radius), float(radius)),
+    levels={
+        "norm2": lambda t: (t,),
+        "norm_fro": lambda t: (t,),
+        "sumsq": lambda t: (t**0.5,),
+        ("sum", "square"): lambda t: (t**0.5,),
+    },
+)

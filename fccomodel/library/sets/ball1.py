@@ -1,0 +1,78 @@
+"""The ball of the l1 norm around 0."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fccomodel.library.atoms import Interval
+from fccomodel.library.sets._base import Normals, SimpleSet, everywhere
+from fccomodel.library.sets.simplex import project_simplex
+
+if TYPE_CHECKING:
+    import torch
+
+
+def project_ball1(v: torch.Tensor, radius: float) -> torch.Tensor:
+    """v where it is inside; else its signs times the nearest point to |v| of the simplex of this size."""
+    if float(radius) == 0:
+        return 0 * v
+    size = v.abs().reshape(-1)
+    outside = (radius * project_simplex(size / radius)).view(v.shape) * v.sign()
+    return outside.where(size.sum() > radius, v)
+
+
+def ball1_in_steps(v: torch.Tensor, steps: torch.Tensor, radius: float) -> torch.Tensor:
+    """v where it is inside; else shrunk by t steps, t such that it is as long as the radius: the largest root of its length's
+    linear pieces."""
+    size, own = v.abs().reshape(-1), steps.reshape(-1)
+    order = (size / own).argsort(descending=True)
+    t = ((size[order].cumsum(0) - radius) / own[order].cumsum(0)).amax()
+    return ((v.abs() - t * steps).relu() * v.sign()).where(size.sum() > radius, v)
+
+
+def _contains(w: torch.Tensor, radius: float, tolerance: float = 0.0) -> bool:
+    return float(w.abs().sum()) <= float(radius) * (1 + 1e-13) + tolerance
+
+
+def _on(w: torch.Tensor, radius: float, tolerance: float) -> bool:
+    return 0 < float(radius) * (1 - 1e-12) - tolerance <= float(w.abs().sum())
+
+
+def _normals(w: torch.Tensor, radius: float, tolerance: float = 0.0) -> Normals:
+    """On the boundary, the signs of w; where an entry is 0, anything between the signs there: not all of them are listed."""
+    point = everywhere(w, float(radius) == 0)
+    on = _on(w, radius, tolerance)
+    signs = w.sign().where(w.abs() > tolerance, 0 * w)
+    return Normals(low=point, high=point, rows=signs.reshape(1, -1)[: int(on)], whole=not on or bool(signs.all()))
+
+
+def _tangent(s: torch.Tensor, w: torch.Tensor, radius: float, tolerance: float = 0.0) -> torch.Tensor:
+    """Normals are t times a subgradient of |w|_1: s less t sign(w), shrunk by t where w = 0, with the least t >= 0 for which the
+    norm does not rise. Its rise falls with t, and is convex and piecewise linear: t is the largest root of its pieces."""
+    if float(radius) == 0:
+        return 0 * s
+    if not _on(w, radius, tolerance):
+        return s
+    zero = w.abs() <= tolerance
+    rise = (s * w.sign()).masked_fill(zero, 0.0).sum()
+    apart = s.abs().where(zero, 0 * s).reshape(-1).sort(descending=True).values.cumsum(0)
+    count = (~zero).sum() + apart.new_ones(len(apart)).cumsum(0)
+    t = ((rise + apart) / count).amax().maximum(rise / (~zero).sum()).relu()
+    return ((s.abs() - t).relu() * s.sign()).where(zero, s - t * w.sign())
+
+
+ball1 = SimpleSet(
+    name="ball1",
+    meaning="|w|_1 <= radius",
+    arguments=("radius",),
+    project=project_ball1,
+    in_steps=ball1_in_steps,
+    contains=_contains,
+    normals=_normals,
+    tangent=_tangent,
+    support=lambda s, radius: radius * s.abs().max(),
+    empty=lambda shape, radius: f"The radius, {float(radius):g}, is negative." if float(radius) < 0 else "",
+    entries=lambda radius: Interval(-float(radius), float(radius)),
+    levels={"norm1": lambda t: (t,), ("sum", "abs"): lambda t: (t,)},
+    cite="J. Duchi, S. Shalev-Shwartz, Y. Singer, T. Chandra, Efficient projections onto the l1-ball, ICML 2008",
+)

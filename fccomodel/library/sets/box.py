@@ -1,0 +1,61 @@
+"""Bounds on every entry: numbers, or tensors of the variable's shape, infinite where there is no bound."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fccomodel.library.atoms import Interval
+from fccomodel.library.sets._base import Normals, SimpleSet, bounds
+
+if TYPE_CHECKING:
+    import torch
+
+
+def project_box(v: torch.Tensor, low: float | torch.Tensor, high: float | torch.Tensor) -> torch.Tensor:
+    """Entries moved to the nearer end."""
+    return v.clamp(min=low).clamp(max=high)
+
+
+def _contains(w: torch.Tensor, low: Any, high: Any, tolerance: float = 0.0) -> bool:
+    return bool(((w >= low - tolerance) & (w <= high + tolerance)).all())
+
+
+def _normals(w: torch.Tensor, low: Any, high: Any, tolerance: float = 0.0) -> Normals:
+    return Normals(low=w <= low + tolerance, high=w >= high - tolerance, rows=w.new_zeros((0, w.numel())))
+
+
+def _tangent(s: torch.Tensor, w: torch.Tensor, low: Any, high: Any, tolerance: float = 0.0) -> torch.Tensor:
+    """Normals point out: <= 0 at the low end, >= 0 at the high end, 0 between."""
+    return s.relu().where(w < high - tolerance, s.new_zeros(())) - (-s).relu().where(w > low + tolerance, s.new_zeros(()))
+
+
+def _support(s: torch.Tensor, low: Any, high: Any) -> torch.Tensor:
+    zero = s.new_zeros(())
+    return (s * high).where(s > 0, (s * low).where(s < 0, zero)).sum()
+
+
+def _empty(shape: tuple, low: Any, high: Any) -> str:
+    if bounds(low > high, True):
+        if not getattr(low - high, "ndim", 0):
+            return f"The low end, {float(low):g}, is above the high end, {float(high):g}."
+        low, high = low + 0 * (low > high), high + 0 * (low > high)
+        at = int((low - high).argmax())
+        a, b = float(low.reshape(-1)[at]), float(high.reshape(-1)[at])
+        return f"The low end of entry {at + 1}, {a:g}, is above the high end, {b:g}."
+    return ""
+
+
+box = SimpleSet(
+    name="box",
+    meaning="low <= w <= high",
+    arguments=("low", "high"),
+    project=project_box,
+    contains=_contains,
+    normals=_normals,
+    tangent=_tangent,
+    support=_support,
+    empty=_empty,
+    entries=lambda low, high: Interval(bounds(low, False), bounds(high, True)),
+    entrywise=True,
+    levels={"norminf": lambda t: (-t, t), "abs": lambda t: (-t, t), "square": lambda t: (-(t**0.5), t**0.5)},
+)

@@ -1,0 +1,75 @@
+"""A constraint's place in the minimised function, and the way back from its slope to the multiplier."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+
+from fccomodel.core import ir
+from fccomodel.core.rewrite import apply as make
+from fccomodel.core.rewrite import const
+from fccomodel.library import atoms
+from fccomodel.library.piecewise import PiecewiseLQ
+from fccomodel.library.piecewise.expression import of_atom
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Penalty(ir.Expr):
+    """``scale * factor * op(c)`` for a constraint ``c <= 0`` (``kind`` ``le``) or ``c == 0`` (``eq``) with the label ``label``.
+
+    op      an atom that is zero where the constraint holds: ``pos abs sqhinge square``
+    scale   name of the hyper-parameter in front; None: it is infinite, so that the whole is the indicator of the constraint
+    """
+
+    label: str
+    kind: str
+    op: str
+    args: tuple[ir.Expr, ...]
+    factor: float = 1.0
+    scale: str | None = "rho"
+
+    @property
+    def children(self) -> tuple[ir.Expr, ...]:
+        return self.args
+
+    @property
+    def function(self) -> ir.Expr:
+        """``factor * op(c)``."""
+        (value,) = self.args
+        function = make(self.op, value, span=self.span)
+        return function if self.factor == 1 else make("mul", const(self.factor), function, span=self.span)
+
+    def graph(self, function: PiecewiseLQ) -> PiecewiseLQ:
+        """What is smoothed, less its scale: ``function`` as it is, or the indicator of its zeros."""
+        return function if self.scale is not None else indicator(*zeros(function))
+
+    def units(self, function: PiecewiseLQ) -> tuple[float, float]:
+        """Slopes of the constraint's value in the argument of ``function`` where it begins to be violated: below and above."""
+        low, high = zeros(function)
+        below, above = (
+            -1.0 if low == -inf else function.subdifferential(low)[0],
+            1.0 if high == inf else function.subdifferential(high)[1],
+        )
+        return (-below, above) if self.kind == "eq" else (below, above)
+
+    def multiplier(self, value: np.ndarray, scale: float) -> np.ndarray:
+        """``scale * factor * op'(c)`` at values of the constraint."""
+        atom = atoms.get(self.op)
+        assert isinstance(atom, atoms.ScalarAtom)
+        graph = of_atom(atom)
+        assert graph is not None
+        return scale * self.factor * graph.gradient(value)
+
+
+def zeros(function: PiecewiseLQ) -> tuple[float, float]:
+    """The interval where a function that is nowhere negative is zero."""
+    low, high = function.conjugate().subdifferential(0.0)
+    return low, high
+
+
+def indicator(low: float, high: float) -> PiecewiseLQ:
+    """0 on [low, high], infinite elsewhere."""
+    ends = [(end, 0.0) for end in dict.fromkeys((low, high)) if abs(end) < inf] or [(0.0, 0.0)]
+    return PiecewiseLQ(points=tuple(ends), left=0.0 if low == -inf else inf, right=0.0 if high == inf else inf)

@@ -1,0 +1,55 @@
+"""What a problem has that an algorithm may not be able to take: the features that reformulations remove and give."""
+
+from __future__ import annotations
+
+from fccomodel.core import ir
+from fccomodel.normal.reformulations._affine import merged
+from fccomodel.normal.reformulations._base import Constant, unknown
+from fccomodel.normal.reformulations.simple_set import FEATURE, kept
+from fccomodel.normal.smoothing import Smoother
+
+#: reductions that no algorithm samples
+REDUCTIONS = ("variance", "cvar", "topk", "logmeanexp", "pmean")
+#: what no algorithm here takes as it is
+STRUCTURE = frozenset({"maximize", "inner maximum", "sums of expectations", FEATURE, *REDUCTIONS})
+KINKS = frozenset({"kinks outside", "kinks inside"})
+#: the worst of a family, by their kinds: what couples the blocks of a family by a polytope of weights
+COUPLING = frozenset({"inner maximum", "cvar", "topk", "logmeanexp"})
+
+
+def features(problem: ir.Problem, constant: Constant = unknown, *, kinks_too: bool = True) -> frozenset[str]:
+    """The features of a problem; without ``kinks_too``, those that its reductions show.
+
+    ``maximize``; ``inner maximum``: over q in a set of vectors; ``worst case``: a maximum over a family; a reduction's own name;
+    ``sums of expectations`` as arguments of functions that are not affine;
+    ``constraints``: with a variable; ``sets as constraints``: those that keep a variable in a simple set; ``kinks outside`` and
+    ``kinks inside`` sampled expectations: functions without a gradient somewhere.
+    """
+    found: set[str] = {"maximize"} if problem.objective.sense == "maximize" else set()
+    roots = [problem.objective.expr, *(c.body for c in problem.constraints)]
+    for node in {id(n): n for root in roots for n in ir.walk(root)}.values():
+        if isinstance(node, ir.Reduce):
+            name = "inner maximum" if is_inner_maximum(node) else "worst case" if node.kind == "max" else node.kind
+            found |= {name} & {"inner maximum", "worst case", *REDUCTIONS}
+        if merged(node) is not None:
+            found.add("sums of expectations")
+    if any(ir.variables_of(c.body) for c in problem.constraints):
+        found.add("constraints")
+    if kept(problem, constant)[1]:
+        found.add(FEATURE)
+    if kinks_too:
+        found |= {"kinks inside" if inner else "kinks outside" for _, inner in kinks(roots, constant)}
+    return frozenset(found)
+
+
+def kinks(roots: list[ir.Expr], constant: Constant) -> list[tuple[ir.Expr, bool]]:
+    """Non-smooth nodes, each with whether it is inside a sampled expectation."""
+    finder = Smoother(constant=constant, outer=False, inside=False)
+    for root in roots:
+        finder(root)
+    return finder.kept
+
+
+def is_inner_maximum(node: ir.Expr) -> bool:
+    """``max[q in simplex(K)] ..``."""
+    return isinstance(node, ir.Reduce) and any(isinstance(b.domain, ir.VectorSet) for b in node.binders)

@@ -1,0 +1,69 @@
+"""cvar and topk  ->  their variational form, with one new variable per member."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from fccomodel.core import diagnostics, ir
+from fccomodel.core.rewrite import apply as make
+from fccomodel.core.rewrite import const, rewrite_problem
+from fccomodel.normal.reformulations._base import Constant, Cost, Recover, Reformulation, same
+from fccomodel.normal.reformulations._monotone import wanted_small
+from fccomodel.normal.reformulations._threshold import Thresholds
+
+
+def _apply(problem: ir.Problem, constant: Constant) -> tuple[ir.Problem, Recover, list[str]]:
+    roots = [problem.objective.expr, *(c.body for c in problem.constraints)]
+    found = {id(n): n for root in roots for n in ir.walk(root) if _is_tail(n)}
+    if not found:
+        return problem, same, []
+    small = wanted_small(problem)
+    if wrong := [node for key, node in found.items() if key not in small]:
+        raise diagnostics.FccoError([refused(problem, node, "a tail mean") for node in wrong], problem.source)
+    thresholds = Thresholds(problem)
+    sentences: list[str] = []
+
+    def rule(node: ir.Expr) -> ir.Expr | None:
+        if not (isinstance(node, ir.Reduce) and _is_tail(node)):
+            return None
+        threshold = thresholds.new(node)
+        excess = make("pos", make("sub", node.body, threshold, span=node.body.span), span=node.span)
+        tail, kind = (node.options["tail"], "mean") if node.kind == "cvar" else (node.options["k"], "sum")
+        total = dataclasses.replace(node, kind=kind, body=excess, options={})
+        sentences.append(
+            f"{problem.text(node)} = min over s of s + (1/{problem.text(tail) or '..'}) {kind} [e - s]_+: "
+            "a scalar variable and the outer function f(u) = [u - s]_+"
+        )
+        return make("add", threshold, make("mul", make("div", const(1), tail), total), span=node.span)
+
+    new = rewrite_problem(problem, rule)
+    return dataclasses.replace(new, variables=thresholds.variables, sets=thresholds.sets), thresholds.recover(), sentences
+
+
+def _is_tail(node: ir.Expr) -> bool:
+    return isinstance(node, ir.Reduce) and node.kind in ("cvar", "topk")
+
+
+def refused(problem: ir.Problem, node: ir.Expr, what: str) -> diagnostics.Diagnostic:
+    """F0601: a variational form is a minimum, so it cannot stand where the problem wants a large value."""
+    return diagnostics.error(
+        "F0601",
+        f"{problem.text(node)} stands where a smaller value is not always better",
+        span=node.span,
+        reason=f"{what} is the least of its variational form over a threshold s, so it can be minimised or bounded above alone.",
+        fix="minimise it, bound it from above, or write the upper tail of the negated quantity.",
+    )
+
+
+reformulation = Reformulation(
+    name="cvar",
+    order=30,
+    title="variational tail mean",
+    needs="a tail mean that the problem wants small",
+    cost=Cost(variables=1),
+    formula="cvar_a[k] e = min_s s + (1/a) mean_k [e_k - s]_+;  topk(k) e = (1/k)(k s + sum [e - s]_+)",
+    apply=_apply,
+    removes=("cvar", "topk"),
+    gives=("kinks outside",),
+    cite="Rockafellar and Uryasev, 2000; alexr-2025 section 5",
+)

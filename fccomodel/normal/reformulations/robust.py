@@ -1,0 +1,218 @@
+"""max over q in a simplex of a tilted average  ->  its dual: KL to log-mean-exp, other divergences to a threshold."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+from fccomodel.core import diagnostics, ir
+from fccomodel.core.rewrite import Rewriter, const, rewrite_problem, substitute
+from fccomodel.core.rewrite import apply as make
+from fccomodel.normal.reformulations._base import Constant, Recover, Reformulation, same
+from fccomodel.normal.reformulations._conjugate import Conjugate, conjugate
+from fccomodel.normal.reformulations._features import is_inner_maximum
+from fccomodel.normal.reformulations._monotone import sign_of, wanted_small
+from fccomodel.normal.reformulations._threshold import Thresholds
+from fccomodel.normal.reformulations.cvar import refused
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Divergence:
+    """``kind`` (sum or mean) over k of ``phi``, a function of ``hole``: of q[k], or of q[k] times the number of members.
+
+    unit     phi* is taken at (r - s) / (mu * unit)
+    closed   the dual is known without a threshold: KL's
+    """
+
+    phi: ir.Expr
+    hole: ir.Hole
+    kind: str
+    unit: ir.Expr
+    closed: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tilted:
+    """``max over q of sum[k in K] q[k] r - mu * divergence(q)``; ``total`` is the sum, ``mu`` None without a divergence."""
+
+    total: ir.Reduce
+    risk: ir.Expr
+    domain: ir.VectorSet
+    mu: ir.Expr | None = None
+    divergence: Divergence | None = None
+
+
+def _apply(problem: ir.Problem, constant: Constant) -> tuple[ir.Problem, Recover, list[str]]:
+    roots = [problem.objective.expr, *(c.body for c in problem.constraints)]
+    found = {id(n): n for root in roots for n in ir.walk(root) if isinstance(n, ir.Reduce) and is_inner_maximum(n)}
+    if not found:
+        return problem, same, []
+    small = wanted_small(problem)
+    duals: dict[int, Conjugate] = {}
+    errors = []
+    for key, node in found.items():
+        parts = tilted(node, problem)
+        if parts is None:
+            errors.append(_no_dual(problem, node))
+        elif parts.divergence is not None and not parts.divergence.closed:
+            d = parts.divergence
+            dual = conjugate(d.phi, d.hole, constant, lambda e: sign_of(e, problem))
+            if dual is None:
+                errors.append(_no_conjugate(problem, node))
+            elif key not in small:
+                errors.append(refused(problem, node, "the dual of a divergence"))
+            else:
+                duals[id(node.binders[0])] = dual
+    if errors:
+        raise diagnostics.FccoError(errors, problem.source)
+    thresholds = Thresholds(problem)
+    sentences: list[str] = []
+
+    def rule(node: ir.Expr) -> ir.Expr | None:
+        if not (isinstance(node, ir.Reduce) and is_inner_maximum(node)):
+            return None
+        parts = tilted(node, problem)
+        assert parts is not None
+        text = problem.text(node)
+        common = dataclasses.replace(parts.total, body=parts.risk, options={}, span=node.span)
+        if parts.divergence is not None:
+            assert parts.mu is not None
+            if parts.divergence.closed:
+                sentences.append(f"{text} = mu log mean exp(r / mu), the dual of the KL penalty")
+                return dataclasses.replace(common, kind="logmeanexp", options={"theta": parts.mu})
+            kind = parts.divergence.kind
+            sentences.append(f"{text} = min over s of s + mu {kind} phi*((r - s) / mu), phi* the conjugate over q >= 0")
+            s = thresholds.new(node)
+            t = make("div", make("sub", parts.risk, s), make("mul", parts.mu, parts.divergence.unit))
+            body = dataclasses.replace(duals[id(node.binders[0])](t), span=parts.risk.span)
+            over = dataclasses.replace(common, kind=kind, body=body)
+            return make("add", s, make("mul", parts.mu, over, span=node.span), span=node.span)
+        if parts.domain.family == "capped_simplex":
+            sentences.append(f"{text} = cvar(tail = alpha) r, the dual of the capped simplex")
+            return dataclasses.replace(common, kind="cvar", options={"tail": parts.domain.args[-1]})
+        sentences.append(f"{text} = max r, the value at a vertex of the simplex")
+        return dataclasses.replace(common, kind="max")
+
+    new = rewrite_problem(problem, rule)
+    return dataclasses.replace(new, variables=thresholds.variables, sets=thresholds.sets), thresholds.recover(), sentences
+
+
+def tilted(node: ir.Reduce, problem: ir.Problem) -> Tilted | None:
+    """The parts of a maximum that has the form of one over a simplex, or None."""
+    domain = node.binders[0].domain
+    if node.kind != "max" or len(node.binders) > 1 or node.condition is not None or not isinstance(domain, ir.VectorSet):
+        return None
+    if domain.family not in ("simplex", "capped_simplex"):
+        return None
+    body, q = node.body, node.binders[0]
+    cost: ir.Expr | None = None
+    if isinstance(body, ir.Apply) and body.op == "sub":
+        body, cost = body.args
+    if not (isinstance(body, ir.Reduce) and body.kind == "sum" and isinstance(body.body, ir.Apply) and body.body.op == "mul"):
+        return None
+    if len(body.binders) != 1 or body.condition is not None:
+        return None
+    for weight, risk in (body.body.args, body.body.args[::-1]):
+        if _entry(weight, q, body.binders[0]) and q not in ir.free_binders(risk):
+            if cost is None:
+                return Tilted(total=body, risk=risk, domain=domain)
+            mu, of_q = _factored(cost, q)
+            divergence = _divergence(of_q, q, body)
+            known = divergence is not None and domain.family == "simplex"
+            if not known or sign_of(mu, problem) <= 0 or ir.variables_of(mu) or mu.shape:
+                return None
+            return Tilted(total=body, risk=risk, domain=domain, mu=mu, divergence=divergence)
+    return None
+
+
+def _factored(cost: ir.Expr, q: ir.Binder) -> tuple[ir.Expr, ir.Expr]:
+    """``mu * of_q`` as its two factors."""
+    if isinstance(cost, ir.Apply) and cost.op in ("mul", "div"):
+        first, second = cost.args
+        if q not in ir.free_binders(first) and cost.op == "mul":
+            mu, rest = _factored(second, q)
+            return make("mul", first, mu), rest
+        if q not in ir.free_binders(second):
+            mu, rest = _factored(first, q)
+            return make(cost.op, mu, second), rest
+    return const(1), cost
+
+
+def _divergence(cost: ir.Expr, q: ir.Binder, total: ir.Reduce) -> Divergence | None:
+    """``kl`` or ``chi2`` from the uniform weights, or a sum or mean of a function of each weight, at the binder of ``total``."""
+    (k,) = total.binders
+    t = ir.Hole(name="t")
+    if isinstance(cost, ir.Apply) and cost.op in ("kl", "chi2"):
+        if not (_is(cost.args[0], q) and _uniform(cost.args[1])):
+            return None
+        closed = cost.op == "kl"
+        phi = make("mul", t, make("log", t)) if closed else make("square", make("sub", t, const(1)))
+        return Divergence(phi=phi, hole=t, kind="mean", unit=const(1), closed=closed)
+    if (
+        not isinstance(cost, ir.Reduce)
+        or cost.kind not in ("sum", "mean")
+        or len(cost.binders) != 1
+        or cost.condition is not None
+    ):
+        return None
+    if cost.binders[0].domain is not k.domain and cost.binders[0].domain.name != k.domain.name:
+        return None
+    own = substitute(cost.body, {cost.binders[0]: ir.Element(binder=k)})
+    phi = Rewriter(lambda e: t if _entry(e, q, k) else None)(own)
+    if q in ir.free_binders(phi) or ir.variables_of(phi):
+        return None
+    count = ir.Size(dim=k.domain.name)
+    return Divergence(phi=phi, hole=t, kind=cost.kind, unit=const(1) if cost.kind == "sum" else make("div", const(1), count))
+
+
+def _is(expr: ir.Expr, binder: ir.Binder) -> bool:
+    return isinstance(expr, ir.Element) and expr.binder is binder
+
+
+def _entry(expr: ir.Expr, q: ir.Binder, k: ir.Binder) -> bool:
+    """``q[k]``."""
+    return isinstance(expr, ir.Item) and _is(expr.base, q) and len(expr.indices) == 1 and _is(expr.indices[0], k)
+
+
+def _uniform(expr: ir.Expr) -> bool:
+    """``uniform(K)``: ones over the number of members."""
+    match expr:
+        case ir.Apply(op="div", args=(ir.Const(value=1), ir.Size())):
+            return True
+    return False
+
+
+def _no_dual(problem: ir.Problem, node: ir.Expr) -> diagnostics.Diagnostic:
+    return diagnostics.error(
+        "F0602",
+        f"no dual is known for {problem.text(node)}",
+        span=node.span,
+        reason="known are the maxima over q in simplex(K) or capped_simplex(K, a) of sum[k in K] q[k] * r, over the simplex also "
+        "less mu * kl(q, uniform(K)), mu * chi2(q, uniform(K)) or mu * sum[k in K] phi(q[k]) with mu >= 0.",
+        fix="write the maximum in one of these forms, or its dual yourself.",
+    )
+
+
+def _no_conjugate(problem: ir.Problem, node: ir.Expr) -> diagnostics.Diagnostic:
+    return diagnostics.error(
+        "F0602",
+        f"no conjugate is known for the divergence of {problem.text(node)}",
+        span=node.span,
+        reason="it must be convex in q >= 0: piecewise linear-quadratic, or with a derivative that rises without bound and that "
+        "sympy can invert.",
+        fix="write its dual yourself: min over s of s + mu * sum[k in K] phi*((r - s) / mu), with a variable s.",
+    )
+
+
+reformulation = Reformulation(
+    name="robust",
+    order=25,
+    title="robust dual",
+    needs="a divergence that is convex in q, its conjugate; with a threshold: a value that the problem wants small",
+    formula="max_{q in simplex} q.r - mu sum_k phi(q_k) = min_s s + mu sum_k phi*((r_k - s)/mu), phi* over q >= 0;  KL(q, 1/n): "
+    "mu log mean exp(r/mu), s in closed form;  over the capped simplex: cvar;  without phi: max",
+    apply=_apply,
+    removes=("inner maximum",),
+    gives=("logmeanexp", "cvar", "worst case"),
+    cite="alexr-2025 section 1; chi2 is phi(t) = (t-1)^2, so phi*(s) = (s+2)_+^2/4 - 1, of which eq. (3) there prints half",
+)

@@ -1,0 +1,67 @@
+"""The largest of a family  ->  a bound on all of them: a new variable and a constraint per member."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from fccomodel.core import diagnostics, ir
+from fccomodel.core.rewrite import apply as make
+from fccomodel.core.rewrite import rewrite_problem
+from fccomodel.normal.reformulations._base import Constant, Cost, Recover, Reformulation, same
+from fccomodel.normal.reformulations._features import is_inner_maximum
+from fccomodel.normal.reformulations._monotone import wanted_small
+from fccomodel.normal.reformulations._threshold import Thresholds
+from fccomodel.normal.reformulations.cvar import refused
+
+
+def _apply(problem: ir.Problem, constant: Constant) -> tuple[ir.Problem, Recover, list[str]]:
+    roots = [problem.objective.expr, *(c.body for c in problem.constraints)]
+    found = {id(n): n for root in roots for n in ir.walk(root) if _is_largest(n)}
+    if not found:
+        return problem, same, []
+    small = wanted_small(problem)
+    if wrong := [node for key, node in found.items() if key not in small]:
+        raise diagnostics.FccoError([refused(problem, node, "a maximum") for node in wrong], problem.source)
+    thresholds = Thresholds(problem)
+    bounds: list[ir.Constraint] = []
+    sentences: list[str] = []
+
+    def rule(node: ir.Expr) -> ir.Expr | None:
+        if not isinstance(node, ir.Reduce) or not _is_largest(node):
+            return None
+        binders = (*ir.free_binders(node), *node.binders)
+        most = thresholds.new(node)
+        bounds.append(
+            ir.Constraint(
+                label=next(reversed(thresholds.added)),
+                body=make("sub", node.body, most, span=node.span),
+                binders=binders,
+                condition=node.condition,
+                span=node.span,
+            )
+        )
+        sentences.append(f"{problem.text(node)} = min s subject to e <= s for every member: a variable and a constraint family")
+        return most
+
+    new = rewrite_problem(problem, rule)
+    new = dataclasses.replace(new, variables=thresholds.variables, sets=thresholds.sets, constraints=(*new.constraints, *bounds))
+    return new, thresholds.recover(), sentences
+
+
+def _is_largest(node: ir.Expr) -> bool:
+    return isinstance(node, ir.Reduce) and node.kind == "max" and not is_inner_maximum(node)
+
+
+reformulation = Reformulation(
+    name="worst_group",
+    title="worst group",
+    order=50,
+    role="epigraph",
+    formula="max_k e_k = min s  subject to  e_k <= s for every k;  the multipliers are the weights q_k of the worst case",
+    apply=_apply,
+    needs="a maximum that the problem wants small",
+    removes=("worst case", "kinks outside"),
+    gives=("constraints",),
+    cost=Cost(variables=1, blocks=1, number=3.0),
+    cite="epigraph form: Boyd and Vandenberghe, 2004, section 4.1.3",
+)

@@ -1,0 +1,240 @@
+"""One reduction over the elements of one binder, and what its separated form is made of."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import isfinite
+
+from fccomodel.core import ir
+from fccomodel.core.rewrite import apply as make
+from fccomodel.core.rewrite import const, with_children
+from fccomodel.library import atoms, piecewise
+from fccomodel.library.piecewise import Pieces
+
+#: reductions that separate -> the same of exponentials, by its logarithm
+LOG_OF = {"E": "logmeanexp", "mean": "logmeanexp", "sum": "logsumexp"}
+LOGS = frozenset(LOG_OF.values())
+TOTALS = frozenset({"sum", "logsumexp"})
+#: operations that are linear in each argument (of a quotient, the first)
+LINEAR = frozenset({"mul", "div", "dot", "matmul"})
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PiecewiseMean(ir.Expr):
+    """The mean (where ``own`` is a sum, the sum) of f(outer + own.body), f being quadratic on each of ``pieces``."""
+
+    outer: ir.Expr
+    own: ir.Reduce
+    pieces: Pieces
+
+    @property
+    def children(self) -> tuple[ir.Expr, ...]:
+        return (self.outer, self.own)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One reduction over the elements of one binder.
+
+    constant     the value of a subexpression that no variable and no row enters
+    free         the binders that an expression depends on
+    conditional  its elements depend on the binders around it
+    """
+
+    node: ir.Reduce
+    constant: Callable[[ir.Expr], float | None]
+    free: Callable[[ir.Expr], tuple[ir.Binder, ...]]
+    conditional: bool
+
+    @property
+    def own(self) -> ir.Binder:
+        return self.node.binders[0]
+
+    def has_own(self, expr: ir.Expr) -> bool:
+        return self.own in self.free(expr)
+
+    def mixed(self, expr: ir.Expr) -> bool:
+        """It depends on the own binder and on another."""
+        free = self.free(expr)
+        return self.own in free and len(free) > 1
+
+    def over(self, body: ir.Expr, kind: str | None = None) -> ir.Reduce:
+        """The same reduction (or one of another kind) of another body."""
+        return dataclasses.replace(self.node, kind=kind or self.node.kind, body=body)
+
+    def alike(self, body: ir.Expr) -> ir.Expr:
+        """The reduction of what is the same for every element."""
+        return make("mul", body, self.over(const(1.0))) if self.node.kind == "sum" else body
+
+    def mean(self, body: ir.Expr) -> ir.Expr | None:
+        """The separated form of the whole reduction; None where its body is not mixed."""
+        if not self.mixed(body):
+            return None
+        return self.log(body) if self.node.kind in LOGS else self.of(body)
+
+    # -------------------------------------------------------------------------------------------------------------- numbers
+    def of(self, body: ir.Expr) -> ir.Expr | None:
+        """The mean (or the sum) of a body."""
+        if not self.has_own(body):
+            return self.alike(body)
+        if not self.mixed(body):
+            return self.over(body)
+        if isinstance(body, ir.Apply) and body.op in ("add", "sub", "neg"):
+            return _mapped(body, self.of)
+        return self.product(body) or self.quadratic(body)
+
+    def product(self, body: ir.Expr) -> ir.Expr | None:
+        """The mean of a product: of factors that depend on one side alone, of exponentials, and of one sum."""
+        outer, own, exponent, sums = self.factors(body)
+        if not sums:
+            found = self.over(own or const(1.0)) if exponent is None else self.exponential(exponent, own)
+        elif len(sums) > 1 or sums[0] is body:
+            return None
+        elif own is None and exponent is None:
+            found = self.of(sums[0])
+        else:
+            rest = _product(own, None if exponent is None else make("exp", exponent))
+            found = _mapped(sums[0], lambda term: self.of(make("mul", rest, term))) if _is_sum(sums[0]) else None
+        return None if found is None else _product(outer, found)
+
+    def factors(self, body: ir.Expr) -> tuple[ir.Expr | None, ir.Expr | None, ir.Expr | None, list[ir.Expr]]:
+        """The factors without the own binder and those of it alone, as one each; the sum of the arguments of mixed exponentials;
+        and the other mixed factors."""
+        outer: ir.Expr | None = None
+        own: ir.Expr | None = None
+        exponent: ir.Expr | None = None
+        others: list[ir.Expr] = []
+        stack = [(body, False)]
+        while stack:
+            node, below = stack.pop()
+            op = node.op if isinstance(node, ir.Apply) else ""
+            if not self.has_own(node):
+                outer = _product(outer, node, below)
+            elif not self.mixed(node):
+                own = _product(own, node, below)
+            elif op in ("mul", "div"):
+                stack += [(node.children[1], below != (op == "div")), (node.children[0], below)]
+            elif op == "neg":
+                stack += [(node.children[0], below), (const(-1.0), False)]
+            elif _named(node, "exp"):
+                argument = node.children[0]
+                exponent = _sum(exponent, make("neg", argument) if below else argument)
+            else:
+                others.append(make("inv", node) if below else node)
+        return outer, own, exponent, others
+
+    def exponential(self, exponent: ir.Expr, factor: ir.Expr | None) -> ir.Expr | None:
+        """The mean of factor * exp(exponent), the factor being of the own binder alone."""
+        parts = self.split(exponent)
+        if parts is None or factor is not None and self.conditional:
+            return None
+        a, b = parts
+        if factor is None:
+            return make("exp", make("add", a, self.over(b, LOG_OF[self.node.kind])))
+        log = self.over(b, "logmeanexp")
+        return make("mul", make("exp", make("add", a, log)), self.over(make("mul", factor, make("exp", make("sub", b, log)))))
+
+    def quadratic(self, body: ir.Expr) -> ir.Expr | None:
+        """The mean of a piecewise quadratic function of a sum."""
+        node = body
+        while (parts := self.split(node)) is None:
+            below = {id(child): child for child in node.children if self.mixed(child)}
+            if not isinstance(node, ir.Apply) or len(below) != 1:
+                return None
+            (node,) = below.values()
+        pieces = piecewise.pieces_along(body, node, self.constant)
+        if pieces is None or not all(isfinite(c) for piece in pieces for c in piece[2:]):
+            return None
+        a, b = parts
+        if len(pieces) > 1:
+            return PiecewiseMean(outer=a, own=self.over(b), pieces=pieces)
+        _, _, p, q, r = pieces[0]
+        mean = ir.Reduce(kind="mean", binders=self.node.binders, body=b)
+        middle, away = make("add", a, mean), make("sub", b, mean)
+        slope = make("add", make("mul", const(2 * p), middle), const(q))
+        value = make("add", make("mul", make("add", make("mul", const(p), middle), const(q)), middle), const(r))
+        first, second = make("mul", slope, self.over(away)), make("mul", const(p), self.over(make("square", away)))
+        return make("add", make("add", self.alike(value), first), second)
+
+    # ----------------------------------------------------------------------------------------------------------- logarithms
+    def log(self, body: ir.Expr) -> ir.Expr | None:
+        """The logarithm of the mean (or of the sum) of e^body."""
+        if not self.has_own(body):
+            return make("add", body, self.over(const(0.0))) if self.node.kind == "logsumexp" else body
+        if not self.mixed(body):
+            return self.over(body)
+        if _named(body, "logaddexp"):
+            assert isinstance(body, ir.Apply)
+            return _mapped(body, self.log)
+        parts = self.split(body)
+        return None if parts is None else make("add", parts[0], self.over(parts[1]))
+
+    # ---------------------------------------------------------------------------------------------------------- sums of sides
+    def split(self, node: ir.Expr) -> tuple[ir.Expr, ir.Expr] | None:
+        """(a, b) with a + b = node, a without the own binder and b of it alone; None where there are none."""
+        a, b = self.sides(node) or (None, None)
+        return None if a is None or b is None else (a, b)
+
+    def sides(self, node: ir.Expr) -> tuple[ir.Expr | None, ir.Expr | None] | None:
+        """``split``, where a or b may be nothing."""
+        if not self.has_own(node):
+            return node, None
+        if not self.mixed(node):
+            return None, node
+        if not isinstance(node, ir.Apply):
+            return None
+        if _is_sum(node):
+            found = [self.sides(arg) for arg in node.args]
+            known = [sides for sides in found if sides is not None]
+            if len(known) < len(found):
+                return None
+            return _joined(node, [a for a, _ in known]), _joined(node, [b for _, b in known])
+        mixed = [self.mixed(arg) for arg in node.args]
+        if node.op not in LINEAR or sum(mixed) != 1 or node.op == "div" and mixed[1]:
+            return None
+        place = mixed.index(True)
+        inner = self.sides(node.args[place])
+        if inner is None or any(self.free(arg) for k, arg in enumerate(node.args) if k != place):
+            return None
+        a, b = (part and with_children(node, (*node.args[:place], part, *node.args[place + 1 :])) for part in inner)
+        return a, b
+
+
+def _is_sum(node: ir.Expr) -> bool:
+    return isinstance(node, ir.Apply) and node.op in ("add", "sub", "neg")
+
+
+def _named(node: ir.Expr, name: str) -> bool:
+    """An application of the atom of this name, whatever its alias."""
+    atom = atoms.get(node.op) if isinstance(node, ir.Apply) else None
+    return atom is not None and atom.name == name
+
+
+def _mapped(node: ir.Expr, of: Callable[[ir.Expr], ir.Expr | None]) -> ir.Expr | None:
+    """The node over what its children become; None where one becomes None."""
+    found = [of(child) for child in node.children]
+    known = tuple(child for child in found if child is not None)
+    return with_children(node, known) if len(known) == len(found) else None
+
+
+def _joined(node: ir.Apply, parts: list[ir.Expr | None]) -> ir.Expr | None:
+    """A sum, difference or negative of what is there of its arguments."""
+    if None not in parts:
+        return with_children(node, tuple(part for part in parts if part is not None))
+    first, last = parts[0], parts[-1]
+    return first if last is None else make("neg", last) if node.op == "sub" else last
+
+
+def _sum(left: ir.Expr | None, right: ir.Expr) -> ir.Expr:
+    return right if left is None else make("add", left, right)
+
+
+def _product(left: ir.Expr | None, right: ir.Expr | None, inverse: bool = False) -> ir.Expr:
+    """left * right (or / right), either of them left out where it is None."""
+    if right is None:
+        return left or const(1.0)
+    if left is None:
+        return make("inv", right) if inverse else right
+    return make("div" if inverse else "mul", left, right)

@@ -1,0 +1,309 @@
+"""What an assumption is, what was found about it, and the parts of a problem that it speaks of."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from math import inf
+
+from fccomodel import structure
+from fccomodel.core import ir
+from fccomodel.core.ir import NOWHERE
+from fccomodel.core.rewrite import apply as make
+from fccomodel.core.rewrite import const
+from fccomodel.core.source import Span
+from fccomodel.data.bound import Bound
+from fccomodel.library.atoms import Interval
+from fccomodel.library.sums import summands
+from fccomodel.normal import NormalForm, Term, sampled
+from fccomodel.structure import Analysis
+from fccomodel.structure import why as derivation
+from fccomodel.structure.facts import DECREASING, Fact, Facts, Standing, combine
+
+#: words of findings that take it on trust that the iterates stay bounded
+RANGE, WEIGHTS = "on the range seen", "on bounded sets"
+TRUST = (
+    f"'{RANGE}' and '{WEIGHTS}' mean that the iterates are taken to stay bounded, and what is below a root, a logarithm or a "
+    "fraction's bar to stay away from 0"
+)
+#: what a bounded range is tested on: ends that are infinite, and the distance from ends that are open
+FAR, NEAR = 100.0, 1e-3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """Whether an assumption holds for a model: why in the model's own words, or what it lacks.
+
+    standing  how far that can be trusted: proved, bounded from data, estimated, assumed
+    subject   the part of the model that decides, as its text; ``span`` is its place
+    """
+
+    holds: bool
+    why: str
+    standing: Standing = Standing.PROVED
+    subject: str = ""
+    span: Span = NOWHERE
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assumption:
+    """One clause of theorems.
+
+    meaning  a clause that follows "it needs"
+    decide   (setting) -> finding
+    form     an algorithm that needs it has no form for a problem without it: it cannot run even unverified
+    """
+
+    name: str
+    meaning: str
+    decide: Callable[[Setting], Finding]
+    form: bool = False
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Inner:
+    """A tracked expectation u = E g: the facts of the expectation and of one sample of it; ``hole`` is its name in f.
+
+    flipped  f is affine and falls in u: f and -g are what theorems speak of
+    """
+
+    hole: str
+    expr: ir.Expr
+    mean: Facts
+    sample: Facts
+    flipped: bool = False
+
+    @property
+    def signed(self) -> Facts:
+        """The facts of g, or of -g where that is what theorems speak of."""
+        return self.mean.negated() if self.flipped else self.mean
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Block:
+    """A part ``f(E g_1, .., E g_d1)`` of what is minimised, the penalty of a constraint included in f.
+
+    f      facts in the holes, where these lie in the ranges of the expectations
+    local  the same where holes and variables lie in compact sets
+    see    where a property of f is lost is looked up there
+    edge   a root, a logarithm or a fraction of f may meet its end, which the iterates are then taken to stay away from
+    """
+
+    label: str
+    text: str
+    span: Span
+    f: Facts
+    local: Facts
+    see: Analysis
+    inner: tuple[Inner, ...]
+    term: Term | None = None
+    edge: bool = False
+
+    @property
+    def words(self) -> str:
+        """What f is, in the model's words."""
+        return f"the penalty of {self.label}" if self.label != "objective" else short(self.text)
+
+    @property
+    def curved(self) -> bool:
+        """f is not affine."""
+        return not self.f.affine
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Setting:
+    """A problem in the form that an algorithm works on, and what is known of it.
+
+    normal    its normal form, every kink smoothed that can be        analysis  of the problem as the user wrote it
+    penalty   how the algorithm takes constraints; None: not at all
+    rho       the largest multiplier that the penalty allows
+    """
+
+    normal: NormalForm
+    analysis: Analysis
+    bound: Bound | None = None
+    penalty: str | None = "smoothed_hinge"
+    rho: float = 10.0
+
+    @property
+    def problem(self) -> ir.Problem:
+        return self.normal.problem
+
+    @property
+    def reformed(self) -> ir.Problem:
+        """The problem after the reformulations that keep it the same."""
+        return self.normal.reformed
+
+    @property
+    def constrained(self) -> list[ir.Constraint]:
+        """The constraints that a variable is in, and that are no simple sets."""
+        return [c for c in self.reformed.constraints if ir.variables_of(c.body)]
+
+    @cached_property
+    def see(self) -> Analysis:
+        """The analysis of the reformulated problem; that of the user's own where no variable is added or bounded."""
+        if dict(self.reformed.variables) == dict(self.problem.variables):
+            return self.analysis
+        return dataclasses.replace(self.analysis, problem=self.reformed, see=structure.seer(self.reformed, self.bound))
+
+    @cached_property
+    def blocks(self) -> tuple[Block, ...]:
+        """Everything that is minimised but the regularisers; constraints only where the algorithm takes them."""
+        kinds = {c.label: c.kind for c in self.reformed.constraints}
+        found = []
+        for term in self.normal.terms:
+            if term.label == "objective" and term.d1:
+                found.append(self._block(term.label, term.text, term.f, term.means, term))
+            elif term.label in kinds and self.penalty is not None:
+                f: ir.Expr = term.f if term.d1 else ir.Hole(name="u1")
+                means = term.means if term.d1 else (term.f,)
+                found.append(self._block(term.label, term.text, self.penalised(f, kinds[term.label]), means, term))
+        plain = [p for p in summands(self.normal.rest) if ir.variables_of(p) and not sampled(p)]
+        found += [self._block("objective", self.reformed.text(p), p, (), None) for p in plain]
+        return tuple(found)
+
+    def penalised(self, f: ir.Expr, kind: str) -> ir.Expr:
+        """The penalty of a constraint's value."""
+        if self.penalty == "lagrangian":
+            return f
+        hinge = make("pos" if kind == "le" else "abs", f, span=f.span)
+        return make("mul", const(self.rho), make("square", hinge, span=f.span) if self.penalty == "squared_hinge" else hinge)
+
+    def _block(self, label: str, text: str, f: ir.Expr, means: Iterable[ir.Expr], term: Term | None) -> Block:
+        see = self.see.see
+        inner = tuple(
+            Inner(hole=f"u{k}", expr=m, mean=see(m), sample=see(m.body if isinstance(m, ir.Reduce) else m))
+            for k, m in enumerate(means, 1)
+        )
+        holes = {g.hole: g.mean.interval.value for g in inner}
+        analyser = structure.seer(self.reformed, self.bound, holes) if holes else see
+        facts = analyser(f)
+        raised, steep = {}, structure.steep_at_0(f)
+        if steep and not tame(facts):
+            raised = {g.hole: r.interval for g in inner if (r := see.raised(g.mean)) is not g.mean}
+        if raised:
+            holes |= {hole: lies.value for hole, lies in raised.items()}
+            analyser = structure.seer(self.reformed, self.bound, holes)
+            facts = combine(facts, resting(analyser(f), raised.values()))
+        if term is not None and term.kind == "expectation":
+            inner = tuple(dataclasses.replace(g, flipped=facts.leaves.get(g.hole) == DECREASING) for g in inner)
+        local = facts
+        for near in ranges(holes, facts):
+            if tame(local):
+                break
+            local = structure.seer(boxed(self.reformed), self.bound, near)(f)
+        steep = [e for e in steep if analyser(e).interval.value.lo == 0]
+        if not tame(local) and (facts.domain or steep):
+            near = {name: compact(where) for name, where in holes.items()}
+            inside = {e: Interval(NEAR, FAR) for e in (*(d.subject for d in facts.domain), *steep)}
+            local = structure.seer(boxed(self.reformed), self.bound, near, within=inside)(f)
+        span = next((n.span for n in reversed(list(ir.walk(f))) if n.span != NOWHERE), NOWHERE)
+        source = self.reformed.source
+        return Block(
+            label=label, text=text or source.text[span.start : span.end], span=span, f=facts, local=local, inner=inner, term=term,
+            see=dataclasses.replace(self.analysis, problem=self.reformed, see=analyser), edge=bool(facts.domain or steep),
+        )  # fmt: skip
+
+
+def short(text: str, width: int = 60) -> str:
+    """A text cut to fit into a sentence."""
+    return derivation.brief(text, width)
+
+
+def resting(facts: Facts, ground: Iterable[Fact]) -> Facts:
+    """The same facts, said to hold as far as some others do."""
+    ground = tuple(ground)
+    worst = max(g.standing for g in ground)
+
+    def on(fact: Fact) -> Fact:
+        return dataclasses.replace(fact, standing=max(fact.standing, worst), uses=(*fact.uses, *ground))
+
+    return dataclasses.replace(
+        facts, below=on(facts.below), above=on(facts.above), lipschitz=on(facts.lipschitz), gradient=on(facts.gradient),
+        differentiable=on(facts.differentiable), interval=on(facts.interval),
+    )  # fmt: skip
+
+
+def tame(facts: Facts) -> bool:
+    """Defined, Lipschitz with a Lipschitz gradient, and weakly convex."""
+    return facts.gradient.value.finite and facts.is_lipschitz and facts.weakly_convex and not facts.domain
+
+
+def ranges(holes: Mapping[str, Interval], facts: Facts) -> Iterable[dict[str, Interval]]:
+    """Compact sets in which the expectations may stay: of all their values first; then, for those by which f is not proved to
+    be defined, of positive and of negative ones."""
+    whole = {name: compact(where) for name, where in holes.items()}
+    yield whole
+    named = {e.name for d in facts.domain for e in ir.walk(d.subject) if isinstance(e, ir.Hole)}
+    doubtful = [name for name in holes if name in named]
+    ends = [whole[name] for name in doubtful[:4]]
+    sides = [(Interval(max(e.lo, NEAR), e.hi), Interval(e.lo, min(e.hi, -NEAR))) for e in ends]
+    for chosen in itertools.product(*sides) if doubtful else ():
+        if all(side.lo < side.hi for side in chosen):
+            yield whole | dict(zip(doubtful, chosen, strict=False))
+
+
+def compact(where: Interval) -> Interval:
+    """A compact part of an interval: infinite and open ends moved inwards."""
+    low = -FAR if where.lo == -inf else where.lo + NEAR * where.lo_open
+    high = FAR if where.hi == inf else where.hi - NEAR * where.hi_open
+    return Interval(max(low, -FAR) if high > -FAR else low, min(high, FAR) if low < FAR else high)
+
+
+def boxed(problem: ir.Problem) -> ir.Problem:
+    """The same with every variable in a bounded box besides its own sets."""
+    box = ir.VectorSet(name="range seen", family="box", args=(const(-FAR), const(FAR)))
+    variables = {
+        name: dataclasses.replace(v, sets=(*v.sets, dataclasses.replace(box, shape=v.shape)))
+        for name, v in problem.variables.items()
+    }
+    return dataclasses.replace(problem, variables=variables)
+
+
+# ------------------------------------------------------------------------------------------------------------- findings
+def holds(why: str, *facts: Fact, standing: Standing = Standing.PROVED, subject: str = "", span: Span = NOWHERE) -> Finding:
+    """It holds, as far as the weakest of some facts."""
+    worst = max([standing, *(f.standing for f in facts)])
+    return Finding(holds=True, why=why, standing=worst, subject=subject, span=span)
+
+
+def lacks(what: str, subject: str = "", span: Span = NOWHERE) -> Finding:
+    """It does not hold, as far as is known."""
+    return Finding(holds=False, why=what, subject=subject, span=span)
+
+
+def assumed(facts: Iterable[Fact]) -> list[str]:
+    """What some facts take on trust, in words."""
+    found: dict[str, None] = {}
+    seen: set[int] = set()
+    stack = list(facts)
+    while stack:
+        fact = stack.pop()
+        if id(fact) not in seen and fact.standing == Standing.ASSUMED:
+            seen.add(id(fact))
+            if not any(u.standing == Standing.ASSUMED for u in fact.uses):
+                found[fact.reason or structure.RULES[fact.rule]] = None
+            stack.extend(fact.uses)
+    return list(found)
+
+
+def lost(see: Analysis, failures: list[derivation.Failure]) -> tuple[str, Span]:
+    """Where a property is lost, in words, and the place."""
+    return derivation.first(see, failures), failures[0][0].span if failures else NOWHERE
+
+
+def every(found: Iterable[Finding], otherwise: str) -> Finding:
+    """The first that does not hold; else the one that is least certain; ``otherwise`` where there is none."""
+    found = list(found)
+    if not found:
+        return holds(otherwise)
+    for one in found:
+        if not one.holds:
+            return one
+    worst = max(found, key=lambda one: one.standing)
+    others = sum(one.standing == worst.standing for one in found) - 1
+    more = f" ({others} more alike)" if others else ""
+    return dataclasses.replace(worst, why=worst.why + more)

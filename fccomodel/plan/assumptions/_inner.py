@@ -1,0 +1,166 @@
+"""What theorems assume of the inner functions g_i, the tracked expectations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from fccomodel.core import ir
+from fccomodel.plan.assumptions._base import (
+    WEIGHTS,
+    Assumption,
+    Block,
+    Finding,
+    Inner,
+    Setting,
+    assumed,
+    every,
+    holds,
+    lacks,
+    short,
+)
+from fccomodel.plan.assumptions._outer import _convex as f_convex
+from fccomodel.plan.assumptions._outer import _monotone as f_monotone
+from fccomodel.structure import why as derivation
+from fccomodel.structure.facts import Fact, Standing
+
+NO_INNER = "the model has no expectation"
+
+
+def _inner(setting: Setting) -> Iterator[tuple[Block, Inner]]:
+    return ((b, g) for b in setting.blocks for g in b.inner)
+
+
+def _of(setting: Setting, decide: Callable[[Setting, Block, Inner], Finding]) -> Finding:
+    return every((decide(setting, b, g) for b, g in _inner(setting)), NO_INNER)
+
+
+def _about(setting: Setting, g: Inner, why: str, *facts: Fact, standing: Standing = Standing.PROVED) -> Finding:
+    text = setting.reformed.text(g.expr)
+    given = "".join(f": {reason}" for reason in assumed(facts)[:1])
+    return holds(f"{short(text)}: {why}{given}", *facts, standing=standing, subject=text, span=g.expr.span)
+
+
+def _lacking(setting: Setting, g: Inner, failures: list[derivation.Failure], what: str) -> Finding:
+    text = setting.reformed.text(g.expr)
+    return lacks(f"{what}: {derivation.first(setting.see, failures)}", text, failures[0][0].span if failures else g.expr.span)
+
+
+def _unbound(setting: Setting, failures: list[derivation.Failure]) -> list[str]:
+    """The nets that all failures are about, where no module is bound to any of them."""
+    nets = [node.net for node, _, _ in failures if isinstance(node, ir.NetCall)]
+    known = setting.bound.nets if setting.bound is not None else {}
+    return nets if nets and len(nets) == len(failures) and not any(n in known for n in nets) else []
+
+
+def smooth(setting: Setting) -> Finding:
+    return _of(setting, _smooth)
+
+
+def _smooth(setting: Setting, block: Block, g: Inner) -> Finding:
+    f = g.mean
+    if f.smooth:
+        if f.gradient.value.finite:
+            known = f.gradient.value
+            said = (
+                "affine" if known.zero else f"its gradient is Lipschitz{f', constant {known.value:.4g}' if known.known else ''}"
+            )
+            return _about(setting, g, said, f.differentiable, f.gradient)
+        return _about(setting, g, f"its gradient is Lipschitz {WEIGHTS}", f.differentiable, standing=Standing.ASSUMED)
+    failures = derivation.kinks(setting.see, f)
+    if nets := _unbound(setting, failures):
+        return _about(setting, g, f"net {nets[0]} is not bound yet, and taken for smooth", standing=Standing.ASSUMED)
+    rough = [one for one in failures if isinstance(one[0], ir.NetCall)]
+    bent = f.weakly_concave if g.flipped else f.weakly_convex
+    made = [s.stated if bent else s.original for s in setting.normal.smoothed]
+    smoothed = {id(n) for node in made for n in ir.walk(node)}
+    left = rough or [one for one in failures if id(one[0]) not in smoothed]
+    if left:
+        return _lacking(setting, g, left, "not smooth")
+    kink = setting.reformed.text(failures[0][0])
+    return _about(setting, g, f"smooth once {kink} is replaced by its Moreau envelope; the theorem then speaks of that problem")
+
+
+def convex(setting: Setting) -> Finding:
+    return _of(setting, _convex)
+
+
+def _convex(setting: Setting, block: Block, g: Inner) -> Finding:
+    if g.signed.convex:
+        said = "affine" if g.mean.affine else "concave, and subtracted" if g.flipped else "convex"
+        return _about(setting, g, said, g.signed.below)
+    return _lacking(setting, g, derivation.lost_convexity(setting.see, g.mean, g.flipped), "g is not convex")
+
+
+def lipschitz(setting: Setting) -> Finding:
+    return _of(setting, _lipschitz)
+
+
+def _lipschitz(setting: Setting, block: Block, g: Inner) -> Finding:
+    f = g.sample
+    if f.is_lipschitz:
+        value = f.lipschitz.value
+        return _about(setting, g, f"Lipschitz{f', constant {value.value:.4g}' if value.known else ''}", f.lipschitz)
+    if f.smooth or f.weakly_convex or f.weakly_concave:
+        return _about(setting, g, f"Lipschitz {WEIGHTS}", standing=Standing.ASSUMED)
+    failures = derivation.unknown(setting.see, f)
+    if nets := _unbound(setting, failures):
+        return _about(setting, g, f"net {nets[0]} is not bound yet, and taken for Lipschitz", standing=Standing.ASSUMED)
+    return _lacking(setting, g, failures, "not known to be Lipschitz")
+
+
+def weakly_convex(setting: Setting) -> Finding:
+    return _of(setting, _weakly_convex)
+
+
+def _weakly_convex(setting: Setting, block: Block, g: Inner) -> Finding:
+    f = g.signed
+    if f.weakly_convex:
+        said = "convex" if f.convex else f"{f.below.value.value:.3g}-weakly convex" if f.below.value.known else "weakly convex"
+        return _about(setting, g, said, f.below)
+    if f.smooth:
+        return _about(setting, g, f"smooth, hence weakly convex {WEIGHTS}", f.differentiable, standing=Standing.ASSUMED)
+    failures = derivation.unknown(setting.see, f)
+    if nets := _unbound(setting, failures):
+        return _about(setting, g, f"net {nets[0]} is not bound yet, and taken for weakly convex", standing=Standing.ASSUMED)
+    return _lacking(setting, g, failures, "g is not weakly convex")
+
+
+def weakly_monotone(setting: Setting) -> Finding:
+    return _of(setting, _weakly_monotone)
+
+
+def _weakly_monotone(setting: Setting, block: Block, g: Inner) -> Finding:
+    """g smooth, or else g weakly convex and f convex and non-decreasing in it."""
+    first = _smooth(setting, block, g)
+    if first.holds and g.mean.smooth:
+        return first
+    found = [_weakly_convex(setting, block, g), f_monotone(block, g), f_convex(block)]
+    weak = every(found, NO_INNER)
+    return first if first.holds and not weak.holds else weak
+
+
+def bounded_variance(setting: Setting) -> Finding:
+    return _of(setting, _bounded_variance)
+
+
+def _bounded_variance(setting: Setting, block: Block, g: Inner) -> Finding:
+    f = g.sample
+    drawn = [b for n in ir.walk(g.expr) if isinstance(n, ir.Reduce) for b in n.binders if isinstance(b.domain, ir.Distribution)]
+    if drawn:
+        name = drawn[0].domain.family if isinstance(drawn[0].domain, ir.Distribution) else ""
+        return _about(setting, g, f"a finite variance under {name} is assumed", standing=Standing.ASSUMED)
+    if f.compact and f.is_lipschitz and f.size.value.finite:
+        return _about(setting, g, "bounded on the variables' bounded sets, and so is its variance", f.size, f.lipschitz)
+    return _about(setting, g, f"of bounded variance {WEIGHTS}, its table being finite", standing=Standing.ASSUMED)
+
+
+ASSUMPTIONS = (
+    Assumption(name="inner smooth", meaning="smooth inner functions g", decide=smooth),
+    Assumption(name="inner convex", meaning="convex inner functions g", decide=convex),
+    Assumption(name="inner Lipschitz", meaning="Lipschitz inner functions g", decide=lipschitz),
+    Assumption(name="inner weakly convex", meaning="weakly convex inner functions g", decide=weakly_convex),
+    Assumption(
+        name="weakly monotone", meaning="g smooth, or g weakly convex with f convex and non-decreasing", decide=weakly_monotone
+    ),
+    Assumption(name="bounded variance", meaning="samples of g and of its Jacobian of bounded variance", decide=bounded_variance),
+)

@@ -1,0 +1,129 @@
+"""What theorems assume of the outer functions f_i."""
+
+from __future__ import annotations
+
+from fccomodel.core import ir
+from fccomodel.plan.assumptions._base import RANGE, Assumption, Block, Finding, Inner, Setting, every, holds, lacks, lost, short
+from fccomodel.structure import why
+from fccomodel.structure.facts import INCREASING, Standing
+
+NONE_OUTER = "every outer function is affine"
+
+
+def smooth(setting: Setting) -> Finding:
+    """Of compositions inside a tracked expectation too, whose outer functions are other algorithms' to smooth."""
+    made = {id(s.original): s.stated for s in setting.normal.smoothed if not s.inner}
+    for g in (g for b in setting.blocks for g in b.inner if not g.mean.smooth):
+        for kink in (made[id(node)] for node in ir.walk(g.expr) if id(node) in made):
+            text = setting.reformed.text(kink)
+            return lacks(f"not smooth: {short(text)} has a kink", text, kink.span)
+    return every((_smooth(setting, b) for b in setting.blocks if b.curved), NONE_OUTER)
+
+
+def _smooth(setting: Setting, block: Block) -> Finding:
+    f = block.f
+    if not f.smooth and not (block.edge and block.local.smooth):
+        words, span = lost(block.see, why.kinks(block.see, f))
+        if block.label != "objective" and setting.penalty != "squared_hinge":
+            words = f"{block.words} has a kink where the constraint is met with equality"
+        return lacks(f"not smooth: {words}", block.words, block.span if block.label != "objective" else span)
+    if f.smooth and f.gradient.value.finite:
+        said = f"constant {f.gradient.value.value:.4g}" if f.gradient.value.known else "its constant depends on the data"
+        said = "affine" if f.gradient.value.zero else f"its gradient is Lipschitz, {said}"
+        return holds(f"{block.words}: {said}", f.differentiable, f.gradient, subject=block.words, span=block.span)
+    if block.local.gradient.value.finite:
+        return holds(
+            f"{block.words}: its gradient is Lipschitz {RANGE}",
+            block.local.differentiable,
+            standing=Standing.ASSUMED,
+            subject=block.words,
+            span=block.span,
+        )
+    return lacks(
+        f"the gradient of {block.words} is not known to be Lipschitz, on a bounded range either", block.words, block.span
+    )
+
+
+def prox(setting: Setting) -> Finding:
+    kept = zip(setting.normal.kept, setting.normal.reasons, strict=True)
+    for node, reason in ((node, reason) for (node, inner), reason in kept if not inner):
+        text = setting.reformed.text(node)
+        return lacks(f"{text} has no computable prox: {reason}", text, node.span)
+    rough = [b for b in setting.blocks if not b.f.smooth]
+    return every((_prox(b) for b in rough), "every outer function is smooth, which needs no prox")
+
+
+def _prox(block: Block) -> Finding:
+    f = block.f
+    if not f.weakly_convex:
+        return _weakly_convex(block)
+    said = "convex" if f.convex else "weakly convex"
+    return holds(f"{block.words}: {said}, and its prox is exact", f.below, subject=block.words, span=block.span)
+
+
+def weakly_convex(setting: Setting) -> Finding:
+    return every((_weakly_convex(b) for b in setting.blocks if b.curved), NONE_OUTER)
+
+
+def _weakly_convex(block: Block) -> Finding:
+    f = block.f if block.f.weakly_convex else block.local
+    if f.weakly_convex:
+        rho = f.below.value
+        said = "convex" if f.convex else f"{rho.value:.3g}-weakly convex" if rho.known else "weakly convex"
+        given, where = (Standing.PROVED, "") if f is block.f else (Standing.ASSUMED, f" {RANGE}")
+        return holds(f"{block.words}: {said}{where}", f.below, standing=given, subject=block.words, span=block.span)
+    return lacks(f"{block.words} is not weakly convex as a function of its expectations", block.words, block.span)
+
+
+def convex(setting: Setting) -> Finding:
+    return every((_convex(b) for b in setting.blocks if b.curved), NONE_OUTER)
+
+
+def _convex(block: Block) -> Finding:
+    if block.f.convex:
+        return holds(
+            f"{block.words}: convex as a function of its expectations", block.f.below, subject=block.words, span=block.span
+        )
+    words, span = lost(block.see, why.lost_convexity(block.see, block.f, False))
+    return lacks(f"f is not convex: {words}", block.words, span)
+
+
+def monotone(setting: Setting) -> Finding:
+    return every((_monotone(b, g) for b in setting.blocks if b.curved for g in b.inner), NONE_OUTER)
+
+
+def _monotone(block: Block, g: Inner) -> Finding:
+    text = block.see.problem.text(g.expr)
+    if g.flipped or g.mean.affine:
+        said = "stands there with its sign alone" if g.flipped else "is affine, so that f may fall in it"
+        return holds(f"{short(text)} {said}", g.mean.below, subject=text, span=g.expr.span)
+    sign = block.f.leaves.get(g.hole, INCREASING)
+    if sign == INCREASING:
+        return holds(f"{block.words}: non-decreasing in {short(text)}", subject=text, span=g.expr.span)
+    how = "decreasing" if sign else "not monotone"
+    return lacks(f"{block.words} is {how} in {short(text)}, which is not affine", block.words, g.expr.span)
+
+
+def lipschitz(setting: Setting) -> Finding:
+    return every((_lipschitz(b) for b in setting.blocks if b.curved), NONE_OUTER)
+
+
+def _lipschitz(block: Block) -> Finding:
+    f = block.f
+    if f.is_lipschitz:
+        value = f.lipschitz.value
+        said = f"constant {value.value:.4g}" if value.known else "its constant depends on the data"
+        return holds(f"{block.words}: Lipschitz, {said}", f.lipschitz, subject=block.words, span=block.span)
+    if block.local.is_lipschitz:
+        return holds(f"{block.words}: Lipschitz {RANGE}", standing=Standing.ASSUMED, subject=block.words, span=block.span)
+    return lacks(f"{block.words} is not known to be Lipschitz, on a bounded range either", block.words, block.span)
+
+
+ASSUMPTIONS = (
+    Assumption(name="outer smooth", meaning="a smooth outer function f", decide=smooth),
+    Assumption(name="outer prox", meaning="a weakly convex f that is smooth or has a computable prox", decide=prox),
+    Assumption(name="outer weakly convex", meaning="a weakly convex outer function f", decide=weakly_convex),
+    Assumption(name="outer convex", meaning="a convex outer function f", decide=convex),
+    Assumption(name="outer monotone", meaning="f non-decreasing where the inner function is not affine", decide=monotone),
+    Assumption(name="outer Lipschitz", meaning="a Lipschitz outer function f", decide=lipschitz),
+)

@@ -1,0 +1,121 @@
+"""What theorems assume of a problem's make-up: its sums, its levels, its blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fccomodel.core import ir
+from fccomodel.library.sums import summands
+from fccomodel.normal.reformulations import robust
+from fccomodel.plan.assumptions._base import Assumption, Finding, Setting, holds, lacks, short
+from fccomodel.structure.facts import Standing
+
+LARGEST = 100_000  # tracked expectations that one vector holds
+COUPLED = ("max", "cvar", "topk")
+
+
+def _roots(setting: Setting) -> list[ir.Expr]:
+    return [setting.reformed.objective.expr, *(c.body for c in setting.reformed.constraints)]
+
+
+def _reductions(setting: Setting) -> Iterator[ir.Reduce]:
+    return (n for root in _roots(setting) for n in ir.walk(root) if isinstance(n, ir.Reduce))
+
+
+def finite_sum(setting: Setting) -> Finding:
+    tables = set()
+    for node in _reductions(setting):
+        for binder in node.binders:
+            if isinstance(binder.domain, ir.Distribution):
+                text = setting.reformed.text(node)
+                return lacks(f"{binder.name} is drawn from {binder.domain.family}, which has no end of samples", text, node.span)
+            if isinstance(binder.domain, ir.RowSet):
+                tables.add(binder.domain.table)
+    return holds(f"every expectation is over the rows of {', '.join(sorted(tables))}" if tables else "no expectation is left")
+
+
+def two_levels(setting: Setting) -> Finding:
+    for term in setting.normal.terms:
+        for mean, text in zip(term.means, term.inner, strict=True):
+            inside = [n for n in ir.walk(mean.body) if isinstance(n, ir.Reduce) and n.kind in ("E", "mean", "sum", "prob")]
+            if inside:
+                found = setting.reformed.text(inside[0])
+                return lacks(
+                    f"{short(found)} is an expectation inside the tracked expectation {short(text)}", found, inside[0].span
+                )
+    return holds("no expectation is inside a tracked expectation")
+
+
+def shared_inner(setting: Setting) -> Finding:
+    for node in _reductions(setting):
+        inside = any(isinstance(n, ir.Reduce) for n in ir.walk(node.body))
+        if inside and (drawn := [b for b in node.binders if isinstance(b.domain, ir.Distribution)]):
+            text = setting.reformed.text(node)
+            return lacks(f"{drawn[0].name} is drawn from a distribution: its blocks cannot be listed", text, node.span)
+    sizes = [term.n * term.d1 if term.n is not None else None for term in setting.normal.terms]
+    known = [size for size in sizes if size is not None]
+    if len(known) < len(sizes):
+        return holds("the number of tracked expectations comes with the data", standing=Standing.ASSUMED)
+    total = sum(known)
+    if total > LARGEST:
+        return lacks(f"the model tracks {total:,} expectations, more than {LARGEST:,}")
+    return holds(f"{total:,} tracked expectations in one vector", standing=Standing.BOUNDED if setting.bound else Standing.PROVED)
+
+
+def linear_coupling(setting: Setting) -> Finding:
+    """The objective is a maximum over a polytope of weights of group losses, plus regularisers."""
+    if setting.constrained:
+        return lacks("the model has constraints", setting.constrained[0].label, setting.constrained[0].span)
+    problem = setting.problem
+    composed = [p for p in summands(problem.objective.expr) if any(isinstance(n, ir.Reduce) for n in ir.walk(p))]
+    if len(composed) != 1 or problem.objective.sense != "minimize":
+        return lacks("the objective is not one maximum, cvar or topk of group losses")
+    node = composed[0]
+    text = problem.text(node)
+    is_family = isinstance(node, ir.Reduce) and node.kind in COUPLED and all(b.kind == "in" for b in node.binders)
+    is_list = isinstance(node, ir.Apply) and node.op == "max"
+    dual = robust.tilted(node, problem) if isinstance(node, ir.Reduce) and node.kind == "max" else None
+    if dual is not None and dual.divergence is not None:
+        return lacks(f"the weights in {short(text)} carry a divergence: not a maximum over a polytope", text, node.span)
+    if not (is_family or is_list or dual is not None):
+        return lacks(f"{short(text)} is not a maximum, cvar or topk of group losses", text, node.span)
+    return holds(f"{short(text)} is a maximum over a polytope of weights of its group losses", subject=text, span=node.span)
+
+
+def blocks_partition_rows(setting: Setting) -> Finding:
+    """Every tracked expectation is over the rows of one table, those of a group in each block, or over all of them."""
+    table = None
+    for term in setting.normal.terms:
+        for mean, text in zip(term.means, term.inner, strict=True):
+            domains = [b.domain for b in mean.binders]
+            if len(domains) != 1 or not isinstance(domains[0], ir.RowSet):
+                return lacks(f"{short(text)} is not over the rows of one table", text, mean.span)
+            if table not in (None, domains[0].table):
+                return lacks(f"{short(text)} is over another table than {table}", text, mean.span)
+            table = domains[0].table
+            if mean.condition is not None and not _picks_group(mean.condition, mean.binders[0]):
+                return lacks(f"the condition of {short(text)} does not pick one group of rows per block", text, mean.span)
+            if mean.condition is None and term.n not in (None, 1):
+                return lacks(f"every block of {short(text)} is over the same rows", text, mean.span)
+    return holds(f"each row of {table} is in one block" if table else "the model has no expectation")
+
+
+def _picks_group(condition: ir.Expr, row: ir.Binder) -> bool:
+    """``row.column == k`` for the element k of an outer binder."""
+    if not (isinstance(condition, ir.Apply) and condition.op == "eq"):
+        return False
+    column, element = condition.args if isinstance(condition.args[0], ir.Column) else condition.args[::-1]
+    return (
+        isinstance(column, ir.Column) and column.binder is row and isinstance(element, ir.Element) and element.binder is not row
+    )
+
+
+ASSUMPTIONS = (
+    Assumption(name="finite sum", meaning="expectations over finite tables", decide=finite_sum, form=True),
+    Assumption(name="two levels", meaning="no expectation inside a tracked expectation", decide=two_levels, form=True),
+    Assumption(name="shared inner", meaning="tracked expectations that fit one vector", decide=shared_inner, form=True),
+    Assumption(name="linear coupling", meaning="a maximum, cvar or topk of group losses", decide=linear_coupling, form=True),
+    Assumption(
+        name="blocks partition rows", meaning="blocks that are groups of one table", decide=blocks_partition_rows, form=True
+    ),
+)

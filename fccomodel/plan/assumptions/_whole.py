@@ -1,0 +1,124 @@
+"""What theorems assume of the problem as a whole: its constraints, domain, curvature, and regularisers."""
+
+from __future__ import annotations
+
+from fccomodel.core import ir
+from fccomodel.library import regularisers, sets
+from fccomodel.plan.assumptions._base import Assumption, Finding, Setting, holds, lacks, lost
+from fccomodel.plan.assumptions._inner import smooth as inner_smooth
+from fccomodel.plan.assumptions._outer import smooth as outer_smooth
+from fccomodel.structure import why
+from fccomodel.structure.facts import Standing
+
+
+def unconstrained(setting: Setting) -> Finding:
+    if not setting.constrained:
+        return holds("the model has no constraint" if not setting.problem.constraints else "every constraint is a simple set")
+    labels = [c.label for c in setting.constrained]
+    first = setting.constrained[0]
+    more = f" and {len(labels) - 1} more" if len(labels) > 1 else ""
+    return lacks(f"the model has constraints: {labels[0]}{more}", first.label, first.span)
+
+
+def convex(setting: Setting) -> Finding:
+    analysis, problem = setting.analysis, setting.problem
+    f = analysis.minimised
+    if not f.convex:
+        found = why.lost_convexity(analysis, analysis.objective, problem.objective.sense == "maximize")
+        words, span = lost(analysis, found)
+        return lacks(f"the objective is not convex: {words}", problem.text(problem.objective.expr), span)
+    for c in problem.constraints:
+        facts = analysis.constraints[c.label]
+        if not (facts.affine if c.kind == "eq" else facts.convex):
+            words, span = lost(analysis, why.lost_convexity(analysis, facts, False))
+            return lacks(f"{c.label} is not {'affine' if c.kind == 'eq' else 'convex'}: {words}", c.label, span)
+    parts = "the objective" if not problem.constraints else "the objective and every constraint"
+    return holds(f"{parts}: convex", f.below, *(c.below for c in analysis.constraints.values()))
+
+
+def modulus(setting: Setting) -> tuple[float, str]:
+    """mu of the regularisers' strong convexity in all variables, and a variable without any."""
+    least, without = float("inf"), ""
+    for name in setting.normal.variables:
+        # r - mu/2 |w|^2 is convex: squared_l2 is mu |w|^2, elastic_net lam |w|_1 + mu |w|^2
+        mu = sum(2 * p.coefficients.get("mu", 0.0) for p in setting.normal.prox if p.variable == name)
+        least = min(least, mu)
+        without = without or ("" if mu else name)
+    return (0.0 if least == float("inf") else least), without
+
+
+def strongly_convex(setting: Setting) -> Finding:
+    whole = convex(setting)
+    if not whole.holds:
+        return whole
+    mu, without = modulus(setting)
+    if without:
+        added = "" if without in setting.problem.variables else ", which a reformulation added"
+        return lacks(
+            f"no squared norm of {without}{added} is in the objective, and nothing else is known to make it strongly convex",
+            without,
+        )
+    text = ", ".join(p.text for p in setting.normal.prox)
+    return holds(f"{text}: {mu:.3g}-strongly convex, and the rest is convex", standing=whole.standing, subject=text)
+
+
+def smooth(setting: Setting) -> Finding:
+    found = [outer_smooth(setting), inner_smooth(setting)]
+    for one in found:
+        if not one.holds:
+            return one
+    worst = max(found, key=lambda one: one.standing)
+    return holds(f"all but the regularisers: {worst.why}", standing=worst.standing, subject=worst.subject, span=worst.span)
+
+
+def prox_regulariser(setting: Setting) -> Finding:
+    for block in setting.blocks:
+        if not block.inner and not block.f.smooth:
+            words, span = lost(block.see, why.kinks(block.see, block.f))
+            return lacks(f"{block.text} has no known prox: {words}", block.text, span)
+    text = ", ".join(f"{p.text} (the prox of {p.name})" for p in setting.normal.prox)
+    domains = [name for name, v in setting.normal.variables.items() if v.sets]
+    said = [text] if text else []
+    said += [f"the projection of {', '.join(domains)}"] if domains else []
+    return holds("; ".join(said) or "the model has no regulariser, and no simple set")
+
+
+def bounded_domain(setting: Setting) -> Finding:
+    for name, variable in setting.problem.variables.items():
+        facts = setting.see.see(ir.Var(name=name, shape=variable.shape))
+        if not facts.size.value.finite:
+            return lacks(f"{name} is unbounded (bound it: `in ball(10)`, or `>= -1, <= 1`)", name, variable.span)
+    names = ", ".join(setting.problem.variables)
+    return holds(f"{names} in bounded sets")
+
+
+def separable_steps(setting: Setting) -> Finding:
+    """A step size per entry is right for every prox and projection."""
+    for p in setting.normal.prox:
+        if not regularisers.all()[p.name].step_per_entry:
+            return lacks(f"the prox of {p.text} acts on all entries of {p.variable} at once", p.text)
+    for name, variable in setting.normal.variables.items():
+        for s in variable.sets:
+            if not sets.all()[s.family].entrywise:
+                return lacks(f"the projection on {s.family} acts on all entries of {name} at once", name, variable.span)
+    return holds("every prox and projection acts entry by entry")
+
+
+def qualified(setting: Setting) -> Finding:
+    if not setting.constrained:
+        return holds("the model has no constraint")
+    labels = ", ".join(c.label for c in setting.constrained)
+    said = f"that gradients of violated constraints ({labels}) are independent is not checked"
+    return holds(said, standing=Standing.ASSUMED, subject=labels, span=setting.constrained[0].span)
+
+
+ASSUMPTIONS = (
+    Assumption(name="unconstrained", meaning="a problem without constraints", decide=unconstrained, form=True),
+    Assumption(name="regular constraints", meaning="independent gradients of violated constraints", decide=qualified),
+    Assumption(name="convex", meaning="a convex problem", decide=convex),
+    Assumption(name="strongly convex", meaning="a strongly convex objective", decide=strongly_convex),
+    Assumption(name="smooth", meaning="an objective that is smooth but for its regularisers", decide=smooth),
+    Assumption(name="prox regulariser", meaning="regularisers with a known prox", decide=prox_regulariser),
+    Assumption(name="bounded domain", meaning="a bounded domain", decide=bounded_domain),
+    Assumption(name="separable steps", meaning="prox and projections that act entry by entry", decide=separable_steps, form=True),
+)

@@ -1,0 +1,193 @@
+"""Which algorithm solves a problem: what each one's theorem lacks, and the order of those whose assumptions hold.
+
+No condition names an algorithm. Those that can run are ordered by what they declare: first their ``preference`` (practice before
+theory: 0 was measured on the bundled models), then their rate: the power of 1/eps, of n, of the batch sizes; then the name.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from fccomodel import algorithms
+from fccomodel.algorithms import Algorithm
+from fccomodel.core import diagnostics, ir
+from fccomodel.core.diagnostics import Diagnostic, FccoError
+from fccomodel.data.bound import Bound
+from fccomodel.normal import NormalForm, normalise
+from fccomodel.plan import assumptions, rates
+from fccomodel.plan.assumptions import Finding, Setting
+from fccomodel.structure import Analysis
+
+UNVERIFIED = "Change the model so that it holds, leave the choice to the compiler, or run it without a theorem: --unverified."
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Candidate:
+    """An algorithm for a problem, and what was found about each assumption of its theorem."""
+
+    record: Algorithm
+    setting: Setting
+    findings: Mapping[str, Finding] = field(default_factory=dict)
+
+    @cached_property
+    def normal(self) -> NormalForm:
+        """The problem in the algorithm's own form."""
+        return normalise(self.setting.problem, self.setting.bound, **treatment(self.record))
+
+    @property
+    def lacking(self) -> dict[str, Finding]:
+        return {name: found for name, found in self.findings.items() if not found.holds}
+
+    @property
+    def covered(self) -> bool:
+        """Its theorem holds, as far as is known."""
+        return not self.lacking
+
+    @property
+    def can_run(self) -> bool:
+        """There is a form of it for this problem, theorem or not."""
+        return not any(assumptions.ALL[name].form for name in self.lacking)
+
+    @property
+    def left(self) -> int:
+        """Non-smooth parts that it leaves to subgradients."""
+        return len(self.normal.kept)
+
+    @property
+    def order(self) -> tuple[Any, ...]:
+        """What candidates are compared by, the least first."""
+        return self.record.preference, rates.order(self.record.rate), self.record.name
+
+    def lacks(self) -> list[str]:
+        """What the theorem needs that does not hold, and where it says so."""
+        return [sentence(self.record, name, found) for name, found in self.lacking.items()]
+
+
+def sentence(record: Algorithm, name: str, found: Finding) -> str:
+    """An assumption, its clause, and what is the matter."""
+    return f"{assumptions.ALL[name].meaning} ({record.requires[name]}); {found.why}"
+
+
+def candidates(problem: ir.Problem, bound: Bound | None, analysis: Analysis, *, rho: float = 10.0) -> dict[str, Candidate]:
+    """Every algorithm with what was found; raises where the problem has no normal form at all."""
+    normal = normalise(problem, bound)
+    settings: dict[str | None, Setting] = {}
+    decided: dict[tuple[str | None, str], Finding] = {}
+    found = {}
+    for name, record in algorithms.all().items():
+        penalty = record.penalty if problem.constraints else None
+        if penalty not in settings:
+            settings[penalty] = Setting(normal=normal, analysis=analysis, bound=bound, penalty=penalty, rho=rho)
+        for needed in record.requires:
+            if (penalty, needed) not in decided:
+                decided[penalty, needed] = assumptions.ALL[needed].decide(settings[penalty])
+        findings = {needed: decided[penalty, needed] for needed in record.requires}
+        found[name] = Candidate(record=record, setting=settings[penalty], findings=findings)
+    return found
+
+
+def treatment(record: Algorithm) -> dict[str, Any]:
+    """How an algorithm wants non-smooth parts and constraints to be treated."""
+    inner = "moreau" if "inner smooth" in record.requires else "subgradient"
+    form = {"outer": record.outer, "inner": inner, "penalty": record.penalty, "surrogate": record.surrogate}
+    return {**form, "coupled": "linear coupling" in record.requires}
+
+
+# --------------------------------------------------------------------------------------------------------------- choosing
+def choose(found: Mapping[str, Candidate], name: str | None, unverified: bool, problem: ir.Problem) -> Candidate:
+    """The one named, checked all the same; else the first whose theorem holds; ``unverified``: else the first that can run."""
+    if name is not None and name not in found:
+        raise FccoError([_unknown(name, list(found))], problem.source)
+    if name is not None:
+        one = found[name]
+        if one.covered or unverified and one.can_run:
+            return one
+        raise FccoError(_refusals(one, problem, unverified), problem.source)
+    own = [c for c in found.values() if c.record.surrogate is None]  # another problem is solved only where it is asked for
+    covered = sorted((c for c in own if c.covered), key=lambda c: c.order)
+    if covered:
+        return covered[0]
+    running = sorted((c for c in own if c.can_run), key=lambda c: (c.record.preference, len(c.lacking), c.left, c.order))
+    if unverified and running:
+        return running[0]
+    raise FccoError([_none(found, running, problem)], problem.source)
+
+
+def rejected(found: Mapping[str, Candidate], chosen: Candidate) -> dict[str, list[str]]:
+    """For every other algorithm what it lacks, or why it comes later; those that could be chosen first, in their order."""
+    others = sorted((c for c in found.values() if c is not chosen), key=lambda c: (not c.covered, c.order))
+    return {c.record.name: c.lacks() or [f"{_later(c.record, chosen.record)}: O({c.record.rate})"] for c in others}
+
+
+def alike(found: Mapping[str, Candidate], chosen: Candidate) -> list[tuple[list[str], str]]:
+    """The same for a reader: algorithms with one reason together, of several reasons the one that most algorithms share."""
+    shared = Counter(f.why for c in found.values() for f in c.lacking.values())
+    groups: dict[str, list[str]] = {}
+    for name in rejected(found, chosen):
+        one = found[name]
+        if one.covered:
+            groups.setdefault(_later(one.record, chosen.record), []).append(f"{name} O({one.record.rate})")
+        else:
+            reasons = [f.why for f in one.lacking.values()]
+            groups.setdefault(max(reasons, key=lambda why: shared[why]), []).append(name)
+    return [(names, reason) for reason, names in groups.items()]
+
+
+def _later(other: Algorithm, chosen: Algorithm) -> str:
+    """Why an algorithm whose theorem holds is not the one chosen."""
+    if other.surrogate is not None:
+        return "solves another problem, the mean over the groups: only where it is named"
+    better = rates.order(other.rate) < rates.order(chosen.rate)
+    if other.preference > chosen.preference:
+        rate = "a better rate, but" if better else "covered too, but"
+        return f"{rate} not measured on the bundled models as {chosen.title} was: practice goes before rates"
+    return (
+        "covered too, and preferred by its rate where none is named"
+        if better
+        else f"covered too; {chosen.title} has the better rate"
+    )
+
+
+def _unknown(name: str, known: list[str]) -> Diagnostic:
+    guess = diagnostics.did_you_mean(name, known)
+    return diagnostics.error(
+        "F0603",
+        f"there is no algorithm `{name}`",
+        reason=f"Known are {', '.join(sorted(known))}.",
+        fix=guess or "`fccomodel algorithms` lists them.",
+    )
+
+
+def _refusals(one: Candidate, problem: ir.Problem, unverified: bool) -> list[Diagnostic]:
+    """One error per assumption that does not hold, at its place in the model."""
+    found = []
+    for name, finding in one.lacking.items():
+        wanted = assumptions.ALL[name]
+        if unverified and not wanted.form:
+            continue
+        found.append(
+            diagnostics.error(
+                "F0604",
+                f"{one.record.name} needs {wanted.meaning}",
+                span=finding.span if finding.span != ir.NOWHERE else None,
+                reason=f"{one.record.requires[name]} asks for it; {finding.why}.",
+                fix="Leave the choice to the compiler: there is no form of it for such a model." if wanted.form else UNVERIFIED,
+            )
+        )
+    return found
+
+
+def _none(found: Mapping[str, Candidate], running: list[Candidate], problem: ir.Problem) -> Diagnostic:
+    nearest = running or list(found.values())
+    lines = "; ".join(f"{c.record.name} needs {', '.join(c.lacks())}" for c in nearest[:3])
+    more = f"; {len(found) - 3} more in `fccomodel algorithms --model`" if len(found) > 3 else ""
+    return diagnostics.error(
+        "F0605",
+        "no algorithm's theorem covers this model",
+        reason=f"Nearest: {lines}{more}.",
+        fix="Change the model so that one holds, or run it without a theorem: --unverified.",
+    )

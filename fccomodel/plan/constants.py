@@ -1,0 +1,119 @@
+"""The constants of a problem that theorems' schedules are made of, each with how far it can be trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from itertools import zip_longest
+from math import inf, isfinite, prod, sqrt
+
+from fccomodel import structure
+from fccomodel.algorithms import Constants
+from fccomodel.core import ir
+from fccomodel.data.bound import Bound
+from fccomodel.evaluation import elements
+from fccomodel.plan.assumptions import Block, Setting, modulus
+from fccomodel.structure.facts import Fact, Standing
+
+#: a constant that is zero would make a step of infinite size
+LEAST = 1e-12
+Known = tuple[float, Standing]
+Seen = Mapping[str, Fact]
+UNKNOWN: Known = (1.0, Standing.ASSUMED)
+
+
+def constants(setting: Setting, *, n: int, B1: int, B2: int, eps: float, rows: int = 1, sample: bool = False) -> Constants:
+    """The numbers of a setting: the analysis's where it has one, else estimated where ``sample``, else 1 and assumed."""
+    bound = setting.bound if sample else None
+    seen: dict[ir.Expr, Seen] = {
+        g.expr: structure.estimate(setting.reformed, bound, g.expr) if bound is not None else {}
+        for b in setting.blocks
+        for g in b.inner
+    }
+    inner, over = [g for b in setting.blocks for g in b.inner], [_over(setting, b, seen) for b in setting.blocks]
+    found: dict[str, Known] = {
+        "C_f": _largest([b.f.lipschitz for b in setting.blocks], [f.get("lipschitz") for f in over]),
+        "L_f": _largest([b.f.gradient for b in setting.blocks], [f.get("gradient") for f in over]),
+        "rho_f": _largest([b.f.below for b in setting.blocks], [f.get("below") for f in over]),
+        "C_g": _largest([g.sample.lipschitz for g in inner], [seen[g.expr].get("lipschitz") for g in inner]),
+        "L_g": _largest([g.mean.gradient for g in inner], [seen[g.expr].get("gradient") for g in inner]),
+        "rho_g": _largest([g.mean.below for g in inner], [seen[g.expr].get("gradient") for g in inner]),
+        "sigma": _root(_largest([], [seen[g.expr].get("value noise") for g in inner])),
+        "zeta": _root(_largest([], [seen[g.expr].get("gradient noise") for g in inner])),
+        "mu": (modulus(setting)[0], Standing.PROVED),
+    }
+    if B2 >= rows > 1:  # every row in every step: no noise
+        found |= {"sigma": (0.0, Standing.PROVED), "zeta": (0.0, Standing.PROVED)}
+    if any(not b.f.smooth for b in setting.blocks):
+        found["L_f"] = (inf, Standing.PROVED)
+    if any(not g.mean.smooth for g in inner):
+        found["L_g"] = (inf, Standing.PROVED)
+    found["delta0"] = UNKNOWN if bound is None else _to_fall(setting, bound)
+    found["diameter"] = _far(setting, found["mu"][0], found["delta0"])
+    floor = ("C_f", "C_g", "L_g", "delta0")
+    return Constants(
+        n=n, B1=B1, B2=B2, eps=eps, rows=rows, d1=max((len(b.inner) for b in setting.blocks), default=1) or 1,
+        standing={name: str(standing) for name, (_, standing) in found.items()},
+        **{name: max(value, LEAST) if name in floor else value for name, (value, _) in found.items()},
+    )  # fmt: skip
+
+
+def _over(setting: Setting, block: Block, seen: Mapping[ir.Expr, Seen]) -> dict[str, Fact]:
+    """What is known of f, by kind, where its arguments are in the ranges that were seen."""
+    ranges = {g.hole: seen[g.expr]["interval"].value for g in block.inner if "interval" in seen[g.expr]}
+    if not ranges:
+        return {}
+    f = structure.seer(setting.reformed, setting.bound, ranges)(block.f.lipschitz.subject)
+    kinds = {"lipschitz": f.lipschitz, "gradient": f.gradient, "below": f.below}
+    return {kind: replace(fact, standing=Standing.ESTIMATED) for kind, fact in kinds.items()}
+
+
+def _to_fall(setting: Setting, bound: Bound) -> Known:
+    """F(w_0) - inf F of the objective with its penalties: the start's value above the range that is proved, or, where it is
+    strongly convex without constraints, |grad F(w_0)|^2 / (2 mu); the smaller."""
+    objective, penalties = setting.reformed.objective.expr, list(_penalties(setting, bound))
+    at = [structure.estimate(setting.reformed, bound, e, radius=0.0) for e in (objective, *(p for p, _ in penalties))]
+    if any("interval" not in facts for facts in at):
+        return UNKNOWN
+    values = [facts["interval"].value.hi for facts in at]
+    start = values[0] + sum(count * value for (_, count), value in zip(penalties, values[1:], strict=True))
+    bounds, mu = [start - _least(setting)], modulus(setting)[0]
+    if mu and not penalties and "lipschitz" in at[0]:
+        bounds.append(at[0]["lipschitz"].value.value ** 2 / (2 * mu))
+    return (min(bounds), Standing.ESTIMATED) if isfinite(min(bounds)) else UNKNOWN
+
+
+def _least(setting: Setting) -> float:
+    """A value that the minimised objective is proved never to be below."""
+    own, reformed = setting.analysis.objective.interval.value, setting.see.see(setting.reformed.objective.expr).interval.value
+    return max(reformed.lo, own.lo if setting.problem.objective.sense == "minimize" else -own.hi)
+
+
+def _penalties(setting: Setting, bound: Bound) -> Iterable[tuple[ir.Expr, int]]:
+    """The penalty of each family of constraints, and how many it has."""
+    for c in setting.reformed.constraints if setting.penalty is not None else ():
+        yield setting.penalised(c.body, c.kind), prod(len(elements.ids(bound, b.domain)) for b in c.binders)
+
+
+def _far(setting: Setting, mu: float, fall: Known) -> Known:
+    """A bound of |w_0 - w*|: twice the size of a bounded domain, or by strong convexity."""
+    sizes = [setting.analysis.see(ir.Var(name=name, shape=v.shape)).size.value for name, v in setting.problem.variables.items()]
+    if sizes and all(s.known and s.finite for s in sizes):
+        return 2 * sqrt(sum(s.value**2 for s in sizes)), Standing.PROVED
+    return (sqrt(2 * fall[0] / mu), fall[1]) if mu else UNKNOWN
+
+
+def _largest(proved: Iterable[Fact | None], estimated: Iterable[Fact | None]) -> Known:
+    """The largest of some constants, each proved, or estimated where no number is; 1 where one is neither."""
+    best = [
+        next((f for f in pair if f is not None and f.value.finite and f.value.known), None)
+        for pair in zip_longest(proved, estimated)
+    ]
+    known = [f for f in best if f is not None]
+    if not known or len(known) < len(best):
+        return UNKNOWN
+    return max(f.value.value for f in known), max(f.standing for f in known)
+
+
+def _root(known: Known) -> Known:
+    return sqrt(known[0]), known[1]

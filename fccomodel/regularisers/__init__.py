@@ -1,7 +1,0 @@
-"""Regularisers: convex functions of one variable with a cheap prox. One file per regulariser, found by itself."""
-
-from fccomodel.regularisers._base import Recognised, Regulariser
-from fccomodel.regularisers._recognise import combine, recognise
-from fccomodel.regularisers._registry import all, get
-
-__all__ = ["Recognised", "Regulariser", "all", "combine", "get", "recognise"]

@@ -1,0 +1,193 @@
+"""How good is a point? The Karush-Kuhn-Tucker conditions of the problem as the user wrote it, over all bound rows, in float64.
+
+For ``minimise f(w) s.t. c_k(w) <= 0, w in X`` a point is epsilon-KKT (sonex-alexr2-2025, Proposition 5.2) if there are
+multipliers nu_k >= 0 with ``dist(0, df + sum nu_k dc_k + N_X) <= epsilon``, ``c_k <= epsilon`` and ``|nu_k c_k| <= epsilon``. The
+multipliers, and the subgradients of functions with kinks, are those that make the residual least. Nothing here knows how the
+point was found.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import time
+from collections.abc import Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fccomodel.data.bound import Bound
+from fccomodel.evaluation.interpret.reductions import one_thread
+from fccomodel.report.active import Qualification, Sensitivity, qualification, sensitivity
+from fccomodel.report.gap import Gap, certify
+from fccomodel.report.optimality import Optimum, gradients, optimum
+from fccomodel.report.system import System
+from fccomodel.report.verdicts import at_bound, notes_of, verdict
+from fccomodel.report.verdicts import failed as failed
+from fccomodel.structure import Analysis, analyse
+
+BUDGET_S = 60.0
+
+
+class Row(NamedTuple):
+    """One constraint: its value (left minus right side), its multiplier, and ``|multiplier * value|``."""
+
+    value: float
+    multiplier: float
+    complementarity: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class KKTReport:
+    """What holds at a point.
+
+    objective         as the user wrote it (of a ``maximize`` too)
+    constraints       by label: value (feasible when <= 0, of an equality when 0), best multiplier, complementarity
+    stationarity      the least norm of a (sub)gradient of the Lagrangian less the normals of simple sets, with what its
+                      subgradients miss of the functions' values (``slack``)
+    feasibility       the largest violation, of the variables' simple sets too
+    complementarity   the largest ``|nu_k c_k|``
+    residual          the Euclidean norm of stationarity and complementarities, or the violation where that is larger
+    epsilon           the least number for which the point is known to be epsilon-KKT
+    own               stationarity and complementarity with the solver's own multipliers, and those; None where some are not given
+    gradient          the norm of the objective's gradient (or of the subgradient that attains it) alone, for scale
+    exact             every expectation is over all rows of its table; else ``notes`` say which are sampled, and how accurately
+    gap               how far the objective can be from the optimum, where the problem is convex; None on other rows
+    qualification     whether the active constraints' gradients are independent; None without constraints
+    sensitivity       how the optimum moves with the constraints' right sides, where it was asked for
+    """
+
+    objective: float
+    constraints: Mapping[str, Row] = field(default_factory=dict)
+    stationarity: float
+    feasibility: float
+    complementarity: float
+    slack: float
+    residual: float
+    epsilon: float
+    verdict: str
+    advice: str = ""
+    own: Mapping[str, Any] | None = None
+    gradient: float = 0.0
+    gap: Gap | None = None
+    qualification: Qualification | None = None
+    sensitivity: Sensitivity | None = None
+    exact: bool = True
+    notes: tuple[str, ...] = ()
+    wall_s: float = 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain numbers, texts and mappings."""
+        return dataclasses.asdict(self) | {
+            "constraints": {label: row._asdict() for label, row in self.constraints.items()},
+            "notes": list(self.notes),
+        }
+
+
+def report(
+    bound: Bound,
+    point: Mapping[str, np.ndarray],
+    *,
+    multipliers: Mapping[str, float] | None = None,
+    limits: Mapping[str, float] | None = None,
+    deadline: float | None = None,
+    seed: int = 0,
+    judging: bool = False,
+    analysis: Analysis | None = None,
+    sensitive: bool = False,
+) -> KKTReport:
+    """The KKT report of a point (variables by the model's names; a net's parameters flat).
+
+    multipliers   the solver's own, by constraint label; they are judged separately
+    limits        the largest multipliers that the solver's penalties allow, by constraint (a family as a whole)
+    judging       the rows are not those that the point was found on: the verdict states epsilon, and advises nothing
+    analysis      the problem's structure with the same data, where it is known already
+    sensitive     find how the optimum moves with the constraints' right sides too
+    deadline      seconds that the search for the best multipliers may take (60 unless given); past it, the best found so far
+
+    Raises F0701 where the objective, a constraint or a gradient is not finite, F0702 for a point that does not fit.
+    """
+    with nullcontext() if bound.nets else one_thread():  # many small operations: a second thread costs more than it gives
+        return _report(
+            bound,
+            point,
+            multipliers,
+            limits or {},
+            BUDGET_S if deadline is None else deadline,
+            seed,
+            judging,
+            analysis,
+            sensitive,
+        )
+
+
+def _report(
+    bound: Bound,
+    point: Mapping[str, np.ndarray],
+    multipliers: Mapping[str, float] | None,
+    limits: Mapping[str, float],
+    budget: float,
+    seed: int,
+    judging: bool,
+    analysis: Analysis | None,
+    sensitive: bool,
+) -> KKTReport:
+    began = time.perf_counter()
+    end = began + budget
+    system = System(bound, point, seed=seed)
+    shared = gradients(system, end)
+    found = optimum(system, shared, end)
+    complete = bool(system.labels) and set(system.labels) <= (multipliers or {}).keys()
+    own = optimum(system, shared, end, multipliers) if complete else None
+    if own is not None and _residual(system, own) < _residual(system, found):  # many dependent gradients: the search ended early
+        found = own
+    rows = {
+        label: Row(float(value), float(nu), float(abs(value * nu)))
+        for label, value, nu in zip(system.labels, system.values, found.multipliers, strict=True)
+    }
+    complementarity = max((row.complementarity for row in rows.values()), default=0.0)
+    feasibility = max([0.0, *system.violations, system.outside])
+    stationarity, size = math.hypot(found.gradient, found.slack), _residual(system, found)
+    epsilon = max(stationarity, feasibility, complementarity)
+    parts = {"stationarity": stationarity, "feasibility": feasibility, "complementarity": complementarity}
+    sentence, advice = verdict(system, rows, parts, own, judging)
+    gap = None
+    if not judging:
+        candidates = [found] if own is None else [found, own]
+        gap = certify(system, shared, analysis or analyse(bound.problem, bound), candidates, end)
+    return KKTReport(
+        objective=system.objective,
+        constraints=rows,
+        stationarity=stationarity,
+        feasibility=feasibility,
+        complementarity=complementarity,
+        slack=found.slack,
+        residual=max(size, feasibility),
+        epsilon=epsilon,
+        verdict=sentence,
+        advice=advice,
+        own=None if own is None else _own(system, own),
+        gradient=found.plain,
+        gap=gap,
+        qualification=qualification(system, shared) if system.labels else None,
+        sensitivity=sensitivity(system, shared, found, end) if sensitive and system.labels else None,
+        exact=not system.evaluator.sampled,
+        notes=(*at_bound(multipliers or {}, limits), *notes_of(system, found)),
+        wall_s=time.perf_counter() - began,
+    )
+
+
+def _residual(system: System, found: Optimum) -> float:
+    """Stationarity and complementarity in one number."""
+    products = (float(v * nu) for v, nu in zip(system.values, found.multipliers, strict=True))
+    return math.hypot(found.gradient, found.slack, *products)
+
+
+def _own(system: System, own: Optimum) -> dict[str, Any]:
+    return {
+        "stationarity": math.hypot(own.gradient, own.slack),
+        "complementarity": max((abs(float(v * nu)) for v, nu in zip(system.values, own.multipliers, strict=True)), default=0.0),
+        "multipliers": {label: float(nu) for label, nu in zip(system.labels, own.multipliers, strict=True)},
+    }

@@ -1,0 +1,123 @@
+"""How sure the objective and the constraints at a point are, where the rows are a sample: confidence intervals.
+
+The variance is that of the delete-a-group jackknife: rows are dealt into G groups, each is left out in turn, and
+
+    variance = (G - 1)/G * sum over groups of |value without the group - their mean|^2,
+
+which for smooth functions of means tends to the delta method's (P. Kott, The delete-a-group jackknife, J. Official Statistics 17,
+2001). Independent tables add up. Half-widths are Student's, with G - 1 degrees of freedom.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from statistics import NormalDist
+
+import numpy as np
+import torch
+
+from fccomodel.core.diagnostics import FccoError
+from fccomodel.data import subsets
+from fccomodel.data.bound import Bound
+from fccomodel.evaluation.interpret import Evaluator
+from fccomodel.evaluation.interpret.reductions import one_thread
+from fccomodel.report.system import functions
+
+#: Groups, and how many there are where all of them would take longer than this.
+GROUPS, FEWEST, BUDGET_S = 20, 8, 120.0
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimate:
+    """``value +- half`` with 95% confidence.
+
+    holds   of a constraint: True where it holds with 95% confidence (one-sided), False where it fails with as much, None where
+            the rows cannot tell
+    """
+
+    value: float
+    half: float
+    holds: bool | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Intervals:
+    """The estimates at a point; ``groups`` that were left out in turn, or ``why`` there are no half-widths."""
+
+    objective: Estimate
+    constraints: Mapping[str, Estimate] = field(default_factory=dict)
+    groups: int = 0
+    why: str = ""
+
+
+def intervals(bound: Bound, point: Mapping[str, np.ndarray], *, seed: int = 0, budget: float = BUDGET_S) -> Intervals:
+    """The objective as written and every constraint's left minus right side, with what other rows could make of them."""
+    began = time.perf_counter()
+    with one_thread():
+        values, labels, equal = _values(bound, point, seed)
+        took = time.perf_counter() - began
+        tables = subsets.averaged(bound.problem)
+        count = GROUPS if took * GROUPS * len(tables) <= budget else FEWEST
+        why = _refused(bound, tables)
+        variance = np.full(len(values), np.nan)
+        if not why:
+            try:
+                variance = np.sum([_variance(bound, name, point, seed, count, len(values)) for name in tables], axis=0)
+            except FccoError as error:
+                why = f"without some of the rows: {error.diagnostics[0].message}"
+    two, one = (_student(share, count - 1) for share in ((1 + CONFIDENCE) / 2, CONFIDENCE))
+    spread = np.sqrt(variance)
+    estimates = [
+        Estimate(value=float(v), half=float(two * s), holds=_holds(float(v), float(s), two, one, is_equal))
+        for v, s, is_equal in zip(values, spread, [False, *equal], strict=True)
+    ]
+    named = dict(zip(labels, estimates[1:], strict=True))
+    first = Estimate(value=estimates[0].value, half=estimates[0].half)
+    return Intervals(objective=first, constraints=named, groups=0 if why else count, why=why)
+
+
+def _values(bound: Bound, point: Mapping[str, np.ndarray], seed: int) -> tuple[np.ndarray, list[str], list[bool]]:
+    with torch.no_grad():
+        given = {name: torch.as_tensor(np.array(value, dtype=np.float64)) for name, value in point.items()}
+        objective, values, labels, equal = functions(Evaluator(bound, given, seed=seed))
+    return np.append(float(objective), values.numpy()), labels, equal
+
+
+def _refused(bound: Bound, tables: list[str]) -> str:
+    if not tables:
+        return "nothing is averaged over rows"
+    if owners := [owner for name, owner in subsets.lengths(bound.problem) if name in tables]:
+        return f"{owners[0]} has an entry for each row"
+    few = [name for name in tables if bound.tables[name].n < 2 * FEWEST]
+    return f"`{few[0]}` has {bound.tables[few[0]].n} rows" if few else ""
+
+
+def _variance(bound: Bound, name: str, point: Mapping[str, np.ndarray], seed: int, count: int, size: int) -> np.ndarray:
+    """The jackknife's variance from one table: rows of every stratum are dealt to the groups in turn, a lone row to none."""
+    table = bound.tables[name]
+    strata, shuffled = subsets.strata(bound, table), np.random.default_rng(seed).permutation(table.n)
+    order = shuffled[np.argsort(strata[shuffled], kind="stable")]
+    group = np.empty(table.n, dtype=np.int64)
+    group[order] = np.arange(table.n) % count
+    group[np.bincount(strata)[strata] == 1] = -1
+    found = np.stack([_values(subsets.part(bound, {name: group != k}), point, seed)[0] for k in range(count)])
+    if found.shape[1] != size:
+        return np.full(size, np.nan)
+    return (count - 1) / count * ((found - found.mean(axis=0)) ** 2).sum(axis=0)
+
+
+def _holds(value: float, spread: float, two: float, one: float, equal: bool) -> bool | None:
+    if equal or np.isnan(spread):
+        return False if equal and abs(value) > two * spread else None
+    return True if value + one * spread <= 0 else False if value - one * spread > 0 else None
+
+
+def _student(share: float, freedom: int) -> float:
+    """A quantile of Student's distribution (Abramowitz and Stegun, 26.7.5)."""
+    z, n = NormalDist().inv_cdf(share), freedom
+    first, second = (z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96
+    third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
+    return z + first / n + second / n**2 + third / n**3

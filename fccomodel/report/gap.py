@@ -1,0 +1,279 @@
+"""How far a point's objective can be above the optimum of a convex problem: a lower bound from the Lagrangian, proved.
+
+With multipliers nu (>= 0 for inequalities), s a subgradient of ``L = f + nu.c`` at w up to ``missed``, H the constant Hessian of
+the quadratic parts of L, and n normals of the simple sets X at w, every feasible x has
+
+    f(x) >= L(x) >= f(w) + nu.c(w) - missed + s.(x - w) + (x - w)'H(x - w)/2,      n.x <= support of X at n.
+
+The right side is minimised over all x where H is definite (strong convexity), and over the sets, norms and level sets that bound
+the variables in the other directions (Nesterov, Lectures on Convex Optimization, 2018, sections 2.1.3 and 3.1.2).
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import torch
+
+from fccomodel.core import ir
+from fccomodel.library.sets import SimpleSet
+from fccomodel.report.kinks import Kink
+from fccomodel.report.lagrangian import Root, gradient, roots
+from fccomodel.report.optimality import Gradients, Optimum, optimum
+from fccomodel.report.parts import Parts, Size, sizes
+from fccomodel.report.system import System
+from fccomodel.structure import Analysis
+from fccomodel.structure.facts import Standing
+
+Array = np.ndarray
+Support = Callable[[torch.Tensor], float]
+#: Entries up to which a full Hessian is made; the share of its largest eigenvalue that counts as zero; a sum's rounding.
+DENSE, ROUNDING, PRECISION = 400, 1e-10, 1e-14
+#: the norm whose unit ball has this support function
+SUPPORTS: Mapping[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "norm1": lambda s: s.abs().max(),
+    "norm2": lambda s: s.norm(),
+    "norminf": lambda s: s.abs().sum(),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gap:
+    """How far a point's objective can be from the optimum.
+
+    value   an upper bound of the minimised objective less its optimum; None where nothing is proved, ``why`` says what is missing
+    bound   what the optimum, in the model's own sense, cannot pass
+    how     what proves it
+    """
+
+    value: float | None = None
+    bound: float | None = None
+    how: str = ""
+    why: str = ""
+
+    def __str__(self) -> str:
+        if self.value is None:
+            return f"no gap is certified: {self.why}"
+        if self.value < 0:
+            return f"the optimum is worse than this by at least {-self.value:.1e}, proved ({self.how}): constraints are violated"
+        return f"gap <= {_up(self.value)}, proved ({self.how})"
+
+
+def _up(value: float) -> str:
+    """Two digits, rounded up."""
+    if value == 0:
+        return "0"
+    unit = 10.0 ** (math.floor(math.log10(value)) - 1)
+    return f"{math.ceil(value / unit * (1 - 1e-12)) * unit:.1e}"
+
+
+class _Refused(Exception):
+    """Why nothing is certified."""
+
+
+def certify(system: System, shared: Gradients, analysis: Analysis, candidates: list[Optimum], end: float) -> Gap:
+    """The least gap that some of the candidates' multipliers prove."""
+    try:
+        _convex(analysis)
+        admissible = [candidate for candidate in candidates if _admissible(system, candidate)]
+        if composed := _composed(system, analysis):
+            given = [dict(zip(system.labels, c.multipliers.tolist(), strict=True)) for c in admissible]
+            admissible = [optimum(system, shared, end, multipliers, held=composed) for multipliers in given]
+        found = [_with(system, analysis, candidate, end) for candidate in admissible]
+    except _Refused as refusal:
+        return Gap(why=str(refusal))
+    known = [gap for gap in found if gap.value is not None]
+    return min(known, key=lambda gap: float(gap.value or 0.0)) if known else found[0] if found else Gap(why="no multipliers")
+
+
+def _convex(analysis: Analysis) -> None:
+    facts = {"the objective": (analysis.minimised, False)}
+    facts |= {f"`{c.label}`": (analysis.constraints[c.label], c.kind == "eq") for c in analysis.problem.constraints}
+    for name, (own, equation) in facts.items():
+        if not (own.affine if equation else own.convex):
+            raise _Refused(f"{name} is not proved to be {'affine' if equation else 'convex'}")
+        if own.below.standing > Standing.BOUNDED:
+            raise _Refused(f"that {name} is convex is {own.below.standing}, not proved")
+
+
+def _admissible(system: System, found: Optimum) -> bool:
+    return all(equal or nu >= 0 for equal, nu in zip(system.equal, found.multipliers, strict=True))
+
+
+def _with(system: System, analysis: Analysis, found: Optimum, end: float) -> Gap:
+    functions = roots(system, found.multipliers)
+    parts = Parts(see=analysis.see)
+    quadratics = [parts.quadratic(root.expr, root.sign) for root in functions]
+    _kinks(system, found.multipliers, analysis, parts)
+    supports = _supports(system, analysis)
+    direct = _reach(system, found.lagrangian, supports)
+    normals, rest = 0.0, found.lagrangian
+    if system.projected:
+        rest = system.tangent(found.lagrangian)
+        normals = sum(_past(system, name, own) for name, _, own in system.normals(found.lagrangian))
+    hessian = _hessian(system, functions, quadratics, analysis, found, end) if parts.convex else None
+    curved, mu, tail = _curved(system, rest, hessian, supports)
+    best = min(direct, curved + normals)
+    if best == math.inf:
+        names = ", ".join(f"`{name}`" for name in system.names if not supports[name])
+        raise _Refused(f"the Lagrangian is not proved to be strongly convex, and no bound on {names or 'the variables'} is known")
+    value = found.missed - float(found.multipliers @ system.values) + best
+    value += PRECISION * (abs(system.objective) + float(np.abs(found.multipliers * system.values).sum()))
+    words = f"strong convexity {mu:.2g}" if mu and direct > curved + normals else "bounded variables"
+    words += " and bounded variables" if tail and not words.startswith("bounded") else ""
+    words += ", for the draws of this report" if system.evaluator.sampled else ""
+    return Gap(value=value, bound=system.objective - system.sign * value, how=words)
+
+
+# ------------------------------------------------------------------------------------------------------------------- kinks
+def _kinks(system: System, multipliers: Array, analysis: Analysis, parts: Parts) -> None:
+    """Weights of a kink's terms give a subgradient of a sum of which the kink is a part."""
+    for function, slopes in enumerate(system.slopes):
+        if function and not multipliers[function - 1]:
+            continue
+        for record, slope in zip(system.records, slopes, strict=True):
+            if slope is not None and record.near is None and not _part(record.kink, parts, analysis):
+                raise _Refused("a function with a kink is inside another function")
+
+
+def _composed(system: System, analysis: Analysis) -> frozenset[int]:
+    """The records of rows that are no part of the sum, and those inside other kinks: of them the chain rule takes weights that
+    attain the value."""
+    parts = Parts(see=analysis.see)
+    parts.quadratic(system.problem.objective.expr, system.sign)
+    for constraint in system.problem.constraints:
+        parts.quadratic(constraint.body, 1.0)
+    rows = (k for k, record in enumerate(system.records) if record.near is not None)
+    inner = {other for found in system.inside.values() for _, _, other, _, _ in found}
+    return frozenset({k for k in rows if not _part(system.records[k].kink, parts, analysis)} | inner)
+
+
+def _part(kink: Kink, parts: Parts, analysis: Analysis) -> bool:
+    """Every weighted sum of the terms is a convex part of the sum."""
+    return parts.convex and id(kink.node) in parts.leaves and _sound(kink, analysis)
+
+
+def _terms(kink: Kink) -> tuple[list[ir.Expr], bool]:
+    """What a kink weighs, and whether with weights of either sign."""
+    node = kink.node
+    if isinstance(node, ir.Reduce):
+        return [node.body], False
+    assert isinstance(node, ir.Apply)
+    return (list(node.args) if node.op in ("max", "min") else [node.args[0]]), node.op not in ("max", "min", "pos")
+
+
+def _sound(kink: Kink, analysis: Analysis) -> bool:
+    """Every weighted sum of the terms is convex (concave for a minimum)."""
+    terms, signed = _terms(kink)
+    facts = [analysis.see(term) for term in terms]
+    return all(f.affine if signed else f.convex if kink.sign > 0 else f.concave for f in facts)
+
+
+def _curving(system: System, found: Optimum, analysis: Analysis) -> list[tuple[int, Array]]:
+    """The weights of the kinks whose terms are quadratic: phi >= q.t, whose Hessian is a constant."""
+    kept = []
+    for k, weights in found.weights:
+        parts = Parts(see=analysis.see)
+        for term in _terms(system.records[k].kink)[0]:
+            parts.quadratic(term, system.records[k].kink.sign)
+        if not parts.higher and weights.any():
+            kept.append((k, weights))
+    return kept
+
+
+# ------------------------------------------------------------------------------------------------------- bounded variables
+def _supports(system: System, analysis: Analysis) -> dict[str, list[Support]]:
+    """Of sets that each variable of an optimum lies in: its own, and norms that the objective or a constraint bounds."""
+    found: dict[str, list[Support]] = {name: [] for name in system.names}
+    for name in system.names:
+        for simple, args in system.sets_of(name):
+            found[name].append(partial(_support, simple, args))
+    levels = [(system.problem.objective.expr, system.sign, system.sign * system.objective)]
+    for c in system.problem.constraints:
+        levels += [] if c.binders else [(c.body, sign, 0.0) for sign in ((1.0,) if c.kind == "le" else (1.0, -1.0))]
+    for expr, sign, level in levels:
+        for size in sizes(expr, sign, level, analysis.see):
+            if size.radius < math.inf:
+                found[size.variable].append(partial(_norm_ball, size))
+    return found
+
+
+def _support(simple: SimpleSet, args: tuple, s: torch.Tensor) -> float:
+    return float(simple.support(s, *args))
+
+
+def _norm_ball(size: Size, s: torch.Tensor) -> float:
+    return size.radius * float(SUPPORTS[size.norm](s))
+
+
+def _reach(system: System, gradient: Array, supports: Mapping[str, list[Support]]) -> float:
+    """The largest ``gradient . (w - x)`` over all x in the sets."""
+    total = 0.0
+    for name, part in system.split(gradient).items():
+        if bool(part.any()):
+            furthest = min((h(-part) for h in supports[name]), default=math.inf)
+            total += max(0.0, furthest + float((part * system.point[name]).sum()))
+    return total
+
+
+def _past(system: System, name: str, normals: list[torch.Tensor]) -> float:
+    """By how much normals at w miss to be normals: the largest n.(x - w) over the sets."""
+    own = zip(system.sets_of(name), normals, strict=True)
+    return sum(max(0.0, float(simple.support(n, *args)) - float((n * system.point[name]).sum())) for (simple, args), n in own)
+
+
+# -------------------------------------------------------------------------------------------------------- strong convexity
+def _hessian(
+    system: System, functions: list[Root], quadratics: list[ir.Expr | None], analysis: Analysis, found: Optimum, end: float
+) -> Array | None:
+    """The Hessian of the quadratic parts: a matrix, or where that takes too long its diagonal for squares of whole variables."""
+    dense = system.d <= DENSE and time.perf_counter() + 3 * system.forward_s * system.d < end
+    if not dense:
+        plain = Parts(see=analysis.see, plain=True)
+        quadratics = [plain.quadratic(root.expr, root.sign) for root in functions]
+    terms = [(root, q) for root, q in zip(functions, quadratics, strict=True) if q is not None]
+    weights = _curving(system, found, analysis) if dense else []
+    if not terms and not weights:
+        return None
+    origin = gradient(system, terms, np.zeros(system.d), weights)
+    if not dense:
+        return np.maximum(gradient(system, terms, np.ones(system.d)) - origin, 0.0)
+    columns = np.stack([gradient(system, terms, unit, weights) - origin for unit in np.eye(system.d)])
+    return (columns + columns.T) / 2
+
+
+def _curved(
+    system: System, rest: Array, hessian: Array | None, supports: Mapping[str, list[Support]]
+) -> tuple[float, float, bool]:
+    """The largest ``rest . (w - x) - (x - w)'H(x - w)/2``, the least curvature used, and whether distances were used too."""
+    if hessian is None:
+        return _reach(system, rest, supports), 0.0, True
+    if hessian.ndim == 1:
+        values, total, tail = hessian, 0.0, np.zeros_like(rest)
+        for name, at in system.split(np.arange(system.d, dtype=float)).items():
+            own = at.long().numpy().ravel()
+            alone = np.where(np.isin(np.arange(system.d), own), rest, 0.0)
+            curved = float((rest[own] ** 2 / (2 * values[own])).sum()) if (values[own] > 0).all() else math.inf
+            if _reach(system, alone, {name: supports[name]} | {n: [] for n in system.names if n != name}) <= curved:
+                tail += alone
+            else:
+                total += curved
+        used = values[(values > 0) & (tail == 0)]
+        return total + _reach(system, tail, supports), float(used.min(initial=math.inf)) if len(used) else 0.0, bool(tail.any())
+    unit = np.sqrt(np.where(np.diag(hessian) > 0, np.diag(hessian), 1.0))  # of each entry, so that scales do not matter
+    values, vectors = np.linalg.eigh(hessian / np.outer(unit, unit))
+    values, vectors = values[::-1] - ROUNDING * max(values[-1], 0.0), vectors[:, ::-1]
+    along = vectors.T @ (rest / unit)
+    definite = int((values > 0).sum())
+    best = (_reach(system, rest, supports), 0.0, True)
+    for count in sorted({definite, *np.linspace(1, definite, min(definite, 30), dtype=int)} - {0}):
+        tail = unit * (vectors[:, count:] @ along[count:]) if count < system.d else np.zeros(system.d)
+        size = float((along[:count] ** 2 / (2 * values[:count])).sum()) + _reach(system, tail, supports)
+        mu = 1 / np.linalg.norm(vectors[:, :count] / np.sqrt(values[:count]) / unit[:, None], 2) ** 2
+        best = min(best, (size, float(mu), bool(tail.any())))
+    return best

@@ -1,0 +1,247 @@
+"""Non-smooth functions (max, cvar, abs, pos, norms) as maxima over weights: phi(t) = max over q in Q of q.t.
+
+The weights are what optimality conditions choose: a subgradient of phi at t, up to ``phi(t) - q.t``, is any q in Q.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+import torch
+
+from fccomodel.core import ir
+from fccomodel.data.bound import Bound
+from fccomodel.evaluation import elements
+from fccomodel.evaluation.axes import DTYPE, Env, Named, align, new_axis
+from fccomodel.evaluation.interpret import Evaluator, inner_maximum, ranging
+from fccomodel.evaluation.interpret.spaces import Product
+from fccomodel.library import atoms
+from fccomodel.library.atoms import ScalarAtom
+from fccomodel.report.weights import Weights
+
+#: Numbers that the terms of a kink may be; terms of a kink whose own kinks are weighed too.
+MOST_NUMBERS, MOST_OUTER = 1 << 21, 1000
+Terms = Callable[[Evaluator, ir.Expr, Env], Named | None]
+
+
+# ------------------------------------------------------------------------------------------------------------------- kinks
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Kink:
+    """A node phi(t) with the function that evaluates its terms t (its axes, then one dim of terms); ``sign`` -1 for a minimum.
+
+    ``rows``: it is inside an expectation or another reduction, so that there is one for every row.
+    """
+
+    node: ir.Expr
+    weights: Callable[[Evaluator, int], Weights]
+    terms: Terms
+    sign: float = 1.0
+    rows: bool = False
+
+
+def find(bound: Bound, roots: Iterable[ir.Expr]) -> tuple[dict[int, Kink], list[tuple[ir.Expr, str]]]:
+    """The kinks of some expressions by node id, outermost ones and, inside those of few terms outside the sampling, the next;
+    and those that are too many or further inside, with the reason."""
+    kinks: dict[int, Kink] = {}
+    left: dict[int, tuple[ir.Expr, str]] = {}
+    seen: set[int] = set()
+    stack = [(root, False, False) for root in roots]
+    while stack:
+        node, rows, nested = stack.pop()
+        if id(node) in seen or not ir.variables_of(node):
+            continue
+        seen.add(id(node))
+        kink = of(node)
+        if kink is not None and rows and not _countable(bound, node):
+            left[id(node)] = (node, "inside an expectation")
+            _inside(_bodies(node), "inside an expectation", left)
+        elif kink is not None:
+            kinks[id(node)] = replace(kink, rows=rows or (nested and bool(ir.free_binders(node))))
+            if rows or nested or not _few(bound, node):
+                _inside(_bodies(node), "inside another such function", left)
+            else:
+                stack.extend((body, False, True) for body in _bodies(node))
+        elif isinstance(node, ir.Reduce):
+            stack.append((node.body, rows or any(binder.kind == "~" for binder in node.binders), nested))
+        elif isinstance(node, ir.LetRef):
+            stack.append((node.let.body, rows, nested))
+        else:
+            if kinked(node):
+                left[id(node)] = (node, "inside an expectation" if rows else "")
+            stack.extend((child, rows, nested) for child in node.children)
+    return kinks, [item for key, item in left.items() if key not in kinks]
+
+
+def _few(bound: Bound, node: ir.Expr) -> bool:
+    """Its terms are at most ``MOST_OUTER``."""
+    if not isinstance(node, ir.Reduce):
+        return math.prod(elements.shape(bound, node.args[0].shape)) <= MOST_OUTER if isinstance(node, ir.Apply) else False
+    domains = [binder.domain for binder in (*node.binders, *ir.free_binders(node))]
+    if any(isinstance(domain, ir.Distribution) for domain in domains):
+        return False
+    sizes = [elements.shape(bound, d.shape)[0] if isinstance(d, ir.VectorSet) else elements.extent(bound, d) for d in domains]
+    return math.prod(sizes) <= MOST_OUTER
+
+
+def _countable(bound: Bound, node: ir.Expr) -> bool:
+    """It has one value for each of some rows, which are few enough to be held at once."""
+    domains = [binder.domain for binder in ir.free_binders(node)]
+    if any(isinstance(domain, ir.Distribution | ir.VectorSet) for domain in domains):
+        return False
+    return math.prod(elements.extent(bound, domain) for domain in domains) <= MOST_NUMBERS
+
+
+def _bodies(node: ir.Expr) -> tuple[ir.Expr, ...]:
+    return (node.body,) if isinstance(node, ir.Reduce) else node.children
+
+
+def _inside(roots: tuple[ir.Expr, ...], why: str, left: dict[int, tuple[ir.Expr, str]]) -> None:
+    for root in roots:
+        for node in ir.walk(root):
+            if kinked(node) and ir.variables_of(node):
+                left.setdefault(id(node), (node, why))
+
+
+def kinked(node: ir.Expr) -> bool:
+    """It has no gradient somewhere: an atom with a kink, a maximum, a tail mean."""
+    if isinstance(node, ir.Reduce):
+        return node.kind in ("max", "min", "cvar", "topk")
+    if not isinstance(node, ir.Apply):
+        return False
+    if node.op in ("max", "min", "norm1", "norm2", "norminf", "group_norm", "norm_nuc", "norm_fro"):
+        return True
+    atom = atoms.get(node.op)
+    if not isinstance(atom, ScalarAtom) or atom.boolean:
+        return False
+    return bool(atom.breaks)
+
+
+#: entrywise atoms that are a maximum of multiples of their argument: name -> the multiples' range
+SLOPES: Mapping[str, tuple[float, float]] = {"abs": (-1.0, 1.0), "pos": (0.0, 1.0)}
+NORMS: Mapping[str, Weights] = {
+    "norm1": Weights(kind="box", low=-1.0, high=1.0),
+    "norm2": Weights(kind="ball"),
+    "norminf": Weights(kind="cross"),
+    "norm_fro": Weights(kind="ball"),
+}
+SIMPLEX = Weights(kind="simplex")
+
+
+def of(node: ir.Expr) -> Kink | None:
+    """The kink that a node is, or None."""
+    if isinstance(node, ir.Apply):
+        atom = atoms.get(node.op)
+        name = node.op if atom is None else atom.name
+        if name in SLOPES:
+            low, high = SLOPES[name]
+            return Kink(node=node, weights=_fixed(Weights(kind="box", low=low, high=high)), terms=_argument)
+        if name == "pinball":
+            return Kink(node=node, weights=lambda evaluator, count: _pinball(evaluator, node), terms=_argument)
+        if name == "eps_insensitive":
+            return Kink(node=node, weights=_fixed(SIMPLEX), terms=_insensitive)
+        if name in NORMS:
+            return Kink(node=node, weights=_fixed(NORMS[name]), terms=_entries)
+        if name == "norm_nuc":
+            return Kink(node=node, weights=lambda evaluator, count: _spectral(evaluator, node), terms=_entries)
+        if name in ("max", "min"):
+            return Kink(node=node, weights=_fixed(SIMPLEX), terms=_arguments, sign=1.0 if name == "max" else -1.0)
+    if isinstance(node, ir.Reduce):
+        sign = -1.0 if node.kind == "min" else 1.0
+        if any(isinstance(binder.domain, ir.VectorSet) for binder in node.binders):
+            return _over_vectors(node, sign)
+        if node.kind in ("max", "min"):
+            return Kink(node=node, weights=_fixed(SIMPLEX), terms=_reduced, sign=sign)
+        if node.kind in ("cvar", "topk"):
+            return Kink(node=node, weights=lambda evaluator, count: _tail(evaluator, node, count), terms=_reduced)
+    return None
+
+
+def _fixed(weights: Weights) -> Callable[[Evaluator, int], Weights]:
+    return lambda evaluator, count: weights
+
+
+def _pinball(evaluator: Evaluator, node: ir.Apply) -> Weights:
+    tau = float(evaluator.value(node.args[1], {}).data)
+    return Weights(kind="box", low=tau - 1, high=tau)
+
+
+def _spectral(evaluator: Evaluator, node: ir.Apply) -> Weights:
+    return Weights(kind="spectral", columns=elements.shape(evaluator.bound, node.args[0].shape)[-1])
+
+
+def _tail(evaluator: Evaluator, node: ir.Reduce, count: int) -> Weights:
+    options = evaluator.options(node)
+    cap = 1 / (options["tail"] * count) if node.kind == "cvar" else 1 / min(options["k"], count)
+    return Weights(kind="simplex", high=min(1.0, cap))
+
+
+def _over_vectors(node: ir.Reduce, sign: float) -> Kink | None:
+    """A maximum over a simplex of something affine: the weights are the model's own."""
+    (binder,) = node.binders
+    domain, form = binder.domain, inner_maximum.recognise(node.body, binder)
+    if (
+        not isinstance(domain, ir.VectorSet)
+        or domain.family not in ("simplex", "capped_simplex")
+        or form is None
+        or form.divergence
+    ):
+        return None
+
+    def weights(evaluator: Evaluator, count: int) -> Weights:
+        return Weights(kind="simplex", high=min(1.0, inner_maximum.cap(evaluator, domain, count)))
+
+    return Kink(node=node, weights=weights, terms=_at_vertices, sign=sign)
+
+
+# ------------------------------------------------------------------------------------------------------------------- terms
+def _argument(evaluator: Evaluator, node: ir.Expr, env: Env) -> Named | None:
+    assert isinstance(node, ir.Apply)
+    value = evaluator.value(node.args[0], env)
+    return Named(value.data.unsqueeze(-1), value.axes)
+
+
+def _insensitive(evaluator: Evaluator, node: ir.Expr, env: Env) -> Named | None:
+    """max(0, |u| - eps) is the largest of 0, u - eps and -u - eps."""
+    assert isinstance(node, ir.Apply)
+    (u, eps), axes = align([evaluator.value(arg, env) for arg in node.args], entrywise=True)
+    return Named(torch.stack(torch.broadcast_tensors(torch.zeros_like(u), u - eps, -u - eps), -1), axes)
+
+
+def _entries(evaluator: Evaluator, node: ir.Expr, env: Env) -> Named | None:
+    assert isinstance(node, ir.Apply)
+    value = evaluator.value(node.args[0], env)
+    return Named(value.data.flatten(len(value.axes)), value.axes)
+
+
+def _arguments(evaluator: Evaluator, node: ir.Expr, env: Env) -> Named | None:
+    assert isinstance(node, ir.Apply)
+    tensors, axes = align([evaluator.value(arg, env) for arg in node.args], entrywise=True)
+    return Named(torch.stack(torch.broadcast_tensors(*tensors), -1), axes)
+
+
+def _reduced(evaluator: Evaluator, node: ir.Expr, env: Env) -> Named | None:
+    """The elements of a reduction; None where a condition gives each outer element its own list of them."""
+    assert isinstance(node, ir.Reduce)
+    space, inner = ranging.space(evaluator, node, env)
+    if (
+        not isinstance(space, Product)
+        or math.prod(space.lengths.values()) > MOST_NUMBERS
+        or elements.shape(evaluator.bound, node.shape)
+    ):
+        return None
+    evaluator.not_empty(node, space, space.count, inner)
+    full = space.full(evaluator.value(node.body, inner))
+    order = sorted(range(len(space.axes)), key=lambda k: space.axes[k] in space.over)
+    return Named(full.permute(order).reshape((*space.shape, -1)), space.kept)
+
+
+def _at_vertices(evaluator: Evaluator, node: ir.Expr, env: Env) -> Named | None:
+    """An affine body at the unit vectors, whose weighted mean it is on the simplex."""
+    assert isinstance(node, ir.Reduce)
+    (binder,) = node.binders
+    assert isinstance(binder.domain, ir.VectorSet)
+    axis, n = new_axis(), elements.shape(evaluator.bound, binder.domain.shape)[0]
+    value = evaluator.value(node.body, {**env, binder: Named(torch.eye(n, dtype=DTYPE), (axis,))})
+    return Named(value.data.movedim(value.axes.index(axis), -1), tuple(a for a in value.axes if a != axis))

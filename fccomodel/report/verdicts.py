@@ -1,0 +1,172 @@
+"""The report in words: one line of verdict, what to do if it is not good enough, and what was sampled, assumed or bounded."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from fccomodel.core import ir
+from fccomodel.core.failure import Failure
+from fccomodel.data import nets
+from fccomodel.report import recording
+from fccomodel.report.optimality import Optimum
+from fccomodel.report.recording import Recorder
+from fccomodel.report.system import System
+
+if TYPE_CHECKING:
+    from fccomodel.report import KKTReport, Row
+
+#: epsilon up to which a point is called so
+GRADES: tuple[tuple[float, str], ...] = (
+    (1e-6, "Solved to high accuracy"),
+    (1e-3, "Solved"),
+    (1e-2, "Solved roughly"),
+    (math.inf, "Not solved yet"),
+)
+GOOD = 1e-3
+#: The share of a penalty's largest slope from which a multiplier counts as being at its bound.
+NEARLY = 0.99
+#: What is below a root counts as 0 from here on.
+NO_ROOT = 1e-12
+#: Samples of a distribution that an estimate of its standard error takes.
+REPEATS = 4
+
+
+def verdict(
+    system: System, rows: Mapping[str, Row], parts: Mapping[str, float], own: Optimum | None, judging: bool = False
+) -> tuple[str, str]:
+    """(one line, advice): the epsilon for which the point is epsilon-KKT, what decides it, and what would lower it."""
+    epsilon = max(parts.values())
+    grade = "On these rows" if judging else next(text for limit, text in GRADES if epsilon <= limit)
+    name = max(parts, key=lambda key: parts[key])
+    where = _where(system, rows, name)
+    decided = f", decided by {name}{where}" if system.labels or system.projected else ""
+    sentence = f"{grade}: an ε-KKT point with ε = {epsilon:.1e}{decided}."
+    advice = "" if judging or epsilon <= GOOD else _advice(name, own, parts["stationarity"])
+    return (f"{sentence} {advice}" if advice else sentence), advice
+
+
+def _where(system: System, rows: Mapping[str, Row], name: str) -> str:
+    if name == "feasibility":
+        if system.outside >= max(system.violations, default=0.0):
+            return " (a variable is outside its set)"
+        return f" ({system.labels[int(np.argmax(system.violations))]})"
+    return f" ({max(rows, key=lambda label: rows[label].complementarity)})" if name == "complementarity" else ""
+
+
+def _advice(name: str, own: Optimum | None, stationarity: float) -> str:
+    if name == "feasibility":
+        return "Constraints are still violated: run longer (--budget), or with a smaller smoothing."
+    if name == "complementarity":
+        return "A constraint with a positive multiplier is not at its bound yet: run longer (--budget)."
+    if own is not None and own.gradient > 10 * max(stationarity, 1e-12) and not math.isnan(own.gradient):
+        return "The variables are ahead of the solver's multipliers: run longer (--budget)."
+    return "The gradient has not settled: run longer (--budget), with larger batches or smaller final steps."
+
+
+def failed(found: KKTReport, failure: Failure, *, convex: bool) -> KKTReport:
+    """The report of a point where the solver found that there is no solution; ``convex``: the constraints are. Where there is
+    no optimal value either, it has no gap."""
+    match failure.kind:
+        case "infeasible":
+            names = list(failure.conflict)
+            shown = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+            least = f"Least squares of violations leave {found.feasibility:.3g}; the constraints that conflict: {shown}."
+            where = f" within {failure.nearest:.1e} of this one" if math.isfinite(failure.nearest) else ""
+            proof = f"Infeasible, proved: every point{where} violates a constraint."
+            sentence = f"{proof if convex else 'Infeasible near this point, and constraints are not convex.'} {least}"
+            advice = "Loosen one of them, or give them a weight in the objective instead."
+        case "unbounded":
+            sentence = f"Unbounded: the objective is {found.objective:.1e} here and goes on without end as {_moving(failure)}."
+            advice = "Bound the variable by a constraint or a set, or add a regulariser; check the objective's sign."
+        case _:
+            sentence = f"No solution is attained: the objective improves for ever, ever more slowly, as {_moving(failure)}."
+            advice = "Add a regulariser, such as 1e-4 * sumsq(w), or a bound, such as `in ball(100)`. (Separable data do this.)"
+    gap = found.gap if failure.kind == "unattained" else None
+    return dataclasses.replace(found, verdict=f"{sentence} {advice}", advice=advice, gap=gap)
+
+
+def _moving(failure: Failure) -> str:
+    assert failure.along is not None
+    name, rises = failure.along
+    return f"`{name}` {'grows' if rises else 'falls'}"
+
+
+# ------------------------------------------------------------------------------------------------------------------- notes
+def notes_of(system: System, found: Optimum) -> Iterator[str]:
+    """What a reader must know to trust the numbers."""
+    yield from _sampled(system)
+    yield from recording.notes(system.left, system.refused, system.records, lambda node: _quoted(system, node))
+    if not found.weighed:
+        yield (
+            "The weights of the maxima were not chosen, for want of time: each subgradient is that of the largest terms, and the "
+            "stationarity is an upper bound"
+        )
+    if any(equal and any(slope is not None for slope in row) for equal, row in zip(system.equal, system.slopes[1:], strict=True)):
+        yield "An equality contains a function with a kink: one subgradient of it is taken; the stationarity is an upper bound"
+    yield from _below_roots(system)
+    for name, net in system.problem.nets.items():
+        facts = nets.walk(system.bound.nets[name])
+        declared = [text for text, _ in net.assume]
+        if declared:
+            yield f"Net `{name}` is taken to be {', '.join(declared)}: your assumption"
+        elif not facts.smooth:
+            reason = f" ({facts.reasons[0]})" if facts.reasons else ""
+            yield f"Net `{name}` is {facts.kind}{reason}: one generalised gradient of it is taken"
+
+
+def _below_roots(system: System) -> Iterator[str]:
+    """Roots of nearly 0, which have no gradient there."""
+    bodies = [system.problem.objective.expr, *(c.body for c in system.problem.constraints)]
+    nodes = {id(n): n for body in bodies for n in ir.walk(body) if isinstance(n, ir.Apply) and n.op == "sqrt" and not n.shape}
+    for node in nodes.values():
+        if not ir.variables_of(node) or ir.free_binders(node):
+            continue
+        u = float(system.evaluator.value(node.args[0], {}).data.detach())
+        if u < NO_ROOT:
+            yield (
+                f"{_quoted(system, node)} is the root of {u:.1g} here, and a root has no gradient at 0: an optimum there is not "
+                "recognised (`sqrt(1e-6 + u)` has one)"
+            )
+
+
+def at_bound(multipliers: Mapping[str, float], limits: Mapping[str, float]) -> Iterator[str]:
+    """Which of the solver's multipliers are as large as its penalties allow."""
+    for name, limit in limits.items():
+        own = [label for label, nu in multipliers.items() if label.partition("[")[0] == name and abs(nu) >= NEARLY * limit > 0]
+        if own:
+            shown = ", ".join(f"`{label}`" for label in own[:4]) + (f" and {len(own) - 4} more" if len(own) > 4 else "")
+            yield (
+                f"{shown}: the solver's multiplier is at the penalty's bound, {limit:.3g}: the penalty is too weak to hold the "
+                f"constraint (--option rho={4 * limit:.3g})"
+            )
+
+
+def _quoted(system: System, node: ir.Expr) -> str:
+    text = system.problem.text(node)
+    if node.span is ir.NOWHERE or not text:
+        return f"`{node.op}`" if isinstance(node, ir.Apply) else "a reduction"
+    short = text if len(text) <= 40 else text[:37] + "..."
+    return f"`{short}` (line {system.problem.source.place(node.span)[0]})"
+
+
+def _sampled(system: System) -> Iterator[str]:
+    """Which expectations are represented by draws, and what that costs in accuracy."""
+    sampled = system.evaluator.sampled
+    if not sampled:
+        return
+    samples = [np.append(system.sign * system.objective, system.values)]
+    for k in range(REPEATS):
+        with torch.no_grad():
+            f, c = system.evaluate(system.point, Recorder({}), system.seed + 1 + k)[:2]
+        samples.append(np.append(f.numpy(), c.numpy()))
+    error = np.std(samples, axis=0, ddof=1)
+    names = ", ".join(f"`{binder.name} ~ {binder.domain.name}`" for binder in sampled)
+    count = max(sampled.values())
+    more = f", of the constraints at most {error[1:].max():.1e}" if len(error) > 1 else ""
+    yield f"{names}: {count:,} fixed draws stand for the distribution; standard error of the objective {error[0]:.1e}{more}"

@@ -1,0 +1,109 @@
+"""Sets of weights: a function with a kink is phi(t) = max over q in Q of q.t, and its subgradients are the q that attain it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+
+from fccomodel.library.sets.capped_simplex import project_capped
+
+#: Terms this near to each other, relative to the largest, may have any weights among them; so many have weights of their own.
+TIED, MOST_TIED = 1e-6, 600
+
+
+@dataclass(frozen=True, kw_only=True)
+class Weights:
+    """Q, a convex set of weights over the last dim.
+
+    kind   ``simplex`` (0 <= q <= high, sum ``total``), ``box`` (low <= q <= high), ``ball`` (|q|_2 <= 1), ``cross`` (|q|_1 <= 1)
+           or ``spectral`` (q is a matrix, row after row of ``columns`` entries, with singular values of at most 1)
+    """
+
+    kind: str
+    low: float = 0.0
+    high: float = 1.0
+    total: float = 1.0
+    columns: int = 1
+
+    @property
+    def curved(self) -> bool:
+        """Q is no polytope."""
+        return self.kind in ("ball", "spectral")
+
+    def top(self, t: np.ndarray) -> np.ndarray:
+        """A q of Q with the largest q.t."""
+        if self.kind == "box":
+            return np.where(t > 0, self.high, np.where(t < 0, self.low, np.clip(0.0, self.low, self.high)))
+        if self.kind == "ball":
+            norm = np.linalg.norm(t, axis=-1, keepdims=True)
+            return t / np.where(norm > 0, norm, 1)
+        if self.kind == "spectral":
+            left, size, right = np.linalg.svd(self._matrix(t), full_matrices=False)
+            return ((left * (size > 1e-12 * size.max(-1, keepdims=True))[..., None, :]) @ right).reshape(t.shape)
+        rank = np.argsort(np.argsort(-(np.abs(t) if self.kind == "cross" else t), axis=-1, kind="stable"), axis=-1)
+        if self.kind == "cross":
+            return np.where(rank == 0, np.sign(t), 0.0)
+        return np.clip(self.total - self.high * rank, 0, self.high)
+
+    def project(self, q: np.ndarray) -> np.ndarray:
+        """The nearest weights."""
+        if self.kind == "box":
+            return np.clip(q, self.low, self.high)
+        if self.kind == "ball":
+            return q / np.maximum(1, np.linalg.norm(q, axis=-1, keepdims=True))
+        if self.kind == "spectral":
+            left, size, right = np.linalg.svd(self._matrix(q), full_matrices=False)
+            return ((left * np.minimum(size, 1)[..., None, :]) @ right).reshape(q.shape)
+        if self.kind == "cross":
+            size = np.abs(q)
+            inside = size.sum(-1, keepdims=True) <= 1
+            return np.where(inside, q, np.sign(q) * _project_simplex(size, 1.0))
+        return self.total * _project_simplex(q / self.total, self.high / self.total)
+
+    def support(self, t: np.ndarray) -> np.ndarray:
+        """phi(t)."""
+        return (self.top(t) * t).sum(-1)
+
+    def margin(self, t: np.ndarray) -> np.ndarray:
+        """How far t is from a kink of phi, where another q attains it too."""
+        if self.kind == "box":
+            return np.abs(t).min(-1)
+        if self.kind == "ball":
+            return np.linalg.norm(t, axis=-1)
+        if self.kind == "spectral":
+            return np.linalg.svd(self._matrix(t), compute_uv=False).min(-1)
+        if self.kind == "cross":
+            return np.abs(t).max(-1) - np.maximum(_second(np.abs(t)), 0.0)
+        q = self.top(t)
+        return np.where(q > 0, t, np.inf).min(-1) - np.where(q < min(1.0, self.high), t, -np.inf).max(-1)
+
+    def narrowed(self, t: np.ndarray, most: int) -> tuple[Weights, np.ndarray, np.ndarray]:
+        """Of a simplex, the ``most`` terms of each row of t whose weights are the least certain, and those tied with them: their
+        own set of weights, their places (rows, terms), and the weights of all terms with 0 there: ``high`` for larger terms. Of
+        other sets all terms."""
+        n = t.shape[-1]
+        if self.kind != "simplex" or n <= most or not t.size:
+            return self, np.broadcast_to(np.arange(n), t.shape), np.zeros(t.shape)
+        order = np.argsort(-t, axis=-1, kind="stable")
+        edge = np.take_along_axis(t, order[:, [min(int(1 / self.high), n) - 1]], -1)
+        tie = TIED * (1 + np.abs(t).max(-1, keepdims=True))
+        first, last = int((t > edge + tie).sum(-1).min()), int((t >= edge - tie).sum(-1).max())
+        full = max(0, min(int(1 / self.high) - most // 2, n - most, first))
+        most = max(most, min(last - full, MOST_TIED))
+        held = np.zeros(t.shape)
+        np.put_along_axis(held, order[:, :full], self.high, -1)
+        return replace(self, total=1 - self.high * full), order[:, full : full + most], held
+
+    def _matrix(self, t: np.ndarray) -> np.ndarray:
+        return t.reshape((*t.shape[:-1], -1, self.columns))
+
+
+def _second(t: np.ndarray) -> np.ndarray:
+    """The second largest entry, -inf where there is one alone."""
+    return np.sort(t, axis=-1)[..., -2] if t.shape[-1] > 1 else np.full(t.shape[:-1], -np.inf)
+
+
+def _project_simplex(q: np.ndarray, cap: float) -> np.ndarray:
+    return project_capped(torch.from_numpy(np.ascontiguousarray(q)), max(cap, 1 / q.shape[-1])).numpy()

@@ -1,7 +1,0 @@
-"""Simple sets: closed convex sets of arrays with a cheap projection. One file per set, found by itself."""
-
-from fccomodel.sets._base import SimpleSet
-from fccomodel.sets._recognise import intersection, recognise
-from fccomodel.sets._registry import all, check_not_empty, get
-
-__all__ = ["SimpleSet", "all", "check_not_empty", "get", "intersection", "recognise"]

@@ -1,0 +1,1 @@
+"""A plan to a point: lowered to a graph, emitted as the text of a standalone program, run."""

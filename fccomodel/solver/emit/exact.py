@@ -1,0 +1,113 @@
+"""The section with the problem itself, on all rows, and the arguments that the centres of smoothing follow."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from fccomodel.core import ir
+from fccomodel.library.graph import Axis, Val, merge_axes
+from fccomodel.normal.smoothing import Smoothed
+from fccomodel.solver.emit.printer import Printer
+from fccomodel.solver.emit.stochastic import Stochastic
+from fccomodel.solver.emit.texts import lam_text, number, shorten, slope_text
+from fccomodel.solver.lower import Lowering, Slot
+
+#: a smoothed function with the ids of its cells, its argument and the axes of a maximum
+Block = tuple[Smoothed, list[Val], Val, tuple[Axis, ...]]
+
+
+class Exact(Stochastic):
+    """``evaluate`` and ``blocks``."""
+
+    def evaluation_section(self) -> tuple[str, list[str], str]:
+        """``evaluate``, what it prepares, and ``blocks``."""
+        lowering = self.exact
+        graph = lowering.graph
+        objective = lowering.expr(self.reference.objective.expr, {}, True)
+        if self.problem.objective.sense == "maximize":
+            objective = graph.apply("neg", objective)
+        constraints = self.constraints_of(lowering)
+        printer = Printer(graph=graph, layout=self.layout, comments=self.comments(lowering), double=True)
+        lines: list[str] = []
+        roots = [objective, *(v for _, v in constraints.values())]
+        printer.print([r for r in roots if r.op not in ("const", "param")])
+        lines = list(printer.lines)
+        lines.append(f"return torch.as_tensor({printer.ref(objective)}), {entries(printer, constraints)}")
+        evaluate = (
+            "# ---- the problem itself, on all rows, in float64\n"
+            "def evaluate(data, w):\n"
+            '    """The minimised objective, and each constraint\'s values (left minus right side)."""\n'
+            + "\n".join("    " + x for x in lines)
+        )
+        self.shared = printer
+        return evaluate, printer.prepared, self.blocks_text()
+
+    def constraints_of(self, lowering: Lowering) -> dict[str, tuple[str, Val]]:
+        """Kind and values of every constraint in a full pass."""
+        graph = lowering.graph
+        found: dict[str, tuple[str, Val]] = {}
+        for constraint in self.reference.constraints:
+            env: dict[ir.Binder, Slot] = {}
+            weights: list[Val] = []
+            if constraint.binders:
+                ranged = lowering.ranges(constraint.binders, constraint.condition, {}, body=constraint.body, dense=True)
+                env = ranged.env
+                weights = [p.weight for p in ranged.parts if p.weight is not None]
+            value = lowering.expr(constraint.body, env, True)
+            for mask in weights:
+                value = graph.apply("mul", mask, value)
+            found[constraint.label] = (constraint.kind, value)
+        return found
+
+    def blocks_text(self) -> str:
+        """The exact arguments of the smoothed functions, and their slopes: where centres and multipliers come from."""
+        if not self.step_centres():
+            return 'def blocks(data, w):\n    """No function is smoothed with a centre."""\n    return {}'
+        found = [(s, *self.exact.block(s)) for s in self.step_centres()]
+        self.cells = {i.attrs["key"] for _, ids, _, _ in found for i in ids if i.op == "take"}
+        lines, inside = self.block_lines(found)
+        about = "Per smoothed function: cells, exact arguments, slope, and its largest slope if it is a penalty."
+        return function("blocks", about, [*lines, f"return {{{', '.join(inside)}}}"])
+
+    def block_lines(self, found: list[Block]) -> tuple[list[str], list[str]]:
+        """Statements, and the entries of ``blocks`` that they are for."""
+        shared = self.shared
+        printer = Printer(graph=self.exact.graph, layout=self.layout, prepared=shared.prepared, double=True)
+        printer.names = {i: n for i, n in shared.names.items() if n.startswith("data.")}
+        printer.counters = dict(shared.counters) | taken(shared.prepared)
+        printer.print([v for _, _, v, _ in found if v.op not in ("const", "param")])
+        lines = list(printer.lines)
+        printer.lines = []
+        inside = []
+        for s, ids, value, over in found:
+            axes = merge_axes([*ids, value])
+            index = ", ".join(printer.ref(i, axes, 0) for i in ids)
+            sizes = tuple(a.size for a in axes)
+            t = printer.ref(value, axes, len(value.event))
+            t = t if value.axes == axes else f"{t}.expand({sizes + value.event})"
+            slope = f"slope_{s.name}"
+            dims = tuple(axes.index(a) for a in over) or tuple(range(-len(value.event), 0) if s.function.rank else ())
+            inner = slope_text(s.function, s.bound, "t", lam_text(s.function, f"h.lam_{s.name}"), "y", dims)
+            bounded = number(max(map(abs, s.units))) if s.penalty else "0"
+            lines.append(f"def {slope}(t, y, h):  # {shorten(self.problem.text(s.original))}")
+            lines.append(f"    return {inner}")
+            key = f"({index},)" if ids else "()"
+            inside.append(f"{s.name!r}: ({key}, {t}, {slope}, {bounded})")
+        return lines, inside
+
+
+def taken(prepared: list[str]) -> dict[str, int]:
+    """The names that what is prepared has."""
+    return {name: 1 for line in prepared for name in re.findall(r"^data\.(\w+) =", line)}
+
+
+def entries(printer: Printer, constraints: Mapping[str, tuple[str, Val]]) -> str:
+    """Constraints by label as a dictionary's text."""
+    inside = (f"{label!r}: ({kind!r}, torch.as_tensor({printer.ref(v)}))" for label, (kind, v) in constraints.items())
+    return f"{{{', '.join(inside)}}}"
+
+
+def function(name: str, about: str, lines: list[str], arguments: str = "data, w") -> str:
+    """The text of a function."""
+    return "\n".join([f"def {name}({arguments}):", f'    """{about}"""', *("    " + line for line in lines)])

@@ -1,0 +1,125 @@
+"""The section with the algorithm's step: estimator, update, prox and projections."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from fccomodel.core import diagnostics, ir
+from fccomodel.evaluation import interpret
+from fccomodel.library import regularisers, sets
+from fccomodel.solver.emit.sections import Sections
+from fccomodel.solver.emit.texts import number, shorten, with_called
+
+
+class Update(Sections):
+    """``track``, ``update`` and ``project``."""
+
+    def update_section(self) -> str:
+        algorithm = self.plan.algorithm_record
+        step = algorithm.steps[self.plan.step]
+        estimator = algorithm.estimator
+        text = [
+            f"# ---- {algorithm.title}: {algorithm.theorem}",
+            *self.texts(*(getattr(estimator, name) for name in self.trackers())),
+            *(self.texts(estimator.extrapolate) if estimator and self.step.dual and self.plan.remembers else []),
+            *(self.texts(estimator.multiplier) if estimator and self.inequalities() else []),
+            *(self.texts(estimator.couple) if estimator and self.step.coupled else []),
+            *self.texts(algorithm.step_sizes, algorithm.begin, update=step),
+            *self.texts(algorithm.advance, algorithm.falling, algorithm.next_stage),
+            "def project(w, step, h):",
+            '    """Proximal maps of regularisers, projections on simple sets, in place; one step or one per coordinate."""',
+        ]
+        helpers, lines = self.proximal_lines()
+        return "\n".join([*helpers, *text, *(lines or ["    return"])])
+
+    @staticmethod
+    def texts(*functions: Callable[..., Any], **renamed: Callable[..., Any]) -> list[str]:
+        """The sources of functions, some under another name, after those that they call."""
+        found = {f.__name__: inspect.getsource(f).rstrip() for f in with_called(functions)}
+        for name, function in renamed.items():
+            *helpers, own = with_called([function])
+            for f in helpers:
+                found.setdefault(f.__name__, inspect.getsource(f).rstrip())
+            found[name] = re.sub(r"^def \w+\(", f"def {name}(", inspect.getsource(own).rstrip())
+        return [line for text in found.values() for line in (text, "", "")]
+
+    def trackers(self) -> list[str]:
+        """The functions of the estimator that some estimate is updated by."""
+        if self.plan.algorithm_record.estimator is None:
+            return []
+        tracks = [v for v in self.step.graph.vals if v.op == "track" and v.attrs["name"]]
+        return sorted({"track_log" if v.attrs.get("log") else "track" for v in tracks})
+
+    def proximal_lines(self) -> tuple[list[str], list[str]]:
+        helpers: dict[str, str] = {}
+        lines: list[str] = []
+        for p in self.normal.prox:
+            start, stop, shape = self.layout[p.variable]
+            regulariser = regularisers.get(p.name)
+            assert regulariser is not None, p.name
+            function = regulariser.prox
+            helpers[function.__name__] = inspect.getsource(function).rstrip()
+            alone = len(self.layout) == 1
+            piece = "w" if alone else f"w[{start}:{stop}]"
+            size = "step" if alone else f"step if isinstance(step, float) else step[{start}:{stop}]"
+            arguments = ", ".join(f"{key}={value!r}" for key, value in p.coefficients.items())
+            lines.append(f"    # {shorten(p.text, 110)}")
+            if len(shape) == 1:
+                found = f"{function.__name__}({piece}, {size}, {arguments})"
+            else:
+                view = f".view({', '.join(map(str, shape)) or '()'})"
+                entries = f"step if isinstance(step, float) else step[{start}:{stop}]{view}"
+                found = f"{function.__name__}({piece}{view}, {entries}, {arguments}).reshape(-1)"
+            lines.append(f"    w.copy_({found})" if alone else f"    {piece} = {found}")
+        for name, (start, stop, shape) in self.layout.items():
+            for domain in self.normal.variables[name].sets:
+                record = sets.get(domain.family)
+                assert record is not None, domain.family
+                scaled = record.in_steps if self.plan.step == "adam" else None
+                used = [record.project, *([scaled] if scaled else [])]
+                helpers |= {f.__name__: inspect.getsource(f).rstrip() for f in with_called(used)}
+                arguments = "".join(f", {text}" for text in self.set_arguments(name, domain))
+                piece = f"w[{start}:{stop}]"
+                view = "" if len(shape) == 1 else f".view({', '.join(map(str, shape)) or '()'})"
+                found = f"{record.project.__name__}({piece}{view}{arguments})"
+                lines.append(f"    # {name} in {domain.name}")
+                if scaled:
+                    lines += [
+                        "    if isinstance(step, float):",
+                        f"        {piece} = {found}.reshape(-1)",
+                        "    else:",
+                        f"        {piece} = {scaled.__name__}({piece}{view}, step[{start}:{stop}]{view}{arguments}).reshape(-1)",
+                    ]
+                else:
+                    lines.append(f"    {piece} = {found}.reshape(-1)")
+        return [line for text in helpers.values() for line in (text, "", "")], lines
+
+    def set_arguments(self, name: str, domain: ir.VectorSet) -> list[str]:
+        """What the projection takes, as text: numbers, and arrays kept with the initial values."""
+        record = sets.get(domain.family)
+        assert record is not None, domain.family
+        values = [self.set_value(a) for a in domain.args]
+        shape = self.layout[name][2]
+        if reason := record.empty(shape, *values):
+            message, span = f"{domain.name}, the set of {name}, has no point", domain.args[0].span if domain.args else None
+            error = diagnostics.error("F0609", message, span=span, reason=reason, fix="Correct its arguments.")
+            raise diagnostics.FccoError([error], self.problem.source)
+        texts = []
+        for k, value in enumerate(record.prepare(*values)):
+            if isinstance(value, torch.Tensor) and value.dim():
+                key = f"net_set_{name}_{domain.family}_{k}"
+                self.initial[key] = value.to(torch.float64)
+                texts.append(f"INITIAL[{key!r}].to(w)")
+            else:
+                texts.append(number(float(value)))
+        return texts
+
+    def set_value(self, node: ir.Expr) -> Any:
+        """An argument of a set: a number, or a tensor."""
+        value = interpret.evaluate(self.bound, node, {})
+        return value if value.dim() else float(value)

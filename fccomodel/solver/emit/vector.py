@@ -1,0 +1,250 @@
+"""The vector form phi(F(w)): every topmost expectation is a component of F, by minibatch or exactly."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import re
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from fccomodel.core import ir
+from fccomodel.evaluation.selections import Selection
+from fccomodel.library.graph import RESERVED, Axis, Val, merge_axes
+from fccomodel.normal._terms import SAMPLED, nonlinear_below
+from fccomodel.normal.smoothing import Smoothed
+from fccomodel.solver.emit.program import Emitter, functions
+from fccomodel.solver.emit.taped import TapedPrinter
+from fccomodel.solver.emit.texts import shorten
+from fccomodel.solver.lower import Lowering, Slot
+from fccomodel.solver.lower._records import Part
+from fccomodel.solver.lower._reduce import DENSE
+from fccomodel.solver.lower._state import Env, Linear
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Component:
+    """Entries ``start .. stop`` of F: the expectation ``node`` at every element of the binders around it, along ``axes``."""
+
+    node: ir.Reduce
+    slots: dict[ir.Binder, Slot]
+    axes: tuple[Axis, ...]
+    event: tuple[int, ...]
+    start: int
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(a.size for a in self.axes) + self.event
+
+    @property
+    def stop(self) -> int:
+        return self.start + math.prod(self.shape)
+
+
+@dataclass(eq=False)
+class Outer(Lowering):
+    """phi: every binder complete, non-smooth functions by their envelopes, expectations as entries of a vector u."""
+
+    components: dict[tuple[int, ...], Component] = field(default_factory=dict)
+
+    def reduce(self, node: ir.Reduce, env: Env, linear: Linear) -> Val:
+        smoothed = any(isinstance(n, Smoothed) and not n.inner for n in ir.walk(node.body))
+        if node.kind not in SAMPLED or smoothed or nonlinear_below(node.body) or not ir.variables_of(node):
+            return self.reduced(node, env, linear, False)
+        slots = {b: env[b] for b in self.free(node) if b in env}
+        if any(s.draw is not None for s in slots.values()):
+            self.refuse(node, f"`{self.bound.problem.text(node)}`", "It depends on a random draw around it: F is no vector.",
+                        "Bind a table of draws, or use an algorithm that estimates block by block.")  # fmt: skip
+        key = (id(node), *(s.ids.id for s in slots.values()))
+        if key not in self.components:
+            start = max((c.stop for c in self.components.values()), default=0)
+            axes, event = merge_axes(s.ids for s in slots.values()), self.shape(node.shape)
+            self.components[key] = Component(node=node, slots=slots, axes=axes, event=event, start=start)
+        found = self.components[key]
+        return self.graph.make("component", axes=found.axes, event=found.event, varying=True, static=False, component=found)
+
+    def smoothed(self, node: Smoothed, env: Env) -> Val:
+        return self.envelope(node, env)
+
+
+@dataclass(eq=False)
+class Entries(Lowering):
+    """The components of F by minibatch (expectations over the same rows share their draws), or exactly."""
+
+    drawn: dict[tuple, tuple[Slot, Part]] = field(default_factory=dict)
+    known: dict[Axis, Axis] = field(default_factory=dict)
+
+    def value(self, component: Component, known: list[Any]) -> Val:
+        """The expectation at every element of the binders around it; where pairs are many, by slices of the first one."""
+        pairs = math.prod(component.shape) * (self.pairs(component.node) if self.full else 0)
+        chunked = component.axes[0] if component.axes and pairs > DENSE else None
+        env = {b: self.met(slot, ids, chunked) for (b, slot), ids in zip(component.slots.items(), known, strict=True)}
+        value = self.expr(component.node, env, True)
+        if chunked is not None:
+            value = self.gather(value, self.sliced(chunked), self.known[chunked])
+        axes = tuple(self.known[a] for a in component.axes)
+        return value if value.axes == axes else self.graph.make("spread", [value], axes=axes, event=component.event)
+
+    def meet(self, components: Iterable[Component]) -> None:
+        """Axes here for those of phi, in its order."""
+        for axis in sorted({a for c in components for a in c.axes}, key=lambda a: a.order):
+            self.known[axis] = self.graph.axis(self.unique(axis.name), axis.size, "all")
+
+    def sliced(self, axis: Axis) -> Axis:
+        """One of phi's axes here, slice by slice."""
+        key = ("sliced", axis)
+        if key not in self.graph.known:
+            self.graph.known[key] = replace(self.known[axis], kind="chunk")  # type: ignore[assignment]
+        return self.graph.known[key]  # type: ignore[return-value]
+
+    def met(self, slot: Slot, ids: Any, chunked: Axis | None) -> Slot:
+        """A binder of phi at the same elements, in this graph."""
+        (own,) = slot.ids.axes
+        axis, op = (self.sliced(own), "chunk") if own is chunked else (self.known[own], "arange")
+        pos = self.graph.make(op, axes=(axis,), static=op == "arange", axis=axis, key=None)
+        taken = self.take(self.ship(slot.ids.attrs["key"], ids), pos, ()) if slot.ids.op == "take" else pos
+        return Slot(binder=slot.binder, ids=taken, pos=pos, n=slot.n, members=ids)
+
+    def sampled_slot(
+        self, sel: Selection, env: Env, inner: bool, whole: bool, own: set[ir.Binder], body: ir.Expr
+    ) -> tuple[Slot, Part, Any]:
+        """A minibatch; one draw of a table's rows serves every component."""
+        if sel.parents:
+            return super().sampled_slot(sel, env, inner, whole, own, body)
+        rows = self.members(sel, body)
+        key = (self.set_key(sel.binder.domain), self.batch(sel.binder, len(rows), inner), len(rows), rows.tobytes())
+        if key in self.drawn:
+            slot, part = self.drawn[key]
+            if not any(a in s.ids.axes for a in slot.ids.axes for s in env.values()):
+                return replace(slot, binder=sel.binder), replace(part, binder=sel.binder), {}
+        slot, part, aliases = super().sampled_slot(sel, env, inner, whole, own, body)
+        self.drawn.setdefault(key, (slot, part))
+        return slot, part, aliases
+
+
+class VectorPrinter(TapedPrinter):
+    """Statements in which the entries of F are read from a vector u."""
+
+    def op_component(self, val: Val) -> str:
+        found: Component = val.attrs["component"]
+        if not found.shape:
+            return f"u[{found.start}]"
+        piece = f"u[{found.start}:{found.stop}]"
+        return piece if len(found.shape) == 1 else f"{piece}.view({', '.join(map(str, found.shape))})"
+
+
+class VectorEmitter(Emitter):
+    """``inner``, ``inner_full`` and ``outer`` in the place of ``gradient``."""
+
+    def lower(self) -> Val:
+        data, centres = self.step.data, self.step.centres
+        self.outer = Outer(bound=self.bound, full=True, stable=False, separated=False, data=data, centres=centres)
+        root = self.outer.expr(self.normal.objective, {}, True)
+        self.step = Entries(bound=self.bound, full=False, stable=False, batch=self.plan.batch, data=data, centres=centres)
+        self.whole = Entries(bound=self.bound, full=True, stable=False, separated=False, data=data)
+        self.components = list(self.outer.components.values())
+        self.step.meet(self.components)
+        self.whole.meet(self.components)
+        self.samples = [self.step.value(c, self.ids(c)) for c in self.components]
+        self.values = [self.whole.value(c, self.ids(c)) for c in self.components]
+        return root
+
+    def ids(self, component: Component) -> list[Any]:
+        """The ids of the elements of the binders around a component."""
+        return [self.outer.known_ids(s) for s in component.slots.values()]
+
+    def gradient_section(self) -> tuple[str, str]:
+        prepared: list[str] = []
+        length = max((c.stop for c in self.components), default=0)
+        names = self.batch_names
+        unpack = [f"{', '.join(names)}{',' if len(names) == 1 else ''} = batch"] if names else []
+        step = self.printer(self.step, prepared)
+        for val in self.step.draws:
+            step.counters[val.attrs["axis"].name] = 1
+            if val.op == "draw":
+                step.names[val.id] = val.attrs["axis"].name
+        inner = [*unpack, *self.joined(step, self.samples)]
+        full = self.joined(self.printer(self.whole, prepared, recomputed=True), self.values)
+        phi = self.printer(self.outer, prepared)
+        phi.print([self.root] if self.root.op not in ("const", "param") else [])
+        layout = [f"#   u[{c.start}:{c.stop}] = {shorten(self.problem.text(c.node), 100)}" for c in self.components]
+        text = "\n".join(
+            [
+                "# ---- F, whose entries are the expectations, and phi",
+                *layout,
+                f"COMPONENTS = {length}",
+                f"SAMPLES = {self.cost(self.samples)}  # oracle calls of inner",
+                f"ROWS = {self.cost(self.values)}  # and of inner_full",
+                "",
+                "",
+                "def inner(data, w, batch, h):",
+                '    """F(w; xi): the mean over a minibatch."""',
+                *("    " + line for line in inner),
+                "",
+                "",
+                "def inner_full(data, w, h):",
+                '    """F(w), exactly."""',
+                *("    " + line for line in full),
+                "",
+                "",
+                "def outer(data, w, u, c, h):",
+                '    """phi(u) by envelopes, with what has neither expectation nor prox."""',
+                *("    " + line for line in phi.lines),
+                f"    return torch.as_tensor({phi.ref(self.root)})",
+            ]
+        )
+        body = "".join(f"    {line}\n" for line in prepared)
+        return text, f'def prepare(data):\n    """What depends on the data alone, computed once."""\n{body}    return data'
+
+    def printer(self, lowering: Lowering, prepared: list[str], recomputed: bool = False) -> VectorPrinter:
+        """A printer whose names for what is computed once are new."""
+        taken = {name: 1 for line in prepared for name in re.findall(r"^data\.(\w+) =", line)}
+        return VectorPrinter(
+            graph=lowering.graph, layout=self.layout, comments=self.comments(lowering), prepared=prepared, recomputed=recomputed,
+            counters=dict.fromkeys(RESERVED, 1) | taken,
+        )  # fmt: skip
+
+    @staticmethod
+    def joined(printer: VectorPrinter, values: list[Val]) -> list[str]:
+        """Statements that end with the values as one flat vector."""
+        printer.print([v for v in values if v.op not in ("const", "param")])
+        texts = [f"{printer.ref(v)}.reshape({math.prod([a.size for a in v.axes] + list(v.event))})" for v in values]
+        joined = texts[0] if len(texts) == 1 else f"torch.cat([{', '.join(texts)}])"
+        return [*printer.lines, f"return {joined}"]
+
+    def cost(self, values: list[Val]) -> int:
+        """Values of g(w; xi) at one block and one sample: the largest product of axes; components that share draws count once."""
+        groups: dict[Any, int] = {}
+        for component, sample, value in zip(self.components, self.samples, values, strict=True):
+            drawn = frozenset(v.id for v in below(sample) if v.op in ("draw", "draw_range", "noise"))
+            tables = frozenset(b.domain.name for n in ir.walk(component.node) if isinstance(n, ir.Reduce) for b in n.binders)
+            size = max(math.prod(a.size for a in v.axes) for v in below(value))
+            groups[drawn, tables] = max(groups.get((drawn, tables), 0), size)
+        return sum(groups.values())
+
+    def update_section(self) -> str:
+        """The step, and the functions beside it in its file that it calls."""
+        step = self.plan.algorithm_record.steps[self.plan.step]
+        module = sys.modules[step.__module__]
+        text = super().update_section()
+        needed, seen = [text], {"update"}
+        for source in needed:
+            for name, function in functions(module).items():
+                if name not in seen and re.search(rf"(?<!def )\b{name}\(", source):
+                    seen.add(name)
+                    needed.append(inspect.getsource(function).rstrip())
+        return "\n\n\n".join([*needed[1:], text])
+
+
+def below(root: Val) -> Iterable[Val]:
+    """A value and all that it is made of."""
+    seen: dict[int, Val] = {}
+    stack = [root]
+    while stack:
+        val = stack.pop()
+        if val.id not in seen:
+            seen[val.id] = val
+            stack.extend(val.args)
+    return seen.values()

@@ -1,0 +1,67 @@
+"""Means and sums of numbers, and of numbers that are known by their logarithms: one arithmetic each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from fccomodel.library.graph import Axis, Graph, Val
+from fccomodel.solver.lower._records import Segment
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """What a reduction does with its elements x and plain weights c. A value of the graph is the number itself."""
+
+    graph: Graph
+    by_segment = "segment"
+
+    def times(self, c: Val, x: Val) -> Val:
+        """c x"""
+        return self.graph.apply("mul", c, x)
+
+    def over(self, x: Val, c: Val) -> Val:
+        """x / c"""
+        return self.graph.apply("div", x, c)
+
+    def average(self, x: Val, axes: Iterable[Axis]) -> Val:
+        """The mean over axes."""
+        return self.graph.average(x, axes)
+
+    def total(self, x: Val, axes: Iterable[Axis]) -> Val:
+        """The sum over axes; those that x lacks count by their size."""
+        return self.graph.total(x, axes)
+
+    def segment(self, x: Val, axis: Axis, segment: Segment, how: str) -> Val:
+        """The mean or the sum over the rows of each cell."""
+        axes = tuple(sorted({*(a for a in x.axes if a is not axis), *segment.parents}, key=lambda a: a.order))
+        return self.graph.make(
+            self.by_segment, [x], axes=axes, event=x.event, axis=axis, how=how, cells=segment.cells, sizes=segment.sizes,
+            parents=segment.parents,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Logarithms(Numbers):
+    """The same for numbers that are known by their logarithms: a value of the graph is log x."""
+
+    by_segment = "log_segment"
+
+    def times(self, c: Val, x: Val) -> Val:
+        return self.graph.apply("add", x, self.graph.apply("log", c))
+
+    def over(self, x: Val, c: Val) -> Val:
+        return self.graph.apply("sub", x, self.graph.apply("log", c))
+
+    def average(self, x: Val, axes: Iterable[Axis]) -> Val:
+        have = tuple(a for a in x.axes if a in tuple(axes))
+        if not have:
+            return x
+        kept = tuple(a for a in x.axes if a not in have)
+        return self.graph.make("log_mean_axes", [x], axes=kept, event=x.event, over=have)
+
+    def total(self, x: Val, axes: Iterable[Axis]) -> Val:
+        axes = tuple(axes)
+        for axis in axes:
+            x = self.times(self.graph.const(axis.size), x)
+        return self.average(x, axes)

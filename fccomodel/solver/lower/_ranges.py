@@ -1,0 +1,262 @@
+"""Binders made concrete: minibatches of their elements, or all of them, given the binders around them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+
+from fccomodel.core import ir
+from fccomodel.evaluation import elements, interpret
+from fccomodel.evaluation import selections as selection
+from fccomodel.library.graph import Val, merge_axes
+from fccomodel.solver.lower._records import Part, Ranged, Segment, Slot
+from fccomodel.solver.lower._slots import Slots
+from fccomodel.solver.lower._state import Env
+
+
+@dataclass(eq=False)
+class Ranging(Slots):
+    """Slots for binders, by minibatch or in full."""
+
+    def ranges(
+        self,
+        binders: tuple[ir.Binder, ...],
+        condition: ir.Expr | None,
+        env: Env,
+        *,
+        body: ir.Expr,
+        inner: bool = False,
+        chunk: bool = False,
+        whole: bool = False,
+        dense: bool = False,
+    ) -> Ranged:
+        """The binders of a reduction of ``body`` made concrete.
+
+        inner   drawn for a mean       chunk   the first binder goes through in slices (full pass)
+        whole   no minibatch           dense   no rows laid out flat by their keys
+        """
+        outside = tuple((id(b), s.ids.id) for b, s in env.items())
+        key = (tuple(id(b) for b in binders), id(condition), outside, chunk, whole, dense, self.again)
+        if key in self.slots:
+            return self.slots[key]
+        env = dict(env)
+        parts: list[Part] = []
+        selections = selection.split(binders, condition)
+        needed = {b for sel in selections for b in sel.parents}
+        listed = [s for s in selections if not isinstance(s.binder.domain, ir.Distribution) or s.binder in needed]
+        own = {s.binder for s in listed}
+        averaged = inner and not any(p in own for s in listed for p in s.parents)
+        for sel in [*listed, *(s for s in selections if s not in listed)]:
+            if isinstance(sel.binder.domain, ir.VectorSet):
+                fix = "Write it as max[q in simplex(K)] (sum[k in K] q[k] * r[k] - mu * kl(q, uniform(K))), or its dual."
+                self.refuse(sel.binder, f"an inner problem over `{sel.binder.name}`", "It has no known dual.", fix)
+            if isinstance(sel.binder.domain, ir.Distribution):
+                if sel.parents or sel.static or sel.masks or sel.keys or sel.orders:
+                    fix = "Draw from the distribution that the condition leaves, or bind a table of draws."
+                    self.refuse(sel.binder, f"a condition on `{sel.binder.name}`", "Draws are not sorted or filtered.", fix)
+                slot, part = self.noise(sel.binder, env, parts, body)
+            elif self.full:
+                single = sum(bool(s.parents) for s in selections) == 1
+                flat = not dense and (not any(p in own for p in sel.parents) or single and all(p in own for p in sel.parents))
+                slot, part, aliases = self.full_slot(sel, env, chunk and not parts, averaged, own, body, flat)
+                env.update(aliases)
+            else:
+                slot, part, aliases = self.sampled_slot(sel, env, inner, whole, own, body)
+                env.update(aliases)
+            env[sel.binder] = slot
+            parts.append(part)
+        self.slots[key] = Ranged(env=env, parts=tuple(parts))
+        self.alive.append((condition, binders))
+        return self.slots[key]
+
+    # ------------------------------------------------------------------------------------------------------- minibatches
+    def sampled_slot(
+        self, sel: selection.Selection, env: Env, inner: bool, whole: bool, own: set[ir.Binder], body: ir.Expr
+    ) -> tuple[Slot, Part, Mapping[ir.Binder, Slot]]:
+        """A minibatch of the binder's elements, given the sampled elements around it; all of them where that costs no more."""
+        if not sel.parents:
+            return (*self.free_slot(sel, env, inner, whole, body), {})
+        binder, related = sel.binder, any(p in own for p in sel.parents)
+        realised = selection.realise(self.bound, sel if not related else replace(sel, masks=()), empty="keep")
+        if not related:
+            self.no_empty_cell(sel, realised, env)
+        if realised.size is not None and (whole or self.complete(sel, env)):
+            return (*self.masked_slot(sel, env, body), {})
+        n = len(realised.rows) if realised.size is None else int(realised.size.max())
+        if not related and self.keyed(sel):
+            found = self.segments(sel, env, own, most=min(n, self.batch(binder, n, inner) or n))
+            if found is not None:
+                return found
+        return (*self.cell_slot(sel, realised, env, min(n, self.batch(binder, n, inner) or n) or 1, related, body), {})
+
+    def free_slot(self, sel: selection.Selection, env: Env, inner: bool, whole: bool, body: ir.Expr) -> tuple[Slot, Part]:
+        """A minibatch of elements that nothing around restricts."""
+        g, binder, rows = self.graph, sel.binder, self.members(sel, body)
+        n = len(rows)
+        size = None if whole else self.batch(binder, n, inner)
+        if size is None or size >= n:
+            slot = self.all_slot(sel, body=body)
+            return slot, Part(binder=binder, axis=slot.ids.axes[0], count=g.const(n))
+        axis = g.axis(self.unique(binder.name), size, "sample")
+        around = self.blocks_around(binder, env, body)
+        if around and self.inner_sampling == "per_block":
+            pos = g.make("draw_range", [g.const(0), g.const(n)], axes=(*around, axis), axis=axis, most=n, static=False)
+        else:
+            pos = g.make("draw", axes=(axis,), axis=axis, n=n, how=self.sampling, static=False)
+        self.draws.append(pos)
+        key = self.rows_key(sel, rows)
+        ids = pos if key is None else self.take(key, pos, ())
+        slot = Slot(binder=binder, ids=ids, pos=ids, n=self.total(binder), members=rows)
+        return slot, Part(binder=binder, axis=axis, count=g.const(n))
+
+    def cell_slot(
+        self, sel: selection.Selection, realised: selection.Ranges, env: Env, most: int, related: bool, body: ir.Expr
+    ) -> tuple[Slot, Part]:
+        """A minibatch of the elements in the cell that the sampled ones around it decide, ``most`` of them."""
+        g, binder = self.graph, sel.binder
+        parents = [env[p].ids for p in sel.parents]
+        axis = g.axis(self.unique(binder.name), most, "sample")
+        stem = self.unique(f"{binder.name}_of")
+        skip = None
+        if realised.start is None or realised.size is None:
+            n = len(realised.rows)
+            pos = g.make("draw", axes=(axis,), axis=axis, n=n, how=self.sampling, static=False)
+            count: Val = g.const(n)
+        else:
+            valid = realised.size if realised.skip is None else realised.size - (realised.skip >= 0)
+            start = self.cells(f"{stem}_start", realised.start, parents)
+            count = self.cells(f"{stem}_size", valid, parents)
+            skip = None if realised.skip is None else self.cells(f"{stem}_skip", realised.skip, parents)
+            bounds = [start, count] if skip is None else [start, count, skip]
+            axes = merge_axes([start, count])
+            if self.inner_sampling == "per_block":
+                axes = tuple(sorted({*axes, *self.blocks_around(binder, env, body)}, key=lambda a: a.order))
+            pos = g.make("draw_range", bounds, axes=(*axes, axis), axis=axis, most=int(realised.size.max()), static=False)
+        self.draws.append(pos)
+        ids = g.make("take", [pos], key=self.ship(f"{stem}_rows", realised.rows), event=(), static=False)
+        slot = Slot(binder=binder, ids=ids, pos=ids, n=self.total(binder))
+        count = g.make("number", [count], event=()) if count.op == "cell" else count
+        weight = accept = None
+        if sel.masks:
+            weight = self.mask(replace(sel, keys=(), orders=(), excludes=()), {**env, binder: slot})
+            accept = None if related or realised.accept is None else self.cells(f"{stem}_accept", realised.accept, parents)
+        return slot, Part(binder=binder, axis=axis, weight=weight, count=count, accept=accept, parents=sel.parents)
+
+    def keyed(self, sel: selection.Selection) -> bool:
+        """Equal keys alone decide the binder's range."""
+        return bool(sel.keys) and not (sel.orders or sel.excludes or sel.masks)
+
+    def complete(self, sel: selection.Selection, env: Env) -> bool:
+        """A small set of values or labels under a condition: all of it, with a mask."""
+        return not sel.keys and not isinstance(sel.binder.domain, ir.RowSet) and self.total(sel.binder) <= 64
+
+    def masked_slot(self, sel: selection.Selection, env: Env, body: ir.Expr) -> tuple[Slot, Part]:
+        """All elements, with a mask for those that the condition accepts."""
+        slot = self.all_slot(sel)
+        mask = self.mask(sel, {**env, sel.binder: slot})
+        axis = slot.ids.axes[0]
+        n = self.graph.const(axis.size)
+        accept = self.graph.average(mask, [axis])
+        return slot, Part(binder=sel.binder, axis=axis, weight=mask, count=n, accept=accept, parents=sel.parents)
+
+    def no_empty_cell(self, sel: selection.Selection, realised: selection.Ranges, env: Env) -> None:
+        """F0705 where an element that can be met has nothing in its range."""
+        if realised.size is None:
+            return
+        count = realised.size if realised.skip is None else realised.size - (realised.skip >= 0)
+        count = count * (1 if realised.accept is None else realised.accept)
+        lists = self.met_ids(sel, env)
+        found = count[np.ix_(*lists)]
+        if found.size and not (found > 0).all():
+            cell = np.unravel_index(int(np.argmin(found > 0)), found.shape)
+            which = {p: int(ids[at]) for p, ids, at in zip(sel.parents, lists, cell, strict=True)}
+            selection.no_elements(self.bound, sel.binder, which, int((found <= 0).sum()))
+
+    def met_ids(self, sel: selection.Selection, env: Env) -> list[np.ndarray]:
+        """The ids that each parent of a selection takes."""
+        known = [(p, env[p].members) for p in sel.parents]
+        return [elements.ids(self.bound, p.domain) if members is None else members for p, members in known]
+
+    def combinations(self, node: ir.Reduce, env: Env) -> Val:
+        """How many combinations of a reduction's binders satisfy its condition, for each cell of the binders around it."""
+        one = ir.Reduce(kind="sum", binders=node.binders, body=ir.Const(value=1.0), condition=node.condition, span=node.span)
+        parents = [b for b in self.free(one) if b in env]
+        lists = [elements.ids(self.bound, b.domain) for b in parents]
+        with torch.no_grad():
+            found = interpret.evaluate(self.bound, one, {}, dict(zip(parents, lists, strict=True))).numpy()
+        if not (found > 0).all():
+            selection.no_elements(self.bound, node.binders[-1])
+        if not parents:
+            return self.graph.const(float(found))
+        table = np.ones(tuple(self.total(b) for b in parents))
+        table[np.ix_(*lists)] = found
+        return self.cells(self.unique(f"{node.binders[0].name}_combinations"), table, [env[b].ids for b in parents])
+
+    # -------------------------------------------------------------------------------------------------------- full passes
+    def full_slot(
+        self, sel: selection.Selection, env: Env, chunk: bool, averaged: bool, own: set[ir.Binder], body: ir.Expr, flat: bool
+    ) -> tuple[Slot, Part, Mapping[ir.Binder, Slot]]:
+        """All elements of the binder; keyed to complete axes they lie flat, otherwise a mask says which pairs count."""
+        g, binder = self.graph, sel.binder
+        if not sel.parents:
+            slot = self.all_slot(sel, "chunk" if chunk else "all", averaged, body)
+            axis = slot.ids.axes[0]
+            return slot, Part(binder=binder, axis=axis, count=g.const(axis.size)), {}
+        if flat and self.keyed(sel):
+            found = self.segments(sel, env, own)
+            if found is not None:
+                return found
+        slot = self.all_slot(sel)
+        mask = self.mask(sel, {**env, binder: slot})
+        axis = slot.ids.axes[0]
+        part = Part(binder=binder, axis=axis, weight=mask, count=g.total(mask, [axis]), parents=sel.parents)
+        if not sel.masks and not any(p in own for p in sel.parents):
+            self.no_empty_cell(sel, selection.realise(self.bound, sel, empty="keep"), env)
+        return slot, part, {}
+
+    def segments(
+        self, sel: selection.Selection, env: Env, own: set[ir.Binder], most: int | None = None
+    ) -> tuple[Slot, Part, Mapping[ir.Binder, Slot]] | None:
+        """Rows partitioned by key: one flat axis, each row knowing the cell of parents that it belongs to; None where binders
+        around them do not lie along the parents' axes alone, or where there are more than ``most`` rows for each cell."""
+        g, binder = self.graph, sel.binder
+        parents = [env[p] for p in sel.parents]
+        axes = [s.ids.axes[0] for s in parents if len(s.ids.axes) == 1 and s.ids.static and s.draw is None]
+        if len(axes) != len(parents) or len(set(axes)) != len(axes):
+            return None
+        moved = {b: s for b, s in env.items() if any(a in axes for a in s.ids.axes)}
+        if any(len(s.ids.axes) != 1 or s.draw is not None or not s.ids.static for s in moved.values()):
+            return None
+        realised = selection.realise(self.bound, sel, empty="keep")
+        if not any(p in own for p in sel.parents):
+            self.no_empty_cell(sel, realised, env)
+        assert realised.start is not None and realised.size is not None
+        lists = [self.known_ids(s) for s in parents]
+        grid = np.ix_(*lists)
+        start, size = realised.start[grid].ravel(), realised.size[grid].ravel()
+        if most is not None and size.sum() > size.size * most:
+            return None
+        cell = np.repeat(np.arange(len(size)), size)
+        offset = np.arange(len(cell)) - np.repeat(np.cumsum(size) - size, size)
+        stem = self.unique(f"{binder.name}_by")
+        axis = g.axis(self.unique(binder.name), len(cell), "all")
+        pos = g.make("arange", axes=(axis,), static=True, axis=axis)
+
+        def per_row(key: str, array: np.ndarray) -> Val:
+            return g.make("take", [pos], key=self.ship(f"{stem}_{key}", array), event=(), static=True)
+
+        rows = realised.rows[np.repeat(start, size) + offset]
+        own_ids = per_row("rows", rows)
+        slot = Slot(binder=binder, ids=own_ids, pos=own_ids, n=self.total(binder), members=np.unique(rows))
+        places = dict(zip(axes, np.unravel_index(cell, tuple(len(x) for x in lists)), strict=True))
+        aliases = {}
+        for b, s in moved.items():
+            ids = self.known_ids(s)[places[s.ids.axes[0]]]
+            alias = per_row(b.name, ids)
+            aliases[b] = replace(s, ids=alias, pos=alias)
+        segment = Segment(cells=self.ship(f"{stem}_cell", cell), sizes=self.ship(f"{stem}_size", size), parents=tuple(axes))
+        part = Part(binder=binder, axis=axis, count=g.const(1), segment=segment, parents=sel.parents)
+        return slot, part, aliases

@@ -1,0 +1,75 @@
+"""What binders become when a problem is lowered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fccomodel.core import ir
+from fccomodel.library.graph import Axis, Val
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Slot:
+    """What a binder stands for: ``ids`` of its elements in the table or set, ``pos`` in an estimator's buffer of length ``n``."""
+
+    binder: ir.Binder
+    ids: Val
+    pos: Val | None
+    n: int
+    draw: Val | None = None
+    members: np.ndarray | None = None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Segment:
+    """Rows laid out flat, each with the cell of ``parents`` (complete axes) that it belongs to."""
+
+    cells: str
+    sizes: str
+    parents: tuple[Axis, ...]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Part:
+    """One binder of a reduction: its axis (None: along that of another), their number, and its segments if keyed.
+
+    weight   per element, None: all alike          count     elements of the whole range (without a mask's effect)
+    accept   share of the range that the mask lets through, None without a mask
+    """
+
+    binder: ir.Binder
+    axis: Axis | None
+    count: Val
+    weight: Val | None = None
+    accept: Val | None = None
+    segment: Segment | None = None
+    parents: tuple[ir.Binder, ...] = ()
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Ranged:
+    """The binders of one reduction made concrete."""
+
+    env: dict[ir.Binder, Slot]
+    parts: tuple[Part, ...]
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        return tuple(p.axis for p in self.parts if p.axis is not None)
+
+    @property
+    def related(self) -> bool:
+        """The range of one binder depends on another of the same reduction."""
+        own = {id(p.binder) for p in self.parts}
+        return any(id(b) in own for p in self.parts for b in p.parents)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Buffer:
+    """An estimator's state: one tracked value per block."""
+
+    name: str
+    shape: tuple[int, ...]
+    text: str

@@ -1,0 +1,159 @@
+"""Where a binder stands: at all elements of its set, at those of a mask, at draws of a distribution."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fccomodel.core import ir
+from fccomodel.evaluation import draws, elements, selections
+from fccomodel.library.graph import Axis, Val, merge_axes
+from fccomodel.solver.lower._records import Part, Ranged, Slot
+from fccomodel.solver.lower._state import Env, State
+
+#: draws of a distribution in a step
+DRAWN = 256
+
+
+@dataclass(eq=False)
+class Slots(State):
+    """The slots that need no choice of samples, and what all slots are made of."""
+
+    # ---------------------------------------------------------------------------------------------------- all elements
+    def everything(self, binder: ir.Binder) -> Slot:
+        """The binder at every element of its set."""
+        key = ("all", id(binder))
+        if key not in self.slots:
+            self.slots[key] = Ranged(env={binder: self.all_slot(selections.Selection(binder=binder))}, parts=())
+            self.alive.append(binder)
+        return self.slots[key].env[binder]
+
+    def members(self, sel: selections.Selection, body: ir.Expr | None) -> np.ndarray:
+        """The ids of a binder's elements by itself, less those that ``empty = drop`` in ``body`` leaves out."""
+        alone = replace(sel, keys=(), orders=(), excludes=(), masks=(), parents=())
+        rows = selections.realise(self.bound, alone).rows
+        if body is None:
+            return rows
+        keep = selections.occupied(self.bound, sel.binder, rows, body)
+        return rows if keep.all() else rows[keep]
+
+    def all_slot(self, sel: selections.Selection, kind: str = "all", averaged: bool = False, body: ir.Expr | None = None) -> Slot:
+        """Every element; in a full pass over many pairs, rows that are averaged over are kept as an array that can be thinned."""
+        rows = self.members(sel, body)
+        axis = self.graph.axis(self.unique(sel.binder.name), len(rows), kind)
+        heavy = self.full and averaged and bool(self.nests)
+        key = self.rows_key(sel, rows, heavy)
+        pos = self.graph.make("arange" if kind == "all" else "chunk", axes=(axis,), static=kind == "all", axis=axis, key=key)
+        ids = pos if key is None else self.take(key, pos, ())
+        if heavy and key is not None:
+            self.nests[-1][key] = len(rows)
+        return Slot(binder=sel.binder, ids=ids, pos=ids, n=self.total(sel.binder), members=rows)
+
+    def total(self, binder: ir.Binder) -> int:
+        """How many ids there are: the rows of its table, or the members of its set."""
+        return elements.extent(self.bound, binder.domain)
+
+    def rows_key(self, sel: selections.Selection, rows: np.ndarray, force: bool = False) -> str | None:
+        """The key of an array of row numbers; None where all elements are there in order."""
+        if not force and len(rows) == self.total(sel.binder) and np.array_equal(rows, np.arange(len(rows))):
+            return None
+        domain = self.set_key(sel.binder.domain)
+        return self.ship(domain if not sel.static else f"{domain}_{sel.binder.name}", rows)
+
+    def set_key(self, domain: ir.Set) -> str:
+        return domain.name if domain.name.isidentifier() else "set"
+
+    def cells(self, key: str, array: np.ndarray, parents: list[Val]) -> Val:
+        """A number per cell of the parents' ids."""
+        static = all(p.static for p in parents)
+        return self.graph.make("cell", parents, key=self.ship(key, np.asarray(array)), event=(), static=static)
+
+    def known_ids(self, slot: Slot) -> np.ndarray:
+        """The ids that a complete axis goes through."""
+        return self.data[slot.ids.attrs["key"]] if slot.ids.op == "take" else np.arange(slot.ids.axes[0].size)
+
+    def mask(self, sel: selections.Selection, env: Env) -> Val:
+        """1 where the conditions with other binders hold, else 0."""
+        g = self.graph
+        parts = [self.expr(m, env, False) for m in sel.masks]
+        parts += [self.expr(ir.Apply(op="eq", args=pair), env, False) for pair in sel.keys]
+        parts += [g.apply(op, self.expr(a, env, False), self.expr(b, env, False)) for op, a, b in sel.orders]
+        parts += [g.apply("ne", env[sel.binder].ids, env[b].ids) for b in sel.excludes]
+        result = parts[0]
+        for part in parts[1:]:
+            result = g.apply("and", result, part)
+        return g.make("number", [result], event=())
+
+    # ------------------------------------------------------------------------------------------------------ random draws
+    def noise(self, binder: ir.Binder, env: Env, parts: list[Part], body: ir.Expr) -> tuple[Slot, Part]:
+        """A draw of a distribution: in a full pass the fixed sample of the reference, jointly with the binders beside it."""
+        domain = binder.domain
+        assert isinstance(domain, ir.Distribution)
+        if domain.family not in ir.DISTRIBUTIONS:
+            self.refuse(binder, f"a draw from `{domain.family}`", "A solver stands by itself, without samplers from Python.",
+                        f"Use one of {', '.join(ir.DISTRIBUTIONS)}, or bind a table of draws.")  # fmt: skip
+        args = [self.expr(a, env, False) for a in domain.args]
+        event = self.shape(domain.shape)
+        joint = [p.axis for p in parts if p.axis is not None and p.binder in env]
+        if self.full:
+            draw, axis = self.fixed_noise(binder, args, event, joint, env, body)
+        else:
+            beside = joint[-1:]
+            axis = (
+                beside[0]
+                if beside
+                else self.graph.axis(self.unique(binder.name), self.batch(binder, 1 << 30, True) or DRAWN, "sample")
+            )
+            size = max((a.size for a in beside), default=axis.size)
+            draw = self.graph.make(
+                "noise", args, axes=merge_axes([*args, Val(id=-1, op="const", axes=(axis,))]), event=event, family=domain.family,
+                axis=axis, static=False, name=self.unique(binder.name) if beside else axis.name, size=size, fixed_seed=None,
+            )  # fmt: skip
+            self.draws.append(draw)
+            if beside:
+                return Slot(binder=binder, ids=draw, pos=None, n=0, draw=draw), Part(
+                    binder=binder, axis=None, count=self.graph.const(1)
+                )
+        return Slot(binder=binder, ids=draw, pos=None, n=0, draw=draw), Part(binder=binder, axis=axis, count=self.graph.const(1))
+
+    def fixed_noise(
+        self, binder: ir.Binder, args: list[Val], event: tuple[int, ...], joint: list[Axis], env: Env, body: ir.Expr
+    ) -> tuple[Val, Axis]:
+        """The interpreter's sample of a distribution, made again from its seed."""
+        domain, g = binder.domain, self.graph
+        assert isinstance(domain, ir.Distribution)
+        around = {a for b in self.free(body) if b in env for a in env[b].ids.axes}
+        number = draws.count(draws.DRAWS, math.prod(a.size for a in around) * math.prod(event), math.prod(a.size for a in joint))
+        axis = g.axis(self.unique(binder.name), number, "all")
+        whole = [self.onto(a) if a.kind == "chunk" else a for a in joint]
+        base = g.make(
+            "fixed_noise", axes=(*whole, axis), event=event, family=domain.family, static=True,
+            seed=draws.stream(self.bound, binder, 0), serial=axis.order,
+        )  # fmt: skip
+        for a in joint:
+            if a.kind == "chunk":
+                slot = next(s for s in env.values() if s.ids.axes == (a,) and s.pos is not None)
+                position = slot.ids.args[0] if slot.ids.op == "take" else slot.ids
+                whole_axis = self.onto(a)
+                rest = Val(id=-1, op="const", axes=tuple(x for x in base.axes if x is not whole_axis))
+                axes = merge_axes([position, rest])
+                base = g.make("pick", [base, position], axes=axes, event=event, over=(whole_axis,), fixed=(None,))
+        draw = g.make("noise", [*args, base], event=event, family=domain.family, static=False, axis=axis, fixed_seed=True)
+        return draw, axis
+
+    def onto(self, axis: Axis) -> Axis:
+        """The complete axis that a chunked one is a slice of."""
+        known = self.graph.known.get(("onto", axis))
+        if known is None:
+            self.graph.axes += 1
+            known = Axis(name=axis.name, order=axis.order, size=axis.size, kind="all")  # type: ignore[assignment]
+            self.graph.known[("onto", axis)] = known  # type: ignore[assignment]
+        return known  # type: ignore[return-value]
+
+    def blocks_around(self, binder: ir.Binder, env: Env, body: ir.Expr) -> tuple[Axis, ...]:
+        """The axes of the binders around a drawn one that its body depends on."""
+        if binder.kind != "~":
+            return ()
+        return merge_axes([env[b].ids for b in self.free(body) if b in env])

@@ -1,0 +1,135 @@
+"""Runs an emitted program: the text is what runs."""
+
+from __future__ import annotations
+
+import time
+import types
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from fccomodel.core.failure import Failure
+from fccomodel.data.bound import Bound
+from fccomodel.solver.emit import Program
+from fccomodel.solver.run import answers
+from fccomodel.solver.run.answers import exact_values, members, multipliers
+from fccomodel.solver.run.machine import nothing_finite, refuse_size, solved
+
+__all__ = ["Failure", "Progress", "Solution", "exact_values", "members", "multipliers", "run"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progress:
+    """Where a run is: objective and violation of the best point so far, on the exact problem, and its KKT residual as last
+    estimated, with the 95% error of the estimate."""
+
+    stage: int
+    iteration: int
+    objective: float
+    violation: float
+    kkt: float | None
+    kkt_error: float | None
+    steps_per_second: float
+    seconds_left: float | None
+    message: str = ""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Solution:
+    """Where a run ended: the user's variables (float64), multipliers by label, and how it went.
+
+    ``limits``: by constraint (a family as a whole) the largest multiplier that its penalty allows, where there is one.
+    ``stopped`` is the reason in words, ``ended`` one of ``converged``, ``interrupted``, ``stopped``.
+    ``history``: for each stage objective (in the model's sense) and violation of the best point so far, oracle calls, seconds.
+    ``passes`` over all rows of the ``way`` it ended (``finish``, ``restore``), 0 where there was none. ``failure`` is why there
+    is no solution, if that was found.
+    ``notes`` say what the smoothing left: its parameter at the end, and by how much a block's envelope can differ.
+    """
+
+    variables: Mapping[str, np.ndarray]
+    multipliers: Mapping[str, float]
+    limits: Mapping[str, float]
+    history: list[dict[str, Any]]
+    iterations: int
+    wall_s: float
+    stopped: str
+    ended: str
+    notes: tuple[str, ...] = ()
+    passes: int = 0
+    way: str = ""
+    failure: Failure | None = None
+
+    @property
+    def status(self) -> str:
+        """``infeasible``, ``unbounded`` or ``unattained``; otherwise ``converged``, ``interrupted`` or ``stopped``."""
+        return self.ended if self.failure is None else self.failure.kind
+
+    @property
+    def interrupted(self) -> bool:
+        return self.ended == "interrupted"
+
+
+def run(
+    program: Program,
+    bound: Bound,
+    *,
+    seed: int = 0,
+    device: str = "cpu",
+    precision: str = "float32",
+    budget_s: float | None = None,
+    budget_it: int | None = None,
+    budget_oracles: float | None = None,
+    polish: bool = False,
+    progress: Callable[[Progress], None] | None = None,
+) -> Solution:
+    """Execute the program's text on its data; Ctrl-C ends it with the best point so far.
+
+    Raises F0711 where nothing finite was found, F0704 where the variables or the arrays exceed the memory.
+    """
+    refuse_size(program, bound, precision)
+    module = types.ModuleType("solver")
+    exec(compile(program.text, "solver.py", "exec", dont_inherit=True), module.__dict__)  # noqa: S102 - the text that we emitted
+    began = time.perf_counter()
+    limited = (budget_s, budget_it, budget_oracles) != (None, None, None)
+    seconds = budget_s if limited else module.SECONDS
+
+    def report(entry: Mapping[str, Any]) -> None:
+        if progress is not None:
+            progress(_progress(entry, module.SIGN, time.perf_counter() - began, seconds))
+
+    settings = {"seed": seed, "device": device, "dtype": getattr(torch, precision), "seconds": seconds, "iterations": budget_it}
+    found = solved(module, program, bound, polish, progress=report, oracles=budget_oracles, **settings)
+    if not bool(torch.isfinite(found.w).all()) or not found.history or not np.isfinite(found.history[-1]["merit"]):
+        raise nothing_finite(bound, module, found)
+    values = exact_values(module, program, found)
+    return Solution(
+        variables=answers.variables(program, bound, found.w),
+        multipliers=multipliers(program, bound, found, values),
+        limits=answers.limits(program, bound, found),
+        history=[{**entry, "objective": module.SIGN * entry["objective"]} for entry in found.history],
+        iterations=found.iterations,
+        passes=getattr(found, "passes", 0),
+        way=getattr(found, "way", ""),
+        failure=answers.failure(bound, program, getattr(found, "failure", None), values),
+        wall_s=time.perf_counter() - began,
+        stopped=found.reason,
+        ended=found.status,
+        notes=tuple(answers.notes(program, module, found)),
+    )
+
+
+def _progress(entry: Mapping[str, Any], sign: int, elapsed: float, seconds: float | None) -> Progress:
+    """An entry of the history in the model's sense, with how fast the run is and what is left of its time."""
+    return Progress(
+        stage=entry["stage"],
+        iteration=entry["iteration"],
+        objective=sign * entry["objective"],
+        violation=entry["violation"],
+        kkt=entry.get("kkt"),
+        kkt_error=entry.get("kkt_error"),
+        steps_per_second=entry["iteration"] / max(elapsed, 1e-9),
+        seconds_left=None if seconds is None else max(0.0, seconds - elapsed),
+    )

@@ -1,0 +1,134 @@
+"""What a program found, in the model's names: variables, multipliers, why there is no solution, notes."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+
+from fccomodel.core import ir
+from fccomodel.core.failure import Failure
+from fccomodel.data.bound import Bound
+from fccomodel.evaluation import elements, selections
+from fccomodel.normal.penalty import Penalty
+from fccomodel.normal.smoothing import Smoothed
+from fccomodel.solver.emit import Program
+
+#: how near its bound a constraint counts as being at it
+AT_BOUND = 1e-6
+
+
+def variables(program: Program, bound: Bound, w: torch.Tensor) -> dict[str, np.ndarray]:
+    """The user's variables, float64; those that reformulations added are left out."""
+    return {
+        name: w[a:b].reshape(shape).numpy().astype(np.float64)
+        for name, (a, b, shape) in program.layout.items()
+        if name in bound.problem.variables
+    }
+
+
+def exact_values(module: Any, program: Program, found: Any) -> Mapping[str, tuple[str, Any]]:
+    """The constraints at the point found, where multipliers follow from them, or what failed."""
+    if not any(isinstance(p, Penalty) for p in program.penalties.values()) and getattr(found, "failure", None) is None:
+        return {}
+    with module.no_grad():
+        return module.evaluate(found.exact, found.w.to(found.exact.device))[1]
+
+
+def multipliers(program: Program, bound: Bound, found: Any, values: Mapping[str, tuple[str, Any]]) -> dict[str, float]:
+    """The solver's own multipliers by label, from ``values`` of the constraints at the point found; none of those that became the
+    sets of variables."""
+    result: dict[str, float] = {}
+    for constraint in bound.problem.constraints:
+        match program.penalties.get(constraint.label):
+            case Smoothed(name=name, args=args, units=(below, above)) if hasattr(found.c, name):
+                slopes = getattr(found.c, name).cpu().double().numpy()
+                array = np.where(slopes < 0, slopes / below, slopes / above)
+                order = [constraint.binders.index(b) for b in dict.fromkeys(b for a in args for b in ir.free_binders(a))]
+                for key, index in members(bound, constraint):
+                    result[key] = float(array[tuple(index[k] for k in order)])
+            case None if not ir.variables_of(constraint.body):
+                result |= {key: 0.0 for key, _ in members(bound, constraint)}
+            case Penalty(scale=str(scale)) as penalty:
+                array = penalty.multiplier(values[constraint.label][1].cpu().double().numpy(), getattr(found.h, scale))
+                for key, value in zip([key for key, _ in members(bound, constraint)], array.reshape(-1), strict=True):
+                    result[key] = float(value)
+    return result
+
+
+def limits(program: Program, bound: Bound, found: Any) -> dict[str, float]:
+    """The largest slopes of the penalties, which are bounded where they are multiples of a hinge or an absolute value."""
+    result: dict[str, float] = {}
+    for constraint in bound.problem.constraints:
+        match program.penalties.get(constraint.label):
+            case Smoothed(bound=str(scale)):
+                result[constraint.label] = float(getattr(found.h, scale))
+            case Penalty(scale=str(scale), op="pos" | "abs") as penalty:
+                result[constraint.label] = float(getattr(found.h, scale)) * penalty.factor
+    return result
+
+
+def failure(
+    bound: Bound, program: Program, said: Mapping[str, Any] | None, values: Mapping[str, tuple[str, Any]]
+) -> Failure | None:
+    """What a program says of its failure, in the model's names; ``values`` are the constraints' at the point found. Those that
+    became sets of variables are never violated: they are in a conflict where the point is at their bound."""
+    if said is None:
+        return None
+    if said["kind"] == "infeasible":
+        found: dict[str, float] = {}
+        for constraint in bound.problem.constraints:
+            excess = said["weights"][constraint.label].cpu().reshape(-1).tolist()
+            found |= dict(zip([key for key, _ in members(bound, constraint)], excess, strict=True))
+        least = 1e-3 * max(found.values())
+        conflict = {label: v for label, v in sorted(found.items(), key=lambda pair: -pair[1]) if v > least}
+        for constraint in bound.problem.constraints:
+            if constraint.label not in program.penalties and ir.variables_of(constraint.body):
+                value = values[constraint.label][1].cpu().reshape(-1).tolist()
+                conflict |= {key: 0.0 for (key, _), v in zip(members(bound, constraint), value, strict=True) if v > -AT_BOUND}
+        return Failure(kind="infeasible", conflict=conflict, nearest=said["nearest"])
+    w = said["direction"].cpu()
+    k = int(w.abs().argmax())
+    name, (start, _, shape) = next((n, place) for n, place in program.layout.items() if place[0] <= k < place[1])
+    index = ", ".join(str(int(i) + 1) for i in np.unravel_index(k - start, shape)) if shape else ""
+    return Failure(kind=said["kind"], along=(f"{name}[{index}]" if shape else name, bool(w[k] > 0)))
+
+
+def members(bound: Bound, constraint: ir.Constraint) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """The members of a constraint family: ``label[k1,k2]`` and the ids of their elements."""
+    if not constraint.binders:
+        yield constraint.label, ()
+        return
+    parts = selections.split(constraint.binders, constraint.condition)
+    if any(part.parents for part in parts):
+        parts = tuple(dataclasses.replace(p, keys=(), orders=(), excludes=(), masks=(), parents=()) for p in parts)
+    lists = [selections.realise(bound, part).rows for part in parts]
+    shown = [elements.names(bound, part.binder.domain) for part in parts]
+    places = [{int(i): k for k, i in enumerate(elements.ids(bound, part.binder.domain))} for part in parts]
+    for cell in itertools.product(*lists):
+        text = ",".join(names[place[int(i)]] for names, place, i in zip(shown, places, cell, strict=True))
+        yield f"{constraint.label}[{text}]", tuple(int(i) for i in cell)
+
+
+def notes(program: Program, module: Any, found: Any) -> list[str]:
+    """What a reader should know of a run beside where it ended: step size, smoothing, epsilon, divergence."""
+    said = []
+    if module.HYPER["eta"] == 0:
+        said.append(f"first step size: {found.eta:.3g}, the inverse of the smoothness estimated at the start")
+    said += [gap(text, getattr(found.h, f"lam_{name}"), width) for name, (text, width) in program.smoothed.items()]
+    if getattr(found, "epsilon", None) is not None:
+        said.append(f"the solver's own pair (x, y) is epsilon-KKT, epsilon = {found.epsilon:.2g} (hscg-2020, Lemma 3.1)")
+    if getattr(found, "broken", None) is not None:
+        said.append(f"iterates were not finite by step {found.broken:,}: the run went on from its best point with smaller steps")
+    return said
+
+
+def gap(text: str, lam: float, width: float) -> str:
+    """How far an envelope can lie below its function: max over y, c in the dual domain of lam/2 |y - c|^2."""
+    bound = "" if math.isinf(width) else f", so a block lies at most {0.5 * lam * width**2:.2g} below its function"
+    return f"smoothing of {text}: lambda = {lam:.2g}{bound}"

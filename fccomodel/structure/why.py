@@ -1,0 +1,350 @@
+"""Why a part of a model has the curvature it has: the derivation, and the places where a stronger property is lost."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Callable
+
+from fccomodel.core import diagnostics, ir
+from fccomodel.library import atoms
+from fccomodel.structure import RULES, Analysis
+from fccomodel.structure.facts import Fact, Facts, Standing
+
+CURVATURE = ("below", "above")
+#: levels of a path that are shown; parts of a failing node that are listed
+DEEPEST, MOST_GIVEN = 10, 6
+LINEAR = ("add", "sub", "neg")
+DOMAIN_FIX = "state the sign or the bounds where it is declared, or keep away from the edge, as in log(1e-6 + u) for u >= 0."
+
+
+def wrap(text: str, width: int, first: str = "  ", rest: str | None = None) -> list[str]:
+    """Text in lines of at most ``width`` columns; words are not broken."""
+    rest = " " * len(first) if rest is None else rest
+    return textwrap.wrap(
+        text, width, initial_indent=first, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False
+    )
+
+
+def why(analysis: Analysis, subject: str, width: int) -> list[str]:
+    """What is known of one part, the derivation of its curvature, and where a stronger property is lost."""
+    f, expr, maximised = _subject(analysis, subject)
+    fact = f.curvature_fact
+    lines = [f"{subject}: {f.curvature} ({fact.standing})" if f.curvature != "unknown" else f"{subject}: unknown curvature", ""]
+    rules: dict[str, None] = {}
+    wanted = f.negated() if maximised else f
+    if f.curvature == "unknown":
+        lines += ["Neither convex, concave nor weakly convex, because"]
+        lines += _lost(analysis, f.expr, weakly_curved, _why_unknown, width)
+    else:
+        lines += _tree(analysis, fact, width, rules)
+        if not wanted.convex:
+            lines += ["", f"Not {'concave' if maximised else 'convex'}, because"]
+            lines += _lost(analysis, f.expr, curved, lambda g: _why_curved(g, f, maximised), width)
+    if not f.smooth:
+        lines += ["", "Not smooth, because", *_lost(analysis, f.expr, lambda g: g.smooth, _why_kink, width, parts=False)]
+    if f.domain:
+        lines += ["", "Not proved to be defined"]
+        for one in f.domain:
+            lines += _failure(analysis, one.subject, one.reason, DOMAIN_FIX, width)
+    lines += ["", "Known", *_known(analysis, f, width)]
+    if rules:
+        lines += ["", "Rules"]
+        for name in rules:
+            lines += wrap(f"{name}: {RULES[name]}", width, "  ", "    ")
+    return lines
+
+
+def _known(analysis: Analysis, f: Facts, width: int) -> list[str]:
+    """Range, monotonicity, constants and smoothness, each with its rule and its standing."""
+    lines = []
+    for name, fact in (("range", f.interval), ("value", f.lipschitz), ("gradient", f.gradient), ("smoothness", f.differentiable)):
+        if name == "gradient" and not f.smooth:
+            continue
+        by = f" by `{fact.rule}`" if fact.holds and fact.rule != "no rule" else ""
+        standing = f", {fact.standing}" if fact.standing != Standing.PROVED and fact.holds else ""
+        lines += wrap(f"{fact}{by}{standing}", width, f"  {name:<12} ", " " * 15)
+    ways = {"increasing": "non-decreasing", "decreasing": "non-increasing", "none": "not monotone"}
+    for variable in sorted(f.leaves):
+        lines += wrap(f"{ways[f.monotone(variable)]}", width, f"  in {variable:<9} ", " " * 15)
+    return lines
+
+
+def _subject(analysis: Analysis, name: str) -> tuple[Facts, ir.Expr, bool]:
+    problem = analysis.problem
+    if name in ("objective", problem.objective.label):
+        return analysis.objective, problem.objective.expr, problem.objective.sense == "maximize"
+    for c in problem.constraints:
+        if c.label == name:
+            return analysis.constraints[name], c.body, False
+    labels = ["objective", *analysis.constraints]
+    raise diagnostics.FccoError(
+        [
+            diagnostics.error(
+                "F0691",
+                f"the model has no `{name}` to explain",
+                reason=f"It has {', '.join(labels)}.",
+                fix=diagnostics.did_you_mean(name, labels) or "Name one of them.",
+            )
+        ],
+        problem.source,
+    )
+
+
+def shown(analysis: Analysis, expr: ir.Expr, width: int) -> str:
+    """The user's text of an expression, shortened to fit a line."""
+    return brief(analysis.problem.text(expr) or type(expr).__name__.lower(), width)
+
+
+def brief(text: str, width: int) -> str:
+    """A text of at most ``width`` characters: what stands in brackets left out, the deepest and longest first."""
+    while len(text) > width:
+        opened: list[int] = []
+        found: list[tuple[int, int, int]] = []
+        for at, letter in enumerate(text):
+            if letter in "([":
+                opened.append(at)
+            elif letter in ")]" and opened:
+                start = opened.pop()
+                if at - start > 3:
+                    found.append((len(opened), at - start, start))
+        if not found:
+            return text if len(text) <= width else f"{text[: width - 3].rsplit(' ', 1)[0].rstrip()} .."
+        deepest = max(found)[0]
+        _, length, start = max(one for one in found if one[0] == deepest)
+        text = f"{text[: start + 1]}..{text[start + length :]}"
+    return text
+
+
+def _failure(analysis: Analysis, node: ir.Expr, words: str, fix: str, width: int) -> list[str]:
+    line, column = analysis.problem.source.place(node.span)
+    lines = [f"  {line}:{column}  {shown(analysis, node, width - 10)}"]
+    lines += wrap(words, width, "      ")
+    return lines + (wrap(f"Fix: {fix}", width, "      ", "           ") if fix else [])
+
+
+def _tree(analysis: Analysis, root: Fact, width: int, rules: dict[str, None]) -> list[str]:
+    """A fact and the facts it follows from, indented, each once; affine expressions are not taken apart."""
+    lines: list[str] = []
+    seen: set[int] = set()
+    stack: list[tuple[Fact, int]] = [(root, 0)]
+    while stack:
+        fact, depth = stack.pop()
+        fact = _through(fact)
+        pad = "  " * min(depth, 14)
+        text = shown(analysis, fact.subject, max(24, width - len(pad)))
+        see = analysis.see(fact.subject)
+        flat = fact.kind in (*CURVATURE, "gradient", "differentiable") and see.affine
+        what = "affine" if flat and not see.constant else str(fact)
+        standing = "" if fact.standing == Standing.PROVED else f", {fact.standing}"
+        lines.append(f"{pad}{text}")
+        if id(fact) in seen and fact.uses:
+            lines += wrap(f"{what} (shown above)", width, f"{pad}  ")
+            continue
+        seen.add(id(fact))
+        rules[fact.rule] = None
+        said = f" ({fact.reason})" if fact.reason else ""
+        lines += wrap(f"{what} by `{fact.rule}`{said}{standing}", width, f"{pad}  ", f"{pad}    ")
+        if not flat:
+            stack.extend((use, depth + 1) for use in reversed(_told(fact)))
+    return lines
+
+
+def _told(fact: Fact) -> list[Fact]:
+    """The facts worth showing below one: none about constants, and one where curvature from both sides says affine."""
+    found: list[Fact] = []
+    for use in _terms(fact):
+        if use.rule == "constant" or isinstance(use.subject, ir.Const):
+            continue
+        twin = next((u for u in found if u.subject is use.subject and u.kind in CURVATURE and use.kind in CURVATURE), None)
+        if twin is None:
+            found.append(use)
+    return found
+
+
+def _terms(fact: Fact) -> list[Fact]:
+    """The facts used; for a sum of sums, those of all its terms."""
+    found: list[Fact] = []
+    stack = list(reversed(fact.uses))
+    while stack:
+        use = stack.pop()
+        inner = use.subject
+        if (
+            fact.rule == use.rule == "sum"
+            and fact.kind in CURVATURE
+            and isinstance(inner, ir.Apply)
+            and inner.op in ("add", "sub")
+        ):
+            stack.extend(reversed(use.uses))
+        else:
+            found.append(use)
+    return found
+
+
+def _through(fact: Fact) -> Fact:
+    """Skip a fact that only repeats the one it uses, as an entry of a vector does."""
+    while (
+        len(fact.uses) == 1
+        and fact.uses[0].kind == fact.kind
+        and fact.rule == fact.uses[0].rule
+        and fact.reason == fact.uses[0].reason
+    ):
+        fact = fact.uses[0]
+    return fact
+
+
+# ------------------------------------------------------------------------------------------------------- where it is lost
+Failure = tuple[ir.Expr, str, str]
+
+
+def first(analysis: Analysis, failures: list[Failure]) -> str:
+    """The first of some failures, with its place in the model."""
+    if not failures:
+        return "no rule gives it"
+    node, words, _ = failures[0]
+    line, column = analysis.problem.source.place(node.span)
+    more = f", and {len(failures) - 1} more (--why)" if len(failures) > 1 else ""
+    return f"{words}: {shown(analysis, node, 56)} at {line}:{column}{more}"
+
+
+def _lowest(analysis: Analysis, expr: ir.Expr, good: Callable[[Facts], bool]) -> list[Facts]:
+    """The expressions deepest down that lack a property while all they are made of have it."""
+    found: list[Facts] = []
+    seen: set[int] = set()
+    stack = [expr]
+    while stack:
+        node = stack.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node, ir.LetRef):
+            stack.append(node.let.body)
+            continue
+        children = [c.let.body if isinstance(c, ir.LetRef) else c for c in node.children if not _is_condition(c)]
+        bad = [c for c in children if not good(analysis.see(c))]
+        if bad:
+            stack.extend(reversed(bad))
+        elif not good(analysis.see(node)):
+            found.append(analysis.see(node))
+    return found
+
+
+def _is_condition(expr: ir.Expr) -> bool:
+    atom = atoms.get(expr.op) if isinstance(expr, ir.Apply) else None
+    return atom is not None and atom.boolean
+
+
+def _parts(node: ir.Expr) -> list[ir.Expr]:
+    """What an expression is made of: names that ``let`` gives opened, the terms of a long sum side by side."""
+    found: list[ir.Expr] = []
+    stack = [c for c in reversed(node.children) if not _is_condition(c)]
+    long = isinstance(node, ir.Apply) and node.op in ("add", "sub")
+    while stack:
+        part = stack.pop()
+        while isinstance(part, ir.LetRef):
+            part = part.let.body
+        if long and isinstance(part, ir.Apply) and part.op in ("add", "sub"):
+            stack.extend(reversed(part.children))
+        else:
+            found.append(part)
+    return found
+
+
+def _lost(
+    analysis: Analysis,
+    root: ir.Expr,
+    good: Callable[[Facts], bool],
+    words: Callable[[Facts], tuple[str, str]],
+    width: int,
+    parts: bool = True,
+) -> list[str]:
+    """The path from an expression down to where a property is lost: the rule that failed, and (``parts``) what it met."""
+    lines: list[str] = []
+    seen: set[int] = set()
+    told: set[tuple[str, str]] = set()
+    stack: list[tuple[ir.Expr, int]] = [(root, 0)]
+    while stack:
+        node, depth = stack.pop()
+        while isinstance(node, ir.LetRef):
+            node = node.let.body
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        made_of = _parts(node)
+        bad = [c for c in made_of if not good(analysis.see(c))]
+        stack.extend((c, depth + 1) for c in reversed(bad))
+        if bad and depth > DEEPEST:
+            continue
+        pad = "  " * (1 + min(depth, DEEPEST))
+        line, column = analysis.problem.source.place(node.span)
+        place = "" if bad else f"{line}:{column}  "
+        lines.append(f"{pad}{place}{shown(analysis, node, max(24, width - len(pad) - len(place)))}")
+        given = [c for c in made_of if not analysis.see(c).constant and not isinstance(c, ir.Var) and c not in bad]
+        given = given if parts and len(given) <= MOST_GIVEN else []
+        if bad and not (given and isinstance(node, ir.Apply) and node.op not in LINEAR):
+            continue
+        said = words(analysis.see(node))
+        reason, fix = said if said not in told else (f"{said[0]} (as above)", "")
+        told.add(said)
+        lines += wrap(reason, width, f"{pad}    ")
+        for part in given:
+            lines += wrap(f"{shown(analysis, part, 50)} is {analysis.see(part).curvature}", width, f"{pad}    - ", f"{pad}      ")
+        lines += wrap(f"Fix: {fix}", width, f"{pad}    ", f"{pad}         ") if fix and not bad else []
+    return lines
+
+
+# ------------------------------------------------------------------------------------------------- properties and failures
+def curved(f: Facts) -> bool:
+    """Convex or concave."""
+    return f.convex or f.concave
+
+
+def weakly_curved(f: Facts) -> bool:
+    """Convex or concave but for a square."""
+    return f.weakly_convex or f.weakly_concave
+
+
+def _why_curved(g: Facts, whole: Facts, maximised: bool) -> tuple[str, str]:
+    """Why a node is neither convex nor concave; of the whole, why it has the wrong one."""
+    kind = "above" if maximised else "below"
+    wanted = getattr(g, kind)
+    if g.expr is whole.expr and curved(g):
+        return ("it is convex, and it is maximised" if maximised else "it is concave, and it is minimised"), wanted.fix
+    facts = [fact for fact in (wanted, g.below, g.above) if fact.lacks or fact.rule == "no rule"]
+    fact = facts[0] if facts else wanted
+    return fact.lacks or fact.reason or RULES[fact.rule], fact.fix
+
+
+def _why_unknown(g: Facts) -> tuple[str, str]:
+    return g.below.reason or g.below.lacks or "no rule gives its curvature", g.below.fix
+
+
+def _why_kink(g: Facts) -> tuple[str, str]:
+    return g.differentiable.reason or RULES[g.differentiable.rule], g.differentiable.fix
+
+
+def lost_convexity(analysis: Analysis, f: Facts, maximised: bool) -> list[Failure]:
+    """The nodes where the composition rules first give neither convexity nor concavity; the whole where its sign is wrong."""
+    nodes = _lowest(analysis, f.expr, curved) or [f]
+    return [(g.expr, *_why_curved(g, f, maximised)) for g in nodes]
+
+
+def unknown(analysis: Analysis, f: Facts) -> list[Failure]:
+    """The nodes where no curvature at all is known while that of their parts is."""
+    return [(g.expr, *_why_unknown(g)) for g in _lowest(analysis, f.expr, weakly_curved) or [f]]
+
+
+def kinks(analysis: Analysis, f: Facts) -> list[Failure]:
+    """The nodes that are not differentiable while all they are made of is."""
+    return [_named(analysis, g) for g in _lowest(analysis, f.expr, lambda g: g.smooth)]
+
+
+def _named(analysis: Analysis, g: Facts) -> Failure:
+    """A kink in the user's words: of a function that a reformulation wrote, that of the reduction that it was written for."""
+    words, fix = _why_kink(g)
+    text = analysis.problem.text(g.expr)
+    written = isinstance(g.expr, ir.Apply) and g.expr.op in text
+    reduction = re.match(r"(cvar|topk|max|min)\b.*\[", text)
+    if written or reduction is None or isinstance(g.expr, ir.Reduce):
+        return g.expr, words, fix
+    return g.expr, f"{reduction[1]} has kinks where its members change places", ""

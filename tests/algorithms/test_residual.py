@@ -1,0 +1,107 @@
+"""The KKT residual that a run estimates as it goes: right, with honest errors, and a reason to end."""
+
+import itertools
+import types
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+import fccomodel
+from fccomodel import pipeline
+from fccomodel import report as kkt
+
+RANDOM = np.random.default_rng(2)
+X = RANDOM.normal(size=(400, 5))
+Y = np.sign(X @ np.ones(5) + RANDOM.normal(size=400))
+HEAD = "model m; dim d; data D : table(x: real[d], y: {-1, 1});\n"
+MODEL = HEAD + """var w[d];
+minimize f: E[z ~ D | z.y == -1] log1pexp(dot(w, z.x)) + 0.05 * sumsq(w);
+subject to c: E[z ~ D | z.y == 1] log1pexp(-dot(w, z.x)) <= 0.4;
+"""
+
+
+def solver(text: str, **options):
+    """The bound model, its program as a module, and its data."""
+    nets = {"nets": {"s": "mlp(6, activation=tanh)"}} if "net s" in text else {}
+    bound = fccomodel.compile(text).bind(data={"D": {"x": X, "y": Y}}, **nets)
+    program = pipeline.emit(bound.plan(**options))
+    module = types.ModuleType("solver")
+    exec(compile(program.text, "solver.py", "exec"), module.__dict__)
+    return bound, program, module
+
+
+def estimate(module, program, found, minibatches=None, tol=1e-6):
+    """The residual at what a run found."""
+    with torch.inference_mode(False), torch.no_grad():
+        exact = module.prepare_full(module.as_namespace(dict(program.data), "cpu", torch.float64))
+        value = module.summary(module.evaluate(exact, found.w))
+        return module.residual(exact, found.w, value, found.c, found.h, minibatches, module.watching(tol, 0.0), np.inf)
+
+
+def test_the_exact_residual_is_that_of_the_report():
+    bound, program, module = solver(MODEL)
+    with module.no_grad():
+        found = module.solve(dict(program.data), iterations=2000, seconds=None)
+    seen = estimate(module, program, found)
+    nu = float(found.c.y1) if hasattr(found.c, "y1") else 0.0
+    report = kkt.report(bound.bound, {"w": found.w.numpy()}, multipliers={"c": nu})
+    value = report.constraints["c"].value
+    natural = max(report.own["stationarity"], value, abs(nu - max(nu + value, 0.0)))
+    assert nu > 0.1 and seen.error == 0 and seen.residual == pytest.approx(natural, rel=1e-2)
+
+
+def test_the_error_of_minibatches_covers_95_percent():
+    _, program, module = solver(HEAD + "var w[d]; minimize f: E[z ~ D] log1pexp(-z.y * dot(w, z.x));", inner_batch=16)
+    with module.no_grad():
+        found = module.solve(dict(program.data), iterations=20, seconds=None)
+    exact = estimate(module, program, found).residual
+    module.whole, h = None, found.h
+    data = module.prepare(module.as_namespace(dict(program.data), "cpu", torch.float64))
+    covered = []
+    rng = torch.Generator()
+    for seed in range(60):
+        rng.manual_seed(seed)
+
+        def minibatches(w, y, held):
+            return itertools.islice(module.gradients(data, w, y, held, rng), 16)
+
+        seen = estimate(module, program, SimpleNamespace(w=found.w, c=found.c, h=h), minibatches)
+        covered.append(abs(seen.residual - exact) <= seen.error)
+        assert seen.error > 0
+    assert np.mean(covered) >= 0.9
+
+
+@pytest.mark.parametrize("algorithm", ["sox", "nasa"])
+def test_a_run_without_full_passes_estimates_by_minibatches(algorithm):
+    """In either loop, where the objective has no pass over all rows with derivatives."""
+    body = "var w[d]; minimize f: E[z ~ D] log1pexp(-z.y * dot(w, z.x)) + 0.1 * sumsq(w);"
+    _, program, module = solver(HEAD + body, algorithm=algorithm, inner_batch=16)
+    module.whole = None
+    with module.no_grad():
+        found = module.solve(dict(program.data), iterations=3000, seconds=None, tol=0.1)
+    last = found.history[-1]
+    assert found.status == "converged" and last["kkt"] + last["kkt_error"] <= 0.1 and last["kkt_error"] > 0
+
+
+def test_a_loose_tolerance_ends_a_net_early():
+    text = "net s : real[d] -> real; var w = params(s);\nminimize f: E[z ~ D] log1pexp(-z.y * s(w; z.x)) + 0.01 * sumsq(w);"
+    text = HEAD + text
+    bound = fccomodel.compile(text).bind(data={"D": {"x": X, "y": Y}}, nets={"s": "mlp(6, activation=tanh)"})
+    found = bound.solve(seed=0, budget="20000it", tol=5e-3)
+    solution = found.outcome.solution
+    assert solution.status == "converged" and "two stages running" in solution.stopped and solution.iterations < 20_000
+    assert found.report.epsilon <= 5e-3 and solution.history[-1]["kkt"] <= 5e-3
+
+
+def test_a_tight_tolerance_is_not_met_by_noise():
+    """Estimates are made here whatever they take, so that the speed of the machine does not matter."""
+    _, program, module = solver(MODEL)
+    observe = module.observe
+    module.observe = lambda watch, data, w, value, c, h, elapsed, minibatches: observe(
+        watch, data, w, value, c, h, 1e9, minibatches
+    )
+    with module.no_grad():
+        found = module.solve(dict(program.data), iterations=300, seconds=None, tol=1e-6)
+    assert found.status == "stopped" and found.history[-1]["kkt"] > 1e-6

@@ -1,0 +1,161 @@
+"""Every assumption of a theorem, decided on models that meet it and on models that break it; and what follows for the choice."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from fccomodel import algorithms, pipeline, structure
+from fccomodel.core.source import Source
+from fccomodel.normal import normalise
+from fccomodel.plan import assumptions
+from fccomodel.plan.assumptions import Finding, Setting
+
+HEAD = "dim d;\nset K = {0, 1, 2};\ndata D : table(x: real[d], y: real, g: {0, 1, 2});\ndata F : table(x: real[d]);\n"
+LOSS = "square(dot(w, z.x) - z.y)"
+RISK = f"(E[z ~ D | z.g == k] {LOSS})"
+SMOOTH = f"var w[d];\nminimize mean[k in K] square{RISK};"
+MEAN = f"var w[d];\nminimize E[z ~ D] {LOSS};"
+WORST = f"var w[d];\nminimize max[k in K] {RISK};"
+BEST = f"var w[d];\nminimize min[k in K] {RISK};"
+BOUNDED = f"var w[d];\nminimize E[z ~ D] {LOSS};\nsubject to c: E[z ~ D | z.g == 0] {LOSS} <= 1;"
+FALLING = f"var w[d];\nminimize mean[k in K] exp(-{RISK});"
+HINGE = "var w[d];\nminimize E[z ~ D] pos(1 - dot(w, z.x));"
+RELU = "net s : real[d] -> real;\nvar w = params(s);\nminimize mean[k in K] square(E[z ~ D | z.g == k] s(w; z.x));"
+NOISE = "var t >= -1, <= 1;\nminimize square(E[z ~ normal(0, 1)] (t - z));"
+RIDGE = f"var w[d];\nminimize E[z ~ D] {LOSS} + 0.5 * sumsq(w);"
+#: assumption -> (a model that meets it, how far that is known, a model that does not, words of what it lacks)
+CASES = {
+    "unconstrained": (SMOOTH, "proved", BOUNDED, "constraints: c"),
+    "regular constraints": (SMOOTH, "proved", None, ""),
+    "convex": (SMOOTH, "proved", FALLING, "not convex"),
+    "strongly convex": (RIDGE, "proved", MEAN, "no squared norm of w"),
+    "smooth": (MEAN, "bounded from data", WORST, "max has kinks"),
+    "prox regulariser": (RIDGE, "proved", f"var w[d];\nminimize E[z ~ D] {LOSS} + norm1(w - 1);", "norm1"),
+    "bounded domain": (SMOOTH.replace("w[d]", "w[d] in ball(2)", 1), "proved", SMOOTH, "w is unbounded"),
+    "separable steps": (SMOOTH, "proved", SMOOTH.replace("w[d]", "w[d] in simplex", 1), "simplex"),
+    "outer smooth": (MEAN, "proved", WORST, "max has kinks"),
+    "outer prox": (WORST, "proved", BEST, "not weakly convex"),
+    "outer weakly convex": (WORST, "proved", BEST, "not weakly convex"),
+    "outer convex": (WORST, "proved", BEST, "not convex"),
+    "outer monotone": (WORST, "proved", FALLING, "decreasing"),
+    "outer Lipschitz": (WORST, "proved", None, ""),
+    "inner smooth": (SMOOTH, "bounded from data", RELU, "s"),
+    "inner convex": (SMOOTH, "proved", "var w[d];\nminimize square(E[z ~ D] sigmoid(dot(w, z.x)));", "sigmoid"),
+    "inner Lipschitz": (HINGE, "bounded from data", RELU, "s"),
+    "inner weakly convex": (HINGE, "proved", RELU, "s"),
+    "weakly monotone": (SMOOTH, "bounded from data", RELU, "s"),
+    "bounded variance": (HINGE, "assumed", None, ""),
+    "finite sum": (SMOOTH, "proved", NOISE, "normal"),
+    "two levels": (SMOOTH, "proved",
+                   f"var w[d];\nminimize square(E[a ~ D] log(1 + E[z ~ D] {LOSS.replace('z.y', 'a.y')}));", "inside the tracked"),
+    "shared inner": (SMOOTH, "bounded from data",
+                     "var w[d];\nminimize E[a ~ normal(0, 1)] square(E[z ~ D] (dot(w, z.x) - a));", "drawn from a distribution"),
+    "linear coupling": (WORST, "proved", SMOOTH, "not a maximum"),
+    "blocks partition rows": (SMOOTH, "proved",
+                              "var w[d];\nminimize mean[a in D] square(E[z ~ D] (dot(w, z.x) - a.y));", "same rows"),
+}  # fmt: skip
+
+
+@cache
+def setting(text: str, data: bool = True, penalty: str | None = "smoothed_hinge") -> Setting:
+    compiled = pipeline.compile_model(Source(text=HEAD + text, name="m"))
+    bound = None
+    if data:
+        rng = np.random.default_rng(0)
+        columns = {"x": rng.normal(size=(30, 3)), "y": rng.normal(size=30), "g": np.arange(30) % 3.0}
+        nets = {"s": "mlp(4, activation=relu)"} if "net s" in text else {}
+        bound = pipeline.bind(compiled, pipeline.Binding(data={"D": columns, "F": {"x": columns["x"]}}, nets=nets))
+    analysis = structure.analyse(compiled.problem, bound)
+    return Setting(normal=normalise(compiled.problem, bound), analysis=analysis, bound=bound, penalty=penalty)
+
+
+def decide(name: str, text: str, **given: object) -> Finding:
+    return assumptions.ALL[name].decide(setting(text, **given))  # type: ignore[arg-type]
+
+
+def test_every_assumption_has_a_case() -> None:
+    assert CASES.keys() == assumptions.ALL.keys()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_where_it_holds(name: str) -> None:
+    text, standing, _, _ = CASES[name]
+    found = decide(name, text)
+    assert found.holds and found.why, found
+    assert str(found.standing) == standing, found
+
+
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case[2]])
+def test_where_it_does_not(name: str) -> None:
+    _, _, text, words = CASES[name]
+    assert text is not None
+    found = decide(name, text)
+    assert not found.holds and words in found.why, found
+
+
+def test_a_penalty_decides_what_the_outer_function_is() -> None:
+    assert not decide("outer smooth", BOUNDED).holds
+    assert decide("outer smooth", BOUNDED, penalty="squared_hinge").holds
+    assert decide("outer smooth", BOUNDED, penalty="lagrangian").holds
+    assert decide("outer smooth", BOUNDED, penalty=None).holds, "constraints are not part of a form that takes none"
+
+
+def test_the_sign_of_a_plain_expectation_belongs_to_its_inner_function() -> None:
+    concave = "var w[d];\nmaximize E[z ~ D] log(1 + exp(dot(w, z.x)));"
+    assert decide("outer monotone", concave).holds and not decide("inner convex", concave).holds
+    assert decide("inner convex", "var w[d];\nmaximize E[z ~ D] -log(1 + exp(dot(w, z.x)));").holds
+
+
+def test_smoothness_on_a_bounded_range_counts_and_is_labelled() -> None:
+    found = decide("outer smooth", "var w[d];\nminimize log(E[z ~ D] exp(dot(w, z.x)));")
+    assert found.holds and str(found.standing) == "assumed" and assumptions.RANGE in found.why
+
+
+@pytest.mark.parametrize("name", ["outer Lipschitz", "outer smooth"])
+def test_what_is_below_a_root_is_taken_to_stay_away_from_0(name: str) -> None:
+    text = "var w[d];\nminimize sqrt({} + E[z ~ D] square(dot(w, z.x)));"
+    found = decide(name, text.format("0"))
+    assert str(found.standing) == "assumed" and assumptions.RANGE in found.why
+    assert str(decide(name, text.format("1")).standing) == "proved"
+    assert not decide("outer smooth", "var w[d];\nminimize abs(sqrt(E[z ~ D] square(dot(w, z.x))) - 1);").holds
+
+
+def test_what_the_user_assumes_is_labelled() -> None:
+    found = decide("inner smooth", RELU.replace("real;", "real assume smooth;", 1))
+    assert found.holds and str(found.standing) == "assumed" and "the model assumes that s is smooth" in found.why
+
+
+def test_a_net_that_is_not_bound_is_taken_on_trust() -> None:
+    found = decide("inner smooth", RELU, data=False)
+    assert found.holds and str(found.standing) == "assumed" and "not bound yet" in found.why
+
+
+def test_without_data_nothing_is_bounded_from_it() -> None:
+    for name in assumptions.ALL:
+        assert str(decide(name, SMOOTH, data=False).standing) != "bounded from data"
+
+
+def test_kinks_inside_an_expectation_are_smoothed_for_those_who_need_it() -> None:
+    found = decide("inner smooth", HINGE)
+    assert found.holds and "Moreau envelope" in found.why
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"var w[d];\nminimize sqrt(1 + E[z ~ D] {LOSS});\nsubject to c: norm1(w) + sum(w) <= 1;",
+        f"var w[d];\nminimize sqrt(1 + cvar(tail = 0.5)[k in K] {RISK});",
+    ],
+)
+def test_kinks_that_stand_in_no_expectation_are_smoothed_too(text: str) -> None:
+    found = {name: decide(name, text) for name in algorithms.all()["sonex"].requires}
+    assert not [f.why for f in found.values() if not f.holds]
+
+
+def test_a_maximum_over_rows_has_kinks() -> None:
+    text = "var w[d];\nminimize max[z in D] square(dot(w, z.x) - z.y);"
+    assert not decide("outer smooth", text).holds and "max" in decide("outer smooth", text).why
+    assert decide("outer prox", text).holds and not decide("prox regulariser", text).holds

@@ -1,0 +1,279 @@
+"""The choice of algorithm by its theorem's assumptions: refusals at their place, runs without a theorem, rates, schedules."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from places import EXAMPLES
+
+from fccomodel import algorithms, pipeline, plan, structure
+from fccomodel.algorithms import Constants
+from fccomodel.app import cli, python
+from fccomodel.core import diagnostics
+from fccomodel.core.diagnostics import FccoError
+from fccomodel.core.source import Source
+from fccomodel.plan import choice, rates
+
+HEAD = "dim d;\nset K = {0, 1, 2};\ndata D : table(x: real[d], y: real, g: {0, 1, 2});\n"
+LOSS = "square(dot(w, z.x) - z.y)"
+RISK = f"(E[z ~ D | z.g == k] {LOSS})"
+SMOOTH = f"var w[d];\nminimize mean[k in K] square{RISK};"
+WORST = f"var w[d];\nminimize max[k in K] {RISK};"
+BEST = f"var w[d];\nminimize min[k in K] {RISK};"
+BOUNDED = f"var w[d];\nminimize E[z ~ D] {LOSS};\nsubject to c: E[z ~ D | z.g == 0] {LOSS} <= 1;"
+
+
+def data() -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(0)
+    return {"x": rng.normal(size=(60, 3)), "y": rng.normal(size=60), "g": np.arange(60) % 3.0}
+
+
+def made(text: str, **options: Any) -> plan.Plan:
+    compiled = pipeline.compile_model(Source(text=HEAD + text, name="m"))
+    bound = pipeline.bind(compiled, pipeline.Binding(data={"D": data()}))
+    return plan.make(compiled.problem, bound=bound, options={k: (v, "command line") for k, v in options.items()})
+
+
+def found(text: str) -> dict[str, choice.Candidate]:
+    problem = pipeline.compile_model(Source(text=HEAD + text, name="m")).problem
+    return choice.candidates(problem, None, structure.analyse(problem))
+
+
+# ----------------------------------------------------------------------------------------------------------------- refusals
+@pytest.mark.parametrize(
+    ("name", "text", "needed", "clause", "place"),
+    [
+        ("alexr", f"var w[d];\nminimize mean[k in K] log(1 + {RISK});", "a convex outer", "Assumption 3", "log"),
+        ("alexr", f"var w[d];\nminimize mean[k in K] exp(-{RISK});", "non-decreasing", "Assumption 3", "E[z ~ D"),
+        ("alexr", "var w[d];\nminimize square(E[z ~ D] sigmoid(dot(w, z.x)));", "convex inner", "Assumption 2", "sigmoid"),
+        ("sox", WORST, "a smooth outer", "sox-2022, Assumption 1 (i)", "max"),
+        ("sox", BOUNDED, "without constraints", "sox-2022, section 2", "c"),
+        ("ascvrg", "var t;\nminimize square(E[z ~ normal(0, 1)] (t - z));", "finite tables", "ascvrg-2021", "E["),
+        ("ascvrg", "var w[d];\nminimize E[z ~ D] sigmoid(dot(w, z.x));", "a convex problem", "ascvrg-2021", "sigmoid"),
+        ("sonex", BEST, "a weakly convex f", "sonex-alexr2-2025, Assumption 3.2", "min"),
+    ],
+)  # fmt: skip
+def test_an_algorithm_that_is_named_is_checked_all_the_same(name: str, text: str, needed: str, clause: str, place: str) -> None:
+    source = Source(text=HEAD + text, name="m")
+    with pytest.raises(FccoError) as caught:
+        made(text, algorithm=name)
+    assert {d.code for d in caught.value.diagnostics} == {"F0604"}
+    (one,) = [d for d in caught.value.diagnostics if needed in d.message]
+    assert clause in one.reason and one.fix
+    assert one.span is not None and source.text[one.span.start : one.span.end].startswith(place)
+
+
+def test_every_lacking_assumption_is_an_error_of_its_own() -> None:
+    text = BOUNDED.replace("minimize E[z ~ D]", "minimize max[k in K] ").replace(f"max[k in K]  {LOSS}", f"max[k in K] {RISK}")
+    with pytest.raises(FccoError) as caught:
+        made(text, algorithm="sox")
+    assert len({d.message for d in caught.value.diagnostics}) == len(caught.value.diagnostics) == 2
+
+
+# --------------------------------------------------------------------------------------------------------------- unverified
+def test_a_model_that_no_theorem_covers_is_refused_with_the_way_out() -> None:
+    with pytest.raises(FccoError) as caught:
+        made(BEST)
+    (one,) = caught.value.diagnostics
+    assert one.code == "F0605" and "--unverified" in one.fix
+
+
+def test_unverified_takes_the_nearest_and_says_what_fails() -> None:
+    chosen = made(BEST, unverified=True)
+    assert chosen.unverified and all("(" in words for words in chosen.unverified)
+    first = chosen.algorithm_record.preference
+    alike = [c for c in found(BEST).values() if c.can_run and c.record.preference == first]
+    assert first == min(c.record.preference for c in found(BEST).values() if c.can_run)
+    assert len(chosen.unverified) == min(len(c.lacking) for c in alike)
+
+
+def test_unverified_changes_nothing_where_a_theorem_covers_the_model() -> None:
+    chosen, plain = made(SMOOTH, unverified=True), made(SMOOTH)
+    assert chosen.algorithm == plain.algorithm and chosen.unverified == plain.unverified == ()
+
+
+def test_an_algorithm_without_a_form_for_the_model_cannot_run_unverified_either() -> None:
+    with pytest.raises(FccoError, match="F0604"):
+        made(BOUNDED, algorithm="sox", unverified=True)
+
+
+def test_the_report_of_an_unverified_run_says_so_first(tmp_path, capsys) -> None:
+    bound = python.compile(HEAD + BEST).bind(D=data())
+    with pytest.raises(FccoError):
+        bound.plan()
+    result = bound.solve(unverified=True, budget="20it", algorithm="sox")
+    first = str(result).lstrip().splitlines()[0]
+    assert first.startswith("UNVERIFIED: no theorem covers this run") and "smooth" in " ".join(str(result).split()[:20])
+    told = json.loads(json.dumps(result.json))
+    assert told["unverified"] and not told["assumptions"]["outer smooth"]["holds"]
+    assert told["options"]["unverified"] == {"value": True, "origin": "keyword argument"}
+
+
+def test_unverified_on_the_command_line(tmp_path, capsys) -> None:
+    model, table = tmp_path / "m.fcco", tmp_path / "D.npz"
+    model.write_text(HEAD + BEST)
+    np.savez(table, **data())
+    given = ["solve", str(model), "--data", f"D={table}", "--budget", "10it"]
+    assert cli.main(given) == 2 and "--unverified" in capsys.readouterr().err
+    assert cli.main([*given, "--unverified"]) == 0
+    assert capsys.readouterr().out.lstrip().startswith("UNVERIFIED")
+
+
+# -------------------------------------------------------------------------------------------------------------------- order
+def test_practice_goes_before_rates_and_rates_before_names() -> None:
+    candidates = found(SMOOTH)
+    chosen = choice.choose(candidates, None, False, candidates["sox"].setting.problem)
+    assert chosen.record.preference == min(c.record.preference for c in candidates.values() if c.covered)
+    same = [c for c in candidates.values() if c.covered and c.record.preference == chosen.record.preference]
+    assert rates.order(chosen.record.rate) == min(rates.order(c.record.rate) for c in same)
+    for name, reason in choice.rejected(candidates, chosen).items():
+        if candidates[name].covered and rates.order(candidates[name].record.rate) < rates.order(chosen.record.rate):
+            another = candidates[name].record.surrogate is not None
+            assert ("another problem" if another else "practice goes before rates") in reason[0]
+
+
+def test_another_problem_is_never_chosen() -> None:
+    for text in (SMOOTH, WORST):
+        candidates = found(text)
+        chosen = choice.choose(candidates, None, False, candidates["sox"].setting.problem)
+        assert chosen.record.surrogate is None
+
+
+MODELS = sorted(EXAMPLES.glob("*.fcco"))
+
+
+@pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
+def test_the_examples_are_covered_by_an_algorithm_that_was_measured(path: Path) -> None:
+    problem = pipeline.compile_model(Source(text=path.read_text(), name=path.name)).problem
+    chosen = choice.choose(choice.candidates(problem, None, structure.analyse(problem)), None, False, problem)
+    assert chosen.covered and chosen.record.preference == (0.0,)
+
+
+def test_all_rejected_algorithms_are_told_once() -> None:
+    chosen = made(WORST)
+    told = [name.partition(" ")[0] for names, _ in chosen.others for name in names]
+    assert sorted([*told, chosen.algorithm]) == sorted(algorithms.all())
+
+
+# -------------------------------------------------------------------------------------------------------------------- rates
+@pytest.mark.parametrize("name", sorted(algorithms.all()))
+def test_every_rate_is_a_formula(name: str) -> None:
+    record = algorithms.all()[name]
+    numbers = {s.name: 10.0 for s in rates.parse(record.rate).free_symbols}
+    coarse, fine = (rates.value(record.rate, {**numbers, "eps": eps}) for eps in (1e-1, 1e-3))
+    assert coarse is not None and fine is not None and 0 < coarse < fine
+    assert rates.order(record.rate)[0] > 0
+
+
+def test_the_order_of_rates() -> None:
+    ordered = [
+        "log(1/eps)",
+        "1 / sqrt(eps)",
+        "1 / eps^4",
+        "n / (B1 B2 eps^4)",
+        "n / (B1 sqrt(B2) eps^4)",
+        "n / (B1 sqrt(B2) eps^5)",
+    ]
+    assert sorted(reversed(ordered), key=rates.order) == ordered
+    assert rates.order("max(n / (B1 eps^4), 1 / eps^5)")[0] == 5
+
+
+def test_a_rate_in_the_problems_own_numbers() -> None:
+    told = rates.told("n / (B1 B2 eps^4)", {"n": 1797, "B1": 512, "B2": 512}, 1e-3)
+    assert told == "1,797 / (512 * 512 * eps^4) = 6.9e-03 / eps^4: 6.9e+09 at eps = 0.001"
+    assert "mu is not known" in rates.told("n / (mu eps)", {"n": 3}, 1e-3)
+    chosen = made(SMOOTH, outer_batch=2, inner_batch=5)
+    assert chosen.rate.startswith("3 / (2 * 5 * eps^4)"), "labels are sampled where outer_batch is given"
+    assert made(SMOOTH, inner_batch=5).rate.startswith("3 / (3 * 5 * eps^4)"), "and visited all in each step where it is not"
+
+
+# ---------------------------------------------------------------------------------------------------------------- schedules
+THEORIES = [name for name, a in algorithms.all().items() if a.theory is not None]
+
+
+@pytest.mark.parametrize("name", THEORIES)
+def test_a_theorems_schedule_shrinks_with_the_accuracy(name: str) -> None:
+    theory = algorithms.all()[name].theory
+    assert theory is not None
+    k = Constants(n=100, B1=10, B2=5, eps=1e-2, C_f=2, C_g=3, L_f=1.5, L_g=0.5, rows=1000)
+    coarse, fine = theory(k), theory(dataclasses.replace(k, eps=1e-3))
+    assert all(math.isfinite(v) and v >= 0 for v in (*coarse.values(), *fine.values()))
+    assert all(fine[key] <= coarse[key] for key in ("eta", "lam") if key in coarse)
+
+
+def test_sonex_by_its_theorem() -> None:
+    theory = algorithms.all()["sonex"].theory
+    assert theory is not None
+    k = Constants(n=100, B1=10, B2=5, eps=1e-2, C_f=2)
+    h = theory(k)
+    assert h["lam"] == pytest.approx(k.eps / k.C_f)
+    assert h["gamma_prime"] == pytest.approx(1 - h["gamma"] + (k.n - k.B1) / (k.B1 * (1 - h["gamma"])))
+    smaller = theory(dataclasses.replace(k, eps=1e-3))
+    assert smaller["gamma"] / h["gamma"] == pytest.approx(1e-4, rel=1e-6), "gamma = Theta(B2 eps^4)"
+    assert smaller["beta"] / h["beta"] == pytest.approx(1e-2, rel=1e-6), "beta = Theta(eps^2)"
+    assert smaller["eta"] / h["eta"] == pytest.approx(1e-3, rel=0.05), "eta = Theta(eps^3)"
+
+
+def test_a_plan_by_theory() -> None:
+    chosen = made(SMOOTH, schedule="theory", epsilon=1e-2, beta=0.5, inner_batch=5)
+    assert chosen.hyper["theory"] == 1 and chosen.step == "momentum" and chosen.constants is not None
+    assert chosen.options["beta"] == (0.5, "command line") and chosen.options["eta"][1] == "theory, epsilon = 0.01"
+    standing = chosen.constants.standing
+    assert standing["L_g"] == "bounded from data" and standing["sigma"] == standing["delta0"] == "estimated"
+    assert "theory" not in made(SMOOTH).hyper
+
+
+SCAD = "var w[d];\nminimize mean[k in K] scad(E[z ~ D | z.g == k] (dot(w, z.x) - z.y), 2.25, 1);"
+
+
+def test_smoothing_stays_below_the_inverse_of_the_weak_convexity() -> None:
+    assert made(SCAD).smoothing < 1.25, "1/rho of scad is a - 1"
+    assert made(SCAD, algorithm="sonex", schedule="theory", epsilon=5).smoothing < 1.25
+    with pytest.raises(FccoError, match="F0612") as caught:
+        made(SCAD, algorithm="sonex", lam=5)
+    assert "1.25" in caught.value.diagnostics[0].fix
+    steep = SCAD.replace("scad", "20 * scad")
+    assert made(steep, algorithm="sonex").smoothing == pytest.approx(0.5 * 1.25 / 20)
+
+
+def test_a_batch_of_all_rows_has_no_noise() -> None:
+    chosen = made(SMOOTH, schedule="theory", inner_batch=60)
+    assert chosen.constants is not None and chosen.constants.sigma == chosen.constants.zeta == chosen.constants.spread == 0
+    assert chosen.hyper["beta"] == 2 / 7 and chosen.hyper["gamma"] == 1 / 5, "no term of the variance is left in them"
+
+
+def test_a_theory_that_is_not_there_is_refused() -> None:
+    without = [name for name, c in found(SMOOTH).items() if c.covered and c.record.theory is None]
+    for name in without[:1]:
+        with pytest.raises(FccoError, match="F0613"):
+            made(SMOOTH, algorithm=name, schedule="theory")
+
+
+# ----------------------------------------------------------------------------------------------------------------- catalogue
+def test_algorithms_and_what_they_need_on_a_model(tmp_path, capsys) -> None:
+    model = tmp_path / "m.fcco"
+    model.write_text(HEAD + BOUNDED)
+    assert cli.main(["algorithms", "--model", str(model)]) == 0
+    lines = capsys.readouterr().out
+    assert "covers the model" in lines and "cannot run; needs a problem without constraints" in " ".join(lines.split())
+    assert cli.main(["algorithms", "sox", "--model", str(model), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert list(told) == ["sox"] and not told["sox"]["covered"] and not told["sox"]["can_run"]
+    assert told["sox"]["requires"]["unconstrained"]["holds"] is False
+    assert cli.main(["algorithms", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out).keys() == algorithms.all().keys()
+
+
+def test_what_is_not_proved_to_be_defined_is_in_the_report() -> None:
+    bound = python.compile(HEAD + "var w[d];\nminimize log(2 + E[z ~ D] dot(w, z.x)) + sumsq(w);").bind(D=data())
+    assert "not proved: log needs an argument in (0, inf)" in " ".join(str(bound.solve(budget="5it", unverified=True)).split())
+
+
+def test_codes_are_registered() -> None:
+    assert {"F0604", "F0605", "F0612", "F0613"} <= diagnostics.CODES.keys()

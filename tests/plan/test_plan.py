@@ -1,0 +1,139 @@
+"""The choice of algorithm by requirements, options with their origins, and what became of each part of a model."""
+
+from __future__ import annotations
+
+from math import isfinite
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fccomodel import algorithms, pipeline, plan
+from fccomodel.core.diagnostics import FccoError
+from fccomodel.core.source import Source
+from fccomodel.plan import assumptions, rates
+
+HEAD = "dim d;\nset K = {0, 1, 2};\ndata D : table(x: real[d], y: real, g: {0, 1, 2});\n"
+LOSS = "square(dot(w, z.x) - z.y)"
+
+
+def made(text: str, data: bool = False, **options: Any) -> plan.Plan:
+    compiled = pipeline.compile_model(Source(text=HEAD + text, name="m"))
+    bound = None
+    if data:
+        rng = np.random.default_rng(0)
+        columns = {"x": rng.normal(size=(30, 3)), "y": rng.normal(size=30), "g": np.arange(30) % 3.0}
+        bound = pipeline.bind(compiled, pipeline.Binding(data={"D": columns}))
+    return plan.make(compiled.problem, bound=bound, options={k: (v, "command line") for k, v in options.items()})
+
+
+def code(text: str, **options: Any) -> str:
+    with pytest.raises(FccoError) as caught:
+        made(text, **options)
+    assert all(d.reason and d.fix for d in caught.value.diagnostics)
+    (code,) = {d.code for d in caught.value.diagnostics}
+    return code
+
+
+SMOOTH = f"var w[d];\nminimize mean[k in K] square(E[z ~ D | z.g == k] {LOSS});"
+WORST = f"var w[d];\nminimize max[k in K] (E[z ~ D | z.g == k] {LOSS});"
+BOUNDED = f"var w[d];\nminimize E[z ~ D] {LOSS};\nsubject to c: E[z ~ D | z.g == 0] {LOSS} <= 1;"
+
+
+def test_a_smooth_composition_takes_the_better_rate() -> None:
+    chosen = made(SMOOTH)
+    assert chosen.algorithm == "sox" and chosen.via == ()
+    assert chosen.rejected["sonex"] == ["covered too; SOX has the better rate: O(n / (B1 sqrt(B2) eps^5))"]
+
+
+@pytest.mark.parametrize("text", [WORST, BOUNDED])
+def test_a_non_smooth_outer_function_needs_smoothing(text: str) -> None:
+    chosen = made(text)
+    assert chosen.algorithm == "sonex" and chosen.via
+    assert any("not smooth" in words or "constraints" in words for words in chosen.rejected["sox"])
+
+
+def test_the_users_choice_replaces_the_selection_not_the_checks() -> None:
+    chosen = made(SMOOTH, algorithm="sonex")
+    assert chosen.algorithm == "sonex" and chosen.options["algorithm"] == ("sonex", "command line")
+    assert code(BOUNDED, algorithm="sox") == "F0604"
+    assert code(SMOOTH, algorithm="sonnex") == "F0603"
+    assert code(SMOOTH, step="sgd") == "F0607"
+    assert code(SMOOTH, beat=0.1) == "F0606"
+
+
+def test_every_value_has_an_origin() -> None:
+    chosen = made(SMOOTH, gamma=0.3)
+    assert chosen.options["gamma"] == (0.3, "command line") and chosen.hyper["gamma"] == 0.3
+    assert chosen.options["beta"][1] == "automatic"
+    assert set(chosen.hyper) <= set(chosen.options)
+
+
+def test_batches_are_whole_where_that_costs_little() -> None:
+    assert made(SMOOTH, data=True).batch is not None
+    text = made(f"var w[d];\nminimize E[z ~ D] {LOSS};", data=True)
+    binder = next(iter(text.normal.terms)).g and text.normal.objective.binders[0]  # type: ignore[attr-defined]
+    assert text.batch(binder, 30, True) is None
+    assert text.batch(binder, 10**6, True) == text.options["inner_batch"][0]
+
+
+@pytest.mark.parametrize(
+    ("domain", "step"),
+    [
+        ("var w[d];", "adam"),
+        ("var w[d] >= 0;", "adam"),
+        ("var w[d] in simplex;", "momentum"),
+        ("var w[d] in ball(1);", "adam"),
+        ("var w[d] in ball1(1);", "adam"),
+    ],
+)
+def test_adam_only_where_a_projection_in_its_metric_is_known(domain: str, step: str) -> None:
+    assert made(f"{domain}\nminimize E[z ~ D] {LOSS};").step == step
+
+
+def test_bounds_that_meet_are_one_box() -> None:
+    chosen = made(f"var w[d] >= -1, in box(-2, 3), <= 2;\nminimize E[z ~ D] {LOSS};")
+    (domain,) = chosen.normal.variables["w"].sets
+    assert [a.value for a in domain.args] == [-1, 2]  # type: ignore[attr-defined]
+    (simplex,) = made(f"var w[d] >= 0, in simplex;\nminimize E[z ~ D] {LOSS};").normal.variables["w"].sets
+    assert simplex.family == "simplex"
+
+
+@pytest.mark.parametrize("domain", ["in simplex, >= 0.2", "in ball(1), >= 0"])
+def test_projections_are_not_composed(domain: str) -> None:
+    assert code(f"var w[d] {domain};\nminimize E[z ~ D] {LOSS};") == "F0611"
+
+
+@pytest.mark.parametrize(("domain", "term"), [("in simplex", "0.1 * norm2(w)"), ("in ball(1)", "norm1(w)"), (">= 0", "norm2(w)")])
+def test_a_regulariser_whose_prox_is_unknown_on_the_set_is_smoothed(domain: str, term: str) -> None:
+    normal = made(f"var w[d] {domain};\nminimize E[z ~ D] {LOSS} + {term} + 0.1 * sumsq(w);").normal
+    assert [p.name for p in normal.prox] == ["squared_l2"]
+    assert [(text, how) for text, how, _ in normal.treatment if how == "smoothed"] == [(term.split(" * ")[-1], "smoothed")]
+
+
+def test_treatment_says_what_became_of_each_part() -> None:
+    text = f"var w[d] in box(-1, 1);\nminimize E[z ~ D] {LOSS} + 0.1 * norm1(w);\nsubject to c: abs(E[z ~ D] dot(w, z.x)) <= 1;"
+    how = {how for _, how, _ in made(text).normal.treatment}
+    assert how == {"prox", "projected", "smoothed"}
+
+
+def test_kinks_inside_expectations_are_smoothed_too() -> None:
+    chosen = made("var w[d];\nminimize E[z ~ D] pos(1 - dot(w, z.x));")
+    assert "nested Moreau smoothing" in chosen.via
+
+
+@pytest.mark.parametrize("objective", ["prob[z ~ D] (dot(w, z.x) >= 0.5)", "E[z ~ D] sign(dot(w, z.x))"])
+def test_a_step_function_of_the_variables_is_refused(objective: str) -> None:
+    assert code(f"var w[d];\nminimize {objective};") == "F0610"
+
+
+@pytest.mark.parametrize("name", sorted(algorithms.all()))
+def test_what_an_algorithm_declares(name: str) -> None:
+    record = algorithms.get(name)
+    assert record is not None and record.name == name
+    assert record.requires and record.rate and record.theorem and record.cite and record.title
+    assert set(record.requires) <= set(assumptions.ALL)
+    assert all(isfinite(power) for power in rates.order(record.rate))
+    assert all(callable(step) for step in record.steps.values())
+    assert (record.estimator is None) == (record.oracle == "vector")
+    assert record.estimator is None or callable(record.estimator.track)

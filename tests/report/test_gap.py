@@ -1,0 +1,132 @@
+"""Certified gaps against the optima of CVXPY: never too small, and small near the optimum."""
+
+import numpy as np
+import pytest
+from test_kkt import FIT, D, N, X, Y, bound, fit, solved
+
+from fccomodel import report
+
+SIGNS = np.where(Y > 0, 1.0, -1.0)
+LOGISTIC = "E[z ~ D] log1pexp(-z.y * dot(w, z.x))"
+
+
+def logistic(c, w):
+    return c.sum(c.logistic(-c.multiply(Y, X @ w))) / N
+
+
+#: name -> (text after the variable, objective and constraints in CVXPY, how the gap is proved)
+PROBLEMS = {
+    "least squares": (f"minimize {FIT};", fit, [], "strong convexity"),
+    "ridge": (f"minimize {FIT} + 0.1 * sumsq(w);", lambda c, w: fit(c, w) + 0.1 * c.sum_squares(w), [], "strong convexity"),
+    "logistic ridge": (
+        f"minimize {LOGISTIC} + 0.05 * sumsq(w);",
+        lambda c, w: logistic(c, w) + 0.05 * c.sum_squares(w),
+        [],
+        "strong convexity 0.1",
+    ),
+    "logistic lasso": (
+        f"minimize {LOGISTIC} + 0.02 * norm1(w);",
+        lambda c, w: logistic(c, w) + 0.02 * c.norm1(w),
+        [],
+        "bounded variables",
+    ),
+    "elastic net": (
+        f"minimize {LOGISTIC} + 0.02 * norm1(w) + 0.05 * sumsq(w);",
+        lambda c, w: logistic(c, w) + 0.02 * c.norm1(w) + 0.05 * c.sum_squares(w),
+        [],
+        "strong convexity 0.1",
+    ),
+    "ball": (f"minimize {LOGISTIC}; subject to b: norm2(w) <= 0.5;", logistic, [lambda c, w: c.norm(w) <= 0.5], "bounded"),
+    "squared ball": (
+        f"minimize {LOGISTIC}; subject to b: sumsq(w) <= 0.25;",
+        logistic,
+        [lambda c, w: c.sum_squares(w) <= 0.25],
+        "strong convexity",
+    ),
+    "equation": (f"minimize {FIT}; subject to e: sum(w) == 1;", fit, [lambda c, w: c.sum(w) == 1], "strong convexity"),
+    "inequality": (
+        f"minimize sumsq(w) + w[1]; subject to e: {LOGISTIC} <= 0.5;",
+        lambda c, w: c.sum_squares(w) + w[0],
+        [lambda c, w: logistic(c, w) <= 0.5],
+        "strong convexity",
+    ),
+    "worst group": (
+        "minimize max[k in G] E[z ~ D | z.g == k] square(dot(w, z.x) - z.y) + 0.1 * sumsq(w);",
+        lambda c, w: c.max(c.hstack([c.sum_squares(X[k::3] @ w - Y[k::3]) * 3 / N for k in range(3)])) + 0.1 * c.sum_squares(w),
+        [],
+        "strong convexity",
+    ),
+    "largest squares": (
+        "minimize cvar(tail = 0.2)[i in D] square(dot(w, i.x) - i.y);",
+        lambda c, w: c.sum_largest(c.square(X @ w - Y), N // 5) / (N // 5),
+        [],
+        "strong convexity",
+    ),
+    "worst group alone": (
+        "minimize max[k in G] E[z ~ D | z.g == k] square(dot(w, z.x) - z.y);",
+        lambda c, w: c.max(c.hstack([c.sum_squares(X[k::3] @ w - Y[k::3]) * 3 / N for k in range(3)])),
+        [],
+        "strong convexity",
+    ),
+    "maximise": (f"maximize 1 - {FIT} - 0.1 * sumsq(w);", lambda c, w: fit(c, w) + 0.1 * c.sum_squares(w) - 1, [], "strong"),
+    "absolute deviations": (
+        "minimize mean[i in D] abs(dot(w, i.x) - i.y) + 0.1 * sumsq(w);",
+        lambda c, w: c.norm1(X @ w - Y) / N + 0.1 * c.sum_squares(w),
+        [],
+        "strong convexity 0.2",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_the_gap_is_never_too_small(name):
+    text, objective, constraints, how = PROBLEMS[name]
+    best, _ = solved(objective, constraints)
+    made = bound(f"var w[d]; {text}")
+    sign = 1.0 if made.problem.objective.sense == "minimize" else -1.0
+    optimum = sign * report.report(made, {"w": best}).objective
+    random = np.random.default_rng(5)
+    for size in (0.0, 1e-4, 1e-2, 1.0):
+        found = report.report(made, {"w": best + size * random.normal(size=D)})
+        assert found.gap is not None and found.gap.value is not None, found.gap
+        assert sign * found.objective - optimum <= found.gap.value + 1e-8
+        assert sign * found.gap.bound <= optimum + 1e-8
+        if size == 0:
+            assert found.gap.value < 1e-4, found.gap
+            assert str(found.gap).startswith(("gap <= ", "the optimum is worse")) and how in found.gap.how
+
+
+@pytest.mark.parametrize(
+    "text, objective, constraints",
+    [
+        ("var w[d] >= 0; minimize " + FIT, fit, [lambda c, w: w >= 0]),
+        ("var w[d] in box(-0.2, 0.3); minimize " + LOGISTIC, logistic, [lambda c, w: c.abs(w - 0.05) <= 0.25]),
+        ("var w[d] in simplex(d); minimize " + LOGISTIC, logistic, [lambda c, w: w >= 0, lambda c, w: c.sum(w) == 1]),
+        ("var w[d] in ball(0.5); minimize " + LOGISTIC, logistic, [lambda c, w: c.norm(w) <= 0.5]),
+    ],
+)
+def test_simple_sets(text, objective, constraints):
+    best, _ = solved(objective, constraints)
+    made = bound(text + ";")
+    optimum = report.report(made, {"w": best}).objective
+    for w in (best, 0.9 * best, best + 0.02):
+        found = report.report(made, {"w": w})
+        assert found.objective - optimum <= found.gap.value + 1e-7
+    assert report.report(made, {"w": best}).gap.value < 1e-3
+
+
+def test_kinks_inside_an_expectation_make_it_loose_not_wrong():
+    best, _ = solved(lambda c, w: c.sum(c.pos(1 - c.multiply(Y, X @ w))) / N + 0.05 * c.sum_squares(w))
+    made = bound("var w[d]; minimize E[z ~ D] hinge(1 - z.y * dot(w, z.x)) + 0.05 * sumsq(w);")
+    optimum = report.report(made, {"w": best}).objective
+    for size in (0.0, 1e-3, 0.1):
+        found = report.report(made, {"w": best + size * np.ones(D)})
+        assert found.objective - optimum <= found.gap.value + 1e-8
+
+
+def test_why_there_is_none():
+    flat = report.report(bound(f"var w[d]; minimize {LOGISTIC};"), {"w": np.zeros(D)}).gap
+    assert flat.value is None and "no bound on `w`" in str(flat)
+    bent = report.report(bound("var w[d]; minimize E[z ~ D] tanh(dot(w, z.x));"), {"w": np.zeros(D)}).gap
+    assert bent.value is None and "the objective is not proved to be convex" in str(bent)
+    assert report.report(bound(f"var w[d]; minimize {FIT};"), {"w": np.zeros(D)}, judging=True).gap is None

@@ -1,0 +1,238 @@
+"""Subgradients of kinks inside expectations, chosen row by row: optima of CVXPY read as solved, other points do not."""
+
+import time
+import warnings
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from test_kkt import bound
+
+from fccomodel import report
+from fccomodel.report import bounded
+from fccomodel.report.weights import Weights
+
+HEAD = "model m; dim d; set G; data D : table(x: real[d], y: real, g: G); var w[d];\n"
+N, D = 240, 6
+RANDOM = np.random.default_rng(7)
+X = RANDOM.normal(size=(N, D))
+SIGNS = np.sign(X @ np.ones(D) / 2 + RANDOM.normal(size=N))
+NUMBERS = X @ np.ones(D) + RANDOM.standard_t(2, size=N)
+GROUPS = np.array(["a", "b", "c"])[np.arange(N) % 3]
+MARGIN = "hinge(1 - z.y * dot(w, z.x))"
+
+
+def hinges(w):
+    return cp.pos(1 - cp.multiply(SIGNS, X @ w))
+
+
+#: name -> (text, labels, objective in CVXPY, constraints)
+PROBLEMS = {
+    "svm": (
+        f"minimize E[z ~ D] {MARGIN} + 0.01 * sumsq(w);",
+        SIGNS,
+        lambda w: cp.sum(hinges(w)) / N + 0.01 * cp.sum_squares(w),
+        [],
+    ),
+    "median": (
+        "minimize E[z ~ D] abs(w[1] - z.y);",
+        NUMBERS,
+        lambda w: cp.sum(cp.abs(w[0] - NUMBERS)) / N + cp.sum_squares(w[1:]),
+        [],
+    ),
+    "quantile": (
+        "minimize E[z ~ D] pinball(z.y - dot(w, z.x), 0.3);",
+        NUMBERS,
+        lambda w: cp.sum(0.3 * (NUMBERS - X @ w) + cp.pos(X @ w - NUMBERS)) / N,
+        [],
+    ),
+    "l1 regression": ("minimize E[z ~ D] abs(dot(w, z.x) - z.y);", NUMBERS, lambda w: cp.sum(cp.abs(X @ w - NUMBERS)) / N, []),
+    "insensitive": (
+        "minimize E[z ~ D] eps_insensitive(dot(w, z.x) - z.y, 0.5);",
+        NUMBERS,
+        lambda w: cp.sum(cp.pos(cp.abs(X @ w - NUMBERS) - 0.5)) / N,
+        [],
+    ),
+    "groups": (
+        f"minimize mean[k in G] E[z ~ D | z.g == k] {MARGIN} + 0.01 * sumsq(w);",
+        SIGNS,
+        lambda w: cp.sum(hinges(w)) / N + 0.01 * cp.sum_squares(w),
+        [],
+    ),
+    "composed": (
+        f"minimize (E[z ~ D] {MARGIN})^2 + 0.01 * sumsq(w);",
+        SIGNS,
+        lambda w: cp.square(cp.sum(hinges(w)) / N) + 0.01 * cp.sum_squares(w),
+        [],
+    ),
+    "constraint": (
+        f"minimize sumsq(w - 1); subject to c: E[z ~ D] {MARGIN} <= 0.6;",
+        SIGNS,
+        lambda w: cp.sum_squares(w - 1),
+        [lambda w: cp.sum(hinges(w)) / N <= 0.6],
+    ),
+}
+
+RISK = f"E[z ~ D | z.g == k] {MARGIN}"
+
+
+def risks(w):
+    return cp.hstack([cp.sum(hinges(w)[GROUPS == k]) / np.sum(GROUPS == k) for k in "abc"])
+
+
+def tail(values, share):
+    s = cp.Variable()
+    return s + cp.sum(cp.pos(values - s)) / (share * values.size)
+
+
+#: kinks inside terms of other kinks, and ones at which all terms are equal
+PROBLEMS |= {
+    "all rows tied": (
+        "minimize cvar(tail = 0.2)[z ~ D] sqhinge(1 - z.y * dot(w, z.x)) + 3 * norm2(w);",
+        SIGNS,
+        lambda w: tail(cp.square(hinges(w)), 0.2) + 3 * cp.norm(w),
+        [],
+    ),
+    "all rows at theirs": (
+        "minimize E[z ~ D] (square(dot(w, z.x) - z.y) + 2 * norm1(z.y * w));",
+        NUMBERS,
+        lambda w: cp.sum_squares(X @ w - NUMBERS) / N + 2 * np.abs(NUMBERS).mean() * cp.norm1(w),
+        [],
+    ),
+    "some entries of all rows at theirs": (
+        "minimize E[z ~ D] (square(dot(w, z.x) - z.y) + 0.8 * norm1(z.y * w));",
+        NUMBERS,
+        lambda w: cp.sum_squares(X @ w - NUMBERS) / N + 0.8 * np.abs(NUMBERS).mean() * cp.norm1(w),
+        [],
+    ),
+    "worst group": (f"minimize max[k in G] {RISK};", SIGNS, lambda w: cp.max(risks(w)), []),
+    "worst groups": (
+        f"minimize cvar(tail = 0.5)[k in G] {RISK} + 0.01 * norm1(w);",
+        SIGNS,
+        lambda w: cp.cvar(risks(w), 0.5) + 0.01 * cp.norm1(w),
+        [],
+    ),
+    "group weights": (
+        f"minimize max[q in simplex(G)] (sum[k in G] q[k] * {RISK}) + 0.001 * sumsq(w);",
+        SIGNS,
+        lambda w: cp.max(risks(w)) + 0.001 * cp.sum_squares(w),
+        [],
+    ),
+    "worst group bounded": (
+        f"minimize sumsq(w - 1); subject to c: max[k in G] {RISK} <= 0.7;",
+        SIGNS,
+        lambda w: cp.sum_squares(w - 1),
+        [lambda w: cp.max(risks(w)) <= 0.7],
+    ),
+    "two maxima": (
+        "minimize max(abs(w[1] - 1), abs(w[2]) + abs(w[1] + 1), E[z ~ D] abs(w[3] - z.y) - 1) + 0.001 * sumsq(w);",
+        NUMBERS,
+        lambda w: (
+            cp.maximum(cp.abs(w[0] - 1), cp.abs(w[1]) + cp.abs(w[0] + 1), cp.sum(cp.abs(w[2] - NUMBERS)) / N - 1)
+            + 0.001 * cp.sum_squares(w)
+        ),
+        [],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_optima_read_as_solved(name):
+    text, labels, objective, constraints = PROBLEMS[name]
+    w = cp.Variable(D)
+    problem = cp.Problem(cp.Minimize(objective(w)), [made(w) for made in constraints])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        best = problem.solve(solver="CLARABEL", tol_gap_abs=1e-12, tol_gap_rel=1e-12, tol_feas=1e-12)
+    made = bound(text, head=HEAD, data={"D": {"x": X, "y": labels, "g": GROUPS}})
+    found = report.report(made, {"w": w.value})
+    assert found.epsilon <= 1e-6 and found.verdict.startswith("Solved to high accuracy")
+    away = report.report(made, {"w": w.value + 0.03})
+    assert away.epsilon > 1e-3
+    for at in (found, away):
+        if at.gap.value is not None:
+            assert at.objective - best <= at.gap.value + 1e-8
+
+
+TAIL = "cvar(tail = 0.1)[z ~ D] (-dot(w, z.x))"
+
+
+#: name -> (the variable's set, text, objective in CVXPY, constraints)
+SETS = {
+    "tail": ("in simplex(d)", f"minimize {TAIL};", lambda w: tail(-X @ w, 0.1), [lambda w: w >= 0, lambda w: cp.sum(w) == 1]),
+    "tail bounded": (
+        "in simplex(d)",
+        f"maximize E[z ~ D] z.x[1] * w[1]; subject to c: {TAIL} <= 0.9;",
+        lambda w: -np.mean(X[:, 0]) * w[0],
+        [lambda w: w >= 0, lambda w: cp.sum(w) == 1, lambda w: tail(-X @ w, 0.1) <= 0.9],
+    ),
+    "stock": (
+        ">= 0, <= 2.5",
+        "minimize E[z ~ D] (sum[i in d] (0.3 * w[i] - min(w[i], abs(z.x[i]))));",
+        lambda w: 0.3 * cp.sum(w) - cp.sum([cp.sum(cp.minimum(w[i], np.abs(X[:, i]))) for i in range(D)]) / N,
+        [lambda w: w >= 0, lambda w: w <= 2.5],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_optima_on_simple_sets_read_as_solved(name):
+    """Linear programs: weights of rows, multipliers and normals of the sets are found together, exactly."""
+    domain, text, objective, constraints = SETS[name]
+    w = cp.Variable(D)
+    problem = cp.Problem(cp.Minimize(objective(w)), [made(w) for made in constraints])
+    problem.solve(solver="CLARABEL", tol_gap_abs=1e-12, tol_gap_rel=1e-12, tol_feas=1e-12)
+    head = HEAD.replace("var w[d];", f"var w[d] {domain};")
+    made = bound(text, head=head, data={"D": {"x": X, "y": NUMBERS, "g": GROUPS}})
+    began = time.process_time()
+    found = report.report(made, {"w": w.value})
+    assert found.epsilon <= 1e-6 and time.process_time() - began < 10
+    assert report.report(made, {"w": np.abs(w.value[::-1])}).epsilon > 1e-3
+
+
+def test_a_subgradient_at_a_distance_is_charged_for_it():
+    """At distance t of its kink, |t| has the subgradient q with the error (1 - q) t."""
+    made = bound("minimize E[z ~ D] abs(w[1] - z.y);", head=HEAD, data={"D": {"x": X[:2], "y": [0.0, 2.0], "g": GROUPS[:2]}})
+    w = np.zeros(D)
+    assert report.report(made, {"w": w}).stationarity < 1e-12  # the median of two numbers
+    w[0] = -1e-5
+    found = report.report(made, {"w": w})
+    assert found.stationarity == pytest.approx(1e-5, rel=1e-2) == found.slack
+
+
+def test_many_rows_are_quick():
+    """100,000 rows: those near a kink are weighed alone."""
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(100_000, 8)), rng.standard_t(2, size=100_000)
+    made = bound("minimize E[z ~ D] abs(w[1] - z.y);", head=HEAD, data={"D": {"x": x, "y": y, "g": np.full(len(y), "a")}})
+    began = time.process_time()
+    found = report.report(made, {"w": np.r_[np.sort(y)[50_000], np.zeros(7)]})
+    assert found.epsilon < 1e-8 and time.process_time() - began < 10
+
+
+def test_margins_are_distances_to_a_kink():
+    t = np.array([[3.0, 1.0, 2.5]])
+    assert Weights(kind="simplex").margin(t) == pytest.approx([0.5])
+    assert Weights(kind="simplex", high=0.5).margin(t) == pytest.approx([1.5])
+    assert Weights(kind="box", low=-1).margin(-t) == pytest.approx([1.0])
+    assert Weights(kind="cross").margin(-t) == pytest.approx([0.5])
+    assert Weights(kind="ball").margin(t) == pytest.approx([np.linalg.norm(t)])
+
+
+def test_least_squares_under_bounds():
+    """min |M z + b| with 0 <= z_j <= 1 and with -z_0 <= z_j <= 2 z_0."""
+    rng = np.random.default_rng(1)
+    matrix, offset, size = rng.normal(size=(20, 60)), 5 * rng.normal(size=20), 60
+    matrix, offset = np.vstack([matrix, np.eye(60)]), np.r_[offset, rng.normal(size=60)]
+    at, zero = np.arange(size), np.zeros(size)
+    twice, upper, lower = np.r_[at, at], np.r_[zero + 1, zero - 1], np.r_[zero + 1, zero]
+    box = bounded.Rows(at=twice, near=upper, beside=twice, far=np.zeros(2 * size), h=lower)
+    rest, first = at[1:], np.zeros(size - 1, dtype=int)
+    near, far = np.r_[-1.0, zero[1:] + 1, zero[1:] - 1], np.r_[0.0, zero[1:] - 2, zero[1:] - 1]
+    cone = bounded.Rows(at=np.r_[0, rest, rest], near=near, beside=np.r_[0, first, first], far=far, h=np.zeros(2 * size - 1))
+    z = cp.Variable(size)
+    for rows, limits in ((box, [z >= 0, z <= 1]), (cone, [z[0] >= 0, z[1:] <= 2 * z[0], z[1:] >= -z[0]])):
+        best = cp.Problem(cp.Minimize(cp.norm(matrix @ z + offset)), limits).solve(solver="CLARABEL")
+        found = bounded.solve(matrix, offset, rows, (np.zeros((0, size)), np.zeros(0)), np.inf)
+        assert np.linalg.norm(matrix @ found + offset) == pytest.approx(best, rel=1e-6)
+        assert (rows.times(found) <= rows.h + 1e-9).all()

@@ -1,0 +1,224 @@
+"""Minibatches: in expectation they are the whole, and each pass over a set takes every element once."""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from emitted_models import HEAD, NET, Case, Made, make, mlp, table
+
+from fccomodel.evaluation import interpret
+
+#: models that are affine in every sampled reduction, so that a minibatch gradient is unbiased
+LINEAR = {
+    "subset": "E[z ~ P] sigmoid(dot(w, z.x)) * z.time",
+    "static_condition": "E[z ~ P | z.time > 1 and z.a == 0] sigmoid(dot(w, z.x))",
+    "sum": "sum[z in P] sigmoid(dot(w, z.x)) / 30",
+    "pairs": "E[p ~ P, n ~ N] sigmoid(dot(w, n.x - p.x) * p.time)",
+    "nested": "mean[p in P] E[n ~ N] sigmoid(dot(w, n.x - p.x) * p.time)",
+    "order": "mean[i in D] E[j ~ D | j.time >= i.time] tanh(dot(w, j.x - i.x) * i.time)",
+    "order_strict": "mean[i in {z in D | z.time > 0.7}] E[j ~ D | j.time < i.time] tanh(dot(w, j.x - i.x) * i.time)",
+    "order_sum": "mean[i in D] sum[j in D | j.time >= i.time] tanh(dot(w, j.x - i.x) * i.time)",
+    "leave_out": "mean[i in D] E[j ~ D | j != i] tanh(dot(w, j.x - 0.3 * i.x) * i.time)",
+    "leave_out_sum": "sum[i in D] sum[j in D | j != i] tanh(dot(w, j.x - 0.3 * i.x) * i.time) / 3600",
+    "key": "mean[i in D] E[j ~ D | j.g == i.g] tanh(dot(w, j.x - 0.3 * i.x) * i.time)",
+    "key_and_leave_out": "mean[i in D] E[j ~ P | j.g == i.g and j.a == i.a and j != i] tanh(dot(w, j.x - 0.3 * i.x) * i.time)",
+    "key_and_order": "mean[i in D] sum[j in D | j.g == i.g and j.time >= i.time] tanh(dot(w, j.x - 0.3 * i.x) * i.time)",
+    "key_of_set": "sum[k in K] k * (E[j ~ D | j.b == k and j.a == 1] tanh(dot(w, j.x) * k))",
+    "mask": "mean[i in D] E[j ~ D | j.time + i.time > 2] tanh(dot(w, j.x - 0.3 * i.x) * i.time)",
+    "mask_sum": "mean[i in D] sum[j in D | j.time + i.time > 2 and j != i] tanh(dot(w, j.x - 0.3 * i.x) * i.time)",
+    "mask_and_key": "mean[i in D] E[j ~ D | j.a == i.a and abs(j.time - i.time) < 4] tanh(dot(w, j.x - 0.3 * i.x) * i.time)",
+    "combinations": "E[i ~ D, j ~ D | j.time > i.time] tanh(dot(w, j.x - 0.3 * i.x) * i.time)",
+    "combinations_keyed": "E[i ~ P, j ~ D | j.g == i.g and j.time > i.time] tanh(dot(w, j.x - 0.3 * i.x) * i.time)",
+    "combinations_masked": "E[i ~ D, j ~ D | i.time + j.time > 4] tanh(dot(w, j.x - 0.3 * i.x) * i.time)",
+    "combinations_sum": "sum[i in P, j in D | j.time > i.time and j.g == i.g] tanh(dot(w, j.x - 0.3 * i.x) * i.time) / 300",
+    "combinations_of_three": "E[i ~ D, j ~ P, l ~ N | j.time > i.time and l.time > j.time] tanh(dot(w, j.x - i.x + l.x))",
+    "combinations_per_group": "mean[k in K] E[i ~ D, j ~ D | i.b == k and j.time > i.time] tanh(k * dot(w, j.x - 0.3 * i.x))",
+    "draw": "E[z ~ D, e ~ normal(0, 1)] tanh(dot(w, z.x) + 0 * e) * (1 + 0 * e)",
+    "draw_alone": "E[e ~ uniform(0, 1)] tanh(0 * e + w[1]) + E[e ~ bernoulli(1)] tanh(e * w[2]) + w[3]^4 * w[1]",
+}
+
+
+def linear(body: str) -> Case:
+    return Case(text=f"model m;{HEAD}minimize {body};", options={"outer_batch": 6, "inner_batch": 8})
+
+
+def spread(case: Case, steps: int = 500) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Mean and standard error of minibatch gradients, and the gradient of the whole by the interpreter."""
+    made = make("m", case)
+    solver, w = made.solver, made.point()
+    data = solver.prepare(solver.as_namespace(dict(made.program.data), "cpu", torch.float64))
+    rng, h = torch.Generator().manual_seed(5), types.SimpleNamespace(**solver.HYPER)
+    parts = solver.draw(data, rng, steps)
+    u, c = solver.buffers("cpu", torch.float64), solver.centres("cpu", torch.float64)
+    found = torch.stack([solver.gradient(data, w, w, u, c, [part[k] for part in parts], h) for k in range(steps)])
+    assert not vars(u), "an affine model tracks nothing"
+    leaves = {name: w[a:b].reshape(shape).clone().requires_grad_() for name, (a, b, shape) in made.program.layout.items()}
+    interpret.evaluate(made.bound, made.emitter.problem.objective.expr, leaves).backward()
+    sign = solver.SIGN
+    exact = torch.cat([sign * leaf.grad.reshape(-1) for leaf in leaves.values() if leaf.grad is not None])
+    return found.mean(0), found.std(0) / steps**0.5, exact
+
+
+@pytest.mark.parametrize("name", LINEAR)
+def test_minibatches_are_unbiased(name: str) -> None:
+    mean, error, exact = spread(linear(LINEAR[name]))
+    assert bool(((mean - exact).abs() <= 5 * error + 1e-9).all()), (mean, exact, error)
+
+
+def test_minibatches_of_nets_are_unbiased() -> None:
+    groups = "mean[i in D] E[j ~ D | j.g == i.g and j != i] s(v; j.x)"
+    text = f"model m;{NET}minimize E[p ~ P, n ~ N] sigmoid(s(v; n.x) - s(v; p.x)) + {groups};"
+    mean, error, exact = spread(Case(text=text, nets=lambda: {"s": mlp()}, scale=0.0))
+    assert bool(((mean - exact).abs() <= 5 * error + 1e-9).all())
+
+
+def test_small_batches_are_truly_random() -> None:
+    """What is compared above is spread: a test of means would be void if every batch were the whole."""
+    _, error, _ = spread(linear(LINEAR["order"]), 50)
+    assert bool((error > 0).all())
+
+
+@pytest.mark.parametrize("options", [{"sampling": "iid"}, {"inner_sampling": "per_block"}], ids=lambda o: next(iter(o.values())))
+@pytest.mark.parametrize("name", ["pairs", "nested", "order", "leave_out", "key", "mask", "combinations", "key_of_set"])
+def test_other_ways_to_sample_are_unbiased(name: str, options: dict[str, str]) -> None:
+    mean, error, exact = spread(Case(text=linear(LINEAR[name]).text, options={"outer_batch": 6, "inner_batch": 8, **options}))
+    assert bool(((mean - exact).abs() <= 5 * error + 1e-9).all()), (mean, exact, error)
+
+
+def drawn(text: str, steps: int, **options: object) -> tuple[Made, dict[str, torch.Tensor]]:
+    """A program's samples for some steps, by the names that the program gives them."""
+    sizes = {"outer_batch": 4, "inner_batch": 6}
+    made = make("m", Case(text=f"model m;{HEAD}minimize {text};", options={**sizes, **options}))
+    solver = made.solver
+    data = solver.prepare(solver.as_namespace(dict(made.program.data), "cpu", torch.float64))
+    rng = torch.Generator().manual_seed(11)
+    calls = [solver.draw(data, rng, steps // 4) for _ in range(4)]
+    parts = [torch.cat(parts) for parts in zip(*calls, strict=True)]
+    return made, dict(zip(made.emitter.batch_names, parts, strict=True))
+
+
+def even(counts: torch.Tensor) -> bool:
+    """Not refuted by a chi-square test at five standard deviations."""
+    expected = counts.double().mean()
+    free = counts.numel() - 1
+    return abs(float((counts - expected).square().sum() / expected) - free) <= 5 * (2 * free) ** 0.5
+
+
+NESTED = "mean[i in P] (E[j ~ N] tanh(dot(w, j.x - i.x)))^2"
+
+
+def test_epochs_are_without_replacement() -> None:
+    """Each pass takes every element once, also where it goes on in another call."""
+    _, parts = drawn(NESTED, 60)
+    for part in parts.values():
+        flat, n = part.reshape(-1), 30
+        for start in range(0, len(flat) - n + 1, n):
+            assert flat[start : start + n].sort().values.tolist() == list(range(n))
+
+
+@pytest.mark.parametrize("options", [{}, {"sampling": "iid"}, {"inner_sampling": "per_block"}], ids=str)
+def test_every_element_is_as_likely(options: dict[str, str]) -> None:
+    _, parts = drawn(NESTED, 4000, **options)
+    for name, part in parts.items():
+        places = (part * 30).long() if name.startswith("r_") else part
+        for k in range(places.shape[1]):  # at every place of the batch
+            assert even(places[:, k].reshape(-1).bincount(minlength=30)), name
+
+
+def test_independent_draws_are_independent() -> None:
+    """Of outer blocks drawn i.i.d., pairs are uniform too (with repetitions); in passes no batch repeats within itself much."""
+    _, parts = drawn(NESTED, 8000, sampling="iid")
+    pairs = parts["i"][:, 0] * 30 + parts["i"][:, 1]
+    assert even(pairs.bincount(minlength=900))
+    following = parts["i"][:-1, 0] * 30 + parts["i"][1:, 0]
+    assert even(following.bincount(minlength=900))
+
+
+def test_each_block_has_inner_samples_of_its_own() -> None:
+    """Per block: one batch for every sampled block, pairwise independent; shared: one batch for all of them."""
+    _, shared = drawn(NESTED, 40)
+    assert shared["j"].shape == (40, 6)
+    _, own = drawn(NESTED, 8000, inner_sampling="per_block")
+    assert own["r_j"].shape == (8000, 4, 6)
+    places = (own["r_j"] * 30).long()
+    assert even((places[:, 0, 0] * 30 + places[:, 1, 0]).bincount(minlength=900))
+    assert even((places[:, 0, 0] * 30 + places[:, 0, 1]).bincount(minlength=900))
+
+
+@pytest.mark.parametrize(
+    "condition, accepted",
+    [("j.y == -1", lambda rows, i: rows["y"] == -1), ("j.g == i.g and j != i", lambda rows, i: rows["g"] == rows["g"][i]),
+     ("j.time >= i.time", lambda rows, i: rows["time"] >= rows["time"][i])],
+    ids=["label", "key", "order"],
+)  # fmt: skip
+def test_conditions_choose_rows_directly(condition: str, accepted: Any) -> None:
+    """Rows under a condition are drawn among themselves, each as likely as the others: nothing is drawn and thrown away."""
+    text = f"mean[i in P] (E[j ~ D | {condition}] tanh(dot(w, j.x - i.x)))^2"
+    made, parts = drawn(text, 6000, outer_batch=1, inner_batch=4)
+    rows, blocks = table(), np.flatnonzero(table()["y"] == 1)
+    counts = {int(i): np.zeros(60) for i in blocks}
+    data = made.solver.prepare(made.solver.as_namespace(dict(made.program.data), "cpu", torch.float64))
+    for i, batch in zip(parts["i"].reshape(-1), next(v for k, v in parts.items() if k != "i"), strict=True):
+        row = int(blocks[int(i)])
+        place = batch
+        if batch.is_floating_point():
+            size, start = data.j_of_size[row], data.j_of_start[row]
+            skip = data.j_of_skip[row] if hasattr(data, "j_of_skip") else None
+            place = made.solver.in_range(start, size, batch.reshape(-1), skip)
+        chosen = (data.j_of_rows if hasattr(data, "j_of_rows") else data.D_j)[place]
+        np.add.at(counts[row], chosen.numpy().reshape(-1), 1)
+    for row, count in counts.items():
+        allowed = np.array(accepted(rows, row), dtype=bool)
+        if "!=" in condition:
+            allowed[row] = False
+        assert count[~allowed].sum() == 0
+        assert even(torch.as_tensor(count[allowed]))
+
+
+def test_two_inner_batches_are_independent() -> None:
+    """Where an algorithm wants the gradient by samples of its own (ALEXR): uniform pairs of the two batches' elements."""
+    _, parts = drawn("mean[i in P] exp(E[j ~ N] tanh(dot(w, j.x - i.x)))", 8000, algorithm="alexr", unverified=True)
+    first, second = [part for name, part in parts.items() if name != "i"]
+    assert even((first[:, 0] * 30 + second[:, 0]).bincount(minlength=900))
+
+
+def gradient(made: Made) -> str:
+    """The text of a program's oracle."""
+    return made.program.text.partition("def gradient(")[2].partition("\ndef ")[0]
+
+
+@pytest.mark.parametrize("algorithm", ["alexr", "alexr2"])
+def test_gradients_through_the_samples_of_the_estimates(algorithm: str) -> None:
+    """``gradient_batch = same``: one batch, fewer oracle calls, and the plan says that the theorem asks for two."""
+    options = {"algorithm": algorithm, "unverified": True}
+    body = "mean[i in P] exp(E[j ~ N] tanh(dot(w, j.x - i.x)))"
+    fresh, two = drawn(body, 8, **options)
+    same, one = drawn(body, 8, gradient_batch="same", **options)
+    assert len(two) == 3 and len(one) == 2 and same.solver.ORACLES < fresh.solver.ORACLES
+    needed = "inner samples of gradients that are independent of the estimates'"
+    assert [needed in " ".join(made.emitter.plan.unverified) for made in (fresh, same)] == [False, True]
+    if algorithm == "alexr2":  # the step's oracle is then SONEX's
+        sonex = drawn(body, 8, algorithm="sonex", unverified=True)[0]
+        assert gradient(same) == gradient(sonex) != gradient(fresh)
+
+
+def test_the_seed_decides_all_samples() -> None:
+    first, again = drawn(NESTED, 40)[1], drawn(NESTED, 40)[1]
+    assert all(torch.equal(first[name], again[name]) for name in first)
+
+
+def test_whole_batches_are_exact() -> None:
+    """Where batches hold everything, the gradient is that of the problem itself."""
+    for body in LINEAR.values():
+        if "~ normal" in body or "| j.time" in body or "mask" in body:
+            continue
+        case = Case(text=f"model m;{HEAD}minimize {body};", options={"outer_batch": 10_000, "inner_batch": 10_000})
+        made = make("m", case)
+        if made.emitter.step.draws:
+            continue
+        mean, _, exact = spread(case, 2)
+        assert torch.allclose(mean, exact, rtol=1e-9, atol=1e-12)
