@@ -5,7 +5,13 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
+
+import fccomodel
+from fccomodel.core import diagnostics
+
+_PACKAGE = Path(fccomodel.__file__).parent
 
 PACKAGES = (
     "library.atoms",
@@ -35,10 +41,17 @@ def _meaning(item: Any) -> str:
     return " ".join(str(text).strip().partition("\n")[0].split())
 
 
+def codes() -> dict[str, str]:
+    """Every code of an error with its topic, sorted: those of all modules named ``errors``."""
+    for path in sorted(_PACKAGE.rglob("errors.py")) + sorted(_PACKAGE.rglob("errors/[!_]*.py")):
+        importlib.import_module(".".join(("fccomodel", *path.relative_to(_PACKAGE).with_suffix("").parts)))
+    return {code.id: code.topic for code in diagnostics.registered()}
+
+
 def dump() -> str:
-    """All concepts, one per line under the name of their package."""
+    """All concepts, one per line under the name of their package, and the codes of errors."""
     lines = []
     for package in PACKAGES:
         listed = (f"  {name:<28} {meaning}".rstrip() for name, meaning in concepts(package).items())
         lines += [package.rpartition(".")[2], *listed, ""]
-    return "\n".join(lines)
+    return "\n".join([*lines, "errors", *(f"  {code} {topic}" for code, topic in codes().items()), ""])

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 import unicodedata
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fccomodel.core.source import Source, Span
 
@@ -17,7 +18,8 @@ WIDTH = 100
 class Diagnostic:
     """One finding about a model, its binding or its run.
 
-    code      stable identifier, e.g. ``F0203``; listed with its meaning in ``CODES``
+    code      stable identifier, e.g. ``F0203``
+    topic     what the code is about
     message   what is wrong, in the user's own words (shown under the caret)
     span      where, or None where no text is to blame (a missing file, say)
     reason    the rule that was broken
@@ -27,6 +29,7 @@ class Diagnostic:
     """
 
     code: str
+    topic: str
     message: str
     span: Span | None = None
     reason: str = ""
@@ -44,9 +47,57 @@ class FccoError(Exception):
         super().__init__(render(self.diagnostics, source))
 
 
-#: code -> topic. The first two digits are the stage: 01 syntax, 02 names, 03 shapes and types, 04 domains and structure,
-#: 05 binding of data, 06 planning, 07 running, 08 files and options.
-CODES: dict[str, str] = {
+@dataclass(frozen=True)
+class Code:
+    """The stable identifier of one kind of error, and its topic in a word or two; it registers itself, once.
+
+    The first two digits are the stage: 00 internal, 01 syntax, 02 names, 03 shapes and types, 04 domains and structure,
+    05 binding of data, 06 planning, 07 running, 08 files and options. A code stands in the ``errors`` module of the lowest room that
+    needs it, beside the functions that make its diagnostics.
+    """
+
+    id: str
+    topic: str
+
+    def __post_init__(self) -> None:
+        assert re.fullmatch(r"F0[0-8]\d\d", self.id), f"{self.id} is no code"
+        assert self.id not in _CODES, f"{self.id} is taken: {_CODES[self.id].topic}"
+        _CODES[self.id] = self
+
+    def error(self, message: str, *, span: Span | None = None, reason: str = "", fix: str = "") -> Diagnostic:
+        """An error under this code."""
+        return Diagnostic(code=self.id, topic=self.topic, message=message, span=span, reason=reason, fix=fix)
+
+    def warning(
+        self, message: str, *, span: Span | None = None, reason: str = "", fix: str = "", unused: str = ""
+    ) -> Diagnostic:
+        """A lint note under this code: the model is taken as it stands."""
+        return replace(self.error(message, span=span, reason=reason, fix=fix), severity="warning", unused=unused)
+
+
+_CODES: dict[str, Code] = {}
+
+
+def registered() -> tuple[Code, ...]:
+    """The codes of the modules imported so far, sorted."""
+    return tuple(sorted(_CODES.values(), key=lambda code: code.id))
+
+
+def error(code: str, message: str, *, span: Span | None = None, reason: str = "", fix: str = "") -> Diagnostic:
+    """An error under a registered code."""
+    assert code in _CODES, f"unregistered code {code}"
+    return _CODES[code].error(message, span=span, reason=reason, fix=fix)
+
+
+def warning(code: str, message: str, *, span: Span | None = None, reason: str = "", fix: str = "") -> Diagnostic:
+    """A lint note under a registered code: the model is taken as it stands."""
+    assert code in _CODES, f"unregistered code {code}"
+    return _CODES[code].warning(message, span=span, reason=reason, fix=fix)
+
+
+#: Codes that no module of errors holds yet.
+_UNPLACED = {
+    "F0001": "internal",
     "F0101": "unexpected",
     "F0102": "character",
     "F0103": "string",
@@ -119,7 +170,38 @@ CODES: dict[str, str] = {
     "F0435": "bound as constraint",
     "F0436": "no variable",
     "F0437": "no draw in the body",
-    "F0001": "internal",
+    "F0501": "binding file",
+    "F0502": "unknown key",
+    "F0503": "binding value",
+    "F0504": "no data",
+    "F0505": "data file",
+    "F0506": "unreadable",
+    "F0507": "not a table",
+    "F0508": "missing column",
+    "F0509": "where",
+    "F0510": "no rows",
+    "F0511": "missing values",
+    "F0512": "not numbers",
+    "F0513": "outside the domain",
+    "F0514": "map",
+    "F0515": "data shape",
+    "F0516": "sizes disagree",
+    "F0517": "size unknown",
+    "F0518": "unknown name",
+    "F0519": "parameter without value",
+    "F0520": "parameter value",
+    "F0521": "labels",
+    "F0522": "net specification",
+    "F0523": "net missing",
+    "F0524": "python not allowed",
+    "F0525": "net in train mode",
+    "F0526": "net does not fit",
+    "F0527": "family",
+    "F0528": "ambiguous columns",
+    "F0529": "package missing",
+    "F0530": "sampler missing",
+    "F0531": "stored encoding",
+    "F0532": "empty set",
     "F0601": "tail in the wrong place",
     "F0602": "no dual",
     "F0603": "algorithm",
@@ -153,51 +235,9 @@ CODES: dict[str, str] = {
     "F0810": "result",
     "F0811": "held-out rows",
     "F0812": "processes",
-    "F0501": "binding file",
-    "F0502": "unknown key",
-    "F0503": "binding value",
-    "F0504": "no data",
-    "F0505": "data file",
-    "F0506": "unreadable",
-    "F0507": "not a table",
-    "F0508": "missing column",
-    "F0509": "where",
-    "F0510": "no rows",
-    "F0511": "missing values",
-    "F0512": "not numbers",
-    "F0513": "outside the domain",
-    "F0514": "map",
-    "F0515": "data shape",
-    "F0516": "sizes disagree",
-    "F0517": "size unknown",
-    "F0518": "unknown name",
-    "F0519": "parameter without value",
-    "F0520": "parameter value",
-    "F0521": "labels",
-    "F0522": "net specification",
-    "F0523": "net missing",
-    "F0524": "python not allowed",
-    "F0525": "net in train mode",
-    "F0526": "net does not fit",
-    "F0527": "family",
-    "F0528": "ambiguous columns",
-    "F0529": "package missing",
-    "F0530": "sampler missing",
-    "F0531": "stored encoding",
-    "F0532": "empty set",
 }
-
-
-def error(code: str, message: str, *, span: Span | None = None, reason: str = "", fix: str = "") -> Diagnostic:
-    """An error under a registered code."""
-    assert code in CODES, f"unregistered code {code}"
-    return Diagnostic(code=code, message=message, span=span, reason=reason, fix=fix)
-
-
-def warning(code: str, message: str, *, span: Span | None = None, reason: str = "", fix: str = "") -> Diagnostic:
-    """A lint note under a registered code: the model is taken as it stands."""
-    assert code in CODES, f"unregistered code {code}"
-    return Diagnostic(code=code, message=message, span=span, reason=reason, fix=fix, severity="warning")
+for _id, _topic in _UNPLACED.items():
+    Code(_id, _topic)
 
 
 def smoothing_too_large(lam: float, weak: float) -> Diagnostic:
@@ -259,7 +299,7 @@ def _render_one(d: Diagnostic, source: Source | None, colour: bool) -> str:
         return f"\x1b[{style}m{text}\x1b[0m" if colour and text else text
 
     strong = "1;31" if d.severity == "error" else "1;33"
-    head = paint(f"{d.severity}[{d.code}]", strong) + " " + paint(CODES.get(d.code, ""), "1")
+    head = paint(f"{d.severity}[{d.code}]", strong) + " " + paint(d.topic, "1")
     lines: list[str] = []
     if source is not None and d.span is not None:
         source, span = source.at(d.span)

@@ -11,7 +11,7 @@ import pytest
 import torch
 from bind_tools import ARRAY, FAMILY, GROUPS, LOGISTIC, failure, frame, problem
 
-from fccomodel.core import diagnostics
+from fccomodel.app import registry
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.data.bind import bind
 
@@ -259,7 +259,7 @@ def test_bad_bindings_are_explained(code, words, text, make, tmp_path, monkeypat
 def test_every_binding_code_is_shown_by_a_test():
     here = {code for code, *_ in BAD}
     elsewhere = {"F0529", "F0532"}  # in a process without pandas, above; in the tests of sets
-    assert {code for code in diagnostics.CODES if code.startswith("F05")} == here | elsewhere
+    assert {code for code in registry.codes() if code.startswith("F05")} == here | elsewhere
 
 
 def test_all_errors_come_at_once(tmp_path):

@@ -14,8 +14,7 @@ from places import EXAMPLES
 
 from fccomodel import algorithms, pipeline, plan, structure
 from fccomodel.algorithms import Constants
-from fccomodel.app import cli, python
-from fccomodel.core import diagnostics
+from fccomodel.app import cli, python, registry
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.source import Source
 from fccomodel.plan import choice, rates
@@ -276,4 +275,4 @@ def test_what_is_not_proved_to_be_defined_is_in_the_report() -> None:
 
 
 def test_codes_are_registered() -> None:
-    assert {"F0604", "F0605", "F0612", "F0613"} <= diagnostics.CODES.keys()
+    assert {"F0604", "F0605", "F0612", "F0613"} <= registry.codes().keys()

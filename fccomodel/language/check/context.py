@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from fccomodel.core import ir
-from fccomodel.core.diagnostics import Diagnostic, did_you_mean
+from fccomodel.core.diagnostics import Diagnostic, did_you_mean, error, warning
 from fccomodel.core.source import Source, Span
 from fccomodel.language import syntax
 from fccomodel.library.atoms import Interval
@@ -174,16 +174,19 @@ class Context:
     # ------------------------------------------------------------------------------------------------------------- findings
     def error(self, code: str, message: str, span: Span, *, reason: str = "", fix: str = "") -> None:
         """Note an error once; inside an inlined ``def`` the reason says which call led there."""
-        if self.calls:
+        self.report(error(code, message, span=span, reason=reason, fix=fix))
+
+    def report(self, found: Diagnostic) -> None:
+        """Note a finding once; inside an inlined ``def`` the reason of an error says which call led there."""
+        if self.calls and found.severity == "error":
             name, place = self.calls[-1]
-            reason = f"{reason} " if reason else ""
-            reason += f"This is the body of `{name}`, as called in `{self.text(place)}` (line {self.line(place)})."
-        self._note(Diagnostic(code=code, message=message, span=span, reason=reason, fix=fix))
+            call = f"This is the body of `{name}`, as called in `{self.text(place)}` (line {self.line(place)})."
+            found = replace(found, reason=f"{found.reason} {call}".lstrip())
+        self._note(found)
 
     def warn(self, code: str, message: str, span: Span, *, reason: str = "", fix: str = "", unused: str = "") -> None:
         """Note a remark that does not stop the model."""
-        about = {"message": message, "reason": reason, "fix": fix, "unused": unused}
-        self._note(Diagnostic(code=code, span=span, severity="warning", **about))
+        self._note(replace(warning(code, message, span=span, reason=reason, fix=fix), unused=unused))
 
     def _note(self, diagnostic: Diagnostic) -> None:
         assert diagnostic.span is not None
