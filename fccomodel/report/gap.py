@@ -6,7 +6,9 @@ the quadratic parts of L, and n normals of the simple sets X at w, every feasibl
     f(x) >= L(x) >= f(w) + nu.c(w) - missed + s.(x - w) + (x - w)'H(x - w)/2,      n.x <= support of X at n.
 
 The right side is minimised over all x where H is definite (strong convexity), and over the sets, norms and level sets that bound
-the variables in the other directions (Nesterov, Lectures on Convex Optimization, 2018, sections 2.1.3 and 3.1.2).
+the variables in the other directions (Nesterov, Lectures on Convex Optimization, 2018, sections 2.1.3 and 3.1.2). The level set
+of the objective at w holds every optimum only if w is feasible: elsewhere a bound from it says no more than that the gap is at
+most the larger of it and 0.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -77,7 +80,7 @@ class _Refused(Exception):
 
 
 def certify(system: System, shared: Gradients, analysis: Analysis, candidates: list[Optimum], end: float) -> Gap:
-    """The least gap that some of the candidates' multipliers prove."""
+    """The least gap that some of the candidates' multipliers prove, or the range of the objective."""
     try:
         _convex(analysis)
         admissible = [candidate for candidate in candidates if _admissible(system, candidate)]
@@ -85,10 +88,20 @@ def certify(system: System, shared: Gradients, analysis: Analysis, candidates: l
             given = [dict(zip(system.labels, c.multipliers.tolist(), strict=True)) for c in admissible]
             admissible = [optimum(system, shared, end, multipliers, held=composed) for multipliers in given]
         found = [_with(system, analysis, candidate, end) for candidate in admissible]
+        why = "" if found else "no multipliers"
     except _Refused as refusal:
-        return Gap(why=str(refusal))
-    known = [gap for gap in found if gap.value is not None]
-    return min(known, key=lambda gap: float(gap.value or 0.0)) if known else found[0] if found else Gap(why="no multipliers")
+        found, why = [], str(refusal)
+    return min([*found, _by_range(system, analysis, why)], key=lambda gap: math.inf if gap.value is None else gap.value)
+
+
+def _by_range(system: System, analysis: Analysis, why: str) -> Gap:
+    """By the proved range of the objective; ``why`` nothing closer is proved."""
+    fact = analysis.minimised.interval
+    if fact.value.lo == -math.inf or fact.standing > Standing.BOUNDED:
+        return Gap(why=why)
+    end = "least" if system.sign > 0 else "most"
+    how = f"the objective is at {end} {system.sign * fact.value.lo:.3g}" + (f"; nothing closer: {why}" if why else "")
+    return Gap(value=system.sign * system.objective - fact.value.lo, bound=system.sign * fact.value.lo, how=how)
 
 
 def _convex(analysis: Analysis) -> None:
@@ -110,24 +123,43 @@ def _with(system: System, analysis: Analysis, found: Optimum, end: float) -> Gap
     parts = Parts(see=analysis.see)
     quadratics = [parts.quadratic(root.expr, root.sign) for root in functions]
     _kinks(system, found.multipliers, analysis, parts)
-    supports = _supports(system, analysis)
+    hessian = _hessian(system, functions, quadratics, analysis, found, end) if parts.convex else None
+    base = found.missed - float(found.multipliers @ system.values)
+    base += PRECISION * (abs(system.objective) + float(np.abs(found.multipliers * system.values).sum()))
+    feasible = system.outside <= 0 and max(system.violations, default=0.0) <= 0
+    best = _bounded(system, found, hessian, _supports(system, analysis, level=feasible), base)
+    if not feasible:
+        # An optimum that is no worse than w is in the level set of w; if it is worse, the gap is below 0.
+        near = _bounded(system, found, hessian, _supports(system, analysis, level=True), base)
+        best = min(best, near._replace(value=max(near.value, 0.0)))
+    if best.value == math.inf:
+        supports = _supports(system, analysis, level=feasible)
+        names = ", ".join(f"`{name}`" for name in system.names if not supports[name])
+        raise _Refused(f"the Lagrangian is not proved to be strongly convex, and no bound on {names or 'the variables'} is known")
+    words = best.words + (", for the draws of this report" if system.evaluator.sampled else "")
+    return Gap(value=best.value, bound=system.objective - system.sign * best.value, how=words)
+
+
+class _Bound(NamedTuple):
+    """An upper bound of the gap, and what proves it."""
+
+    value: float
+    words: str
+
+
+def _bounded(
+    system: System, found: Optimum, hessian: Array | None, supports: Mapping[str, list[Support]], base: float
+) -> _Bound:
+    """``base`` and the most that the Lagrangian falls from w over what bounds the variables: curvature, and sets."""
     direct = _reach(system, found.lagrangian, supports)
     normals, rest = 0.0, found.lagrangian
     if system.projected:
         rest = system.tangent(found.lagrangian)
         normals = sum(_past(system, name, own) for name, _, own in system.normals(found.lagrangian))
-    hessian = _hessian(system, functions, quadratics, analysis, found, end) if parts.convex else None
     curved, mu, tail = _curved(system, rest, hessian, supports)
-    best = min(direct, curved + normals)
-    if best == math.inf:
-        names = ", ".join(f"`{name}`" for name in system.names if not supports[name])
-        raise _Refused(f"the Lagrangian is not proved to be strongly convex, and no bound on {names or 'the variables'} is known")
-    value = found.missed - float(found.multipliers @ system.values) + best
-    value += PRECISION * (abs(system.objective) + float(np.abs(found.multipliers * system.values).sum()))
     words = f"strong convexity {mu:.2g}" if mu and direct > curved + normals else "bounded variables"
     words += " and bounded variables" if tail and not words.startswith("bounded") else ""
-    words += ", for the draws of this report" if system.evaluator.sampled else ""
-    return Gap(value=value, bound=system.objective - system.sign * value, how=words)
+    return _Bound(base + min(direct, curved + normals), words)
 
 
 # ------------------------------------------------------------------------------------------------------------------- kinks
@@ -187,13 +219,14 @@ def _curving(system: System, found: Optimum, analysis: Analysis) -> list[tuple[i
 
 
 # ------------------------------------------------------------------------------------------------------- bounded variables
-def _supports(system: System, analysis: Analysis) -> dict[str, list[Support]]:
-    """Of sets that each variable of an optimum lies in: its own, and norms that the objective or a constraint bounds."""
+def _supports(system: System, analysis: Analysis, *, level: bool) -> dict[str, list[Support]]:
+    """Of sets that each variable of an optimum lies in: its own, and norms that a constraint or, with ``level``, the objective of
+    a point no worse than w bounds."""
     found: dict[str, list[Support]] = {name: [] for name in system.names}
     for name in system.names:
         for simple, args in system.sets_of(name):
             found[name].append(partial(_support, simple, args))
-    levels = [(system.problem.objective.expr, system.sign, system.sign * system.objective)]
+    levels = [(system.problem.objective.expr, system.sign, system.sign * system.objective)] if level else []
     for c in system.problem.constraints:
         levels += [] if c.binders else [(c.body, sign, 0.0) for sign in ((1.0,) if c.kind == "le" else (1.0, -1.0))]
     for expr, sign, level in levels:

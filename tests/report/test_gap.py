@@ -124,9 +124,21 @@ def test_kinks_inside_an_expectation_make_it_loose_not_wrong():
         assert found.objective - optimum <= found.gap.value + 1e-8
 
 
+@pytest.mark.parametrize("nu", [1e-2, 1.0, 100.0])
+def test_the_level_set_of_an_infeasible_point_holds_no_optimum(nu):
+    """Of a norm under a bound on the loss: the optimum is worse than the objective at points that violate it."""
+    best, _ = solved(lambda c, w: c.norm1(w), [lambda c, w: logistic(c, w) <= 0.6])
+    made = bound(f"var w[d]; minimize norm1(w); subject to b: {LOGISTIC} <= 0.6;")
+    for scale in (0.0, 1e-3, 0.3, 0.9, 0.9999, 1.0, 1.2):
+        found = report.report(made, {"w": scale * best}, multipliers={"b": nu}).gap
+        assert found.value >= (scale - 1) * np.abs(best).sum() - 1e-7
+
+
 def test_why_there_is_none():
     flat = report.report(bound(f"var w[d]; minimize {LOGISTIC};"), {"w": np.zeros(D)}).gap
-    assert flat.value is None and "no bound on `w`" in str(flat)
+    assert flat.value == pytest.approx(np.log(2)) and flat.bound == 0 and "no bound on `w`" in str(flat)
     bent = report.report(bound("var w[d]; minimize E[z ~ D] tanh(dot(w, z.x));"), {"w": np.zeros(D)}).gap
-    assert bent.value is None and "the objective is not proved to be convex" in str(bent)
+    assert bent.value == pytest.approx(1.0) and "the objective is not proved to be convex" in str(bent)
+    open_ended = report.report(bound("var w[d]; minimize E[z ~ D] dot(w, z.x)^3;"), {"w": np.zeros(D)}).gap
+    assert open_ended.value is None and "not proved to be convex" in str(open_ended)
     assert report.report(bound(f"var w[d]; minimize {FIT};"), {"w": np.zeros(D)}, judging=True).gap is None
