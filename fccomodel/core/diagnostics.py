@@ -52,8 +52,8 @@ class Code:
     """The stable identifier of one kind of error, and its topic in a word or two; it registers itself, once.
 
     The first two digits are the stage: 00 internal, 01 syntax, 02 names, 03 shapes and types, 04 domains and structure,
-    05 binding of data, 06 planning, 07 running, 08 files and options. A code stands in the ``errors`` module of the lowest room that
-    needs it, beside the functions that make its diagnostics.
+    05 binding of data, 06 planning, 07 running, 08 files and options. A code stands in the ``errors`` module of the lowest room
+    that needs it, beside the functions that make its diagnostics.
     """
 
     id: str
