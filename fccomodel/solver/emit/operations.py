@@ -215,6 +215,8 @@ class Operations(References):
         stand_in = Val(id=-1, op="const", axes=val.axes, event=val.event)
         keys, _ = self.pick_keys(stand_in, list(moving), val)
         shape = tuple(a.size for a in val.axes) + val.event
+        if adjoint.op in ("const", "param"):
+            return f"spread({shape}, ({', '.join(keys)},), w.new_full((), {self.ref(adjoint)}))"
         return f"spread({shape}, ({', '.join(keys)},), {self.ref(adjoint, val.attrs['extra'], len(val.event))})"
 
     def op_segment(self, val: Val) -> str:
