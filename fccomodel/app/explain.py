@@ -7,6 +7,7 @@ from math import isinf
 from typing import Any
 
 from fccomodel.core import ir
+from fccomodel.core.quoting import visible
 from fccomodel.plan import assumptions
 from fccomodel.plan.assumptions import Finding
 from fccomodel.structure import RULES, Analysis
@@ -169,7 +170,7 @@ def _behind(facts: Iterable[Fact]) -> Iterator[Fact]:
 def to_text(analysis: Analysis, plan: Any = None, *, normal: Any = None, why: str | None = None, width: int = WIDTH) -> str:
     """The explanation in words; with ``why`` (``objective`` or a constraint's label), the derivation of its curvature."""
     if why is not None:
-        return "\n".join(derivation.why(analysis, why, width))
+        return visible("\n".join(derivation.why(analysis, why, width)), "\n")
     problem = analysis.problem
     normal = normal if normal is not None else getattr(plan, "normal", None)
     objective = problem.objective
@@ -187,7 +188,7 @@ def to_text(analysis: Analysis, plan: Any = None, *, normal: Any = None, why: st
     if noted := warnings(analysis):
         lines += ["", "Note"]
         lines += _items(noted, width)
-    return "\n".join(line.rstrip() for line in lines)
+    return visible("\n".join(line.rstrip() for line in lines), "\n")
 
 
 def _items(texts: Iterable[str], width: int) -> list[str]:

@@ -8,6 +8,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from fccomodel.core.quoting import visible
 from fccomodel.core.source import Source, Span
 
 #: Columns of a shown source line, and of a wrapped reason.
@@ -298,13 +299,14 @@ def _render_one(d: Diagnostic, source: Source | None, colour: bool) -> str:
     def paint(text: str, style: str) -> str:
         return f"\x1b[{style}m{text}\x1b[0m" if colour and text else text
 
+    d = replace(d, message=visible(d.message, "\n"), reason=visible(d.reason, "\n"), fix=visible(d.fix, "\n"))
     strong = "1;31" if d.severity == "error" else "1;33"
     head = paint(f"{d.severity}[{d.code}]", strong) + " " + paint(d.topic, "1")
     lines: list[str] = []
     if source is not None and d.span is not None:
         source, span = source.at(d.span)
         row, column = source.place(span)
-        lines.append(f"{head}  {source.name}:{row}:{column}")
+        lines.append(f"{head}  {visible(source.name)}:{row}:{column}")
         shown, start, length = _window(source.line(row), column - 1, span.end - span.start)
         gutter = f"  {row} | "
         lines.append(paint(gutter, "2") + shown)
@@ -313,7 +315,7 @@ def _render_one(d: Diagnostic, source: Source | None, colour: bool) -> str:
         lines.append(mark + paint("^" * length + " " + message[0], strong))
         lines += [paint(" " * (len(gutter) - 2) + "| ", "2") + " " * (start + length + 1) + m for m in message[1:]]
     else:
-        lines.append(f"{head}  {source.name}" if source is not None else head)
+        lines.append(f"{head}  {visible(source.name)}" if source is not None else head)
         lines += ["  " + m for m in _wrap(d.message, "")]
     lines += ["  " + line for line in _wrap(d.reason, "")]
     if d.fix:

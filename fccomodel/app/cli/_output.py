@@ -7,10 +7,11 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from fccomodel.core import diagnostics
 from fccomodel.core.diagnostics import Diagnostic
+from fccomodel.core.quoting import visible
 from fccomodel.core.source import Source
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def show(found: Sequence[Diagnostic], source: Source | None) -> None:
     print(diagnostics.render(found, source, colour=colour).rstrip("\n"), file=sys.stderr)
     errors = [d for d in found if d.severity == "error"]
     if len(errors) > 1 or errors and not sys.stderr.isatty():
-        print(f"\n{_in_a_line(errors, source)}", file=sys.stderr)
+        say(f"\n{_in_a_line(errors, source)}", sys.stderr)
 
 
 def _in_a_line(errors: Sequence[Diagnostic], source: Source | None) -> str:
@@ -44,8 +45,14 @@ def _in_a_line(errors: Sequence[Diagnostic], source: Source | None) -> str:
     return f"{count}{first.code} {place}{' '.join(first.message.split())}"
 
 
+def say(text: object, file: TextIO | None = None) -> None:
+    """A text on standard output (or ``file``), in which nothing controls a terminal."""
+    print(visible(str(text), "\n\t"), file=file)
+
+
 def print_json(record: dict[str, Any]) -> None:
-    print(json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False))
+    text = json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False)
+    print("".join(c if visible(c, "\n") == c else json.dumps(c)[1:-1] for c in text))
 
 
 def print_report(report: RenderableType) -> None:
@@ -57,4 +64,4 @@ def print_report(report: RenderableType) -> None:
 
 def print_written(folder: Path | None, otherwise: str) -> None:
     """Where results were written, or what would have kept them."""
-    print(f"\n written: {folder}" if folder is not None else f"\n not written: {otherwise}")
+    say(f"\n written: {folder}" if folder is not None else f"\n not written: {otherwise}")

@@ -7,7 +7,7 @@ import argparse
 from fccomodel import pipeline
 from fccomodel.app.cli import _shared as shared
 from fccomodel.app.cli._command import BAD_INPUT, DONE, Command
-from fccomodel.app.cli._output import lint, show
+from fccomodel.app.cli._output import lint, say, show
 from fccomodel.core import files
 from fccomodel.core.diagnostics import FccoError
 
@@ -27,7 +27,7 @@ def run(args: argparse.Namespace) -> int:
             status = BAD_INPUT
             continue
         lint(compiled, args.quiet)
-        print(f"{compiled.source.name}: ok ({_contents(compiled)})")
+        say(f"{compiled.source.name}: ok ({_contents(compiled)})")
     return status
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from fccomodel import pipeline
 from fccomodel.app.cli import _shared as shared
 from fccomodel.app.cli._command import DONE, Command
+from fccomodel.app.cli._output import say
 from fccomodel.core import files
 
 
@@ -28,7 +29,7 @@ def run(args: argparse.Namespace) -> int:
         )
     files.make_folder(args.output.parent)
     data = results.write_program(pipeline.emit(shared.plan(args)), args.output)
-    print(f"{args.output} (reads {data}); run it with: python {args.output}")
+    say(f"{args.output} (reads {data}); run it with: python {args.output}")
     return DONE
 
 

@@ -6,7 +6,7 @@ import argparse
 
 from fccomodel.app.cli import _shared as shared
 from fccomodel.app.cli._command import DONE, Command
-from fccomodel.app.cli._output import print_json
+from fccomodel.app.cli._output import print_json, say
 
 
 def arguments(to: argparse.ArgumentParser) -> None:
@@ -25,9 +25,9 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json(found.json)
     elif args.why:
-        print(found.why(args.why))
+        say(found.why(args.why))
     else:
-        print(found)
+        say(found)
     return DONE
 
 

@@ -8,7 +8,9 @@ from pathlib import Path
 
 from fccomodel.app.cli import _shared as shared
 from fccomodel.app.cli._command import DIFFERS, DONE, Command
+from fccomodel.app.cli._output import say
 from fccomodel.core import files
+from fccomodel.core.quoting import visible
 
 
 def arguments(to: argparse.ArgumentParser) -> None:
@@ -27,13 +29,13 @@ def run(args: argparse.Namespace) -> int:
         text = canonical(source)
         if args.check:
             if text != source.text:
-                print(f"{source.name}: not in the canonical layout", file=sys.stderr)
+                say(f"{source.name}: not in the canonical layout", sys.stderr)
                 status = DIFFERS
         elif args.write and name != "-":
             if text != source.text:
                 files.write_text(Path(name), text)
         else:
-            sys.stdout.write(text)
+            sys.stdout.write(visible(text, "\n\t") if sys.stdout.isatty() else text)
     return status
 
 

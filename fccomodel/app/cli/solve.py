@@ -9,7 +9,7 @@ from pathlib import Path
 from fccomodel import pipeline
 from fccomodel.app.cli import _shared as shared
 from fccomodel.app.cli._command import DONE, Command
-from fccomodel.app.cli._output import print_json, print_report, print_written
+from fccomodel.app.cli._output import print_json, print_report, print_written, say
 from fccomodel.core import files
 
 
@@ -38,8 +38,8 @@ def run(args: argparse.Namespace) -> int:
         print_json(record or results.to_json(outcome))
     elif args.quiet:
         if planned.plan.unverified:
-            print(display.unverified(planned.plan))
-        print(f"{outcome.problem.name}: {outcome.report.objective:.6g}, {outcome.report.verdict}")
+            say(display.unverified(planned.plan))
+        say(f"{outcome.problem.name}: {outcome.report.objective:.6g}, {outcome.report.verdict}")
     else:
         print_report(display.outcome(outcome))
         print_written(args.out, "--out DIR keeps the answer")

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import io
 import math
+from collections.abc import Iterable
 from typing import Any, TextIO
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.padding import Padding
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
+
+from fccomodel.core.quoting import visible
 
 WIDTH = 80
 
@@ -48,9 +52,21 @@ def duration(seconds: float | None) -> str:
 
 
 # --------------------------------------------------------------------------------------------------------------- pages
+class Safe(Console):
+    """A console on which a user's text is text alone: what would control a terminal is shown as an escape code."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        if isinstance(renderable, Text) and (plain := visible(renderable.plain, "\n\t")) != renderable.plain:
+            renderable = renderable.blank_copy(plain)
+        return super().render(renderable, options)
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        return super().render_str(visible(text, "\n\t"), **options)
+
+
 def terminal(file: TextIO) -> Console:
     """A console 80 columns wide at most: a report reads the same in a wide window and in a file."""
-    console = Console(file=file, highlight=False, soft_wrap=False)
+    console = Safe(file=file, highlight=False, soft_wrap=False, markup=False, emoji=False)
     console.width = min(console.width, WIDTH) if console.is_terminal else WIDTH
     return console
 
@@ -84,7 +100,8 @@ def section(name: str, lines: list[Any]) -> RenderableType | None:
 
 def to_text(renderable: RenderableType, *, width: int = WIDTH) -> str:
     """The same without colours, as a string."""
-    console = Console(file=io.StringIO(), width=width, color_system=None, force_terminal=False, legacy_windows=False)
+    plain: dict[str, Any] = {"color_system": None, "force_terminal": False, "legacy_windows": False}
+    console = Safe(file=io.StringIO(), width=width, markup=False, emoji=False, **plain)
     console.print(renderable)
     text = console.file.getvalue()  # type: ignore[attr-defined]
     return "\n".join(line.rstrip() for line in text.rstrip().split("\n"))
