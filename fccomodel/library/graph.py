@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 import functools
-import keyword
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -72,27 +71,6 @@ def atom_of(name: str) -> atoms.Atom:
 SOURCES_STATIC = {"const", "param", "array_data"}
 
 
-#: names that emitted functions use for their own; a model's names give way to them
-RESERVED = {
-    *keyword.kwlist,
-    "w",
-    "w_prev",
-    "u",
-    "c",
-    "h",
-    "t",
-    "y",
-    "data",
-    "batch",
-    "G",
-    "T",
-    "rng",
-    "torch",
-    "math",
-    "time",
-    "part",
-    "track",
-}
 #: operations that read a state which changes from step to step
 CHANGING = {"centre", "track", "scatter_val", "unpick", "unsegment", "entry_t", "score_t", "table_score_t"}
 

@@ -6,11 +6,12 @@ import re
 from collections.abc import Mapping
 
 from fccomodel.core import ir
+from fccomodel.core.quoting import comment, literal
 from fccomodel.library.graph import Axis, Val, merge_axes
 from fccomodel.normal.smoothing import Smoothed
 from fccomodel.solver.emit.printer import Printer
 from fccomodel.solver.emit.stochastic import Stochastic
-from fccomodel.solver.emit.texts import lam_text, number, shorten, slope_text
+from fccomodel.solver.emit.texts import lam_text, number, slope_text
 from fccomodel.solver.lower import Lowering, Slot
 
 #: a smoothed function with the ids of its cells, its argument and the axes of a maximum
@@ -28,7 +29,7 @@ class Exact(Stochastic):
         if self.problem.objective.sense == "maximize":
             objective = graph.apply("neg", objective)
         constraints = self.constraints_of(lowering)
-        printer = Printer(graph=graph, layout=self.layout, comments=self.comments(lowering), double=True)
+        printer = Printer(graph=graph, layout=self.layout, comments=self.comments(lowering), counters=self.taken(), double=True)
         lines: list[str] = []
         roots = [objective, *(v for _, v in constraints.values())]
         printer.print([r for r in roots if r.op not in ("const", "param")])
@@ -90,10 +91,10 @@ class Exact(Stochastic):
             dims = tuple(axes.index(a) for a in over) or tuple(range(-len(value.event), 0) if s.function.rank else ())
             inner = slope_text(s.function, s.bound, "t", lam_text(s.function, f"h.lam_{s.name}"), "y", dims)
             bounded = number(max(map(abs, s.units))) if s.penalty else "0"
-            lines.append(f"def {slope}(t, y, h):  # {shorten(self.problem.text(s.original))}")
+            lines.append(f"def {slope}(t, y, h):  # {comment(self.problem.text(s.original))}")
             lines.append(f"    return {inner}")
             key = f"({index},)" if ids else "()"
-            inside.append(f"{s.name!r}: ({key}, {t}, {slope}, {bounded})")
+            inside.append(f"{literal(s.name)}: ({key}, {t}, {slope}, {bounded})")
         return lines, inside
 
 
@@ -104,8 +105,8 @@ def taken(prepared: list[str]) -> dict[str, int]:
 
 def entries(printer: Printer, constraints: Mapping[str, tuple[str, Val]]) -> str:
     """Constraints by label as a dictionary's text."""
-    inside = (f"{label!r}: ({kind!r}, torch.as_tensor({printer.ref(v)}))" for label, (kind, v) in constraints.items())
-    return f"{{{', '.join(inside)}}}"
+    values = {label: f"({literal(kind)}, torch.as_tensor({printer.ref(v)}))" for label, (kind, v) in constraints.items()}
+    return f"{{{', '.join(f'{literal(label)}: {text}' for label, text in values.items())}}}"
 
 
 def function(name: str, about: str, lines: list[str], arguments: str = "data, w") -> str:

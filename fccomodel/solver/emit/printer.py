@@ -101,6 +101,7 @@ class Printer(Gradients):
     def chunked(self, val: Val, inside: list[Val]) -> None:
         """A loop over slices of one axis, as a function of the slice."""
         axis = val.attrs["axis"]
+        self.counters.setdefault(axis.name, 1)
         body = val.args[0]
         needed = {v.id for v in self.reach([body])}
         here = [v for v in inside if v.id in needed]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import ModuleType
@@ -11,11 +10,12 @@ from typing import Any
 
 from fccomodel.algorithms.runtime import ending as _ending
 from fccomodel.algorithms.runtime import failure, finish, panoc, restore, support
+from fccomodel.core.quoting import shorten
 from fccomodel.library.proximal import maps
 from fccomodel.normal.penalty import Penalty
 from fccomodel.normal.smoothing import Smoothed
 from fccomodel.solver.emit.template import report
-from fccomodel.solver.emit.texts import shorten, with_called
+from fccomodel.solver.emit.texts import called, with_called
 from fccomodel.solver.emit.whole import Finishing
 
 
@@ -66,8 +66,9 @@ class Emitter(Finishing):
             if part
         )
         known = {**functions(maps), **functions(support)}
-        needed = with_called(f for name, f in known.items() if re.search(rf"\b{name}\(", body))
-        helpers = [inspect.getsource(f).rstrip() for f in needed if f"def {f.__name__}(" not in body]
+        used, defined = called(body)
+        needed = with_called(f for name, f in known.items() if name in used)
+        helpers = [inspect.getsource(f).rstrip() for f in needed if f.__name__ not in defined]
         text = "\n\n\n".join([self.header(), *helpers, body]) + "\n"
         smoothed = {
             s.name: (

@@ -6,8 +6,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from fccomodel.library.graph import RESERVED, Axis, Graph, Val
+from fccomodel.core import quoting
+from fccomodel.library.graph import Axis, Graph, Val
 from fccomodel.solver.emit.texts import bare, number, simple
+from fccomodel.solver.lower._names import reserved
 
 LONGEST = 64
 
@@ -29,7 +31,8 @@ class References(ABC):
     prepared: list[str] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
     names: dict[int, str] = field(default_factory=dict)
-    counters: dict[str, int] = field(default_factory=lambda: dict.fromkeys(RESERVED, 1))
+    counters: dict[str, int] = field(default_factory=lambda: dict.fromkeys(reserved(), 1))
+    numbered: set[str] = field(default_factory=set)
     uses: dict[int, int] = field(default_factory=dict)
     depths: dict[int, int] = field(default_factory=dict)
     together: dict[int, list[Val]] = field(default_factory=dict)
@@ -62,10 +65,13 @@ class References(ABC):
             count = self.counters[stem]
             if stem[-1] == "1" and not stem[-2:-1].isdigit():
                 if count == 1 or f"{stem[:-1]}{count}" not in self.counters:
+                    self.numbered.add(f"{stem[:-1]}{count}")
                     return f"{stem[:-1]}{count}"
                 continue
             if count == 1:
-                return stem
+                if stem not in self.numbered:
+                    return stem
+                continue
             if (name := f"{stem}_{count}") not in self.counters:
                 self.counters[name] = 1
                 return name
@@ -118,7 +124,7 @@ class References(ABC):
             return number(val.attrs["value"])
         if val.op == "param":
             self.params[val.attrs["name"]] = val.attrs["value"]
-            return f"data.{val.attrs['name']}"
+            return f"data.{quoting.attribute(val.attrs['name'])}"
         if val.op == "hyper":
             return f"h.{val.attrs['name']}"
         if val.id not in self.names and val.static:

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from fccomodel.core import ir
+from fccomodel.core.quoting import attribute, comment, docstring, literal
 from fccomodel.core.rewrite import shared
 from fccomodel.data.bound import Bound
 from fccomodel.library.graph import Val
@@ -18,8 +19,8 @@ from fccomodel.normal.smoothing import Smoothed
 from fccomodel.plan import Plan
 from fccomodel.solver.emit import flatnet
 from fccomodel.solver.emit.template import AS_NAMESPACE, IMPORTS
-from fccomodel.solver.emit.texts import shorten
 from fccomodel.solver.lower import Lowering
+from fccomodel.solver.lower._names import reserved
 
 
 class Sections:
@@ -79,15 +80,11 @@ class Sections:
 
     def header(self) -> str:
         lines = self.problem.source.text.rstrip().split("\n")
-        listing = (
-            "\n".join(f"  {k:>3}  {line}".rstrip() for k, line in enumerate(lines, 1)).replace("\\", "\\\\").replace('"""', "'''")
-        )
+        listing = "\n".join(f"  {k:>3}  {line}".rstrip() for k, line in enumerate(lines, 1))
         wrapped = (textwrap.wrap(line, 116, subsequent_indent="  ") for line in self.plan.summary)
         plan = "\n".join(f"  {line}" for lines in wrapped for line in lines)
-        return (
-            f'"""{self.problem.name}: a solver for\n\n{listing}\n\nHow it is solved\n\n{plan}\n\n'
-            'Run it beside data.pt:  python solver.py --help\n"""\n\n' + IMPORTS
-        )
+        about = f"{self.problem.name}: a solver for\n\n{listing}\n\nHow it is solved\n\n{plan}\n\n"
+        return f'"""{docstring(about)}Run it beside data.pt:  python solver.py --help\n"""\n\n{IMPORTS}'
 
     def constants_section(self) -> str:
         record = self.plan.algorithm_record
@@ -101,7 +98,7 @@ class Sections:
             **{f"lam_{s.name}": self.plan.smoothing for s in self.normal.smoothed},
             "lam_inner": self.plan.inner_smoothing,
         }
-        items = "\n".join(f"    {name!r}: {value!r}," for name, value in hyper.items())
+        items = "\n".join(f"    {literal(name)}: {literal(value)}," for name, value in hyper.items())
         centred = bool(self.step_centres())
         options = self.plan.options
         seconds, iterations, calls = self.plan.budget
@@ -121,7 +118,7 @@ class Sections:
             "ORACLES": self.oracles(),
             **({"INEQUALITIES": self.inequalities()} if record.penalty == "lagrangian" else {}),
         }
-        fixed = "\n".join(f"{name} = {value!r}" for name, value in run.items())
+        fixed = "\n".join(f"{name} = {literal(value)}" for name, value in run.items())
         taped = self.bound.nets or self.plan.algorithm_record.oracle == "vector"
         guard = "no_grad = torch.no_grad" if taped else "no_grad = torch.inference_mode"
         block = f"BLOCK = {self.plan.block}  # steps whose samples are drawn together"
@@ -163,12 +160,15 @@ class Sections:
 
     def data_section(self) -> str:
         keys = sorted(self.step.data)
-        params = "\n".join(f"    data.{name} = {value!r}" for name, value in sorted(self.parameters.items()))
+        params = "\n".join(f"    data.{name} = {literal(value)}" for name, value in sorted(self.step.numbers.items()))
         return AS_NAMESPACE.format(count=len(keys), params=("\n" + params) if params else "")
 
-    @property
-    def parameters(self) -> dict[str, float]:
-        return {name: float(value) for name, value in self.bound.params.items() if np.ndim(value) == 0}
+    def taken(self) -> dict[str, int]:
+        """Names that lines of a section cannot have: what means something in a program, and what it calls after the model's
+        names."""
+        nets, smoothed = (f"net_{n}" for n in self.bound.nets), (f"slope_{s.name}" for s in self.normal.smoothed)
+        held = map(attribute, [*self.bound.params, *self.step.data])
+        return dict.fromkeys([*reserved(), *(f"G_{n}" for n in self.layout), *nets, *smoothed, *held], 1)
 
     def variables_section(self) -> str:
         lines = [
@@ -179,10 +179,10 @@ class Sections:
         for name, (a, b, _) in self.layout.items():
             variable = self.normal.variables[name]
             if variable.net is not None:
-                lines.append(f"    w[{a}:{b}] = INITIAL[{f'net_{variable.net}'!r}].to(device=device, dtype=dtype)")
+                lines.append(f"    w[{a}:{b}] = INITIAL[{literal(f'net_{variable.net}')}].to(device=device, dtype=dtype)")
         lines += ["    project(w, 0.0, SimpleNamespace(**HYPER))", "    return w"]
         buffers = "\n".join(
-            f"    # {shorten(b.text, 110)}\n    u.{b.name} = torch.full({b.shape}, math.nan, device=device, dtype=dtype)"
+            f"    # {comment(b.text, 110)}\n    u.{b.name} = torch.full({b.shape}, math.nan, device=device, dtype=dtype)"
             for b in self.step.buffers.values()
         )
         full = "torch.full({}, math.nan, device=device, dtype=dtype)"
@@ -223,7 +223,7 @@ class Sections:
         for val in self.step.draws:
             axis = val.attrs["axis"]
             if val.op == "draw" and val.attrs["how"] == "epochs":
-                lines.append(f"    {axis.name} = epochs({axis.name!r}, {val.attrs['n']}, {axis.size})")
+                lines.append(f"    {axis.name} = epochs({literal(axis.name)}, {val.attrs['n']}, {axis.size})")
                 names.append(axis.name)
             elif val.op == "draw":
                 size = f"(T, {axis.size}), generator=rng, device=data.device"
@@ -237,7 +237,7 @@ class Sections:
             else:
                 shape = ", ".join(str(n) for n in [a.size for a in val.axes] + list(val.event))
                 name = f"r_{val.attrs['name']}"
-                lines.append(f"    {name} = noise({val.attrs['family']!r}, (T, {shape}), rng, data.device, data.dtype)")
+                lines.append(f"    {name} = noise({literal(val.attrs['family'])}, (T, {shape}), rng, data.device, data.dtype)")
                 names.append(name)
         self.batch_names = names
         lines.append(f"    return [{', '.join(names)}]" if names else "    return []")

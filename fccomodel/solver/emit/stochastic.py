@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from fccomodel.core import ir
+from fccomodel.core.quoting import comment, docstring, shorten
 from fccomodel.library.graph import Val, merge_axes
 from fccomodel.normal.smoothing import Smoothed
 from fccomodel.solver.backward import Pull, backward, previous
 from fccomodel.solver.emit.printer import Printer
-from fccomodel.solver.emit.texts import number, shorten
+from fccomodel.solver.emit.texts import number
 from fccomodel.solver.emit.update import Update
 from fccomodel.solver.lower import Lowering
 
@@ -23,7 +24,8 @@ class Stochastic(Update):
         lowering = self.step
         graph = lowering.graph
         pulls = backward(graph, {self.root: graph.const(1.0)})
-        printer = Printer(graph=graph, layout=self.layout, comments=self.comments(lowering), dual=lowering.dual)
+        comments, counters = self.comments(lowering), self.taken()
+        printer = Printer(graph=graph, layout=self.layout, comments=comments, counters=counters, dual=lowering.dual)
         for val in lowering.draws:
             printer.counters[val.attrs["axis"].name] = 1
             if val.op == "draw":
@@ -40,10 +42,11 @@ class Stochastic(Update):
         names = self.batch_names
         unpack = [f"{', '.join(names)}{',' if len(names) == 1 else ''} = batch"] if names else []
         body = "\n".join("    " + line for line in [*unpack, *lines])
+        name = docstring(shorten(self.problem.name, 40))
         text = (
             "# ---- f and g: the stochastic gradient, from the scores up\n"
             "def gradient(data, w, w_prev, u, c, batch, h):\n"
-            f'    """G for {shorten(self.problem.name, 40)}: estimates updated, then the chain rule through them."""\n{body}'
+            f'    """G for {name}: estimates updated, then the chain rule through them."""\n{body}'
         )
         prepared = "\n".join("    " + line for line in printer.prepared)
         return text, "def prepare(data):\n" + f'    """What depends on the data alone, computed once."""\n{prepared}' + (
@@ -156,7 +159,7 @@ class Stochastic(Update):
     def comments(self, lowering: Lowering) -> dict[int, str]:
         source = self.problem.source
         return {
-            i: f"line {source.place(node.span)[0]}: {shorten(self.problem.text(node), 60)}"
+            i: f"line {source.place(node.span)[0]}: {comment(self.problem.text(node), 60)}"
             for i, node in lowering.spans.items()
             if node.span.end > node.span.start and isinstance(node, ir.Reduce | ir.Apply | ir.NetCall | Smoothed)
         }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import dis
 import inspect
 import re
@@ -30,6 +31,13 @@ def with_called(functions: Iterable[Callable[..., Any]]) -> list[Callable[..., A
     for function in functions:
         add(function)
     return list(found)
+
+
+def called(text: str) -> tuple[set[str], set[str]]:
+    """The names that a program's text calls, and those of the functions that it defines."""
+    nodes = list(ast.walk(ast.parse(text)))
+    used = {node.func.id for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+    return used, {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
 
 
 def _global_names(code: CodeType) -> Iterator[str]:
@@ -104,8 +112,3 @@ def simple(text: str) -> bool:
         elif depth == 0 and not (char.isalnum() or char in "._"):
             return False
     return True
-
-
-def shorten(text: str, width: int = 72) -> str:
-    """The text, cut where it is longer than ``width``."""
-    return text if len(text) <= width else text[: width - 3] + "..."

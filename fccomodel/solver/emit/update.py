@@ -10,10 +10,11 @@ from typing import Any
 import torch
 
 from fccomodel.core import diagnostics, ir
+from fccomodel.core.quoting import comment, literal
 from fccomodel.evaluation import interpret
 from fccomodel.library import regularisers, sets
 from fccomodel.solver.emit.sections import Sections
-from fccomodel.solver.emit.texts import number, shorten, with_called
+from fccomodel.solver.emit.texts import number, with_called
 
 
 class Update(Sections):
@@ -67,8 +68,8 @@ class Update(Sections):
             alone = len(self.layout) == 1
             piece = "w" if alone else f"w[{start}:{stop}]"
             size = "step" if alone else f"step if isinstance(step, float) else step[{start}:{stop}]"
-            arguments = ", ".join(f"{key}={value!r}" for key, value in p.coefficients.items())
-            lines.append(f"    # {shorten(p.text, 110)}")
+            arguments = ", ".join(f"{key}={literal(value)}" for key, value in p.coefficients.items())
+            lines.append(f"    # {comment(p.text, 110)}")
             if len(shape) == 1:
                 found = f"{function.__name__}({piece}, {size}, {arguments})"
             else:
@@ -87,7 +88,7 @@ class Update(Sections):
                 piece = f"w[{start}:{stop}]"
                 view = "" if len(shape) == 1 else f".view({', '.join(map(str, shape)) or '()'})"
                 found = f"{record.project.__name__}({piece}{view}{arguments})"
-                lines.append(f"    # {name} in {domain.name}")
+                lines.append(f"    # {comment(f'{name} in {domain.name}', 110)}")
                 if scaled:
                     lines += [
                         "    if isinstance(step, float):",
@@ -114,7 +115,7 @@ class Update(Sections):
             if isinstance(value, torch.Tensor) and value.dim():
                 key = f"net_set_{name}_{domain.family}_{k}"
                 self.initial[key] = value.to(torch.float64)
-                texts.append(f"INITIAL[{key!r}].to(w)")
+                texts.append(f"INITIAL[{literal(key)}].to(w)")
             else:
                 texts.append(number(float(value)))
         return texts

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import inspect
 import math
-import re
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fccomodel.core import ir
+from fccomodel.core.quoting import comment
 from fccomodel.evaluation.selections import Selection
-from fccomodel.library.graph import RESERVED, Axis, Val, merge_axes
+from fccomodel.library.graph import Axis, Val, merge_axes
 from fccomodel.normal._terms import SAMPLED, nonlinear_below
 from fccomodel.normal.smoothing import Smoothed
+from fccomodel.solver.emit.exact import taken
 from fccomodel.solver.emit.program import Emitter, functions
 from fccomodel.solver.emit.taped import TapedPrinter
-from fccomodel.solver.emit.texts import shorten
+from fccomodel.solver.emit.texts import called
 from fccomodel.solver.lower import Lowering, Slot
 from fccomodel.solver.lower._records import Part
 from fccomodel.solver.lower._reduce import DENSE
@@ -169,7 +170,7 @@ class VectorEmitter(Emitter):
         full = self.joined(self.printer(self.whole, prepared, recomputed=True), self.values)
         phi = self.printer(self.outer, prepared)
         phi.print([self.root] if self.root.op not in ("const", "param") else [])
-        layout = [f"#   u[{c.start}:{c.stop}] = {shorten(self.problem.text(c.node), 100)}" for c in self.components]
+        layout = [f"#   u[{c.start}:{c.stop}] = {comment(self.problem.text(c.node), 100)}" for c in self.components]
         text = "\n".join(
             [
                 "# ---- F, whose entries are the expectations, and phi",
@@ -200,10 +201,9 @@ class VectorEmitter(Emitter):
 
     def printer(self, lowering: Lowering, prepared: list[str], recomputed: bool = False) -> VectorPrinter:
         """A printer whose names for what is computed once are new."""
-        taken = {name: 1 for line in prepared for name in re.findall(r"^data\.(\w+) =", line)}
         return VectorPrinter(
             graph=lowering.graph, layout=self.layout, comments=self.comments(lowering), prepared=prepared, recomputed=recomputed,
-            counters=dict.fromkeys(RESERVED, 1) | taken,
+            counters=self.taken() | taken(prepared),
         )  # fmt: skip
 
     @staticmethod
@@ -231,8 +231,9 @@ class VectorEmitter(Emitter):
         text = super().update_section()
         needed, seen = [text], {"update"}
         for source in needed:
+            used, _ = called(source)
             for name, function in functions(module).items():
-                if name not in seen and re.search(rf"(?<!def )\b{name}\(", source):
+                if name not in seen and name in used:
                     seen.add(name)
                     needed.append(inspect.getsource(function).rstrip())
         return "\n\n\n".join([*needed[1:], text])

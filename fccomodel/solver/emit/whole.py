@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import FccoError
+from fccomodel.core.quoting import literal
 from fccomodel.core.rewrite import Rewriter
 from fccomodel.evaluation import elements
 from fccomodel.library import regularisers
-from fccomodel.library.graph import RESERVED, Val
+from fccomodel.library.graph import Val
 from fccomodel.normal.smoothing import Smoothed
 from fccomodel.solver.emit.exact import Exact, entries, function, taken
 from fccomodel.solver.emit.taped import TapedPrinter
@@ -63,7 +64,7 @@ class Finishing(Exact):
         prepared = self.shared.prepared
         return TapedPrinter(
             graph=lowering.graph, layout=self.layout, comments=self.comments(lowering), prepared=prepared, recomputed=True,
-            counters=dict.fromkeys(RESERVED, 1) | taken(prepared), double=True,
+            counters=self.taken() | taken(prepared), double=True,
         )  # fmt: skip
 
     def centred_rows(self, node: Smoothed, lowering: Lowering) -> bool:
@@ -101,7 +102,7 @@ class Finishing(Exact):
             function = regularisers.all()[p.name].value
             helpers[function.__name__] = inspect.getsource(function).rstrip()
             view = "" if len(shape) == 1 else f".view({', '.join(map(str, shape)) or '()'})"
-            arguments = ", ".join(f"{key}={value!r}" for key, value in p.coefficients.items())
+            arguments = ", ".join(f"{key}={literal(value)}" for key, value in p.coefficients.items())
             terms.append(f"float({function.__name__}(w[{start}:{stop}]{view}, {arguments}))")
         return [
             *(line for text in helpers.values() for line in (text, "", "")),

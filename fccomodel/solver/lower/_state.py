@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -9,10 +10,11 @@ from typing import Literal, NoReturn
 
 import numpy as np
 
-from fccomodel.core import diagnostics, ir
+from fccomodel.core import diagnostics, ir, quoting
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation import elements, logarithms
-from fccomodel.library.graph import RESERVED, Graph, Val
+from fccomodel.library.graph import Graph, Val
+from fccomodel.solver.lower._names import reserved
 from fccomodel.solver.lower._records import Buffer, Ranged, Slot
 
 Env = Mapping[ir.Binder, Slot]
@@ -51,7 +53,7 @@ class State:
     draws: list[Val] = field(default_factory=list)
     sampled: dict[int, int] = field(default_factory=dict)
     memo: dict[tuple, Val] = field(default_factory=dict)
-    names: dict[str, int] = field(default_factory=lambda: dict.fromkeys(RESERVED, 1))
+    names: dict[str, int] = field(default_factory=lambda: dict.fromkeys(reserved(), 1))
     spans: dict[int, ir.Expr] = field(default_factory=dict)
     alive: list = field(default_factory=list)
     slots: dict[tuple, Ranged] = field(default_factory=dict)
@@ -74,19 +76,32 @@ class State:
         raise diagnostics.FccoError([error], self.bound.problem.source)
 
     def unique(self, stem: str) -> str:
-        """A fresh Python name."""
-        stem = "".join(c if c.isalnum() else "_" for c in stem).strip("_") or "v"
-        self.names[stem] = self.names.get(stem, 0) + 1
-        return stem if self.names[stem] == 1 else f"{stem}_{self.names[stem]}"
+        """A fresh Python name, free with ``r_`` before it too (a draw's uniform numbers)."""
+        stem = "".join(c if c.isalnum() else "_" for c in stem).strip("_")
+        stem = stem if stem.isidentifier() else f"v{stem}"
+        while True:
+            count = self.names[stem] = self.names.get(stem, 0) + 1
+            name = stem if count == 1 else f"{stem}_{count}"
+            if (count == 1 or name not in self.names) and f"r_{name}" not in self.names:
+                self.names |= {f"r_{name}": 1, **({} if count == 1 else {name: 1})}
+                return name
 
     def ship(self, key: str, array: np.ndarray) -> str:
-        """Registers an array that the program needs, under its key."""
+        """Registers an array that the program needs, under its key, which no parameter that is a number has."""
+        key = quoting.attribute(key)
         for count in itertools.count(1):
             name = key if count == 1 else f"{key}_{count}"
+            if name in self.numbers:
+                continue
             known = self.data.setdefault(name, array)
             if known is array or (known.shape == array.shape and known.dtype == array.dtype and np.array_equal(known, array)):
                 return name
         raise AssertionError
+
+    @functools.cached_property
+    def numbers(self) -> dict[str, float]:
+        """The parameters that are numbers, by the attribute of ``data`` that holds each."""
+        return {quoting.attribute(n): float(value) for n, value in self.bound.params.items() if np.ndim(value) == 0}
 
     def size(self, dim: ir.Dim) -> int:
         """A size as a number."""
