@@ -229,8 +229,8 @@ def _supports(system: System, analysis: Analysis, *, level: bool) -> dict[str, l
     levels = [(system.problem.objective.expr, system.sign, system.sign * system.objective)] if level else []
     for c in system.problem.constraints:
         levels += [] if c.binders else [(c.body, sign, 0.0) for sign in ((1.0,) if c.kind == "le" else (1.0, -1.0))]
-    for expr, sign, level in levels:
-        for size in sizes(expr, sign, level, analysis.see):
+    for expr, sign, value in levels:
+        for size in sizes(expr, sign, value, analysis.see):
             if size.radius < math.inf:
                 found[size.variable].append(partial(_norm_ball, size))
     return found
