@@ -8,7 +8,7 @@ from pathlib import Path
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import Diagnostic, FccoError
 from fccomodel.core.source import Source, Span
-from fccomodel.language import syntax
+from fccomodel.language import errors, syntax
 from fccomodel.language.check import constraints, functions, include, index_sets, lint, numbers, tables, variables
 from fccomodel.language.check.context import Context
 
@@ -42,13 +42,7 @@ def check(model: syntax.Model, source: Source) -> ir.Problem:
         problem = _check(ctx, statements)
     except RecursionError:
         span = ctx.statement.span if ctx.statement is not None else Span(start=0, end=0)
-        ctx.error(
-            "F0422",
-            "this statement is nested too deeply",
-            span,
-            reason="Definitions inside definitions are inlined.",
-            fix="Name a part of it with `let`.",
-        )
+        ctx.report(errors.problem.statement_too_deep(span))
         problem = None
     finally:
         sys.setrecursionlimit(limit)
@@ -67,13 +61,7 @@ def _bounded(ctx: Context, problem: ir.Problem) -> None:
             inner = (*node.children, node.let.body) if isinstance(node, ir.LetRef) else node.children
             levels[id(node)] = 1 + max((levels[id(child)] for child in inner), default=0)
         if levels[id(whole)] > MAX_LEVELS:
-            ctx.error(
-                "F0422",
-                f"this formula has {levels[id(whole)]:,} levels, more than {MAX_LEVELS}",
-                whole.span,
-                reason="Lets and definitions inside one another count as the formulas that they stand for.",
-                fix="Write a long recursion as a sum or a product over a set.",
-            )
+            ctx.report(errors.problem.formula_too_deep(levels[id(whole)], MAX_LEVELS, whole.span))
 
 
 def _check(ctx: Context, statements: tuple[syntax.Statement, ...]) -> ir.Problem | None:
@@ -134,23 +122,12 @@ def _check(ctx: Context, statements: tuple[syntax.Statement, ...]) -> ir.Problem
 
 def _no_objective(ctx: Context, statements: tuple[syntax.Statement, ...]) -> None:
     end = statements[-1].span if statements else Span(start=0, end=0)
-    ctx.error(
-        "F0401",
-        "the model has no objective",
-        Span(start=end.end, end=end.end),
-        reason="A model says what is minimised or maximised.",
-        fix="Add `minimize loss: E[z ~ D] ...;` after the declarations.",
-    )
+    ctx.report(errors.problem.no_objective(end.end))
 
 
 def _second_objective(ctx: Context, first: syntax.Objective, second: syntax.Objective) -> None:
-    ctx.error(
-        "F0402",
-        "a second objective",
-        Span(start=second.span.start, end=second.span.start + len(second.sense)),
-        reason=f"Line {ctx.line(first.span)} states one already; a model has one.",
-        fix="Add the two with weights, or make one of them a constraint.",
-    )
+    word = Span(start=second.span.start, end=second.span.start + len(second.sense))
+    ctx.report(errors.problem.two_objectives(ctx.line(first.span), word))
 
 
 def names_of(statement: syntax.Statement) -> tuple[str, ...]:

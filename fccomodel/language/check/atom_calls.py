@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import fccomodel.library.atoms as registry
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import nearest
-from fccomodel.language import syntax
+from fccomodel.language import errors, syntax
 from fccomodel.language.check import (
     expressions,
     literals,
@@ -22,7 +22,7 @@ from fccomodel.language.check.context import (
     SetSymbol,
     TableSymbol,
 )
-from fccomodel.language.check.shapes import describe
+from fccomodel.language.check.shapes import described
 from fccomodel.library.atoms import Atom, ShapeError
 
 #: Operators and truth: atoms that are written with symbols, not by name.
@@ -77,13 +77,7 @@ def _arguments(ctx: Context, scope: Scope, node: syntax.Call, atom: Atom) -> lis
     if not reason:
         return known if len(known) == len(values) else None
     if len(values) == 1 and atom.name in ("max", "min") and known and known[0].shape:
-        ctx.error(
-            "F0302",
-            f"`{atom.name}` of one vector",
-            node.span,
-            reason=f"`{atom.name}(a, b, ...)` compares its arguments entry by entry.",
-            fix=f"For the entries of a vector write `{atom.name}[k in K] v[k]`.",
-        )
+        ctx.report(errors.calls.extreme_of_a_vector(atom.name, node.span))
     elif len(known) == len(values):
         _misfit(ctx, node, known, atom, reason)
     return None
@@ -95,21 +89,10 @@ def _parameters_fixed(ctx: Context, atom: Atom, args: list[ir.Expr]) -> bool:
         if argument not in atom.parameters:
             continue
         if value.shape:
-            ctx.error(
-                "F0303",
-                f"`{argument}` of `{atom.signature}` must be a scalar, and this is {describe(ctx, value)}",
-                value.span,
-                fix="Give one number.",
-            )
+            ctx.report(errors.shapes.parameter_of_atom(argument, atom.signature, described(ctx, value)))
             return False
         if ir.variables_of(value):
-            ctx.error(
-                "F0417",
-                f"`{ctx.text(value.span)}` depends on a variable",
-                value.span,
-                reason=f"`{argument}` of `{atom.signature}` must be fixed: {atom.name} is known for a given {argument}.",
-                fix="Use a constant, a param, or data.",
-            )
+            ctx.report(errors.values.parameter_on_variable(ctx.quote(value), argument, atom.name, atom.signature))
             return False
     return True
 
@@ -127,15 +110,9 @@ def _shape(ctx: Context, node: syntax.Call, atom: Atom, args: Sequence[ir.Expr])
         try:
             return atom.shape(tuple(tuple(shapes.size(ctx, n) or n for n in shape) for shape in own))
         except ShapeError:
-            given = ", ".join(f"`{ctx.text(v.span, 30)}` is {describe(ctx, v)}" for v in args)
             others = _candidates(ctx, node, args, atom)
-            ctx.error(
-                "F0301",
-                f"the arguments of `{node.func}` do not fit",
-                node.span,
-                reason=f"{_sentence(atom, str(error))} Here {given}." + (f"\nWhat would fit: {others}." if others else ""),
-                fix="Change the arguments, or the shapes they are declared with.",
-            )
+            given = [described(ctx, v, 30) for v in args]
+            ctx.report(errors.shapes.arguments(node.func, _sentence(atom, str(error)), given, others, node.span))
     return None
 
 
@@ -161,26 +138,20 @@ def _candidates(ctx: Context, node: syntax.Call, args: Sequence[ir.Expr], atom: 
 
 def _misfit(ctx: Context, node: syntax.Call, values: Sequence[ir.Expr], atom: Atom, reason: str) -> None:
     """The error of a call with the wrong arguments: candidates, nearest first, each with why it does not fit."""
-    lines = [f"  {atom.signature}: {reason}"]
+    lines = [f"{atom.signature}: {reason}"]
     for other in sorted(registry.all().values(), key=lambda a: (_distance(a, atom), a.name)):
         if other is atom or other.internal or other.name in UNNAMED or _distance(other, atom) > 2 or len(lines) > 3:
             continue
         if not other.accepts(len(values)):
             why = f"{other.min_count} or more" if other.variadic else _count(len(other.arguments))
-            lines.append(f"  {other.signature}: {why} needed")
+            lines.append(f"{other.signature}: {why} needed")
             continue
         try:
             other.shape(tuple(v.shape for v in values))
-            lines.append(f"  {other.signature}: would fit; {other.meaning}")
+            lines.append(f"{other.signature}: would fit; {other.meaning}")
         except ShapeError as error:
-            lines.append(f"  {other.signature}: {error}")
-    ctx.error(
-        "F0302",
-        f"`{ctx.text(node.span)}` does not fit `{atom.signature}`",
-        node.span,
-        reason="The candidates, nearest first:\n" + "\n".join(lines),
-        fix=f"Write `{atom.signature}`: {atom.meaning}.",
-    )
+            lines.append(f"{other.signature}: {error}")
+    ctx.report(errors.calls.no_such_atom(ctx.quote(node), atom.signature, atom.meaning, lines))
 
 
 def _distance(a: Atom, b: Atom) -> int:
@@ -210,13 +181,7 @@ def uniform_weights(ctx: Context, scope: Scope, node: syntax.Call) -> ir.Expr | 
         if isinstance(inner, syntax.Name) and symbol is None:
             names.unknown(ctx, scope, inner.id, inner.span)
         else:
-            ctx.error(
-                "F0302",
-                f"`{ctx.text(node.span)}` is not a vector",
-                node.span,
-                reason="`uniform(K)` gives each element of a set K the weight 1/|K|.",
-                fix="Name a set or a dim.",
-            )
+            ctx.report(errors.calls.weights_of_no_set(ctx.quote(node)))
         return None
     dim = literals.declared_dim(ctx, scope, inner)
     if dim is None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from fccomodel.core import ir
-from fccomodel.core.diagnostics import did_you_mean
 from fccomodel.core.source import Span
-from fccomodel.language import syntax
+from fccomodel.language import errors, syntax
 from fccomodel.language.check import (
     atom_calls,
     definitions,
@@ -22,9 +22,8 @@ from fccomodel.language.check.context import (
     DefSymbol,
     NetSymbol,
     Scope,
-    listed,
 )
-from fccomodel.language.check.shapes import describe, show
+from fccomodel.language.check.shapes import described, show
 
 #: What other languages call it.
 FOREIGN: Mapping[str, str] = {
@@ -93,13 +92,7 @@ def call(ctx: Context, scope: Scope, node: syntax.Call) -> ir.Expr | None:
             ctx.used.add(name)
         if name in scope.locals and scope.locals[name] is None:
             return None
-        ctx.error(
-            "F0207",
-            f"`{name}` is {what}, not a function",
-            node.span,
-            reason="Round brackets after a name call it; a product needs its `*`.",
-            fix=f"Write `{name} * (...)` for a product, or `{name}[...]` for an entry.",
-        )
+        ctx.report(errors.calls.not_a_function(name, what, node.span))
     else:
         _unknown(ctx, node)
     return None
@@ -109,80 +102,37 @@ def _unknown(ctx: Context, node: syntax.Call) -> None:
     name = node.func
     at = Span(start=node.span.start, end=node.span.start + len(name))
     if name in ir.DISTRIBUTIONS:
-        ctx.error(
-            "F0314",
-            f"`{name}` is a distribution, not a number",
-            at,
-            reason="A number is drawn from it by a reduction.",
-            fix=f"Write `E[e ~ {ctx.text(node.span)}] ...`.",
-        )
+        ctx.report(errors.sorts.distribution_as_number(name, ctx.quote(node), at))
     elif name in vector_sets.VECTOR_SETS:
-        ctx.error("F0314", f"`{name}` is a set of vectors, not a number", at, fix=f"Write `var x[d] in {ctx.text(node.span)};`.")
+        ctx.report(errors.sorts.vectors_as_number(name, ctx.quote(node), at))
     elif name == "params":
-        ctx.error(
-            "F0314",
-            "`params` stands in a `var` statement only",
-            at,
-            reason="It makes a net's parameters a decision variable.",
-            fix=f"Write `var w = {ctx.text(node.span)};` and use `w`.",
-        )
+        ctx.report(errors.sorts.parameters_as_number(ctx.quote(node), at))
     elif name in ctx.later or name in ctx.symbols:
         names.unknown(ctx, Scope(), name, at)
     else:
         callable_ = [*atom_calls.named_atoms(), *(n for n, s in ctx.symbols.items() if isinstance(s, DefSymbol | NetSymbol))]
-        near = did_you_mean(name, callable_)
-        foreign = f"Write {FOREIGN[name]}." if name in FOREIGN else ""
-        similar = sorted(n for n in callable_ if n.startswith(name[:3]) and len(name) >= 3)
-        ctx.error(
-            "F0206",
-            f"there is no function `{name}`",
-            at,
-            reason="Functions are the atoms of the language and what `def` and `net` declare."
-            + (f" Of similar names there are {listed(similar)}." if similar and not near else ""),
-            fix=foreign or near or f"Define it: `def {name}({', '.join('uvxyz'[: max(1, min(5, len(node.args)))])}) = ...;`.",
-        )
-
-
-def _arguments(number: int) -> str:
-    return "1 argument is" if number == 1 else f"{number} arguments are"
+        ctx.report(errors.calls.unknown_function(name, len(node.args), callable_, FOREIGN.get(name, ""), at))
 
 
 def _net(ctx: Context, scope: Scope, node: syntax.Call, net: ir.Net) -> ir.Expr | None:
     """``s(w; z.x)``."""
     owner = next((n for n, v in ctx.variables.items() if v.net == net.name), None)
-    form = f"{net.name}({owner or 'w'}; ...)"
     values = [expressions.evaluate(ctx, scope, a) for a in node.args]
     if len(node.args) != 2 or node.keywords:
-        ctx.error(
-            "F0313",
-            f"`{ctx.text(node.span)}` does not fit the net `{net.name}`",
-            node.span,
-            reason=f"A net is called with its parameters and one input; {_arguments(len(node.args) + len(node.keywords))} given.",
-            fix=f"Write `{form}`" + ("" if owner else f", after `var w = params({net.name});`") + ".",
-        )
+        ctx.report(errors.calls.net_arguments(ctx.quote(node), net.name, len(node.args) + len(node.keywords), owner))
         return None
     weights, value = values
     if weights is None or value is None:
         return None
     if not isinstance(weights, ir.Var) or weights.shape != (f"params({net.name})",):
-        what = "the parameters of another net" if shapes.is_net_parameters(weights) else describe(ctx, weights)
-        ctx.error(
-            "F0313",
-            f"`{ctx.text(weights.span)}` is not the parameters of `{net.name}`",
-            weights.span,
-            reason=f"It is {what}.",
-            fix=f"Write `{form}`." if owner else f"Declare `var w = params({net.name});` and write `{net.name}(w; ...)`.",
-        )
+        given = described(ctx, weights)
+        if shapes.is_net_parameters(weights):
+            given = replace(given, what="the parameters of another net")
+        ctx.report(errors.calls.net_parameters(given, net.name, owner))
         return None
     if not expressions.is_number(ctx, value, "a net's input"):
         return None
     if not shapes.same_shape(ctx, value.shape, net.input):
-        ctx.error(
-            "F0313",
-            f"`{net.name}` takes a {show(net.input)}, and this is {describe(ctx, value)}",
-            value.span,
-            reason=f"The net is declared on line {ctx.line(net.span)}.",
-            fix="Give it an input of that shape, or correct its declaration.",
-        )
+        ctx.report(errors.calls.net_input(described(ctx, value), net.name, show(net.input), ctx.line(net.span)))
         return None
     return ir.NetCall(net=net.name, params=weights, arg=value, shape=net.output, span=node.span)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from fccomodel.core import ir
 from fccomodel.core.source import Span
-from fccomodel.language import syntax
+from fccomodel.language import errors, syntax
 from fccomodel.language.check import (
     expressions,
     shapes,
 )
-from fccomodel.language.check.context import Context, Scope, listed
-from fccomodel.language.check.shapes import describe, labels_of, sort
+from fccomodel.language.check.context import Context, Scope
+from fccomodel.language.check.shapes import described, labels_of, sort
 
 OPS = {"<=": "le", "<": "lt", ">=": "ge", ">": "gt", "==": "eq", "!=": "ne"}
 
@@ -24,14 +24,7 @@ def condition(ctx: Context, scope: Scope, node: syntax.Expr, what: str = "this")
 def is_condition(ctx: Context, value: ir.Expr, what: str = "this") -> bool:
     if sort(ctx, value) == "truth":
         return True
-    text = ctx.text(value.span)
-    ctx.error(
-        "F0304",
-        f"{what} must be a condition, and `{text}` is {describe(ctx, value)}",
-        value.span,
-        reason="A condition is true or false: a comparison, or comparisons joined by `and`, `or`, `not`.",
-        fix=f"Compare it: `{text} == 1`, `{text} > 0`.",
-    )
+    ctx.report(errors.sorts.not_a_condition(what, described(ctx, value)))
     return False
 
 
@@ -50,13 +43,7 @@ def compare(ctx: Context, scope: Scope, node: syntax.Compare) -> ir.Expr | None:
         left, right = operands[k], operands[k + 1]
         if op == "=":
             pair = f"{ctx.text(node.operands[k].span, 24)} == {ctx.text(node.operands[k + 1].span, 24)}"
-            ctx.error(
-                "F0404",
-                "`=` does not compare",
-                node.span,
-                reason="Equality is `==`; `=` gives a name its value.",
-                fix=f"Write `{pair}`.",
-            )
+            ctx.report(errors.values.equality_sign(pair, node.span))
             links.append(None)
         elif left is None or right is None:
             links.append(None)
@@ -84,27 +71,15 @@ def _compare(ctx: Context, op: str, left: ir.Expr, right: ir.Expr, span: Span) -
 def _numbers(ctx: Context, op: str, left: ir.Expr, right: ir.Expr, span: Span) -> bool:
     for side in (left, right):
         if side.shape:
-            ctx.error(
-                "F0303",
-                f"`{ctx.text(side.span)}` is {describe(ctx, side)}, and a comparison needs scalars",
-                side.span,
-                reason="A condition is one truth value.",
-                fix="Compare one entry, `v[k]`, or a number made of it, such as `norm2(v)`.",
-            )
+            ctx.report(errors.shapes.compared(described(ctx, side)))
             return False
     for own, other in ((left, right), (right, left)):
         if isinstance(other, ir.Const) and op in ("==", "!="):
             domain = _value_domain(ctx, own)
             known = None if domain is None else shapes.members(domain)
             if known is not None and not any(abs(v - other.value) <= 1e-9 * max(1.0, abs(v)) for v in known):
-                ctx.error(
-                    "F0415",
-                    f"`{ctx.text(own.span)}` is never {other.value:g}",
-                    span,
-                    reason=f"It takes its values in {domain.name if domain else ''},"
-                    f" so this condition is always {'false' if op == '==' else 'true'}.",
-                    fix=f"Compare with {' or '.join(f'{v:g}' for v in known[:4])}, or correct the declared values.",
-                )
+                name = domain.name if domain else ""
+                ctx.report(errors.values.never_equal(ctx.quote(own), other.value, op, name, known, span))
                 return False
     return True
 
@@ -118,39 +93,21 @@ def _value_domain(ctx: Context, node: ir.Expr) -> ir.Set | None:
 
 def _labels(ctx: Context, op: str, left: ir.Expr, right: ir.Expr, span: Span) -> bool:
     if op not in ("==", "!="):
-        ctx.error("F0306", f"labels cannot be ordered by `{op}`", span, reason="Labels have no order.", fix="Use `==` or `!=`.")
+        ctx.report(errors.sorts.labels_ordered(op, span))
         return False
     sets = labels_of(ctx, left), labels_of(ctx, right)
     if sets == (None, None):
-        ctx.error(
-            "F0306",
-            "two labels in quotes are compared",
-            span,
-            reason="The answer does not depend on any data.",
-            fix='Compare a column, `z.g == "a"`.',
-        )
+        ctx.report(errors.sorts.labels_in_quotes(span))
         return False
     if sets[0] is not None and sets[1] is not None:
         if shapes.same_set(sets[0], sets[1]):
             return True
-        ctx.error(
-            "F0306",
-            f"`{ctx.text(left.span)}` and `{ctx.text(right.span)}` are labels of different sets",
-            span,
-            reason=f"One is a label of `{sets[0].name}`, the other of `{sets[1].name}`; labels of two sets are never equal.",
-            fix="Declare both with the same set.",
-        )
+        ctx.report(errors.sorts.labels_of_two_sets(ctx.quote(left), ctx.quote(right), (sets[0].name, sets[1].name), span))
         return False
     own, text = (sets[0], right) if sets[0] is not None else (sets[1], left)
     assert own is not None and isinstance(text, ir.Label)
     if own.labels is not None and text.text not in own.labels:
-        ctx.error(
-            "F0415",
-            f'"{text.text}" is not a label of `{own.name}`',
-            text.span,
-            reason=f"Its labels are {listed(own.labels)}.",
-            fix=ctx.suggest(text.text, own.labels),
-        )
+        ctx.report(errors.values.no_such_label(text.text, own.name, own.labels, text.span))
         return False
     return True
 
@@ -159,22 +116,10 @@ def _rows(ctx: Context, op: str, left: ir.Expr, right: ir.Expr, span: Span) -> b
     assert isinstance(left, ir.Element) and isinstance(right, ir.Element)
     tables = [b.domain.table for b in (left.binder, right.binder) if isinstance(b.domain, ir.RowSet)]
     if op not in ("==", "!="):
-        ctx.error(
-            "F0306",
-            f"rows cannot be ordered by `{op}`",
-            span,
-            reason="Rows have an identity and no order.",
-            fix="Compare a column: `j.time >= i.time`; or `j != i` to leave the row itself out.",
-        )
+        ctx.report(errors.sorts.rows_ordered(op, span))
         return False
     if tables[0] != tables[1]:
-        ctx.error(
-            "F0306",
-            f"`{ctx.text(left.span)}` and `{ctx.text(right.span)}` are rows of different tables",
-            span,
-            reason=f"One is a row of `{tables[0]}`, the other of `{tables[1]}`; they are never the same row.",
-            fix="Compare columns of the two.",
-        )
+        ctx.report(errors.sorts.rows_of_two_tables(ctx.quote(left), ctx.quote(right), (tables[0], tables[1]), span))
         return False
     return True
 
@@ -182,7 +127,7 @@ def _rows(ctx: Context, op: str, left: ir.Expr, right: ir.Expr, span: Span) -> b
 def _mixed(ctx: Context, left: ir.Expr, right: ir.Expr, span: Span) -> None:
     label, other = (left, right) if sort(ctx, left) == "label" else (right, left)
     domain = labels_of(ctx, label) if sort(ctx, label) == "label" else None
-    fix = "Compare things of one kind."
+    fix = ""
     if domain is not None and isinstance(other, ir.Const):
         fix = f'Write the label in quotes: `{ctx.text(label.span)} == "{other.value:g}"`;'
         fix += f" or declare the values as numbers, `{{{other.value:g}, ...}}`."
@@ -190,10 +135,4 @@ def _mixed(ctx: Context, left: ir.Expr, right: ir.Expr, span: Span) -> None:
         fix = f'Declare the column with its labels, `{{"{label.text}", ...}}` or a set\'s name, or compare with a number.'
     elif "row" in (sort(ctx, left), sort(ctx, right)):
         fix = "Name a column of the row: `z.x`."
-    ctx.error(
-        "F0306",
-        f"`{ctx.text(left.span)}` and `{ctx.text(right.span)}` cannot be compared",
-        span,
-        reason=f"The left side is {describe(ctx, left)}, the right side {describe(ctx, right)}.",
-        fix=fix,
-    )
+    ctx.report(errors.sorts.incomparable(described(ctx, left), described(ctx, right), span, fix))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fccomodel.core import ir
 from fccomodel.core.source import Span
-from fccomodel.language import syntax
+from fccomodel.language import errors, syntax
 from fccomodel.language.check import (
     expressions,
     functions,
@@ -22,13 +22,7 @@ def objective(ctx: Context, node: syntax.Objective) -> ir.Objective | None:
     if body is None or not functions.settled(ctx, body, (), "the objective"):
         return None
     if not ir.variables_of(body):
-        ctx.warn(
-            "F0436",
-            "the objective depends on no variable",
-            node.body.span,
-            reason="Every point is a solution.",
-            fix="Use the variables in it, for instance a loss of `dot(w, z.x)`.",
-        )
+        ctx.report(errors.problem.constant_objective(node.body.span))
     return ir.Objective(sense=node.sense, expr=body, label=node.label, span=node.span)
 
 
@@ -41,13 +35,7 @@ def constraint(ctx: Context, node: syntax.Constraint, label: str) -> list[ir.Con
     """One constraint, or two for ``lo <= e <= hi``."""
     relation = node.relation
     if not isinstance(relation, syntax.Compare) or not _is_closed(relation):
-        ctx.error(
-            "F0404",
-            f"`{ctx.text(relation.span)}` does not constrain",
-            relation.span,
-            reason="A constraint is `a <= b`, `a >= b`, `a == b`, `lo <= e <= hi` or `hi >= e >= lo`.",
-            fix="Write it in one of these forms.",
-        )
+        ctx.report(errors.problem.not_a_constraint(ctx.quote(relation)))
         return []
     scope, condition = _open(ctx), None
     binders: tuple[ir.Binder, ...] = ()
@@ -114,13 +102,7 @@ def _possible(ctx: Context, one: ir.Constraint, relation: syntax.Compare) -> boo
     lies = signs.interval(ctx, one.body)
     never = lies.positive or (one.kind == "eq" and lies.negative)
     if never:
-        ctx.error(
-            "F0423",
-            f"`{ctx.text(relation.span)}` can never hold",
-            relation.span,
-            reason=f"Its left minus its right side lies in {lies}, and must be {'0' if one.kind == 'eq' else '<= 0'}.",
-            fix="Turn the comparison round, or correct the bound.",
-        )
+        ctx.report(errors.problem.infeasible(ctx.quote(relation), str(lies), equality=one.kind == "eq"))
     return not never
 
 
@@ -129,22 +111,10 @@ def _lint(ctx: Context, made: list[ir.Constraint], node: syntax.Constraint, labe
     relation = node.relation
     for one in made:
         if not ir.variables_of(one.body):
-            ctx.warn(
-                "F0436",
-                f"constraint `{label}` depends on no variable",
-                relation.span,
-                reason="It holds everywhere or nowhere.",
-                fix="Leave it out, or use the variables in it.",
-            )
+            ctx.report(errors.problem.constant_constraint(label, relation.span))
             return
     if (bounds := _as_bounds(ctx, node, made)) is not None:
-        ctx.warn(
-            "F0435",
-            f"`{ctx.text(relation.span)}` is a bound on one variable",
-            relation.span,
-            reason="A bound that is declared belongs to the variable's domain: it is no row of the report and has no multiplier.",
-            fix=f"Declare it: `var {bounds};`.",
-        )
+        ctx.report(errors.problem.bound_as_constraint(ctx.quote(relation), bounds))
 
 
 def _as_bounds(ctx: Context, node: syntax.Constraint, made: list[ir.Constraint]) -> str | None:
@@ -190,13 +160,7 @@ def label_of(ctx: Context, node: syntax.Constraint, taken: dict[str, Span], numb
     if node.label is not None:
         span = Span(start=node.span.start, end=node.span.start + len(node.label))
         if node.label in taken:
-            ctx.error(
-                "F0212",
-                f"the label `{node.label}` is used a second time",
-                span,
-                reason=f"Line {ctx.line(taken[node.label])} has it already; multipliers and reports are listed by label.",
-                fix=f"Rename one, for instance `{node.label}2`.",
-            )
+            ctx.report(errors.names.label_twice(node.label, ctx.line(taken[node.label]), span))
         taken.setdefault(node.label, span)
         return node.label, number
     number += 1
@@ -204,13 +168,7 @@ def label_of(ctx: Context, node: syntax.Constraint, taken: dict[str, Span], numb
         number += 1
     label = f"c{number}"
     taken[label] = node.span
-    ctx.warn(
-        "F0431",
-        f"this constraint has no label and is called `{label}`",
-        node.relation.span,
-        reason="Its value and multiplier are reported under its label.",
-        fix=f"Write `name: {ctx.text(node.relation.span)}`.",
-    )
+    ctx.report(errors.problem.no_label(ctx.quote(node.relation), label))
     return label, number
 
 
@@ -219,23 +177,11 @@ def options(ctx: Context, node: syntax.Options, into: dict[str, object]) -> None
     """Dotted names with plain values: numbers, texts, words, true and false."""
     for item in node.items:
         if item.name in into:
-            ctx.error(
-                "F0418",
-                f"the option `{item.name}` is given twice",
-                item.span,
-                reason="An option has one value.",
-                fix="Leave one out.",
-            )
+            ctx.report(errors.declarations.option_twice(item.name, item.span))
             continue
         value = _plain(ctx, item.value)
         if value is None:
-            ctx.error(
-                "F0418",
-                f"`{ctx.text(item.value.span)}` is not the value of an option",
-                item.value.span,
-                reason="Options are numbers, texts in quotes, words, `true` or `false`.",
-                fix="Write one of these.",
-            )
+            ctx.report(errors.declarations.not_an_option(ctx.quote(item.value)))
             continue
         into[item.name] = value
 

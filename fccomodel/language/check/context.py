@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from fccomodel.core import ir
-from fccomodel.core.diagnostics import Diagnostic, did_you_mean, error, warning
+from fccomodel.core.diagnostics import Diagnostic
 from fccomodel.core.source import Source, Span
-from fccomodel.language import syntax
+from fccomodel.language import errors, syntax
+from fccomodel.language.errors.words import Quote
 from fccomodel.library.atoms import Interval
 
 # ------------------------------------------------------------------------------------------------------------- local names
@@ -172,28 +173,17 @@ class Context:
     lets: dict[str, ir.Let] = field(default_factory=dict)
 
     # ------------------------------------------------------------------------------------------------------------- findings
-    def error(self, code: str, message: str, span: Span, *, reason: str = "", fix: str = "") -> None:
-        """Note an error once; inside an inlined ``def`` the reason says which call led there."""
-        self.report(error(code, message, span=span, reason=reason, fix=fix))
-
     def report(self, found: Diagnostic) -> None:
         """Note a finding once; inside an inlined ``def`` the reason of an error says which call led there."""
         if self.calls and found.severity == "error":
             name, place = self.calls[-1]
             call = f"This is the body of `{name}`, as called in `{self.text(place)}` (line {self.line(place)})."
             found = replace(found, reason=f"{found.reason} {call}".lstrip())
-        self._note(found)
-
-    def warn(self, code: str, message: str, span: Span, *, reason: str = "", fix: str = "", unused: str = "") -> None:
-        """Note a remark that does not stop the model."""
-        self._note(replace(warning(code, message, span=span, reason=reason, fix=fix), unused=unused))
-
-    def _note(self, diagnostic: Diagnostic) -> None:
-        assert diagnostic.span is not None
-        key = (diagnostic.code, diagnostic.span.start, diagnostic.span.end)
+        assert found.span is not None
+        key = (found.code, found.span.start, found.span.end)
         if key not in self.reported:
             self.reported.add(key)
-            self.found.append(diagnostic)
+            self.found.append(found)
 
     @property
     def errors(self) -> list[Diagnostic]:
@@ -210,19 +200,18 @@ class Context:
         source, own = self.source.at(span)
         return str(source.place(own)[0]) + ("" if source.name == self.source.name else f" of {source.name}")
 
+    def quote(self, place: Span | syntax.Node | ir.Expr | ir.Binder, limit: int = 60) -> Quote:
+        """What is written at a place, for a message."""
+        span = place if isinstance(place, Span) else place.span
+        return Quote(text=self.text(span, limit), span=span, line=self.line(span))
+
     # ---------------------------------------------------------------------------------------------------------------- names
     def declare(self, symbol: Symbol) -> bool:
         """Add a name; False (and an error) where it exists already."""
         old = self.symbols.get(symbol.name)
         self.later.pop(symbol.name, None)
         if old is not None:
-            self.error(
-                "F0203",
-                f"`{symbol.name}` is declared a second time",
-                symbol.span,
-                reason=f"It is already {old.what}, declared on line {self.line(old.span)}; one name means one thing.",
-                fix=f"Rename one of the two, for instance `{symbol.name}2`.",
-            )
+            self.report(errors.names.declared_twice(symbol.name, old.what, self.line(old.span), symbol.span))
             return False
         self.symbols[symbol.name] = symbol
         return True
@@ -230,20 +219,3 @@ class Context:
     def visible(self, scope: Scope) -> list[str]:
         """Every name that may be written here."""
         return [*scope.locals, *self.symbols]
-
-    def suggest(self, name: str, candidates: Iterable[str]) -> str:
-        """``Did you mean `x`?`` or an empty text."""
-        return did_you_mean(name, list(dict.fromkeys(candidates)))
-
-
-def a(text: str) -> str:
-    """With its article."""
-    return f"{'an' if text[:1] in 'aeiouAEIOU' else 'a'} {text}"
-
-
-def listed(names: Iterable[str], *, last: str = "and", limit: int = 8) -> str:
-    """``a, b and c``; a long list is cut."""
-    names = [f"`{n}`" for n in names]
-    if len(names) > limit:
-        names = [*names[: limit - 1], f"{len(names) - limit + 1} more"]
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {last} {names[-1]}" if names else "none"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from fccomodel.core.source import Span
-from fccomodel.language import syntax
+from fccomodel.language import errors, syntax
 from fccomodel.language.check.context import (
     BrokenSymbol,
     Context,
@@ -27,10 +27,4 @@ def broken(ctx: Context, node: syntax.Node, name: str) -> None:
 
 
 def taken(ctx: Context, name: str, span: Span) -> None:
-    ctx.error(
-        "F0205",
-        f"`{name}` is a function of the language",
-        span,
-        reason="A model that gave it another meaning would mislead its readers.",
-        fix=f"Rename it, for instance `my_{name}`.",
-    )
+    ctx.report(errors.names.function_of_the_language(name, span))

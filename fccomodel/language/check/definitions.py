@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fccomodel.core import ir
-from fccomodel.language import syntax
+from fccomodel.language import errors, syntax
 from fccomodel.language.check import (
     expressions,
 )
@@ -27,9 +27,7 @@ def definition(ctx: Context, scope: Scope, node: syntax.Call, symbol: DefSymbol,
     for parameter, argument in given.items():
         values[parameter] = expressions.evaluate(ctx, scope, argument)
     if len(ctx.calls) >= DEEPEST:
-        ctx.error(
-            "F0422", f"definitions call each other more than {DEEPEST} deep", node.span, fix="Name a part of it with `let`."
-        )
+        ctx.report(errors.problem.definitions_too_deep(DEEPEST, node.span))
         return None
     key = (
         symbol.name,
@@ -74,14 +72,7 @@ def _match_parameters(
     signature = f"{symbol.name}({', '.join(symbol.params)})"
 
     def refuse(reason: str) -> None:
-        declared = f"It is declared on line {ctx.line(symbol.span)} as `{signature}`."
-        ctx.error(
-            "F0302",
-            f"`{ctx.text(node.span)}` does not fit `{signature}`",
-            node.span,
-            reason=f"{reason} {declared}",
-            fix=f"Write `{signature}` with an expression for each name.",
-        )
+        ctx.report(errors.calls.does_not_fit(ctx.quote(node), signature, ctx.line(symbol.span), reason))
 
     for name in subscripts:
         if name not in symbol.params:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fccomodel.core import ir
 from fccomodel.core.source import Span
-from fccomodel.language import syntax
+from fccomodel.language import errors, syntax
 from fccomodel.language.check import (
     comparisons,
     distributions,
@@ -51,28 +51,14 @@ def domain_of(ctx: Context, scope: Scope, node: syntax.Expr, kind: str) -> Domai
             found = vector_sets.vector_set(ctx, scope, node, None)
             return None if found is None else Domain(set=found)
         case syntax.Number() | syntax.Binary() | syntax.Unary():
-            ctx.error(
-                "F0407",
-                f"`{ctx.text(node.span)}` is a number, not a set",
-                node.span,
-                reason="An index ranges over a set.",
-                fix=f"For 1, 2, ..., write `1 .. {ctx.text(node.span)}`.",
-            )
+            ctx.report(errors.sets.number_as_set(ctx.quote(node)))
             return None
     _not_a_set(ctx, node.span, "an expression", kind)
     return None
 
 
 def _not_a_set(ctx: Context, span: Span, what: str, kind: str) -> None:
-    ctx.error(
-        "F0407",
-        f"`{ctx.text(span)}` is {what}, not a set",
-        span,
-        reason="`in` iterates over a set, a table's rows, a list `{1, 2}` or a range `1 .. n`."
-        if kind == "in"
-        else "`~` draws rows of a table or of a set of rows, elements of a finite set, or numbers of a distribution.",
-        fix="Write a set there." if kind == "in" else "Write a table, a set, or a distribution such as `normal(0, 1)`.",
-    )
+    ctx.report(errors.sets.not_a_set(ctx.quote(span), what, kind))
 
 
 def _named(ctx: Context, scope: Scope, node: syntax.Name, kind: str) -> Domain | None:
@@ -84,13 +70,7 @@ def _named(ctx: Context, scope: Scope, node: syntax.Name, kind: str) -> Domain |
     symbol = names.find(ctx, name)
     if symbol is None:
         if name == "nonneg" and kind == "in":
-            ctx.error(
-                "F0407",
-                "`nonneg` has no size here",
-                span,
-                reason="An index ranges over a set of known size.",
-                fix="Use it on a variable.",
-            )
+            ctx.report(errors.sets.nonneg_without_size(span))
             return None
         split = names.split_subscript(ctx, scope, name)
         if split is not None:
@@ -98,15 +78,10 @@ def _named(ctx: Context, scope: Scope, node: syntax.Name, kind: str) -> Domain |
             items = tuple(syntax.Name(id=s, span=span) for s in subscripts)
             return domain_of(ctx, scope, syntax.Index(obj=syntax.Name(id=base, span=span), items=items, span=span), kind)
         if name in ir.DISTRIBUTIONS:
-            ctx.error(
-                "F0302",
-                f"`{name}` needs its parameters",
-                span,
-                fix=f"Write `{name}({', '.join(ir.DISTRIBUTIONS[name])})`.",
-            )
+            ctx.report(errors.calls.needs_parameters(name, ir.DISTRIBUTIONS[name], span))
             return None
         sets = [n for n, s in ctx.symbols.items() if isinstance(s, SetSymbol | SetFamilySymbol | TableSymbol)]
-        names.unknown(ctx, scope, name, span, what="set", candidates=sets)
+        names.unknown(ctx, scope, name, span, sets=sets)
         return None
     ctx.used.add(name)
     match symbol:
@@ -130,13 +105,7 @@ def _named(ctx: Context, scope: Scope, node: syntax.Name, kind: str) -> Domain |
 
 
 def _needs_index(ctx: Context, name: str, span: Span) -> None:
-    ctx.error(
-        "F0307",
-        f"`{name}` is a family of sets and needs its index",
-        span,
-        reason=f"It is declared on line {ctx.line(ctx.symbols[name].span)} with an index in brackets.",
-        fix=f"Write `{name}[k]`.",
-    )
+    ctx.report(errors.indices.family_of_sets_needs_index(name, ctx.line(ctx.symbols[name].span), span))
 
 
 def _family(ctx: Context, scope: Scope, node: syntax.Index, base: syntax.Name, kind: str) -> Domain | None:
@@ -145,12 +114,7 @@ def _family(ctx: Context, scope: Scope, node: syntax.Index, base: syntax.Name, k
     if isinstance(symbol, SetFamilySymbol):
         ctx.used.add(symbol.name)
         if len(node.items) != len(symbol.binders):
-            ctx.error(
-                "F0307",
-                f"`{ctx.text(node.span)}` has {len(node.items)} indices, and the family needs {len(symbol.binders)}",
-                node.span,
-                fix=f"Give {len(symbol.binders)}.",
-            )
+            ctx.report(errors.indices.counted_for_sets(ctx.quote(node), len(node.items), len(symbol.binders)))
             return None
         inner = Scope()
         for name, item, binder in zip(symbol.names, node.items, symbol.binders, strict=True):
@@ -159,12 +123,7 @@ def _family(ctx: Context, scope: Scope, node: syntax.Index, base: syntax.Name, k
     if isinstance(symbol, TableSymbol) and (family := ctx.tables[symbol.name].family) is not None:
         ctx.used.add(symbol.name)
         if len(node.items) != 1:
-            ctx.error(
-                "F0307",
-                f"`{ctx.text(node.span)}` has {len(node.items)} indices, and `{symbol.name}` needs one",
-                node.span,
-                fix="Give one.",
-            )
+            ctx.report(errors.indices.counted_for_tables(ctx.quote(node), len(node.items), symbol.name))
             return None
         place = indexing.place(ctx, scope, node.items[0], family.domain)
         assert not isinstance(place, ir.Column)
@@ -182,13 +141,7 @@ def _family(ctx: Context, scope: Scope, node: syntax.Index, base: syntax.Name, k
         domain_of(ctx, scope, base, kind)
     else:
         ctx.used.add(symbol.name)
-        ctx.error(
-            "F0310",
-            f"`{base.id}` is {symbol.what} and has no index",
-            node.span,
-            reason="Only a family of sets or tables is indexed here.",
-            fix=f"Write `{base.id}` alone.",
-        )
+        ctx.report(errors.indices.set_without_family(base.id, symbol.what, node.span))
     return None
 
 
@@ -204,13 +157,7 @@ def _family_member(ctx: Context, scope: Scope, item: syntax.Expr, binder: ir.Bin
         return value
     if isinstance(value, ir.Label) and isinstance(binder.domain, ir.LabelSet):
         return value
-    ctx.error(
-        "F0308",
-        f"`{ctx.text(value.span)}` is not an element of `{binder.domain.name}`",
-        value.span,
-        reason=f"The family is declared over `{binder.name} in {binder.domain.name}`.",
-        fix=f"Use an index bound as `{binder.name} in {binder.domain.name}`.",
-    )
+    ctx.report(errors.indices.index_of_another_family(ctx.quote(value), binder.name, binder.domain.name))
     return None
 
 
@@ -231,13 +178,7 @@ def comprehension(ctx: Context, scope: Scope, node: syntax.SetComprehension, kin
     """``{z in D | condition}``."""
     binders = node.indexing.binders
     if len(binders) != 1 or binders[0].kind != "in":
-        ctx.error(
-            "F0406",
-            "a set is written with one name and `in`",
-            node.span,
-            reason="Its members are those of one set for which a condition holds.",
-            fix="Write `{z in D | ...}`; for pairs, bind two names in the reduction.",
-        )
+        ctx.report(errors.reductions.set_of_several(node.span))
         return None
     own = binders[0]
     base = domain_of(ctx, scope, own.domain, "in")
@@ -248,13 +189,7 @@ def comprehension(ctx: Context, scope: Scope, node: syntax.SetComprehension, kin
         ) if node.indexing.condition else None
         return None
     if isinstance(base.set, ir.VectorSet):
-        ctx.error(
-            "F0407",
-            f"`{ctx.text(own.domain.span)}` has no members to pick from",
-            own.domain.span,
-            reason="It is a set of vectors.",
-            fix="Use a table or a finite set.",
-        )
+        ctx.report(errors.sets.vectors_without_members(ctx.quote(own.domain)))
         return None
     if node.indexing.condition is None:
         return base
@@ -299,13 +234,7 @@ def condition_is_fixed(ctx: Context, condition: ir.Expr) -> bool:
     """True, or an error: a condition that depends on decision variables."""
     for node in ir.walk(condition):
         if isinstance(node, ir.Var):
-            ctx.error(
-                "F0414",
-                f"the condition depends on the variable `{node.name}`",
-                node.span,
-                reason="Which rows take part must not change with the decision: the result would have jumps.",
-                fix="Move it into the body through a smooth function, such as `sigmoid(u / 0.1)`.",
-            )
+            ctx.report(errors.reductions.condition_on_variable(node.name, node.span))
             return False
     return True
 
@@ -319,13 +248,7 @@ def check_new(ctx: Context, scope: Scope, binder: syntax.Binder) -> bool:
         what = f"{symbol.what}, declared on line {ctx.line(symbol.span)}"
     else:
         return True
-    ctx.error(
-        "F0204",
-        f"the name `{name}` is taken",
-        binder.span,
-        reason=f"`{name}` is {what}; a binder may not reuse a visible name.",
-        fix=f"Take another letter, for instance `{_other(ctx, scope, name)}`, here and in the body.",
-    )
+    ctx.report(errors.names.taken_by_binder(name, what, binder.span, _other(ctx, scope, name)))
     return False
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from fccomodel.core import ir
 from fccomodel.core.source import Span
-from fccomodel.language import syntax
+from fccomodel.language import errors, syntax
 from fccomodel.language.check import (
     calls,
     comparisons,
@@ -17,7 +17,7 @@ from fccomodel.language.check import (
     signs,
 )
 from fccomodel.language.check.context import LARGEST, Context, Scope
-from fccomodel.language.check.shapes import broadcast, describe, same_dim, sort
+from fccomodel.language.check.shapes import broadcast, described, same_dim, sort
 
 ARITHMETIC = {"+": "add", "-": "sub", "*": "mul", "/": "div", "^": "pow", "@": "matmul"}
 VERBS = {
@@ -38,13 +38,7 @@ def evaluate(ctx: Context, scope: Scope, node: syntax.Expr) -> ir.Expr | None:
             ctx.overgrown = True
             outermost = ctx.calls[0][1] if ctx.calls else node.span
             ctx.calls.clear()
-            ctx.error(
-                "F0422",
-                f"the model grows beyond {LARGEST:,} expressions when its definitions are inlined",
-                outermost,
-                reason="A `def` is copied to each of its calls, so definitions that call each other twice double at every step.",
-                fix="Name the shared quantity once with `let`.",
-            )
+            ctx.report(errors.problem.model_too_large(LARGEST, outermost))
         return None
     match node:
         case syntax.Number():
@@ -67,13 +61,7 @@ def evaluate(ctx: Context, scope: Scope, node: syntax.Expr) -> ir.Expr | None:
             return calls.call(ctx, scope, node)
         case syntax.Reduce():
             return reductions.reduce(ctx, scope, node)
-    ctx.error(
-        "F0314",
-        f"`{ctx.text(node.span)}` is a set, not a number",
-        node.span,
-        reason="A set stands after `in` or `~`, or in a `set` statement.",
-        fix="Bind an index over it: `sum[k in {1, 2}] ...`.",
-    )
+    ctx.report(errors.sorts.set_as_number(ctx.quote(node)))
     return None
 
 
@@ -83,12 +71,7 @@ def number(ctx: Context, scope: Scope, node: syntax.Expr, what: str, *, scalar: 
     if value is None or not is_number(ctx, value, what):
         return None
     if scalar and value.shape:
-        ctx.error(
-            "F0303",
-            f"{what} must be a scalar, and this is {describe(ctx, value)}",
-            value.span,
-            fix=advice or "Reduce it to one number: `sum(...)`, `sumsq(...)`, `norm2(...)`, `dot(..., ...)`.",
-        )
+        ctx.report(errors.shapes.not_a_scalar(what, described(ctx, value), advice))
         return None
     return value
 
@@ -98,34 +81,14 @@ def is_number(ctx: Context, value: ir.Expr, what: str) -> bool:
     kind = sort(ctx, value)
     if kind == "number":
         return True
-    text = ctx.text(value.span)
     if kind == "truth":
-        ctx.error(
-            "F0305",
-            f"`{text}` is true or false, and {what} must be a number",
-            value.span,
-            reason="Conditions are not 0/1 numbers.",
-            fix="Put it into the brackets of a reduction, `E[z ~ D | z.y == 1] ...`, or use `step(u)`, which is 1 where u > 0.",
-        )
+        ctx.report(errors.sorts.condition_as_number(ctx.quote(value), what))
     elif kind == "row":
         assert isinstance(value, ir.Element) and isinstance(value.binder.domain, ir.RowSet)
         columns = ctx.tables[value.binder.domain.table].columns
-        name = value.binder.name
-        ctx.error(
-            "F0316",
-            f"`{text}` is {describe(ctx, value)}, and {what} must be a number",
-            value.span,
-            reason="A row has columns; it is not itself a number.",
-            fix=f"Name a column: {' or '.join(f'`{name}.{c}`' for c in list(columns)[:3])}." if columns else "",
-        )
+        ctx.report(errors.sorts.row_as_number(described(ctx, value), what, value.binder.name, columns))
     elif kind == "label":
-        ctx.error(
-            "F0306",
-            f"`{text}` is a label, and {what} must be a number",
-            value.span,
-            reason="Labels can be compared (`z.g == k`), but they have no value.",
-            fix="Use a numeric column, or declare the set's members as numbers.",
-        )
+        ctx.report(errors.sorts.label_as_number(ctx.quote(value), what))
     return False
 
 
@@ -175,22 +138,11 @@ def arithmetic(ctx: Context, op: str, left: ir.Expr, right: ir.Expr, span: Span)
         return fold(ctx, name, left, right, span)
     shape = broadcast(ctx, left.shape, right.shape)
     if shape is None:
-        ctx.error(
-            "F0301",
-            f"`{ctx.text(left.span, 30)}` and `{ctx.text(right.span, 30)}` have different shapes",
-            span,
-            reason=f"The left side is {describe(ctx, left)}, the right side {describe(ctx, right)};"
-            f" `{op}` works entry by entry, on equal shapes or with a scalar.",
-            fix=_shape_fix(op, left, right),
-        )
+        ends = described(ctx, left, 30), described(ctx, right, 30)
+        ctx.report(errors.shapes.operands(op, *ends, span, _shape_fix(op, left, right)))
         return None
     if name == "pow" and right.shape:
-        ctx.error(
-            "F0303",
-            f"an exponent must be a scalar, and this is {describe(ctx, right)}",
-            right.span,
-            fix="Use one exponent for all entries.",
-        )
+        ctx.report(errors.shapes.exponent(described(ctx, right)))
         return None
     if not signs.operation_is_defined(ctx, name, left, right, span):
         return None
@@ -208,16 +160,8 @@ def _shape_fix(op: str, left: ir.Expr, right: ir.Expr) -> str:
 def matmul(ctx: Context, left: ir.Expr, right: ir.Expr, span: Span) -> ir.Expr | None:
     """``A @ B`` of vectors and matrices: the last axis of the left with the first of the right."""
     if not (1 <= len(left.shape) <= 2 and 1 <= len(right.shape) <= 2) or not same_dim(ctx, left.shape[-1], right.shape[0]):
-        ctx.error(
-            "F0301",
-            f"`{ctx.text(left.span, 30)} @ {ctx.text(right.span, 30)}` does not fit",
-            span,
-            reason=f"The left side is {describe(ctx, left)}, the right side {describe(ctx, right)};"
-            " `@` multiplies matrices and vectors whose inner sizes agree.",
-            fix="Use `*` with a scalar."
-            if not left.shape or not right.shape
-            else "Turn one round with `transpose(A)`, or correct its declared shape.",
-        )
+        ends = described(ctx, left, 30), described(ctx, right, 30)
+        ctx.report(errors.shapes.matrix_product(*ends, span, with_scalar=not left.shape or not right.shape))
         return None
     return ir.Apply(op="matmul", args=(left, right), shape=left.shape[:-1] + right.shape[1:], span=span)
 
@@ -233,13 +177,7 @@ def fold(ctx: Context, name: str, left: ir.Const, right: ir.Const, span: Span) -
     except (ZeroDivisionError, OverflowError):
         bad = True
     if bad:
-        ctx.error(
-            "F0413",
-            f"`{ctx.text(span)}` has no finite value",
-            span,
-            reason="Division by 0." if name == "div" and y == 0 else "Its value is not a real number that fits 64 bits.",
-            fix="Correct the constant.",
-        )
+        ctx.report(errors.values.constant_without_value(ctx.quote(span), by_zero=name == "div" and y == 0))
         return None
     return ir.Const(value=float(value), span=span)
 

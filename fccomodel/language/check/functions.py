@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fccomodel.core import ir
-from fccomodel.language import syntax
+from fccomodel.language import errors, syntax
 from fccomodel.language.check import (
     atom_calls,
     declarations,
@@ -26,13 +26,7 @@ def def_(ctx: Context, node: syntax.DefDecl) -> None:
     span = declarations.name_span(ctx, node, node.name)
     for k, parameter in enumerate(node.params):
         if parameter in node.params[:k]:
-            ctx.error(
-                "F0203",
-                f"`{node.name}` has two parameters `{parameter}`",
-                span,
-                reason="One name means one argument.",
-                fix="Rename one.",
-            )
+            ctx.report(errors.names.parameter_twice(node.name, parameter, span))
             declarations.broken(ctx, node, node.name)
             return
     before = len(ctx.errors)
@@ -61,13 +55,7 @@ def let(ctx: Context, node: syntax.LetDecl) -> None:
             declarations.broken(ctx, node, node.name)
             return
         if head.condition is not None:
-            ctx.error(
-                "F0416",
-                f"the family `{node.name}` has a condition",
-                node.family.span,
-                reason="Every combination of its indices is a member, so that each use finds one.",
-                fix="Leave the condition out here, and restrict the reductions that use it.",
-            )
+            ctx.report(errors.declarations.family_with_condition(node.name, node.family.span))
             declarations.broken(ctx, node, node.name)
             return
         scope, binders = head.scope, head.binders
@@ -90,17 +78,9 @@ def settled(ctx: Context, body: ir.Expr, binders: Sequence[ir.Binder], what: str
         if binder in binders:
             continue
         place = next(n for n in ir.walk(body, lets=False) if isinstance(n, ir.Column | ir.Element) and n.binder is binder)
-        word = "`mean_{0}`, `sum_{0}` or `max_{0}`" if binder.kind == "in" else "`E_{0}`, or `E[...]` around it"
-        fix = f"Reduce over it: {word.format(binder.name)}."
-        if family and binder.kind == "in":
-            fix += f" For one value per `{binder.name}` declare a family, `let x[{binder.name} in {binder.domain.name}] = ...`."
-        ctx.error(
-            "F0403",
-            f"{what} depends on the index `{binder.name}`, which nothing binds",
-            place.span,
-            reason=f"`index {binder.name} {binder.kind} {binder.domain.name}` is declared on line {ctx.line(binder.span)};"
-            + (" what is drawn must be averaged." if binder.kind == "~" else " it stands for every element of its set."),
-            fix=fix,
+        index = ctx.quote(binder)
+        ctx.report(
+            errors.reductions.unbound_index(what, index, binder.name, binder.kind, binder.domain.name, place.span, family=family)
         )
         return False
     return True

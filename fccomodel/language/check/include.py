@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from fccomodel.core import diagnostics
 from fccomodel.core.diagnostics import Diagnostic, FccoError
 from fccomodel.core.files import LONGEST_MODEL, read_text
 from fccomodel.core.source import Source, Span
-from fccomodel.language import syntax
+from fccomodel.language import errors, syntax
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,29 +76,16 @@ class _Joiner:
         shown = Path(source.name).parent / node.path
         path = shown.resolve()
         if path in chain:
-            self.refuse(
-                node,
-                f'"{node.path}" includes itself',
-                "A file may not be included by a file that it includes.",
-                "Leave one of the two out.",
-            )
+            self.found.append(errors.names.includes_itself(node.path, node.span))
             return ()
         if path in self.known:
-            self.refuse(
-                node, f'"{node.path}" is included a second time', "Its names would be declared twice.", "Leave this line out."
-            )
+            self.found.append(errors.names.included_twice(node.path, node.span))
             return ()
         self.known[path] = node
         try:
             text = read_text(shown, kind="model", limit=LONGEST_MODEL)
         except FccoError as error:
-            for d in error.diagnostics:
-                self.refuse(
-                    node,
-                    d.message,
-                    d.reason or "The path is relative to the file that includes it.",
-                    d.fix or "Correct the path.",
-                )
+            self.found.extend(errors.names.not_included(found, node.span) for found in error.diagnostics)
             return ()
         part = Source(text=text, name=str(shown))
         offset = self.length
@@ -111,6 +97,3 @@ class _Joiner:
             self.found.extend(error.diagnostics)
             return ()
         return self.expand(model.statements, part, (*chain, path))
-
-    def refuse(self, node: syntax.Include, message: str, reason: str, fix: str) -> None:
-        self.found.append(diagnostics.error("F0213", message, span=node.span, reason=reason, fix=fix))

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from fccomodel.core import ir
 from fccomodel.core.source import Span
-from fccomodel.language import syntax
+from fccomodel.language import errors, syntax
 from fccomodel.language.check import (
     declarations,
     domains,
@@ -34,13 +34,7 @@ def set_(ctx: Context, node: syntax.SetDecl) -> None:
     span = declarations.name_span(ctx, node, node.name)
     if node.value is None:
         if node.family is not None:
-            ctx.error(
-                "F0416",
-                f"the family `{node.name}` has no value",
-                span,
-                reason="Only the labels of a plain set can come with the data.",
-                fix=f"Write `set {node.name}[...] = {{z in D | ...}};`.",
-            )
+            ctx.report(errors.declarations.family_without_value(node.name, span))
             declarations.broken(ctx, node, node.name)
             return
         labels = ir.LabelSet(name=node.name)
@@ -55,13 +49,7 @@ def set_(ctx: Context, node: syntax.SetDecl) -> None:
         declarations.broken(ctx, node, node.name)
         return
     if isinstance(domain.set, ir.VectorSet | ir.Distribution):
-        ctx.error(
-            "F0416",
-            f"`{ctx.text(node.value.span)}` cannot be named by `set`",
-            node.value.span,
-            reason="A set has elements that an index ranges over.",
-            fix="Write it where it is used.",
-        )
+        ctx.report(errors.declarations.set_of_no_elements(ctx.quote(node.value)))
         declarations.broken(ctx, node, node.name)
         return
     if domain.rules:
@@ -102,26 +90,14 @@ def family(ctx: Context, indexing: syntax.Indexing, what: str, scope: Scope = de
     """The binders of a family; None after an error."""
     for binder in indexing.binders:
         if binder.kind != "in":
-            ctx.error(
-                "F0406",
-                f"{what} is indexed with `in`",
-                binder.span,
-                reason="Its members are all elements of a set; `~` draws some.",
-                fix=f"Write `{binder.name} in {ctx.text(binder.domain.span)}`.",
-            )
+            ctx.report(errors.reductions.family_drawn(what, binder.name, ctx.quote(binder.domain), binder.span))
             return None
     head = reductions.bind(ctx, scope, indexing.binders, indexing.condition)
     if head.broken:
         return None
     for made in head.binders:
         if isinstance(made.domain, ir.VectorSet):
-            ctx.error(
-                "F0407",
-                f"`{made.name}` has no elements to iterate over",
-                made.span,
-                reason="It ranges over a set of vectors.",
-                fix="Use a finite set.",
-            )
+            ctx.report(errors.sets.family_over_vectors(made.name, made.span))
             return None
     return head
 
@@ -135,13 +111,7 @@ def index(ctx: Context, node: syntax.IndexDecl) -> None:
             ctx.declare(BrokenSymbol(name=binder.name, what="an index", span=span))
             continue
         if isinstance(domain.set, ir.VectorSet):
-            ctx.error(
-                "F0407",
-                f"`{ctx.text(binder.domain.span)}` has no elements to iterate over",
-                binder.domain.span,
-                reason="An index ranges over elements.",
-                fix="Use a table, a finite set, or a distribution with `~`.",
-            )
+            ctx.report(errors.sets.index_over_vectors(ctx.quote(binder.domain)))
             ctx.declare(BrokenSymbol(name=binder.name, what="an index", span=span))
             continue
         ctx.declare(IndexSymbol(name=binder.name, what="an index", span=span, binder=binder))

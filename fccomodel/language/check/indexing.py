@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 
 from fccomodel.core import ir
-from fccomodel.language import syntax
+from fccomodel.language import errors, syntax
 from fccomodel.language.check import (
     expressions,
     names,
     shapes,
 )
-from fccomodel.language.check.context import BrokenSymbol, Context, LetSymbol, Scope, SetFamilySymbol, TableSymbol, listed
-from fccomodel.language.check.shapes import describe, show, sort
+from fccomodel.language.check.context import BrokenSymbol, Context, LetSymbol, Scope, SetFamilySymbol, TableSymbol
+from fccomodel.language.check.shapes import describe, described, show, sort
+from fccomodel.language.errors.indices import quoted
 
 
 def field(ctx: Context, scope: Scope, node: syntax.Field) -> ir.Expr | None:
@@ -21,37 +22,19 @@ def field(ctx: Context, scope: Scope, node: syntax.Field) -> ir.Expr | None:
         symbol = names.find(ctx, node.obj.id)
         if isinstance(symbol, TableSymbol):
             ctx.used.add(symbol.name)
-            ctx.error(
-                "F0311",
-                f"`{ctx.text(node.span)}` reads a column of the whole table",
-                node.span,
-                reason="A column is read at a row, which a reduction draws (`~`) or iterates over (`in`).",
-                fix=f"Write `E[z ~ {symbol.name}] ... z.{node.name} ...`.",
-            )
+            ctx.report(errors.sorts.column_of_whole_table(ctx.quote(node), symbol.name, node.name))
             return None
     row = expressions.evaluate(ctx, scope, node.obj)
     if row is None:
         return None
     if sort(ctx, row) != "row":
-        ctx.error(
-            "F0311",
-            f"`{ctx.text(node.obj.span)}` is {describe(ctx, row)}; it has no columns",
-            node.span,
-            reason="Only a row of a table, bound by `in` or `~`, has columns.",
-            fix="Bind a row, `E[z ~ D] ... z.x ...`, or write the name without `." + node.name + "`.",
-        )
+        given = described(ctx, row, at=node.obj)
+        ctx.report(errors.sorts.no_columns(given, node.name, node.span))
         return None
     assert isinstance(row, ir.Element) and isinstance(row.binder.domain, ir.RowSet)
     table = ctx.tables[row.binder.domain.table]
     if node.name not in table.columns:
-        hint = ctx.suggest(node.name, table.columns)
-        ctx.error(
-            "F0208",
-            f"table `{table.name}` has no column `{node.name}`",
-            node.span,
-            reason=f"Its columns, declared on line {ctx.line(table.span)}, are {listed(table.columns)}.",
-            fix=hint or f"Add `{node.name}: real` to `data {table.name} : table(...)`.",
-        )
+        ctx.report(errors.names.unknown_column(table.name, node.name, table.columns, ctx.line(table.span), node.span))
         return None
     return ir.Column(binder=row.binder, name=node.name, shape=table.columns[node.name].shape, span=node.span)
 
@@ -65,12 +48,7 @@ def index(ctx: Context, scope: Scope, node: syntax.Index) -> ir.Expr | None:
             return member(ctx, scope, node, symbol)
         if isinstance(symbol, SetFamilySymbol | TableSymbol):
             ctx.used.add(symbol.name)
-            ctx.error(
-                "F0314",
-                f"`{ctx.text(node.span)}` is a set, not a number",
-                node.span,
-                fix=f"Bind an index over it: `E[z ~ {ctx.text(node.span)}] ...`.",
-            )
+            ctx.report(errors.sorts.member_of_family_as_number(ctx.quote(node)))
             return None
         if isinstance(symbol, BrokenSymbol):
             ctx.used.add(symbol.name)
@@ -83,13 +61,7 @@ def index(ctx: Context, scope: Scope, node: syntax.Index) -> ir.Expr | None:
             expressions.evaluate(ctx, scope, item)
         return None
     if not base.shape or shapes.is_net_parameters(base):
-        ctx.error(
-            "F0310",
-            f"`{ctx.text(node.obj.span)}` is {describe(ctx, base)} and cannot be indexed",
-            node.span,
-            reason="Indices pick an entry of a vector or matrix, or a member of a `let` family.",
-            fix=f"Write `{ctx.text(node.obj.span)}` alone, or declare it with a shape.",
-        )
+        ctx.report(errors.indices.not_indexable(ctx.quote(node.obj), describe(ctx, base), node.span))
         return None
     return _entry(ctx, scope, node, base)
 
@@ -114,13 +86,8 @@ def member(ctx: Context, scope: Scope, node: syntax.Index, symbol: LetSymbol) ->
     if not let.binders:
         if let.body.shape and len(node.items) <= len(let.body.shape):
             return _entry(ctx, scope, node, ir.LetRef(let=let, shape=let.body.shape, span=node.obj.span))
-        ctx.error(
-            "F0310",
-            f"`{symbol.name}` is {describe(ctx, let.body)} and has no {len(node.items)}-fold index",
-            node.span,
-            reason=f"It is declared on line {ctx.line(symbol.span)} without a family.",
-            fix=f"Write `{symbol.name}` alone, or declare `let {symbol.name}[k in K] = ...`.",
-        )
+        what, line = describe(ctx, let.body), ctx.line(symbol.span)
+        ctx.report(errors.indices.let_without_family(symbol.name, what, len(node.items), line, node.span))
         return None
     family = f"the family `{symbol.name}[{', '.join(b.name for b in let.binders)}]`"
     if not _counted(ctx, node, len(let.binders), family):
@@ -135,13 +102,7 @@ def _counted(ctx: Context, node: syntax.Index, wanted: int, what: str) -> bool:
     given = len(node.items)
     if given == wanted:
         return True
-    ctx.error(
-        "F0307",
-        f"`{ctx.text(node.span)}` has {given} {'index' if given == 1 else 'indices'}, and {what} needs {wanted}",
-        node.span,
-        reason="Every axis has one index; slices are not written.",
-        fix=f"Give {wanted} {'index' if wanted == 1 else 'indices'}.",
-    )
+    ctx.report(errors.indices.counted_for_array(ctx.quote(node), given, what, wanted))
     return False
 
 
@@ -178,13 +139,7 @@ def place(
         fix = f"Iterate over `{name}`: `sum[k in {name} | {text} == k] {base}[k]`."
     else:
         fix = f"Use an index bound over `{name}`, or a constant."
-    ctx.error(
-        "F0308",
-        f"`{text}` cannot be an index",
-        value.span,
-        reason="An index is a name bound by `in`, a constant, or (of arrays) a column of labels.",
-        fix=fix,
-    )
+    ctx.report(errors.indices.not_an_index(ctx.quote(value), fix))
     return None
 
 
@@ -192,18 +147,15 @@ def _fits(ctx: Context, value: ir.Element | ir.Column, domain: ir.Set, axis: ir.
     """The axis is indexed by the elements of ``domain``; else an error."""
     if shapes.same_set(domain, axis) if isinstance(axis, ir.Set) else _counts_to(ctx, domain, axis):
         return True
-    wanted = f"the set {_quoted(axis.name)}" if isinstance(axis, ir.Set) else f"1 .. {axis}"
+    wanted = f"the set {quoted(axis.name)}" if isinstance(axis, ir.Set) else f"1 .. {axis}"
     own = axis.name if isinstance(axis, ir.Set) else wanted
-    ctx.error(
-        "F0308",
-        f"`{ctx.text(value.span)}` {'is in' if isinstance(value, ir.Column) else 'ranges over'} {_quoted(domain.name)}, "
-        f"and this axis is indexed by {wanted}",
-        value.span,
-        reason="An index picks an entry by its place in its own set, so the two sets must be the same.",
-        fix=f"Declare the column as `{value.name}: {own}`."
+    column = isinstance(value, ir.Column)
+    fix = (
+        f"Declare the column as `{value.name}: {own}`."
         if isinstance(value, ir.Column)
-        else f"Bind it as `{value.binder.name} in {own}`.",
+        else f"Bind it as `{value.binder.name} in {own}`."
     )
+    ctx.report(errors.indices.index_of_another_set(ctx.quote(value), domain.name, wanted, fix, column=column))
     return False
 
 
@@ -224,13 +176,7 @@ def _constant_place(ctx: Context, value: ir.Const, axis: ir.Set | ir.Dim) -> ir.
     if not isinstance(axis, ir.Set):
         size = shapes.size(ctx, axis)
         if x != int(x) or x < 1 or (size is not None and x > size):
-            ctx.error(
-                "F0309",
-                f"there is no entry {x:g}",
-                value.span,
-                reason=f"Entries are counted from 1 to {axis}.",
-                fix=f"Use a whole number from 1 to {axis}.",
-            )
+            ctx.report(errors.indices.no_entry(x, str(axis), value.span))
             return None
         return ir.Const(value=x - 1, span=value.span)
     if isinstance(axis, ir.ValueSet):
@@ -241,27 +187,16 @@ def _constant_place(ctx: Context, value: ir.Const, axis: ir.Set | ir.Dim) -> ir.
             steps = (x - low.value) / by if isinstance(low, ir.Const) else math.nan
             if steps >= -1e-9 and abs(steps - round(steps)) <= 1e-9:
                 return ir.Const(value=float(round(steps)), span=value.span)
-            reason = (
-                f"The set is {axis.name}, whose members depend on parameters or sizes."
-                if math.isnan(steps)
-                else f"The set is {axis.name}."
-            )
+            found = errors.indices.no_number_of_range(x, axis.name, value.span, known=not math.isnan(steps))
         else:
             for k, member_ in enumerate(known):
                 if abs(member_ - x) <= 1e-9 * max(1.0, abs(member_)):
                     return ir.Const(value=float(k), span=value.span)
-            shown = ", ".join(f"{v:g}" for v in known[:8]) + (", ..." if len(known) > 8 else "")
-            reason = f"Its members are {shown}."
-        ctx.error("F0309", f"{x:g} is not in {_quoted(axis.name)}", value.span, reason=reason, fix="Use a member of the set.")
+            found = errors.indices.no_number(x, axis.name, value.span, known)
+        ctx.report(found)
         return None
-    what = "labels" if isinstance(axis, ir.LabelSet) else "rows"
-    ctx.error(
-        "F0309",
-        f"{x:g} cannot pick one of the {what} of `{axis.name}`",
-        value.span,
-        reason="Labels are written in quotes." if what == "labels" else "Rows have an identity, and no number in the model.",
-        fix=f"Use an index bound over it: `k in {axis.name}`.",
-    )
+    report = errors.indices.number_for_label if isinstance(axis, ir.LabelSet) else errors.indices.number_for_row
+    ctx.report(report(x, axis.name, value.span))
     return None
 
 
@@ -269,27 +204,9 @@ def _label_place(ctx: Context, value: ir.Label, axis: ir.Set | ir.Dim) -> ir.Con
     if isinstance(axis, ir.LabelSet) and axis.labels is not None:
         if value.text in axis.labels:
             return ir.Const(value=float(axis.labels.index(value.text)), span=value.span)
-        ctx.error(
-            "F0309",
-            f'"{value.text}" is not a label of `{axis.name}`',
-            value.span,
-            reason=f"Its labels are {listed(axis.labels)}.",
-            fix=ctx.suggest(value.text, axis.labels),
-        )
+        ctx.report(errors.indices.no_label(value.text, axis.name, axis.labels, value.span))
     elif isinstance(axis, ir.LabelSet):
-        ctx.error(
-            "F0309",
-            f'the place of "{value.text}" in `{axis.name}` is not known',
-            value.span,
-            reason=f"The labels of `{axis.name}` come with the data.",
-            fix=f'List them in the model, `set {axis.name} = {{"{value.text}", ...}};`, or use an index bound over it.',
-        )
+        ctx.report(errors.indices.label_without_place(value.text, axis.name, value.span))
     else:
-        ctx.error(
-            "F0309", f'"{value.text}" is a label, and this axis has none', value.span, fix="Use a number, or a bound index."
-        )
+        ctx.report(errors.indices.label_for_number(value.text, value.span))
     return None
-
-
-def _quoted(name: str) -> str:
-    return f"`{name}`" if name.isidentifier() else name

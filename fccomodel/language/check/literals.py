@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from fccomodel.core import ir
-from fccomodel.language import syntax
+from fccomodel.core.diagnostics import nearest
+from fccomodel.language import errors, syntax
 from fccomodel.language.check import (
     expressions,
     names,
@@ -14,7 +15,6 @@ from fccomodel.language.check.context import (
     Scope,
     SetSymbol,
     TableSymbol,
-    listed,
 )
 
 
@@ -23,13 +23,7 @@ def literal_set(ctx: Context, scope: Scope, node: syntax.SetLiteral) -> ir.Set |
     items: list[ir.Expr | None] = []
     for item in node.items:
         if isinstance(item, syntax.Name) and item.id not in scope.locals and item.id not in ctx.symbols:
-            ctx.error(
-                "F0201",
-                f"name `{item.id}` is not declared",
-                item.span,
-                reason="Labels are written in quotes.",
-                fix=f'Write `"{item.id}"`.',
-            )
+            ctx.report(errors.names.label_without_quotes(item.id, item.span))
             items.append(None)
         else:
             items.append(expressions.evaluate(ctx, scope, item))
@@ -44,24 +38,12 @@ def literal_set(ctx: Context, scope: Scope, node: syntax.SetLiteral) -> ir.Set |
         return ir.LabelSet(name=text, labels=labels)
     for v in values:
         if isinstance(v, ir.Label):
-            ctx.error(
-                "F0306",
-                "a set has numbers and labels",
-                v.span,
-                reason="The members of one set are all numbers, or all labels in quotes.",
-                fix="Put every member in quotes, or none.",
-            )
+            ctx.report(errors.sorts.numbers_and_labels(v.span))
             return None
         if not expressions.is_number(ctx, v, "a member of a set"):
             return None
         if v.shape or not data_free(v):
-            ctx.error(
-                "F0424",
-                f"`{ctx.text(v.span)}` cannot be a member of a set",
-                v.span,
-                reason="Members are numbers known before any data: constants, params, dims and their arithmetic.",
-                fix="Use a constant or a param.",
-            )
+            ctx.report(errors.values.member_not_known(ctx.quote(v)))
             return None
     if not _distinct(ctx, tuple(v.value for v in values if isinstance(v, ir.Const)), values):
         return None
@@ -71,13 +53,7 @@ def literal_set(ctx: Context, scope: Scope, node: syntax.SetLiteral) -> ir.Set |
 def _distinct(ctx: Context, keys: tuple, values: list[ir.Expr]) -> bool:
     for k, key in enumerate(keys):
         if key in keys[:k]:
-            ctx.error(
-                "F0409",
-                f"`{ctx.text(values[k].span)}` is listed twice",
-                values[k].span,
-                reason="A set has every member once.",
-                fix="Leave one out.",
-            )
+            ctx.report(errors.sets.listed_twice(ctx.quote(values[k])))
             return False
     return True
 
@@ -92,13 +68,7 @@ def range_set(ctx: Context, scope: Scope, node: syntax.Range) -> ir.ValueSet | N
     ):
         value = None if part is None else expressions.number(ctx, scope, part, what)
         if part is not None and value is not None and not data_free(value):
-            ctx.error(
-                "F0424",
-                f"`{ctx.text(part.span)}` is not known before the data is",
-                part.span,
-                reason="The ends and the step of a range are made of constants, params and dims.",
-                fix="Use a constant or a param.",
-            )
+            ctx.report(errors.values.end_not_known(ctx.quote(part)))
             value = None
         if part is not None and value is None:
             return None
@@ -106,32 +76,15 @@ def range_set(ctx: Context, scope: Scope, node: syntax.Range) -> ir.ValueSet | N
     low, high, step = parts
     assert low is not None and high is not None
     if isinstance(step, ir.Const) and step.value <= 0:
-        ctx.error(
-            "F0409",
-            f"the step of a range is {step.value:g}",
-            step.span,
-            reason="A range goes up from its low end.",
-            fix="Use a positive step.",
-        )
+        ctx.report(errors.sets.step_of_range(step.value, step.span))
         return None
     if isinstance(low, ir.Const) and isinstance(high, ir.Const):
         if low.value > high.value:
-            ctx.error(
-                "F0409",
-                f"the range {ctx.text(node.span)} is empty",
-                node.span,
-                reason=f"It goes up from {low.value:g} to {high.value:g}.",
-                fix=f"Write `{ctx.text(node.high.span)} .. {ctx.text(node.low.span)}`.",
-            )
+            turned = f"{ctx.text(node.high.span)} .. {ctx.text(node.low.span)}"
+            ctx.report(errors.sets.empty_range(ctx.quote(node), low.value, high.value, turned))
             return None
         if (high.value - low.value) / (step.value if isinstance(step, ir.Const) else 1.0) > 1e6:
-            ctx.error(
-                "F0409",
-                f"the range {ctx.text(node.span)} has more than a million members",
-                node.span,
-                reason="A range is iterated over member by member.",
-                fix="Use a larger step, or draw from `uniform(low, high)`.",
-            )
+            ctx.report(errors.sets.long_range(ctx.quote(node)))
             return None
     return ir.ValueSet(name=ctx.text(node.span, 10_000), low=low, high=high, step=step)
 
@@ -144,13 +97,7 @@ def data_free(expr: ir.Expr) -> bool:
 def is_fixed(ctx: Context, value: ir.Expr) -> bool:
     """True, or an error: the argument of a variable's set depends on a variable or on a draw."""
     if ir.variables_of(value) or ir.free_binders(value):
-        ctx.error(
-            "F0424",
-            f"`{ctx.text(value.span)}` is not fixed",
-            value.span,
-            reason="A variable's set, and an option of a reduction, is made of constants, params and arrays.",
-            fix="Write the condition as a labelled constraint after `subject to`.",
-        )
+        ctx.report(errors.values.not_fixed(ctx.quote(value)))
         return False
     return True
 
@@ -168,7 +115,6 @@ def declared_shape(ctx: Context, scope: Scope, items: tuple[syntax.Expr, ...]) -
 
 def declared_dim(ctx: Context, scope: Scope, node: syntax.Expr) -> ir.Dim | None:
     """A size: a dim, a set, a table, or a whole number."""
-    text = ctx.text(node.span)
     if isinstance(node, syntax.Name) and node.id not in scope.locals:
         symbol = names.find(ctx, node.id)
         if symbol is None:
@@ -185,34 +131,16 @@ def declared_dim(ctx: Context, scope: Scope, node: syntax.Expr) -> ir.Dim | None
         if symbol.what == "a dim":
             return node.id
         if symbol.what != "a constant":
-            ctx.error(
-                "F0416",
-                f"`{node.id}` is {symbol.what}, not a size",
-                node.span,
-                reason="A size is a dim, a set, or a whole number.",
-                fix=f"Declare it as `dim {node.id};` or `const {node.id} = 3;`.",
-            )
+            ctx.report(errors.declarations.not_a_size(node.id, symbol.what, node.span))
             return None
     if isinstance(node, syntax.SetLiteral | syntax.Range):
-        ctx.error(
-            "F0416",
-            f"`{text}` has no name",
-            node.span,
-            reason="An axis is named after its set, so that indices can be checked.",
-            fix=f"Declare `set K = {text};` and write `K` here.",
-        )
+        ctx.report(errors.declarations.axis_without_name(ctx.quote(node)))
         return None
     value = expressions.number(ctx, scope, node, "a size")
     if value is None:
         return None
     if not isinstance(value, ir.Const) or value.value != int(value.value) or value.value < 1:
-        ctx.error(
-            "F0416",
-            f"`{text}` is not a size",
-            node.span,
-            reason="A size is a dim, a set, or a whole number of 1 or more.",
-            fix="Declare a dim for it: it is solved from the data.",
-        )
+        ctx.report(errors.declarations.size_not_whole(ctx.quote(node)))
         return None
     return int(value.value)
 
@@ -223,10 +151,7 @@ def _unknown_size(ctx: Context, scope: Scope, node: syntax.Name) -> None:
         names.unknown(ctx, scope, node.id, node.span)
         return
     candidates = [n for n, s in ctx.symbols.items() if isinstance(s, SetSymbol | TableSymbol) or s.what == "a dim"]
-    hint = ctx.suggest(node.id, candidates)
-    if not hint and node.id in ctx.missing:
+    if node.id in ctx.missing and not nearest(node.id, candidates):
         return
     ctx.missing.add(node.id)
-    said = f"The dims and sets declared so far are {listed(candidates)}." if candidates else "No dim or set is declared so far."
-    fix = hint or f"Declare `dim {node.id};` before this statement."
-    ctx.error("F0201", f"size `{node.id}` is not declared", node.span, reason=said, fix=fix)
+    ctx.report(errors.names.unknown_size(node.id, node.span, candidates))

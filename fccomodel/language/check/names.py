@@ -6,8 +6,9 @@ import dataclasses
 from collections.abc import Iterator
 
 from fccomodel.core import ir
+from fccomodel.core.diagnostics import nearest
 from fccomodel.core.source import Span
-from fccomodel.language import syntax
+from fccomodel.language import errors, syntax
 from fccomodel.language.check import (
     calls,
 )
@@ -26,7 +27,6 @@ from fccomodel.language.check.context import (
     SetSymbol,
     Symbol,
     TableSymbol,
-    listed,
 )
 
 
@@ -68,33 +68,14 @@ def _needs_more(ctx: Context, name: str, symbol: Symbol, span: Span) -> None:
     """The error for a name that is no value by itself."""
     match symbol:
         case LetSymbol():
-            names = ", ".join(b.name for b in symbol.let.binders)
-            ctx.error(
-                "F0307",
-                f"`{name}` is a family and needs {'its index' if len(symbol.let.binders) == 1 else 'its indices'}",
-                span,
-                reason=f"It is declared as `let {name}[{names}]` on line {ctx.line(symbol.span)}.",
-                fix=f"Write `{name}[{names}]`, with each index bound or a member of its set.",
-            )
+            names = [b.name for b in symbol.let.binders]
+            ctx.report(errors.indices.family_needs_indices(name, names, ctx.line(symbol.span), span))
         case DefSymbol():
-            signature = f"{name}({', '.join(symbol.params)})"
-            ctx.error("F0302", f"`{name}` is a function and needs its arguments", span, fix=f"Write `{signature}`.")
+            ctx.report(errors.calls.needs_arguments(name, "a function", f"`{name}({', '.join(symbol.params)})`", span))
         case NetSymbol():
-            ctx.error(
-                "F0302",
-                f"`{name}` is a net and needs its arguments",
-                span,
-                fix=f"Write `{name}(w; ...)`, with `var w = params({name});`.",
-            )
+            ctx.report(errors.calls.needs_arguments(name, "a net", f"`{name}(w; ...)`, with `var w = params({name});`", span))
         case SetSymbol() | SetFamilySymbol() | TableSymbol():
-            ctx.error(
-                "F0314",
-                f"`{name}` is {symbol.what}, not a number",
-                span,
-                reason="A set is something that an index ranges over.",
-                fix=f"Bind an index: `mean[i in {name}] ...` iterates over it"
-                + (f", `E[z ~ {name}] ...` draws from it; a column is then `z.x`." if isinstance(symbol, TableSymbol) else "."),
-            )
+            ctx.report(errors.sorts.named_set_as_number(name, symbol.what, span, table=isinstance(symbol, TableSymbol)))
 
 
 def find(ctx: Context, name: str) -> Symbol | None:
@@ -145,8 +126,11 @@ def subscripted(ctx: Context, scope: Scope, node: syntax.Name, base: str, subscr
 
 
 # ----------------------------------------------------------------------------------------------------------- unknown names
-def unknown(ctx: Context, scope: Scope, name: str, span: Span, *, what: str = "", candidates: list[str] | None = None) -> None:
-    """The error for a name that means nothing here: declared later, bound elsewhere, or a slip of the pen."""
+def unknown(ctx: Context, scope: Scope, name: str, span: Span, *, sets: list[str] | None = None) -> None:
+    """The error for a name that means nothing here: declared later, bound elsewhere, or a slip of the pen.
+
+    ``sets`` are the sets visible here, where a set must stand.
+    """
     if name in ctx.later or name in ctx.symbols:
         if name not in ctx.missing:
             ctx.missing.add(name)
@@ -154,30 +138,20 @@ def unknown(ctx: Context, scope: Scope, name: str, span: Span, *, what: str = ""
         return
     binder = next((b for b in binders_in(ctx.statement) if b.name == name), None)
     if binder is not None:
-        ctx.error(
-            "F0211",
-            f"`{name}` is not bound here",
-            span,
-            reason=f"`{ctx.text(binder.span)}` on line {ctx.line(binder.span)} binds it in the body of its own reduction,"
-            " which is one product: `E[z ~ D] a + b` is `(E[z ~ D] a) + b`.",
-            fix="Put the whole body in parentheses: `E[z ~ D] (a + b)`.",
-        )
+        ctx.report(errors.names.not_bound_here(name, ctx.quote(binder), span))
         return
-    names = ctx.visible(scope) if candidates is None else candidates
-    hint = ctx.suggest(name, names)
-    if not hint and name in ctx.missing:
+    candidates = ctx.visible(scope) if sets is None else sets
+    if name in ctx.missing and not nearest(name, candidates):
         return
     ctx.missing.add(name)
-    reason, example = _where_names_come_from(names), f"set {name} = {{z in D | ...}};" if what else f"param {name} default 1;"
-    fix = f"Declare {'it' if what else f'`{name}`'} before this statement, for instance `{example}`."
     for local, value in scope.locals.items():
         domain = value.domain if isinstance(value, ir.Binder) else None
         if isinstance(domain, ir.RowSet) and name in ctx.tables[domain.table].columns:
-            reason = f"`{name}` is a column of `{domain.table}`, and a column is read at a row."
-            hint = f"Write `{local}.{name}`."
-            break
-    said = "" if hint.startswith("Did") else reason
-    ctx.error("F0201", f"{what or 'name'} `{name}` is not declared", span, reason=said, fix=hint or fix)
+            what = "name" if sets is None else "set"
+            ctx.report(errors.names.column_without_row(name, span, domain.table, local, what=what))
+            return
+    known = errors.names.unknown if sets is None else errors.names.unknown_set
+    ctx.report(known(name, span, candidates))
 
 
 def _too_early(ctx: Context, name: str, span: Span) -> None:
@@ -185,25 +159,9 @@ def _too_early(ctx: Context, name: str, span: Span) -> None:
     place = ctx.later.get(name) or ctx.symbols[name].span
     own = any(c[0] == name for c in ctx.calls) or (isinstance(ctx.statement, syntax.DefDecl) and ctx.statement.name == name)
     if own or (isinstance(ctx.statement, syntax.Statement) and getattr(ctx.statement, "name", None) == name):
-        ctx.error(
-            "F0202",
-            f"`{name}` uses itself",
-            span,
-            reason="A name is visible after its own statement; there is no recursion.",
-            fix="Write the value without the name.",
-        )
+        ctx.report(errors.names.uses_itself(name, span))
         return
-    ctx.error(
-        "F0202",
-        f"`{name}` is used before it is declared",
-        span,
-        reason=f"Names are declared before use, and `{name}` comes on line {ctx.line(place)}.",
-        fix=f"Move the declaration of `{name}` above this statement.",
-    )
-
-
-def _where_names_come_from(names: list[str]) -> str:
-    return f"The names visible here are {listed(names)}." if names else "No name is visible here."
+    ctx.report(errors.names.too_early(name, ctx.line(place), span))
 
 
 def binders_in(node: syntax.Node | None) -> Iterator[syntax.Binder]:

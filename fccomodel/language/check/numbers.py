@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf
 
 from fccomodel.core import ir
-from fccomodel.language import syntax
+from fccomodel.language import errors, syntax
 from fccomodel.language.check import (
     declarations,
     expressions,
@@ -17,7 +17,7 @@ from fccomodel.language.check.context import (
     Context,
     NumberSymbol,
 )
-from fccomodel.language.check.shapes import describe, show
+from fccomodel.language.check.shapes import described, show
 
 
 def const(ctx: Context, node: syntax.ConstDecl) -> None:
@@ -27,13 +27,7 @@ def const(ctx: Context, node: syntax.ConstDecl) -> None:
         declarations.broken(ctx, node, node.name)
         return
     if not isinstance(value, ir.Const):
-        ctx.error(
-            "F0424",
-            f"`{ctx.text(node.value.span)}` is not a constant",
-            node.value.span,
-            reason="A `const` is baked into the solver: numbers alone.",
-            fix="Use `param` for a value that is given later, `let` for a quantity, or `def` for a function.",
-        )
+        ctx.report(errors.values.const_not_constant(ctx.quote(node.value)))
         declarations.broken(ctx, node, node.name)
         return
     ctx.declare(ConstSymbol(name=node.name, what="a constant", span=span, value=value.value))
@@ -77,31 +71,15 @@ def _default_fits(ctx: Context, node: syntax.ParamDecl, default: ir.Expr, shape:
     """The default has the param's shape, is known before the data, and keeps the bounds."""
     low, high, strict_low, strict_high = bounds
     if default.shape and not shapes.same_shape(ctx, default.shape, shape):
-        ctx.error(
-            "F0301",
-            f"the default is {describe(ctx, default)}, and `{node.name}` is a {show(shape)}",
-            default.span,
-            fix="Give a scalar: every entry has it.",
-        )
+        ctx.report(errors.shapes.default(described(ctx, default), node.name, show(shape)))
         return False
     if not literals.data_free(default) or any(isinstance(n, ir.Param) and n.name in ctx.arrays for n in ir.walk(default)):
-        ctx.error(
-            "F0424",
-            f"`{ctx.text(default.span)}` is not known before the data is",
-            default.span,
-            reason="A default is made of constants, params and dims.",
-            fix="Use a number.",
-        )
+        ctx.report(errors.values.default_not_known(ctx.quote(default)))
         return False
     value = default.value if isinstance(default, ir.Const) else None
     if value is not None and (value < low or value > high or (strict_low and value == low) or (strict_high and value == high)):
-        ctx.error(
-            "F0411",
-            f"the default {value:g} breaks `{', '.join(ctx.text(b.span) for b in node.bounds)}`",
-            default.span,
-            reason="The bounds of a param are part of its type: every value keeps them.",
-            fix="Change the default or the bounds.",
-        )
+        bounds_ = ", ".join(ctx.text(b.span) for b in node.bounds)
+        ctx.report(errors.values.default_out_of_bounds(value, bounds_, default.span))
         return False
     return True
 
@@ -111,25 +89,13 @@ def _bounds(ctx: Context, node: syntax.ParamDecl) -> Bounds | None:
     low, high, strict_low, strict_high = -inf, inf, False, False
     for bound in node.bounds:
         if bound.op == "in":
-            ctx.error(
-                "F0412",
-                "a param has no set",
-                bound.span,
-                reason="Its bounds are comparisons with constants.",
-                fix="Write `>= 0`, `> 0, <= 1`.",
-            )
+            ctx.report(errors.sets.set_of_a_param(bound.span))
             return None
         value = expressions.number(ctx, declarations.HERE, bound.value, "a bound")
         if value is None:
             return None
         if not isinstance(value, ir.Const):
-            ctx.error(
-                "F0424",
-                f"`{ctx.text(bound.value.span)}` is not a constant",
-                bound.value.span,
-                reason="The bounds of a param are part of its type.",
-                fix="Use a number.",
-            )
+            ctx.report(errors.values.bound_not_constant(ctx.quote(bound.value)))
             return None
         x = value.value
         match bound.op:
@@ -140,23 +106,10 @@ def _bounds(ctx: Context, node: syntax.ParamDecl) -> Bounds | None:
                 if x <= high:
                     high, strict_high = x, bound.op == "<"
             case _:
-                ctx.error(
-                    "F0404",
-                    f"`{bound.op}` does not bound",
-                    bound.span,
-                    reason="Bounds are `>=`, `>`, `<=`, `<`.",
-                    fix=f"For a fixed value write `const {node.name} = {x:g};`."
-                    if bound.op in ("==", "=")
-                    else "Use one of these.",
-                )
+                ctx.report(errors.values.bound_of_param(bound.op, node.name, x, bound.span))
                 return None
     if low > high or (low == high and (strict_low or strict_high)):
-        ctx.error(
-            "F0410",
-            f"no number keeps the bounds of `{node.name}`",
-            node.bounds[0].span | node.bounds[-1].span,
-            reason=f"They ask for at least {low:g} and at most {high:g}.",
-            fix="Swap or correct them.",
-        )
+        span = node.bounds[0].span | node.bounds[-1].span
+        ctx.report(errors.values.no_value_left("number", node.name, low, high, span))
         return None
     return low, high, strict_low, strict_high

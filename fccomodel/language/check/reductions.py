@@ -10,7 +10,7 @@ from math import inf
 
 from fccomodel.core import ir
 from fccomodel.core.source import Span
-from fccomodel.language import syntax
+from fccomodel.language import errors, syntax
 from fccomodel.language.check import (
     comparisons,
     domains,
@@ -20,8 +20,8 @@ from fccomodel.language.check import (
     shapes,
     signs,
 )
-from fccomodel.language.check.context import BrokenSymbol, Context, IndexSymbol, Scope, listed
-from fccomodel.language.check.shapes import describe
+from fccomodel.language.check.context import BrokenSymbol, Context, IndexSymbol, Scope
+from fccomodel.language.check.shapes import described
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,13 +137,7 @@ def _restates(ctx: Context, binder: syntax.Binder, symbol: object) -> bool:
     assert isinstance(symbol, IndexSymbol)
     if symbol.binder == binder:
         return True
-    ctx.error(
-        "F0204",
-        f"`{binder.name}` is declared as another index",
-        binder.span,
-        reason=f"Line {ctx.line(symbol.span)} declares `{ctx.text(symbol.binder.span)}`; a binder may not reuse a visible name.",
-        fix="Take another letter, here and in the body.",
-    )
+    ctx.report(errors.names.another_index(binder.name, ctx.quote(symbol.binder), binder.span))
     return False
 
 
@@ -157,13 +151,7 @@ def _subscript(ctx: Context, scope: Scope, node: syntax.Reduce) -> tuple[syntax.
             names.unknown(ctx, scope, name, head_span(node))
         return None
     if name in scope.locals:
-        ctx.error(
-            "F0204",
-            f"the name `{name}` is taken",
-            head_span(node),
-            reason=f"`{name}` is bound around this place; a binder may not reuse a visible name.",
-            fix="Declare another index over the same set, and use it here.",
-        )
+        ctx.report(errors.names.taken_by_subscript(name, head_span(node)))
         return None
     ctx.used.add(name)
     return (symbol.binder,)
@@ -194,18 +182,10 @@ def _check_kinds(ctx: Context, node: syntax.Reduce, kind: Kind, binders: Iterabl
             fix = f"Write {swapped}" + (f", or `{other}` in place of `{node.kind}`." if other else ".")
             if node.subscript is not None:
                 fix = f"Write `{other}_{node.subscript}`." if other else f"Declare another index by `{kind.binders[:2].strip()}`."
-            ctx.error(
-                "F0406", f"`{node.kind}` does not go with `{binder.name} {binder.kind} {text}`", span, reason=reason, fix=fix
-            )
+            ctx.report(errors.reductions.iterates_or_draws(node.kind, f"{binder.name} {binder.kind} {text}", reason, fix, span))
             return
     if len({b.kind for b in binders}) > 1:
-        ctx.error(
-            "F0406",
-            "`in` and `~` in one pair of brackets",
-            node.span,
-            reason="One reduction either iterates or draws.",
-            fix="Write one reduction inside the other: `mean[i in I] E[z ~ D] ...`.",
-        )
+        ctx.report(errors.reductions.iterates_and_draws(node.span))
 
 
 def _enough(ctx: Context, k: ir.Expr, head: Head) -> bool:
@@ -213,13 +193,7 @@ def _enough(ctx: Context, k: ir.Expr, head: Head) -> bool:
     sizes = [shapes.count(b.domain) for b in head.binders]
     known = math.prod(n for n in sizes if n is not None)
     if isinstance(k, ir.Const) and None not in sizes and k.value > known:
-        ctx.error(
-            "F0421",
-            f"`k` of `topk` is {k.value:g}",
-            k.span,
-            reason=f"Its set has {known} elements.",
-            fix=f"Use a `k` from 1 to {known}.",
-        )
+        ctx.report(errors.values.more_than_all("topk", "k", k.value, known, k.span))
         return False
     return True
 
@@ -271,17 +245,7 @@ def _free(ctx: Context, scope: Scope, node: syntax.Reduce, kind: Kind, options: 
     binders = needed(body, pending)
     if not binders:
         declared = [n for n, s in ctx.symbols.items() if isinstance(s, IndexSymbol) and s.binder.kind == "~"]
-        reason = f"`{node.kind}[...]` draws the `~` indices that are free in its body"
-        reason += (
-            f"; declared are {listed(declared)}, and none is free here." if declared else ", and no `index z ~ D;` is declared."
-        )
-        ctx.error(
-            "F0406",
-            f"nothing is drawn in `{ctx.text(node.span)}`",
-            node.span,
-            reason=reason,
-            fix=f"Say what is drawn: `{kind.form}`.",
-        )
+        ctx.report(errors.reductions.nothing_drawn(ctx.quote(node), node.kind, declared, kind.form))
         return None
     condition = expressions.conjunction([pending[b] for b in binders])
     _lint_quotient(ctx, node, inner, binders, body)
@@ -302,13 +266,7 @@ def _options(ctx: Context, scope: Scope, node: syntax.Reduce, kind: Kind) -> dic
             continue
         if keyword.name != kind.option:
             allowed = [kind.option, "empty"] if kind.option else ["empty"]
-            ctx.error(
-                "F0408",
-                f"`{node.kind}` has no option `{keyword.name}`",
-                keyword.span,
-                reason=f"Its options are {listed(allowed)} (`empty = drop` or `empty = error`, for groups without rows).",
-                fix=ctx.suggest(keyword.name, allowed) or f"Write `{kind.form}`.",
-            )
+            ctx.report(errors.reductions.no_such_option(node.kind, keyword.name, allowed, kind.form, keyword.span))
             good = False
             continue
         value = expressions.number(ctx, scope, keyword.value, f"`{keyword.name}` of `{node.kind}`")
@@ -317,21 +275,13 @@ def _options(ctx: Context, scope: Scope, node: syntax.Reduce, kind: Kind) -> dic
             continue
         what = f"`{keyword.name}` of `{node.kind}`"
         if kind.whole and isinstance(value, ir.Const) and value.value != int(value.value):
-            ctx.error(
-                "F0421", f"{what} is {value.value:g}", value.span, reason="It counts elements: a whole number.", fix="Round it."
-            )
+            ctx.report(errors.values.not_whole(what, value.value, value.span))
             good = False
         elif not signs.within(ctx, value, kind.low, kind.high, what, low_open=kind.low_open):
             good = False
         found[keyword.name] = value
     if good and kind.option and kind.option not in found:
-        ctx.error(
-            "F0408",
-            f"`{node.kind}` needs its option `{kind.option}`",
-            head_span(node),
-            reason="Options are given by name.",
-            fix=f"Write `{kind.form}`.",
-        )
+        ctx.report(errors.reductions.needs_option(node.kind, kind.option, kind.form, head_span(node)))
         good = False
     return found if good else None
 
@@ -344,15 +294,12 @@ def _fits(ctx: Context, node: syntax.Reduce, kind: Kind, body: ir.Expr) -> bool:
     if not expressions.is_number(ctx, body, f"the body of `{node.kind}`"):
         return False
     if body.shape and not kind.arrays:
-        ctx.error(
-            "F0303",
-            f"the body of `{node.kind}` must be a scalar, and this is {describe(ctx, body)}",
-            body.span,
-            reason=f"`{node.kind}` orders or multiplies numbers."
+        reason = (
+            f"`{node.kind}` orders or multiplies numbers."
             if node.kind != "variance"
-            else "A vector has a covariance matrix, not one variance.",
-            fix="Reduce the body to one number: `dot(x, z.r)`, `sum(...)`, or one entry `v[k]`.",
+            else "A vector has a covariance matrix, not one variance."
         )
+        ctx.report(errors.shapes.body(node.kind, described(ctx, body), reason))
         return False
     return True
 
@@ -369,14 +316,8 @@ def _lint_quotient(ctx: Context, node: syntax.Reduce, scope: Scope, binders: Seq
         if source.op == "/" and any(b in binders for b in ir.free_binders(part.args[1])):
             top, bottom = ctx.text(source.left.span, 30), ctx.text(source.right.span, 30)
             head = ctx.text(Span(start=node.span.start, end=node.body.span.start), 40)
-            ctx.warn(
-                "F0434",
-                f"this is the {'expectation' if node.kind == 'E' else 'mean'} of a quotient",
-                node.span,
-                reason="The body of a reduction is one product, quotients included.",
-                fix=f"For the quotient of the two write `({head} {top}) / ({head} {bottom})`;"
-                " if this is meant, put the body in parentheses.",
-            )
+            word = "expectation" if node.kind == "E" else "mean"
+            ctx.report(errors.reductions.mean_of_a_quotient(word, head, top, bottom, node.span))
             return
         source, part = source.left, part.args[0]
 
@@ -392,13 +333,7 @@ def _lint_constant(ctx: Context, node: syntax.Reduce, binders: Sequence[ir.Binde
         if b not in free and not any(b in ir.free_binders(a) for a in itertools.chain(*(_args(x) for x in free)))
     ]
     if missing and not (len(missing) < len(binders)):
-        ctx.warn(
-            "F0437",
-            f"the body of `{node.kind}` does not depend on {listed(missing)}",
-            node.span,
-            reason="The body of a reduction is the one product that follows it.",
-            fix="Put the whole body in parentheses, or leave the reduction out.",
-        )
+        ctx.report(errors.reductions.body_without_draw(node.kind, missing, node.span))
 
 
 def _args(binder: ir.Binder) -> tuple[ir.Expr, ...]:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from fccomodel.core import ir
+from fccomodel.language import syntax
 from fccomodel.language.check.context import Context
+from fccomodel.language.errors.words import Quote
 
 TRUTH = frozenset({"le", "lt", "ge", "gt", "eq", "ne", "and", "or", "not"})
 
@@ -147,6 +150,11 @@ def show(shape: ir.Shape) -> str:
         return "scalar"
     name = {1: "vector", 2: "matrix"}.get(len(shape), "array")
     return f"{name} [{', '.join(str(n) for n in shape)}]"
+
+
+def described(ctx: Context, node: ir.Expr, limit: int = 60, *, at: syntax.Node | None = None) -> Quote:
+    """A value as the user wrote it (or as it stands ``at`` another place), with what it is."""
+    return replace(ctx.quote(node if at is None else at, limit), what=describe(ctx, node))
 
 
 def describe(ctx: Context, node: ir.Expr) -> str:

@@ -6,6 +6,7 @@ from math import inf, isnan
 
 from fccomodel.core import ir
 from fccomodel.core.source import Span
+from fccomodel.language import errors
 from fccomodel.language.check import shapes
 from fccomodel.language.check.context import Context
 from fccomodel.library import atoms
@@ -142,13 +143,7 @@ def _draw(ctx: Context, domain: ir.Set) -> Interval:
 def operation_is_defined(ctx: Context, op: str, left: ir.Expr, right: ir.Expr, span: Span) -> bool:
     """True, or an error: division by 0, a fractional power of what is negative, an exponent that depends on a variable."""
     if op == "pow" and ir.variables_of(right):
-        ctx.error(
-            "F0417",
-            f"the exponent `{ctx.text(right.span)}` depends on a variable",
-            right.span,
-            reason="u^p needs a p that is fixed.",
-            fix="For a positive base b write `exp(p * log(b))`.",
-        )
+        ctx.report(errors.values.exponent_on_variable(ctx.quote(right)))
         return False
     return in_domain(ctx, op, (left, right), span)
 
@@ -169,25 +164,11 @@ def in_domain(ctx: Context, name: str, args: tuple[ir.Expr, ...], span: Span) ->
                 if k == 0
                 else f"`{atom.arguments[k]}` of `{atom.signature}`"
             )
-            ctx.error(
-                "F0413",
-                f"`{ctx.text(arg.span)}` {value}, outside of what {what} is defined for",
-                arg.span,
-                reason=f"{what[0].upper()}{what[1:]} needs a value in {wanted}."
-                if not what.startswith("`")
-                else f"{what} needs a value in {wanted}.",
-                fix="Check the sign, or the bounds declared for the names in it.",
-            )
+            ctx.report(errors.values.out_of_domain(ctx.quote(arg), value, what, str(wanted)))
             return False
     for k in atom.nonzero:
         if own[k].is_point and own[k].lo == 0:
-            ctx.error(
-                "F0413",
-                f"`{ctx.text(span)}` divides by 0",
-                args[k].span,
-                reason="The quotient has no value.",
-                fix="Correct the denominator.",
-            )
+            ctx.report(errors.values.division_by_zero(ctx.quote(span), args[k].span))
             return False
     return True
 
@@ -197,13 +178,7 @@ def within(ctx: Context, value: ir.Expr, low: float, high: float, what: str, *, 
     own, wanted = interval(ctx, value), Interval(low, high, low_open, False)
     if own.disjoint(wanted):
         text = f"{own.lo:g}" if own.is_point else f"in {own}"
-        ctx.error(
-            "F0421",
-            f"{what} is {text}",
-            value.span,
-            reason=f"It must lie in {wanted}.",
-            fix="Correct it, or the bounds of its param.",
-        )
+        ctx.report(errors.values.out_of_interval(what, text, str(wanted), value.span))
         return False
     return True
 
@@ -220,12 +195,6 @@ def distribution_is_defined(ctx: Context, family: str, args: list[ir.Expr]) -> b
         case "uniform":
             low, high = args
             if isinstance(low, ir.Const) and isinstance(high, ir.Const) and low.value >= high.value:
-                ctx.error(
-                    "F0421",
-                    f"`uniform` goes from {low.value:g} to {high.value:g}",
-                    low.span | high.span,
-                    reason="The low end must be below the high end.",
-                    fix=f"Write `uniform({high.value:g}, {low.value:g})`.",
-                )
+                ctx.report(errors.values.uniform_turned_round(low.value, high.value, low.span | high.span))
                 return False
     return True

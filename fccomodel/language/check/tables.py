@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from fccomodel.core import ir
 from fccomodel.core.source import Span
-from fccomodel.language import syntax
+from fccomodel.language import errors, syntax
 from fccomodel.language.check import (
     declarations,
     index_sets,
@@ -18,7 +18,6 @@ from fccomodel.language.check.context import (
     NumberSymbol,
     SetSymbol,
     TableSymbol,
-    listed,
 )
 
 
@@ -34,13 +33,7 @@ def _array(ctx: Context, node: syntax.DataDecl, written: syntax.TypeExpr, span: 
     """``data c : real[K];``"""
     kind = None if node.family is not None else column_type(ctx, written)
     if node.family is not None:
-        ctx.error(
-            "F0416",
-            f"`{node.name}` is a family without rows",
-            span,
-            reason="A family of numbers is an array: its sets are its shape.",
-            fix=f"Write `data {node.name} : real[K];`.",
-        )
+        ctx.report(errors.declarations.family_without_rows(node.name, span))
     if kind is None:
         declarations.broken(ctx, node, node.name)
         return
@@ -57,26 +50,14 @@ def _table(ctx: Context, node: syntax.DataDecl, span: Span) -> None:
     if node.family is not None:
         head = index_sets.family(ctx, node.family, "a family of tables")
         if head is not None and (len(head.binders) > 1 or head.condition is not None):
-            ctx.error(
-                "F0416",
-                f"`{node.name}` has more than one index, or a condition",
-                node.family.span,
-                reason="A family of tables is indexed by one set.",
-                fix="Use one index; further keys are columns.",
-            )
+            ctx.report(errors.declarations.family_of_tables(node.name, node.family.span))
             head = None
         broken = head is None
         family = head.binders[0] if head is not None else None
     columns: dict[str, ir.ColumnType] = {}
     for column in node.fields or ():
         if column.name in columns:
-            ctx.error(
-                "F0203",
-                f"column `{column.name}` is declared a second time",
-                column.span,
-                reason="One name means one column.",
-                fix="Rename one.",
-            )
+            ctx.report(errors.names.column_twice(column.name, column.span))
             continue
         kind = column_type(ctx, column.type)
         broken = broken or kind is None
@@ -133,32 +114,9 @@ def _no_type(ctx: Context, node: syntax.TypeExpr, name: str) -> None:
     at = Span(start=node.span.start, end=node.span.start + len(name))
     if symbol is not None:
         ctx.used.add(name)
-        size = f"`{name}` is {symbol.what}. For a vector of that size write `real[{name}]`."
-        ctx.error(
-            "F0416",
-            f"`{name}` is {symbol.what}, not the type of a column",
-            at,
-            reason="A column is `real`, `int`, a list of values `{0, 1}`, or a set of values or labels.",
-            fix=size if symbol.what == "a dim" else "Use one of these.",
-        )
+        ctx.report(errors.declarations.not_a_type(name, symbol.what, at))
     elif name in ctx.later:
-        ctx.error(
-            "F0202",
-            f"`{name}` is used before it is declared",
-            at,
-            reason=f"It comes on line {ctx.line(ctx.later[name])}.",
-            fix=f"Move the declaration of `{name}` above this one.",
-        )
+        ctx.report(errors.names.type_too_early(name, ctx.line(ctx.later[name]), at))
     else:
         sets = [n for n, s in ctx.symbols.items() if isinstance(s, SetSymbol) and isinstance(s.set, ir.ValueSet | ir.LabelSet)]
-        ctx.error(
-            "F0416",
-            f"there is no type `{name}`",
-            at,
-            reason="A column is `real`, `int`, a list of values `{0, 1}`, or a set declared before the table"
-            + (f" ({listed(sets)})." if sets else "."),
-            fix=f"Write {FOREIGN[name]}."
-            if name in FOREIGN
-            else ctx.suggest(name, ["real", "int", *sets])
-            or f"Declare `set {name};` before the table: its labels come with the data.",
-        )
+        ctx.report(errors.declarations.unknown_type(name, sets, FOREIGN.get(name, ""), at))

@@ -1,0 +1,158 @@
+"""F0206, F0207, F0302, F0313: what stands before round brackets, and what stands in them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from fccomodel.core.diagnostics import Code, Diagnostic, did_you_mean
+from fccomodel.core.source import Span
+from fccomodel.language.errors.words import Quote, are, counted, listed
+
+UNKNOWN_FUNCTION = Code("F0206", "unknown function")
+NOT_A_FUNCTION = Code("F0207", "not a function")
+ARGUMENTS = Code("F0302", "arguments")
+NET = Code("F0313", "net")
+
+
+# --------------------------------------------------------------------------------------------------------------- functions
+def unknown_function(name: str, arguments: int, known: Collection[str], elsewhere: str, span: Span) -> Diagnostic:
+    """Functions are atoms, and what ``def`` and ``net`` declare; ``elsewhere`` is what other languages mean by the name."""
+    near = did_you_mean(name, known)
+    similar = sorted(n for n in known if n.startswith(name[:3]) and len(name) >= 3)
+    parameters = ", ".join("uvxyz"[: max(1, min(5, arguments))])
+    return UNKNOWN_FUNCTION.error(
+        f"there is no function `{name}`",
+        span=span,
+        reason="Functions are the atoms of the language and what `def` and `net` declare."
+        + (f" Of similar names there are {listed(similar)}." if similar and not near else ""),
+        fix=f"Write {elsewhere}." if elsewhere else near or f"Define it: `def {name}({parameters}) = ...;`.",
+    )
+
+
+def unknown_distribution(name: str, known: Collection[str], span: Span) -> Diagnostic:
+    """A distribution's name is not that of one of the language, misspelt."""
+    return UNKNOWN_FUNCTION.error(
+        f"there is no distribution `{name}`",
+        span=span,
+        reason=f"The distributions are {listed(known)}.",
+        fix=did_you_mean(name, known),
+    )
+
+
+def not_a_function(name: str, what: str, span: Span) -> Diagnostic:
+    """Round brackets after a name call it."""
+    return NOT_A_FUNCTION.error(
+        f"`{name}` is {what}, not a function",
+        span=span,
+        reason="Round brackets after a name call it; a product needs its `*`.",
+        fix=f"Write `{name} * (...)` for a product, or `{name}[...]` for an entry.",
+    )
+
+
+# --------------------------------------------------------------------------------------------------------------- arguments
+def needs_arguments(name: str, what: str, form: str, span: Span) -> Diagnostic:
+    """A function or a net is no value by itself."""
+    return ARGUMENTS.error(f"`{name}` is {what} and needs its arguments", span=span, fix=f"Write {form}.")
+
+
+def does_not_fit(call: Quote, signature: str, line: str, reason: str) -> Diagnostic:
+    """A ``def`` is called with an argument for each parameter."""
+    return ARGUMENTS.error(
+        f"{call} does not fit `{signature}`",
+        span=call.span,
+        reason=f"{reason} It is declared on line {line} as `{signature}`.",
+        fix=f"Write `{signature}` with an expression for each name.",
+    )
+
+
+def no_such_atom(call: Quote, signature: str, meaning: str, candidates: Sequence[str]) -> Diagnostic:
+    """An atom takes the arguments of its signature; ``candidates`` are others, nearest first, each with why it does not fit."""
+    return ARGUMENTS.error(
+        f"{call} does not fit `{signature}`",
+        span=call.span,
+        reason="The candidates, nearest first:\n" + "\n".join(f"  {line}" for line in candidates),
+        fix=f"Write `{signature}`: {meaning}.",
+    )
+
+
+def extreme_of_a_vector(atom: str, span: Span) -> Diagnostic:
+    """``max(a, b)`` compares its arguments; the largest entry of a vector is a reduction."""
+    return ARGUMENTS.error(
+        f"`{atom}` of one vector",
+        span=span,
+        reason=f"`{atom}(a, b, ...)` compares its arguments entry by entry.",
+        fix=f"For the entries of a vector write `{atom}[k in K] v[k]`.",
+    )
+
+
+def weights_of_no_set(call: Quote) -> Diagnostic:
+    """``uniform(K)`` needs a set or a dim."""
+    return ARGUMENTS.error(
+        f"{call} is not a vector",
+        span=call.span,
+        reason="`uniform(K)` gives each element of a set K the weight 1/|K|.",
+        fix="Name a set or a dim.",
+    )
+
+
+def needs_parameters(distribution: str, parameters: Sequence[str], span: Span) -> Diagnostic:
+    """A distribution is named with its parameters."""
+    return ARGUMENTS.error(f"`{distribution}` needs its parameters", span=span, fix=_written(distribution, parameters))
+
+
+def parameters_by_name(call: Quote, distribution: str, parameters: Sequence[str]) -> Diagnostic:
+    """Named parameters of a distribution are its own, each once."""
+    return ARGUMENTS.error(f"{call} does not fit", span=call.span, fix=_written(distribution, parameters or ("...",)))
+
+
+def parameters_counted(distribution: str, parameters: Sequence[str], given: int, span: Span) -> Diagnostic:
+    """A distribution has a number of parameters."""
+    return ARGUMENTS.error(
+        f"`{distribution}` has {counted(len(parameters), 'parameter')}, and {given} {are(given)} given",
+        span=span,
+        fix=_written(distribution, parameters),
+    )
+
+
+def _written(distribution: str, parameters: Sequence[str]) -> str:
+    return f"Write `{distribution}({', '.join(parameters)})`."
+
+
+def set_arguments(call: Quote, family: str, given: int, wanted: int, form: str) -> Diagnostic:
+    """A set of vectors has a number of arguments."""
+    return ARGUMENTS.error(f"{call} has {given} arguments; `{family}` takes {wanted}", span=call.span, fix=f"Write `{form}`.")
+
+
+# -------------------------------------------------------------------------------------------------------------------- nets
+def net_arguments(call: Quote, net: str, given: int, owner: str | None) -> Diagnostic:
+    """A net is called with its parameters and one input; ``owner`` is the variable that holds its parameters."""
+    return NET.error(
+        f"{call} does not fit the net `{net}`",
+        span=call.span,
+        reason=f"A net is called with its parameters and one input; {counted(given, 'argument')} {are(given)} given.",
+        fix=f"Write `{_net_form(net, owner)}`" + ("" if owner else f", after `var w = params({net});`") + ".",
+    )
+
+
+def net_parameters(weights: Quote, net: str, owner: str | None) -> Diagnostic:
+    """The first argument of a net is the variable that holds its parameters."""
+    return NET.error(
+        f"{weights} is not the parameters of `{net}`",
+        span=weights.span,
+        reason=f"It is {weights.what}.",
+        fix=f"Write `{_net_form(net, owner)}`." if owner else f"Declare `var w = params({net});` and write `{net}(w; ...)`.",
+    )
+
+
+def net_input(value: Quote, net: str, shape: str, line: str) -> Diagnostic:
+    """The second argument of a net has the declared shape."""
+    return NET.error(
+        f"`{net}` takes a {shape}, and this is {value.what}",
+        span=value.span,
+        reason=f"The net is declared on line {line}.",
+        fix="Give it an input of that shape, or correct its declaration.",
+    )
+
+
+def _net_form(net: str, owner: str | None) -> str:
+    return f"{net}({owner or 'w'}; ...)"

@@ -1,0 +1,195 @@
+"""F0307-F0310: indices of arrays, and of families of quantities, sets and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from fccomodel.core.diagnostics import Code, Diagnostic, did_you_mean
+from fccomodel.core.source import Span
+from fccomodel.language.errors.words import Quote, counted, listed
+
+NUMBER_OF_INDICES = Code("F0307", "number of indices")
+OTHER_SET = Code("F0308", "index of another set")
+NO_MEMBER = Code("F0309", "no such member")
+NOT_INDEXABLE = Code("F0310", "not indexable")
+
+
+def quoted(name: str) -> str:
+    """A set's name in backticks; one that is written out stands as it is."""
+    return f"`{name}`" if name.isidentifier() else name
+
+
+# --------------------------------------------------------------------------------------------------------- number of indices
+def family_needs_indices(name: str, indices: Sequence[str], line: str, span: Span) -> Diagnostic:
+    """A ``let`` family is a quantity at each of its indices."""
+    return NUMBER_OF_INDICES.error(
+        f"`{name}` is a family and needs {'its index' if len(indices) == 1 else 'its indices'}",
+        span=span,
+        reason=f"It is declared as `let {name}[{', '.join(indices)}]` on line {line}.",
+        fix=f"Write `{name}[{', '.join(indices)}]`, with each index bound or a member of its set.",
+    )
+
+
+def family_of_sets_needs_index(name: str, line: str, span: Span) -> Diagnostic:
+    """A family of sets is a set at each of its indices."""
+    return NUMBER_OF_INDICES.error(
+        f"`{name}` is a family of sets and needs its index",
+        span=span,
+        reason=f"It is declared on line {line} with an index in brackets.",
+        fix=f"Write `{name}[k]`.",
+    )
+
+
+def counted_for_array(written: Quote, given: int, what: str, wanted: int) -> Diagnostic:
+    """Every axis, and every binder of a family of quantities, has one index."""
+    return NUMBER_OF_INDICES.error(
+        f"{written} has {counted(given, 'index', 'indices')}, and {what} needs {wanted}",
+        span=written.span,
+        reason="Every axis has one index; slices are not written.",
+        fix=f"Give {counted(wanted, 'index', 'indices')}.",
+    )
+
+
+def counted_for_sets(written: Quote, given: int, wanted: int) -> Diagnostic:
+    """Every binder of a family of sets has one index."""
+    return NUMBER_OF_INDICES.error(
+        f"{written} has {given} indices, and the family needs {wanted}", span=written.span, fix=f"Give {wanted}."
+    )
+
+
+def counted_for_tables(written: Quote, given: int, family: str) -> Diagnostic:
+    """A family of tables has one index."""
+    return NUMBER_OF_INDICES.error(f"{written} has {given} indices, and `{family}` needs one", span=written.span, fix="Give one.")
+
+
+# ------------------------------------------------------------------------------------------------------------ no index at all
+def not_indexable(written: Quote, what: str, span: Span) -> Diagnostic:
+    """Indices pick an entry of an array, or a member of a family."""
+    return NOT_INDEXABLE.error(
+        f"{written} is {what} and cannot be indexed",
+        span=span,
+        reason="Indices pick an entry of a vector or matrix, or a member of a `let` family.",
+        fix=f"Write {written} alone, or declare it with a shape.",
+    )
+
+
+def let_without_family(name: str, what: str, given: int, line: str, span: Span) -> Diagnostic:
+    """A ``let`` without a family has the axes of its value."""
+    return NOT_INDEXABLE.error(
+        f"`{name}` is {what} and has no {given}-fold index",
+        span=span,
+        reason=f"It is declared on line {line} without a family.",
+        fix=f"Write `{name}` alone, or declare `let {name}[k in K] = ...`.",
+    )
+
+
+def set_without_family(name: str, what: str, span: Span) -> Diagnostic:
+    """Where a set is needed only a family of sets or tables is indexed."""
+    return NOT_INDEXABLE.error(
+        f"`{name}` is {what} and has no index",
+        span=span,
+        reason="Only a family of sets or tables is indexed here.",
+        fix=f"Write `{name}` alone.",
+    )
+
+
+# -------------------------------------------------------------------------------------------------------- not of the axis's set
+def not_an_index(value: Quote, fix: str) -> Diagnostic:
+    """An index is a bound name, a constant, or (of arrays) a column of labels."""
+    return OTHER_SET.error(
+        f"{value} cannot be an index",
+        span=value.span,
+        reason="An index is a name bound by `in`, a constant, or (of arrays) a column of labels.",
+        fix=fix,
+    )
+
+
+def index_of_another_set(value: Quote, domain: str, axis: str, fix: str, *, column: bool) -> Diagnostic:
+    """An index picks an entry by its place in its own set, so that this must be the axis's."""
+    return OTHER_SET.error(
+        f"{value} {'is in' if column else 'ranges over'} {quoted(domain)}, and this axis is indexed by {axis}",
+        span=value.span,
+        reason="An index picks an entry by its place in its own set, so the two sets must be the same.",
+        fix=fix,
+    )
+
+
+def index_of_another_family(value: Quote, index: str, domain: str) -> Diagnostic:
+    """A family of sets is indexed by the elements of the set that it is declared over."""
+    return OTHER_SET.error(
+        f"{value} is not an element of `{domain}`",
+        span=value.span,
+        reason=f"The family is declared over `{index} in {domain}`.",
+        fix=f"Use an index bound as `{index} in {domain}`.",
+    )
+
+
+# -------------------------------------------------------------------------------------------------------------- no such member
+def no_entry(place: float, size: str, span: Span) -> Diagnostic:
+    """Entries are counted from 1."""
+    return NO_MEMBER.error(
+        f"there is no entry {place:g}",
+        span=span,
+        reason=f"Entries are counted from 1 to {size}.",
+        fix=f"Use a whole number from 1 to {size}.",
+    )
+
+
+def no_number(value: float, domain: str, span: Span, members: Sequence[float]) -> Diagnostic:
+    """A constant index is a member of the axis's set."""
+    shown = ", ".join(f"{v:g}" for v in members[:8]) + (", ..." if len(members) > 8 else "")
+    return _no_number(value, domain, span, f"Its members are {shown}.")
+
+
+def no_number_of_range(value: float, domain: str, span: Span, *, known: bool) -> Diagnostic:
+    """A constant index is a member of the axis's range; ``known``: its ends are constants."""
+    why = "." if known else ", whose members depend on parameters or sizes."
+    return _no_number(value, domain, span, f"The set is {domain}{why}")
+
+
+def _no_number(value: float, domain: str, span: Span, reason: str) -> Diagnostic:
+    return NO_MEMBER.error(f"{value:g} is not in {quoted(domain)}", span=span, reason=reason, fix="Use a member of the set.")
+
+
+def number_for_label(value: float, domain: str, span: Span) -> Diagnostic:
+    """Labels are written in quotes."""
+    return _no_place(value, "labels", domain, span, "Labels are written in quotes.")
+
+
+def number_for_row(value: float, domain: str, span: Span) -> Diagnostic:
+    """Rows have no number in the model."""
+    return _no_place(value, "rows", domain, span, "Rows have an identity, and no number in the model.")
+
+
+def _no_place(value: float, what: str, domain: str, span: Span, reason: str) -> Diagnostic:
+    return NO_MEMBER.error(
+        f"{value:g} cannot pick one of the {what} of `{domain}`",
+        span=span,
+        reason=reason,
+        fix=f"Use an index bound over it: `k in {domain}`.",
+    )
+
+
+def no_label(label: str, domain: str, labels: Collection[str], span: Span) -> Diagnostic:
+    """A label in quotes is one of the axis's set."""
+    return NO_MEMBER.error(
+        f'"{label}" is not a label of `{domain}`',
+        span=span,
+        reason=f"Its labels are {listed(labels)}.",
+        fix=did_you_mean(label, labels),
+    )
+
+
+def label_without_place(label: str, domain: str, span: Span) -> Diagnostic:
+    """The labels of a set that come with the data have no place in the text."""
+    return NO_MEMBER.error(
+        f'the place of "{label}" in `{domain}` is not known',
+        span=span,
+        reason=f"The labels of `{domain}` come with the data.",
+        fix=f'List them in the model, `set {domain} = {{"{label}", ...}};`, or use an index bound over it.',
+    )
+
+
+def label_for_number(label: str, span: Span) -> Diagnostic:
+    """An axis of numbers has no labels."""
+    return NO_MEMBER.error(f'"{label}" is a label, and this axis has none', span=span, fix="Use a number, or a bound index.")

@@ -1,0 +1,144 @@
+"""F0403, F0406, F0408, F0414, F0434, F0437: what a reduction goes over, its options, and what its body depends on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fccomodel.core.diagnostics import Code, Diagnostic, did_you_mean
+from fccomodel.core.source import Span
+from fccomodel.language.errors.words import Quote, listed
+
+UNBOUND_INDEX = Code("F0403", "unbound index")
+IN_OR_DRAW = Code("F0406", "in or ~")
+OPTION = Code("F0408", "option of a reduction")
+DEPENDS_ON_DECISION = Code("F0414", "depends on the decision")
+QUOTIENT = Code("F0434", "expectation of a quotient")
+NO_DRAW_IN_BODY = Code("F0437", "no draw in the body")
+
+
+# -------------------------------------------------------------------------------------------------------------- in and ~
+def iterates_or_draws(reduction: str, binder: str, reason: str, fix: str, span: Span) -> Diagnostic:
+    """A reduction iterates by ``in``, or draws by ``~``, or takes both; ``binder`` is as written."""
+    return IN_OR_DRAW.error(f"`{reduction}` does not go with `{binder}`", span=span, reason=reason, fix=fix)
+
+
+def iterates_and_draws(span: Span) -> Diagnostic:
+    """One reduction either iterates or draws."""
+    return IN_OR_DRAW.error(
+        "`in` and `~` in one pair of brackets",
+        span=span,
+        reason="One reduction either iterates or draws.",
+        fix="Write one reduction inside the other: `mean[i in I] E[z ~ D] ...`.",
+    )
+
+
+def family_drawn(what: str, binder: str, domain: Quote, span: Span) -> Diagnostic:
+    """The members of a family are all elements of a set."""
+    return IN_OR_DRAW.error(
+        f"{what} is indexed with `in`",
+        span=span,
+        reason="Its members are all elements of a set; `~` draws some.",
+        fix=f"Write `{binder} in {domain.text}`.",
+    )
+
+
+def set_of_several(span: Span) -> Diagnostic:
+    """A comprehension has one name and ``in``."""
+    return IN_OR_DRAW.error(
+        "a set is written with one name and `in`",
+        span=span,
+        reason="Its members are those of one set for which a condition holds.",
+        fix="Write `{z in D | ...}`; for pairs, bind two names in the reduction.",
+    )
+
+
+def nothing_drawn(written: Quote, reduction: str, declared: Sequence[str], form: str) -> Diagnostic:
+    """``E[...]`` draws the ``~`` indices that are free in its body; ``declared`` are those of the model."""
+    reason = f"`{reduction}[...]` draws the `~` indices that are free in its body"
+    known = f"; declared are {listed(declared)}, and none is free here." if declared else ", and no `index z ~ D;` is declared."
+    return IN_OR_DRAW.error(
+        f"nothing is drawn in {written}", span=written.span, reason=reason + known, fix=f"Say what is drawn: `{form}`."
+    )
+
+
+# ------------------------------------------------------------------------------------------------------------------ options
+def no_such_option(reduction: str, option: str, allowed: Sequence[str], form: str, span: Span) -> Diagnostic:
+    """A reduction has the options of its kind."""
+    return OPTION.error(
+        f"`{reduction}` has no option `{option}`",
+        span=span,
+        reason=f"Its options are {listed(allowed)} (`empty = drop` or `empty = error`, for groups without rows).",
+        fix=did_you_mean(option, allowed) or f"Write `{form}`.",
+    )
+
+
+def needs_option(reduction: str, option: str, form: str, span: Span) -> Diagnostic:
+    """An option without a default is given."""
+    return OPTION.error(
+        f"`{reduction}` needs its option `{option}`",
+        span=span,
+        reason="Options are given by name.",
+        fix=f"Write `{form}`.",
+    )
+
+
+# ------------------------------------------------------------------------------------------------------------- dependencies
+def unbound_index(what: str, index: Quote, name: str, binding: str, domain: str, span: Span, *, family: bool) -> Diagnostic:
+    """A value depends on no index that nothing binds; ``family``: there may be one value per element instead."""
+    drawn = binding == "~"
+    fix = (
+        f"Reduce over it: `E_{name}`, or `E[...]` around it."
+        if drawn
+        else f"Reduce over it: `mean_{name}`, `sum_{name}` or `max_{name}`."
+    )
+    if family and not drawn:
+        fix += f" For one value per `{name}` declare a family, `let x[{name} in {domain}] = ...`."
+    return UNBOUND_INDEX.error(
+        f"{what} depends on the index `{name}`, which nothing binds",
+        span=span,
+        reason=f"`index {name} {binding} {domain}` is declared on line {index.line};"
+        + (" what is drawn must be averaged." if drawn else " it stands for every element of its set."),
+        fix=fix,
+    )
+
+
+def condition_on_variable(variable: str, span: Span) -> Diagnostic:
+    """Which rows take part must not change with the decision."""
+    return DEPENDS_ON_DECISION.error(
+        f"the condition depends on the variable `{variable}`",
+        span=span,
+        reason="Which rows take part must not change with the decision: the result would have jumps.",
+        fix="Move it into the body through a smooth function, such as `sigmoid(u / 0.1)`.",
+    )
+
+
+def distribution_on_variable(parameter: Quote) -> Diagnostic:
+    """A draw is taken before the decision."""
+    return DEPENDS_ON_DECISION.error(
+        f"the distribution depends on the decision variable in {parameter}",
+        span=parameter.span,
+        reason="A draw is taken before the decision, so its derivative would be missed.",
+        fix="Draw from a fixed distribution and transform: `E[e ~ normal(0, 1)] f(m + s * e)`.",
+    )
+
+
+# -------------------------------------------------------------------------------------------------------------------- notes
+def mean_of_a_quotient(word: str, head: str, top: str, bottom: str, span: Span) -> Diagnostic:
+    """``E[..] a / b`` is E(a/b), where the ratio of expectations is the common intent."""
+    return QUOTIENT.warning(
+        f"this is the {word} of a quotient",
+        span=span,
+        reason="The body of a reduction is one product, quotients included.",
+        fix=f"For the quotient of the two write `({head} {top}) / ({head} {bottom})`;"
+        " if this is meant, put the body in parentheses.",
+    )
+
+
+def body_without_draw(reduction: str, binders: Sequence[str], span: Span) -> Diagnostic:
+    """A body that none of its binders changes."""
+    return NO_DRAW_IN_BODY.warning(
+        f"the body of `{reduction}` does not depend on {listed(binders)}",
+        span=span,
+        reason="The body of a reduction is the one product that follows it.",
+        fix="Put the whole body in parentheses, or leave the reduction out.",
+    )

@@ -1,0 +1,141 @@
+"""F0301, F0303: scalars, vectors and matrices where others are needed. Shapes come in words, ``vector [d]``."""
+
+from __future__ import annotations
+
+from fccomodel.core.diagnostics import Code, Diagnostic
+from fccomodel.core.source import Span
+from fccomodel.language.errors.words import Quote
+
+SHAPE = Code("F0301", "shape")
+NOT_A_SCALAR = Code("F0303", "not a scalar")
+
+
+# --------------------------------------------------------------------------------------------------------------- operations
+def operands(op: str, left: Quote, right: Quote, span: Span, fix: str) -> Diagnostic:
+    """An entrywise operation has equal shapes, or a scalar on one side."""
+    return SHAPE.error(
+        f"{left} and {right} have different shapes",
+        span=span,
+        reason=f"The left side is {left.what}, the right side {right.what};"
+        f" `{op}` works entry by entry, on equal shapes or with a scalar.",
+        fix=fix,
+    )
+
+
+def matrix_product(left: Quote, right: Quote, span: Span, *, with_scalar: bool) -> Diagnostic:
+    """``A @ B`` multiplies matrices and vectors whose inner sizes agree."""
+    return SHAPE.error(
+        f"`{left.text} @ {right.text}` does not fit",
+        span=span,
+        reason=f"The left side is {left.what}, the right side {right.what};"
+        " `@` multiplies matrices and vectors whose inner sizes agree.",
+        fix="Use `*` with a scalar." if with_scalar else "Turn one round with `transpose(A)`, or correct its declared shape.",
+    )
+
+
+def arguments(function: str, rule: str, given: list[Quote], others: str, span: Span) -> Diagnostic:
+    """The arguments of an atom have shapes that its rule allows; ``others`` are functions that take them."""
+    here = ", ".join(f"{value} is {value.what}" for value in given)
+    return SHAPE.error(
+        f"the arguments of `{function}` do not fit",
+        span=span,
+        reason=f"{rule} Here {here}." + (f"\nWhat would fit: {others}." if others else ""),
+        fix="Change the arguments, or the shapes they are declared with.",
+    )
+
+
+# ------------------------------------------------------------------------------------------------------------- declarations
+def default(value: Quote, param: str, shape: str) -> Diagnostic:
+    """A default is a scalar, or has the param's shape."""
+    return SHAPE.error(
+        f"the default is {value.what}, and `{param}` is a {shape}",
+        span=value.span,
+        fix="Give a scalar: every entry has it.",
+    )
+
+
+def bound(value: Quote, variable: str, shape: str) -> Diagnostic:
+    """A bound is a scalar, or has the variable's shape."""
+    return SHAPE.error(
+        f"{value} is {value.what}, and {variable} is a {shape}",
+        span=value.span,
+        fix="Give a scalar, or a bound for every entry.",
+    )
+
+
+def parameter_of_draw(value: Quote, shape: str) -> Diagnostic:
+    """A distribution's parameter is a scalar, or has the draw's shape."""
+    return SHAPE.error(
+        f"{value} is {value.what}, and the draw is a {shape}",
+        span=value.span,
+        fix="Give scalars, or arrays of the draw's shape.",
+    )
+
+
+def simplex(written: Quote, size: str, variable: str, *, axes: int, form: str) -> Diagnostic:
+    """A simplex has the size of the variable's last axis; ``form`` is how it would be written for this one."""
+    return SHAPE.error(
+        f"{written} has vectors [{size}], and the variable is a {variable}",
+        span=written.span,
+        reason="The rows of a matrix lie in a simplex each, so it has the size of its last axis."
+        if axes > 1
+        else "A variable's set has the variable's shape.",
+        fix=f"Write `{form}`." if axes else "Give the variable a shape.",
+    )
+
+
+def ball_of_a_scalar(span: Span) -> Diagnostic:
+    """A ball is a set of vectors."""
+    return SHAPE.error("a scalar variable has no ball", span=span, fix="Write bounds: `>= -1, <= 1`.")
+
+
+def affine(written: Quote, matrix: str, right: str, variable: str) -> Diagnostic:
+    """``A x = b`` needs a matrix [m, n], a vector [m] and a variable [n]."""
+    return SHAPE.error(
+        f"{written} does not fit a {variable}",
+        span=written.span,
+        reason=f"`A x = b` needs a matrix [m, n], a vector [m] and a variable [n]; these are {matrix}, {right} and a {variable}.",
+        fix="Correct the declared shapes.",
+    )
+
+
+# ------------------------------------------------------------------------------------------------------------------ scalars
+def not_a_scalar(place: str, value: Quote, advice: str = "") -> Diagnostic:
+    """A place that takes one number; ``place`` names it."""
+    fix = advice or "Reduce it to one number: `sum(...)`, `sumsq(...)`, `norm2(...)`, `dot(..., ...)`."
+    return NOT_A_SCALAR.error(f"{place} must be a scalar, and this is {value.what}", span=value.span, fix=fix)
+
+
+def parameter_of_atom(parameter: str, signature: str, value: Quote) -> Diagnostic:
+    """An atom's parameter is one number."""
+    return not_a_scalar(f"`{parameter}` of `{signature}`", value, "Give one number.")
+
+
+def exponent(value: Quote) -> Diagnostic:
+    """All entries have one exponent."""
+    return not_a_scalar("an exponent", value, "Use one exponent for all entries.")
+
+
+def body(reduction: str, value: Quote, reason: str) -> Diagnostic:
+    """A reduction that orders or multiplies numbers has one in its body."""
+    return NOT_A_SCALAR.error(
+        f"the body of `{reduction}` must be a scalar, and this is {value.what}",
+        span=value.span,
+        reason=reason,
+        fix="Reduce the body to one number: `dot(x, z.r)`, `sum(...)`, or one entry `v[k]`.",
+    )
+
+
+def compared(value: Quote) -> Diagnostic:
+    """A comparison is one truth value."""
+    return NOT_A_SCALAR.error(
+        f"{value} is {value.what}, and a comparison needs scalars",
+        span=value.span,
+        reason="A condition is one truth value.",
+        fix="Compare one entry, `v[k]`, or a number made of it, such as `norm2(v)`.",
+    )
+
+
+def radius(value: Quote) -> Diagnostic:
+    """The radius of a ball is one number."""
+    return NOT_A_SCALAR.error(f"{value} is {value.what}, and a scalar is needed", span=value.span, fix="Give one number.")

@@ -1,0 +1,200 @@
+"""F0304-F0306, F0311, F0314, F0316: numbers, conditions, labels, rows and sets, one in the place of another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fccomodel.core.diagnostics import Code, Diagnostic
+from fccomodel.core.source import Span
+from fccomodel.language.errors.words import Quote
+
+NOT_A_CONDITION = Code("F0304", "not a condition")
+CONDITION_AS_NUMBER = Code("F0305", "condition as number")
+LABELS_AND_NUMBERS = Code("F0306", "labels and numbers")
+NOT_A_ROW = Code("F0311", "not a row")
+NOT_A_NUMBER = Code("F0314", "not a number")
+ROW_AS_NUMBER = Code("F0316", "row as number")
+
+
+# --------------------------------------------------------------------------------------------------- in the place of a number
+def condition_as_number(value: Quote, place: str) -> Diagnostic:
+    """Conditions are not 0/1 numbers; ``place`` is what takes a number."""
+    return CONDITION_AS_NUMBER.error(
+        f"{value} is true or false, and {place} must be a number",
+        span=value.span,
+        reason="Conditions are not 0/1 numbers.",
+        fix="Put it into the brackets of a reduction, `E[z ~ D | z.y == 1] ...`, or use `step(u)`, which is 1 where u > 0.",
+    )
+
+
+def row_as_number(value: Quote, place: str, row: str, columns: Iterable[str]) -> Diagnostic:
+    """A row has columns; it is not itself a number."""
+    known = [f"`{row}.{column}`" for column in columns]
+    return ROW_AS_NUMBER.error(
+        f"{value} is {value.what}, and {place} must be a number",
+        span=value.span,
+        reason="A row has columns; it is not itself a number.",
+        fix=f"Name a column: {' or '.join(known[:3])}." if known else "",
+    )
+
+
+def label_as_number(value: Quote, place: str) -> Diagnostic:
+    """Labels can be compared, but they have no value."""
+    return LABELS_AND_NUMBERS.error(
+        f"{value} is a label, and {place} must be a number",
+        span=value.span,
+        reason="Labels can be compared (`z.g == k`), but they have no value.",
+        fix="Use a numeric column, or declare the set's members as numbers.",
+    )
+
+
+def set_as_number(written: Quote) -> Diagnostic:
+    """A list, a range or a comprehension stands after ``in`` or ``~``."""
+    return NOT_A_NUMBER.error(
+        f"{written} is a set, not a number",
+        span=written.span,
+        reason="A set stands after `in` or `~`, or in a `set` statement.",
+        fix="Bind an index over it: `sum[k in {1, 2}] ...`.",
+    )
+
+
+def named_set_as_number(name: str, what: str, span: Span, *, table: bool) -> Diagnostic:
+    """A set is something that an index ranges over."""
+    fix = f"Bind an index: `mean[i in {name}] ...` iterates over it"
+    return NOT_A_NUMBER.error(
+        f"`{name}` is {what}, not a number",
+        span=span,
+        reason="A set is something that an index ranges over.",
+        fix=fix + (f", `E[z ~ {name}] ...` draws from it; a column is then `z.x`." if table else "."),
+    )
+
+
+def member_of_family_as_number(written: Quote) -> Diagnostic:
+    """``N[i]`` of a family of sets is a set."""
+    return NOT_A_NUMBER.error(
+        f"{written} is a set, not a number", span=written.span, fix=f"Bind an index over it: `E[z ~ {written.text}] ...`."
+    )
+
+
+def distribution_as_number(name: str, call: Quote, span: Span) -> Diagnostic:
+    """A number is drawn from a distribution by a reduction."""
+    return NOT_A_NUMBER.error(
+        f"`{name}` is a distribution, not a number",
+        span=span,
+        reason="A number is drawn from it by a reduction.",
+        fix=f"Write `E[e ~ {call.text}] ...`.",
+    )
+
+
+def vectors_as_number(name: str, call: Quote, span: Span) -> Diagnostic:
+    """A set of vectors is the domain of a variable."""
+    return NOT_A_NUMBER.error(f"`{name}` is a set of vectors, not a number", span=span, fix=f"Write `var x[d] in {call.text};`.")
+
+
+def parameters_as_number(call: Quote, span: Span) -> Diagnostic:
+    """``params(s)`` makes a net's parameters a decision variable."""
+    return NOT_A_NUMBER.error(
+        "`params` stands in a `var` statement only",
+        span=span,
+        reason="It makes a net's parameters a decision variable.",
+        fix=f"Write `var w = {call.text};` and use `w`.",
+    )
+
+
+# --------------------------------------------------------------------------------------------------------------------- rows
+def column_of_whole_table(written: Quote, table: str, column: str) -> Diagnostic:
+    """A column is read at a row."""
+    return NOT_A_ROW.error(
+        f"{written} reads a column of the whole table",
+        span=written.span,
+        reason="A column is read at a row, which a reduction draws (`~`) or iterates over (`in`).",
+        fix=f"Write `E[z ~ {table}] ... z.{column} ...`.",
+    )
+
+
+def no_columns(value: Quote, column: str, span: Span) -> Diagnostic:
+    """Only a row of a table has columns."""
+    return NOT_A_ROW.error(
+        f"{value} is {value.what}; it has no columns",
+        span=span,
+        reason="Only a row of a table, bound by `in` or `~`, has columns.",
+        fix=f"Bind a row, `E[z ~ D] ... z.x ...`, or write the name without `.{column}`.",
+    )
+
+
+# -------------------------------------------------------------------------------------------------------------- comparisons
+def not_a_condition(place: str, value: Quote) -> Diagnostic:
+    """A condition is true or false."""
+    return NOT_A_CONDITION.error(
+        f"{place} must be a condition, and {value} is {value.what}",
+        span=value.span,
+        reason="A condition is true or false: a comparison, or comparisons joined by `and`, `or`, `not`.",
+        fix=f"Compare it: `{value.text} == 1`, `{value.text} > 0`.",
+    )
+
+
+def labels_ordered(op: str, span: Span) -> Diagnostic:
+    """Labels have no order."""
+    return LABELS_AND_NUMBERS.error(
+        f"labels cannot be ordered by `{op}`", span=span, reason="Labels have no order.", fix="Use `==` or `!=`."
+    )
+
+
+def labels_in_quotes(span: Span) -> Diagnostic:
+    """Two labels in quotes are equal or not, whatever the data."""
+    return LABELS_AND_NUMBERS.error(
+        "two labels in quotes are compared",
+        span=span,
+        reason="The answer does not depend on any data.",
+        fix='Compare a column, `z.g == "a"`.',
+    )
+
+
+def labels_of_two_sets(left: Quote, right: Quote, sets: tuple[str, str], span: Span) -> Diagnostic:
+    """Labels of two sets are never equal."""
+    return LABELS_AND_NUMBERS.error(
+        f"{left} and {right} are labels of different sets",
+        span=span,
+        reason=f"One is a label of `{sets[0]}`, the other of `{sets[1]}`; labels of two sets are never equal.",
+        fix="Declare both with the same set.",
+    )
+
+
+def rows_ordered(op: str, span: Span) -> Diagnostic:
+    """Rows have an identity and no order."""
+    return LABELS_AND_NUMBERS.error(
+        f"rows cannot be ordered by `{op}`",
+        span=span,
+        reason="Rows have an identity and no order.",
+        fix="Compare a column: `j.time >= i.time`; or `j != i` to leave the row itself out.",
+    )
+
+
+def rows_of_two_tables(left: Quote, right: Quote, tables: tuple[str, str], span: Span) -> Diagnostic:
+    """Rows of two tables are never the same row."""
+    return LABELS_AND_NUMBERS.error(
+        f"{left} and {right} are rows of different tables",
+        span=span,
+        reason=f"One is a row of `{tables[0]}`, the other of `{tables[1]}`; they are never the same row.",
+        fix="Compare columns of the two.",
+    )
+
+
+def incomparable(left: Quote, right: Quote, span: Span, fix: str) -> Diagnostic:
+    """A comparison has numbers, labels or rows on both sides."""
+    return LABELS_AND_NUMBERS.error(
+        f"{left} and {right} cannot be compared",
+        span=span,
+        reason=f"The left side is {left.what}, the right side {right.what}.",
+        fix=fix or "Compare things of one kind.",
+    )
+
+
+def numbers_and_labels(span: Span) -> Diagnostic:
+    """The members of one set are all numbers, or all labels."""
+    return LABELS_AND_NUMBERS.error(
+        "a set has numbers and labels",
+        span=span,
+        reason="The members of one set are all numbers, or all labels in quotes.",
+        fix="Put every member in quotes, or none.",
+    )

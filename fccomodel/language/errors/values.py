@@ -1,0 +1,245 @@
+"""F0404, F0410, F0411, F0413, F0415, F0417, F0421, F0424: values that are not defined, not fixed, or out of their bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from fccomodel.core.diagnostics import Code, Diagnostic, did_you_mean
+from fccomodel.core.source import Span
+from fccomodel.language.errors.words import Quote, listed
+
+COMPARISON = Code("F0404", "comparison")
+NO_VALUE_LEFT = Code("F0410", "no value left")
+DEFAULT = Code("F0411", "default")
+DOMAIN = Code("F0413", "domain")
+NEVER_TRUE = Code("F0415", "never true")
+NOT_FIXED = Code("F0417", "not fixed")
+OPTION_VALUE = Code("F0421", "value of an option")
+NOT_CONSTANT = Code("F0424", "not constant")
+
+
+# ------------------------------------------------------------------------------------------------------------------- bounds
+def equality_sign(pair: str, span: Span) -> Diagnostic:
+    """Equality is ``==``."""
+    return COMPARISON.error(
+        "`=` does not compare", span=span, reason="Equality is `==`; `=` gives a name its value.", fix=f"Write `{pair}`."
+    )
+
+
+def bound_of_param(op: str, param: str, value: float, span: Span) -> Diagnostic:
+    """A param is bounded by inequalities."""
+    fixed = f"For a fixed value write `const {param} = {value:g};`."
+    return COMPARISON.error(
+        f"`{op}` does not bound",
+        span=span,
+        reason="Bounds are `>=`, `>`, `<=`, `<`.",
+        fix=fixed if op in ("==", "=") else "Use one of these.",
+    )
+
+
+def bound_of_variable(op: str, span: Span) -> Diagnostic:
+    """A variable has closed bounds: the solution may lie on them."""
+    fix = {
+        "<": "Write `<=`.",
+        ">": "Write `>=`.",
+        "=": "Write `==` in a constraint.",
+        "==": "Fix it in a constraint, or use a `param`.",
+    }
+    return COMPARISON.error(
+        f"`{op}` does not bound a variable",
+        span=span,
+        reason="Bounds are closed: the solution may lie on them." if op in "<>" else "Bounds are `>=` and `<=`.",
+        fix=fix.get(op, "Use `>=` or `<=`."),
+    )
+
+
+def no_value_left(what: str, name: str, low: float, high: float, span: Span) -> Diagnostic:
+    """Some value keeps all bounds; ``what`` is ``number`` or ``value``."""
+    return NO_VALUE_LEFT.error(
+        f"no {what} keeps the bounds of `{name}`",
+        span=span,
+        reason=f"They ask for at least {low:g} and at most {high:g}.",
+        fix="Swap or correct them.",
+    )
+
+
+def empty_box(written: Quote, low: float, high: float) -> Diagnostic:
+    """A box goes up from its low end."""
+    return NO_VALUE_LEFT.error(
+        f"{written} is empty",
+        span=written.span,
+        reason=f"The low end {low:g} is above the high end {high:g}.",
+        fix=f"Write `box({high:g}, {low:g})`.",
+    )
+
+
+def default_out_of_bounds(value: float, bounds: str, span: Span) -> Diagnostic:
+    """Every value of a param keeps its bounds, the default too."""
+    return DEFAULT.error(
+        f"the default {value:g} breaks `{bounds}`",
+        span=span,
+        reason="The bounds of a param are part of its type: every value keeps them.",
+        fix="Change the default or the bounds.",
+    )
+
+
+# ------------------------------------------------------------------------------------------------------------------ domains
+def out_of_domain(argument: Quote, lies: str, what: str, wanted: str) -> Diagnostic:
+    """An atom's argument lies in its domain; ``lies`` says where this one is."""
+    return DOMAIN.error(
+        f"{argument} {lies}, outside of what {what} is defined for",
+        span=argument.span,
+        reason=f"{what[0].upper()}{what[1:]} needs a value in {wanted}.",
+        fix="Check the sign, or the bounds declared for the names in it.",
+    )
+
+
+def division_by_zero(written: Quote, denominator: Span) -> Diagnostic:
+    """A quotient by 0 has no value."""
+    return DOMAIN.error(
+        f"{written} divides by 0",
+        span=denominator,
+        reason="The quotient has no value.",
+        fix="Correct the denominator.",
+    )
+
+
+def constant_without_value(written: Quote, *, by_zero: bool) -> Diagnostic:
+    """An operation on constants gives a real number of 64 bits."""
+    return DOMAIN.error(
+        f"{written} has no finite value",
+        span=written.span,
+        reason="Division by 0." if by_zero else "Its value is not a real number that fits 64 bits.",
+        fix="Correct the constant.",
+    )
+
+
+def out_of_interval(what: str, lies: str, wanted: str, span: Span) -> Diagnostic:
+    """An option or a distribution's parameter lies in its interval."""
+    return OPTION_VALUE.error(
+        f"{what} is {lies}",
+        span=span,
+        reason=f"It must lie in {wanted}.",
+        fix="Correct it, or the bounds of its param.",
+    )
+
+
+def not_whole(what: str, value: float, span: Span) -> Diagnostic:
+    """What counts elements is a whole number."""
+    return OPTION_VALUE.error(f"{what} is {value:g}", span=span, reason="It counts elements: a whole number.", fix="Round it.")
+
+
+def more_than_all(reduction: str, option: str, value: float, elements: int, span: Span) -> Diagnostic:
+    """The largest k of a set are at most all of its elements."""
+    return OPTION_VALUE.error(
+        f"`{option}` of `{reduction}` is {value:g}",
+        span=span,
+        reason=f"Its set has {elements} elements.",
+        fix=f"Use a `{option}` from 1 to {elements}.",
+    )
+
+
+def uniform_turned_round(low: float, high: float, span: Span) -> Diagnostic:
+    """The low end of ``uniform`` is below its high end."""
+    return OPTION_VALUE.error(
+        f"`uniform` goes from {low:g} to {high:g}",
+        span=span,
+        reason="The low end must be below the high end.",
+        fix=f"Write `uniform({high:g}, {low:g})`.",
+    )
+
+
+# ------------------------------------------------------------------------------------------------------------- never true
+def never_equal(column: Quote, value: float, op: str, domain: str, values: Sequence[float], span: Span) -> Diagnostic:
+    """A column is compared with a value that it can take."""
+    return NEVER_TRUE.error(
+        f"{column} is never {value:g}",
+        span=span,
+        reason=f"It takes its values in {domain}, so this condition is always {'false' if op == '==' else 'true'}.",
+        fix=f"Compare with {' or '.join(f'{v:g}' for v in values[:4])}, or correct the declared values.",
+    )
+
+
+def no_such_label(label: str, domain: str, labels: Collection[str], span: Span) -> Diagnostic:
+    """A column is compared with a label that it can have."""
+    return NEVER_TRUE.error(
+        f'"{label}" is not a label of `{domain}`',
+        span=span,
+        reason=f"Its labels are {listed(labels)}.",
+        fix=did_you_mean(label, labels),
+    )
+
+
+# ------------------------------------------------------------------------------------------------------ fixed and constant
+def parameter_on_variable(value: Quote, parameter: str, atom: str, signature: str) -> Diagnostic:
+    """The parameter of an atom is fixed."""
+    return NOT_FIXED.error(
+        f"{value} depends on a variable",
+        span=value.span,
+        reason=f"`{parameter}` of `{signature}` must be fixed: {atom} is known for a given {parameter}.",
+        fix="Use a constant, a param, or data.",
+    )
+
+
+def exponent_on_variable(exponent: Quote) -> Diagnostic:
+    """u^p needs a p that is fixed."""
+    return NOT_FIXED.error(
+        f"the exponent {exponent} depends on a variable",
+        span=exponent.span,
+        reason="u^p needs a p that is fixed.",
+        fix="For a positive base b write `exp(p * log(b))`.",
+    )
+
+
+def not_fixed(value: Quote) -> Diagnostic:
+    """A variable's set, and an option of a reduction, depends on no variable and no draw."""
+    return NOT_CONSTANT.error(
+        f"{value} is not fixed",
+        span=value.span,
+        reason="A variable's set, and an option of a reduction, is made of constants, params and arrays.",
+        fix="Write the condition as a labelled constraint after `subject to`.",
+    )
+
+
+def member_not_known(value: Quote) -> Diagnostic:
+    """The members of a set are known before any data."""
+    return NOT_CONSTANT.error(
+        f"{value} cannot be a member of a set",
+        span=value.span,
+        reason="Members are numbers known before any data: constants, params, dims and their arithmetic.",
+        fix="Use a constant or a param.",
+    )
+
+
+def end_not_known(value: Quote) -> Diagnostic:
+    """The ends and the step of a range are known before any data."""
+    return _not_known(
+        value, "The ends and the step of a range are made of constants, params and dims.", "Use a constant or a param."
+    )
+
+
+def default_not_known(value: Quote) -> Diagnostic:
+    """A default is known before any data."""
+    return _not_known(value, "A default is made of constants, params and dims.", "Use a number.")
+
+
+def _not_known(value: Quote, reason: str, fix: str) -> Diagnostic:
+    return NOT_CONSTANT.error(f"{value} is not known before the data is", span=value.span, reason=reason, fix=fix)
+
+
+def const_not_constant(value: Quote) -> Diagnostic:
+    """A ``const`` is baked into the solver."""
+    return _not_constant(
+        value,
+        "A `const` is baked into the solver: numbers alone.",
+        "Use `param` for a value that is given later, `let` for a quantity, or `def` for a function.",
+    )
+
+
+def bound_not_constant(value: Quote) -> Diagnostic:
+    """The bounds of a param are part of its type."""
+    return _not_constant(value, "The bounds of a param are part of its type.", "Use a number.")
+
+
+def _not_constant(value: Quote, reason: str, fix: str) -> Diagnostic:
+    return NOT_CONSTANT.error(f"{value} is not a constant", span=value.span, reason=reason, fix=fix)
