@@ -17,7 +17,6 @@ from fccomodel.structure._context import REALS, Context, Leaf, interval
 from fccomodel.structure._draft import Draft
 from fccomodel.structure._pieces import pieces
 from fccomodel.structure._reduce import reduce
-from fccomodel.structure._steep import STEEP
 from fccomodel.structure.amounts import NONE, SOME, ZERO, Amount, amount
 from fccomodel.structure.facts import INCREASING, NEITHER, Facts, Standing, combine, make
 
@@ -84,10 +83,12 @@ class Analyser:
 
     def _pieces(self, node: ir.Expr, facts: Facts) -> Facts:
         if facts.constant or isinstance(node, ir.Var | ir.Hole):
-            return replace(facts, pieces=0 if facts.constant else 1)
-        inner = (node.let.body,) if isinstance(node, ir.LetRef) else node.children
+            only = 0 if facts.constant else 1
+            return replace(facts, pieces=only, degree=only)
+        inner = [self(c) for c in ((node.let.body,) if isinstance(node, ir.LetRef) else node.children)]
         scalar = len(facts.leaves) == 1 and all(n in self.scalars for n in facts.leaves)
-        return replace(facts, pieces=pieces(node, tuple(self(c).pieces for c in inner), scalar))
+        degree = 1 if facts.affine else pieces(node, tuple(f.degree for f in inner), scalar=scalar, whole=True)
+        return replace(facts, pieces=pieces(node, tuple(f.pieces for f in inner), scalar=scalar), degree=degree)
 
     # ------------------------------------------------------------------------------------------------------------- nodes
     def _node(self, node: ir.Expr) -> Facts:
@@ -169,10 +170,8 @@ class Analyser:
 
     # ------------------------------------------------------------------------------------------------------------- atoms
     def _apply(self, node: ir.Apply) -> Facts:
-        atom = atoms.get(node.op)
+        atom = atoms.of(node)
         args = tuple(self(a) for a in node.args)
-        if node.op in STEEP and not node.shape and not (node.op == "pow" and args[1].interval.value.lo >= 1):
-            args = tuple(self.raised(a) if k == STEEP[node.op] else a for k, a in enumerate(args))
         if atom is None or not atom.accepts(len(args)):
             draft = Draft(expr=node, args=args, leaves={name: NEITHER for a in args for name in a.leaves})
             if draft.leaves:
@@ -180,6 +179,8 @@ class Analyser:
             elif all(a.size.value.finite for a in args):
                 draft.propose("size", SOME, "finite data", uses=[a.size for a in args])
             return draft.finish()
+        steep = () if node.shape else atom.steep_at_0(*(a.interval.value for a in args))
+        args = tuple(self.raised(a) if k in steep else a for k, a in enumerate(args))
         entries = self.ctx.entries(node.shape)
         if isinstance(atom, atoms.ScalarAtom) and node.shape:
             args = tuple(spread(a, entries) if not child.shape else a for a, child in zip(args, node.args, strict=True))

@@ -10,7 +10,7 @@ from math import inf, sqrt
 from fccomodel.core import ir
 from fccomodel.library import atoms
 from fccomodel.library.atoms import Interval, Properties, ScalarAtom
-from fccomodel.structure._compose import compose, positive
+from fccomodel.structure._compose import compose
 from fccomodel.structure._context import REALS, opened
 from fccomodel.structure._draft import Draft, settled
 from fccomodel.structure.amounts import ONE, SOME, ZERO, Amount, amount, least, most, plus, times
@@ -163,7 +163,7 @@ def _unscaled(expr: ir.Expr, g: Facts, kind: str, sign: int, uses: tuple[Fact, .
 
 def _range(op: str, u: Interval, v: Interval) -> Interval:
     atom = atoms.get(op)
-    return REALS if atom is None else positive(settled(atom.range(opened(u), opened(v))), op, (u, v))
+    return REALS if atom is None else settled(atom.range(opened(u), opened(v)))
 
 
 def product(expr: ir.Expr, a: Facts, b: Facts, entries: float, op: str = "mul", spread: Amount = ONE) -> Facts:

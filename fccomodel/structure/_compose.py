@@ -8,7 +8,7 @@ from math import inf, sqrt
 from typing import Any
 
 from fccomodel.core import ir
-from fccomodel.library.atoms import Atom, Interval
+from fccomodel.library.atoms import Atom
 from fccomodel.structure._context import REALS, opened
 from fccomodel.structure._draft import Draft, settled
 from fccomodel.structure._fixes import advice
@@ -17,26 +17,6 @@ from fccomodel.structure._reasons import lacks, why
 from fccomodel.structure._selfbound import self_bounded
 from fccomodel.structure.amounts import NONE, SOME, Amount, amount, length, plus, times
 from fccomodel.structure.facts import NEITHER, Fact, Facts, make
-
-#: atoms whose value at a random draw has all the moments that the draw has
-POLYNOMIAL = frozenset(
-    "abs add concat dot huber matmul max mean min mul neg norm1 norm2 norminf outer pos sqhinge square sub sum sumsq"
-    " transpose".split()
-)
-
-
-def positive(u: Interval, op: str, args: tuple[Interval, ...]) -> Interval:
-    """A range with the strict sign that ends computed as closed have lost."""
-    if u.lo == 0 and not u.lo_open:
-        keeps = op in ("pow", "square", "sqrt", "inv", "abs") and (
-            args[0].positive or (args[0].negative and op in ("square", "abs"))
-        )
-        keeps = keeps or op in ("mul", "div") and (all(a.positive for a in args) or all(a.negative for a in args))
-        keeps = keeps or op == "max" and any(a.positive for a in args) or op == "min" and all(a.positive for a in args)
-        keeps = keeps or op in ("sum", "mean", "dot") and all(a.positive for a in args)
-        if keeps:
-            return Interval(0.0, u.hi, True, u.hi_open)
-    return u
 
 
 class Composition(Placed):
@@ -64,11 +44,11 @@ class Composition(Placed):
     def _undefined(self) -> tuple[Fact, ...]:
         """Conditions of the atom's domain that are not proved."""
         found = []
+        poles = self.atom.poles(*self.intervals)
         for i, (arg, domain) in enumerate(zip(self.args, self.domains, strict=True)):
             lies = opened(arg.interval.value)
             needs = "" if domain is None or lies.inside(domain) else f"in {opened(domain)}"
-            pole = i in self.atom.nonzero or self.atom.name == "pow" and i == 0 and self.args[1].interval.value.lo < 0
-            if not needs and pole and lies.has(0.0):
+            if not needs and i in poles and lies.has(0.0):
                 needs = "other than 0"
             if needs:
                 text = f"{self.called} needs an argument {needs}, and this one is only known to lie in {lies}"
@@ -77,7 +57,6 @@ class Composition(Placed):
 
     def _range(self, draft: Draft) -> None:
         where = settled(self.atom.range(*self.intervals))
-        where = positive(where, self.atom.name, self.intervals)
         if where != REALS:
             everywhere = settled(self.atom.range(*(REALS if d is None else opened(d) for d in self.domains)))
             uses = [a.interval for a in self.args if a.interval.holds] if everywhere != where else []
@@ -86,7 +65,7 @@ class Composition(Placed):
             )
 
     def _constant_size(self, draft: Draft) -> None:
-        if any(a.random for a in self.args) and self.atom.name not in POLYNOMIAL:
+        if any(a.random for a in self.args) and not self.atom.moderate:
             return
         if all(a.size.value.finite for a in self.args):
             draft.propose("size", SOME, "finite data", uses=[a.size for a in self.args])

@@ -20,6 +20,7 @@ from fccomodel.evaluation import elements
 from fccomodel.evaluation.axes import DTYPE
 from fccomodel.evaluation.elements import Pointwise
 from fccomodel.evaluation.interpret import concave, evaluate
+from fccomodel.library import atoms
 from fccomodel.structure._context import Context
 from fccomodel.structure.facts import Facts
 
@@ -42,13 +43,11 @@ def least(facts: Facts, ctx: Context, see: See) -> float | None:
     match facts.expr:
         case ir.Reduce(kind="E" | "mean", body=body):
             return least(see(body), ctx, see)
-        case ir.Apply(op="square", args=(e,)):
-            inner, p = least(see(e), ctx, see), 2.0
-        case ir.Apply(op="pow", args=(e, ir.Const(value=p))) if p > 0:
+    match atoms.as_power(facts.expr):
+        case (e, ir.Const(value=p)) if p > 0:
             inner = least(see(e), ctx, see)
-        case _:
-            return None
-    return None if inner is None else inner**p
+            return None if inner is None else inner**p
+    return None
 
 
 def _least(facts: Facts, ctx: Context, see: See) -> float | None:
@@ -61,7 +60,7 @@ def _least(facts: Facts, ctx: Context, see: See) -> float | None:
     names = sorted(ir.variables_of(expr))
     domains = [] if ctx.free else [d for name in names if (d := _set(ctx.problem.variables[name])) is not None]
     bounded = len(domains) == len(names) and all(ctx.variable(name).size.finite for name in names)
-    square = not facts.affine and quadratic(expr, see)
+    square = not facts.affine and facts.degree == 2
     free = sorted(ir.free_binders(expr), key=lambda b: b.name)
     members = [elements.ids(ctx.bound, b.domain) for b in free]
     size = int(sum(ctx.entries(ctx.problem.variables[name].shape) for name in names))
@@ -77,31 +76,6 @@ def _least(facts: Facts, ctx: Context, see: See) -> float | None:
             ends.append(f.least_inside(domains))
         found = min(found, max(ends))
     return found if 0 < found < inf else None
-
-
-def quadratic(expr: ir.Expr, see: See) -> bool:
-    """It is a polynomial of degree at most two in the variables."""
-    if see(expr).constant or see(expr).affine:
-        return True
-    match expr:
-        case ir.LetRef(args=()):
-            return quadratic(expr.let.body, see)
-        case ir.Apply(op="square" | "sumsq", args=(e,)):
-            return see(e).affine
-        case ir.Apply(op="pow", args=(e, ir.Const(value=2.0))):
-            return see(e).affine
-        case ir.Apply(op="add" | "sub" | "neg" | "sum" | "mean", args=args):
-            return all(quadratic(a, see) for a in args)
-        case ir.Apply(op="mul" | "dot" | "matmul", args=(a, b)):
-            factor, other = (see(a), b) if see(a).constant else (see(b), a)
-            return (factor.constant and quadratic(other, see)) or (see(a).affine and see(b).affine)
-        case ir.Apply(op="div", args=(a, b)):
-            return see(b).constant and quadratic(a, see)
-        case ir.Reduce(kind="E" | "mean" | "sum", body=body):
-            return (expr.condition is None or see(expr.condition).constant) and quadratic(body, see)
-        case ir.Reduce(kind="variance", body=body):
-            return (expr.condition is None or see(expr.condition).constant) and see(body).affine
-    return False
 
 
 def _sampled(node: ir.Expr) -> bool:

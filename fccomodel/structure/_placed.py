@@ -14,18 +14,6 @@ from fccomodel.structure.amounts import NONE, SOME, ZERO, Amount, amount, least,
 from fccomodel.structure.facts import DECREASING, INCREASING, NEITHER, Fact, Facts
 
 SIGNS = {"increasing": INCREASING, "decreasing": DECREASING, "none": NEITHER}
-SYMBOLS = {
-    "inv": "1/u",
-    "mul": "*",
-    "div": "/",
-    "matmul": "@",
-    "lt": "<",
-    "le": "<=",
-    "gt": ">",
-    "ge": ">=",
-    "eq": "==",
-    "ne": "!=",
-}
 FAR = 30.0  # stands for an unknown finite bound where only finiteness is asked
 NEAR = 1e-3
 
@@ -148,15 +136,18 @@ class Placed:
     @cached_property
     def called(self) -> str:
         """The atom as models write it."""
-        if self.atom.name == "pow":
-            p = self.args[1].interval.value
-            return f"u^{p.lo:g}" if p.is_point else "u^p"
-        return SYMBOLS.get(self.atom.name, self.atom.name)
+        match self.atom.exponent:
+            case str(name):
+                p = self.args[self.atom.arguments.index(name)].interval.value
+                return f"u^{p.lo:g}" if p.is_point else "u^p"
+            case -1.0:
+                return "1/u"
+        return self.atom.symbol or self.atom.name
 
     @property
     def total(self) -> Callable[..., Amount]:
-        """How the arguments' constants add up: the weights of ``max`` and ``min`` sum to 1."""
-        return most if self.atom.name in ("max", "min") else plus
+        """How the arguments' constants add up: the weights of a largest (least) argument sum to 1."""
+        return most if self.atom.extreme else plus
 
     @property
     def active(self) -> tuple[tuple[int, Facts], ...]:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from fccomodel.core import ir
-
-#: atoms that are steep, or not defined, where an argument is 0, and which argument
-STEEP = {"sqrt": 0, "log": 0, "entr": 0, "inv": 0, "pow": 0, "div": 1}
+from fccomodel.library import atoms
+from fccomodel.library.atoms import Interval
 
 
 def steep_at_0(expr: ir.Expr) -> list[ir.Expr]:
     """The arguments of its parts that are steep, or not defined, where these are 0: their least values matter."""
-    return [n.args[STEEP[n.op]] for n in ir.walk(expr) if isinstance(n, ir.Apply) and n.op in STEEP]
+    found = ((n, atom) for n in ir.walk(expr) if isinstance(n, ir.Apply) and (atom := atoms.of(n)) is not None)
+    return [n.args[k] for n, atom in found for k in atom.steep_at_0(*(_where(a) for a in n.args))]
+
+
+def _where(node: ir.Expr) -> Interval:
+    return Interval.point(node.value) if isinstance(node, ir.Const) else Interval()

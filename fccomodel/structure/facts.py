@@ -158,6 +158,7 @@ class Facts:
     inner           for max(0, u) and the Euclidean norm of u: the facts of u
     powers          (p, c) if it is c + a sum of p-th powers of nonnegative convex functions, c an Interval in [0, inf)
     pieces          0 constant, 1 piecewise linear, 2 piecewise linear-quadratic (in all it depends on), None for anything else
+    degree          the same of a polynomial, on one piece
     random          it depends on a draw without bounds
     compact         every variable it depends on lies in a bounded closed set, and it is not random
     restricted      it depends on a variable or hole whose values are restricted to a set
@@ -178,6 +179,7 @@ class Facts:
     inner: Facts | None = None
     powers: tuple[float, Interval] | None = None
     pieces: int | None = None
+    degree: int | None = None
     random: bool = False
     compact: bool = False
     restricted: bool = False

@@ -3,6 +3,7 @@
 import ast
 import itertools
 import math
+import re
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import torch
 from conformance_tools import PARAMETERS, Book, formula, parameter, place, points, torch_value
 
 from fccomodel.core.source import Source
+from fccomodel.language.check import check
 from fccomodel.language.parse import parse
 from fccomodel.library import atoms
 from fccomodel.library.atoms import ArrayAtom, Atom, Interval, Properties, ScalarAtom, ShapeError, Site
@@ -40,6 +42,7 @@ def free_count(atom: Atom, count: int) -> int:
 def scalar_place(rng, atom: ScalarAtom) -> tuple[Interval, ...]:
     """Intervals for the arguments; parameters are points, sometimes ranges."""
     count = int(rng.integers(2, 5)) if atom.variadic else len(atom.arguments)
+    poles = () if callable(atom.nonzero) else atom.nonzero
     found: list[Interval] = []
     for k, name in enumerate(atom.names(count)):
         if name in atom.parameters:
@@ -47,11 +50,11 @@ def scalar_place(rng, atom: ScalarAtom) -> tuple[Interval, ...]:
             wide = rng.random() < 0.2
             found.append(Interval(*sorted((value, parameter(rng, atom, name)))) if wide else Interval.point(value))
         else:
-            found.append(place(rng, Interval(), avoid_zero=k in atom.nonzero))
+            found.append(place(rng, Interval(), avoid_zero=k in poles))
     domains = atom.domains(*found)
     for k, (where, domain) in enumerate(zip(found, domains, strict=True)):
         if domain is not None and atom.names(count)[k] not in atom.parameters:
-            found[k] = where if where.inside(domain) else place(rng, domain, avoid_zero=k in atom.nonzero)
+            found[k] = where if where.inside(domain) else place(rng, domain, avoid_zero=k in poles)
     return tuple(found)
 
 
@@ -65,7 +68,7 @@ def draw(rng, atom: ScalarAtom, where: tuple[Interval, ...], count: int) -> list
     found = []
     for k, interval in enumerate(where):
         x = points(rng, interval, count)
-        if k in atom.nonzero or (atom.name == "pow" and k == 0 and where[1].lo < 0):
+        if k in atom.poles(*where):
             x = np.where(np.abs(x) < 1e-3, min(interval.hi, 0.1) if interval.hi > 0 else max(interval.lo, -0.1), x)
         found.append(x)
     return found
@@ -286,7 +289,7 @@ def test_properties_of_scalar_atoms(atom, rng):
             moves = varying or tuple(name not in atom.parameters for name in names)
             left, middle, right, a, b = chord(atom.value, start, stop, moves)
             kind = atom.curvature(*where, varying=varying)
-            crosses = atom.nonzero and any(where[k].lo < 0 < where[k].hi for k in atom.nonzero if moves[k])
+            crosses = any(where[k].lo < 0 < where[k].hi for k in atom.poles(*where) if moves[k])
             if not crosses:
                 assert bends(kind, left, middle, right), (where, kind, varying)
                 rho = atom.weak_convexity(*where, varying=varying)
@@ -675,6 +678,112 @@ def test_interval():
     assert str(open_low) == "(0, 1]" and str(Interval()) == "(-inf, inf)"
     assert Interval(-2, 1).mag == 2 and Interval(-2, 1).mig == 0 and Interval(-2, -1).mig == 1
     assert open_low.has(1) and not open_low.has(0)
+
+
+# ------------------------------------------------------------------------------------------- symbols, logarithms, balls, pieces
+MODEL = "model m; data D : table(x: real, y: real, a: real[2, 2], b: real[2]); var u; var v >= 1; var w[2];"
+CONNECTED = {"and", "or", "not"}
+
+
+def checked(text):
+    source = Source(text=text)
+    return check(parse(source), source)
+
+
+@BOOK.checks("symbol")
+@named([atom for atom in ALL.values() if atom.symbol])
+def test_symbols_are_those_of_the_language(atom):
+    if atom.boolean:
+        left, right = ("z.x > 0", "z.y > 0") if atom.name in CONNECTED else ("z.x", "z.y")
+        condition = f"{atom.symbol} ({left})" if len(atom.arguments) == 1 else f"{left} {atom.symbol} {right}"
+        problem = checked(f"{MODEL} minimize E[z ~ D | {condition}] u * z.x;")
+        found = problem.objective.expr.condition
+    else:
+        text = {"matmul": "sum(z.a @ w)", "neg": "-u", "pow": "u^2"}.get(atom.name, f"u {atom.symbol} v")
+        problem = checked(f"{MODEL} minimize E[z ~ D] ({text});")
+        found = problem.objective.expr.body
+        found = found.args[0] if atom.name == "matmul" else found
+    assert found.op == atom.name
+
+
+@BOOK.checks("logarithm")
+@named([atom for atom in ALL.values() if atom.logarithm])
+def test_logarithms(atom, rng):
+    for _ in range(ROUNDS):
+        xs = [torch.tensor(x) for x in draw(rng, atom, fixed(atom, scalar_place(rng, atom)), 20)]
+        found = formula(atom.logarithm, dict(zip(atom.names(len(xs)), xs, strict=True)))
+        assert close(found, np.log(atom.value(*(x.numpy() for x in xs))), 1e-8)
+
+
+@BOOK.checks("instead")
+@named([atom for atom in ALL.values() if atom.instead])
+def test_what_to_write_instead(atom):
+    assert set(atom.instead) <= {"smooth", "convex", "concave", "unsmooth"}
+    assert ("smooth" in atom.instead) <= atom.kinked
+    for text in atom.instead.values():
+        for name in re.findall(r"([a-z]\w*)\(", text):
+            assert atoms.get(name) is not None, (text, name)
+
+
+@BOOK.checks("pieces", "whole")
+@named([atom for atom in ARRAY if atom.pieces is not None])
+def test_pieces_are_polynomials(atom, rng):
+    """Along a line, differences of the next order vanish: everywhere, or but where pieces meet."""
+    for _ in range(ROUNDS):
+        (shape,) = array_shapes(rng, atom)
+        start, step = rng.normal(size=shape), rng.normal(size=shape)
+        values = np.array([float(atom.value(start + t * step)) for t in np.linspace(-3, 3, 301)])
+        bends = np.abs(np.diff(values, atom.pieces + 1)) > 1e-9 * np.abs(values).max()
+        assert bends.sum() <= (0 if atom.whole else (atom.pieces + 2) * 2 * start.size)
+        rises = np.abs(np.diff(values, atom.pieces)) > 1e-9 * np.abs(values).max()
+        assert rises.any(), "and the degree is no less"
+
+
+@BOOK.checks("ball", "in_groups")
+@named([atom for atom in ARRAY if atom.ball is not None])
+def test_norms_are_the_largest_products_with_their_balls(atom, rng):
+    ball = atom.ball
+    assert ball.words and ball.kind in ("box", "ball", "cross", "spectral")
+    for _ in range(ROUNDS):
+        shape = array_shapes(rng, atom)[0]
+        size = 2 if atom.in_groups else 0
+        u = rng.normal(size=shape)
+        dims = -1 if atom.in_groups or len(shape) == 1 else (-2, -1)
+
+        def measured(text, x, size=size, dims=dims):
+            x = x.unflatten(-1, (-1, size)) if size else x
+            return run(text, u="x", dims=dims, x=x)
+
+        value = float(measured(ball.norm, torch.tensor(u)).sum())
+        assert close(value, atom.value(u, *([size] if size else [])))
+        far = torch.tensor(1e7 * u)
+        q = run(ball.project, x="x", dims=dims, **{"x_": far.unflatten(-1, (-1, size)) if size else far})
+        dual = run(ball.dual, u="x", dims=dims, **{"x_": q})
+        assert bool((dual <= 1 + 1e-9).all()), "in the ball"
+        assert close(float((q.reshape(-1) * torch.tensor(u).reshape(-1)).sum()), value, 1e-5), "and the best of it"
+        inside = q / 2
+        assert close(run(ball.project, x="x", dims=dims, **{"x_": inside}), inside), "and itself where it is inside"
+        groups = q.shape if not size else q.shape[-1:]
+        assert float(q.square().sum() if not size else q[0].square().sum()) ** 0.5 <= ball.length(groups) * (1 + 1e-9)
+
+
+def run(text, *, dims, **names):
+    """A text of a ball on a tensor."""
+    from fccomodel.library.proximal import maps
+
+    value = names.pop("x_", None)
+    value = names.pop("x") if value is None else value
+    place = {key: "x" for key in ("x", "u")}
+    return eval(text.format(**place, dims=dims), {**vars(maps), "torch": torch, "x": value})
+
+
+@BOOK.checks("generator")
+@named([atom for atom in ARRAY if atom.generator])
+def test_divergences_are_sums_of_their_generators(atom, rng):
+    for _ in range(ROUNDS):
+        q, p = (rng.dirichlet(np.ones(5)) for _ in range(2))
+        phi = formula(atom.generator, {"t": torch.tensor(q / p)}).numpy()
+        assert close(atom.value(q, p), np.sum(p * phi)) and close(formula(atom.generator, {"t": torch.ones(1)}), 0.0)
 
 
 def test_every_declared_field_is_checked():

@@ -166,7 +166,7 @@ def in_domain(ctx: Context, name: str, args: tuple[ir.Expr, ...], span: Span) ->
             )
             ctx.report(errors.values.out_of_domain(ctx.quote(arg), value, what, str(wanted)))
             return False
-    for k in atom.nonzero:
+    for k in atom.poles(*own):
         if own[k].is_point and own[k].lo == 0:
             ctx.report(errors.values.division_by_zero(ctx.quote(span), args[k].span))
             return False

@@ -1,7 +1,13 @@
 """Atoms: the functions of the modelling language. One file per atom or tight family; a new file is found by itself."""
 
-from fccomodel.library.atoms._base import ArrayAtom, Atom, Properties, ScalarAtom, ShapeError, Site
+from fccomodel.library.atoms._array import ArrayAtom, Ball
+from fccomodel.library.atoms._base import Atom, Properties, ShapeError, Site
 from fccomodel.library.atoms._interval import Interval
+from fccomodel.library.atoms._nodes import as_power, expression, kinked, of, signed, squared, symbols
 from fccomodel.library.atoms._registry import aliases, all, get
+from fccomodel.library.atoms._scalar import ScalarAtom
 
-__all__ = ["ArrayAtom", "Atom", "Interval", "Properties", "ScalarAtom", "ShapeError", "Site", "aliases", "all", "get"]
+__all__ = [
+    "ArrayAtom", "Atom", "Ball", "Interval", "Properties", "ScalarAtom", "ShapeError", "Site", "aliases", "all", "expression",
+    "as_power", "get", "kinked", "of", "signed", "squared", "symbols",
+]  # fmt: skip

@@ -6,15 +6,16 @@ language itself, and its properties as functions of where its arguments lie. Smo
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import inf
 from typing import Any
 
 from fccomodel.core.ir import Dim, Shape
 from fccomodel.library.atoms._interval import REALS, Interval
 
-__all__ = ["REALS", "ArrayAtom", "Atom", "Dim", "Interval", "Properties", "ScalarAtom", "Shape", "ShapeError", "Site", "show"]
+__all__ = ["REALS", "Atom", "Dim", "Interval", "Properties", "Shape", "ShapeError", "Site", "show"]
 
 
 class ShapeError(Exception):
@@ -64,7 +65,7 @@ class Properties:
     range: Rule = REALS
 
 
-def _at(rule: Rule, *args: Any) -> Any:
+def at(rule: Rule, *args: Any) -> Any:
     return rule(*args) if callable(rule) else rule
 
 
@@ -82,9 +83,13 @@ class Atom:
     derivative   per argument that may vary, the factor that the chain rule multiplies by (entrywise atoms), or the adjoint in
                  terms of ``dy`` (array atoms), in the modelling language: argument names, ``y`` (the value), ``pi`` and atoms. At
                  a kink it is one subgradient. Or a function of a ``Site``.
+    symbol       how models write it: between its two arguments, or before its one
     domain       per argument an Interval, None for all reals; or a function of the intervals
-    nonzero      positions of arguments that must not be 0
+    nonzero      positions of arguments that must not be 0; or a function of the intervals
     boolean      its value is a truth value
+    logarithm    log f in the modelling language, where it is better known than from f: it cannot overflow, its curvature shows
+    instead      what to write where it lacks a property: ``smooth``, ``convex``, ``concave``; ``unsmooth``, the last two of an
+                 argument that is not affine
     internal     for derivatives, not for models; its ``derivative`` may be () (never differentiated)
     cite         where the definition comes from
     """
@@ -97,9 +102,12 @@ class Atom:
     properties: Properties = field(default_factory=Properties)
     parameters: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
+    symbol: str = ""
     domain: tuple[Interval | None, ...] | Callable[..., tuple[Interval | None, ...]] = ()
-    nonzero: tuple[int, ...] = ()
+    nonzero: tuple[int, ...] | Callable[..., tuple[int, ...]] = ()
     boolean: bool = False
+    logarithm: str = ""
+    instead: Mapping[str, str] = field(default_factory=dict)
     internal: bool = False
     cite: str = ""
 
@@ -169,26 +177,33 @@ class Atom:
             return self.domain(*intervals)
         return self.domain or (None,) * len(intervals)
 
+    def poles(self, *intervals: Interval) -> tuple[int, ...]:
+        """Positions of the arguments that must not be 0."""
+        return self.nonzero(*intervals) if callable(self.nonzero) else self.nonzero
+
     def curvature(self, *intervals: Interval, varying: tuple[bool, ...] | None = None) -> str:
         """constant, affine, convex, concave or none, in the varying arguments jointly (all that may vary, unless told)."""
-        return _at(self.properties.curvature, *self._varying(len(intervals), varying), *intervals)
+        return at(self.properties.curvature, *self._varying(len(intervals), varying), *intervals)
 
     def monotone(self, *intervals: Interval, argument: int = 0) -> str:
         """increasing, decreasing, constant or none, in one argument."""
         rule = self.properties.monotone
-        return _at(rule[argument] if isinstance(rule, tuple) else rule, *intervals)
+        return at(rule[argument] if isinstance(rule, tuple) else rule, *intervals)
 
     def lipschitz(self, *intervals: Interval, argument: int = 0, size: float = inf) -> float:
         """The value's Lipschitz constant in one argument, an array of ``size`` entries (inf: unknown); inf if there is none."""
+        rule = self._slope(argument)
+        return float(at(rule, *intervals))
+
+    def _slope(self, argument: int) -> Rule:
         rule = self.properties.lipschitz
-        rule = rule[argument] if isinstance(rule, tuple) else rule
-        return float(_at(rule, *intervals, *([size] if isinstance(self, ArrayAtom) else [])))
+        return rule[argument] if isinstance(rule, tuple) else rule
 
     def gradient_lipschitz(self, *intervals: Interval, varying: tuple[bool, ...] | None = None) -> float | None:
         """The gradient's Lipschitz constant there; inf without a bound; None where some point has no gradient."""
         if any(intervals[0].lo < kink.hi and kink.lo < intervals[0].hi for kink in self.kinks(*intervals)):
             return None
-        return _at(self.properties.gradient_lipschitz, *self._varying(len(intervals), varying), *intervals)
+        return at(self.properties.gradient_lipschitz, *self._varying(len(intervals), varying), *intervals)
 
     def kinks(self, *intervals: Interval) -> tuple[Interval, ...]:
         """Where the first argument's points without a derivative lie (one interval each, a point where parameters are known)."""
@@ -199,71 +214,94 @@ class Atom:
         if self.curvature(*intervals, varying=varying) in ("constant", "affine", "convex"):
             return 0.0
         smooth = self.gradient_lipschitz(*intervals, varying=varying)
-        declared = _at(self.properties.weak_convexity, *self._varying(len(intervals), varying), *intervals)
+        declared = at(self.properties.weak_convexity, *self._varying(len(intervals), varying), *intervals)
         return min(inf if smooth is None else smooth, declared)
 
     def range(self, *intervals: Interval) -> Interval:
         """Where the value (each entry of it) lies."""
-        return _at(self.properties.range, *intervals)
+        return at(self.properties.range, *intervals)
 
+    # ------------------------------------------------------------------------------------- what follows from all of these
+    @cached_property
+    def everywhere(self) -> tuple[Interval, ...]:
+        """All reals for each of the least number of arguments."""
+        return (REALS,) * self.min_count
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class ScalarAtom(Atom):
-    """An atom applied entry by entry; arguments have one shape, or are scalars.
+    @cached_property
+    def inside(self) -> tuple[Interval, ...]:
+        """The interior of its domain."""
+        domains = (domain or REALS for domain in self.domains(*self.everywhere))
+        return tuple(Interval(domain.lo, domain.hi, True, True) for domain in domains)
 
-    formula     the definition, which sympy and NumPy both read: ``Piecewise((u, u > 0), (0, True))``; or a function of the
-                number of arguments
-    breaks      the first argument's points without a derivative: formulas in the parameters, monotone in each
-    graph       for a piecewise linear-quadratic atom with upward kinks: its subdifferential as (points, first slope, last
-                slope), a polyline through ``points`` (u, f'(u)) continued with these slopes (inf: vertical, the end of the
-                domain); or a function of the parameters. Prox, Moreau envelope and conjugate follow from it.
-    conjugate   f*(s) in the modelling language, in terms of ``s`` and the parameters, for s in ``slopes``; +inf elsewhere
-    slopes      the domain of the conjugate, where no ``graph`` gives it
-    """
+    @cached_property
+    def free(self) -> tuple[int, ...]:
+        """Positions of the arguments that may vary."""
+        return tuple(k for k, name in enumerate(self.names(self.min_count)) if name not in self.parameters)
 
-    formula: str | Callable[[int], str]
-    breaks: tuple[str, ...] = ()
-    graph: tuple | Callable[..., tuple] | None = None
-    conjugate: str = ""
-    slopes: Interval = REALS
+    @cached_property
+    def flat(self) -> bool:
+        """Its derivative is 0 wherever there is one."""
+        texts = self.derivative
+        return isinstance(texts, tuple) and bool(texts) and all(text == "0" for text in texts)
 
-    def shape(self, shapes: tuple[Shape, ...]) -> Shape:
-        arrays = [shape for shape in shapes if shape]
-        for shape in arrays[1:]:
-            if shape != arrays[0]:
-                found = f"{show(arrays[0])} and {show(shape)}"
-                raise ShapeError(f"{self.name} works entry by entry, so its arguments are scalars or have one shape, not {found}")
-        return arrays[0] if arrays else ()
+    @cached_property
+    def kinked(self) -> bool:
+        """It has no gradient at some point inside its domain."""
+        return not self.boolean and self.gradient_lipschitz(*self.inside) is None
 
-    def definition(self, count: int) -> str:
-        """The formula for ``count`` arguments."""
-        return self.formula(count) if callable(self.formula) else self.formula
+    def linear(self, varying: Sequence[bool]) -> bool:
+        """It is affine in the arguments that vary, whatever the others are."""
+        if any(vary for vary, name in zip(varying, self.names(len(varying)), strict=True) if name in self.parameters):
+            return False
+        return not any(varying) or self.curvature(*(REALS,) * len(varying), varying=tuple(varying)) in ("constant", "affine")
 
-    def value(self, *args: Any) -> Any:
-        from fccomodel.library.atoms._formula import evaluate
+    @cached_property
+    def moderate(self) -> bool:
+        """It grows no faster than a polynomial, so that its value at a random draw has all the moments that the draw has."""
+        slopes = [self.lipschitz(*self.everywhere, argument=k, size=4.0) for k in self.free]
+        bend = self.gradient_lipschitz(*self.everywhere)
+        return self.flat or inf not in slopes or bend is not None and bend < inf
 
-        return evaluate(self.definition(len(args)), dict(zip(self.names(len(args)), args, strict=True)))
+    @cached_property
+    def safe(self) -> bool:
+        """Its value and its derivative are finite at every number."""
+        limits = self.domains(*self.everywhere)
+        return self.moderate and not self.poles(*self.everywhere) and all(limits[k] is None for k in self.free)
 
-    def kinks(self, *intervals: Interval) -> tuple[Interval, ...]:
-        from fccomodel.library.atoms._formula import evaluate
+    def steep_at_0(self, *intervals: Interval) -> tuple[int, ...]:
+        """The arguments in which it is steep without bound, or not defined, where they are nearly 0 at an end of its domain."""
+        return ()
 
-        at = [dict(zip(self.arguments, (u[end] for u in intervals), strict=False)) for end in (0, 1)]
-        found = [[float(evaluate(text, env)) for env in at] for text in self.breaks]
-        return tuple(Interval(min(ends), max(ends)) for ends in found)
+    def degree(
+        self, degrees: Sequence[int], numbers: Sequence[float | None], *, scalar: bool = True, whole: bool = False
+    ) -> int | None:
+        """The degree, at most 2, of its polynomial pieces in what its arguments' pieces, of these degrees, depend on; else None.
 
+        numbers  values of arguments, where they are known
+        scalar   that is one number, so that pieces are intervals; else they are polyhedra: only affine functions part them
+        whole    there may be one piece alone: a polynomial
+        """
+        raise NotImplementedError
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class ArrayAtom(Atom):
-    """An atom on whole arrays. ``reference`` is its definition in NumPy, ``rule`` the shape of its value (or ShapeError)."""
+    @cached_property
+    def extreme(self) -> int:
+        """1 if it is the largest of its arguments, -1 if the smallest, else 0."""
+        return 0
 
-    reference: Callable[..., Any]
-    rule: Callable[..., Shape]
+    @cached_property
+    def exponent(self) -> float | str | None:
+        """p of a power u^p of the first argument: a number, or the argument's name; None for anything else."""
+        return None
 
-    def shape(self, shapes: tuple[Shape, ...]) -> Shape:
-        return self.rule(*shapes)
+    @cached_property
+    def signs(self) -> tuple[int, ...] | None:
+        """The arguments' signs, if it is their signed sum; else None."""
+        return None
 
-    def value(self, *args: Any) -> Any:
-        return self.reference(*args)
+    @cached_property
+    def bent(self) -> bool:
+        """It is continuous and made of polynomials on several pieces, of degree at most 2."""
+        return False
 
 
 def show(shape: Shape) -> str:

@@ -89,10 +89,15 @@ def product(a: float, b: float) -> float:
     return 0.0 if a == 0 or b == 0 else a * b
 
 
+def apart(u: Interval, holds: bool) -> Interval:
+    """The interval without 0 as an end, where it ``holds`` that no member is 0."""
+    return u._replace(lo_open=u.lo_open or u.lo == 0, hi_open=u.hi_open or u.hi == 0) if holds else u
+
+
 def times(u: Interval, v: Interval) -> Interval:
-    """The products of their members (ends taken as closed)."""
+    """The products of their members (ends taken as closed, but for 0)."""
     ends = [product(a, b) for a in u[:2] for b in v[:2]]
-    return Interval(min(ends), max(ends))
+    return apart(Interval(min(ends), max(ends)), not u.has(0) and not v.has(0))
 
 
 def hull(*intervals: Interval) -> Interval:

@@ -1,7 +1,8 @@
 """``abs``, and the sign and step that derivatives are written with."""
 
-from fccomodel.library.atoms._base import Properties, ScalarAtom
-from fccomodel.library.atoms._interval import UNIT, Interval
+from fccomodel.library.atoms._base import Properties
+from fccomodel.library.atoms._interval import UNIT, Interval, apart
+from fccomodel.library.atoms._scalar import ScalarAtom
 from fccomodel.library.atoms._shapes import valley
 
 
@@ -16,7 +17,6 @@ abs_ = ScalarAtom(
     formula="Abs(u)",
     torch="{0}.abs()",
     derivative=("sign(u)",),
-    breaks=("0",),
     graph=(((0.0, -1.0), (0.0, 1.0)), 0.0, 0.0),
     conjugate="0",
     properties=Properties(
@@ -24,8 +24,13 @@ abs_ = ScalarAtom(
         monotone=valley,
         lipschitz=1.0,
         gradient_lipschitz=0.0,
-        range=lambda u: Interval(u.mig, u.mag),
+        range=lambda u: apart(Interval(u.mig, u.mag), not u.has(0)),
     ),
+    instead={
+        "smooth": "abs(u) has a kink at 0: use huber(u, delta), or sqrt(u^2 + delta^2).",
+        "unsmooth": "make its argument smooth, which makes abs of it weakly convex; or bound it from both sides by two "
+        "constraints.",
+    },
 )
 sign = ScalarAtom(
     name="sign",

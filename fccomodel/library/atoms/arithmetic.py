@@ -2,8 +2,9 @@
 
 from math import inf
 
-from fccomodel.library.atoms._base import Properties, ScalarAtom
-from fccomodel.library.atoms._interval import Interval, times
+from fccomodel.library.atoms._base import Properties
+from fccomodel.library.atoms._interval import Interval, apart, times
+from fccomodel.library.atoms._scalar import ScalarAtom
 
 
 def _sloped(factor: Interval) -> str:
@@ -48,6 +49,7 @@ def _quotient_smoothness(varying: tuple[bool, ...], u: Interval, v: Interval) ->
 
 add = ScalarAtom(
     name="add",
+    symbol="+",
     meaning="u + v",
     arguments=("u", "v"),
     formula="u + v",
@@ -63,6 +65,7 @@ add = ScalarAtom(
 )
 sub = ScalarAtom(
     name="sub",
+    symbol="-",
     meaning="u - v",
     arguments=("u", "v"),
     formula="u - v",
@@ -78,6 +81,7 @@ sub = ScalarAtom(
 )
 neg = ScalarAtom(
     name="neg",
+    symbol="-",
     meaning="-u",
     arguments=("u",),
     formula="-u",
@@ -93,6 +97,7 @@ neg = ScalarAtom(
 )
 mul = ScalarAtom(
     name="mul",
+    symbol="*",
     meaning="u v",
     arguments=("u", "v"),
     formula="u * v",
@@ -108,6 +113,7 @@ mul = ScalarAtom(
 )
 div = ScalarAtom(
     name="div",
+    symbol="/",
     meaning="u / v",
     arguments=("u", "v"),
     formula="u / v",
@@ -122,6 +128,6 @@ div = ScalarAtom(
             lambda u, v: u.mag / v.mig**2 if v.mig else inf,
         ),
         gradient_lipschitz=_quotient_smoothness,
-        range=lambda u, v: times(u, _reciprocal(v)),
+        range=lambda u, v: apart(times(u, _reciprocal(v)), not u.has(0)),
     ),
 )

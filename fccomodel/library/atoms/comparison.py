@@ -1,12 +1,14 @@
 """Comparisons and logic, for conditions and data; their derivative is 0."""
 
-from fccomodel.library.atoms._base import Properties, ScalarAtom
+from fccomodel.library.atoms._base import Properties
 from fccomodel.library.atoms._interval import UNIT
+from fccomodel.library.atoms._scalar import ScalarAtom
 
 
 def _relation(name: str, symbol: str, formula: str) -> ScalarAtom:
     return ScalarAtom(
         name=name,
+        symbol=symbol,
         meaning=f"u {symbol} v",
         arguments=("u", "v"),
         formula=formula,
@@ -25,6 +27,7 @@ eq = _relation("eq", "==", "Eq(u, v)")
 ne = _relation("ne", "!=", "Ne(u, v)")
 and_ = ScalarAtom(
     name="and",
+    symbol="and",
     meaning="u and v",
     arguments=("u", "v"),
     formula="And(u, v)",
@@ -35,6 +38,7 @@ and_ = ScalarAtom(
 )
 or_ = ScalarAtom(
     name="or",
+    symbol="or",
     meaning="u or v",
     arguments=("u", "v"),
     formula="Or(u, v)",
@@ -45,6 +49,7 @@ or_ = ScalarAtom(
 )
 not_ = ScalarAtom(
     name="not",
+    symbol="not",
     meaning="not u",
     arguments=("u",),
     formula="Not(u)",

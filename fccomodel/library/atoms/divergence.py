@@ -4,7 +4,8 @@ from math import inf, log, sqrt
 
 import numpy as np
 
-from fccomodel.library.atoms._base import ArrayAtom, Properties
+from fccomodel.library.atoms._array import ArrayAtom
+from fccomodel.library.atoms._base import Properties
 from fccomodel.library.atoms._interval import NONNEGATIVE, POSITIVE, Interval
 from fccomodel.library.atoms._shapes import vectors
 
@@ -54,6 +55,7 @@ kl = ArrayAtom(
     rule=vectors("kl"),
     torch="(torch.special.xlogy({0}, {0}) - torch.special.xlogy({0}, {1})).sum(-1)",
     derivative=("dy * (1 + log(q / p))", "-dy * q / p"),
+    generator="t * log(t)",
     domain=(NONNEGATIVE, POSITIVE),
     properties=Properties(
         curvature="convex",
@@ -73,6 +75,7 @@ chi2 = ArrayAtom(
     rule=vectors("chi2"),
     torch="(({0} - {1}).square() / {1}).sum(-1)",
     derivative=("2 * dy * (q / p - 1)", "dy * (1 - (q / p)^2)"),
+    generator="square(t - 1)",
     domain=(None, POSITIVE),
     properties=Properties(
         curvature="convex",

@@ -2,8 +2,9 @@
 
 from math import expm1, inf
 
-from fccomodel.library.atoms._base import Properties, ScalarAtom
+from fccomodel.library.atoms._base import Properties
 from fccomodel.library.atoms._interval import NONNEGATIVE
+from fccomodel.library.atoms._scalar import ScalarAtom
 from fccomodel.library.atoms._shapes import safe_exp, steepest, through
 
 exp_ = ScalarAtom(
@@ -13,6 +14,7 @@ exp_ = ScalarAtom(
     formula="exp(u)",
     torch="{0}.exp()",
     derivative=("y",),
+    logarithm="u",
     conjugate="-entr(s) - s",
     slopes=NONNEGATIVE,
     properties=Properties(
@@ -22,6 +24,7 @@ exp_ = ScalarAtom(
         gradient_lipschitz=steepest(safe_exp),
         range=through(safe_exp),
     ),
+    instead={"convex": "exp(u) is convex for convex u, so exp(-g) asks for a concave g."},
 )
 expm1_ = ScalarAtom(
     name="expm1",

@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 from functools import reduce
 from math import inf
 
-from fccomodel.library.atoms._base import Properties, ScalarAtom, Site
+from fccomodel.library.atoms._base import Properties, Site
 from fccomodel.library.atoms._interval import Interval
+from fccomodel.library.atoms._scalar import ScalarAtom
 
 
 def _torch(pairwise: str, side: str) -> Callable[[Site], str]:
@@ -50,8 +51,12 @@ max_ = ScalarAtom(
         monotone="increasing",
         lipschitz=1.0,
         gradient_lipschitz=lambda varying, *u: 0.0 if _settled(u) else None,
-        range=lambda *u: Interval(max(i.lo for i in u), max(i.hi for i in u)),
+        range=lambda *u: _largest(u),
     ),
+    instead={
+        "smooth": "max has kinks: use logsumexp(concat(..)), or let the solver smooth it.",
+        "concave": "max is convex: minimise it, or bound it from above.",
+    },
 )
 min_ = ScalarAtom(
     name="min",
@@ -64,9 +69,13 @@ min_ = ScalarAtom(
         curvature="concave",
         monotone="increasing",
         lipschitz=1.0,
-        gradient_lipschitz=lambda varying, *u: 0.0 if _settled([Interval(-i.hi, -i.lo) for i in u]) else None,
-        range=lambda *u: Interval(min(i.lo for i in u), min(i.hi for i in u)),
+        gradient_lipschitz=lambda varying, *u: 0.0 if _settled([_turned(i) for i in u]) else None,
+        range=lambda *u: _turned(_largest([_turned(i) for i in u])),
     ),
+    instead={
+        "smooth": "min has kinks: use -logsumexp(concat(-..)), or let the solver smooth it.",
+        "convex": "min is concave: bound each member by a constraint of its own, or maximise it.",
+    },
 )
 
 
@@ -102,6 +111,19 @@ clip = ScalarAtom(
         range=lambda u, lo, hi: Interval(max(lo.lo, min(u.lo, hi.lo)), max(lo.hi, min(u.hi, hi.hi))),
     ),
 )
+
+
+def _turned(u: Interval) -> Interval:
+    """The negatives of its members."""
+    return Interval(-u.hi, -u.lo, u.hi_open, u.lo_open)
+
+
+def _largest(u: Sequence[Interval]) -> Interval:
+    """The largest is above an end that one of those that begin there leaves out, below one that all that end there do."""
+    low, high = max(i.lo for i in u), max(i.hi for i in u)
+    return Interval(
+        low, high, any(i.lo_open for i in u if i.lo == low), all(i.hi_open for i in u if i.hi == high)
+    )
 
 
 def _settled(u: Sequence[Interval]) -> bool:

@@ -2,7 +2,8 @@
 
 from math import erf, exp, pi, sqrt
 
-from fccomodel.library.atoms._base import Properties, ScalarAtom
+from fccomodel.library.atoms._base import Properties
+from fccomodel.library.atoms._scalar import ScalarAtom
 from fccomodel.library.atoms._shapes import bent, s_curve, through
 
 erf_ = ScalarAtom(

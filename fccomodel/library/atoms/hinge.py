@@ -2,8 +2,9 @@
 
 from math import inf
 
-from fccomodel.library.atoms._base import Properties, ScalarAtom
+from fccomodel.library.atoms._base import Properties
 from fccomodel.library.atoms._interval import Interval
+from fccomodel.library.atoms._scalar import ScalarAtom
 
 
 def _positive(u: Interval) -> Interval:
@@ -24,7 +25,6 @@ pos = ScalarAtom(
     formula="Max(0, u)",
     torch="{0}.relu()",
     derivative=("step(u)",),
-    breaks=("0",),
     graph=(((0.0, 0.0), (0.0, 1.0)), 0.0, 0.0),
     conjugate="0",
     properties=Properties(
@@ -34,6 +34,10 @@ pos = ScalarAtom(
         gradient_lipschitz=0.0,
         range=_positive,
     ),
+    instead={
+        "smooth": "pos(u) has a kink at 0: use smooth_hinge(u, delta), log1pexp(u) or sqhinge(u).",
+        "convex": "pos(u) is convex for convex u: of a concave u, bound -u instead.",
+    },
 )
 sqhinge = ScalarAtom(
     name="sqhinge",
@@ -51,6 +55,7 @@ sqhinge = ScalarAtom(
         gradient_lipschitz=lambda u: 0.0 if u.hi <= 0 else 2.0,
         range=lambda u: Interval(max(u.lo, 0.0) ** 2, max(u.hi, 0.0) ** 2),
     ),
+    instead={"convex": "sqhinge(u) is convex for convex u: of a concave u, bound -u instead."},
 )
 smooth_hinge = ScalarAtom(
     name="smooth_hinge",

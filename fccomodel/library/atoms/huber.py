@@ -2,8 +2,9 @@
 
 from math import inf
 
-from fccomodel.library.atoms._base import Properties, ScalarAtom
+from fccomodel.library.atoms._base import Properties
 from fccomodel.library.atoms._interval import POSITIVE, Interval
+from fccomodel.library.atoms._scalar import ScalarAtom
 from fccomodel.library.atoms._shapes import valley
 
 

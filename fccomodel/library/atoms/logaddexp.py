@@ -2,8 +2,9 @@
 
 from math import exp, inf, log1p
 
-from fccomodel.library.atoms._base import Properties, ScalarAtom, Site
+from fccomodel.library.atoms._base import Properties, Site
 from fccomodel.library.atoms._interval import Interval
+from fccomodel.library.atoms._scalar import ScalarAtom
 
 
 def _value(u: float, v: float) -> float:

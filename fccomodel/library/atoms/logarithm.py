@@ -2,8 +2,9 @@
 
 from math import e, inf, log, log1p
 
-from fccomodel.library.atoms._base import Properties, ScalarAtom
+from fccomodel.library.atoms._base import Properties
 from fccomodel.library.atoms._interval import NONNEGATIVE, POSITIVE, Interval
+from fccomodel.library.atoms._scalar import ScalarAtom
 from fccomodel.library.atoms._shapes import through
 
 
@@ -35,6 +36,7 @@ log_ = ScalarAtom(
         gradient_lipschitz=lambda u: _inverse(u.lo, 2),
         range=through(lambda x: log(x) if x > 0 else -inf),
     ),
+    instead={"convex": "log is concave; log of a sum or average of exponentials is convex: logsumexp(..), logmeanexp[..]."},
 )
 log1p_ = ScalarAtom(
     name="log1p",

@@ -1,12 +1,14 @@
 """The Frobenius and the nuclear norm."""
 
-from math import inf
+from math import inf, sqrt
 
 import numpy as np
 
-from fccomodel.library.atoms._base import ArrayAtom, Properties
+from fccomodel.library.atoms._array import ArrayAtom, Ball
+from fccomodel.library.atoms._base import Properties
 from fccomodel.library.atoms._interval import NONNEGATIVE, Interval
 from fccomodel.library.atoms._shapes import matrix, valley
+from fccomodel.library.atoms.norms import EUCLIDEAN
 
 
 def _polar(u: np.ndarray) -> np.ndarray:
@@ -22,6 +24,7 @@ norm_fro = ArrayAtom(
     rule=matrix("norm_fro"),
     torch="torch.linalg.matrix_norm({0})",
     derivative=("dy * u / max(y, 1e-30)",),
+    ball=EUCLIDEAN,
     properties=Properties(
         curvature="convex",
         monotone=valley,
@@ -38,6 +41,14 @@ norm_nuc = ArrayAtom(
     rule=matrix("norm_nuc"),
     torch='torch.linalg.matrix_norm({0}, "nuc")',
     derivative=("dy * polar(u)",),
+    ball=Ball(
+        kind="spectral",
+        words="the spectral ball",
+        project="onto_spectral_ball({x})",
+        norm="torch.linalg.svdvals({u}).sum(-1)",
+        dual="torch.linalg.svdvals({u}).amax(-1)",
+        length=lambda shape: sqrt(min(shape)),
+    ),
     properties=Properties(
         curvature="convex",
         lipschitz=lambda u, size: size**0.25,

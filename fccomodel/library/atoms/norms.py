@@ -1,12 +1,21 @@
 """Norms of vectors, and the sum of squares. A derivative at 0 is 0."""
 
-from math import inf, sqrt
+from math import inf, prod, sqrt
 
 import numpy as np
 
-from fccomodel.library.atoms._base import ArrayAtom, Properties, Shape, ShapeError, Site
+from fccomodel.library.atoms._array import ArrayAtom, Ball
+from fccomodel.library.atoms._base import Properties, Shape, ShapeError, Site
 from fccomodel.library.atoms._interval import NONNEGATIVE, Interval
 from fccomodel.library.atoms._shapes import array, valley, vector
+
+EUCLIDEAN = Ball(
+    kind="ball",
+    words="the Euclidean ball",
+    project="onto_ball({x}, {dims})",
+    norm="{u}.square().sum({dims}).sqrt()",
+    dual="{u}.square().sum({dims}).sqrt()",
+)
 
 
 def _off_zero(u: Interval) -> float | None:
@@ -45,6 +54,15 @@ norm1 = ArrayAtom(
     rule=array("norm1", "abs(u)"),
     torch="{0}.abs().sum({axes0})",
     derivative=("dy * sign(u)",),
+    pieces=1,
+    ball=Ball(
+        kind="box",
+        words="the box [-1, 1]",
+        project="{x}.clamp(-1, 1)",
+        norm="{u}.abs().sum({dims})",
+        dual="{u}.abs().amax({dims})",
+        length=lambda shape: sqrt(prod(shape)),
+    ),
     properties=Properties(
         curvature=lambda u: "affine" if u.lo >= 0 or u.hi <= 0 else "convex",
         monotone=valley,
@@ -52,6 +70,7 @@ norm1 = ArrayAtom(
         gradient_lipschitz=lambda u: None if u.lo < 0 < u.hi else 0.0,
         range=NONNEGATIVE,
     ),
+    instead={"smooth": "norm1(u) has kinks; as a term of its own it is handled by its prox."},
 )
 norm2 = ArrayAtom(
     name="norm2",
@@ -61,6 +80,7 @@ norm2 = ArrayAtom(
     rule=vector("norm2", "of a scalar, write abs(u); of a matrix, norm_fro(u)"),
     torch="torch.linalg.vector_norm({0}, dim=-1)",
     derivative=("dy * u / max(y, 1e-30)",),
+    ball=EUCLIDEAN,
     properties=Properties(
         curvature="convex",
         monotone=valley,
@@ -68,6 +88,7 @@ norm2 = ArrayAtom(
         gradient_lipschitz=_off_zero,
         range=lambda u: Interval(u.mig, inf),
     ),
+    instead={"smooth": "norm2(u) has a kink at 0: use sumsq(u), or sqrt(sumsq(u) + delta^2)."},
 )
 norminf = ArrayAtom(
     name="norminf",
@@ -77,6 +98,14 @@ norminf = ArrayAtom(
     rule=vector("norminf", "of a scalar, write abs(u)"),
     torch="{0}.abs().amax(-1)",
     derivative=("dy * sign(u) * first_largest(abs(u))",),
+    pieces=1,
+    ball=Ball(
+        kind="cross",
+        words="the cross-polytope",
+        project="onto_cross_polytope({x}, {dims})",
+        norm="{u}.abs().amax({dims})",
+        dual="{u}.abs().sum({dims})",
+    ),
     properties=Properties(
         curvature="convex",
         monotone=valley,
@@ -94,6 +123,8 @@ sumsq = ArrayAtom(
     rule=array("sumsq", "square(u)"),
     torch="{0}.square().sum({axes0})",
     derivative=("2 * dy * u",),
+    pieces=2,
+    whole=True,
     properties=Properties(
         curvature="convex",
         monotone=valley,
@@ -111,6 +142,8 @@ group_norm = ArrayAtom(
     rule=_group_shape,
     torch=_in_groups("torch.linalg.vector_norm(GROUPS, dim=-1).sum(-1)"),
     derivative=("dy * group_direction(u, size)",),
+    ball=EUCLIDEAN,
+    in_groups=True,
     domain=(None, Interval(1.0, inf)),
     properties=Properties(
         curvature="convex",

@@ -2,8 +2,9 @@
 
 from math import inf
 
-from fccomodel.library.atoms._base import Properties, ScalarAtom, Site
-from fccomodel.library.atoms._interval import NONNEGATIVE, POSITIVE, Interval
+from fccomodel.library.atoms._base import Properties, Site
+from fccomodel.library.atoms._interval import NONNEGATIVE, POSITIVE, Interval, apart
+from fccomodel.library.atoms._scalar import ScalarAtom
 from fccomodel.library.atoms._shapes import valley
 
 
@@ -71,6 +72,11 @@ def _smoothness(u: Interval, p: Interval) -> float | None:
 
 
 def _range(u: Interval, p: Interval) -> Interval:
+    """A power is 0 where its base is, or nowhere."""
+    return apart(_closed_range(u, p), not u.has(0))
+
+
+def _closed_range(u: Interval, p: Interval) -> Interval:
     if not p.is_point:
         return NONNEGATIVE if u.lo >= 0 else Interval()
     if u.lo < 0 < u.hi and p.lo < 0:
@@ -109,6 +115,7 @@ def _derivative(site: Site) -> tuple[str, ...]:
 
 pow = ScalarAtom(
     name="pow",
+    symbol="^",
     meaning="u^v; v is constant",
     arguments=("u", "v"),
     parameters=("v",),
@@ -116,6 +123,7 @@ pow = ScalarAtom(
     torch=_torch,
     derivative=_derivative,
     domain=_domain,
+    nonzero=lambda u, p: (0,) if p.lo < 0 else (),
     properties=Properties(
         curvature=_curvature,
         monotone=_monotone,
@@ -123,6 +131,7 @@ pow = ScalarAtom(
         gradient_lipschitz=_smoothness,
         range=_range,
     ),
+    instead={"convex": "an odd power is convex for a base >= 0: state its sign where it is declared, or write pos(u)^p."},
 )
 square = ScalarAtom(
     name="square",
@@ -138,8 +147,9 @@ square = ScalarAtom(
         monotone=valley,
         lipschitz=lambda u: 2 * u.mag,
         gradient_lipschitz=2.0,
-        range=lambda u: Interval(u.mig**2, u.mag**2),
+        range=lambda u: apart(Interval(u.mig**2, u.mag**2), not u.has(0)),
     ),
+    instead={"convex": "square(u) is convex for affine u, convex u >= 0, or concave u <= 0: use sqhinge(u) for [u]_+ squared."},
 )
 inv = ScalarAtom(
     name="inv",
@@ -156,4 +166,5 @@ inv = ScalarAtom(
         gradient_lipschitz=lambda u: 2 * u.mig**-3 if u.mig else inf,
         range=lambda u: _range(u, Interval.point(-1.0)),
     ),
+    instead={"convex": "1/u is convex for concave u > 0 (and concave for convex u < 0): state the sign of u in its declaration."},
 )

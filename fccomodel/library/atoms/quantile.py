@@ -2,8 +2,9 @@
 
 from math import inf
 
-from fccomodel.library.atoms._base import Properties, ScalarAtom
+from fccomodel.library.atoms._base import Properties
 from fccomodel.library.atoms._interval import NONNEGATIVE, UNIT, Interval, product
+from fccomodel.library.atoms._scalar import ScalarAtom
 from fccomodel.library.atoms._shapes import valley
 
 
@@ -31,7 +32,6 @@ pinball = ScalarAtom(
     torch="({1} * {0} + (-{0}).relu())",
     derivative=("tau - 1 + step(u)",),
     domain=(None, UNIT),
-    breaks=("0",),
     graph=lambda tau: (((0.0, tau - 1), (0.0, tau)), 0.0, 0.0),
     conjugate="0",
     properties=Properties(
@@ -52,7 +52,6 @@ eps_insensitive = ScalarAtom(
     torch="({0}.abs() - {1}).relu()",
     derivative=("step(u - eps) - step(-u - eps)",),
     domain=(None, NONNEGATIVE),
-    breaks=("-eps", "eps"),
     graph=lambda eps: (((-eps, -1.0), (-eps, 0.0), (eps, 0.0), (eps, 1.0)), 0.0, 0.0),
     conjugate="eps * abs(s)",
     properties=Properties(

@@ -2,8 +2,9 @@
 
 from math import inf, sqrt
 
-from fccomodel.library.atoms._base import Properties, ScalarAtom
+from fccomodel.library.atoms._base import Properties
 from fccomodel.library.atoms._interval import NONNEGATIVE
+from fccomodel.library.atoms._scalar import ScalarAtom
 from fccomodel.library.atoms._shapes import through
 
 sqrt_ = ScalarAtom(
@@ -21,4 +22,8 @@ sqrt_ = ScalarAtom(
         gradient_lipschitz=lambda u: None if u.has(0) else 0.25 * u.lo**-1.5 if u.lo > 0 else inf,
         range=through(lambda x: sqrt(max(x, 0.0))),
     ),
+    instead={
+        "convex": "sqrt of a sum of squares of affine functions is a norm: write sqrt(square(a) + square(b)) or "
+        "norm2(concat(a, b)).",
+    },
 )

@@ -3,8 +3,9 @@
 from collections.abc import Callable
 from math import log, log1p, sqrt, tanh
 
-from fccomodel.library.atoms._base import Properties, ScalarAtom
+from fccomodel.library.atoms._base import Properties
 from fccomodel.library.atoms._interval import UNIT, Interval
+from fccomodel.library.atoms._scalar import ScalarAtom
 from fccomodel.library.atoms._shapes import bent, logistic, s_curve, safe_exp, steepest, through
 
 
@@ -35,6 +36,7 @@ tanh_ = ScalarAtom(
         gradient_lipschitz=bent(log(2 + sqrt(3)) / 2, lambda x: 2 * tanh(x) * (1 - tanh(x) ** 2)),
         range=through(tanh),
     ),
+    instead={"convex": "the logistic loss log1pexp(-u) is a convex surrogate of 1 - tanh(u)."},
 )
 sigmoid = ScalarAtom(
     name="sigmoid",
@@ -43,6 +45,7 @@ sigmoid = ScalarAtom(
     formula="1 / (1 + exp(-u))",
     torch="{0}.sigmoid()",
     derivative=("y * (1 - y)",),
+    logarithm="logsigmoid(u)",
     properties=Properties(
         curvature=s_curve,
         monotone="increasing",
@@ -50,6 +53,7 @@ sigmoid = ScalarAtom(
         gradient_lipschitz=bent(log(2 + sqrt(3)), lambda x: _bump(x) * (1 - 2 * logistic(x))),
         range=through(logistic),
     ),
+    instead={"convex": "the logistic loss log1pexp(-u) is a convex surrogate of sigmoid(-u)."},
 )
 log1pexp = ScalarAtom(
     name="log1pexp",

@@ -4,7 +4,8 @@ from math import inf
 
 import numpy as np
 
-from fccomodel.library.atoms._base import ArrayAtom, Properties, Shape
+from fccomodel.library.atoms._array import ArrayAtom
+from fccomodel.library.atoms._base import Properties, Shape
 from fccomodel.library.atoms._interval import Interval
 from fccomodel.library.atoms._shapes import vector
 

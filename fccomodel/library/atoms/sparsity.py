@@ -3,8 +3,9 @@
 from collections.abc import Callable
 from math import inf
 
-from fccomodel.library.atoms._base import Properties, ScalarAtom
+from fccomodel.library.atoms._base import Properties
 from fccomodel.library.atoms._interval import NONNEGATIVE, Interval, product
+from fccomodel.library.atoms._scalar import ScalarAtom
 from fccomodel.library.atoms._shapes import valley
 
 
@@ -33,7 +34,6 @@ scad = ScalarAtom(
     f" + ({_BEND} - {{2}}) * (2 * {{1}} * {{2}} - {_BEND} - {{2}}) / (2 * ({{1}} - 1)))",
     derivative=("sign(u) * min(l, pos(a * l - abs(u)) / (a - 1))",),
     domain=(None, Interval(2.0, inf, lo_open=True), NONNEGATIVE),
-    breaks=("0",),
     graph=lambda a, l: (((-a * l, 0.0), (-l, -l), (0.0, -l), (0.0, l), (l, l), (a * l, 0.0)), 0.0, 0.0),  # noqa: E741
     properties=Properties(
         curvature=_curvature,
@@ -54,7 +54,6 @@ mcp = ScalarAtom(
     torch="({0}.abs().clamp(max={1} * {2}) * ({2} - {0}.abs().clamp(max={1} * {2}) / (2 * {1})))",
     derivative=("sign(u) * pos(l - abs(u) / a)",),
     domain=(None, Interval(0.0, inf, lo_open=True), NONNEGATIVE),
-    breaks=("0",),
     graph=lambda a, l: (((-a * l, 0.0), (0.0, -l), (0.0, l), (a * l, 0.0)), 0.0, 0.0),  # noqa: E741
     properties=Properties(
         curvature=_curvature,

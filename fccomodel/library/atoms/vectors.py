@@ -5,8 +5,9 @@ from math import inf, sqrt
 
 import numpy as np
 
-from fccomodel.library.atoms._base import ArrayAtom, Properties, Shape, ShapeError, Site, show
-from fccomodel.library.atoms._interval import Interval, hull, product, times
+from fccomodel.library.atoms._array import ArrayAtom
+from fccomodel.library.atoms._base import Properties, Shape, ShapeError, Site, show
+from fccomodel.library.atoms._interval import Interval, apart, hull, product, times
 from fccomodel.library.atoms._shapes import array, size, vectors
 
 
@@ -24,7 +25,7 @@ def _scaled(factor: Interval, size: float) -> float:
 
 def _sum_range(u: Interval) -> Interval:
     """Of any number of terms."""
-    return Interval(0.0 if u.lo >= 0 else -inf, 0.0 if u.hi <= 0 else inf)
+    return apart(Interval(0.0 if u.lo >= 0 else -inf, 0.0 if u.hi <= 0 else inf), u.positive or u.negative)
 
 
 _BILINEAR = Properties(
@@ -112,6 +113,7 @@ dot = ArrayAtom(
 )
 matmul = ArrayAtom(
     name="matmul",
+    symbol="@",
     meaning="u @ v, the product of matrices and vectors",
     arguments=("u", "v"),
     reference=np.matmul,

@@ -183,7 +183,7 @@ def defined(expr: ir.Expr, hole: ir.Hole, x: float) -> bool:
                 limits = atom.domains(*(Interval.point(v) for v in args))
                 if any(d is not None and not d.has(v) for d, v in zip(limits, args, strict=False)):
                     return False
-                if any(args[k] == 0 for k in atom.nonzero):
+                if any(args[k] == 0 for k in atom.poles(*(Interval.point(v) for v in args))):
                     return False
                 values[id(node)] = float(atom.value(*(np.float64(v) for v in args)))
     return values[id(expr)] == values[id(expr)]

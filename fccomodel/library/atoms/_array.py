@@ -1,0 +1,89 @@
+"""Atoms of whole arrays."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import Any
+
+from fccomodel.library.atoms._base import Atom, Shape, at
+from fccomodel.library.atoms._interval import Interval
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ball:
+    """The unit ball B of the dual of a norm: the norm is the largest q.u over q in B.
+
+    kind      ``box`` (every |q_i| <= 1), ``ball`` (|q|_2 <= 1), ``cross`` (|q|_1 <= 1), ``spectral`` (singular values <= 1)
+    words     its name
+    project   the torch text of the nearest point of B to ``{x}`` over the dims ``{dims}``
+    norm      the torch text of the norm itself of ``{u}``          dual  the same of the dual norm
+    length    the largest |q|_2 in B, by the norm's shape (inf: a size that is not known)
+    """
+
+    kind: str
+    words: str
+    project: str
+    norm: str
+    dual: str
+    length: Callable[[Sequence[float]], float] = lambda shape: 1.0
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ArrayAtom(Atom):
+    """An atom on whole arrays.
+
+    reference   its definition in NumPy
+    rule        the shape of its value (or ShapeError)
+    pieces      the degree of its polynomial pieces over polyhedra, where it has such and is not linear: 1, or 2
+    whole       there is one piece: it is a polynomial
+    ball        of a norm: the unit ball of its dual; ``in_groups`` of consecutive groups, as many entries as the last argument
+    generator   phi of a divergence sum p_i phi(q_i/p_i), in terms of ``t``
+    """
+
+    reference: Callable[..., Any]
+    rule: Callable[..., Shape]
+    pieces: int | None = None
+    whole: bool = False
+    ball: Ball | None = None
+    in_groups: bool = False
+    generator: str = ""
+
+    def shape(self, shapes: tuple[Shape, ...]) -> Shape:
+        return self.rule(*shapes)
+
+    def value(self, *args: Any) -> Any:
+        return self.reference(*args)
+
+    def lipschitz(self, *intervals: Interval, argument: int = 0, size: float = inf) -> float:
+        return float(at(self._slope(argument), *intervals, size))
+
+    # ------------------------------------------------------------------------------------- what follows from all of these
+    def degree(
+        self, degrees: Sequence[int], numbers: Sequence[float | None], *, scalar: bool = True, whole: bool = False
+    ) -> int | None:
+        top = max(degrees)
+        if top == 0 or self.linear([d > 0 for d in degrees]):
+            return top
+        if all(self.linear([j == k for j in range(len(degrees))]) for k in range(len(degrees))):
+            return sum(degrees) if sum(degrees) <= 2 else None
+        fixed = (degree for degree, name in zip(degrees, self.names(len(degrees)), strict=True) if name in self.parameters)
+        if self.pieces is None or whole and not self.whole or any(fixed):
+            return None
+        return self.pieces if top == 1 else 2 if self.pieces == 1 and scalar else None
+
+    def separable(self, *shapes: Shape) -> bool:
+        """Of arguments of these shapes, it is a sum over entries, each term of one entry of each: its derivative says so."""
+        from fccomodel.library.atoms._registry import get
+        from fccomodel.library.atoms._scalar import ScalarAtom
+
+        texts = self.derivatives(self.site(("",) * len(shapes), shapes))
+        if not texts or self.shape(shapes):
+            return False
+        nodes = [node for text in texts for node in ast.walk(ast.parse(text.replace("^", "**")))]
+        called = {node.func.id for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+        names = {node.id for node in nodes if isinstance(node, ast.Name)} - called
+        sizes = {str(n) for shape in shapes for n in shape}
+        return names <= {*self.arguments, *sizes, "dy"} and all(isinstance(get(name), ScalarAtom) for name in called)

@@ -1,0 +1,119 @@
+"""Atoms of numbers, applied entry by entry, and what follows from their formulas."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import inf
+from typing import Any
+
+from fccomodel.library.atoms import _syntax
+from fccomodel.library.atoms._base import Atom, Shape, ShapeError, show
+from fccomodel.library.atoms._interval import REALS, Interval
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ScalarAtom(Atom):
+    """An atom applied entry by entry; arguments have one shape, or are scalars.
+
+    formula     the definition, which sympy and NumPy both read: ``Piecewise((u, u > 0), (0, True))``; or a function of the
+                number of arguments
+    breaks      the first argument's points without a derivative, where no ``graph`` has them: formulas in the parameters,
+                monotone in each
+    graph       for a piecewise linear-quadratic atom with upward kinks: its subdifferential as (points, first slope, last
+                slope), a polyline through ``points`` (u, f'(u)) continued with these slopes (inf: vertical, the end of the
+                domain); or a function of the parameters. Prox, Moreau envelope and conjugate follow from it.
+    conjugate   f*(s) in the modelling language, in terms of ``s`` and the parameters, for s in ``slopes``; +inf elsewhere
+    slopes      the domain of the conjugate, where no ``graph`` gives it
+    """
+
+    formula: str | Callable[[int], str]
+    breaks: tuple[str, ...] = ()
+    graph: tuple | Callable[..., tuple] | None = None
+    conjugate: str = ""
+    slopes: Interval = REALS
+
+    def shape(self, shapes: tuple[Shape, ...]) -> Shape:
+        arrays = [shape for shape in shapes if shape]
+        for shape in arrays[1:]:
+            if shape != arrays[0]:
+                found = f"{show(arrays[0])} and {show(shape)}"
+                raise ShapeError(f"{self.name} works entry by entry, so its arguments are scalars or have one shape, not {found}")
+        return arrays[0] if arrays else ()
+
+    def definition(self, count: int) -> str:
+        """The formula for ``count`` arguments."""
+        return self.formula(count) if callable(self.formula) else self.formula
+
+    def value(self, *args: Any) -> Any:
+        from fccomodel.library.atoms._formula import evaluate
+
+        return evaluate(self.definition(len(args)), dict(zip(self.names(len(args)), args, strict=True)))
+
+    def kinks(self, *intervals: Interval) -> tuple[Interval, ...]:
+        ends = [self._breaks(tuple(u[end] for u in intervals[1:])) for end in (0, 1)]
+        return tuple(Interval(min(pair), max(pair)) for pair in zip(*ends, strict=True))
+
+    def _breaks(self, parameters: tuple[float, ...]) -> list[float]:
+        from fccomodel.library.atoms._formula import evaluate
+
+        if self.graph is not None:
+            return [float(self.subdifferential(*parameters)[0][k][0]) for k in self._jumps]
+        known = dict(zip(self.parameters, parameters, strict=False))
+        return [float(evaluate(text, known)) for text in self.breaks]
+
+    @cached_property
+    def _jumps(self) -> tuple[int, ...]:
+        """The places among the points of its graph where it rises without moving."""
+        points, _, _ = self.subdifferential(*(3.0 for _ in self.parameters))
+        return tuple(k for k, (a, b) in enumerate(zip(points, points[1:], strict=False)) if a[0] == b[0] and a[1] != b[1])
+
+    def subdifferential(self, *parameters: float) -> tuple:
+        """Its ``graph`` at these parameters."""
+        return self.graph(*parameters) if callable(self.graph) else self.graph or ()
+
+    # ---------------------------------------------------------------------------------------- what follows from the formula
+    @cached_property
+    def extreme(self) -> int:
+        return _syntax.extreme(self.definition(2), self.names(2)) if self.variadic else 0
+
+    @cached_property
+    def exponent(self) -> float | str | None:
+        return None if self.variadic else _syntax.exponent(self.definition(len(self.arguments)), self.arguments[0])
+
+    @cached_property
+    def signs(self) -> tuple[int, ...] | None:
+        texts = () if callable(self.derivative) or self.boolean else self.derivative
+        return tuple(map(int, texts)) if texts and all(text in ("1", "-1") for text in texts) else None
+
+    def degree(
+        self, degrees: Sequence[int], numbers: Sequence[float | None], *, scalar: bool = True, whole: bool = False
+    ) -> int | None:
+        names = self.names(len(degrees))
+        known = {name: number for name, number in zip(names, numbers, strict=True) if number is not None}
+        if self.boolean or any(d for d, name in zip(degrees, names, strict=True) if name in self.parameters):
+            return None
+        found = _syntax.degree(
+            self.definition(len(degrees)), dict(zip(names, degrees, strict=True)), known, scalar=scalar, whole=whole
+        )
+        return found if found is None or not any(degrees) else max(1, found)
+
+    @cached_property
+    def bent(self) -> bool:
+        degrees = [int(k in self.free) for k in range(self.min_count)]
+        known = self.degree(degrees, [None] * self.min_count) is not None
+        return known and not self.flat and _syntax.pieced(self.definition(self.min_count))
+
+    @cached_property
+    def moderate(self) -> bool:
+        return super().moderate or self.bent
+
+    def steep_at_0(self, *intervals: Interval) -> tuple[int, ...]:
+        return tuple(k for k in self.free if self._steep(k, intervals or self.everywhere))
+
+    def _steep(self, k: int, intervals: tuple[Interval, ...]) -> bool:
+        near = (*intervals[:k], Interval(0.0, 1.0, lo_open=True), *intervals[k + 1 :])
+        limit = self.domains(*near)[k]
+        ends = k in self.poles(*near) or limit is not None and limit.lo == 0
+        return ends and self.lipschitz(*near, argument=k) == inf
