@@ -10,9 +10,9 @@ from lark import Token
 from lark.exceptions import UnexpectedToken
 from lark.parsers.lalr_interactive_parser import InteractiveParser
 
-from fccomodel.core.diagnostics import Diagnostic, FccoError, error
+from fccomodel.core.diagnostics import Diagnostic, FccoError
 from fccomodel.core.source import Source, Span
-from fccomodel.language import characters, lexer, mistakes, syntax
+from fccomodel.language import characters, errors, lexer, mistakes, syntax
 from fccomodel.language.lexer import grammar_text
 from fccomodel.language.statements import STARTS, Piece, split
 from fccomodel.language.tree import Refusal, build
@@ -33,14 +33,14 @@ def parse(source: Source) -> syntax.Model:
     if refused is not None:
         raise FccoError([refused], source)
     words = [word for word in lexer.tokens(text) if word.type not in lexer.SPACE]
-    errors = characters.all_junk(words, MAX_ERRORS)
+    found = characters.all_junk(words, MAX_ERRORS)
     pieces, faults = split(words, text, max_errors=MAX_ERRORS)
-    errors += faults
+    found += faults
     statements: list[syntax.Statement] = []
     indices = declared_indices(pieces)
     constrained = False
     waiting = pieces[::-1]
-    while waiting and len(errors) < MAX_ERRORS:
+    while waiting and len(found) < MAX_ERRORS:
         piece = waiting.pop()
         constrained = constrained or piece.words[0].type == "SUBJECT"
         if piece.broken:
@@ -48,30 +48,26 @@ def parse(source: Source) -> syntax.Model:
         try:
             statements.append(_statement(piece, constrained, indices))
         except Refusal as refusal:
-            errors.append(refusal.diagnostic)
+            found.append(refusal.diagnostic)
             if refusal.rest is not None:
                 waiting.append(replace(piece, words=piece.words[refusal.rest :]))
         else:
             if not piece.closed:
-                errors.append(mistakes.not_closed(piece))
-    errors += mistakes.order(statements) + mistakes.subscripts(statements, indices)
+                found.append(mistakes.not_closed(piece))
+    found += mistakes.order(statements) + mistakes.subscripts(statements, indices)
     if not words:
-        errors.append(characters.empty(text))
-    if errors:
-        raise FccoError(_sorted(errors), source)
+        found.append(errors.text.no_statement(comments=bool(text.strip())))
+    if found:
+        raise FccoError(_sorted(found), source)
     return syntax.Model(statements=tuple(statements), span=Span(start=0, end=len(text)))
 
 
-def _sorted(errors: list[Diagnostic]) -> list[Diagnostic]:
+def _sorted(found: list[Diagnostic]) -> list[Diagnostic]:
     """In the order of the text, cut off at ``MAX_ERRORS``, which is then said."""
-    errors = sorted(errors, key=lambda d: d.span.start if d.span else -1)
-    if len(errors) < MAX_ERRORS:
-        return errors
-    why = "The rest of the file was not read, or its errors are not shown: many follow from the first ones."
-    return [
-        *errors[:MAX_ERRORS],
-        error("F0118", f"stopped after {MAX_ERRORS} errors", reason=why, fix="mend the first ones and try again"),
-    ]
+    found = sorted(found, key=lambda d: d.span.start if d.span else -1)
+    if len(found) < MAX_ERRORS:
+        return found
+    return [*found[:MAX_ERRORS], errors.text.too_many_errors(MAX_ERRORS)]
 
 
 def declared_indices(pieces: list[Piece]) -> frozenset[str]:
@@ -89,7 +85,7 @@ def _statement(piece: Piece, constrained: bool, indices: frozenset[str]) -> synt
     """One statement's node; raises ``Refusal``."""
     words = piece.words
     if len(words) > MAX_WORDS:
-        raise Refusal(mistakes.too_long(words, MAX_WORDS))
+        raise Refusal(errors.text.long_statement(len(words), MAX_WORDS, lexer.span(words[0])))
     labelled = constrained and len(words) > 1 and words[1].type in ("COLON", "LSQB")
     begins = words[0].type in STARTS and not labelled
     declares = len(words) > 1 and words[0].type == words[1].type == "NAME" and lexer.subscript(words[0]) not in indices
@@ -107,7 +103,7 @@ def _statement(piece: Piece, constrained: bool, indices: frozenset[str]) -> synt
     except UnexpectedToken:
         acceptable = _acceptable(parser, states)
         found = mistakes.unexpected(words, k, acceptable)
-        missing = found.code == "F0105" and "$END" in acceptable
+        missing = found.code == errors.statements.SEMICOLON.id and "$END" in acceptable
         raise Refusal(found, rest=k if missing else None) from None
     return build(tree)
 

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 from lark import Token
 
-from fccomodel.core.diagnostics import Diagnostic, error
-from fccomodel.core.source import Span
-from fccomodel.language import lexer
+from fccomodel.core.diagnostics import Diagnostic
+from fccomodel.language import errors, lexer
 
 #: Brackets inside one another.
 MAX_BRACKETS = 100
@@ -64,7 +63,7 @@ class _Splitter:
         elif kind in lexer.OPEN:
             self.open.append(k)
             if len(self.open) == MAX_BRACKETS + 1:
-                self.too_deep(k)
+                self.fault(errors.statements.deep_brackets(MAX_BRACKETS, lexer.span(self.words[k])))
         elif kind in lexer.OPEN.values():
             return self.closer(k)
         elif kind == "SEMICOLON":
@@ -97,21 +96,14 @@ class _Splitter:
     def after_subject(self, k: int) -> int:
         if self.words[k].type not in ("SEMICOLON", "COLON"):
             return k
-        self.report(
-            "F0105",
-            f"no `{self.words[k]}` here",
-            lexer.span(self.words[k]),
-            "`subject to` is a heading: the constraints follow it, and each of them ends in `;`.",
-            f"remove this `{self.words[k]}`",
-        )
+        self.report(errors.statements.heading_with_end(self.words[k], lexer.span(self.words[k])))
         self.start, self.broken = k + 1, False
         return k + 1
 
     def semicolon(self, k: int) -> int:
         if not self.open:
             if k == self.start:
-                why = "Each `;` ends a statement, and there is none before this one."
-                self.report("F0105", "nothing ends here", lexer.span(self.words[k]), why, "remove this `;`")
+                self.report(errors.statements.nothing_ends(lexer.span(self.words[k])))
             self.cut(k)
             self.start, self.broken = k + 1, False
             return k + 1
@@ -122,23 +114,12 @@ class _Splitter:
     def closer(self, k: int) -> int:
         word = self.words[k]
         if not self.open:
-            self.fault(
-                "F0104",
-                f"nothing is open that `{word}` could close",
-                lexer.span(word),
-                "Brackets come in pairs, and every pair here is already complete.",
-                f"remove this `{word}`, or open it where it should begin",
-            )
+            self.fault(errors.statements.nothing_to_close(word, lexer.span(word)))
             return k + 1
         opener = self.words[self.open[-1]]
         if lexer.OPEN[opener.type] != word.type:
-            self.fault(
-                "F0104",
-                f"`{word}` cannot close the `{opener}` {self.where(opener, word)}",
-                lexer.span(word),
-                "Brackets close in the opposite order of opening, each by its own kind.",
-                f"write `{lexer.CLOSER[str(opener)]}` before this `{word}`",
-            )
+            closer = lexer.CLOSER[str(opener)]
+            self.fault(errors.statements.crossed_brackets(word, opener, self.where(opener, word), closer, lexer.span(word)))
             while self.open and lexer.OPEN[self.words[self.open[-1]].type] != word.type:
                 self.open.pop()
         if self.open:
@@ -153,13 +134,7 @@ class _Splitter:
         """A bracket is still open where a statement must end: at a ``;`` of a line's end after it, or else before word ``k``."""
         opener = self.open[-1]
         word = self.words[opener]
-        self.fault(
-            "F0104",
-            f"this `{word}` is never closed",
-            lexer.span(word),
-            "The statement ends before its bracket does.",
-            f"add the missing `{lexer.CLOSER[str(word)]}`",
-        )
+        self.fault(errors.statements.never_closed(word, lexer.CLOSER[str(word)], lexer.span(word)))
         options = word.type == "LBRACE" and self.words[self.start].type == "OPTIONS"
         for j in range(k if options else opener + 1, min(k + 1, len(self.words) - 1)):
             if self.words[j].type == "SEMICOLON" and (j == k or self.first_on_line(j + 1) or self.words[j + 1].type == "EOF"):
@@ -169,15 +144,6 @@ class _Splitter:
         self.cut(k)
         return k if self.words[k].type != "EOF" else k + 1
 
-    def too_deep(self, k: int) -> None:
-        self.fault(
-            "F0107",
-            f"more than {MAX_BRACKETS} brackets inside one another",
-            lexer.span(self.words[k]),
-            f"Brackets may stand {MAX_BRACKETS} deep.",
-            "name the inner parts with `let` or `def`",
-        )
-
     def where(self, opener: Token, word: Token) -> str:
         """How to find a bracket from another word."""
         start = opener.start_pos or 0
@@ -185,11 +151,11 @@ class _Splitter:
             return f"of line {opener.line}"
         return f"of column {start - self.text.rfind(chr(10), 0, start)}"
 
-    def fault(self, code: str, message: str, at: Span, reason: str, fix: str) -> None:
+    def fault(self, found: Diagnostic) -> None:
         """Report a fault of this statement, unless one has been."""
         if not self.broken:
-            self.report(code, message, at, reason, fix)
+            self.report(found)
         self.broken = True
 
-    def report(self, code: str, message: str, at: Span, reason: str, fix: str) -> None:
-        self.errors.append(error(code, message, span=at, reason=reason, fix=fix))
+    def report(self, found: Diagnostic) -> None:
+        self.errors.append(found)

@@ -9,9 +9,9 @@ from typing import Any
 
 from lark import Token, Tree
 
-from fccomodel.core.diagnostics import Diagnostic, error
+from fccomodel.core.diagnostics import Diagnostic
 from fccomodel.core.source import Span
-from fccomodel.language import lexer, syntax
+from fccomodel.language import errors, lexer, syntax
 
 #: Levels of operators, calls and reductions inside one another.
 MAX_DEPTH = 200
@@ -52,7 +52,7 @@ def build(tree: Tree) -> Any:
             levels = count.bit_length() if item.data == "chain" else int(isinstance(node, syntax.Expr))
             depth = max((d for _, d in parts), default=0) + levels
             if depth > MAX_DEPTH:
-                raise Refusal(too_deep(at))
+                raise Refusal(errors.statements.deep_operators(MAX_DEPTH, at.start))
             values.append((node, depth))
     return values[0][0]
 
@@ -81,17 +81,6 @@ def _balanced(c: list, at: Span) -> syntax.Expr:
     return dataclasses.replace(level[0][1], span=at)
 
 
-def too_deep(at: Span) -> Diagnostic:
-    """An expression that no reader could follow."""
-    return error(
-        "F0107",
-        f"more than {MAX_DEPTH} levels of operators",
-        span=Span(start=at.start, end=at.start + 1),
-        reason=f"Operators and calls may stand inside one another {MAX_DEPTH} deep.",
-        fix="name parts of it with `let`",
-    )
-
-
 def _at(token: Token) -> Span:
     return lexer.span(token)
 
@@ -100,15 +89,7 @@ def declared(name: Token) -> str:
     """A name that the user gives to something; the language's own words are refused."""
     words = lexer.grammar().words
     if name.value in words:
-        raise Refusal(
-            error(
-                "F0110",
-                f"`{name.value}` is a word of the language",
-                span=_at(name),
-                reason="Statement words, `in`, `and`, `E`, `sum` and the like can name nothing but a table's columns.",
-                fix=f"choose another name, such as `{name.value}1`",
-            )
-        )
+        raise Refusal(errors.syntax.reserved(name.value, _at(name)))
     return str(name.value)
 
 
@@ -116,7 +97,7 @@ def declared(name: Token) -> str:
 def _number(c: list, at: Span) -> syntax.Expr:
     value = float(c[0])
     if math.isinf(value):
-        raise Refusal(error("F0111", "this number is too large", span=at, reason="Numbers are float64: at most 1.8e308."))
+        raise Refusal(errors.text.large_number(at))
     return syntax.Number(value=value, text=str(c[0]), span=at)
 
 
@@ -146,20 +127,10 @@ def _args(c: list, at: Span) -> tuple[tuple[syntax.Expr, ...], tuple[syntax.Keyw
             semicolon = len(positional)
         elif isinstance(part, syntax.Keyword):
             if part.name in named:
-                raise Refusal(
-                    error("F0112", f"`{part.name}` is given twice", span=part.span, reason="An argument has one value.")
-                )
+                raise Refusal(errors.syntax.argument_twice(part.name, part.span))
             named[part.name] = part
         elif named:
-            raise Refusal(
-                error(
-                    "F0112",
-                    "this argument has no name",
-                    span=part.span,
-                    reason="After a named argument every argument is named, since its place no longer says which one it is.",
-                    fix="put it before the named ones, or name it",
-                )
-            )
+            raise Refusal(errors.syntax.unnamed_after_named(part.span))
         else:
             positional.append(part)
     return tuple(positional), tuple(named.values()), semicolon
@@ -172,25 +143,9 @@ _NAMED = {"cvar": "tail = 0.1", "topk": "k = 3", "logmeanexp": "theta = 1", "pme
 def _call(c: list, at: Span) -> syntax.Expr:
     func, (args, keywords, semicolon) = str(c[0]), c[1]
     if func in _NEEDS_INDEX:
-        raise Refusal(
-            error(
-                "F0113",
-                f"`{func}` takes its draw in square brackets",
-                span=_at(c[0]),
-                reason=f"The draw says over what the average is taken; round brackets after `{func}` hold named options only.",
-                fix=f"{func}[{_NEEDS_INDEX[func]}] (...)",
-            )
-        )
+        raise Refusal(errors.syntax.draw_in_round_brackets(func, _NEEDS_INDEX[func], _at(c[0])))
     if func in _NAMED:
-        raise Refusal(
-            error(
-                "F0113",
-                f"`{func}` does not say over what",
-                span=_at(c[0]),
-                reason=f"`{func}` is a reduction: options in round brackets, then its index in square ones, then its body.",
-                fix=f"{func}({_NAMED[func]})[k in K] (...)",
-            )
-        )
+        raise Refusal(errors.syntax.options_without_index(func, _NAMED[func], _at(c[0])))
     return syntax.Call(func=func, args=args, keywords=keywords, semicolon=semicolon, span=at)
 
 
@@ -206,15 +161,7 @@ def _reduce_with(c: list, at: Span) -> syntax.Expr:
     kind, (args, keywords, _), indexing, body = str(c[0]), *c[1:]
     if args:
         option = _NAMED.get(kind, "").split(" =")[0]
-        raise Refusal(
-            error(
-                "F0112",
-                f"`{kind}` takes named arguments only",
-                span=args[0].span,
-                reason=f"So that a reader need not know what the number in `{kind}(0.1)` means.",
-                fix=f"{kind}({option} = ...)[...]" if option else "name it, `name = value`",
-            )
-        )
+        raise Refusal(errors.syntax.unnamed_option(kind, option, args[0].span))
     return syntax.Reduce(kind=kind, body=body, indexing=indexing, keywords=keywords, span=at)
 
 
@@ -226,15 +173,7 @@ def _reduce_subscript(c: list, at: Span) -> syntax.Expr:
 def _reduce_free(c: list, at: Span) -> syntax.Expr:
     kind = str(c[0])
     if kind not in _NEEDS_INDEX:
-        raise Refusal(
-            error(
-                "F0113",
-                f"`{kind}` does not say over what",
-                span=_at(c[0]),
-                reason="Only E, variance and prob may leave their draw out: it is then every `~` index that is free in the body.",
-                fix=f"{kind}[i in I] (...), or for the elements of a vector {kind}(...)",
-            )
-        )
+        raise Refusal(errors.syntax.no_index(kind, _at(c[0])))
     return syntax.Reduce(kind=kind, body=c[1], span=at)
 
 
@@ -261,7 +200,7 @@ def _distinct(items: list[syntax.Keyword]) -> tuple[syntax.Keyword, ...]:
     seen: set[str] = set()
     for item in items:
         if item.name in seen:
-            raise Refusal(error("F0112", f"`{item.name}` is given twice", span=item.span, reason="An option has one value."))
+            raise Refusal(errors.syntax.option_twice(item.name, item.span))
         seen.add(item.name)
     return tuple(items)
 
@@ -298,45 +237,14 @@ def _constraint(c: list, at: Span) -> syntax.Constraint:
 def _check_relation(relation: syntax.Expr) -> None:
     """A constraint is ``a <= b``, ``a >= b``, ``a == b``, ``lo <= e <= hi`` or ``hi >= e >= lo``."""
     if isinstance(relation, syntax.Binary) and relation.op in ("and", "or"):
-        why = (
-            "Constraints hold together: each is a statement, and a choice between two of them is no constraint of this language."
-        )
-        fix = (
-            "write each side as a constraint of its own"
-            if relation.op == "and"
-            else "write a function that is small where either holds"
-        )
-        raise Refusal(error("F0115", f"`{relation.op}` between constraints", span=relation.span, reason=why, fix=fix))
+        raise Refusal(errors.syntax.connected_constraints(relation.op, relation.span))
     if not isinstance(relation, syntax.Compare):
-        raise Refusal(
-            error(
-                "F0115",
-                "this constraint compares nothing",
-                span=relation.span,
-                reason="A constraint is `left <= right`, `left >= right`, `left == right` or `low <= value <= high`.",
-                fix="add the other side, for example `... <= 0`",
-            )
-        )
+        raise Refusal(errors.syntax.compares_nothing(relation.span))
     for op, left, right in zip(relation.ops, relation.operands, relation.operands[1:], strict=False):
         if op not in ("<=", ">=", "=="):
-            between = Span(start=left.span.start, end=right.span.end)
-            instead = {"<": "`<=`", ">": "`>=`"}.get(op, "`<=`, `>=` or `==`")
-            why = (
-                "A strict inequality leaves out its boundary, so that the minimum need not be attained."
-                if op in "<>"
-                else "The points where two sides differ are no closed set: no algorithm can stay in it."
-            )
-            raise Refusal(error("F0109", f"`{op}` cannot constrain", span=between, reason=why, fix=f"write {instead}"))
+            raise Refusal(errors.syntax.open_constraint(op, left.span | right.span))
     if len(relation.ops) > 2 or (len(relation.ops) == 2 and (len(set(relation.ops)) > 1 or relation.ops[0] == "==")):
-        raise Refusal(
-            error(
-                "F0115",
-                f"`{' '.join(relation.ops)}` cannot stand in one constraint",
-                span=relation.span,
-                reason="Two comparisons in one constraint are a lower and an upper bound: `low <= value <= high`.",
-                fix="write one constraint for each comparison",
-            )
-        )
+        raise Refusal(errors.syntax.several_comparisons(relation.ops, relation.span))
 
 
 _RULES: dict[str, Callable[[list, Span], Any]] = {

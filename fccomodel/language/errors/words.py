@@ -43,3 +43,8 @@ def counted(number: int, one: str, many: str = "") -> str:
 def are(number: int) -> str:
     """The verb that goes with a number of things."""
     return "is" if number == 1 else "are"
+
+
+def short(text: str) -> str:
+    """A long word with its end cut off."""
+    return text if len(text) <= 30 else text[:29] + "…"
