@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from math import isinf
 from typing import TYPE_CHECKING, Any
 
-from fccomodel.core import diagnostics
-from fccomodel.core.files import fail
+from fccomodel.app import errors
+from fccomodel.core.diagnostics import refuse
 
 if TYPE_CHECKING:
     from fccomodel.algorithms import Algorithm
@@ -36,8 +36,7 @@ def _known(name: str, names: Iterable[str], kind: str) -> None:
     """The name must be one of those."""
     names = list(names)
     if name not in names:
-        fix = diagnostics.did_you_mean(name, names) or f"`fccomodel {kind}s` lists them."
-        raise fail("F0805", f"There is no {kind} `{name}`", fix=fix)
+        refuse(errors.unknown_concept(kind, name, names))
 
 
 # --------------------------------------------------------------------------------------------------------------- atoms

@@ -22,9 +22,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fccomodel import pipeline
-from fccomodel.app import explain
+from fccomodel.app import errors, explain
 from fccomodel.core import ir
-from fccomodel.core.files import fail, make_folder, read_text, write_text
+from fccomodel.core.diagnostics import FccoError, refuse
+from fccomodel.core.files import make_folder, read_text, write_text
 from fccomodel.core.source import Source
 from fccomodel.core.version import __version__
 
@@ -138,7 +139,6 @@ def _origin(value: Any, *, path: bool = True) -> Any:
 def versions() -> dict[str, str]:
     """Of what decided the numbers."""
     import torch
-
 
     return {
         "fccomodel": __version__,
@@ -270,21 +270,21 @@ class Evaluation:
 def load(folder: Path) -> Stored:
     """Read a result folder; every way in which it is not one has its own message."""
     if not folder.is_dir():
-        raise fail("F0810", f"`{folder}` is not a folder", fix="Name the folder that `solve --out` wrote.")
+        refuse(errors.no_result_folder(folder))
     try:
         record = json.loads(read_text(folder / RESULT, kind="result"))
         source = Source(text=record["source"]["text"], name=record["source"]["name"])
         stored = record["binding"]
         record["kkt"], record["encoding"]  # noqa: B018  (fail now where they are missing)
     except (json.JSONDecodeError, KeyError, TypeError) as error:
-        raise fail("F0810", f"`{folder / RESULT}` is not the result of a solve: {type(error).__name__} {error}") from None
+        raise FccoError([errors.not_a_result(folder / RESULT, error)]) from None
     if record.get("format") != FORMAT:
-        raise fail("F0810", f"`{folder / RESULT}` has format {record.get('format')}; this version reads format {FORMAT}")
+        refuse(errors.format_of_result(folder / RESULT, record.get("format"), FORMAT))
     try:
         with np.load(folder / VARIABLES, allow_pickle=False) as arrays:
             variables = {name: arrays[name] for name in arrays.files}
     except (OSError, ValueError, EOFError) as error:
-        raise fail("F0810", f"`{folder / VARIABLES}` cannot be read: {error}") from None
+        raise FccoError([errors.unreadable_variables(folder / VARIABLES, error)]) from None
     binding = pipeline.Binding(
         spec=stored["spec"],
         data={name: value for name, value in stored["data"].items() if value is not None},
@@ -323,7 +323,7 @@ def evaluate(
     bound = pipeline.bind(stored.compiled, binding, seed=seed, encoding=stored.record["encoding"], where=where)
     for name, variable in stored.compiled.problem.variables.items():
         if name not in stored.variables:
-            raise fail("F0810", f"`{stored.folder / VARIABLES}` has no `{name}`", reason=f"The model declares `var {name}`.")
+            refuse(errors.variable_not_stored(stored.folder / VARIABLES, name))
         _check_shape(name, variable, stored.variables[name], bound)
     report = kkt.report(bound, stored.variables, multipliers=stored.multipliers, seed=seed, judging=True)
     sure = intervals(bound, stored.variables, seed=seed)
@@ -337,8 +337,4 @@ def _check_shape(name: str, variable: ir.Variable, value: np.ndarray, bound: Bou
     if None in shape or variable.net is not None:
         return
     if tuple(shape) != value.shape:
-        raise fail(
-            "F0810",
-            f"`{name}` was solved with shape {value.shape}, and this data gives it {tuple(shape)}",
-            fix="Bind data with the same features.",
-        )
+        refuse(errors.stored_shape(name, value.shape, tuple(shape)))

@@ -7,9 +7,10 @@ import textwrap
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import NoReturn
 
 from fccomodel.core.quoting import visible
-from fccomodel.core.source import Source, Span
+from fccomodel.core.source import NOWHERE, Source, Span
 
 #: Columns of a shown source line, and of a wrapped reason.
 WIDTH = 100
@@ -46,6 +47,11 @@ class FccoError(Exception):
         self.diagnostics = tuple(diagnostics)
         self.source = source
         super().__init__(render(self.diagnostics, source))
+
+
+def refuse(*found: Diagnostic, source: Source | None = None) -> NoReturn:
+    """Raise diagnostics; one that is nowhere in the text has no place."""
+    raise FccoError((replace(d, span=None) if d.span == NOWHERE else d for d in found), source)
 
 
 @dataclass(frozen=True)
@@ -96,92 +102,27 @@ def warning(code: str, message: str, *, span: Span | None = None, reason: str = 
 
 #: Codes that no module of errors holds yet.
 _UNPLACED = {
-    "F0001": "internal",
     "F0501": "binding file",
     "F0502": "unknown key",
     "F0503": "binding value",
     "F0504": "no data",
-    "F0505": "data file",
-    "F0506": "unreadable",
-    "F0507": "not a table",
-    "F0508": "missing column",
     "F0509": "where",
-    "F0510": "no rows",
     "F0511": "missing values",
     "F0512": "not numbers",
     "F0513": "outside the domain",
     "F0514": "map",
-    "F0515": "data shape",
     "F0516": "sizes disagree",
-    "F0517": "size unknown",
     "F0518": "unknown name",
     "F0519": "parameter without value",
     "F0520": "parameter value",
     "F0521": "labels",
-    "F0522": "net specification",
-    "F0523": "net missing",
-    "F0524": "python not allowed",
-    "F0525": "net in train mode",
-    "F0526": "net does not fit",
     "F0527": "family",
     "F0528": "ambiguous columns",
-    "F0529": "package missing",
     "F0530": "sampler missing",
     "F0531": "stored encoding",
-    "F0532": "empty set",
-    "F0601": "tail in the wrong place",
-    "F0602": "no dual",
-    "F0603": "algorithm",
-    "F0604": "requirements",
-    "F0605": "no algorithm",
-    "F0606": "option",
-    "F0607": "step",
-    "F0608": "not emitted",
-    "F0609": "empty set of a variable",
-    "F0610": "step function",
-    "F0611": "projection",
-    "F0612": "smoothing parameter",
-    "F0613": "schedule",
-    "F0614": "budget",
-    "F0691": "explanation",
-    "F0701": "not finite",
-    "F0702": "point",
-    "F0703": "evaluation",
-    "F0704": "too large",
-    "F0705": "empty group",
-    "F0711": "nothing finite",
-    "F0801": "no such file",
-    "F0802": "file",
-    "F0803": "size",
-    "F0804": "not text",
-    "F0805": "argument",
-    "F0806": "output",
-    "F0807": "configuration",
-    "F0808": "option",
-    "F0809": "device",
-    "F0810": "result",
-    "F0811": "held-out rows",
-    "F0812": "processes",
 }
 for _id, _topic in _UNPLACED.items():
     Code(_id, _topic)
-
-
-def smoothing_too_large(lam: float, weak: float) -> Diagnostic:
-    """F0612: a smoothing parameter for which the prox is not one point."""
-    if not weak:
-        fix = "Take any lambda > 0."
-    else:
-        fix = f"Take lambda < {1 / weak:.6g}, which is 1/rho."
-    return error(
-        "F0612",
-        f"no prox with lambda = {lam:g}",
-        reason="lambda must be positive."
-        if not lam > 0
-        else f"The function is {weak:.6g}-weakly convex: only for lambda < 1/rho = {1 / weak:.6g} is f(v) + |v - u|^2/(2 lambda) "
-        "strictly convex in v, so that its minimiser, the prox, is one point and the envelope has a gradient.",
-        fix=fix,
-    )
 
 
 def did_you_mean(name: str, candidates: Iterable[str]) -> str:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from fccomodel.core.source import NOWHERE as NOWHERE
 from fccomodel.core.source import Source, Span
 
 Dim = int | str
 Shape = tuple[Dim, ...]
-NOWHERE = Span(start=0, end=0)
 
 
 # ------------------------------------------------------------------------------------------------------------- index sets

@@ -14,8 +14,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fccomodel.core.diagnostics import did_you_mean
-from fccomodel.core.files import fail, read_text
+from fccomodel.core import errors
+from fccomodel.core.diagnostics import FccoError, refuse
+from fccomodel.core.files import read_text
 
 Origins = dict[str, tuple[Any, str]]
 
@@ -75,9 +76,9 @@ def configuration(path: Path | None = None) -> dict[str, Any]:
     try:
         values = tomllib.loads(read_text(path, kind="configuration"))
     except tomllib.TOMLDecodeError as error:
-        raise fail("F0807", f"`{path}` is not valid TOML: {error}") from None
+        raise FccoError([errors.configuration_not_toml(path, error)]) from None
     if tables := [name for name, value in values.items() if isinstance(value, dict)]:
-        raise fail("F0807", f"`{path}` has a table [{tables[0]}]", reason="It holds options alone, as `name = value`.")
+        refuse(errors.configuration_table(path, tables[0]))
     return values
 
 
@@ -96,11 +97,11 @@ def check_value(name: str, value: Any, origin: str) -> Any:
     if name == "seed":
         return _seed(value, origin)
     if name == "device" and not (isinstance(value, str) and re.fullmatch(r"auto|cpu|cuda(:\d+)?", value)):
-        raise _refused(name, value, origin, DEVICES)
+        refuse(errors.not_a_word(name, value, origin, DEVICES))
     if name == "precision" and value not in PRECISIONS:
-        raise _refused(name, value, origin, PRECISIONS)
+        refuse(errors.not_a_word(name, value, origin, PRECISIONS))
     if name in WORDS and value not in WORDS[name]:
-        raise _refused(name, value, origin, tuple(str(word).lower() for word in WORDS[name]))
+        refuse(errors.not_a_word(name, value, origin, tuple(str(word).lower() for word in WORDS[name])))
     if name == "budget":
         parse_budget(value, origin)
     if name in NUMBERS:
@@ -117,7 +118,7 @@ def _number(name: str, value: Any, origin: str) -> float:
         kind = f"{name} is a {'whole ' if whole else ''}number {least}" + (
             f" and at most {high:g}" if math.isfinite(high) else ""
         )
-        raise fail("F0808", f"`{value}` is no {name} ({origin})", reason=f"{kind}.")
+        refuse(errors.not_in_range(name, value, origin, kind))
     return int(value) if whole else value
 
 
@@ -125,14 +126,8 @@ def _seed(value: Any, origin: str) -> int:
     """A seed that every random generator used takes: 0 .. 2^63 - 1."""
     whole = isinstance(value, int) and not isinstance(value, bool) or isinstance(value, float) and value.is_integer()
     if not whole or not 0 <= value < 2**63:
-        raise fail("F0808", f"`{value}` is no seed ({origin})", reason="A seed is a whole number from 0 to 2^63 - 1.")
+        refuse(errors.not_a_seed(value, origin))
     return int(value)
-
-
-def _refused(name: str, value: Any, origin: str, allowed: tuple[str, ...]) -> Exception:
-    """The error for a value that is none of the allowed ones."""
-    fix = did_you_mean(str(value), allowed) or f"Use {', '.join(allowed[:-1])} or {allowed[-1]}."
-    return fail("F0808", f"`{value}` is no {name} ({origin})", fix=fix)
 
 
 def parse_budget(value: Any, origin: str = KEYWORD) -> Budget:
@@ -146,11 +141,7 @@ def parse_budget(value: Any, origin: str = KEYWORD) -> Budget:
         return Budget(iterations=int(amount)) if match[2] == "it" else Budget(oracles=amount)
     if match and match[2] in UNITS and amount > 0:
         return Budget(seconds=amount * UNITS[match[2]])
-    raise fail(
-        "F0808",
-        f"`{value}` is no budget ({origin})",
-        fix="Write a time (60s, 5m, 2h), a number of iterations (5000it) or of oracle calls (1e6oracles).",
-    )
+    refuse(errors.not_a_budget(value, origin))
 
 
 def pick_device(name: str) -> str:
@@ -163,5 +154,5 @@ def pick_device(name: str) -> str:
         number = int(name.partition(":")[2] or 0)
         if not torch.cuda.is_available() or number >= torch.cuda.device_count():
             count = torch.cuda.device_count() if torch.cuda.is_available() else 0
-            raise fail("F0809", f"There is no device `{name}`: torch sees {count} GPUs", fix="Use --device cpu, or auto.")
+            refuse(errors.no_device(name, count))
     return name

@@ -17,6 +17,10 @@ class Span:
         return Span(start=min(self.start, other.start), end=max(self.end, other.end))
 
 
+#: The place of what no text says.
+NOWHERE = Span(start=0, end=0)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Source:
     """A model's text and the name it is reported under (a file name, or ``<model>``)."""

@@ -10,9 +10,11 @@ import numpy as np
 import torch
 
 from fccomodel.core import ir
+from fccomodel.core.diagnostics import refuse
 from fccomodel.data.bound import Bound
+from fccomodel.evaluation import errors
 from fccomodel.evaluation.axes import DTYPE, Named, new_axis, spread, union
-from fccomodel.evaluation.elements import fail, remember, shape
+from fccomodel.evaluation.elements import remember, shape
 
 DRAWS = 20_000
 #: Numbers that one sample, or one product with a sample, may hold.
@@ -69,23 +71,13 @@ def user(
     """A sampler given from Python: called as ``sampler(rng, n, *args)`` with a NumPy generator; returns n draws, (n, *shape)."""
     sampler = bound.samplers.get(domain.family)
     if sampler is None:
-        fail(bound, "F0703", f"there is no sampler `{domain.family}`", fix="Bind one from Python: a function of (rng, n, *args).")
+        refuse(errors.no_sampler(domain.family), source=bound.problem.source)
     if any(arg.axes for arg in args):
-        fail(
-            bound,
-            "F0703",
-            f"the parameters of `{domain.family}` depend on an outer index",
-            reason="A sampler of yours gets plain numbers.",
-        )
+        refuse(errors.sampler_of_an_index(domain.family), source=bound.problem.source)
     event = size[len(axes) :]
     drawn = np.asarray(sampler(np.random.default_rng(seed), math.prod(size[: len(axes)]), *(arg.data.numpy() for arg in args)))
     if drawn.shape != (math.prod(size[: len(axes)]), *event):
-        fail(
-            bound,
-            "F0703",
-            f"the sampler `{domain.family}` returned shape {drawn.shape}",
-            fix=f"Return {(size[0], *event)}: one row per draw.",
-        )
+        refuse(errors.shape_of_draws(domain.family, drawn.shape, (size[0], *event)), source=bound.problem.source)
     return Named(torch.as_tensor(drawn, dtype=DTYPE).reshape(size), axes)
 
 

@@ -9,22 +9,17 @@ from __future__ import annotations
 import math
 import weakref
 from collections.abc import Callable, Iterable
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import torch
 
-from fccomodel.core import diagnostics, ir
+from fccomodel.core import ir
+from fccomodel.core.diagnostics import refuse
 from fccomodel.data.bound import Bound
+from fccomodel.evaluation import errors
 from fccomodel.evaluation.axes import DTYPE, Env, Named, align, apply_atom, new_axis, spread, union
 from fccomodel.library import sets
-
-
-def fail(bound: Bound, code: str, message: str, *, span: ir.Span = ir.NOWHERE, reason: str = "", fix: str = "") -> NoReturn:
-    """Raise one error about a bound problem."""
-    error = diagnostics.error(code, message, span=None if span is ir.NOWHERE else span, reason=reason, fix=fix)
-    raise diagnostics.FccoError([error], bound.problem.source)
-
 
 # --------------------------------------------------------------------------------------------------------- memory of a bound
 _memories: weakref.WeakKeyDictionary[Bound, dict[Any, Any]] = weakref.WeakKeyDictionary()
@@ -70,12 +65,7 @@ def _ids(bound: Bound, domain: ir.Set) -> np.ndarray:
         return np.arange(len(labels(bound, domain)), dtype=np.int64)
     if isinstance(domain, ir.ValueSet):
         return np.arange(len(values(bound, domain)), dtype=np.int64)
-    fail(
-        bound,
-        "F0703",
-        f"`{domain.name}` has no list of elements",
-        reason="Only tables, sets of values and sets of labels are finite.",
-    )
+    refuse(errors.no_elements(domain), source=bound.problem.source)
 
 
 def labels(bound: Bound, domain: ir.LabelSet) -> tuple[str, ...]:
@@ -100,7 +90,7 @@ def _values(bound: Bound, domain: ir.ValueSet) -> np.ndarray:
     low, high = number(domain.low), number(domain.high)
     step = 1.0 if domain.step is None else number(domain.step)
     if step == 0:
-        fail(bound, "F0703", f"the step of `{domain.name}` is 0", fix="Give a step that leads from the first number to the last.")
+        refuse(errors.step_of_zero(domain), source=bound.problem.source)
     count = max(0, math.floor((high - low) / step + 1e-9) + 1)
     return np.round(low + step * np.arange(count), 12 - math.floor(math.log10(abs(step)))) + 0.0  # 0.1 * 3 is 0.3, and no -0
 
@@ -128,7 +118,7 @@ def size(bound: Bound, dim: ir.Dim) -> int:
         return bound.tables[dim].n
     if dim.startswith("params("):
         return sum(p.numel() for p in bound.nets[dim[len("params(") : -1]].parameters())
-    fail(bound, "F0703", f"the size `{dim}` is not known", fix="Bind data that decides it.")
+    refuse(errors.size_unknown(dim), source=bound.problem.source)
 
 
 def shape(bound: Bound, dims: ir.Shape) -> tuple[int, ...]:
@@ -292,13 +282,7 @@ class Pointwise:
 
     def other(self, node: ir.Expr, env: Env) -> Named:
         """A node that is not pointwise."""
-        fail(
-            self.bound,
-            "F0703",
-            f"`{self.bound.problem.text(node)}` cannot be used here",
-            span=node.span,
-            reason="A condition and a set's bounds are decided by data alone, row by row, without variables or reductions.",
-        )
+        refuse(errors.not_by_data_alone(self.bound.problem, node), source=self.bound.problem.source)
 
     # ------------------------------------------------------------------------------------------------------------ the leaves
     def column(self, node: ir.Column, env: Env) -> Named:
@@ -350,7 +334,7 @@ class Pointwise:
             rows = env[index.binder]
             return Named(torch.from_numpy(row_positions(self.bound, index, dim))[rows.data], rows.axes)
         if not isinstance(index, ir.Element):
-            fail(self.bound, "F0703", f"`{self.bound.problem.text(index)}` is not an index", span=index.span)
+            refuse(errors.not_an_index(self.bound.problem, index), source=self.bound.problem.source)
         at = env[index.binder]
         place = positions(self.bound, index.binder.domain, dim)
         return at if place is None else Named(torch.from_numpy(place)[at.data], at.axes)

@@ -11,9 +11,11 @@ import numpy as np
 import torch
 
 from fccomodel.core import ir
+from fccomodel.core.diagnostics import refuse
 from fccomodel.data.bound import Bound
+from fccomodel.evaluation import errors
 from fccomodel.evaluation.axes import Env, Named, new_axis, spread
-from fccomodel.evaluation.elements import Pointwise, accepted, extent, fail, ids, name_of, names, remember, size, values
+from fccomodel.evaluation.elements import Pointwise, accepted, extent, ids, name_of, names, remember, size, values
 
 __all__ = ["Index", "Ranges", "Selection", "ids", "index", "names", "realise", "size", "split", "values"]
 
@@ -259,14 +261,7 @@ def realise(bound: Bound, selection: Selection, *, empty: str = "error") -> Rang
         return Ranges(rows=found.rows)
     cells = tuple(extent(bound, parent.domain) for parent in selection.parents)
     if math.prod(cells) > MOST_CELLS:
-        fail(
-            bound,
-            "F0704",
-            f"the condition on `{selection.binder.name}` has {math.prod(cells):.1e} combinations of outer indices",
-            span=selection.binder.span,
-            reason=f"The rows for each combination are listed, which is possible up to {MOST_CELLS:.1e} of them.",
-            fix="Use fewer outer indices in this condition.",
-        )
+        refuse(errors.too_many_cells(selection.binder, math.prod(cells), MOST_CELLS), source=bound.problem.source)
     axes = tuple(new_axis() for _ in cells)
     env = {
         parent: Named(torch.arange(count), (axis,)) for parent, count, axis in zip(selection.parents, cells, axes, strict=True)
@@ -303,14 +298,7 @@ def no_elements(bound: Bound, binder: ir.Binder, which: Mapping[ir.Binder, int] 
     """The error for a mean over nothing: ``which`` outer elements leave nothing, in ``total`` cases."""
     where = ", ".join(f"{parent.name} = {name_of(bound, parent.domain, element)}" for parent, element in (which or {}).items())
     more = f" (and for {total - 1} more)" if total > 1 else ""
-    fail(
-        bound,
-        "F0705",
-        f"no element of `{binder.domain.name}` is left for `{binder.name}`" + (f" where {where}{more}" if where else ""),
-        span=binder.span,
-        reason="A mean over no elements has no value.",
-        fix="Bind data that has them, or leave this case out of the outer set; `E(empty = drop)[...]` leaves such cases out.",
-    )
+    refuse(errors.group_left_empty(binder, where + more), source=bound.problem.source)
 
 
 def occupied(bound: Bound, binder: ir.Binder, elements: np.ndarray, body: ir.Expr) -> np.ndarray:
@@ -336,14 +324,7 @@ def _accepted(bound: Bound, selection: Selection, ranges: Ranges) -> np.ndarray:
     start, count = ranges.start[grid].ravel(), ranges.size[grid].ravel()
     skip = None if ranges.skip is None else ranges.skip[grid].ravel()
     if int(count.sum()) > MOST_TESTS:
-        fail(
-            bound,
-            "F0704",
-            f"the condition on `{selection.binder.name}` has to be tested on {count.sum():.1e} pairs",
-            span=selection.binder.span,
-            reason="A condition that is neither an equality nor an order is tested pair by pair.",
-            fix="Write it as equalities of keys or comparisons of one column.",
-        )
+        refuse(errors.too_many_tests(selection.binder, count.sum()), source=bound.problem.source)
     passed = np.zeros(len(count), dtype=np.int64)
     for cell, offset in pair_blocks(count):
         rows = ranges.rows[start[cell] + offset]

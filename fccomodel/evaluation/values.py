@@ -10,10 +10,9 @@ import numpy as np
 import torch
 
 from fccomodel.core import ir
-from fccomodel.core.diagnostics import did_you_mean
-from fccomodel.core.files import fail
+from fccomodel.core.diagnostics import refuse
 from fccomodel.data.bound import Bound
-from fccomodel.evaluation import members
+from fccomodel.evaluation import errors, members
 from fccomodel.evaluation.interpret import Evaluator
 
 Point = Mapping[str, np.ndarray]
@@ -57,9 +56,7 @@ def lets(problem: ir.Problem, names: Iterable[str]) -> list[ir.Let]:
     names = list(dict.fromkeys(names))
     for name in names:
         if name not in problem.lets:
-            known = f"Its lets are {', '.join(problem.lets)}." if problem.lets else "The model has none."
-            fix = did_you_mean(name, problem.lets) or f"Add `let {name} = ...;` to the model."
-            raise fail("F0805", f"There is no `let {name}` to show", reason=known, fix=fix)
+            refuse(errors.no_let(name, list(problem.lets)))
     return [problem.lets[name] for name in names]
 
 

@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from fccomodel.core import diagnostics, ir
+from fccomodel.core import ir
+from fccomodel.core.diagnostics import refuse
 from fccomodel.core.rewrite import shared
 from fccomodel.data.bound import Bound
-from fccomodel.normal import reformulations
+from fccomodel.normal import errors, reformulations
 from fccomodel.normal._constants import constants
 from fccomodel.normal._passes import without_pairs
 from fccomodel.normal._sets import Prox, projections, split_regularisers
@@ -178,16 +179,4 @@ def refuse_steps(problem: ir.Problem) -> None:
     roots = [problem.objective.expr, *(c.body for c in problem.constraints)]
     nodes = {id(n): n for root in roots for n in ir.walk(root) if isinstance(n, ir.Apply) and n.op in STEPS}
     if found := [node for node in nodes.values() if ir.variables_of(node)]:
-        raise diagnostics.FccoError(
-            [
-                diagnostics.error(
-                    "F0610",
-                    f"`{problem.text(node)}` is a step function of the decision variables",
-                    span=node.span,
-                    reason="Its derivative is zero wherever it exists, so no step of any algorithm here would see it.",
-                    fix="Replace it by a surrogate, sigmoid(t * u), hinge(1 - u) or log1pexp(-u); judge by the step.",
-                )
-                for node in found
-            ],
-            problem.source,
-        )
+        refuse(*(errors.step_function(problem, node) for node in found), source=problem.source)

@@ -7,9 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fccomodel.core import diagnostics, ir
+from fccomodel.core import ir
+from fccomodel.core.diagnostics import Diagnostic, refuse
 from fccomodel.library import sets
 from fccomodel.library.sums import summands
+from fccomodel.normal import errors
 from fccomodel.normal._terms import total
 
 if TYPE_CHECKING:
@@ -71,22 +73,12 @@ def _proximal(
 def projections(problem: ir.Problem, constant: Callable[[ir.Expr], float | None]) -> dict[str, ir.Variable]:
     """The variables with one set each, bounds that meet being one box; F0611 where no projection on all at once is known."""
     result: dict[str, ir.Variable] = {}
-    refused: list[diagnostics.Diagnostic] = []
+    refused: list[Diagnostic] = []
     for name, variable in problem.variables.items():
         domains = sets.intersection(variable.sets, constant)
         if len(domains) > 1:
-            refused.append(_no_projection(name, variable, f"{domains[0].name} and {domains[1].name}"))
+            refused.append(errors.no_projection(name, f"{domains[0].name} and {domains[1].name}", variable.span))
         result[name] = dataclasses.replace(variable, sets=domains)
     if refused:
-        raise diagnostics.FccoError(refused, problem.source)
+        refuse(*refused, source=problem.source)
     return result
-
-
-def _no_projection(name: str, variable: ir.Variable, what: str) -> diagnostics.Diagnostic:
-    return diagnostics.error(
-        "F0611",
-        f"no projection on {what} at once is known for `{name}`",
-        span=variable.span,
-        reason="Two projections one after the other are not the projection on both.",
-        fix="Keep the set that is hard to meet on the variable, and write the other as a labelled constraint.",
-    )

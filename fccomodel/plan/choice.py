@@ -14,15 +14,13 @@ from typing import Any
 
 from fccomodel import algorithms
 from fccomodel.algorithms import Algorithm
-from fccomodel.core import diagnostics, ir
-from fccomodel.core.diagnostics import Diagnostic, FccoError
+from fccomodel.core import ir
+from fccomodel.core.diagnostics import Diagnostic, refuse
 from fccomodel.data.bound import Bound
 from fccomodel.normal import NormalForm, normalise
-from fccomodel.plan import assumptions, rates
+from fccomodel.plan import assumptions, errors, rates
 from fccomodel.plan.assumptions import Finding, Setting
 from fccomodel.structure import Analysis
-
-UNVERIFIED = "Change the model so that it holds, leave the choice to the compiler, or run it without a theorem: --unverified."
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -101,12 +99,12 @@ def treatment(record: Algorithm) -> dict[str, Any]:
 def choose(found: Mapping[str, Candidate], name: str | None, unverified: bool, problem: ir.Problem) -> Candidate:
     """The one named, checked all the same; else the first whose theorem holds; ``unverified``: else the first that can run."""
     if name is not None and name not in found:
-        raise FccoError([_unknown(name, list(found))], problem.source)
+        refuse(errors.unknown_algorithm(name, list(found)), source=problem.source)
     if name is not None:
         one = found[name]
         if one.covered or unverified and one.can_run:
             return one
-        raise FccoError(_refusals(one, problem, unverified), problem.source)
+        refuse(*_refusals(one, unverified), source=problem.source)
     own = [c for c in found.values() if c.record.surrogate is None]  # another problem is solved only where it is asked for
     covered = sorted((c for c in own if c.covered), key=lambda c: c.order)
     if covered:
@@ -114,7 +112,7 @@ def choose(found: Mapping[str, Candidate], name: str | None, unverified: bool, p
     running = sorted((c for c in own if c.can_run), key=lambda c: (c.record.preference, len(c.lacking), c.left, c.order))
     if unverified and running:
         return running[0]
-    raise FccoError([_none(found, running, problem)], problem.source)
+    refuse(_none(found, running), source=problem.source)
 
 
 def rejected(found: Mapping[str, Candidate], chosen: Candidate) -> dict[str, list[str]]:
@@ -152,42 +150,16 @@ def _later(other: Algorithm, chosen: Algorithm) -> str:
     )
 
 
-def _unknown(name: str, known: list[str]) -> Diagnostic:
-    guess = diagnostics.did_you_mean(name, known)
-    return diagnostics.error(
-        "F0603",
-        f"there is no algorithm `{name}`",
-        reason=f"Known are {', '.join(sorted(known))}.",
-        fix=guess or "`fccomodel algorithms` lists them.",
-    )
-
-
-def _refusals(one: Candidate, problem: ir.Problem, unverified: bool) -> list[Diagnostic]:
+def _refusals(one: Candidate, unverified: bool) -> list[Diagnostic]:
     """One error per assumption that does not hold, at its place in the model."""
-    found = []
-    for name, finding in one.lacking.items():
-        wanted = assumptions.ALL[name]
-        if unverified and not wanted.form:
-            continue
-        found.append(
-            diagnostics.error(
-                "F0604",
-                f"{one.record.name} needs {wanted.meaning}",
-                span=finding.span if finding.span != ir.NOWHERE else None,
-                reason=f"{one.record.requires[name]} asks for it; {finding.why}.",
-                fix="Leave the choice to the compiler: there is no form of it for such a model." if wanted.form else UNVERIFIED,
-            )
-        )
-    return found
+    lacking = [(assumptions.ALL[name], name, finding) for name, finding in one.lacking.items()]
+    return [
+        errors.requirement(one.record, name, wanted.meaning, finding.why, finding.span, form=wanted.form)
+        for wanted, name, finding in lacking
+        if wanted.form or not unverified
+    ]
 
 
-def _none(found: Mapping[str, Candidate], running: list[Candidate], problem: ir.Problem) -> Diagnostic:
+def _none(found: Mapping[str, Candidate], running: list[Candidate]) -> Diagnostic:
     nearest = running or list(found.values())
-    lines = "; ".join(f"{c.record.name} needs {', '.join(c.lacks())}" for c in nearest[:3])
-    more = f"; {len(found) - 3} more in `fccomodel algorithms --model`" if len(found) > 3 else ""
-    return diagnostics.error(
-        "F0605",
-        "no algorithm's theorem covers this model",
-        reason=f"Nearest: {lines}{more}.",
-        fix="Change the model so that one holds, or run it without a theorem: --unverified.",
-    )
+    return errors.no_algorithm([(c.record.name, c.lacks()) for c in nearest[:3]], len(found))

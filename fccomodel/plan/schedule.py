@@ -8,7 +8,9 @@ from functools import cached_property
 from math import exp, log
 
 from fccomodel.algorithms import Algorithm, Constants
-from fccomodel.core import diagnostics, ir
+from fccomodel.core import ir
+from fccomodel.core.diagnostics import refuse
+from fccomodel.plan import errors
 
 #: accuracies between which the one that some steps are worth is looked for
 FINEST, COARSEST = 1e-9, 1e9
@@ -60,11 +62,5 @@ class Schedule:
 def of_theorem(record: Algorithm, known: Constants, problem: ir.Problem) -> Schedule:
     """The schedule of the algorithm's theorem; F0613 where there is none."""
     if record.theory is None:
-        said = diagnostics.error(
-            "F0613",
-            f"{record.name} has no schedule of its theorem here",
-            reason=f"{record.theorem} gives none in terms of constants, or none is written down.",
-            fix="Use schedule = practical, or another algorithm.",
-        )
-        raise diagnostics.FccoError([said], problem.source)
+        refuse(errors.no_schedule(record), source=problem.source)
     return Schedule(record=record, constants=known)

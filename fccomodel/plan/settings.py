@@ -7,12 +7,15 @@ from math import isfinite
 from typing import Any
 
 from fccomodel.algorithms import Algorithm
-from fccomodel.core import diagnostics, ir
+from fccomodel.core import ir
+from fccomodel.core.diagnostics import refuse
 from fccomodel.core.options import AUTOMATIC, NUMBERS, WORDS, Budget, Origins, parse_budget
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation import logarithms
 from fccomodel.library import regularisers, sets
+from fccomodel.library.errors import smoothing_too_large
 from fccomodel.normal import NormalForm
+from fccomodel.plan import errors
 from fccomodel.plan.assumptions import Setting
 
 #: of a run where nobody gave a budget
@@ -75,7 +78,7 @@ def refuse_unknown(given: Origins, problem: ir.Problem) -> None:
     """F0606 for options that there are not."""
     unknown = [name for name in given if name not in OPTIONS and name not in SETTINGS]
     if unknown:
-        raise diagnostics.FccoError([_unknown(name) for name in unknown], problem.source)
+        refuse(*(errors.unknown_option(name, [*OPTIONS, *SETTINGS]) for name in unknown), source=problem.source)
 
 
 def value(settled: Origins, name: str, default: Any = None) -> Any:
@@ -95,10 +98,10 @@ def by_algorithm(given: Origins, record: Algorithm, normal: NormalForm, problem:
     settle(settled, {"algorithm": record.name, "schedule": WORDS["schedule"][0]})
     theory, decay = (settled["schedule"][0] == word for word in ("theory", "decay"))
     if decay and budget(settled).seconds is not None:
-        raise diagnostics.FccoError([_no_steps_to_divide(settled)], problem.source)
+        refuse(errors.no_steps_to_divide(value(settled, "budget")), source=problem.source)
     step = value(given, "step") or default_step(normal, record, theory)
     if step not in record.steps:
-        raise diagnostics.FccoError([_no_step(step, record)], problem.source)
+        refuse(errors.no_step(step, record), source=problem.source)
     settle(settled, {name: WORDS[name][theory] for name in ("sampling", "inner_sampling")})  # theorems: independent samples
     if record.independent:
         settle(settled, {"gradient_batch": WORDS["gradient_batch"][0]})
@@ -141,7 +144,7 @@ def smoothing(settled: Origins, scheduled: Mapping[str, float], setting: Setting
     if weak * found < 1 or not isfinite(weak):
         return found
     if theory or lam:
-        raise diagnostics.FccoError([diagnostics.smoothing_too_large(found, weak)], problem.source)
+        refuse(smoothing_too_large(found, weak), source=problem.source)
     return 0.5 / weak
 
 
@@ -187,33 +190,3 @@ def budget(settled: Origins) -> Budget:
     """What the run may use; ``SECONDS`` where nobody gave a budget."""
     given = value(settled, "budget")
     return Budget(seconds=SECONDS) if given is None else parse_budget(given)
-
-
-def _unknown(name: str) -> diagnostics.Diagnostic:
-    known = [*OPTIONS, *SETTINGS]
-    return diagnostics.error(
-        "F0606",
-        f"there is no option `{name}`",
-        reason=f"Options are {', '.join(known)}.",
-        fix=diagnostics.did_you_mean(name, known) or "Remove it.",
-    )
-
-
-def _no_steps_to_divide(settled: Origins) -> diagnostics.Diagnostic:
-    found = value(settled, "budget")
-    return diagnostics.error(
-        "F0614",
-        "schedule = decay has no steps to divide",
-        reason="Its step sizes fall at half and at three quarters of a budget of steps or oracle calls; "
-        + (f"`{found}` is a time." if found is not None else "none was given."),
-        fix="Give one: --budget 20000it, or --budget 1e6oracles.",
-    )
-
-
-def _no_step(step: str, record: Algorithm) -> diagnostics.Diagnostic:
-    return diagnostics.error(
-        "F0607",
-        f"{record.name} has no step `{step}`",
-        reason=f"It has {', '.join(record.steps)}.",
-        fix=f"Use step = {next(iter(record.steps))}.",
-    )

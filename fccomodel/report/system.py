@@ -9,13 +9,15 @@ import numpy as np
 import torch
 
 from fccomodel.core import ir
+from fccomodel.core.diagnostics import refuse
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation import elements
+from fccomodel.evaluation import errors as evaluation_errors
 from fccomodel.evaluation import members as families
 from fccomodel.evaluation.axes import DTYPE, Named
-from fccomodel.evaluation.elements import fail
 from fccomodel.evaluation.interpret import Evaluator
 from fccomodel.library import sets
+from fccomodel.report import errors
 from fccomodel.report.kinks import find
 from fccomodel.report.recording import Record, Recorder
 
@@ -58,18 +60,11 @@ class System:
         self.names = [name for name in bound.problem.variables]
         for name in self.names:
             if name not in point:
-                fail(bound, "F0702", f"the point has no `{name}`", span=bound.problem.variables[name].span)
+                refuse(evaluation_errors.no_variable(name, bound.problem.variables[name].span), source=bound.problem.source)
         self.point = {name: torch.as_tensor(np.array(point[name], dtype=np.float64)) for name in self.names}
         for name, value in self.point.items():
             if not bool(torch.isfinite(value).all()):
-                fail(
-                    bound,
-                    "F0701",
-                    f"`{name}` is not finite at this point",
-                    span=bound.problem.variables[name].span,
-                    reason="The solver diverged: its last variables hold NaN or infinity.",
-                    fix="Use a smaller step size, or scale the data.",
-                )
+                refuse(errors.variable(name, bound.problem.variables[name].span), source=bound.problem.source)
         self.sign = 1.0 if bound.problem.objective.sense == "minimize" else -1.0
         self.kinks, self.left = find(bound, [bound.problem.objective.expr, *(c.body for c in bound.problem.constraints)])
         leaves = {name: value.clone().requires_grad_(True) for name, value in self.point.items()}
@@ -110,14 +105,7 @@ class System:
         span = self.problem.objective.span
         if np.isfinite(self.objective):
             span = next(c.span for c in self.problem.constraints if c.label == wrong[0].partition("[")[0])
-        fail(
-            self.bound,
-            "F0701",
-            f"{what} is {value} at this point",
-            span=span,
-            reason="A logarithm or root of a negative number, a division by zero, or an overflow of exp.",
-            fix="Scale the data, use a smaller step size, or bound the variables.",
-        )
+        refuse(errors.value(what, value, span), source=self.problem.source)
 
     # ---------------------------------------------------------------------------------------------------------- gradients
     def _slopes(self) -> list[list[Array | None]]:
@@ -160,14 +148,7 @@ class System:
             return np.zeros(self.d)
         gradient = self._flat(torch.autograd.grad(total, self.leaves, retain_graph=True, allow_unused=True))
         if not np.isfinite(gradient).all():
-            fail(
-                self.bound,
-                "F0701",
-                "the gradient is not finite at this point",
-                span=self.problem.objective.span,
-                reason="Some function is at the edge of its domain, as sqrt is at 0.",
-                fix="Keep its argument away from the edge: `sqrt(1e-6 + u)`.",
-            )
+            refuse(errors.gradient(self.problem.objective.span), source=self.problem.source)
         return gradient
 
     def _flat(self, gradients: Sequence[torch.Tensor | None]) -> Array:

@@ -6,9 +6,10 @@ import re
 import textwrap
 from collections.abc import Callable
 
-from fccomodel.core import diagnostics, ir
+from fccomodel.core import ir
+from fccomodel.core.diagnostics import refuse
 from fccomodel.library import atoms
-from fccomodel.structure import RULES, Analysis
+from fccomodel.structure import RULES, Analysis, errors
 from fccomodel.structure.facts import Fact, Facts, Standing
 
 CURVATURE = ("below", "above")
@@ -78,17 +79,7 @@ def _subject(analysis: Analysis, name: str) -> tuple[Facts, ir.Expr, bool]:
         if c.label == name:
             return analysis.constraints[name], c.body, False
     labels = ["objective", *analysis.constraints]
-    raise diagnostics.FccoError(
-        [
-            diagnostics.error(
-                "F0691",
-                f"the model has no `{name}` to explain",
-                reason=f"It has {', '.join(labels)}.",
-                fix=diagnostics.did_you_mean(name, labels) or "Name one of them.",
-            )
-        ],
-        problem.source,
-    )
+    refuse(errors.nothing_to_explain(name, labels), source=problem.source)
 
 
 def shown(analysis: Analysis, expr: ir.Expr, width: int) -> str:

@@ -13,8 +13,8 @@ import sys
 import textwrap
 import traceback
 from collections.abc import Sequence
-from pathlib import Path
 
+from fccomodel.app import errors
 from fccomodel.app.cli._command import BAD_INPUT, DONE, INTERRUPTED
 from fccomodel.app.cli._output import show
 from fccomodel.app.cli.algorithms import algorithms
@@ -26,8 +26,7 @@ from fccomodel.app.cli.evaluate import evaluate
 from fccomodel.app.cli.explain import explain
 from fccomodel.app.cli.format import format
 from fccomodel.app.cli.solve import solve
-from fccomodel.core import diagnostics
-from fccomodel.core.diagnostics import Diagnostic, FccoError
+from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.version import __version__
 
 __all__ = ["COMMANDS", "DEBUG", "main"]
@@ -69,20 +68,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:  # noqa: BLE001  the last resort: a defect of the compiler
         if os.environ.get(DEBUG):
             traceback.print_exc()
-        show([_defect(error)], None)
+        show([errors.defect(error, DEBUG)], None)
         return BAD_INPUT
-
-
-def _defect(error: Exception) -> Diagnostic:
-    """The message for what should not have happened."""
-    frame = traceback.extract_tb(error.__traceback__)[-1] if error.__traceback__ else None
-    place = f" ({Path(frame.filename).name}:{frame.lineno})" if frame else ""
-    return diagnostics.error(
-        "F0001",
-        f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'no message'}{place}",
-        reason="This is a defect of fccomodel, not of your model.",
-        fix=f"Please report it with the model and its binding; {DEBUG}=1 shows the traceback.",
-    )
 
 
 def parser() -> argparse.ArgumentParser:

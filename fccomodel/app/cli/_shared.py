@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from fccomodel import pipeline
+from fccomodel.app import errors
 from fccomodel.app.cli._output import lint
 from fccomodel.core import files, options
+from fccomodel.core.diagnostics import refuse
 
 #: a command's parser, or a group of its arguments
 Into = argparse.ArgumentParser | argparse._ArgumentGroup
@@ -105,9 +107,7 @@ def _named(args: argparse.Namespace) -> dict[str, Any]:
     for name in NAMED:
         value = getattr(args, name, None)
         if value is not None and found.setdefault(name, value) != value:
-            raise files.fail(
-                "F0805", f"--{name} {value} and --option {name}={found[name]} contradict each other", fix="Give one of them."
-            )
+            refuse(errors.contradiction(name, value, found[name]))
     return found
 
 

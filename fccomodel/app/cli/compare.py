@@ -6,10 +6,12 @@ import argparse
 import sys
 from pathlib import Path
 
+from fccomodel.app import errors
 from fccomodel.app.cli import _shared as shared
 from fccomodel.app.cli._command import DONE, INTERRUPTED, Command
 from fccomodel.app.cli._output import print_json, print_report, print_written
 from fccomodel.core import files
+from fccomodel.core.diagnostics import FccoError, refuse
 
 
 def arguments(to: argparse.ArgumentParser) -> None:
@@ -39,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
 
     if args.plot:
         if args.out is None:
-            raise files.fail("F0805", "--plot has nowhere to write", fix="Name a folder: --out DIR.")
+            refuse(errors.no_folder_for_plots())
         plots.require()
     if args.out is not None:
         files.make_folder(args.out)
@@ -75,8 +77,7 @@ def _seeds(text: str) -> int | list[int]:
     try:
         return [int(part) for part in text.split(",") if part.strip()] if "," in text else int(text)
     except ValueError:
-        fix = "Write --seeds 5 or --seeds 0,1,7."
-        raise files.fail("F0805", f"--seeds {text} is neither a number nor a list", fix=fix) from None
+        raise FccoError([errors.not_seeds(text)]) from None
 
 
 def _share(text: str | None) -> str | float | None:
@@ -86,7 +87,7 @@ def _share(text: str | None) -> str | float | None:
     except ValueError:
         return text
     if share is not None and not 0 < share < 1:
-        raise files.fail("F0805", f"--validation {text} is no share of the rows", fix="Write a number between 0 and 1.")
+        refuse(errors.not_a_share(text))
     return share
 
 

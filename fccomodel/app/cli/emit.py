@@ -6,10 +6,12 @@ import argparse
 from pathlib import Path
 
 from fccomodel import pipeline
+from fccomodel.app import errors
 from fccomodel.app.cli import _shared as shared
 from fccomodel.app.cli._command import DONE, Command
 from fccomodel.app.cli._output import say
 from fccomodel.core import files
+from fccomodel.core.diagnostics import refuse
 
 
 def arguments(to: argparse.ArgumentParser) -> None:
@@ -24,9 +26,7 @@ def run(args: argparse.Namespace) -> int:
     from fccomodel.app import results
 
     if args.output.is_dir():
-        raise files.fail(
-            "F0806", f"Cannot write `{args.output}`: it is a folder", fix=f"Name a file: -o {args.output / 'solver.py'}"
-        )
+        refuse(errors.folder_for_program(args.output))
     files.make_folder(args.output.parent)
     data = results.write_program(pipeline.emit(shared.plan(args)), args.output)
     say(f"{args.output} (reads {data}); run it with: python {args.output}")

@@ -5,22 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from fccomodel import pipeline
+from fccomodel.app import errors
 from fccomodel.app.comparison.holdout import SHARE
 from fccomodel.app.comparison.record import Comparison
 from fccomodel.app.comparison.rounds import Rounds, Step
 from fccomodel.app.comparison.runs import Bench, Job, Task, cores, score
 from fccomodel.core import options
-from fccomodel.core.diagnostics import FccoError
-from fccomodel.core.files import fail
+from fccomodel.core.diagnostics import FccoError, refuse
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation.values import lets
+from fccomodel.plan.errors import LACKING
 
 __all__ = ["Comparison", "Step", "compare"]
 
 BUDGET = "1e6oracles"
 TOLERANCE = 1e-3
-#: errors of a plan that say what an algorithm lacks on a model
-LACKING = ("F0604", "F0607")
 
 
 def compare(
@@ -55,7 +54,7 @@ def compare(
     """
     names, seeds = tuple(dict.fromkeys(algorithms)), tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds)
     if not names or not seeds:
-        raise fail("F0805", "There is nothing to compare", fix="Name algorithms and seeds: --algorithms sox,sonex --seeds 5.")
+        refuse(errors.nothing_to_compare())
     lets(compiled.problem, show)
     task = Task(
         source=compiled.source,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from fccomodel.core.files import fail
+from fccomodel.app import errors
+from fccomodel.core.diagnostics import refuse
 from fccomodel.data import subsets
 from fccomodel.data.bound import Bound, BoundTable
 
@@ -19,14 +20,10 @@ def hold_out(bound: Bound, share: float = SHARE, seed: int = 0) -> tuple[Bound, 
     """
     tables = subsets.averaged(bound.problem)
     if not tables:
-        raise fail("F0811", "There are no rows to hold out", reason="The problem draws from distributions alone.")
+        refuse(errors.no_rows_to_hold_out())
     for name, owner in subsets.lengths(bound.problem):
         if name in tables:
-            raise fail(
-                "F0811",
-                f"Rows of `{name}` cannot be held out: {owner} has an entry for each of them",
-                fix="Name the rows to validate on: --validation \"split == 'val'\".",
-            )
+            refuse(errors.entry_for_each_row(name, owner))
     rng = np.random.default_rng(seed)
     held = {name: _chosen(bound, bound.tables[name], share, rng) for name in tables}
     return subsets.part(bound, {name: ~mask for name, mask in held.items()}), subsets.part(bound, held)

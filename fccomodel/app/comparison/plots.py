@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fccomodel.core.files import fail
+from fccomodel.app import errors
+from fccomodel.core.diagnostics import FccoError
 
 if TYPE_CHECKING:
     from fccomodel.app.comparison.record import Comparison
@@ -22,7 +23,7 @@ def require() -> None:
     try:
         import matplotlib  # noqa: F401
     except ImportError:
-        raise fail("F0529", "Curves cannot be drawn: matplotlib is not installed", fix="pip install 'fccomodel[plot]'") from None
+        raise FccoError([errors.no_matplotlib()]) from None
 
 
 def save(found: Comparison, folder: Path) -> None:

@@ -16,9 +16,9 @@ from math import inf, nan
 from typing import Any
 
 from fccomodel import pipeline
+from fccomodel.app import errors
 from fccomodel.app.comparison.holdout import hold_out
 from fccomodel.core.diagnostics import FccoError
-from fccomodel.core.files import fail
 from fccomodel.core.options import Origins
 from fccomodel.core.source import Source
 from fccomodel.data.bound import Bound
@@ -196,9 +196,7 @@ class Workers:
             try:
                 task = pickle.dumps(bench.task)
             except (pickle.PicklingError, AttributeError, TypeError) as error:
-                raise fail(
-                    "F0812", f"The data cannot be sent to other processes: {error}", fix="Bind files or arrays, or use jobs = 1."
-                ) from None
+                raise FccoError([errors.data_not_sent(error)]) from None
             spawn = multiprocessing.get_context("spawn")
             self.pool = ProcessPoolExecutor(count, mp_context=spawn, initializer=_start, initargs=(task,))
         self.others = set(multiprocessing.active_children())
@@ -225,8 +223,7 @@ class Workers:
             for future in as_completed(futures):
                 yield _whole(future.result())
         except BrokenProcessPool:
-            text = "A process of the comparison ended by itself"
-            raise fail("F0812", text, reason="Often the memory is short.", fix="Use fewer processes: --jobs 1.") from None
+            raise FccoError([errors.process_ended()]) from None
 
 
 @contextmanager

@@ -10,12 +10,12 @@ import numpy as np
 
 from fccomodel.core import ir
 from fccomodel.data import sources
+from fccomodel.data.bind._errors import refuse
 from fccomodel.data.bind._families import demand_column
 from fccomodel.data.bind._rows import Rows, demand_finite, writable
 from fccomodel.data.bind._sizes import Sizes
 from fccomodel.data.bind._spec import ArraySpec
 from fccomodel.data.sources import RawColumn, Request, find_file
-from fccomodel.data.sources._base import refuse
 
 
 def bind_array(

@@ -10,10 +10,9 @@ import numpy as np
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import did_you_mean
 from fccomodel.data.bind import _sizes
-from fccomodel.data.bind._errors import Errors
+from fccomodel.data.bind._errors import Errors, refuse
 from fccomodel.data.bind._sizes import Sizes
 from fccomodel.data.bind._spec import Spec
-from fccomodel.data.sources._base import refuse
 
 
 def names(errors: Errors, kind: str, given: Iterable[str], declared: Iterable[str]) -> None:

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from fccomodel.data.bind._errors import refuse
 from fccomodel.data.bind._rows import SHOWN, Bad, Rows, count_bad, demand_all, demand_finite, read, writable
 from fccomodel.data.bind._spec import Entry
 from fccomodel.data.sources import RawColumn, RawTable
-from fccomodel.data.sources._base import refuse
 
 #: Bytes of the buffer in which deviations from the mean are squared.
 BUFFER = 1 << 22

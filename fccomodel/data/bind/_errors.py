@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import NoReturn
 
 from fccomodel.core import diagnostics
 from fccomodel.core.diagnostics import Diagnostic, FccoError
@@ -13,6 +14,11 @@ from fccomodel.core.source import Source, Span
 
 #: A message that already begins with a line of a binding file.
 PLACED = re.compile(r"[^:\n]+\.toml:\d+: ")
+
+
+def refuse(code: str, message: str, *, reason: str = "", fix: str = "") -> NoReturn:
+    """Raise one error; the binder adds the place in the model."""
+    raise FccoError([diagnostics.error(code, message, reason=reason, fix=fix)])
 
 
 @contextmanager

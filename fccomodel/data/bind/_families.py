@@ -14,11 +14,10 @@ from fccomodel.core.diagnostics import did_you_mean
 from fccomodel.data import sources
 from fccomodel.data.bind import _where
 from fccomodel.data.bind._encode import labels
-from fccomodel.data.bind._errors import at
+from fccomodel.data.bind._errors import at, refuse
 from fccomodel.data.bind._rows import Rows
 from fccomodel.data.bind._spec import TableSpec
 from fccomodel.data.sources import RawColumn, RawTable, Request
-from fccomodel.data.sources._base import refuse
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -9,9 +9,9 @@ import numpy as np
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import did_you_mean
 from fccomodel.data.bind._encode import Built
+from fccomodel.data.bind._errors import refuse
 from fccomodel.data.bind._sizes import Sizes
 from fccomodel.data.bind._tables import Draft
-from fccomodel.data.sources._base import refuse
 
 
 def positions(built: Built, domain: ir.LabelSet, what: str, draft: Draft, sizes: Sizes) -> tuple[np.ndarray, list[str]]:

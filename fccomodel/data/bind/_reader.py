@@ -10,11 +10,10 @@ from typing import Any
 
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import did_you_mean
-from fccomodel.data.bind._errors import Errors
+from fccomodel.data.bind._errors import Errors, refuse
 from fccomodel.data.bind._lines import key_lines
 from fccomodel.data.bind._spec import ArraySpec, Entry, Spec, TableSpec
 from fccomodel.data.sources import find_file
-from fccomodel.data.sources._base import refuse
 
 ENTRY_KEYS = ("column", "columns", "map", "encode", "scale", "intercept", "min_rows", "except")
 TABLE_KEYS = ("source", "where", "missing", "family", "separator", "na")

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fccomodel.data.bind._errors import refuse
 from fccomodel.data.sources import RawColumn, RawTable
-from fccomodel.data.sources._base import refuse
 
 SHOWN = 8
 

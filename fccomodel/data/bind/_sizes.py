@@ -10,8 +10,8 @@ import numpy as np
 
 from fccomodel.core import ir
 from fccomodel.data.bind._encode import Key
+from fccomodel.data.bind._errors import refuse
 from fccomodel.data.bound import Claim
-from fccomodel.data.sources._base import refuse
 
 
 @dataclass(frozen=True, kw_only=True)

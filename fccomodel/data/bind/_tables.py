@@ -13,13 +13,12 @@ from fccomodel.core import ir
 from fccomodel.core.diagnostics import Diagnostic, FccoError, did_you_mean
 from fccomodel.data.bind import _encode
 from fccomodel.data.bind._encode import Built
-from fccomodel.data.bind._errors import Errors
+from fccomodel.data.bind._errors import Errors, refuse
 from fccomodel.data.bind._families import Opened, columns_of, demand_column
 from fccomodel.data.bind._rows import Rows, missing, read
 from fccomodel.data.bind._sizes import Sizes
 from fccomodel.data.bind._spec import Entry, TableSpec
 from fccomodel.data.sources import RawTable
-from fccomodel.data.sources._base import refuse
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

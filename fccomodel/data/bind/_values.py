@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from fccomodel.core import ir
-from fccomodel.data.bind._errors import Errors
+from fccomodel.data.bind._errors import Errors, refuse
 from fccomodel.data.bind._spec import Spec
-from fccomodel.data.sources._base import refuse
 
 OPERATIONS: dict[str, Callable[..., Any]] = {
     "add": np.add,

@@ -18,8 +18,8 @@ from typing import Any, NoReturn
 import numpy as np
 
 from fccomodel.core.diagnostics import did_you_mean
+from fccomodel.data.bind._errors import refuse
 from fccomodel.data.sources import RawColumn, RawTable
-from fccomodel.data.sources._base import refuse
 
 LONGEST = 20_000
 COMPARE: dict[type, Callable[[Any, Any], Any]] = {

@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
-from fccomodel.core.diagnostics import did_you_mean
-from fccomodel.data.sources._base import refuse
+from fccomodel.core.diagnostics import refuse
+from fccomodel.data.nets import errors
 
 ACTIVATIONS: dict[str, type[torch.nn.Module]] = {
     "elu": torch.nn.ELU,
@@ -24,7 +24,6 @@ ACTIVATIONS: dict[str, type[torch.nn.Module]] = {
     "identity": torch.nn.Identity,
 }
 KINDS = {"mlp": ("activation", "bias"), "linear": ("bias",)}
-EXAMPLE = "mlp(64, 64, activation = elu)"
 LARGEST = 10**9
 
 
@@ -33,24 +32,20 @@ def parse(text: str) -> tuple[tuple[int, ...], dict[str, Any]]:
     try:
         tree = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        refuse("F0522", f"{text[:60]!r} is not a net", fix=f'write "{EXAMPLE}", or "nets.py:Name"')
+        refuse(errors.not_a_net(text))
     name = tree.func if isinstance(tree, ast.Call) else tree
     if not isinstance(name, ast.Name):
-        refuse("F0522", f"{text[:60]!r} is not a net", fix=f'write "{EXAMPLE}", or "nets.py:Name"')
+        refuse(errors.not_a_net(text))
     if name.id not in KINDS:
-        fix = (
-            did_you_mean(name.id, KINDS) or f'the built-in nets are {" and ".join(KINDS)}: "{EXAMPLE}"; others are "nets.py:Name"'
-        )
-        refuse("F0522", f"there is no built-in net named {name.id}", fix=fix)
+        refuse(errors.unknown_kind(name.id, KINDS))
     args, keywords = (tree.args, tree.keywords) if isinstance(tree, ast.Call) else ([], [])
     widths = tuple(_width(arg, text) for arg in args)
     if name.id == "linear" and widths:
-        refuse("F0522", "linear has no hidden layers", fix=f'write "linear()", or "{EXAMPLE}"')
+        refuse(errors.hidden_layers_of_linear())
     options: dict[str, Any] = {"activation": "elu", "bias": True}
     for keyword in keywords:
         if keyword.arg not in KINDS[name.id]:
-            fix = did_you_mean(str(keyword.arg), KINDS[name.id]) or f"{name.id} has {' and '.join(KINDS[name.id])}"
-            refuse("F0522", f"{name.id} has no option {keyword.arg}", fix=fix)
+            refuse(errors.unknown_option(name.id, keyword.arg, KINDS[name.id]))
         options[keyword.arg] = _option(keyword.arg, keyword.value)
     return widths, options
 
@@ -58,9 +53,7 @@ def parse(text: str) -> tuple[tuple[int, ...], dict[str, Any]]:
 def _width(node: ast.expr, text: str) -> int:
     width = node.value if isinstance(node, ast.Constant) else None
     if not isinstance(width, int) or isinstance(width, bool) or not 1 <= width <= 1_000_000:
-        refuse(
-            "F0522", f"{ast.unparse(node)} in {text[:60]!r} is not the width of a layer", fix=f'write whole numbers: "{EXAMPLE}"'
-        )
+        refuse(errors.not_a_width(node, text))
     return width
 
 
@@ -69,11 +62,10 @@ def _option(name: str, node: ast.expr) -> Any:
     if name == "bias":
         known = {"true": True, "false": False, True: True, False: False}
         if value not in known:
-            refuse("F0522", f"bias = {ast.unparse(node)} is neither true nor false", fix="bias = false")
+            refuse(errors.not_a_bias(node))
         return known[value]
     if value not in ACTIVATIONS:
-        fix = did_you_mean(str(value), ACTIVATIONS) or f"there are {', '.join(ACTIVATIONS)}"
-        refuse("F0522", f"there is no activation named {ast.unparse(node)}", fix=fix)
+        refuse(errors.unknown_activation(node, value, ACTIVATIONS))
     return value
 
 
@@ -85,7 +77,7 @@ def make(text: str, input: tuple[int, ...], output: tuple[int, ...]) -> torch.nn
     hidden, options = parse(text)
     sizes = (math.prod(input), *hidden, math.prod(output))
     if sum(a * b for a, b in zip(sizes, sizes[1:], strict=False)) > LARGEST:
-        refuse("F0522", f"{text[:60]!r} has more than {LARGEST:.0e} parameters", fix="give narrower layers")
+        refuse(errors.too_large(text, LARGEST))
     layers: list[torch.nn.Module] = (
         [] if len(input) == 1 else [torch.nn.Flatten(-len(input))] if input else [torch.nn.Unflatten(-1, (-1, 1))]
     )

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from fccomodel.core.diagnostics import did_you_mean
-from fccomodel.data.sources._base import RawColumn, RawTable, Request, Source, refuse
+from fccomodel.core.diagnostics import refuse
+from fccomodel.data.sources import errors
+from fccomodel.data.sources._base import RawColumn, RawTable, Request, Source
 
 __all__ = ["RawColumn", "RawTable", "Request", "Source", "all", "find_file", "open", "open_array"]
 
@@ -37,11 +38,7 @@ def open_array(value: Any, request: Request) -> np.ndarray:
     """An array without rows, from a file or a Python object: numbers of any shape."""
     source, value = _find(value, request)
     if source.array is None:
-        refuse(
-            "F0507",
-            f"{request.name}: {source.meaning} is not an array",
-            fix="give a NumPy array, a tensor, numbers, or an .npz file",
-        )
+        refuse(errors.not_an_array(request.name, source.meaning))
     return np.asarray(_guarded(source, source.array, value, request))
 
 
@@ -49,24 +46,18 @@ def find_file(text: str | Path, folders: tuple[Path, ...]) -> Path:
     """The file that a path means: absolute, or the first that is there in ``folders``. F0505 where there is none."""
     path = Path(text).expanduser()
     if "\0" in str(text):
-        refuse("F0505", "a file's name cannot hold a zero character", fix="write the file's name")
+        refuse(errors.zero_character())
     tried = [path] if path.is_absolute() else [folder / path for folder in folders or (Path(),)]
     for candidate in tried:
         if candidate.is_file():
             return candidate
     folder = next((candidate for candidate in tried if candidate.is_dir()), None)
     if folder is not None:
-        refuse("F0505", f"{folder} is a folder, not a file", fix="name a file in it")
+        refuse(errors.folder_as_file(folder))
     near = [
         name.name for candidate in tried if candidate.parent.is_dir() for name in candidate.parent.iterdir() if name.is_file()
     ]
-    where = " or ".join(dict.fromkeys(str(candidate.parent.absolute()) for candidate in tried))
-    refuse(
-        "F0505",
-        f"there is no file {path.name} in {where}",
-        reason="a relative path is looked for in --data-dir, beside the binding file, and in the working folder, in this order",
-        fix=did_you_mean(path.name, near) or "give the path of a file that is there, or the folder with --data-dir",
-    )
+    refuse(errors.no_file(path.name, [candidate.parent for candidate in tried], near))
 
 
 def _find(value: Any, request: Request) -> tuple[Source, Any]:
@@ -76,11 +67,7 @@ def _find(value: Any, request: Request) -> tuple[Source, Any]:
     for source in all().values():
         if source.accepts(value):
             return source, value
-    refuse(
-        "F0507",
-        f"{request.name}: a {type(value).__qualname__} is not a table",
-        fix="give a DataFrame, a dict of arrays or tensors, a torch Dataset, or a path",
-    )
+    refuse(errors.not_a_table(request.name, value))
 
 
 def _find_by_name(value: str | Path, request: Request) -> tuple[Source, Any]:
@@ -89,26 +76,15 @@ def _find_by_name(value: str | Path, request: Request) -> tuple[Source, Any]:
     if colon and scheme in schemes:
         return schemes[scheme], rest
     if "://" in str(value):
-        refuse(
-            "F0507", f"{value} is an address", reason="nothing is downloaded while binding", fix="download it, then give the file"
-        )
+        refuse(errors.address(value))
     if colon and len(scheme) > 1 and "/" not in scheme and "." not in scheme:
-        refuse(
-            "F0507",
-            f"{scheme}: is not a kind of data",
-            fix=did_you_mean(scheme, schemes) or f"{', '.join(f'{s}:NAME' for s in sorted(schemes))} or a path are understood",
-        )
+        refuse(errors.unknown_scheme(scheme, schemes))
     by_suffix = {suffix: source for source in all().values() for suffix in source.suffixes}
     path = find_file(value, request.folders)
     name = path.name.lower()
     suffix = max((suffix for suffix in by_suffix if name.endswith(suffix)), key=len, default=None)
     if suffix is None:
-        refuse(
-            "F0506",
-            f"{path.name} ends in none of {', '.join(sorted(by_suffix))}",
-            reason="the end of a file's name says how it is read",
-            fix="convert it, or read it in Python and bind the arrays",
-        )
+        refuse(errors.unknown_suffix(path.name, by_suffix))
     return by_suffix[suffix], path
 
 
@@ -117,9 +93,4 @@ def _guarded(source: Source, function: Any, value: Any, request: Request) -> Any
     try:
         return function(value, request)
     except ImportError as error:
-        package = {"sklearn": "scikit-learn"}.get(error.name or "", error.name or "a package")
-        refuse(
-            "F0529",
-            f"{source.meaning} cannot be read here: {package} is not installed",
-            fix=f"pip install {package}    (or bind arrays or an .npz file, which need nothing else)",
-        )
+        refuse(errors.not_installed(source.meaning, error))

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from numbers import Real
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
-from fccomodel.core import diagnostics
-from fccomodel.core.diagnostics import FccoError
+from fccomodel.core.diagnostics import refuse
+from fccomodel.data.sources import errors
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -104,9 +104,10 @@ class Source:
     needs: tuple[str, ...] = ()
 
 
-def refuse(code: str, message: str, *, reason: str = "", fix: str = "") -> NoReturn:
-    """Raise one error; the binder adds the place in the model."""
-    raise FccoError([diagnostics.error(code, message, reason=reason, fix=fix)])
+def demand_distinct(names: Sequence[str], what: str) -> None:
+    """F0506 where a name means several columns."""
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        refuse(errors.repeated_column(what, twice[0]))
 
 
 def encode_text(values: Any) -> tuple[np.ndarray, tuple[str, ...]]:

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from fccomodel.data.sources._base import RawColumn, RawTable, Request, Source, from_array, refuse
+from fccomodel.core.diagnostics import refuse
+from fccomodel.data.sources import errors
+from fccomodel.data.sources._base import RawColumn, RawTable, Request, Source, from_array
 
 
 def to_numpy(value: Any, what: str) -> np.ndarray:
@@ -21,21 +23,20 @@ def to_numpy(value: Any, what: str) -> np.ndarray:
     try:
         return np.asarray(value.to_numpy() if hasattr(value, "to_numpy") else value)
     except (ValueError, TypeError) as error:
-        refuse("F0507", f"{what} is not an array: {error}", fix="give a NumPy array, a tensor, or lists of one length")
+        refuse(errors.not_array_like(what, error))
 
 
 def from_mapping(columns: Mapping[str, Any], origin: str = "arrays") -> RawTable:
     """Arrays of one length; each is a column, and axes after the first are its shape."""
     found = {str(name): to_numpy(value, str(name)) for name, value in columns.items()}
     if not found:
-        refuse("F0510", f"{origin} hold no columns", fix="give one array for each column of the table")
+        refuse(errors.no_columns(origin))
     scalars = sorted(name for name, array in found.items() if array.ndim == 0)
     if scalars:
-        refuse("F0515", f"{scalars[0]} is a single value, not a column", fix="give an array with one value for each row")
+        refuse(errors.single_value(scalars[0]))
     lengths = {name: len(array) for name, array in found.items()}
     if len(set(lengths.values())) > 1:
-        listed = ", ".join(f"{name} {length}" for name, length in lengths.items())
-        refuse("F0515", f"the columns have different numbers of rows: {listed}", fix="give arrays with equal first axes")
+        refuse(errors.lengths(lengths))
     raw: dict[str, RawColumn] = {name: from_array(array) for name, array in found.items()}
     numeric = {name: column.categories is None and not column.unusable for name, column in raw.items()}
     vectors = frozenset(name for name, column in raw.items() if numeric[name] and column.values.ndim > 1)
@@ -53,12 +54,7 @@ def _open(value: Any, request: Request) -> RawTable:
         return from_mapping(value)
     parts = value if isinstance(value, tuple) else (value,)
     if len(parts) != len(request.fields):
-        refuse(
-            "F0507",
-            f"{request.name}: {len(parts)} array{'s' * (len(parts) != 1)} for {len(request.fields)} columns",
-            reason=f"the parts of a tuple are the table's columns in the order of the model: {', '.join(request.fields)}",
-            fix=f"give ({', '.join(request.fields)}{',' * (len(request.fields) == 1)}), or a dict of arrays by name",
-        )
+        refuse(errors.parts_of_a_tuple(request.name, len(parts), request.fields))
     return from_mapping(dict(zip(request.fields, parts, strict=True)))
 
 

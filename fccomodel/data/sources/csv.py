@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fccomodel.data.sources import frame
-from fccomodel.data.sources._base import RawTable, Request, Source, refuse
+from fccomodel.core.diagnostics import refuse
+from fccomodel.data.sources import errors, frame
+from fccomodel.data.sources._base import RawTable, Request, Source
 
 
 def _open(path: Path, request: Request) -> RawTable:
@@ -16,24 +17,13 @@ def _open(path: Path, request: Request) -> RawTable:
     try:
         data = pd.read_csv(path, sep=separator, na_values=request.options.get("na"), low_memory=False)
     except pd.errors.EmptyDataError:
-        refuse("F0510", f"{path.name} is empty", fix="give a file with a line of names and at least one row")
+        refuse(errors.empty_file(path.name))
     except (pd.errors.ParserError, UnicodeError, OSError, ValueError, EOFError) as error:
-        text = (str(error).strip() or type(error).__name__).splitlines()[0]
-        refuse(
-            "F0506",
-            f"{path.name} cannot be read as csv: {text}",
-            fix='write it as UTF-8 text, or name its separator: separator = ";"',
-        )
+        refuse(errors.not_csv(path.name, error))
     if len(data.columns) == 1 and separator == ",":
         other = next((mark for mark in ";\t|" if mark in str(data.columns[0])), None)
         if other is not None:
-            shown = {"\t": "\\t"}.get(other, other)  # as TOML writes it
-            refuse(
-                "F0506",
-                f"{path.name} has one column, named {str(data.columns[0])[:60]!r}",
-                reason=f'its columns look separated by "{shown}", and a .csv file is read with commas',
-                fix=f'write separator = "{shown}" in [{request.name}] of the binding file',
-            )
+            refuse(errors.other_separator(path.name, str(data.columns[0]), other, request.name))
     return frame.from_pandas(data, str(path))
 
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from fccomodel.data.sources import arrays
-from fccomodel.data.sources._base import RawTable, Request, Source, refuse
+from fccomodel.core.diagnostics import refuse
+from fccomodel.data.sources import arrays, errors
+from fccomodel.data.sources._base import RawTable, Request, Source
 
 
 def _accepts(value: Any) -> bool:
@@ -18,16 +19,11 @@ def _accepts(value: Any) -> bool:
 def _open(value: Any, request: Request) -> RawTable:
     origin = f"a {type(value).__name__}"
     if not hasattr(value, "__len__") or not hasattr(value, "__getitem__"):
-        refuse(
-            "F0507",
-            f"{request.name}: {origin} has no length",
-            reason="the rows of a table are counted and visited again, which a stream of items does not allow",
-            fix="give a Dataset with __len__ and __getitem__, or arrays",
-        )
+        refuse(errors.no_length(request.name, origin))
     if hasattr(value, "tensors"):  # a TensorDataset has its columns already
         return _named(value.tensors, request, origin)
     if len(value) == 0:
-        refuse("F0510", f"{request.name}: {origin} has no items", fix="give a Dataset with at least one item")
+        refuse(errors.no_items(request.name, origin))
     first = value[0]
     if isinstance(first, Mapping):
         return arrays.from_mapping({name: _column(value, name, first[name], request) for name in first}, origin)
@@ -38,12 +34,7 @@ def _open(value: Any, request: Request) -> RawTable:
 
 def _named(parts: tuple[Any, ...], request: Request, origin: str) -> RawTable:
     if len(parts) != len(request.fields):
-        refuse(
-            "F0507",
-            f"{request.name}: an item of {origin} has {len(parts)} parts for {len(request.fields)} columns",
-            reason=f"the parts of an item are the table's columns in the order of the model: {', '.join(request.fields)}",
-            fix="let the Dataset return a dict by the columns' names",
-        )
+        refuse(errors.parts_of_an_item(request.name, origin, len(parts), request.fields))
     return arrays.from_mapping(dict(zip(request.fields, parts, strict=True)), origin)
 
 
@@ -56,11 +47,7 @@ def _column(items: Any, part: Any, first: Any, request: Request) -> np.ndarray:
         item = items[row]
         value = arrays.to_numpy(item if part is None else item[part], str(part))
         if value.shape != sample.shape:
-            refuse(
-                "F0515",
-                f"{request.name}: item {row} has shape {value.shape}, item 0 has {sample.shape}",
-                fix="let the Dataset return items of one shape",
-            )
+            refuse(errors.shape_of_item(request.name, row, value.shape, sample.shape))
         if column.dtype.kind in "biu" and value.dtype.kind == "f":
             column = column.astype(float)
         column[row] = value.item() if text else value

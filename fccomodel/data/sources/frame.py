@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from fccomodel.data.sources import _arrow
-from fccomodel.data.sources._base import RawColumn, RawTable, Request, Source, from_array, refuse
+from fccomodel.data.sources._base import RawColumn, RawTable, Request, Source, demand_distinct, from_array
 
 
 def _is_pandas(value: Any) -> bool:
@@ -17,9 +17,7 @@ def _is_pandas(value: Any) -> bool:
 def from_pandas(data: Any, origin: str = "a DataFrame") -> RawTable:
     """A pandas DataFrame; a column's index and the frame's index do not count."""
     names = [str(name) for name in data.columns]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        refuse("F0506", f"{origin} has several columns named {twice[0]}", fix="rename them, so that each name means one column")
+    demand_distinct(names, origin)
     place = {name: position for position, name in enumerate(names)}
 
     def load(name: str) -> RawColumn:
@@ -81,9 +79,7 @@ def _open(value: Any, request: Request) -> RawTable:
     import pyarrow as pa
 
     table = value if isinstance(value, pa.Table) else pa.table(value)
-    twice = sorted({name for name in table.column_names if table.column_names.count(name) > 1})
-    if twice:
-        refuse("F0506", f"the table has several columns named {twice[0]}", fix="rename them, so that each name means one column")
+    demand_distinct(table.column_names, "the table")
     numeric = {field.name: _arrow.is_numeric(field.type) for field in table.schema}
     kind = type(value).__module__.partition(".")[0]
     return RawTable(

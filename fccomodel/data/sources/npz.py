@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from fccomodel.data.sources import arrays
-from fccomodel.data.sources._base import RawTable, Request, Source, refuse
+from fccomodel.core.diagnostics import refuse
+from fccomodel.data.sources import arrays, errors
+from fccomodel.data.sources._base import RawTable, Request, Source
 
 
 def _read(path: Path) -> dict[str, np.ndarray]:
@@ -20,14 +21,7 @@ def _read(path: Path) -> dict[str, np.ndarray]:
         with content as archive:
             return {name: archive[name] for name in archive.files}
     except (ValueError, OSError, EOFError, zipfile.BadZipFile, KeyError) as error:
-        text = (str(error).strip() or type(error).__name__).splitlines()[0]
-        pickled = "allow_pickle" in text
-        refuse(
-            "F0506",
-            f"{path.name} is no NumPy file, or holds Python objects" if pickled else f"{path.name} cannot be read: {text}",
-            reason="objects in NumPy files are pickled, and loading a pickle runs code" if pickled else "",
-            fix="store plain arrays with numpy.savez" if pickled else "write the file again, or give the right one",
-        )
+        refuse(errors.not_npz(path.name, error))
 
 
 def _open(path: Path, request: Request) -> RawTable:
@@ -38,7 +32,7 @@ def _array(path: Path, request: Request) -> np.ndarray:
     found = _read(path)
     if request.name in found or len(found) == 1:
         return found.get(request.name, next(iter(found.values())))
-    refuse("F0508", f"{path.name} has no array named {request.name}; it has {', '.join(sorted(found))}", fix="rename the array")
+    refuse(errors.no_array_of_name(path.name, request.name, found))
 
 
 SOURCE = Source(name="npz", meaning="a NumPy file", open=_open, suffixes=(".npz", ".npy"), array=_array)

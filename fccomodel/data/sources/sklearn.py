@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from fccomodel.core.diagnostics import did_you_mean
-from fccomodel.data.sources import frame
-from fccomodel.data.sources._base import RawTable, Request, Source, refuse
+from fccomodel.core.diagnostics import refuse
+from fccomodel.data.sources import errors, frame
+from fccomodel.data.sources._base import RawTable, Request, Source
 
 NAMES = ("breast_cancer", "diabetes", "digits", "iris", "linnerud", "wine")
 
 
 def _open(name: str, request: Request) -> RawTable:
     if name not in NAMES:
-        fix = did_you_mean(name, NAMES) or f"use one of {', '.join(NAMES)}"
-        refuse("F0505", f"scikit-learn comes with no data set named {name or 'that'}", fix=fix)
+        refuse(errors.no_data_set(name, NAMES))
     from sklearn import datasets
 
     return frame.from_pandas(getattr(datasets, f"load_{name}")(as_frame=True).frame, f"sklearn:{name}")

@@ -15,11 +15,12 @@ import numpy as np
 import torch
 
 from fccomodel.core import ir
+from fccomodel.core.diagnostics import refuse
 from fccomodel.data.bound import Bound
-from fccomodel.evaluation import elements, logarithms, selections
+from fccomodel.evaluation import elements, errors, logarithms, selections
 from fccomodel.evaluation.axes import DTYPE, Env, Named, new_axis, spread
 from fccomodel.evaluation.draws import DRAWS
-from fccomodel.evaluation.elements import Pointwise, fail, remember
+from fccomodel.evaluation.elements import Pointwise, remember
 from fccomodel.evaluation.interpret import inner_maximum, pairs, ranging, scores
 from fccomodel.evaluation.interpret.net_rows import NetRows, net_apply
 from fccomodel.evaluation.interpret.reductions import TOTAL, Block, Plan, collapse, stream
@@ -124,7 +125,7 @@ class Evaluator(Pointwise):
         match node:
             case ir.Var(name=name):
                 if name not in self.point:
-                    fail(self.bound, "F0702", f"the point has no `{name}`", span=node.span)
+                    refuse(errors.no_variable(name, node.span), source=self.bound.problem.source)
                 return Named(self.point[name])
             case ir.NetCall():
                 return self.net(node, env)
@@ -256,13 +257,7 @@ class Evaluator(Pointwise):
         count = space.count if isinstance(space, Product) else space.counts(self.chunk)
         self.not_empty(node, space, count, inner)
         if node.kind in ("cvar", "topk") and size > MOST_SORTED:
-            fail(
-                self.bound,
-                "F0704",
-                f"`{node.kind}` over {size:.1e} elements",
-                span=node.span,
-                reason="Their order takes them all in memory.",
-            )
+            refuse(errors.too_many_to_sort(node, size), source=self.bound.problem.source)
         return stream(self.plan(node.kind, node.body, space, inner, leaves, event, count, options))
 
     def plan(
@@ -393,5 +388,5 @@ def _fitted(bound: Bound, name: str, value: torch.Tensor) -> torch.Tensor:
         return tensor
     shape = elements.shape(bound, (f"params({variable.net})",) if variable.net else variable.shape)
     if tensor.numel() != math.prod(shape):
-        fail(bound, "F0702", f"`{name}` has shape {tuple(tensor.shape)}, and the model asks for {shape}", span=variable.span)
+        refuse(errors.shape_of_variable(name, tuple(tensor.shape), shape, variable.span), source=bound.problem.source)
     return tensor if tuple(tensor.shape) == shape else tensor.reshape(shape)

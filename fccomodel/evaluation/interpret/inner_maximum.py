@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 import torch
 
 from fccomodel.core import ir
-from fccomodel.evaluation import elements
+from fccomodel.core.diagnostics import refuse
+from fccomodel.evaluation import elements, errors
 from fccomodel.evaluation.axes import DTYPE, Env, Named, spread
-from fccomodel.evaluation.elements import fail
 from fccomodel.evaluation.interpret import concave
 from fccomodel.library import atoms
 from fccomodel.library.sets.capped_simplex import project_capped
@@ -45,7 +45,7 @@ class Form:
 def value(evaluator: Evaluator, node: ir.Reduce, env: Env) -> Named:
     """The largest value of the body over the set (the least for ``min``); its derivative is the body's there, q held fixed."""
     if len(node.binders) != 1 or node.kind not in ("max", "min"):
-        fail(evaluator.bound, "F0703", f"`{node.kind}` cannot go over a set of vectors", span=node.span, fix="Use max or min.")
+        refuse(errors.over_vectors(node.kind, node.span), source=evaluator.bound.problem.source)
     (binder,) = node.binders
     at = maximiser(evaluator, node, env)
     return evaluator.value(node.body, {**env, binder: at})
@@ -115,14 +115,8 @@ def _concave(evaluator: Evaluator, node: ir.Reduce, slope: concave.Slope, start:
     q = concave.ascent(slope, project, q)
     if certain(q):
         return q
-    fail(
-        evaluator.bound,
-        "F0703",
-        f"the largest value of `{evaluator.bound.problem.text(node.body)}` is not found to {ACCURACY:g}",
-        span=node.span,
-        reason=f"It has kinks that join entries of `{binder.name}`, and more than {concave.MOST} of them.",
-        fix="Write it as a sum over the entries, or as a divergence (kl, chi2) of the language.",
-    )
+    problem = evaluator.bound.problem
+    refuse(errors.maximum_not_found(problem, node, ACCURACY, concave.MOST), source=problem.source)
 
 
 # --------------------------------------------------------------------------------------------------------- known maximisers

@@ -11,9 +11,9 @@ import numpy as np
 import torch
 
 from fccomodel.core import ir
-from fccomodel.evaluation import draws, elements, selections
+from fccomodel.core.diagnostics import refuse
+from fccomodel.evaluation import draws, elements, errors, selections
 from fccomodel.evaluation.axes import Env, Named, new_axis
-from fccomodel.evaluation.elements import fail
 from fccomodel.evaluation.interpret.spaces import Listing, Product, Step, lengths_of
 
 if TYPE_CHECKING:
@@ -79,12 +79,7 @@ def listing(
         )  # fmt: skip
         if number < len(parts) - 1:
             if space.total_size > MOST_LISTED:
-                fail(
-                    evaluator.bound,
-                    "F0704",
-                    f"{space.total_size:.1e} combinations of `{part.binder.name}` to list",
-                    span=node.span,
-                )
+                refuse(errors.too_many_to_list(part.binder, space.total_size, node.span), source=evaluator.bound.problem.source)
             prefix = {axis: index.numpy() for axis, index in replace(space, kept=(), over=()).whole().index.items()}
     return space, inner
 

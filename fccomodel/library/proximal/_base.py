@@ -9,7 +9,8 @@ from functools import cache
 from math import inf
 from typing import TYPE_CHECKING, Any, Protocol
 
-from fccomodel.core import diagnostics
+from fccomodel.core.diagnostics import refuse
+from fccomodel.library import errors
 
 if TYPE_CHECKING:
     import torch
@@ -126,7 +127,7 @@ class Proximal(ABC):
         """Refuses a lam that is not in (0, 1/rho_f)."""
         least, most = (lam, lam) if isinstance(lam, float | int) else (float(lam.min()), float(lam.max()))
         if not 0 < least or not most * self.weak < 1:
-            raise diagnostics.FccoError([diagnostics.smoothing_too_large(most if least > 0 else least, self.weak)])
+            refuse(errors.smoothing_too_large(most if least > 0 else least, self.weak))
 
 
 def _run(text: str, names: Mapping[str, Any]) -> torch.Tensor:

@@ -9,9 +9,10 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any
 
-from fccomodel.core import diagnostics
+from fccomodel.core.diagnostics import refuse
 from fccomodel.core.ir import Shape
 from fccomodel.core.source import Span
+from fccomodel.library import errors
 from fccomodel.library.sets._base import SimpleSet
 
 
@@ -39,6 +40,4 @@ def check_not_empty(family: str, text: str, shape: Shape, args: tuple[Any, ...],
     assert simple is not None, family
     reason = simple.empty(shape, *args)
     if reason:
-        message = f"`{text}` is empty with the values bound to it"
-        fix = "Correct the values of its arguments."
-        raise diagnostics.FccoError([diagnostics.error("F0532", message, span=span, reason=reason, fix=fix)])
+        refuse(errors.empty_set(text, span, reason))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 
-from fccomodel.core import diagnostics, ir
+from fccomodel.core import ir
+from fccomodel.core.diagnostics import refuse
 from fccomodel.core.rewrite import apply as make
 from fccomodel.core.rewrite import const, rewrite_problem
+from fccomodel.normal import errors
 from fccomodel.normal.reformulations._base import Constant, Cost, Recover, Reformulation, same
 from fccomodel.normal.reformulations._monotone import wanted_small
 from fccomodel.normal.reformulations._threshold import Thresholds
@@ -19,7 +21,7 @@ def _apply(problem: ir.Problem, constant: Constant) -> tuple[ir.Problem, Recover
         return problem, same, []
     small = wanted_small(problem)
     if wrong := [node for key, node in found.items() if key not in small]:
-        raise diagnostics.FccoError([refused(problem, node, "a tail mean") for node in wrong], problem.source)
+        refuse(*(errors.not_bounded_above(problem, node, "a tail mean") for node in wrong), source=problem.source)
     thresholds = Thresholds(problem)
     sentences: list[str] = []
 
@@ -42,17 +44,6 @@ def _apply(problem: ir.Problem, constant: Constant) -> tuple[ir.Problem, Recover
 
 def _is_tail(node: ir.Expr) -> bool:
     return isinstance(node, ir.Reduce) and node.kind in ("cvar", "topk")
-
-
-def refused(problem: ir.Problem, node: ir.Expr, what: str) -> diagnostics.Diagnostic:
-    """F0601: a variational form is a minimum, so it cannot stand where the problem wants a large value."""
-    return diagnostics.error(
-        "F0601",
-        f"{problem.text(node)} stands where a smaller value is not always better",
-        span=node.span,
-        reason=f"{what} is the least of its variational form over a threshold s, so it can be minimised or bounded above alone.",
-        fix="minimise it, bound it from above, or write the upper tail of the negated quantity.",
-    )
 
 
 reformulation = Reformulation(

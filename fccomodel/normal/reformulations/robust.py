@@ -5,15 +5,16 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 
-from fccomodel.core import diagnostics, ir
+from fccomodel.core import ir
+from fccomodel.core.diagnostics import Diagnostic, refuse
 from fccomodel.core.rewrite import Rewriter, const, rewrite_problem, substitute
 from fccomodel.core.rewrite import apply as make
+from fccomodel.normal import errors
 from fccomodel.normal.reformulations._base import Constant, Recover, Reformulation, same
 from fccomodel.normal.reformulations._conjugate import Conjugate, conjugate
 from fccomodel.normal.reformulations._features import is_inner_maximum
 from fccomodel.normal.reformulations._monotone import sign_of, wanted_small
 from fccomodel.normal.reformulations._threshold import Thresholds
-from fccomodel.normal.reformulations.cvar import refused
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -49,22 +50,22 @@ def _apply(problem: ir.Problem, constant: Constant) -> tuple[ir.Problem, Recover
         return problem, same, []
     small = wanted_small(problem)
     duals: dict[int, Conjugate] = {}
-    errors = []
+    refused: list[Diagnostic] = []
     for key, node in found.items():
         parts = tilted(node, problem)
         if parts is None:
-            errors.append(_no_dual(problem, node))
+            refused.append(errors.no_dual(problem, node))
         elif parts.divergence is not None and not parts.divergence.closed:
             d = parts.divergence
             dual = conjugate(d.phi, d.hole, constant, lambda e: sign_of(e, problem))
             if dual is None:
-                errors.append(_no_conjugate(problem, node))
+                refused.append(errors.no_conjugate(problem, node))
             elif key not in small:
-                errors.append(refused(problem, node, "the dual of a divergence"))
+                refused.append(errors.not_bounded_above(problem, node, "the dual of a divergence"))
             else:
                 duals[id(node.binders[0])] = dual
-    if errors:
-        raise diagnostics.FccoError(errors, problem.source)
+    if refused:
+        refuse(*refused, source=problem.source)
     thresholds = Thresholds(problem)
     sentences: list[str] = []
 
@@ -180,28 +181,6 @@ def _uniform(expr: ir.Expr) -> bool:
         case ir.Apply(op="div", args=(ir.Const(value=1), ir.Size())):
             return True
     return False
-
-
-def _no_dual(problem: ir.Problem, node: ir.Expr) -> diagnostics.Diagnostic:
-    return diagnostics.error(
-        "F0602",
-        f"no dual is known for {problem.text(node)}",
-        span=node.span,
-        reason="known are the maxima over q in simplex(K) or capped_simplex(K, a) of sum[k in K] q[k] * r, over the simplex also "
-        "less mu * kl(q, uniform(K)), mu * chi2(q, uniform(K)) or mu * sum[k in K] phi(q[k]) with mu >= 0.",
-        fix="write the maximum in one of these forms, or its dual yourself.",
-    )
-
-
-def _no_conjugate(problem: ir.Problem, node: ir.Expr) -> diagnostics.Diagnostic:
-    return diagnostics.error(
-        "F0602",
-        f"no conjugate is known for the divergence of {problem.text(node)}",
-        span=node.span,
-        reason="it must be convex in q >= 0: piecewise linear-quadratic, or with a derivative that rises without bound and that "
-        "sympy can invert.",
-        fix="write its dual yourself: min over s of s + mu * sum[k in K] phi*((r - s) / mu), with a variable s.",
-    )
 
 
 reformulation = Reformulation(

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 
-from fccomodel.core import diagnostics, ir
+from fccomodel.core import ir
+from fccomodel.core.diagnostics import refuse
 from fccomodel.core.rewrite import apply as make
 from fccomodel.core.rewrite import rewrite_problem
+from fccomodel.normal import errors
 from fccomodel.normal.reformulations._base import Constant, Cost, Recover, Reformulation, same
 from fccomodel.normal.reformulations._features import is_inner_maximum
 from fccomodel.normal.reformulations._monotone import wanted_small
 from fccomodel.normal.reformulations._threshold import Thresholds
-from fccomodel.normal.reformulations.cvar import refused
 
 
 def _apply(problem: ir.Problem, constant: Constant) -> tuple[ir.Problem, Recover, list[str]]:
@@ -21,7 +22,7 @@ def _apply(problem: ir.Problem, constant: Constant) -> tuple[ir.Problem, Recover
         return problem, same, []
     small = wanted_small(problem)
     if wrong := [node for key, node in found.items() if key not in small]:
-        raise diagnostics.FccoError([refused(problem, node, "a maximum") for node in wrong], problem.source)
+        refuse(*(errors.not_bounded_above(problem, node, "a maximum") for node in wrong), source=problem.source)
     thresholds = Thresholds(problem)
     bounds: list[ir.Constraint] = []
     sentences: list[str] = []

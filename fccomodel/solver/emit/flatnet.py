@@ -7,7 +7,8 @@ import textwrap
 
 import torch
 
-from fccomodel.core import diagnostics
+from fccomodel.core.diagnostics import refuse
+from fccomodel.solver import errors
 
 
 class FlatNet:
@@ -91,9 +92,7 @@ def constructor(name: str, module: torch.nn.Module, rank: int, wrapper: type) ->
     except (OSError, TypeError, ValueError):
         code, reason = "", f"The text of {source.__name__} is not to be found."
     if reason:
-        message = f"the net `{name}` cannot be written into a solver"
-        fix = "Give the class constructor arguments with defaults, in a file; or use a Sequential of torch's own layers."
-        raise diagnostics.FccoError([diagnostics.error("F0608", message, reason=reason, fix=fix)])
+        refuse(errors.net(name, reason))
     imports = "import torch.nn as nn\nimport torch.nn.functional as F"
     return f"{imports}\nfrom torch import Tensor\n\n\n{code}\n\n\nnet_{name} = {wrapper.__name__}({source.__name__}(), {rank})"
 

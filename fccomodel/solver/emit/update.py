@@ -9,10 +9,12 @@ from typing import Any
 
 import torch
 
-from fccomodel.core import diagnostics, ir
+from fccomodel.core import ir
+from fccomodel.core.diagnostics import refuse
 from fccomodel.core.quoting import comment, literal
 from fccomodel.evaluation import interpret
 from fccomodel.library import regularisers, sets
+from fccomodel.solver import errors
 from fccomodel.solver.emit.sections import Sections
 from fccomodel.solver.emit.texts import number, with_called
 
@@ -107,9 +109,7 @@ class Update(Sections):
         values = [self.set_value(a) for a in domain.args]
         shape = self.layout[name][2]
         if reason := record.empty(shape, *values):
-            message, span = f"{domain.name}, the set of {name}, has no point", domain.args[0].span if domain.args else None
-            error = diagnostics.error("F0609", message, span=span, reason=reason, fix="Correct its arguments.")
-            raise diagnostics.FccoError([error], self.problem.source)
+            refuse(errors.empty_set(name, domain, reason), source=self.problem.source)
         texts = []
         for k, value in enumerate(record.prepare(*values)):
             if isinstance(value, torch.Tensor) and value.dim():

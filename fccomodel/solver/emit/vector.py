@@ -15,6 +15,7 @@ from fccomodel.evaluation.selections import Selection
 from fccomodel.library.graph import Axis, Val, merge_axes
 from fccomodel.normal._terms import SAMPLED, nonlinear_below
 from fccomodel.normal.smoothing import Smoothed
+from fccomodel.solver import errors
 from fccomodel.solver.emit.exact import taken
 from fccomodel.solver.emit.program import Emitter, functions
 from fccomodel.solver.emit.taped import TapedPrinter
@@ -56,8 +57,7 @@ class Outer(Lowering):
             return self.reduced(node, env, linear, False)
         slots = {b: env[b] for b in self.free(node) if b in env}
         if any(s.draw is not None for s in slots.values()):
-            self.refuse(node, f"`{self.bound.problem.text(node)}`", "It depends on a random draw around it: F is no vector.",
-                        "Bind a table of draws, or use an algorithm that estimates block by block.")  # fmt: skip
+            self.refuse(errors.random_vector(self.bound.problem, node))
         key = (id(node), *(s.ids.id for s in slots.values()))
         if key not in self.components:
             start = max((c.stop for c in self.components.values()), default=0)

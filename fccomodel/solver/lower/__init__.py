@@ -14,6 +14,7 @@ from fccomodel.library.graph import Axis, Val, merge_axes
 from fccomodel.normal.penalty import Penalty
 from fccomodel.normal.separation import PiecewiseMean
 from fccomodel.normal.smoothing import Smoothed
+from fccomodel.solver import errors
 from fccomodel.solver.lower._records import Slot
 from fccomodel.solver.lower._smooth import Smoothing
 from fccomodel.solver.lower._state import Env, Linear
@@ -92,9 +93,7 @@ class Lowering(Smoothing):
                 return self.reduce(node, env, linear)
             case PiecewiseMean():
                 return self.piecewise_mean(node, env)
-        self.refuse(
-            node, f"`{self.bound.problem.text(node)}`", "It has no value that a solver could compute.", "Write it by other means."
-        )
+        self.refuse(errors.no_value(self.bound.problem, node))
 
     def quotient(self, form: ir.Apply, env: Env) -> Val:
         """exp of a difference of logarithms. Beyond e^30 it says that two estimates have seen different samples, and no more."""
@@ -138,15 +137,14 @@ class Lowering(Smoothing):
                         return image
         nodes = node.args
         if self.coupled and node.op == "max" and any(isinstance(n, ir.Reduce) for n in ir.walk(node)):
-            fix = "Write it as a max over a set, or choose another algorithm."
-            self.refuse(node, "a maximum of a list by weights", "Its weights are those of a family over a set.", fix)
+            self.refuse(errors.maximum_of_a_list(node.span))
         if node.op in ("eq", "ne") and any(isinstance(a, ir.Label) for a in nodes):
             nodes = tuple(self.label(a, nodes[1 - k]) for k, a in enumerate(nodes))
         keep = self.kept(node, linear)
         args = [self.expr(a, env, keep) for a in nodes]
         atom = atoms.get(node.op)
         if atom is None:
-            self.refuse(node, f"`{node.op}`", "There is no such atom.", "Write it by other means.")
+            self.refuse(errors.no_atom(node.op, node.span))
         if isinstance(atom, atoms.ScalarAtom):
             return self.graph.apply(node.op, *args, span=node.span)
         return self.graph.array(node.op, args, span=node.span)

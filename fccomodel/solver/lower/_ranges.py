@@ -12,6 +12,7 @@ from fccomodel.core import ir
 from fccomodel.evaluation import elements, interpret
 from fccomodel.evaluation import selections as selection
 from fccomodel.library.graph import Val, merge_axes
+from fccomodel.solver import errors
 from fccomodel.solver.lower._records import Part, Ranged, Segment, Slot
 from fccomodel.solver.lower._slots import Slots
 from fccomodel.solver.lower._state import Env
@@ -51,12 +52,10 @@ class Ranging(Slots):
         averaged = inner and not any(p in own for s in listed for p in s.parents)
         for sel in [*listed, *(s for s in selections if s not in listed)]:
             if isinstance(sel.binder.domain, ir.VectorSet):
-                fix = "Write it as max[q in simplex(K)] (sum[k in K] q[k] * r[k] - mu * kl(q, uniform(K))), or its dual."
-                self.refuse(sel.binder, f"an inner problem over `{sel.binder.name}`", "It has no known dual.", fix)
+                self.refuse(errors.inner_problem(sel.binder))
             if isinstance(sel.binder.domain, ir.Distribution):
                 if sel.parents or sel.static or sel.masks or sel.keys or sel.orders:
-                    fix = "Draw from the distribution that the condition leaves, or bind a table of draws."
-                    self.refuse(sel.binder, f"a condition on `{sel.binder.name}`", "Draws are not sorted or filtered.", fix)
+                    self.refuse(errors.condition_on_draws(sel.binder))
                 slot, part = self.noise(sel.binder, env, parts, body)
             elif self.full:
                 single = sum(bool(s.parents) for s in selections) == 1

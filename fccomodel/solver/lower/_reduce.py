@@ -10,6 +10,7 @@ from typing import Any
 from fccomodel.core import ir
 from fccomodel.evaluation import selections
 from fccomodel.library.graph import Axis, Val, merge_axes
+from fccomodel.solver import errors
 from fccomodel.solver.lower._algebra import Logarithms, Numbers
 from fccomodel.solver.lower._pairs import Pairing
 from fccomodel.solver.lower._records import Buffer, Part, Ranged
@@ -158,8 +159,7 @@ class Reducing(Pairing):
         ranged = self.ranges(node.binders, node.condition, env, body=node.body)
         slot, g = ranged.env[node.binders[0]], self.graph
         if len(node.binders) > 1 or env or ranged.parts[0].weight is not None or slot.members is None or slot.pos is None:
-            fix = "Use it over one set, once, or choose another algorithm."
-            self.refuse(node, f"`{node.kind}` of this form by weights", "Its weights are those of one family.", fix)
+            self.refuse(errors.not_one_family(node.kind, node.span))
         n = g.const(len(slot.members))
         (size,) = [self.expr(v, env, False) for v in node.options.values()] or [g.const(1.0)]
         alpha = size if node.kind == "cvar" else g.apply("div", size, n)
@@ -175,9 +175,7 @@ class Reducing(Pairing):
         g = self.graph
         size = math.prod(a.size for a in ranged.axes)
         if not self.full and size > LISTED:
-            reason = "It needs all of them at once: a minibatch says little of it."
-            fix = "Use E, mean or sum, logmeanexp, cvar, or a smaller set."
-            self.refuse(node, f"`{node.kind}` over {size} elements in every step", reason, fix)
+            self.refuse(errors.all_in_every_step(node.kind, size, node.span))
         for part in ranged.parts:
             if part.axis is not None and part.axis.kind == "chunk":
                 body = self.gather(body, part.axis)

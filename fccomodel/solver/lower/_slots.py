@@ -10,6 +10,7 @@ import numpy as np
 from fccomodel.core import ir
 from fccomodel.evaluation import draws, elements, selections
 from fccomodel.library.graph import Axis, Val, merge_axes
+from fccomodel.solver import errors
 from fccomodel.solver.lower._records import Part, Ranged, Slot
 from fccomodel.solver.lower._state import Env, State
 
@@ -92,8 +93,7 @@ class Slots(State):
         domain = binder.domain
         assert isinstance(domain, ir.Distribution)
         if domain.family not in ir.DISTRIBUTIONS:
-            self.refuse(binder, f"a draw from `{domain.family}`", "A solver stands by itself, without samplers from Python.",
-                        f"Use one of {', '.join(ir.DISTRIBUTIONS)}, or bind a table of draws.")  # fmt: skip
+            self.refuse(errors.sampler_from_python(domain.family, binder.span))
         args = [self.expr(a, env, False) for a in domain.args]
         event = self.shape(domain.shape)
         joint = [p.axis for p in parts if p.axis is not None and p.binder in env]

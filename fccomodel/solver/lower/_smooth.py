@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fccomodel.evaluation import selections
 from fccomodel.library.graph import Axis, Val, merge_axes
 from fccomodel.normal.smoothing import Smoothed
+from fccomodel.solver import errors
 from fccomodel.solver.lower._records import Slot
 from fccomodel.solver.lower._reduce import DENSE, Reducing
 from fccomodel.solver.lower._state import Env
@@ -34,8 +35,7 @@ class Smoothing(Reducing):
             ranged = self.ranges(inside.binders, inside.condition, env, body=inside.body, whole=True, dense=True)
             size = math.prod(a.size for a in ranged.axes)
             if size > 4096:
-                self.refuse(inside, f"a maximum over {size} elements in every step", "Its smoothing needs all of them at once.",
-                            "Use cvar, logmeanexp or pmean of them, or a constraint for each of them.")  # fmt: skip
+                self.refuse(errors.smoothed_in_every_step(size, inside.span))
             body, over = self.argument(inside.body, ranged.env, node.inner), ranged.axes
             if missing := [a for a in over if a not in body.axes]:
                 body = g.make("spread", [body], axes=tuple(sorted((*body.axes, *missing), key=lambda a: a.order)), event=())

@@ -10,7 +10,8 @@ from typing import Literal, NoReturn
 
 import numpy as np
 
-from fccomodel.core import diagnostics, ir, quoting
+from fccomodel.core import ir, quoting
+from fccomodel.core.diagnostics import Diagnostic, refuse
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation import elements, logarithms
 from fccomodel.library.graph import Graph, Val
@@ -69,11 +70,9 @@ class State:
         """The value of an expression where the binders stand for ``env``."""
         raise NotImplementedError
 
-    def refuse(self, node: ir.Expr | ir.Binder, what: str, reason: str, fix: str) -> NoReturn:
-        """F0608: this part of a model cannot be in a solver."""
-        span = None if node.span is ir.NOWHERE else node.span
-        error = diagnostics.error("F0608", f"{what} cannot be solved for", span=span, reason=reason, fix=fix)
-        raise diagnostics.FccoError([error], self.bound.problem.source)
+    def refuse(self, found: Diagnostic) -> NoReturn:
+        """Raises the error that this part of a model cannot be in a solver."""
+        refuse(found, source=self.bound.problem.source)
 
     def unique(self, stem: str) -> str:
         """A fresh Python name, free with ``r_`` before it too (a draw's uniform numbers)."""

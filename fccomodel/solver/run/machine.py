@@ -13,8 +13,9 @@ from typing import Any
 
 import torch
 
-from fccomodel.core import diagnostics
+from fccomodel.core.diagnostics import FccoError, refuse
 from fccomodel.data.bound import Bound
+from fccomodel.solver import errors
 from fccomodel.solver.emit import Program
 
 #: vectors as long as the variables that a run holds: iterate, averages, gradient, best point, and their copies
@@ -34,23 +35,11 @@ def solved(module: Any, program: Program, bound: Bound, polish: bool, **settings
                 found.w = found.w.cpu().clone()
                 return found
         except ArithmeticError as error:
-            raise refusal(
-                bound,
-                "F0711",
-                f"a constant of the model has no finite value: {error}",
-                reason="It follows from numbers and parameters alone, before any data are used.",
-                fix="Check what the model divides by, and the values of its parameters (--param NAME=VALUE).",
-            ) from None
+            raise FccoError([errors.constant_not_finite(error)], bound.problem.source) from None
         except (MemoryError, RuntimeError) as error:
             if not isinstance(error, MemoryError | torch.OutOfMemoryError) and "allocate memory" not in str(error):
                 raise
-            raise refusal(
-                bound,
-                "F0704",
-                "the arrays of this run exceed the memory",
-                reason=str(error).splitlines()[0] if str(error) else "",
-                fix="Use fewer variables or rows, or smaller batches (--option outer_batch=32).",
-            ) from None
+            raise FccoError([errors.memory(error)], bound.problem.source) from None
         finally:
             torch.set_num_threads(threads)
 
@@ -82,35 +71,12 @@ def refuse_size(program: Program, bound: Bound, precision: str) -> None:
     needed = VECTORS * length * getattr(torch, precision).itemsize
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else inf
     if needed > memory:
-        raise refusal(
-            bound,
-            "F0704",
-            f"the variables have {length:,} entries: too many for the memory",
-            reason=f"A run holds {VECTORS} vectors of this length, {needed / 2**30:,.0f} GiB, of {memory / 2**30:,.0f}.",
-            fix="Check the sizes that the variables are declared with.",
-        )
+        refuse(errors.variables_too_long(length, VECTORS, needed, memory), source=bound.problem.source)
 
 
-def nothing_finite(bound: Bound, module: Any, found: Any) -> diagnostics.FccoError:
+def nothing_finite(bound: Bound, module: Any, found: Any) -> FccoError:
     """F0711: steps of a fixed schedule that diverged, or no point at which the objective is finite."""
     broken = getattr(found, "broken", None)
     if broken is not None and module.HYPER["decay"]:
-        return refusal(
-            bound,
-            "F0711",
-            f"the steps diverged: iterates were not finite by step {broken:,}",
-            reason="With schedule = decay the last iterate is the answer, and no step is taken back.",
-            fix=f"A smaller eta than {found.eta:.3g}, or schedule = practical, which goes back to its best point.",
-        )
-    return refusal(
-        bound,
-        "F0711",
-        "the objective was not finite at any point tried",
-        reason="A run starts at zero (nets: at their initialisation) and keeps points with a finite objective alone.",
-        fix='Check the scale of the data (scale = "standard"), the domains of logarithms and powers; try smaller eta.',
-    )
-
-
-def refusal(bound: Bound, code: str, message: str, *, reason: str, fix: str) -> diagnostics.FccoError:
-    """The error that ends a run."""
-    return diagnostics.FccoError([diagnostics.error(code, message, reason=reason, fix=fix)], bound.problem.source)
+        return FccoError([errors.diverged(broken, found.eta)], bound.problem.source)
+    return FccoError([errors.objective_not_finite()], bound.problem.source)

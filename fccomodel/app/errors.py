@@ -1,0 +1,130 @@
+"""F0001, F0810 - F0812 and arguments: what the commands and the Python interface refuse."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from fccomodel.core.diagnostics import Code, Diagnostic, did_you_mean
+from fccomodel.core.errors import ARGUMENT, OUTPUT
+from fccomodel.data.sources.errors import PACKAGE
+
+INTERNAL = Code("F0001", "internal")
+RESULT = Code("F0810", "result")
+HELD_OUT = Code("F0811", "held-out rows")
+PROCESSES = Code("F0812", "processes")
+
+
+def defect(error: Exception, debug: str) -> Diagnostic:
+    """What should not have happened; ``debug`` is the environment variable that shows more."""
+    frame = traceback.extract_tb(error.__traceback__)[-1] if error.__traceback__ else None
+    place = f" ({Path(frame.filename).name}:{frame.lineno})" if frame else ""
+    return INTERNAL.error(
+        f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'no message'}{place}",
+        reason="This is a defect of fccomodel, not of your model.",
+        fix=f"Please report it with the model and its binding; {debug}=1 shows the traceback.",
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------------- arguments
+def unknown_concept(kind: str, name: str, known: Sequence[str]) -> Diagnostic:
+    """A card is asked for by a name that there is."""
+    fix = did_you_mean(name, known) or f"`fccomodel {kind}s` lists them."
+    return ARGUMENT.error(f"There is no {kind} `{name}`", fix=fix)
+
+
+def contradiction(name: str, value: Any, other: Any) -> Diagnostic:
+    """An option that is given twice has one value."""
+    return ARGUMENT.error(f"--{name} {value} and --option {name}={other} contradict each other", fix="Give one of them.")
+
+
+def no_folder_for_plots() -> Diagnostic:
+    """Curves are written into a folder."""
+    return ARGUMENT.error("--plot has nowhere to write", fix="Name a folder: --out DIR.")
+
+
+def not_seeds(text: str) -> Diagnostic:
+    """Seeds are their number, or a list of them."""
+    return ARGUMENT.error(f"--seeds {text} is neither a number nor a list", fix="Write --seeds 5 or --seeds 0,1,7.")
+
+
+def not_a_share(text: str | None) -> Diagnostic:
+    """A share of rows is between 0 and 1."""
+    return ARGUMENT.error(f"--validation {text} is no share of the rows", fix="Write a number between 0 and 1.")
+
+
+def nothing_to_compare() -> Diagnostic:
+    """A comparison has algorithms and seeds."""
+    return ARGUMENT.error("There is nothing to compare", fix="Name algorithms and seeds: --algorithms sox,sonex --seeds 5.")
+
+
+def folder_for_program(path: Path) -> Diagnostic:
+    """A program is written into a file."""
+    return OUTPUT.error(f"Cannot write `{path}`: it is a folder", fix=f"Name a file: -o {path / 'solver.py'}")
+
+
+def no_matplotlib() -> Diagnostic:
+    """Curves are drawn by matplotlib."""
+    return PACKAGE.error("Curves cannot be drawn: matplotlib is not installed", fix="pip install 'fccomodel[plot]'")
+
+
+# -------------------------------------------------------------------------------------------------------------- comparisons
+def no_rows_to_hold_out() -> Diagnostic:
+    """Rows are held out of tables."""
+    return HELD_OUT.error("There are no rows to hold out", reason="The problem draws from distributions alone.")
+
+
+def entry_for_each_row(table: str, owner: str) -> Diagnostic:
+    """Rows that are held out have no variables and arrays of their own."""
+    return HELD_OUT.error(
+        f"Rows of `{table}` cannot be held out: {owner} has an entry for each of them",
+        fix="Name the rows to validate on: --validation \"split == 'val'\".",
+    )
+
+
+def data_not_sent(error: Exception) -> Diagnostic:
+    """Data for several processes can be pickled."""
+    return PROCESSES.error(f"The data cannot be sent to other processes: {error}", fix="Bind files or arrays, or use jobs = 1.")
+
+
+def process_ended() -> Diagnostic:
+    """The processes of a comparison live until its end."""
+    return PROCESSES.error(
+        "A process of the comparison ended by itself", reason="Often the memory is short.", fix="Use fewer processes: --jobs 1."
+    )
+
+
+# ------------------------------------------------------------------------------------------------------------------ results
+def no_result_folder(folder: Path) -> Diagnostic:
+    """A result is a folder."""
+    return RESULT.error(f"`{folder}` is not a folder", fix="Name the folder that `solve --out` wrote.")
+
+
+def not_a_result(path: Path, error: Exception) -> Diagnostic:
+    """A result holds what a solve wrote."""
+    return RESULT.error(f"`{path}` is not the result of a solve: {type(error).__name__} {error}")
+
+
+def format_of_result(path: Path, found: Any, known: Any) -> Diagnostic:
+    """A result has this version's format."""
+    return RESULT.error(f"`{path}` has format {found}; this version reads format {known}")
+
+
+def unreadable_variables(path: Path, error: Exception) -> Diagnostic:
+    """The variables of a result can be read."""
+    return RESULT.error(f"`{path}` cannot be read: {error}")
+
+
+def variable_not_stored(path: Path, name: str) -> Diagnostic:
+    """A result has every variable of its model."""
+    return RESULT.error(f"`{path}` has no `{name}`", reason=f"The model declares `var {name}`.")
+
+
+def stored_shape(name: str, solved: tuple[int, ...], asked: tuple[int | None, ...]) -> Diagnostic:
+    """A stored variable has the size that the data ask for."""
+    return RESULT.error(
+        f"`{name}` was solved with shape {solved}, and this data gives it {asked}",
+        fix="Bind data with the same features.",
+    )

@@ -1,0 +1,203 @@
+"""F0517, F0522 - F0526: nets that cannot be made, or are no functions of their parameters and one row."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from fccomodel.core.diagnostics import Code, Diagnostic, did_you_mean
+from fccomodel.data.sources.errors import first_line
+
+SIZE_UNKNOWN = Code("F0517", "size unknown")
+SPECIFICATION = Code("F0522", "net specification")
+MISSING = Code("F0523", "net missing")
+PYTHON = Code("F0524", "python not allowed")
+TRAIN_MODE = Code("F0525", "net in train mode")
+FIT = Code("F0526", "net does not fit")
+
+EXAMPLE = "mlp(64, 64, activation = elu)"
+
+Shape = tuple[int, ...]
+
+
+def _spelled(shape: Shape) -> str:
+    return f"real[{', '.join(map(str, shape))}]" if shape else "real"
+
+
+# ----------------------------------------------------------------------------------------------------------- specifications
+def not_a_net(text: str) -> Diagnostic:
+    """A specification reads like a call."""
+    return SPECIFICATION.error(f"{text[:60]!r} is not a net", fix=f'write "{EXAMPLE}", or "nets.py:Name"')
+
+
+def value_not_a_net(net: str, value: object) -> Diagnostic:
+    """A net is a module, what makes one, or a text."""
+    return SPECIFICATION.error(
+        f"{net}: a {type(value).__name__} is not a net", fix=f'give a torch module, or a text such as "{EXAMPLE}"'
+    )
+
+
+def unknown_kind(name: str, known: Collection[str]) -> Diagnostic:
+    """A net that is named is built in."""
+    fix = did_you_mean(name, known) or f'the built-in nets are {" and ".join(known)}: "{EXAMPLE}"; others are "nets.py:Name"'
+    return SPECIFICATION.error(f"there is no built-in net named {name}", fix=fix)
+
+
+def hidden_layers_of_linear() -> Diagnostic:
+    """A linear net is one layer."""
+    return SPECIFICATION.error("linear has no hidden layers", fix=f'write "linear()", or "{EXAMPLE}"')
+
+
+def unknown_option(net: str, option: str | None, known: Collection[str]) -> Diagnostic:
+    """An option is one that the built-in net has."""
+    fix = did_you_mean(str(option), known) or f"{net} has {' and '.join(known)}"
+    return SPECIFICATION.error(f"{net} has no option {option}", fix=fix)
+
+
+def not_a_width(node: ast.expr, text: str) -> Diagnostic:
+    """The widths of layers are whole numbers."""
+    return SPECIFICATION.error(
+        f"{ast.unparse(node)} in {text[:60]!r} is not the width of a layer", fix=f'write whole numbers: "{EXAMPLE}"'
+    )
+
+
+def not_a_bias(node: ast.expr) -> Diagnostic:
+    """Layers have biases or not."""
+    return SPECIFICATION.error(f"bias = {ast.unparse(node)} is neither true nor false", fix="bias = false")
+
+
+def unknown_activation(node: ast.expr, value: object, known: Collection[str]) -> Diagnostic:
+    """An activation is built in."""
+    fix = did_you_mean(str(value), known) or f"there are {', '.join(known)}"
+    return SPECIFICATION.error(f"there is no activation named {ast.unparse(node)}", fix=fix)
+
+
+def too_large(text: str, most: int) -> Diagnostic:
+    """A net has at most ``most`` parameters."""
+    return SPECIFICATION.error(f"{text[:60]!r} has more than {most:.0e} parameters", fix="give narrower layers")
+
+
+# ----------------------------------------------------------------------------------------------------------- what is missing
+def missing(net: str, input: Shape, output: Shape) -> Diagnostic:
+    """Every declared net is bound."""
+    return MISSING.error(
+        f"no net is bound to {net}",
+        reason=f"{net} maps {_spelled(input)} to {_spelled(output)}",
+        fix=f'--net "{net}={EXAMPLE}", or [nets] {net} = "{EXAMPLE}", or a torch module in Python',
+    )
+
+
+def size_unknown(net: str, dim: str) -> Diagnostic:
+    """The sizes of a net are known when it is built."""
+    return SIZE_UNKNOWN.error(f"net {net} has size {dim}, which is not known", fix=f"--param {dim}=10")
+
+
+# ------------------------------------------------------------------------------------------------------------- files of code
+def python_not_allowed(net: str, file: str, name: str) -> Diagnostic:
+    """The user's own code runs where the user allows it."""
+    return PYTHON.error(
+        f"{net} = {file}:{name} would run the code of {file}",
+        reason="a binding file and a command line are data until you say otherwise",
+        fix="add --allow-python (allow_python=True in Python) if you trust the file",
+    )
+
+
+def file_fails(file: str, error: Exception) -> Diagnostic:
+    """The file of a net runs."""
+    return FIT.error(f"{file} cannot be run: {type(error).__name__}: {first_line(error)}", fix="mend the file")
+
+
+def no_such_name(file: str, name: str, known: Sequence[str]) -> Diagnostic:
+    """The file of a net has it."""
+    return FIT.error(
+        f"{file} has no {name or 'name after the colon'}",
+        fix=did_you_mean(name, known) or f"it has {', '.join(known) or 'no class'}",
+    )
+
+
+def arguments(name: str, needed: Sequence[str], sizes: Mapping[str, Any]) -> Diagnostic:
+    """What makes a net is called with the model's sizes by name, and needs no more."""
+    return FIT.error(
+        f"{name} needs {', '.join(needed)}",
+        reason="it is called with the model's sizes by name: " + ", ".join(f"{key} = {value}" for key, value in sizes.items()),
+        fix="give the other arguments defaults, or bind a module from Python",
+    )
+
+
+def call_fails(name: str, error: Exception) -> Diagnostic:
+    """What makes a net returns."""
+    return FIT.error(
+        f"{name}(...) fails: {type(error).__name__}: {first_line(error)}", fix="mend it, or bind a module from Python"
+    )
+
+
+def not_a_module(name: str, value: object) -> Diagnostic:
+    """What makes a net returns a torch module."""
+    return FIT.error(f"{name}(...) gives a {type(value).__name__}, not a torch module", fix="return a torch.nn.Module")
+
+
+# ------------------------------------------------------------------------------------------------------------------- modules
+def train_mode(net: str, layer: str, why: str) -> Diagnostic:
+    """No layer is random, or looks at other rows."""
+    return TRAIN_MODE.error(
+        f"net {net} contains {layer} in train mode",
+        reason=f"{why}, so {net}(w; x) would not be a function of w and x, and its expectation not that of the model",
+        fix="call .eval() on the module before binding it (in __init__ of a loaded class), or use LayerNorm and no dropout",
+    )
+
+
+def not_repeatable(net: str) -> Diagnostic:
+    """A net gives one value for one input."""
+    return TRAIN_MODE.error(
+        f"net {net} gives different values for the same input", reason="s(w; x) must be a function", fix="call .eval()"
+    )
+
+
+def looks_at_other_rows(net: str) -> Diagnostic:
+    """A net gives one value for one row, whatever rows are beside it."""
+    return TRAIN_MODE.error(
+        f"net {net} gives another value for a row when other rows are in its batch",
+        reason=f"{net}(w; x) must be a function of one row",
+        fix="normalise each row by itself (LayerNorm), or with fixed statistics (.eval())",
+    )
+
+
+def no_parameters(net: str) -> Diagnostic:
+    """A net's parameters are the decision variable."""
+    return FIT.error(
+        f"net {net} has no free parameters", reason="they are the decision variable", fix="bind a module with parameters"
+    )
+
+
+def parameters_not_real(net: str) -> Diagnostic:
+    """A net's parameters are real."""
+    return FIT.error(f"net {net} has parameters that are not real numbers", fix="bind a module with real parameters")
+
+
+def shape_of_output(net: str, value: Shape, input: Shape, output: Shape) -> Diagnostic:
+    """A net's output has the declared shape; ``value`` is that of the output for some rows."""
+    return FIT.error(
+        f"net {net} gives {value[1:]} per row, declared {_spelled(output)}",
+        reason=f"for 3 rows of {_spelled(input)} it returned shape {value}",
+        fix="change its last layer, or the declaration",
+    )
+
+
+def not_finite(net: str) -> Diagnostic:
+    """A net's values are finite."""
+    return FIT.error(f"net {net} gives values that are not finite", fix="check its weights")
+
+
+def forward_fails(net: str, input: Shape, error: Exception) -> Diagnostic:
+    """A net takes rows of the declared shape."""
+    return FIT.error(
+        f"net {net} cannot be applied to rows of {_spelled(input)}",
+        reason=f"{type(error).__name__}: {first_line(error)}",
+        fix="change its first layer, or the data bound to its argument",
+    )
+
+
+def not_a_tensor(net: str, value: object) -> Diagnostic:
+    """A net returns one tensor."""
+    return FIT.error(f"net {net} gives a {type(value).__name__}, not a tensor", fix="return one tensor")

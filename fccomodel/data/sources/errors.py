@@ -1,0 +1,213 @@
+"""F0505 - F0508, F0510, F0515, F0529: data that cannot be opened."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+
+from fccomodel.core.diagnostics import Code, Diagnostic, did_you_mean
+
+FILE = Code("F0505", "data file")
+UNREADABLE = Code("F0506", "unreadable")
+NOT_A_TABLE = Code("F0507", "not a table")
+COLUMN = Code("F0508", "missing column")
+NO_ROWS = Code("F0510", "no rows")
+SHAPE = Code("F0515", "data shape")
+PACKAGE = Code("F0529", "package missing")
+
+
+def first_line(error: Exception) -> str:
+    """The first line of what an exception says, or its kind."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
+
+
+# -------------------------------------------------------------------------------------------------------------------- files
+def zero_character() -> Diagnostic:
+    """A file's name is one that the system takes."""
+    return FILE.error("a file's name cannot hold a zero character", fix="write the file's name")
+
+
+def folder_as_file(folder: Path) -> Diagnostic:
+    """Data are in a file, not a folder."""
+    return FILE.error(f"{folder} is a folder, not a file", fix="name a file in it")
+
+
+def no_file(name: str, folders: Iterable[Path], near: Collection[str]) -> Diagnostic:
+    """A file is in one of ``folders``; ``near`` are the files that are there."""
+    where = " or ".join(dict.fromkeys(str(folder.absolute()) for folder in folders))
+    return FILE.error(
+        f"there is no file {name} in {where}",
+        reason="a relative path is looked for in --data-dir, beside the binding file, and in the working folder, in this order",
+        fix=did_you_mean(name, near) or "give the path of a file that is there, or the folder with --data-dir",
+    )
+
+
+def no_data_set(name: str, known: Sequence[str]) -> Diagnostic:
+    """A data set of scikit-learn is one that it comes with."""
+    fix = did_you_mean(name, known) or f"use one of {', '.join(known)}"
+    return FILE.error(f"scikit-learn comes with no data set named {name or 'that'}", fix=fix)
+
+
+def unknown_suffix(name: str, suffixes: Iterable[str]) -> Diagnostic:
+    """The end of a file's name says how it is read."""
+    return UNREADABLE.error(
+        f"{name} ends in none of {', '.join(sorted(suffixes))}",
+        reason="the end of a file's name says how it is read",
+        fix="convert it, or read it in Python and bind the arrays",
+    )
+
+
+def not_installed(meaning: str, error: ImportError) -> Diagnostic:
+    """The package that reads a kind of data is installed."""
+    package = {"sklearn": "scikit-learn"}.get(error.name or "", error.name or "a package")
+    return PACKAGE.error(
+        f"{meaning} cannot be read here: {package} is not installed",
+        fix=f"pip install {package}    (or bind arrays or an .npz file, which need nothing else)",
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------- files of a kind
+def empty_file(name: str) -> Diagnostic:
+    """A csv file has a line of names and rows."""
+    return NO_ROWS.error(f"{name} is empty", fix="give a file with a line of names and at least one row")
+
+
+def not_csv(name: str, error: Exception) -> Diagnostic:
+    """A csv file is text with one separator."""
+    return UNREADABLE.error(
+        f"{name} cannot be read as csv: {first_line(error)}",
+        fix='write it as UTF-8 text, or name its separator: separator = ";"',
+    )
+
+
+def other_separator(name: str, column: str, mark: str, table: str) -> Diagnostic:
+    """The columns of a csv file are separated by commas, unless the binding says otherwise."""
+    shown = {"\t": "\\t"}.get(mark, mark)  # as TOML writes it
+    return UNREADABLE.error(
+        f"{name} has one column, named {column[:60]!r}",
+        reason=f'its columns look separated by "{shown}", and a .csv file is read with commas',
+        fix=f'write separator = "{shown}" in [{table}] of the binding file',
+    )
+
+
+def not_parquet(name: str, error: Exception) -> Diagnostic:
+    """A parquet file is one."""
+    return UNREADABLE.error(
+        f"{name} cannot be read as parquet: {first_line(error)}", fix="write the file again, or give the right one"
+    )
+
+
+def unreadable_column(name: str, column: str, error: Exception) -> Diagnostic:
+    """A column of a parquet file is whole."""
+    return UNREADABLE.error(f"{name}: column {column} cannot be read: {first_line(error)}", fix="write the file again")
+
+
+def not_npz(name: str, error: Exception) -> Diagnostic:
+    """A NumPy file holds plain arrays."""
+    if "allow_pickle" in first_line(error):
+        return UNREADABLE.error(
+            f"{name} is no NumPy file, or holds Python objects",
+            reason="objects in NumPy files are pickled, and loading a pickle runs code",
+            fix="store plain arrays with numpy.savez",
+        )
+    return UNREADABLE.error(f"{name} cannot be read: {first_line(error)}", fix="write the file again, or give the right one")
+
+
+def no_array_of_name(name: str, array: str, known: Iterable[str]) -> Diagnostic:
+    """A NumPy file of several arrays has one of the model's name."""
+    return COLUMN.error(f"{name} has no array named {array}; it has {', '.join(sorted(known))}", fix="rename the array")
+
+
+def repeated_column(what: str, name: str) -> Diagnostic:
+    """A name means one column."""
+    return UNREADABLE.error(f"{what} has several columns named {name}", fix="rename them, so that each name means one column")
+
+
+# ------------------------------------------------------------------------------------------------------------- kinds of data
+def not_a_table(name: str, value: object) -> Diagnostic:
+    """A table is bound to something that a source opens."""
+    return NOT_A_TABLE.error(
+        f"{name}: a {type(value).__qualname__} is not a table",
+        fix="give a DataFrame, a dict of arrays or tensors, a torch Dataset, or a path",
+    )
+
+
+def not_an_array(name: str, meaning: str) -> Diagnostic:
+    """An array without rows comes from a source that has such arrays."""
+    return NOT_A_TABLE.error(f"{name}: {meaning} is not an array", fix="give a NumPy array, a tensor, numbers, or an .npz file")
+
+
+def not_array_like(what: str, error: Exception) -> Diagnostic:
+    """A column in memory is an array, a tensor or lists of one length."""
+    return NOT_A_TABLE.error(f"{what} is not an array: {error}", fix="give a NumPy array, a tensor, or lists of one length")
+
+
+def address(value: str | Path) -> Diagnostic:
+    """Nothing is downloaded."""
+    return NOT_A_TABLE.error(
+        f"{value} is an address", reason="nothing is downloaded while binding", fix="download it, then give the file"
+    )
+
+
+def unknown_scheme(scheme: str, known: Collection[str]) -> Diagnostic:
+    """The word before a colon is a kind of data."""
+    return NOT_A_TABLE.error(
+        f"{scheme}: is not a kind of data",
+        fix=did_you_mean(scheme, known) or f"{', '.join(f'{s}:NAME' for s in sorted(known))} or a path are understood",
+    )
+
+
+def parts_of_a_tuple(name: str, count: int, fields: Sequence[str]) -> Diagnostic:
+    """A tuple has one part for each column of the table."""
+    return NOT_A_TABLE.error(
+        f"{name}: {count} array{'s' * (count != 1)} for {len(fields)} columns",
+        reason=f"the parts of a tuple are the table's columns in the order of the model: {', '.join(fields)}",
+        fix=f"give ({', '.join(fields)}{',' * (len(fields) == 1)}), or a dict of arrays by name",
+    )
+
+
+def parts_of_an_item(name: str, origin: str, count: int, fields: Sequence[str]) -> Diagnostic:
+    """An item of a Dataset has one part for each column of the table."""
+    return NOT_A_TABLE.error(
+        f"{name}: an item of {origin} has {count} parts for {len(fields)} columns",
+        reason=f"the parts of an item are the table's columns in the order of the model: {', '.join(fields)}",
+        fix="let the Dataset return a dict by the columns' names",
+    )
+
+
+def no_length(name: str, origin: str) -> Diagnostic:
+    """The rows of a Dataset are counted and visited again."""
+    return NOT_A_TABLE.error(
+        f"{name}: {origin} has no length",
+        reason="the rows of a table are counted and visited again, which a stream of items does not allow",
+        fix="give a Dataset with __len__ and __getitem__, or arrays",
+    )
+
+
+# ------------------------------------------------------------------------------------------------------------ rows and shapes
+def no_items(name: str, origin: str) -> Diagnostic:
+    """A Dataset has items."""
+    return NO_ROWS.error(f"{name}: {origin} has no items", fix="give a Dataset with at least one item")
+
+
+def no_columns(origin: str) -> Diagnostic:
+    """Arrays of a table are some."""
+    return NO_ROWS.error(f"{origin} hold no columns", fix="give one array for each column of the table")
+
+
+def single_value(name: str) -> Diagnostic:
+    """A column has one value for each row."""
+    return SHAPE.error(f"{name} is a single value, not a column", fix="give an array with one value for each row")
+
+
+def lengths(by_name: Mapping[str, int]) -> Diagnostic:
+    """The columns of a table have one length."""
+    listed = ", ".join(f"{name} {length}" for name, length in by_name.items())
+    return SHAPE.error(f"the columns have different numbers of rows: {listed}", fix="give arrays with equal first axes")
+
+
+def shape_of_item(name: str, row: int, shape: tuple[int, ...], first: tuple[int, ...]) -> Diagnostic:
+    """The items of a Dataset have one shape."""
+    return SHAPE.error(
+        f"{name}: item {row} has shape {shape}, item 0 has {first}", fix="let the Dataset return items of one shape"
+    )

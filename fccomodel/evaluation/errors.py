@@ -1,0 +1,143 @@
+"""F0702 - F0705: points that do not fit a problem, and what cannot be evaluated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fccomodel.core import ir
+from fccomodel.core.diagnostics import Code, Diagnostic, did_you_mean
+from fccomodel.core.errors import ARGUMENT
+from fccomodel.core.source import Span
+
+POINT = Code("F0702", "point")
+EVALUATION = Code("F0703", "evaluation")
+TOO_LARGE = Code("F0704", "too large")
+EMPTY_GROUP = Code("F0705", "empty group")
+
+
+# ------------------------------------------------------------------------------------------------------------------- points
+def no_variable(name: str, span: Span) -> Diagnostic:
+    """A point has a value of every variable."""
+    return POINT.error(f"the point has no `{name}`", span=span)
+
+
+def shape_of_variable(name: str, given: tuple[int, ...], declared: tuple[int, ...], span: Span) -> Diagnostic:
+    """A variable's value has its declared number of entries."""
+    return POINT.error(f"`{name}` has shape {given}, and the model asks for {declared}", span=span)
+
+
+def no_let(name: str, known: Sequence[str]) -> Diagnostic:
+    """A quantity to show is a ``let`` of the model."""
+    return ARGUMENT.error(
+        f"There is no `let {name}` to show",
+        reason=f"Its lets are {', '.join(known)}." if known else "The model has none.",
+        fix=did_you_mean(name, known) or f"Add `let {name} = ...;` to the model.",
+    )
+
+
+# --------------------------------------------------------------------------------------------------------- sets and indices
+def no_elements(domain: ir.Set) -> Diagnostic:
+    """What is listed is a finite set."""
+    reason = "Only tables, sets of values and sets of labels are finite."
+    return EVALUATION.error(f"`{domain.name}` has no list of elements", reason=reason)
+
+
+def step_of_zero(domain: ir.Set) -> Diagnostic:
+    """A range's step is not 0."""
+    return EVALUATION.error(f"the step of `{domain.name}` is 0", fix="Give a step that leads from the first number to the last.")
+
+
+def size_unknown(dim: ir.Dim) -> Diagnostic:
+    """Data decide every size."""
+    return EVALUATION.error(f"the size `{dim}` is not known", fix="Bind data that decides it.")
+
+
+def not_by_data_alone(problem: ir.Problem, node: ir.Expr) -> Diagnostic:
+    """Conditions and the bounds of sets are pointwise, in data."""
+    return EVALUATION.error(
+        f"`{problem.text(node)}` cannot be used here",
+        span=node.span,
+        reason="A condition and a set's bounds are decided by data alone, row by row, without variables or reductions.",
+    )
+
+
+def not_an_index(problem: ir.Problem, index: ir.Expr) -> Diagnostic:
+    """An index is a number, an element or a column of labels."""
+    return EVALUATION.error(f"`{problem.text(index)}` is not an index", span=index.span)
+
+
+def group_left_empty(binder: ir.Binder, where: str) -> Diagnostic:
+    """A mean is over some elements; ``where`` says which outer elements leave none."""
+    return EMPTY_GROUP.error(
+        f"no element of `{binder.domain.name}` is left for `{binder.name}`" + (f" where {where}" if where else ""),
+        span=binder.span,
+        reason="A mean over no elements has no value.",
+        fix="Bind data that has them, or leave this case out of the outer set; `E(empty = drop)[...]` leaves such cases out.",
+    )
+
+
+# ----------------------------------------------------------------------------------------------------------------- samplers
+def no_sampler(family: str) -> Diagnostic:
+    """A distribution of the user's own has a sampler."""
+    return EVALUATION.error(f"there is no sampler `{family}`", fix="Bind one from Python: a function of (rng, n, *args).")
+
+
+def sampler_of_an_index(family: str) -> Diagnostic:
+    """A sampler from Python is called once, with plain numbers."""
+    return EVALUATION.error(
+        f"the parameters of `{family}` depend on an outer index", reason="A sampler of yours gets plain numbers."
+    )
+
+
+def shape_of_draws(family: str, shape: tuple[int, ...], wanted: tuple[int, ...]) -> Diagnostic:
+    """A sampler returns one row per draw."""
+    return EVALUATION.error(f"the sampler `{family}` returned shape {shape}", fix=f"Return {wanted}: one row per draw.")
+
+
+# ------------------------------------------------------------------------------------------------------------------- maxima
+def over_vectors(kind: str, span: Span) -> Diagnostic:
+    """An inner problem is a maximum or a minimum."""
+    return EVALUATION.error(f"`{kind}` cannot go over a set of vectors", span=span, fix="Use max or min.")
+
+
+def maximum_not_found(problem: ir.Problem, node: ir.Reduce, accuracy: float, most: int) -> Diagnostic:
+    """A maximum with kinks that join entries has at most ``most`` of them."""
+    return EVALUATION.error(
+        f"the largest value of `{problem.text(node.body)}` is not found to {accuracy:g}",
+        span=node.span,
+        reason=f"It has kinks that join entries of `{node.binders[0].name}`, and more than {most} of them.",
+        fix="Write it as a sum over the entries, or as a divergence (kl, chi2) of the language.",
+    )
+
+
+# ------------------------------------------------------------------------------------------------------------------ amounts
+def too_many_to_sort(node: ir.Reduce, size: float) -> Diagnostic:
+    """A tail's elements are sorted in memory."""
+    return TOO_LARGE.error(
+        f"`{node.kind}` over {size:.1e} elements", span=node.span, reason="Their order takes them all in memory."
+    )
+
+
+def too_many_to_list(binder: ir.Binder, size: float, span: Span) -> Diagnostic:
+    """The combinations of all binders but the last are listed."""
+    return TOO_LARGE.error(f"{size:.1e} combinations of `{binder.name}` to list", span=span)
+
+
+def too_many_cells(binder: ir.Binder, cells: int, most: int) -> Diagnostic:
+    """The rows that a condition leaves are listed for each combination of outer indices."""
+    return TOO_LARGE.error(
+        f"the condition on `{binder.name}` has {cells:.1e} combinations of outer indices",
+        span=binder.span,
+        reason=f"The rows for each combination are listed, which is possible up to {most:.1e} of them.",
+        fix="Use fewer outer indices in this condition.",
+    )
+
+
+def too_many_tests(binder: ir.Binder, pairs: float) -> Diagnostic:
+    """A condition that is no equality and no order is tested pair by pair."""
+    return TOO_LARGE.error(
+        f"the condition on `{binder.name}` has to be tested on {pairs:.1e} pairs",
+        span=binder.span,
+        reason="A condition that is neither an equality nor an order is tested pair by pair.",
+        fix="Write it as equalities of keys or comparisons of one column.",
+    )

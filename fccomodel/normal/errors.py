@@ -1,0 +1,64 @@
+"""F0601, F0602, F0610, F0611: what has no normal form."""
+
+from __future__ import annotations
+
+from fccomodel.core import ir
+from fccomodel.core.diagnostics import Code, Diagnostic
+from fccomodel.core.source import Span
+
+TAIL = Code("F0601", "tail in the wrong place")
+NO_DUAL = Code("F0602", "no dual")
+STEP_FUNCTION = Code("F0610", "step function")
+PROJECTION = Code("F0611", "projection")
+
+
+def not_bounded_above(problem: ir.Problem, node: ir.Expr, what: str) -> Diagnostic:
+    """A variational form is a minimum, so it cannot stand where the problem wants a large value."""
+    return TAIL.error(
+        f"{problem.text(node)} stands where a smaller value is not always better",
+        span=node.span,
+        reason=f"{what} is the least of its variational form over a threshold s, so it can be minimised or bounded above alone.",
+        fix="minimise it, bound it from above, or write the upper tail of the negated quantity.",
+    )
+
+
+def no_dual(problem: ir.Problem, node: ir.Expr) -> Diagnostic:
+    """A maximum over weights is one whose dual is known."""
+    return NO_DUAL.error(
+        f"no dual is known for {problem.text(node)}",
+        span=node.span,
+        reason="known are the maxima over q in simplex(K) or capped_simplex(K, a) of sum[k in K] q[k] * r, over the simplex also "
+        "less mu * kl(q, uniform(K)), mu * chi2(q, uniform(K)) or mu * sum[k in K] phi(q[k]) with mu >= 0.",
+        fix="write the maximum in one of these forms, or its dual yourself.",
+    )
+
+
+def no_conjugate(problem: ir.Problem, node: ir.Expr) -> Diagnostic:
+    """The divergence of a maximum over weights is one whose conjugate is known."""
+    return NO_DUAL.error(
+        f"no conjugate is known for the divergence of {problem.text(node)}",
+        span=node.span,
+        reason="it must be convex in q >= 0: piecewise linear-quadratic, or with a derivative that rises without bound and that "
+        "sympy can invert.",
+        fix="write its dual yourself: min over s of s + mu * sum[k in K] phi*((r - s) / mu), with a variable s.",
+    )
+
+
+def step_function(problem: ir.Problem, node: ir.Expr) -> Diagnostic:
+    """A condition on the variables has derivative zero wherever there is one."""
+    return STEP_FUNCTION.error(
+        f"`{problem.text(node)}` is a step function of the decision variables",
+        span=node.span,
+        reason="Its derivative is zero wherever it exists, so no step of any algorithm here would see it.",
+        fix="Replace it by a surrogate, sigmoid(t * u), hinge(1 - u) or log1pexp(-u); judge by the step.",
+    )
+
+
+def no_projection(variable: str, sets: str, span: Span) -> Diagnostic:
+    """A variable is in sets whose common projection is known."""
+    return PROJECTION.error(
+        f"no projection on {sets} at once is known for `{variable}`",
+        span=span,
+        reason="Two projections one after the other are not the projection on both.",
+        fix="Keep the set that is hard to meet on the variable, and write the other as a labelled constraint.",
+    )

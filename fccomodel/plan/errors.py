@@ -1,0 +1,92 @@
+"""F0603 - F0607, F0613, F0614: algorithms, their requirements and their options."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from fccomodel.algorithms import Algorithm
+from fccomodel.core.diagnostics import Code, Diagnostic, did_you_mean
+from fccomodel.core.source import Span
+
+ALGORITHM = Code("F0603", "algorithm")
+REQUIREMENTS = Code("F0604", "requirements")
+NO_ALGORITHM = Code("F0605", "no algorithm")
+OPTION = Code("F0606", "option")
+STEP = Code("F0607", "step")
+SCHEDULE = Code("F0613", "schedule")
+BUDGET = Code("F0614", "budget")
+
+#: Codes that say what an algorithm lacks on a model.
+LACKING = (REQUIREMENTS.id, STEP.id)
+
+
+# --------------------------------------------------------------------------------------------------------------- algorithms
+def unknown_algorithm(name: str, known: Sequence[str]) -> Diagnostic:
+    """An algorithm is one of those there are."""
+    return ALGORITHM.error(
+        f"there is no algorithm `{name}`",
+        reason=f"Known are {', '.join(sorted(known))}.",
+        fix=did_you_mean(name, known) or "`fccomodel algorithms` lists them.",
+    )
+
+
+def requirement(record: Algorithm, assumption: str, meaning: str, why: str, span: Span, *, form: bool) -> Diagnostic:
+    """The assumptions of an algorithm hold on the model; ``form``: without this one it has no text for such a model."""
+    return REQUIREMENTS.error(
+        f"{record.name} needs {meaning}",
+        span=span,
+        reason=f"{record.requires[assumption]} asks for it; {why}.",
+        fix="Leave the choice to the compiler: there is no form of it for such a model."
+        if form
+        else "Change the model so that it holds, leave the choice to the compiler, or run it without a theorem: --unverified.",
+    )
+
+
+def no_algorithm(nearest: Sequence[tuple[str, Sequence[str]]], total: int) -> Diagnostic:
+    """Some theorem covers the model; ``nearest``: the names of algorithms with what they lack, of ``total``."""
+    lines = "; ".join(f"{name} needs {', '.join(lacks)}" for name, lacks in nearest)
+    more = f"; {total - 3} more in `fccomodel algorithms --model`" if total > 3 else ""
+    return NO_ALGORITHM.error(
+        "no algorithm's theorem covers this model",
+        reason=f"Nearest: {lines}{more}.",
+        fix="Change the model so that one holds, or run it without a theorem: --unverified.",
+    )
+
+
+# ------------------------------------------------------------------------------------------------------------------ options
+def unknown_option(name: str, known: Sequence[str]) -> Diagnostic:
+    """An option is one of those there are."""
+    return OPTION.error(
+        f"there is no option `{name}`",
+        reason=f"Options are {', '.join(known)}.",
+        fix=did_you_mean(name, known) or "Remove it.",
+    )
+
+
+def no_step(step: str, record: Algorithm) -> Diagnostic:
+    """A step is one that the algorithm has."""
+    return STEP.error(
+        f"{record.name} has no step `{step}`",
+        reason=f"It has {', '.join(record.steps)}.",
+        fix=f"Use step = {next(iter(record.steps))}.",
+    )
+
+
+def no_schedule(record: Algorithm) -> Diagnostic:
+    """A theorem's schedule is one that is written down."""
+    return SCHEDULE.error(
+        f"{record.name} has no schedule of its theorem here",
+        reason=f"{record.theorem} gives none in terms of constants, or none is written down.",
+        fix="Use schedule = practical, or another algorithm.",
+    )
+
+
+def no_steps_to_divide(budget: Any) -> Diagnostic:
+    """Step sizes fall by parts of a budget of steps or oracle calls."""
+    return BUDGET.error(
+        "schedule = decay has no steps to divide",
+        reason="Its step sizes fall at half and at three quarters of a budget of steps or oracle calls; "
+        + (f"`{budget}` is a time." if budget is not None else "none was given."),
+        fix="Give one: --budget 20000it, or --budget 1e6oracles.",
+    )

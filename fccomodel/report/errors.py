@@ -1,0 +1,38 @@
+"""F0701: points at which a problem has no finite value or gradient."""
+
+from __future__ import annotations
+
+from fccomodel.core.diagnostics import Code, Diagnostic
+from fccomodel.core.source import Span
+
+NOT_FINITE = Code("F0701", "not finite")
+
+
+def variable(name: str, span: Span) -> Diagnostic:
+    """A point is finite."""
+    return NOT_FINITE.error(
+        f"`{name}` is not finite at this point",
+        span=span,
+        reason="The solver diverged: its last variables hold NaN or infinity.",
+        fix="Use a smaller step size, or scale the data.",
+    )
+
+
+def value(what: str, value: float, span: Span) -> Diagnostic:
+    """The objective and the constraints are finite at a point."""
+    return NOT_FINITE.error(
+        f"{what} is {value} at this point",
+        span=span,
+        reason="A logarithm or root of a negative number, a division by zero, or an overflow of exp.",
+        fix="Scale the data, use a smaller step size, or bound the variables.",
+    )
+
+
+def gradient(span: Span) -> Diagnostic:
+    """Gradients are finite at a point."""
+    return NOT_FINITE.error(
+        "the gradient is not finite at this point",
+        span=span,
+        reason="Some function is at the edge of its domain, as sqrt is at 0.",
+        fix="Keep its argument away from the edge: `sqrt(1e-6 + u)`.",
+    )

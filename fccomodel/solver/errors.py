@@ -1,0 +1,144 @@
+"""F0608, F0609, F0704, F0711: what cannot be in a solver, and runs that find nothing."""
+
+from __future__ import annotations
+
+from fccomodel.core import ir
+from fccomodel.core.diagnostics import Code, Diagnostic
+from fccomodel.core.source import Span
+from fccomodel.evaluation.errors import TOO_LARGE
+
+NOT_EMITTED = Code("F0608", "not emitted")
+EMPTY_SET = Code("F0609", "empty set of a variable")
+NOTHING_FINITE = Code("F0711", "nothing finite")
+
+
+# ----------------------------------------------------------------------------------------------------- parts without a text
+def _not_solved(what: str, span: Span, reason: str, fix: str) -> Diagnostic:
+    return NOT_EMITTED.error(f"{what} cannot be solved for", span=span, reason=reason, fix=fix)
+
+
+def no_value(problem: ir.Problem, node: ir.Expr) -> Diagnostic:
+    """Every node of a model has a value that a program computes."""
+    return _not_solved(
+        f"`{problem.text(node)}`", node.span, "It has no value that a solver could compute.", "Write it by other means."
+    )
+
+
+def no_atom(op: str, span: Span) -> Diagnostic:
+    """Every operation is an atom."""
+    return _not_solved(f"`{op}`", span, "There is no such atom.", "Write it by other means.")
+
+
+def maximum_of_a_list(span: Span) -> Diagnostic:
+    """An algorithm that weighs a family's members weighs those of a set."""
+    fix = "Write it as a max over a set, or choose another algorithm."
+    return _not_solved("a maximum of a list by weights", span, "Its weights are those of a family over a set.", fix)
+
+
+def not_one_family(kind: str, span: Span) -> Diagnostic:
+    """An algorithm that weighs a family's members has one such family."""
+    fix = "Use it over one set, once, or choose another algorithm."
+    return _not_solved(f"`{kind}` of this form by weights", span, "Its weights are those of one family.", fix)
+
+
+def inner_problem(binder: ir.Binder) -> Diagnostic:
+    """An inner problem over a set of vectors has a dual."""
+    fix = "Write it as max[q in simplex(K)] (sum[k in K] q[k] * r[k] - mu * kl(q, uniform(K))), or its dual."
+    return _not_solved(f"an inner problem over `{binder.name}`", binder.span, "It has no known dual.", fix)
+
+
+def condition_on_draws(binder: ir.Binder) -> Diagnostic:
+    """Random draws come without a condition."""
+    fix = "Draw from the distribution that the condition leaves, or bind a table of draws."
+    return _not_solved(f"a condition on `{binder.name}`", binder.span, "Draws are not sorted or filtered.", fix)
+
+
+def sampler_from_python(family: str, span: Span) -> Diagnostic:
+    """A program draws from the distributions of the language."""
+    fix = f"Use one of {', '.join(ir.DISTRIBUTIONS)}, or bind a table of draws."
+    return _not_solved(f"a draw from `{family}`", span, "A solver stands by itself, without samplers from Python.", fix)
+
+
+def all_in_every_step(kind: str, size: int, span: Span) -> Diagnostic:
+    """What needs all elements of a set in every step needs few."""
+    reason = "It needs all of them at once: a minibatch says little of it."
+    fix = "Use E, mean or sum, logmeanexp, cvar, or a smaller set."
+    return _not_solved(f"`{kind}` over {size} elements in every step", span, reason, fix)
+
+
+def smoothed_in_every_step(size: int, span: Span) -> Diagnostic:
+    """A maximum that is smoothed has few elements."""
+    fix = "Use cvar, logmeanexp or pmean of them, or a constraint for each of them."
+    reason = "Its smoothing needs all of them at once."
+    return _not_solved(f"a maximum over {size} elements in every step", span, reason, fix)
+
+
+def random_vector(problem: ir.Problem, node: ir.Expr) -> Diagnostic:
+    """An algorithm that estimates F as one vector has one vector."""
+    fix = "Bind a table of draws, or use an algorithm that estimates block by block."
+    return _not_solved(f"`{problem.text(node)}`", node.span, "It depends on a random draw around it: F is no vector.", fix)
+
+
+def net(name: str, reason: str) -> Diagnostic:
+    """A net is written into a program as torch's own layers, or as the text of its class."""
+    return NOT_EMITTED.error(
+        f"the net `{name}` cannot be written into a solver",
+        reason=reason,
+        fix="Give the class constructor arguments with defaults, in a file; or use a Sequential of torch's own layers.",
+    )
+
+
+def empty_set(variable: str, domain: ir.VectorSet, reason: str) -> Diagnostic:
+    """The set of a variable has a point."""
+    return EMPTY_SET.error(
+        f"{domain.name}, the set of {variable}, has no point",
+        span=domain.args[0].span if domain.args else None,
+        reason=reason,
+        fix="Correct its arguments.",
+    )
+
+
+# --------------------------------------------------------------------------------------------------------------------- runs
+def constant_not_finite(error: Exception) -> Diagnostic:
+    """Constants of a model are finite."""
+    return NOTHING_FINITE.error(
+        f"a constant of the model has no finite value: {error}",
+        reason="It follows from numbers and parameters alone, before any data are used.",
+        fix="Check what the model divides by, and the values of its parameters (--param NAME=VALUE).",
+    )
+
+
+def memory(error: Exception) -> Diagnostic:
+    """The arrays of a run fit into the memory."""
+    return TOO_LARGE.error(
+        "the arrays of this run exceed the memory",
+        reason=str(error).splitlines()[0] if str(error) else "",
+        fix="Use fewer variables or rows, or smaller batches (--option outer_batch=32).",
+    )
+
+
+def variables_too_long(length: int, vectors: int, needed: float, memory: float) -> Diagnostic:
+    """The vectors of a run fit into the memory; ``needed`` and ``memory`` in bytes."""
+    return TOO_LARGE.error(
+        f"the variables have {length:,} entries: too many for the memory",
+        reason=f"A run holds {vectors} vectors of this length, {needed / 2**30:,.0f} GiB, of {memory / 2**30:,.0f}.",
+        fix="Check the sizes that the variables are declared with.",
+    )
+
+
+def diverged(step: int, eta: float) -> Diagnostic:
+    """The iterates of a fixed schedule stay finite."""
+    return NOTHING_FINITE.error(
+        f"the steps diverged: iterates were not finite by step {step:,}",
+        reason="With schedule = decay the last iterate is the answer, and no step is taken back.",
+        fix=f"A smaller eta than {eta:.3g}, or schedule = practical, which goes back to its best point.",
+    )
+
+
+def objective_not_finite() -> Diagnostic:
+    """The objective is finite at some point tried."""
+    return NOTHING_FINITE.error(
+        "the objective was not finite at any point tried",
+        reason="A run starts at zero (nets: at their initialisation) and keeps points with a finite objective alone.",
+        fix='Check the scale of the data (scale = "standard"), the domains of logarithms and powers; try smaller eta.',
+    )
