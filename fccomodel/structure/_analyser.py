@@ -196,13 +196,13 @@ class Analyser:
         match op:
             case "sub" if (spread_out := self._variance(node)) is not None:
                 return combine(spread_out, _arithmetic.add(node, args, (1, -1), entries))
-            case "add" | "sub" | "neg":
-                return _arithmetic.add(node, args, {"add": (1, 1), "sub": (1, -1), "neg": (-1,)}[op], entries)
-            case "mul" | "dot" | "matmul" | "outer" if len(moving) == 1:
+            case _ if atom.signs is not None:
+                return _arithmetic.add(node, args, atom.signs, entries)
+            case _ if atom.bilinear and len(moving) == 1:
                 factor, other = (args[0], args[1]) if args[0].constant else (args[1], args[0])
                 count = sizes[0] if factor is args[1] else sizes[1]
                 return _arithmetic.scale(node, factor, other, entries, op, _arithmetic.spread_to(count))
-            case "mul" | "dot" | "matmul" | "outer" if len(moving) == 2:
+            case _ if atom.bilinear and len(moving) == 2:
                 return self._square(node, op, args, sizes, entries) or self._product(node, op, args, entries)
             case "div" if moving:
                 facts = _arithmetic.quotient(node, args[0], args[1], entries, self.everywhere)
@@ -277,48 +277,32 @@ class Analyser:
         op = atom.name
         if op in ("log", "log1p") and not node.shape:
             facts = _whole.log_of(node, args[0], facts)
-        if op in ("sqrt", "pow") and not node.shape:
+        p = _whole.exponent(node, args)
+        if p and not node.shape:
             facts = _whole.root_of_powers(node, args, facts)
-        if op == "square" or op == "pow" and args[1].interval.value == atoms.Interval.point(2.0):
-            size = self.ctx.entries(args[0].inner.expr.shape) if args[0].inner is not None else 1.0
-            facts = _whole.squared_norm(node, args[0], size, facts)
-            facts = self._squared_part(node, args[0], facts)
+        if p == 2:
+            facts = _whole.squared_part(node, args[0], self.ctx.entries, facts, self.everywhere)
         powers = _whole.powers_of(node, args) or facts.powers
-        inside = args[0] if op in ("pos", "abs", "norm2", "norm_fro") else self._hinge(node, args)
-        facts = replace(facts, powers=powers, inner=inside)
+        facts = replace(facts, powers=powers, inner=args[0] if atom.squared else self._hinge(node, args))
         if node.shape:
             return facts
         return _whole.attach_log(facts, _whole.apply_log(node, args, facts))
 
     def _hinge(self, node: ir.Apply, args: tuple[Facts, ...]) -> Facts | None:
         """u of ``max(0, u)``."""
-        if node.op != "max" or len(args) != 2:
+        atom = atoms.of(node)
+        if atom is None or atom.extreme <= 0 or len(args) != 2:
             return None
         zero = [a.constant and a.interval.value == atoms.Interval.point(0.0) for a in args]
         return args[1] if zero[0] else args[0] if zero[1] else None
-
-    def _squared_part(self, node: ir.Apply, arg: Facts, facts: Facts) -> Facts:
-        """``square(pos(u))`` is ``sqhinge(u)``, and ``square(abs(u))`` is ``square(u)``."""
-        inside, name = _arithmetic.positive_part(arg), "sqhinge"
-        if inside is None and isinstance(arg.expr, ir.Apply) and arg.expr.op == "abs":
-            inside, name = arg.inner, "square"
-        atom = atoms.get(name)
-        if inside is None or atom is None:
-            return facts
-        entries = self.ctx.entries(node.shape)
-        return combine(
-            _arithmetic.renamed(compose(node, atom, (inside,), (entries,), entries, self.everywhere), "positive part"), facts
-        )
 
 
 def _base_of_square(node: ir.Expr, key: Callable[[ir.Expr], int]) -> ir.Expr | None:
     """e of ``square(e)``, ``e^2`` or ``e * e``."""
     match node:
-        case ir.Apply(op="square", args=(e,)) | ir.Apply(op="pow", args=(e, ir.Const(value=2.0))):
-            return e
         case ir.Apply(op="mul", args=(e, again)) if key(e) == key(again):
             return e
-    return None
+    return atoms.squared(node)
 
 
 def _same_rows(a: ir.Set, b: ir.Set) -> bool:

@@ -9,7 +9,7 @@ from math import inf, sqrt
 
 from fccomodel.core import ir
 from fccomodel.library import atoms
-from fccomodel.library.atoms import Interval, Properties, ScalarAtom
+from fccomodel.library.atoms import ArrayAtom, Interval, Properties, ScalarAtom
 from fccomodel.structure._compose import compose
 from fccomodel.structure._context import REALS, opened
 from fccomodel.structure._draft import Draft, settled
@@ -105,7 +105,7 @@ def largest(f: Facts) -> Amount:
 
 def scale(expr: ir.Expr, factor: Facts, g: Facts, entries: float, op: str = "mul", spread: Amount = ONE) -> Facts:
     """``factor * g`` entry by entry, or (``dot``, ``matmul``, ``outer``) a linear map of ``g`` with constant coefficients."""
-    linear = op in ("dot", "matmul", "outer")
+    linear = isinstance(atoms.get(op), ArrayAtom)
     draft = Draft(expr=expr, args=(factor, g), entries=entries)
     where = _range(op, factor.interval.value, g.interval.value)
     draft.propose("interval", where, "interval arithmetic", "", [f.interval for f in (factor, g) if f.interval.holds])
@@ -171,7 +171,7 @@ def product(expr: ir.Expr, a: Facts, b: Facts, entries: float, op: str = "mul", 
     draft = Draft(expr=expr, args=(a, b), entries=entries)
     where = _range(op, a.interval.value, b.interval.value)
     draft.propose("interval", where, "interval arithmetic", "", [f.interval for f in (a, b) if f.interval.holds])
-    size_a, size_b = (largest(f) if op == "mul" else f.size.value for f in (a, b))
+    size_a, size_b = (f.size.value if isinstance(atoms.get(op), ArrayAtom) else largest(f) for f in (a, b))
     if a.size.value.finite and b.size.value.finite:
         draft.propose("size", times(a.size.value, b.size.value), "product", "", [a.size, b.size])
     sign_a, sign_b = sign_of(a.interval.value), sign_of(b.interval.value)
@@ -281,9 +281,8 @@ def power(expr: ir.Expr, base: Facts, exponent: Facts, entries: float, free: Fre
 
 def positive_part(f: Facts) -> Facts | None:
     """The argument u where ``f`` is ``max(0, u)``."""
-    return (
-        f.inner if f.inner is not None and isinstance(f.expr, ir.Apply) and f.expr.op in ("pos", "hinge", "relu", "max") else None
-    )
+    atom = atoms.of(f.expr)
+    return f.inner if atom is not None and (atom.extreme or atom.squared == "sqhinge") else None
 
 
 def renamed(facts: Facts, rule: str) -> Facts:

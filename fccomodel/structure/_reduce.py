@@ -7,6 +7,7 @@ from math import inf
 from typing import Protocol
 
 from fccomodel.core import ir
+from fccomodel.library import atoms
 from fccomodel.library.atoms import Interval
 from fccomodel.structure import _whole
 from fccomodel.structure._arithmetic import sign_of
@@ -320,8 +321,8 @@ def _split(body: ir.Expr) -> tuple[ir.Expr, ir.Expr | None, ir.Expr | None]:
     average, cost = body.args
     mu: ir.Expr | None = None
     if isinstance(cost, ir.Apply) and cost.op == "mul":
-        mu, cost = cost.args if isinstance(cost.args[1], ir.Apply) and cost.args[1].op in ("kl", "chi2") else cost.args[::-1]
-    return (average, cost, mu) if isinstance(cost, ir.Apply) and cost.op in ("kl", "chi2") else (body, None, None)
+        mu, cost = cost.args if atoms.generator(cost.args[1]) else cost.args[::-1]
+    return (average, cost, mu) if atoms.generator(cost) else (body, None, None)
 
 
 def _risk(average: ir.Expr, q: ir.Binder) -> ir.Expr | None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from math import erfc, exp, inf, log, pi, sqrt
+from math import inf, log
+from typing import Any
 
 from fccomodel.core import ir
 from fccomodel.library import atoms
@@ -17,29 +19,6 @@ from fccomodel.structure.facts import KINDS, Fact, Facts, Standing, combine
 
 
 # ------------------------------------------------------------------------------------------------------------- logarithms
-def _mills(x: float) -> float:
-    """The normal density over the distribution function; far below 0, a bound of it."""
-    return exp(-x * x / 2) / sqrt(2 * pi) / (erfc(-x / sqrt(2)) / 2) if x > -35 else -x - 1 / x
-
-
-#: log of the normal distribution function, which is log-concave; its second derivative lies in (-1, 0)
-LOG_NORMCDF = atoms.ScalarAtom(
-    name="log normcdf",
-    meaning="log(normcdf(u))",
-    arguments=("u",),
-    formula="log((1 + erf(u / sqrt(2))) / 2)",
-    torch="",
-    derivative=("",),
-    properties=atoms.Properties(
-        curvature="concave",
-        monotone="increasing",
-        lipschitz=lambda u: inf if u.lo == -inf else _mills(u.lo),
-        gradient_lipschitz=lambda u: 1.0 if u.lo < -30 else _mills(u.lo) * (_mills(u.lo) + u.lo),
-        range=Interval(-inf, 0.0),
-    ),
-)
-
-
 def logarithm(f: Facts) -> Facts | None:
     """The facts of log f for a positive f: its own, or by composition."""
     if f.log is not None:
@@ -124,7 +103,8 @@ def apply_log(expr: ir.Apply, args: tuple[Facts, ...], facts: Facts) -> Facts | 
     if expr.shape or facts.constant:
         return None
     found = _applied(expr, args, facts)
-    direct = expr.op in ("exp", "sigmoid", "normcdf")
+    atom = atoms.of(expr)
+    direct = atom is not None and bool(atom.logarithm)
     return found if found is None or direct else leaning_on(found, tuple(a for a in args if a.log is None))
 
 
@@ -134,14 +114,11 @@ def _applied(expr: ir.Apply, args: tuple[Facts, ...], facts: Facts) -> Facts | N
         factor, other = (args[0], args[1]) if args[0].constant else (args[1], args[0])
         if factor.constant and factor.interval.value.lo >= 0 and other.log is not None:
             return _weighted(expr, factor, other.log)
+    atom = atoms.of(expr)
+    if atom is not None and atom.logarithm:
+        return _direct(expr, atom, args)
+    power = None if atom is None or atom.exponent is None or args[0].log is None and atom.exponent == -1 else atom.exponent
     match expr.op:
-        case "exp":
-            return args[0]
-        case "normcdf":
-            return compose(expr, LOG_NORMCDF, args)
-        case "sigmoid":
-            atom = atoms.get("logsigmoid")
-            return None if atom is None else compose(expr, atom, args)
         case "mul" | "div" if all(a.interval.value.positive for a in args):
             a, b = (logarithm(x) for x in args)
             return None if a is None or b is None else add(expr, (a, b), (1, 1 if expr.op == "mul" else -1), 1.0)
@@ -149,18 +126,24 @@ def _applied(expr: ir.Apply, args: tuple[Facts, ...], facts: Facts) -> Facts | N
             logs = [logarithm(a) for a in args if not _null(a)]
             terms = tuple(x for x in logs if x is not None)
             return log_sum(expr, terms, facts.interval.value) if len(terms) == len(logs) else None
-        case "pow" | "sqrt" | "square" | "inv" if args[0].log is not None or (
-            expr.op != "inv" and args[0].interval.value.positive
-        ):
-            p = {"sqrt": 0.5, "square": 2.0, "inv": -1.0}.get(expr.op)
-            factor = args[1] if p is None else number(expr, p)
-            found = logarithm(args[0])
-            return scale(expr, factor, found, 1.0) if found is not None and factor.constant else None
-        case "max" if structural and all(a.interval.value.positive for a in args):
-            atom, logs = atoms.get("max"), [logarithm(a) for a in args]
-            terms = tuple(x for x in logs if x is not None)
-            return compose(expr, atom, terms) if atom is not None and len(terms) == len(logs) else None
+    if power is not None and (args[0].log is not None or args[0].interval.value.positive):
+        factor = args[1] if isinstance(power, str) else number(expr, power)
+        found = logarithm(args[0])
+        return scale(expr, factor, found, 1.0) if found is not None and factor.constant else None
+    if atom is not None and atom.extreme > 0 and structural and all(a.interval.value.positive for a in args):
+        logs = [logarithm(a) for a in args]
+        terms = tuple(x for x in logs if x is not None)
+        return compose(expr, atom, terms) if len(terms) == len(logs) else None
     return None
+
+
+def _direct(expr: ir.Apply, atom: atoms.Atom, args: tuple[Facts, ...]) -> Facts | None:
+    """The facts of an atom's declared logarithm: its argument, or another atom of its arguments."""
+    found = atoms.expression(atom.logarithm, dict(zip(atom.names(len(args)), expr.args, strict=True)))
+    if found is expr.args[0]:
+        return args[0]
+    other = atoms.of(found)
+    return compose(expr, other, args) if other is not None and found.children == expr.args else None
 
 
 def _weighted(expr: ir.Expr, factor: Facts, h: Facts) -> Facts:
@@ -208,22 +191,12 @@ def powers_of(expr: ir.Expr, args: tuple[Facts, ...]) -> tuple[float, Interval] 
     if not isinstance(expr, ir.Apply):
         return None
     nothing = Interval(0.0, 0.0)
+    base, p = args[0], 2.0 if expr.op == "sumsq" else exponent(expr, args)
+    if base.powers is not None and p * base.powers[0] >= 1:
+        return p * base.powers[0], nothing
+    if p >= 1 and (_cone(base) or (p % 2 == 0 and (base.affine or _cone(base.negated())))):
+        return p, nothing
     match expr.op:
-        case "square" | "sumsq" | "pow":
-            p = (
-                args[1].interval.value.lo
-                if expr.op == "pow" and args[1].interval.value.is_point
-                else 2.0
-                if expr.op != "pow"
-                else 0.0
-            )
-            base = args[0]
-            if base.powers is not None and p * base.powers[0] >= 1:
-                return p * base.powers[0], nothing
-            if p >= 1 and (_cone(base) or (p % 2 == 0 and (base.affine or _cone(base.negated())))):
-                return p, nothing
-        case "sqrt" if args[0].powers is not None and args[0].powers[0] >= 2:
-            return args[0].powers[0] / 2, nothing
         case "sqhinge" if args[0].convex:
             return 2.0, nothing
         case "add":
@@ -239,6 +212,16 @@ def powers_of(expr: ir.Expr, args: tuple[Facts, ...]) -> tuple[float, Interval] 
                 p, c = other.powers
                 return p, nothing if c.hi == 0 else Interval(0.0, float("inf"), c.positive and factor.interval.value.positive)
     return None
+
+
+def exponent(expr: ir.Apply, args: tuple[Facts, ...]) -> float:
+    """p of ``u^p``, where it is a number; 0 of anything else."""
+    atom = atoms.of(expr)
+    p = None if atom is None else atom.exponent
+    if isinstance(p, str):
+        where = args[1].interval.value
+        return where.lo if where.is_point else 0.0
+    return p or 0.0
 
 
 def _cone(f: Facts) -> bool:
@@ -260,7 +243,7 @@ def root_of_powers(expr: ir.Apply, args: tuple[Facts, ...], facts: Facts) -> Fac
     base = args[0]
     if base.powers is None or facts.convex:
         return facts
-    q = 0.5 if expr.op == "sqrt" else args[1].interval.value.lo if args[1].interval.value.is_point else 0.0
+    q = exponent(expr, args)
     p, rest = base.powers
     if p * q < 1 - 1e-12:
         return facts
@@ -292,12 +275,21 @@ def perspective(expr: ir.Expr, a: Facts, b: Facts, facts: Facts) -> Facts:
     return combine(facts, draft.finish())
 
 
-def squared_norm(expr: ir.Expr, arg: Facts, size: float, facts: Facts) -> Facts:
-    """``norm2(u)^2`` is ``sumsq(u)``."""
-    inner, sumsq = arg.inner, atoms.get("sumsq")
-    if inner is None or sumsq is None or not isinstance(arg.expr, ir.Apply) or arg.expr.op not in ("norm2", "norm_fro"):
+def square_of(f: Facts) -> atoms.Atom | None:
+    """The atom that is the square of f, of its ``inner``: of ``norm2(u)``, ``sumsq``; of ``max(0, u)``, ``sqhinge``."""
+    atom = atoms.of(f.expr) if f.inner is not None else None
+    return None if atom is None else atoms.get("sqhinge" if atom.extreme else atom.squared)
+
+
+def squared_part(expr: ir.Expr, arg: Facts, entries: Callable[[ir.Shape], float], facts: Facts, free: Any) -> Facts:
+    """``norm2(u)^2`` is ``sumsq(u)``, ``pos(u)^2`` is ``sqhinge(u)``, ``abs(u)^2`` is ``square(u)``."""
+    inner, atom = arg.inner, square_of(arg)
+    if inner is None or atom is None:
         return facts
-    return combine(renamed(compose(expr, sumsq, (inner,), (size,)), "square of a norm"), facts)
+    norm = isinstance(atom, atoms.ArrayAtom)
+    size = entries(inner.expr.shape if norm else expr.shape)
+    found = compose(expr, atom, (inner,), (size,), 1.0 if norm else size, None if norm else free)
+    return combine(renamed(found, "square of a norm" if norm else "positive part"), facts)
 
 
 def quadratic_form(

@@ -15,7 +15,6 @@ from fccomodel.structure.facts import Fact, Facts, Standing
 CURVATURE = ("below", "above")
 #: levels of a path that are shown; parts of a failing node that are listed
 DEEPEST, MOST_GIVEN = 10, 6
-LINEAR = ("add", "sub", "neg")
 DOMAIN_FIX = "state the sign or the bounds where it is declared, or keep away from the edge, as in log(1e-6 + u) for u >= 0."
 
 
@@ -163,8 +162,7 @@ def _terms(fact: Fact) -> list[Fact]:
         if (
             fact.rule == use.rule == "sum"
             and fact.kind in CURVATURE
-            and isinstance(inner, ir.Apply)
-            and inner.op in ("add", "sub")
+            and _is_sum(inner)
         ):
             stack.extend(reversed(use.uses))
         else:
@@ -225,16 +223,21 @@ def _is_condition(expr: ir.Expr) -> bool:
     return atom is not None and atom.boolean
 
 
+def _is_sum(node: ir.Expr) -> bool:
+    """A sum or a difference of two."""
+    return len(atoms.signed(node) or ()) > 1
+
+
 def _parts(node: ir.Expr) -> list[ir.Expr]:
     """What an expression is made of: names that ``let`` gives opened, the terms of a long sum side by side."""
     found: list[ir.Expr] = []
     stack = [c for c in reversed(node.children) if not _is_condition(c)]
-    long = isinstance(node, ir.Apply) and node.op in ("add", "sub")
+    long = _is_sum(node)
     while stack:
         part = stack.pop()
         while isinstance(part, ir.LetRef):
             part = part.let.body
-        if long and isinstance(part, ir.Apply) and part.op in ("add", "sub"):
+        if long and _is_sum(part):
             stack.extend(reversed(part.children))
         else:
             found.append(part)
@@ -272,7 +275,7 @@ def _lost(
         lines.append(f"{pad}{place}{shown(analysis, node, max(24, width - len(pad) - len(place)))}")
         given = [c for c in made_of if not analysis.see(c).constant and not isinstance(c, ir.Var) and c not in bad]
         given = given if parts and len(given) <= MOST_GIVEN else []
-        if bad and not (given and isinstance(node, ir.Apply) and node.op not in LINEAR):
+        if bad and not (given and isinstance(node, ir.Apply) and atoms.signed(node) is None):
             continue
         said = words(analysis.see(node))
         reason, fix = said if said not in told else (f"{said[0]} (as above)", "")

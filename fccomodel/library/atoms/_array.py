@@ -67,7 +67,7 @@ class ArrayAtom(Atom):
         top = max(degrees)
         if top == 0 or self.linear([d > 0 for d in degrees]):
             return top
-        if all(self.linear([j == k for j in range(len(degrees))]) for k in range(len(degrees))):
+        if self.bilinear:
             return sum(degrees) if sum(degrees) <= 2 else None
         fixed = (degree for degree, name in zip(degrees, self.names(len(degrees)), strict=True) if name in self.parameters)
         if self.pieces is None or whole and not self.whole or any(fixed):

@@ -87,6 +87,7 @@ class Atom:
     domain       per argument an Interval, None for all reals; or a function of the intervals
     nonzero      positions of arguments that must not be 0; or a function of the intervals
     boolean      its value is a truth value
+    squared      the atom that is its square
     logarithm    log f in the modelling language, where it is better known than from f: it cannot overflow, its curvature shows
     instead      what to write where it lacks a property: ``smooth``, ``convex``, ``concave``; ``unsmooth``, the last two of an
                  argument that is not affine
@@ -106,6 +107,7 @@ class Atom:
     domain: tuple[Interval | None, ...] | Callable[..., tuple[Interval | None, ...]] = ()
     nonzero: tuple[int, ...] | Callable[..., tuple[int, ...]] = ()
     boolean: bool = False
+    squared: str = ""
     logarithm: str = ""
     instead: Mapping[str, str] = field(default_factory=dict)
     internal: bool = False
@@ -254,6 +256,12 @@ class Atom:
         if any(vary for vary, name in zip(varying, self.names(len(varying)), strict=True) if name in self.parameters):
             return False
         return not any(varying) or self.curvature(*(REALS,) * len(varying), varying=tuple(varying)) in ("constant", "affine")
+
+    @cached_property
+    def bilinear(self) -> bool:
+        """It is affine in each of two arguments, not in both."""
+        alone = all(self.linear([j == k for j in range(2)]) for k in range(2)) if self.min_count == 2 else False
+        return alone and not self.linear([True, True])
 
     @cached_property
     def moderate(self) -> bool:

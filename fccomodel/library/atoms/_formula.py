@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache, reduce
-from math import pi
+from math import erf, erfc, pi
 from typing import Any
 
 import numpy as np
@@ -15,10 +15,7 @@ def _piecewise(*cases: tuple[Any, Any]) -> Any:
     return np.select([np.asarray(case, dtype=bool) for case in values[len(cases) :]], values[: len(cases)])
 
 
-def _erf(u: Any) -> Any:
-    from math import erf
-
-    return np.vectorize(erf, otypes=[float])(u)
+_erf, _erfc = (np.vectorize(f, otypes=[float]) for f in (erf, erfc))
 
 
 _NUMPY = {
@@ -32,6 +29,7 @@ _NUMPY = {
     "Eq": np.equal,
     "Ne": np.not_equal,
     "erf": _erf,
+    "erfc": _erfc,
     "exp": np.exp,
     "log": np.log,
     "logaddexp": np.logaddexp,

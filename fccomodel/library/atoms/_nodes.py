@@ -10,6 +10,7 @@ from math import pi
 from fccomodel.core import ir
 from fccomodel.core.rewrite import apply as make
 from fccomodel.core.rewrite import const
+from fccomodel.library.atoms._array import ArrayAtom
 from fccomodel.library.atoms._base import Atom
 from fccomodel.library.atoms._registry import all, get
 
@@ -48,6 +49,12 @@ def signed(node: ir.Expr) -> tuple[tuple[int, ir.Expr], ...] | None:
     if atom is None or atom.signs is None or not isinstance(node, ir.Apply):
         return None
     return tuple(zip(atom.signs, node.args, strict=True))
+
+
+def generator(node: ir.Expr) -> str:
+    """phi of a divergence; empty for anything else."""
+    atom = of(node)
+    return atom.generator if isinstance(atom, ArrayAtom) else ""
 
 
 @cache

@@ -19,6 +19,7 @@ abs_ = ScalarAtom(
     derivative=("sign(u)",),
     graph=(((0.0, -1.0), (0.0, 1.0)), 0.0, 0.0),
     conjugate="0",
+    squared="square",
     properties=Properties(
         curvature=lambda u: "affine" if u.lo >= 0 or u.hi <= 0 else "convex",
         monotone=valley,

@@ -1,10 +1,17 @@
-"""``erf`` and the normal distribution function."""
+"""``erf``, the normal distribution function and its logarithm."""
 
-from math import erf, exp, pi, sqrt
+from math import erf, erfc, exp, inf, pi, sqrt
 
 from fccomodel.library.atoms._base import Properties
+from fccomodel.library.atoms._interval import Interval
 from fccomodel.library.atoms._scalar import ScalarAtom
 from fccomodel.library.atoms._shapes import bent, s_curve, through
+
+
+def _mills(x: float) -> float:
+    """The normal density over the distribution function; far below 0, a bound of it."""
+    return exp(-x * x / 2) / sqrt(2 * pi) / (erfc(-x / sqrt(2)) / 2) if x > -35 else -x - 1 / x
+
 
 erf_ = ScalarAtom(
     name="erf",
@@ -28,11 +35,28 @@ normcdf = ScalarAtom(
     formula="(1 + erf(u / sqrt(2))) / 2",
     torch="torch.special.ndtr({0})",
     derivative=("exp(-u^2 / 2) / sqrt(2 * pi)",),
+    logarithm="lognormcdf(u)",
     properties=Properties(
         curvature=s_curve,
         monotone="increasing",
         lipschitz=lambda u: exp(-(min(u.mig, 1e100) ** 2) / 2) / sqrt(2 * pi),
         gradient_lipschitz=bent(1.0, lambda x: x * exp(-(x**2) / 2) / sqrt(2 * pi)),
         range=through(lambda x: (1 + erf(x / sqrt(2))) / 2),
+    ),
+)
+lognormcdf = ScalarAtom(
+    name="lognormcdf",
+    meaning="log(normcdf(u)), whose second derivative lies between -1 and 0",
+    arguments=("u",),
+    formula="log(erfc(-u / sqrt(2)) / 2)",
+    torch="torch.special.log_ndtr({0})",
+    derivative=(),
+    internal=True,
+    properties=Properties(
+        curvature="concave",
+        monotone="increasing",
+        lipschitz=lambda u: inf if u.lo == -inf else _mills(u.lo),
+        gradient_lipschitz=lambda u: 1.0 if u.lo < -30 else _mills(u.lo) * (_mills(u.lo) + u.lo),
+        range=Interval(-inf, 0.0),
     ),
 )

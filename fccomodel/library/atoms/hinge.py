@@ -27,6 +27,7 @@ pos = ScalarAtom(
     derivative=("step(u)",),
     graph=(((0.0, 0.0), (0.0, 1.0)), 0.0, 0.0),
     conjugate="0",
+    squared="sqhinge",
     properties=Properties(
         curvature=lambda u: "constant" if u.hi <= 0 else "affine" if u.lo >= 0 else "convex",
         monotone=lambda u: "constant" if u.hi <= 0 else "increasing",

@@ -25,6 +25,7 @@ norm_fro = ArrayAtom(
     torch="torch.linalg.matrix_norm({0})",
     derivative=("dy * u / max(y, 1e-30)",),
     ball=EUCLIDEAN,
+    squared="sumsq",
     properties=Properties(
         curvature="convex",
         monotone=valley,

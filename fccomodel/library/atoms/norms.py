@@ -81,6 +81,7 @@ norm2 = ArrayAtom(
     torch="torch.linalg.vector_norm({0}, dim=-1)",
     derivative=("dy * u / max(y, 1e-30)",),
     ball=EUCLIDEAN,
+    squared="sumsq",
     properties=Properties(
         curvature="convex",
         monotone=valley,
