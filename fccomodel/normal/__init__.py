@@ -76,7 +76,7 @@ def normalise(
     *,
     outer: str = "moreau",
     inner: str = "moreau",
-    penalty: str | None = "smoothed_hinge",
+    penalty: str | None = reformulations.PENALTY,
     coupled: bool = False,
     surrogate: str | None = None,
 ) -> NormalForm:
@@ -120,7 +120,7 @@ def normalise(
 
 def form(outer: str, inner: str, penalty: str | None) -> tuple[set[str], list[Reformulation]]:
     """The features that an algorithm cannot take, and the reformulations that take them away in its own way."""
-    ways = [reformulations.get(penalty or "smoothed_hinge")]
+    ways = [reformulations.get(penalty or reformulations.PENALTY)]
     unwanted = {"constraints"}
     if outer == "smooth" and penalty is not None:
         unwanted, ways = unwanted | {"worst case"}, [*ways, reformulations.get("worst_group")]

@@ -9,7 +9,7 @@ from fccomodel.algorithms import Algorithm, Constants
 from fccomodel.core import ir
 from fccomodel.core.options import Budget, Origins
 from fccomodel.data.bound import Bound
-from fccomodel.normal import NormalForm
+from fccomodel.normal import NormalForm, reformulations
 from fccomodel.plan import rates, settings, sizes
 from fccomodel.plan.assumptions import Finding, Setting, modulus
 from fccomodel.plan.choice import Candidate, alike, candidates, choose, rejected
@@ -90,10 +90,17 @@ class Plan:
         return bool(self.algorithm_record.independent) and self.options["gradient_batch"][0] == "fresh"
 
     @property
+    def unbounded(self) -> bool:
+        """Constraints have multipliers without a bound, which steps move."""
+        record = self.algorithm_record
+        return record.penalty is not None and not reformulations.penalty(record.penalty).bounded
+
+    @property
     def whole(self) -> bool:
         """The smoothed problem, with centres that may move, has a gradient on all rows."""
         record = self.algorithm_record
-        return self.polish and record.outer in ("moreau", "smooth") and record.penalty in ("smoothed_hinge", None)
+        penalty = record.penalty and reformulations.penalty(record.penalty)
+        return self.polish and record.outer in ("moreau", "smooth") and (not penalty or (penalty.smooth and penalty.bounded))
 
     @property
     def finishing(self) -> bool:

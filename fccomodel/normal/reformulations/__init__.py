@@ -12,8 +12,28 @@ from fccomodel.core import ir
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.normal.reformulations._base import Chain, Constant, Cost, Reformulation, Step, unknown
 from fccomodel.normal.reformulations._features import COUPLING, KINKS, STRUCTURE, features, kinks
+from fccomodel.normal.reformulations._penalise import Penalised
 
-__all__ = ["COUPLING", "KINKS", "STRUCTURE", "Chain", "Cost", "Reformulation", "Step", "all", "chain", "features", "get", "kinks"]
+__all__ = [
+    "COUPLING",
+    "KINKS",
+    "STRUCTURE",
+    "Chain",
+    "Cost",
+    "Penalised",
+    "Reformulation",
+    "Step",
+    "all",
+    "chain",
+    "features",
+    "get",
+    "kinks",
+    "penalty",
+]
+
+
+#: how constraints are taken where an algorithm says nothing of them
+PENALTY = "smoothed_hinge"
 
 
 def all() -> tuple[Reformulation, ...]:  # noqa: A001 - the registry's verb, as in the other registries
@@ -29,6 +49,13 @@ def all() -> tuple[Reformulation, ...]:  # noqa: A001 - the registry's verb, as 
 def get(name: str) -> Reformulation:
     """The reformulation of that name."""
     return next(r for r in all() if r.name == name)
+
+
+def penalty(name: str) -> Penalised:
+    """The penalty of that name."""
+    found = get(name)
+    assert isinstance(found, Penalised), name
+    return found
 
 
 def chain(

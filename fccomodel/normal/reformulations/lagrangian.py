@@ -10,7 +10,7 @@ reformulation = penalty(
     account="the Lagrangian term y c with y >= 0 (equality: y free), its y moved by the steps",
     le="pos",
     eq="abs",
-    scale=None,
+    bounded=False,
     smooth=True,
     cite="alexr-2025 equation (1) with f the indicator of c <= 0; method of multipliers: Rockafellar, 1976",
 )

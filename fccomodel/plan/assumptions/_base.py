@@ -12,13 +12,12 @@ from math import inf
 from fccomodel import structure
 from fccomodel.core import ir
 from fccomodel.core.ir import NOWHERE
-from fccomodel.core.rewrite import apply as make
 from fccomodel.core.rewrite import const
 from fccomodel.core.source import Span
 from fccomodel.data.bound import Bound
 from fccomodel.library.atoms import Interval
 from fccomodel.library.sums import summands
-from fccomodel.normal import NormalForm, Term, sampled
+from fccomodel.normal import NormalForm, Term, reformulations, sampled
 from fccomodel.structure import Analysis
 from fccomodel.structure import why as derivation
 from fccomodel.structure.facts import DECREASING, Fact, Facts, Standing, combine
@@ -125,7 +124,7 @@ class Setting:
     normal: NormalForm
     analysis: Analysis
     bound: Bound | None = None
-    penalty: str | None = "smoothed_hinge"
+    penalty: str | None = reformulations.PENALTY
     rho: float = 10.0
 
     @property
@@ -167,10 +166,8 @@ class Setting:
 
     def penalised(self, f: ir.Expr, kind: str) -> ir.Expr:
         """The penalty of a constraint's value."""
-        if self.penalty == "lagrangian":
-            return f
-        hinge = make("pos" if kind == "le" else "abs", f, span=f.span)
-        return make("mul", const(self.rho), make("square", hinge, span=f.span) if self.penalty == "squared_hinge" else hinge)
+        assert self.penalty is not None
+        return reformulations.penalty(self.penalty).of(f, kind, self.rho)
 
     def _block(self, label: str, text: str, f: ir.Expr, means: Iterable[ir.Expr], term: Term | None) -> Block:
         see = self.see.see

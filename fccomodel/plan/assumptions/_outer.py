@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fccomodel.core import ir
+from fccomodel.normal import reformulations
 from fccomodel.plan.assumptions._base import RANGE, Assumption, Block, Finding, Inner, Setting, every, holds, lacks, lost, short
 from fccomodel.structure import why
 from fccomodel.structure.facts import INCREASING, Standing
@@ -24,7 +25,7 @@ def _smooth(setting: Setting, block: Block) -> Finding:
     f = block.f
     if not f.smooth and not (block.edge and block.local.smooth):
         words, span = lost(block.see, why.kinks(block.see, f))
-        if block.label != "objective" and setting.penalty != "squared_hinge":
+        if block.label != "objective" and setting.penalty and reformulations.penalty(setting.penalty).kinked:
             words = f"{block.words} has a kink where the constraint is met with equality"
         return lacks(f"not smooth: {words}", block.words, block.span if block.label != "objective" else span)
     if f.smooth and f.gradient.value.finite:

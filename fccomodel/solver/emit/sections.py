@@ -94,7 +94,7 @@ class Sections:
             "blind": int(bool(self.plan.surrogates)),
             **({"together": 1, "steady": 0} if record.oracle == "blocks" else {}),
             **self.plan.hyper,
-            **({"distance": 0.0} if record.penalty == "lagrangian" else {}),
+            **({"distance": 0.0} if self.plan.unbounded else {}),
             **{f"lam_{s.name}": self.plan.smoothing for s in self.normal.smoothed},
             "lam_inner": self.plan.inner_smoothing,
         }
@@ -116,7 +116,7 @@ class Sections:
             "THIN": dict(self.exact.thin),
             "HEAVY": self.exact.heavy,
             "ORACLES": self.oracles(),
-            **({"INEQUALITIES": self.inequalities()} if record.penalty == "lagrangian" else {}),
+            **({"INEQUALITIES": self.inequalities()} if self.plan.unbounded else {}),
         }
         fixed = "\n".join(f"{name} = {literal(value)}" for name, value in run.items())
         taped = self.bound.nets or self.plan.algorithm_record.oracle == "vector"
