@@ -175,7 +175,8 @@ SUITES: tuple[Callable[[], Iterator[Model]], ...] = (
 def gathered(only: str) -> Iterator[Model]:
     """All models whose name has ``only`` in it; says which could not be had, and why."""
     sys.meta_path.insert(0, StandIn())
-    sys.path[:0] = [str(ROOT / "tests")]
+    folders = sorted(p for p in (ROOT / "tests").iterdir() if p.is_dir())
+    sys.path[:0] = [str(p) for p in (ROOT / "tests", *folders)]
     for suite in SUITES:
         try:
             yield from (model for model in suite() if only in model.name)
