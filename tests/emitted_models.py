@@ -393,8 +393,15 @@ class Made:
         self.solver.as_namespace(dict(self.program.data), "cpu", torch.float64)
         w = self.solver.start(generator, "cpu", torch.float64)
         w += (self.scale or 0.2) * torch.randn(len(w), generator=generator, dtype=torch.float64)
-        self.solver.project(w, 0.0, types.SimpleNamespace(**self.solver.HYPER))
+        self.solver.project(w, 0.0)
         return w
+
+
+def settings(solver: Any, **changes: float) -> Any:
+    """The settings that a program begins with, some of them changed."""
+    h = solver.Settings()
+    vars(h).update(changes)
+    return h
 
 
 def compiled(text: str, name: str = "m") -> pipeline.Compiled:

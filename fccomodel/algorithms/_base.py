@@ -87,18 +87,20 @@ class Algorithm:
                option ``gradient_batch`` can give up); empty: they share them
     begin      what the step keeps besides w and the point before: ``begin(state, h)``, called at the start and where the loop
                goes back to the best point
-    advance    one step, by the program's ``gradient``, ``update`` and ``project``: ``advance(data, state, u, c, batch, h)``
+    advance    one step, by the ``gradient``, ``update`` and ``project`` of a ``Solver``:
+               ``advance(solver, data, state, u, c, batch, h)``
     step_sizes those that are 0 are chosen: ``step_sizes(h, inverse)``, where ``inverse()`` is one over the
                gradient's Lipschitz constant
     falling    within a stage: ``falling(h, share)``, the hyper-parameters where the step size is at that share of its first
     next_stage what changes from one stage of the loop to the next: ``next_stage(h, gained, worst)``, the largest violation last
+    in_theory  functions that a theorem's schedule has in the place of these, by name; there stages change nothing else
+    own        settings that its steps change and no option sets
     points     at how many points a step evaluates each sample: 2 where the gradient at w_{t-1} is needed too (STORM)
     steps      name of the update of w -> function; the first is the default
     loop       module whose functions are the loop around the step; its ``solve`` is what the program calls
     hyper      default values of its hyper-parameters
     theory     their values in the theorem, from the problem's constants, ``lam`` where f is smoothed, and ``iterations``, the
-               steps that it asks for to reach eps; with ``schedule = theory`` the values are taken and ``h.theory`` is 1: the
-               loop then changes none of them
+               steps that it asks for to reach eps; with ``schedule = theory`` they are taken, and the loop changes none of them
     grid       hyper-parameter -> the values that the papers' experiments chose it from; ``compare --tune`` searches them
     preference where the compiler chooses, lower comes first, and among equals the better rate: 0 measured to reach gaps of
                1e-3 on the bundled models in the default budget; 1 not so measured; 2 a baseline of the papers' comparisons
@@ -122,12 +124,23 @@ class Algorithm:
     step_sizes: Callable[..., None] = _steps.step_sizes
     falling: Callable[..., Any] = _steps.falling
     next_stage: Callable[..., None] = _steps.next_stage
+    in_theory: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    own: Mapping[str, float] = field(default_factory=dict)
     points: int = 1
     loop: ModuleType = block_loop
     hyper: Mapping[str, float] = field(default_factory=dict)
     theory: Callable[[Constants], Mapping[str, float]] | None = None
     grid: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     preference: tuple[float, ...] = (1.0,)
+
+    def functions(self, step: str, schedule: str) -> dict[str, Callable[..., Any]]:
+        """What a program has of it, by the names there: its own functions for this update of w and this schedule."""
+        found = {"begin": self.begin, "update": self.steps[step]}
+        if self.oracle == "blocks":
+            found |= {"step_sizes": self.step_sizes, "advance": self.advance}
+            if schedule == "practical":
+                found |= {"falling": self.falling, "next_stage": self.next_stage}
+        return {**found, **(self.in_theory if schedule == "theory" else {})}
 
     @property
     def projects_in_steps(self) -> bool:

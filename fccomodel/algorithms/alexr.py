@@ -13,8 +13,6 @@ def next_stage(h, gained, worst):
 
     ``h.peak`` is the primal step, the inverse of the paper's eta; gamma = 1 / (1 + tau) stays above 0.05.
     """
-    if h.theory:
-        return
     if not gained:
         h.peak *= 0.6
         h.tau = min(h.tau / 0.7, 19.0)

@@ -1,7 +1,6 @@
 """ALEXR2: momentum on the nested Moreau envelope, whose proximal points ALEXR finds (sonex-alexr2-2025, Algorithm 2)."""
 
 from math import ceil, isfinite, log, sqrt
-from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -11,10 +10,6 @@ from fccomodel.algorithms.estimators import msvr
 from fccomodel.algorithms.runtime import steps
 from fccomodel.algorithms.runtime.proximal_point import inner_step
 from fccomodel.algorithms.runtime.steps import shrink_gamma
-
-if TYPE_CHECKING:  # what the emitted program defines around this text
-    update: Any = None
-    project = update
 
 
 def begin(state, h):
@@ -34,18 +29,16 @@ def step_sizes(h, inverse):
         h.eta = h.nu
 
 
-def advance(data, state, u, c, batch, h):
+def advance(solver, data, state, u, c, batch, h):
     """An inner step; after K of them the outer one, by G_t = (w_t - z_K) / nu (line 13's extra beta is a misprint)."""
-    if inner_step(data, state, u, c, batch, h, h.inner_eta):
+    if inner_step(solver, data, state, u, c, batch, h, h.inner_eta):
         state.w_prev.copy_(state.w)
-        update(state, (state.w - state.z) / h.nu, h)
-        project(state.w, 0.0, h)
+        solver.update(state, (state.w - state.z) / h.nu, h)
+        solver.project(state.w, 0.0)
 
 
 def next_stage(h, gained, worst):
     """The next stage is longer; after one that gained nothing, inner and outer steps are smaller, windows longer."""
-    if h.theory:
-        return
     if not gained:
         h.peak *= 0.6
         h.inner_eta *= 0.6

@@ -9,13 +9,21 @@ from fccomodel.algorithms.runtime.vector_estimates import begin_with, hybrid
 
 
 def begin(state, F, h):
-    """Equation (15) with all samples (where these are too many: 100 minibatches), and the first step; every epoch restarts so
-    (Algorithm 2), but those of a theorem's schedule and of the diminishing one (Algorithm 1). In practice the first epoch is
-    at most 20 passes, the next ones longer: centres of the smoothing move between epochs."""
-    if state.epoch and (h.theory or not h.restarts):
-        return
-    if not h.theory:
+    """Every epoch starts from exact estimates (Algorithm 2), but those of the diminishing steps (Algorithm 1). The first is at
+    most 20 passes, the next ones longer: centres of the smoothing move between epochs."""
+    if state.epoch == 0 or h.restarts:
         state.length = min(state.length, math.ceil(20 * h.growth**state.epoch / F.share))
+        first_move(state, F, h)
+
+
+def begin_once(state, F, h):
+    """The first epoch alone starts from exact estimates (Algorithm 1)."""
+    if state.epoch == 0:
+        first_move(state, F, h)
+
+
+def first_move(state, F, h):
+    """Equation (15) with all samples (where these are too many: 100 minibatches), and the first step."""
     v = begin_with(state, F, F.many(state.w))
     averaged_move(state, F, v, 2 * h.eta / (3 + h.theta), h.theta)
 
@@ -73,6 +81,7 @@ algorithm = Algorithm(
     penalty="smoothed_hinge",
     loop=vector_loop,
     begin=begin,
+    in_theory={"begin": begin_once},
     steps={"constant": constant_step, "diminishing": diminishing_step},
     rate="1 / (b eps^3)",
     theorem="hscg-2020, Theorems 3.1 to 3.4 (Algorithm 1), 4.1 and 4.2 (restarts)",

@@ -1,16 +1,9 @@
 """ICPPAC: constrained proximal points, each by constraint extrapolation, ConEx (sonex-alexr2-2025, reference [10])."""
 
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
-
 from fccomodel.algorithms import _grids
 from fccomodel.algorithms._base import Algorithm
 from fccomodel.algorithms.estimators import conex
 from fccomodel.algorithms.runtime.proximal_point import inner_step
-
-if TYPE_CHECKING:  # what the emitted program defines around this text
-    update: Any = None
-    INEQUALITIES: tuple[str, ...] = ()
 
 
 def begin(state, h):
@@ -26,7 +19,7 @@ def step_sizes(h, inverse):
         h.nu = h.inner_steps * h.eta
 
 
-def advance(data, state, u, c, batch, h):
+def advance(solver, data, state, u, c, batch, h):
     """An inner step of ConEx, multipliers first; after the last, the next round.
 
     Every constraint has the |z - w|^2 / (2 nu) of the subproblem as the objective does: what its multiplier answers to has it,
@@ -35,9 +28,9 @@ def advance(data, state, u, c, batch, h):
     """
     z = state.w if state.k == 0 else state.z
     h.distance = (1 + h.theta) * distance(z, state, h) - h.theta * distance(state.z_prev, state, h)
-    if inner_step(data, state, u, c, batch, h, h.eta, weight):
+    if inner_step(solver, data, state, u, c, batch, h, h.eta, weight):
         state.w_prev.copy_(state.w)
-        update(state, state.z, h)
+        solver.update(state, state.z, h)
 
 
 def distance(z, state, h):
@@ -45,20 +38,20 @@ def distance(z, state, h):
     return (z - state.w).square().sum() / (2 * h.nu)
 
 
-def weight(c):
+def weight(solver, c):
     """1 + sum of the inequalities' multipliers: how often the Lagrangian of the subproblem has |z - w|^2 / (2 nu)."""
-    return 1.0 + sum(float(getattr(c, name).abs().sum()) for name in INEQUALITIES)
+    return 1.0 + sum(float(getattr(c, name).abs().sum()) for name in solver.inequalities)
 
 
 def falling(h, share):
     """Within a stage primal and dual steps fall alike."""
-    return SimpleNamespace(**{**vars(h), "eta": share * h.peak, "tau": h.tau / share})
+    now = h.copy()
+    now.eta, now.tau = share * h.peak, h.tau / share
+    return now
 
 
 def next_stage(h, gained, worst):
     """The next stage is longer; after one that gained nothing, primal and dual steps are smaller."""
-    if h.theory:
-        return
     if not gained:
         h.peak *= 0.6
         h.tau /= 0.6
@@ -93,6 +86,7 @@ algorithm = Algorithm(
     rate="1 / eps^6",
     theorem="sonex-alexr2-2025, Table 2",
     cite="Boob, Deng and Lan, Stochastic first-order methods for convex and nonconvex functional constrained optimization, 2023",
+    own={"distance": 0.0},
     hyper={"tau": 30.0, "theta": 0.1, "nu": 0.0, "inner_steps": 10},
     grid=_grids.ICPPAC,
     preference=(1.0,),

@@ -2,16 +2,11 @@
 
 from math import sqrt
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
 
 from fccomodel.algorithms import _grids
 from fccomodel.algorithms._base import Algorithm, Constants
 from fccomodel.algorithms.estimators import msvr_theory
 from fccomodel.algorithms.runtime.steps import shrink_gamma
-
-if TYPE_CHECKING:  # what the emitted program defines around this text
-    gradient: Any = None
-    update = project = gradient
 
 
 def begin(state, h):
@@ -19,26 +14,26 @@ def begin(state, h):
     state.v, state.before = None, None
 
 
-def advance(data, state, u, c, batch, h):
+def advance(solver, data, state, u, c, batch, h):
     """G(w_t) by the estimates u_{t-1}, G(w_{t-1}) of the same samples by u_{t-2}: sampled blocks are no more likely to have moved
     between these than others, so that v follows the mean over all blocks."""
     now = SimpleNamespace(**{name: value.clone() for name, value in vars(u).items()})
-    G = gradient(data, state.w, state.w_prev, u, c, batch, h)
-    state.G_prev = gradient(data, state.w_prev, state.w_prev, state.before or now, c, batch, h)
+    G = solver.gradient(data, state.w, state.w_prev, u, c, batch, h)
+    state.G_prev = solver.gradient(data, state.w_prev, state.w_prev, state.before or now, c, batch, h)
     state.before = now
     state.w_prev.copy_(state.w)
-    project(state.w, update(state, G, h), h)
+    solver.project(state.w, solver.update(state, G, h))
 
 
 def falling(h, share):
     """Within a stage the step size alone: errors of corrections that weigh n / B1 and more are forgotten by gamma alone."""
-    return SimpleNamespace(**{**vars(h), "eta": share * h.peak})
+    now = h.copy()
+    now.eta = share * h.peak
+    return now
 
 
 def next_stage(h, gained, worst):
     """Corrections weigh n / B1 and more: where a stage gained nothing, steps were far too long for the estimates to follow."""
-    if h.theory:
-        return
     if not gained:
         h.peak *= 0.3
         shrink_gamma(h)

@@ -21,9 +21,8 @@ def step_sizes(h, inverse):
 
 def next_stage(h, gained, worst):
     """Subgradients do not vanish at the optimum: steps shrink from stage to stage."""
-    if not h.theory:
-        h.peak *= 0.85
-        slow_down(h, gained)
+    h.peak *= 0.85
+    slow_down(h, gained)
 
 
 algorithm = Algorithm(

@@ -9,13 +9,16 @@ from fccomodel.algorithms.runtime import steps
 
 
 def next_stage(h, gained, worst):
-    """eta_k, beta_k, gamma_k proportional to eps_k and T_k to 1 / eps_k, with eps_{k+1} = eps_k / 2 (Theorem 2).
+    """``halve``, once a stage gains nothing, that is, has reached its eps_k."""
+    if not gained:
+        halve(h, gained, worst)
+        h.stage = min(h.stage, h.longest)
 
-    By the theorem's constants after every stage; else once a stage gains nothing, that is, has reached its eps_k.
-    """
-    if h.theory or not gained:
-        h.peak, h.beta, h.gamma = 0.5 * h.peak, 0.5 * h.beta, 0.5 * h.gamma
-        h.stage = 2 * h.stage if h.theory else min(2 * h.stage, h.longest)
+
+def halve(h, gained, worst):
+    """eta_k, beta_k, gamma_k proportional to eps_k and T_k to 1 / eps_k, with eps_{k+1} = eps_k / 2 (Theorem 2)."""
+    h.peak, h.beta, h.gamma = 0.5 * h.peak, 0.5 * h.beta, 0.5 * h.gamma
+    h.stage = 2 * h.stage
 
 
 def theory(k: Constants) -> dict[str, float]:
@@ -48,6 +51,7 @@ algorithm = Algorithm(
     outer="smooth",
     estimator=moving_average,
     next_stage=next_stage,
+    in_theory={"next_stage": halve},
     steps={"adam": steps.adam_step, "momentum": steps.momentum_step},
     rate="n / (mu^2 B1 B2 eps)",
     theorem="sox-2022, Theorem 2 and Corollary 1",

@@ -9,8 +9,6 @@ from fccomodel.algorithms.runtime.steps import slow_down
 
 def next_stage(h, gained, worst):
     """rho grows until the constraints hold: at the minimiser they are violated by multiplier / rho."""
-    if h.theory:
-        return
     if worst > 1e-4:
         h.weight = max(h.weight, 2 * h.rho * worst)
         h.rho *= 2

@@ -42,6 +42,7 @@ class Plan:
     unverified  what the theorem needs and is not so: it does not cover the run
     rate        iterations that the theorem promises, in the problem's own numbers
     schedule    the theorem's, with the constants it was made of, where that was asked for
+    steady      weights of new inner values do not fall with the steps
     undefined   what must hold for the model to be defined, and is not proved
     """
 
@@ -67,6 +68,12 @@ class Plan:
     schedule: Schedule | None = None
     undefined: tuple[str, ...] = ()
     polish: bool = False
+    steady: bool = False
+
+    @property
+    def pace(self) -> str:
+        """The kind of schedule: ``practical``, ``theory`` or ``decay``."""
+        return str(self.options["schedule"][0])
 
     @property
     def surrogates(self) -> list[str]:
@@ -134,15 +141,14 @@ def make(
     between = sizes.rounds(normal, bound, batch)
     waiting = between > 1 and settings.exponentials(normal, bound)
     defaults = settings.defaults(record, normal, step, nets, between, waiting)
-    flags = {"theory": 1.0} if kind == "theory" else {"decay": 1.0} if kind == "decay" else {"steady": 1.0} if waiting else {}
-    hyper = {**flags, **settings.hyper_parameters(settled, defaults, scheduled)}
+    hyper = settings.hyper_parameters(settled, defaults, scheduled)
     rate = rates.told(record.rate, {**(counts or {}), **_modulus(setting)}, eps) if bound is not None else ""
     return Plan(
         algorithm=record.name, algorithm_record=record, via=normal.via, rejected=rejected(found, chosen),
         others=alike(found, chosen), options=settled, summary=summarise(normal, record, step, str(kind), rate),
         normal=normal, batch=batch, hyper=hyper, step=step, findings=chosen.findings, unverified=uncovered(chosen, settled),
         rate=rate, schedule=schedule, budget=settings.budget(settled), undefined=undefined(analysis), smoothing=smoothing,
-        polish=bool(value(settled, "polish")),
+        polish=bool(value(settled, "polish")), steady=waiting and kind == "practical",
     )  # fmt: skip
 
 

@@ -260,9 +260,9 @@ def test_constraints_of_a_net_are_restored() -> None:
     solver = types.ModuleType("solver")
     exec(program.text, solver.__dict__)
     with torch.no_grad():
-        before = solver.solve(dict(program.data), iterations=150, seconds=None)
-        after = solver.solve_then_finish(dict(program.data), iterations=150, way="restore")
-        again = solver.solve_then_finish(dict(program.data), iterations=150, way="restore", passes=after.passes)
+        before = solver.solve(solver.SOLVER, dict(program.data), iterations=150, seconds=None)
+        after = solver.solve_then_finish(solver.SOLVER, dict(program.data), iterations=150, way="restore")
+        again = solver.solve_then_finish(solver.SOLVER, dict(program.data), iterations=150, way="restore", passes=after.passes)
     assert before.history[-1]["violation"] > 1e-3 and after.history[-1]["violation"] <= 1e-6
     assert after.history[-1]["merit"] <= before.history[-1]["merit"] + 1e-6
     assert torch.equal(after.w, again.w)

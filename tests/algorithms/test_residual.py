@@ -1,5 +1,6 @@
 """The KKT residual that a run estimates as it goes: right, with honest errors, and a reason to end."""
 
+import dataclasses
 import itertools
 import types
 from types import SimpleNamespace
@@ -11,6 +12,7 @@ import torch
 import fccomodel
 from fccomodel import pipeline
 from fccomodel import report as kkt
+from fccomodel.algorithms.runtime import block_loop, progress, residual
 
 RANDOM = np.random.default_rng(2)
 X = RANDOM.normal(size=(400, 5))
@@ -22,7 +24,7 @@ subject to c: E[z ~ D | z.y == 1] log1pexp(-dot(w, z.x)) <= 0.4;
 """
 
 
-def solver(text: str, **options):
+def program_of(text: str, **options):
     """The bound model, its program as a module, and its data."""
     nets = {"nets": {"s": "mlp(6, activation=tanh)"}} if "net s" in text else {}
     bound = fccomodel.compile(text).bind(data={"D": {"x": X, "y": Y}}, **nets)
@@ -32,19 +34,20 @@ def solver(text: str, **options):
     return bound, program, module
 
 
-def estimate(module, program, found, minibatches=None, tol=1e-6):
+def estimate(solver, program, found, minibatches=None, tol=1e-6):
     """The residual at what a run found."""
     with torch.inference_mode(False), torch.no_grad():
-        exact = module.prepare_full(module.as_namespace(dict(program.data), "cpu", torch.float64))
-        value = module.summary(module.evaluate(exact, found.w))
-        return module.residual(exact, found.w, value, found.c, found.h, minibatches, module.watching(tol, 0.0), np.inf)
+        exact = solver.prepare_full(solver.as_namespace(dict(program.data), "cpu", torch.float64))
+        value = progress.value_at(solver, exact, found.w)
+        watch = residual.watching(tol, 0.0)
+        return residual.residual(solver, exact, found.w, value, found.c, found.h, minibatches, watch, np.inf)
 
 
 def test_the_exact_residual_is_that_of_the_report():
-    bound, program, module = solver(MODEL)
+    bound, program, module = program_of(MODEL)
     with module.no_grad():
-        found = module.solve(dict(program.data), iterations=2000, seconds=None)
-    seen = estimate(module, program, found)
+        found = module.solve(module.SOLVER, dict(program.data), iterations=2000, seconds=None)
+    seen = estimate(module.SOLVER, program, found)
     nu = float(found.c.y1) if hasattr(found.c, "y1") else 0.0
     report = kkt.report(bound.bound, {"w": found.w.numpy()}, multipliers={"c": nu})
     value = report.constraints["c"].value
@@ -53,21 +56,21 @@ def test_the_exact_residual_is_that_of_the_report():
 
 
 def test_the_error_of_minibatches_covers_95_percent():
-    _, program, module = solver(HEAD + "var w[d]; minimize f: E[z ~ D] log1pexp(-z.y * dot(w, z.x));", inner_batch=16)
+    _, program, module = program_of(HEAD + "var w[d]; minimize f: E[z ~ D] log1pexp(-z.y * dot(w, z.x));", inner_batch=16)
     with module.no_grad():
-        found = module.solve(dict(program.data), iterations=20, seconds=None)
-    exact = estimate(module, program, found).residual
-    module.whole, h = None, found.h
-    data = module.prepare(module.as_namespace(dict(program.data), "cpu", torch.float64))
+        found = module.solve(module.SOLVER, dict(program.data), iterations=20, seconds=None)
+    exact = estimate(module.SOLVER, program, found).residual
+    solver, h = dataclasses.replace(module.SOLVER, whole=None), found.h
+    data = solver.prepare(solver.as_namespace(dict(program.data), "cpu", torch.float64))
     covered = []
     rng = torch.Generator()
     for seed in range(60):
         rng.manual_seed(seed)
 
         def minibatches(w, y, held):
-            return itertools.islice(module.gradients(data, w, y, held, rng), 16)
+            return itertools.islice(block_loop.gradients(solver, data, w, y, held, rng), 16)
 
-        seen = estimate(module, program, SimpleNamespace(w=found.w, c=found.c, h=h), minibatches)
+        seen = estimate(solver, program, SimpleNamespace(w=found.w, c=found.c, h=h), minibatches)
         covered.append(abs(seen.residual - exact) <= seen.error)
         assert seen.error > 0
     assert np.mean(covered) >= 0.9
@@ -77,10 +80,10 @@ def test_the_error_of_minibatches_covers_95_percent():
 def test_a_run_without_full_passes_estimates_by_minibatches(algorithm):
     """In either loop, where the objective has no pass over all rows with derivatives."""
     body = "var w[d]; minimize f: E[z ~ D] log1pexp(-z.y * dot(w, z.x)) + 0.1 * sumsq(w);"
-    _, program, module = solver(HEAD + body, algorithm=algorithm, inner_batch=16)
-    module.whole = None
+    _, program, module = program_of(HEAD + body, algorithm=algorithm, inner_batch=16)
+    solver = dataclasses.replace(module.SOLVER, whole=None)
     with module.no_grad():
-        found = module.solve(dict(program.data), iterations=3000, seconds=None, tol=0.1)
+        found = solver.solve(solver, dict(program.data), iterations=3000, seconds=None, tol=0.1)
     last = found.history[-1]
     assert found.status == "converged" and last["kkt"] + last["kkt_error"] <= 0.1 and last["kkt_error"] > 0
 
@@ -97,11 +100,9 @@ def test_a_loose_tolerance_ends_a_net_early():
 
 def test_a_tight_tolerance_is_not_met_by_noise():
     """Estimates are made here whatever they take, so that the speed of the machine does not matter."""
-    _, program, module = solver(MODEL)
+    _, program, module = program_of(MODEL)
     observe = module.observe
-    module.observe = lambda watch, data, w, value, c, h, elapsed, minibatches: observe(
-        watch, data, w, value, c, h, 1e9, minibatches
-    )
+    module.observe = lambda *given: observe(*given[:-2], 1e9, given[-1])  # for the seconds so far
     with module.no_grad():
-        found = module.solve(dict(program.data), iterations=300, seconds=None, tol=1e-6)
+        found = module.solve(module.SOLVER, dict(program.data), iterations=300, seconds=None, tol=1e-6)
     assert found.status == "stopped" and found.history[-1]["kkt"] > 1e-6

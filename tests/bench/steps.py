@@ -71,17 +71,17 @@ def emitted(case: Made) -> Callable[[], None]:
         w = solver.start(rng, "cpu", torch.float32)
         state = types.SimpleNamespace(w=w, w_prev=w.clone())
         u, c = solver.buffers("cpu", torch.float32), solver.centres("cpu", torch.float32)
-    h = types.SimpleNamespace(**solver.HYPER)
-    solver.begin(state, h)
+    h = solver.Settings()
+    solver.SOLVER.begin(state, h)
 
     def run() -> None:
         with solver.no_grad():
-            for _ in range(STEPS // solver.BLOCK + 1):
-                parts = solver.draw(made, rng, solver.BLOCK)
-                for k in range(solver.BLOCK):
-                    solver.advance(made, state, u, c, [part[k] for part in parts], h)
+            for _ in range(STEPS // solver.SOLVER.block + 1):
+                parts = solver.draw(made, rng, solver.SOLVER.block)
+                for k in range(solver.SOLVER.block):
+                    solver.advance(solver.SOLVER, made, state, u, c, [part[k] for part in parts], h)
 
-    run.steps = (STEPS // solver.BLOCK + 1) * solver.BLOCK  # type: ignore[attr-defined]
+    run.steps = (STEPS // solver.SOLVER.block + 1) * solver.SOLVER.block  # type: ignore[attr-defined]
     return run
 
 

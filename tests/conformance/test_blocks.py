@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from emitted_models import Case, Made, make
+from emitted_models import Case, Made, make, settings
 
 STEPS, KINK, BOUND = 12, 1.2, 0.5
 HEAD = "dim d; data D : table(x: real[d], y: {-1, 1}); set P = {z in D | z.y == 1}; set N = {z in D | z.y == -1}; var w[d];"
@@ -249,7 +249,7 @@ def emitted(made: Made) -> tuple[list[np.ndarray], list[list[np.ndarray]]]:
     """The program's own iterates, and the samples of each step in the order i, j, and the second j."""
     solver = made.solver
     data = solver.prepare(solver.as_namespace(dict(made.program.data), "cpu", torch.float64))
-    h = SimpleNamespace(**{**solver.HYPER, **CONSTANTS})
+    h = settings(solver, **CONSTANTS)
     h.peak, h.weight = h.eta, 1.0
     w = torch.tensor([0.3, -0.2], dtype=torch.float64)
     state = SimpleNamespace(w=w, w_prev=w.clone())
@@ -257,10 +257,10 @@ def emitted(made: Made) -> tuple[list[np.ndarray], list[list[np.ndarray]]]:
     parts = solver.draw(data, torch.Generator().manual_seed(0), STEPS)
     found, seen = [], []
     with torch.no_grad():
-        solver.begin(state, h)
+        solver.SOLVER.begin(state, h)
         for t in range(STEPS):
             batch = [part[t] for part in parts]
-            solver.advance(data, state, u, c, batch, h)
+            solver.advance(solver.SOLVER, data, state, u, c, batch, h)
             found.append(state.w.numpy().copy())
             seen.append([part.numpy() for part in batch])
     return found, seen
@@ -298,12 +298,12 @@ def test_steps_are_those_of_the_paper(name: str) -> None:
 def test_oracle_calls_of_a_step(algorithm: str, calls: int) -> None:
     options = {"algorithm": algorithm, "outer_batch": 3, "inner_batch": 4, "unverified": True}
     solver = make("oracles", Case(text=HEAD + SMOOTH, data=table, options=options)).solver
-    assert calls == solver.ORACLES, "B1 B2, once more for the point before, once more for a second batch"
+    assert calls == solver.SOLVER.oracles, "B1 B2, once more for the point before, once more for a second batch"
 
 
 def test_a_budget_of_oracle_calls_ends_a_run() -> None:
     options = {"algorithm": "sox", "outer_batch": 3, "inner_batch": 4}
     made = make("oracles", Case(text=HEAD + SMOOTH, data=table, options=options))
     with torch.no_grad():
-        found = made.solver.solve(dict(made.program.data), seconds=None, oracles=12 * 250 + 5)
+        found = made.solver.solve(made.solver.SOLVER, dict(made.program.data), seconds=None, oracles=12 * 250 + 5)
     assert found.iterations == 250 and found.history[-1]["oracles"] == 12 * 250

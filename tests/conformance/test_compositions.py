@@ -46,7 +46,7 @@ def test_whole_batches_give_the_exact_gradient(problem: Conformance) -> None:
     kept = solver.prepare(solver.as_namespace(dict(program.data), "cpu", torch.float64))
     exact = solver.prepare_full(solver.as_namespace(dict(program.data), "cpu", torch.float64))
     w = 0.3 * torch.randn(solver.start(None, "cpu", torch.float64).shape, generator=torch.Generator().manual_seed(4)).double()
-    h, c = types.SimpleNamespace(**solver.HYPER), solver.centres("cpu", torch.float64)
+    h, c = solver.Settings(), solver.centres("cpu", torch.float64)
     batch = [part[0] for part in solver.draw(kept, torch.Generator().manual_seed(0), 1)]
     assert not batch, "everything is seen"
     found = solver.gradient(kept, w, w, solver.buffers("cpu", torch.float64), c, batch, h)

@@ -3,7 +3,9 @@ steps on all rows reach where constraints bind hard."""
 
 from __future__ import annotations
 
+import dataclasses
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
@@ -12,6 +14,8 @@ from conformance.problems import ALL
 from conformance.runs import needs_cvxpy, outcome, planned
 from fccomodel import algorithms, pipeline, plan
 from fccomodel.algorithms.runtime import block_loop, progress, steps
+from fccomodel.algorithms.runtime.schedules import Practical
+from fccomodel.algorithms.runtime.settings import BlockSettings
 from fccomodel.core.source import Source
 from fccomodel.solver import emit
 
@@ -29,6 +33,13 @@ WHOLE = {
     "alexr2": {"two_sided": 1e-3},
     "icppac": {"composition_bound": 1e-4, "composition_and_bound": 1e-4, "bounded_group": 1e-4},
 }
+
+
+def settings(lam_y1: float = 0.1, **given: float) -> Any:
+    """Those of a program with a centre y1."""
+    h = BlockSettings(**given)  # type: ignore[arg-type]
+    h.smooth("y1", lam_y1)
+    return h
 
 
 def cases(reached: dict[str, dict[str, float]]) -> pytest.MarkDecorator:
@@ -50,22 +61,23 @@ def test_all_rows(name: str, problem: str, most: float) -> None:
 
 
 def test_windows_lengthen_as_steps_fall() -> None:
-    h = SimpleNamespace(peak=0.2, eta=0.2, gamma=0.4, gamma_prime=0.6, steady=0)
+    h = BlockSettings(peak=0.2, eta=0.2, gamma=0.4, gamma_prime=0.6)
     now = steps.falling(h, 0.5)
     assert (now.eta, now.gamma, now.gamma_prime) == (0.1, 0.2, 0.8)
     assert steps.falling(h, 0.02).gamma == pytest.approx(0.04), "a tenth at least"
     assert (h.gamma, h.gamma_prime) == (0.4, 0.6), "the next stage begins with its own"
-    h.steady = 1
+    h.steady = True
     assert (steps.falling(h, 0.5).eta, steps.falling(h, 0.5).gamma) == (0.1, 0.4), "where blocks with exponentials wait"
-    apart = steps.falling(SimpleNamespace(peak=0.2, gamma=0.4, gamma_prime=0.4, steady=0), 0.5)
+    apart = steps.falling(BlockSettings(peak=0.2, gamma=0.4, gamma_prime=0.4), 0.5)
     assert (apart.gamma, apart.gamma_prime) == (0.2, 0.4)
 
 
 def test_what_falls_within_a_stage_is_the_algorithms() -> None:
     """MSVR's gamma stays: it alone forgets errors of corrections. ConEx's dual step 1 / tau falls with the primal one."""
     msvr, icppac = (algorithms.all()[name].falling for name in ("msvr", "icppac"))
-    assert vars(msvr(SimpleNamespace(peak=0.2, gamma=0.5), 0.5)) == {"peak": 0.2, "gamma": 0.5, "eta": 0.1}
-    assert vars(icppac(SimpleNamespace(peak=0.2, tau=30.0), 0.5)) == {"peak": 0.2, "tau": 60.0, "eta": 0.1}
+    h = BlockSettings(peak=0.2, gamma=0.5, tau=30.0)
+    assert msvr(h, 0.5) == dataclasses.replace(h, eta=0.1)
+    assert icppac(h, 0.5) == dataclasses.replace(h, eta=0.1, tau=60.0)
 
 
 @pytest.mark.parametrize("blocks, gamma", [(5, 0.1), (3, 1 / 6), (1, 0.5)])
@@ -76,16 +88,16 @@ def test_gamma_follows_from_how_often_blocks_are_visited(blocks: int, gamma: flo
 
 
 @pytest.mark.parametrize("off, before, lam", [(0.0, 0.3, 0.1), (0.2, 0.3, 0.4), (0.0, 3.0, 0.4), (0.0, 1.5, 0.2)])
-def test_smoothing_of_penalties(off: float, before: float, lam: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_smoothing_of_penalties(off: float, before: float, lam: float) -> None:
     """A violation of 0.3 that was ``before``, known up to ``off``: lam goes from 0.4 to a quarter where the violation does not
     fall, by what lacks to a tenth where it falls, and not below twice the error over the multipliers' size, here 1."""
     t = torch.tensor(0.3, dtype=torch.float64)
-    h = SimpleNamespace(lam_y1=0.4, rho=10.0, weight=1.0, steep=0.0)
+    h = settings(rho=10.0, weight=1.0, steep=0.0, lam_y1=0.4)
     c, u = SimpleNamespace(y1=torch.zeros((), dtype=torch.float64)), SimpleNamespace(y1=t + off)
     found = {"y1": ((), t, lambda t, y, h: ((t + h.lam_y1 * y) / h.lam_y1).clamp(0, h.rho), 1.0)}
-    monkeypatch.setattr(progress, "blocks", lambda data, w: found, raising=False)
+    solver: Any = SimpleNamespace(blocks=lambda data, w: found, dual=False)
     w = torch.zeros(2, dtype=torch.float64)
-    progress.move_centres(None, w, c, h, 0.3, before, lambda w: w, torch.float64, u)
+    progress.move_centres(solver, None, w, c, h, 0.3, before, lambda w: w, torch.float64, u)
     assert h.lam_y1 == pytest.approx(lam)
     assert float(c.y1) == pytest.approx(0.75)
 
@@ -96,12 +108,12 @@ def test_constraints_share_their_first_smoothing(monkeypatch: pytest.MonkeyPatch
         name: ((), torch.tensor(t, dtype=torch.float64), lambda t, y, h: (t / 1e6).clamp(0, h.rho), 1.0)
         for name, t in {"y1": 3e-4, "y2": 0.1, "y3": -0.2}.items()
     }
-    monkeypatch.setattr(progress, "blocks", lambda data, w: found, raising=False)
+    solver: Any = SimpleNamespace(blocks=lambda data, w: found, dual=False, schedule=Practical())
     monkeypatch.setattr(progress, "smoothness", lambda G, w: 1.0)
     monkeypatch.setattr(progress, "steepness", lambda *given: 2.0)
-    h, c = SimpleNamespace(rho=10.0, lam=0.0, decay=0), SimpleNamespace(**{name: torch.zeros(()) for name in found})
+    h, c = settings(rho=10.0), SimpleNamespace(**{name: torch.zeros(()) for name in found})
     w = torch.full((4,), 0.5)
-    progress.scale_smoothing(None, w, c, h, lambda w: w, torch.float64)
+    progress.scale_smoothing(solver, None, w, c, h, lambda w: w, torch.float64)
     assert (h.rho, h.lam_y1, h.lam_y2, h.lam_y3) == pytest.approx((10, 0.1, 0.1, 0.1))
 
 
@@ -121,7 +133,6 @@ def test_multipliers_answer_to_minibatches_of_a_family() -> None:
 
 def test_the_first_step_of_a_subgradient_method_is_judged_by_values(monkeypatch: pytest.MonkeyPatch) -> None:
     """A minibatch has a kink at 0.001, the function its own at 0.5: a first step is not held up by the former."""
-    monkeypatch.setattr(block_loop, "CENTRED", False, raising=False)
     monkeypatch.setattr(block_loop, "smoothness", lambda G, w: 1.0)
 
     def G(w: torch.Tensor) -> torch.Tensor:
@@ -130,7 +141,9 @@ def test_the_first_step_of_a_subgradient_method_is_judged_by_values(monkeypatch:
     def value(w: torch.Tensor) -> float:
         return float((0.5 * (w - 1).square() + 10 * (w.abs() - 0.5).relu()).sum())
 
+    solver: Any = SimpleNamespace(centred=False)
     w = torch.zeros(1, dtype=torch.float64)
-    assert block_loop.inverse_smoothness(G, w) <= 0.001
-    assert block_loop.inverse_smoothness(G, w, value) == 0.5
-    assert block_loop.inverse_smoothness(lambda x: x + 1, w, value) == 1.0, "where a minibatch points uphill its gradient decides"
+    assert block_loop.inverse_smoothness(solver, G, w) <= 0.001
+    assert block_loop.inverse_smoothness(solver, G, w, value) == 0.5
+    uphill = block_loop.inverse_smoothness(solver, lambda x: x + 1, w, value)
+    assert uphill == 1.0, "where a minibatch points uphill its gradient decides"

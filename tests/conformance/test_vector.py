@@ -16,6 +16,7 @@ from conformance.problems import HEAD, regression
 from conformance.runs import judged
 from fccomodel import algorithms, pipeline, plan
 from fccomodel.algorithms import Constants
+from fccomodel.algorithms.runtime.vector_oracle import oracle_of
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.source import Source
 from fccomodel.evaluation import interpret
@@ -53,7 +54,7 @@ class Made:
         exec(compile(self.program.text, "solver.py", "exec", dont_inherit=True), self.solver.__dict__)  # noqa: S102
         self.data = self.fresh()
         self.exact = self.solver.prepare_full(self.solver.as_namespace(dict(self.program.data), "cpu", torch.float64))
-        self.h = SimpleNamespace(**self.solver.HYPER)
+        self.h = self.solver.Settings()
         self.c = self.solver.centres("cpu", torch.float64)
 
     def fresh(self) -> Any:
@@ -65,7 +66,8 @@ class Made:
 
     def oracle(self, w: torch.Tensor, seed: int = 0) -> tuple[Any, Any]:
         state = SimpleNamespace(w=w, oracles=0, t=0, epoch=0, length=self.h.stage)
-        return state, self.solver.oracle_of(self.data, torch.Generator().manual_seed(seed), self.c, state, self.h)
+        rng = torch.Generator().manual_seed(seed)
+        return state, oracle_of(self.solver.SOLVER, self.data, rng, self.c, state, self.h)
 
 
 @cache
@@ -82,7 +84,7 @@ def test_exact_values_are_the_interpreters(name: str) -> None:
     case = made(name)
     w = point()
     found = case.solver.inner_full(case.data, w, case.h)
-    assert len(found) == case.solver.COMPONENTS
+    assert len(found) == case.solver.SOLVER.components
     for part in case.emitter.components:
         env = dict(zip(part.slots, case.emitter.ids(part), strict=True))
         expected = interpret.evaluate(case.bound, part.node, case.named(w), env)
@@ -115,7 +117,7 @@ def test_gradients_are_those_of_the_exact_objective(name: str) -> None:
     torch.testing.assert_close(s @ at.matrix() + direct, expected, rtol=1e-9, atol=1e-12)
     d = point(3)
     torch.testing.assert_close(at.push(d), at.matrix() @ d, rtol=1e-9, atol=1e-12)
-    assert state.oracles == case.solver.ROWS
+    assert state.oracles == case.solver.SOLVER.rows
 
 
 @pytest.mark.parametrize("name", ["pairs", "ordered"])
@@ -163,7 +165,7 @@ class Portfolio:
         (self.square,) = (k for k, t in enumerate(texts) if "square" in t)
         assert len(texts) == 2
         rng, data = torch.Generator().manual_seed(seed), case.fresh()
-        self.batches = [k.numpy() for _ in range(2) for k in case.solver.draw(data, rng, case.solver.BLOCK)[0]]
+        self.batches = [k.numpy() for _ in range(2) for k in case.solver.draw(data, rng, case.solver.SOLVER.block)[0]]
         self.drawn = 0
 
     def rows(self) -> np.ndarray:
@@ -301,9 +303,9 @@ def test_updates_are_the_papers(name: str) -> None:
     state, F = case.oracle(start.clone(), seed=9)
     for epoch in range(2):
         state.epoch, state.length = epoch, 4 * (2**epoch if name == "ascvrg" else 1)
-        case.solver.begin(state, F, case.h)
+        case.solver.SOLVER.begin(state, F, case.h)
         for _ in range(state.length):
-            case.solver.update(state, F, case.h)
+            case.solver.SOLVER.update(state, F, case.h)
             state.t += 1
     extra = {form: True} if form else {}
     expected = TRANSCRIBED[name](Portfolio(case, 9), start.numpy(), case.h, 2, **extra)
@@ -321,7 +323,7 @@ def test_products_agree_with_the_matrix_in_expectation(name: str) -> None:
         case = Made(SPARSE, name, inner_batch=30, eta=0.1, stage=4, matrix=matrix)
         state, F = case.oracle(point(7))
         assert F.keep == (matrix > 0)
-        case.solver.begin(state, F, case.h)
+        case.solver.SOLVER.begin(state, F, case.h)
         state.w = state.w + 0.1
         before, moved = dict(vars(state)), []
         for _ in range(400):
@@ -338,8 +340,8 @@ def test_prox_linear_by_products_is_prox_linear_by_the_matrix() -> None:
     for matrix in (0.0, 1e6):
         case = Made(MODELS["groups"], "prox_linear", eta=0.1, inner_steps=20, matrix=matrix)
         state, F = case.oracle(point(8))
-        case.solver.begin(state, F, case.h)
-        case.solver.update(state, F, case.h)
+        case.solver.SOLVER.begin(state, F, case.h)
+        case.solver.SOLVER.update(state, F, case.h)
         found.append(state.w)
     torch.testing.assert_close(*found, rtol=1e-7, atol=1e-9)
 
@@ -379,7 +381,7 @@ def test_the_pair_of_lemma_3_1_bounds_the_residual() -> None:
     case = Made(SPARSE, "hscg", inner_batch=20)
     solver = case.solver
     with solver.no_grad():
-        found = solver.solve(dict(case.program.data), seed=1, dtype=torch.float64, iterations=300)
+        found = solver.solve(solver.SOLVER, dict(case.program.data), seed=1, dtype=torch.float64, iterations=300)
     w = found.w.numpy()
     p = Portfolio(case, 0)
     gradient = p.J(w, p.x).T @ p.slope(p.F(w, p.x))

@@ -115,18 +115,18 @@ def test_extremes_are_finite(name: str) -> None:
 def steps(made: Any, count: int, dtype: torch.dtype, scale: float = 1.0) -> tuple[Any, torch.Tensor]:
     """The estimates and the point after some steps of the emitted program, small ones."""
     solver = made.solver
-    rng, h = torch.Generator().manual_seed(3), types.SimpleNamespace(**solver.HYPER)
+    rng, h = torch.Generator().manual_seed(3), solver.Settings()
     kept = solver.prepare(data(made, dtype))
     h.eta = h.peak = 0.02 * scale
     for name in ("inner_eta", "nu"):  # what a loop sets where it is 0
         setattr(h, name, getattr(h, name, 0.0) or 0.02)
     w = made.point().to(dtype)
     state = types.SimpleNamespace(w=w, w_prev=w.clone())
-    solver.begin(state, h)
+    solver.SOLVER.begin(state, h)
     u, c = solver.buffers("cpu", dtype), solver.centres("cpu", dtype)
     parts = solver.draw(kept, rng, count)
     for k in range(count):
-        solver.advance(kept, state, u, c, [part[k] for part in parts], h)
+        solver.advance(solver.SOLVER, kept, state, u, c, [part[k] for part in parts], h)
     return u, state.w
 
 
@@ -144,7 +144,7 @@ def test_steps_are_those_of_the_plain_form(name: str, algorithm: str, plain: Any
     _, found = steps(stable, 25, torch.float64, scale=0.1)
     plain()
     other = make("m", case(name, 0.5, inner_batch=20), algorithm=algorithm)
-    other.solver.HYPER.update(stable.solver.HYPER)  # whose defaults are others for exponentials
+    other.solver.Settings = stable.solver.Settings  # whose defaults are others for exponentials
     _, expected = steps(other, 25, torch.float64, scale=0.1)
     torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-12)
 
@@ -171,7 +171,7 @@ def test_a_temperature_of_a_hundredth_with_scores_of_fifty() -> None:
     scores, high, low = rows["s"] + rows["x"] @ point, np.flatnonzero(rows["y"] == 1), np.flatnonzero(rows["y"] == -1)
     blocks = [theta * (cp.log_sum_exp((scores[low] - scores[i]) / theta) - np.log(len(low))) for i in high]
     best = cp.Problem(cp.Minimize(sum(blocks) / len(high) + 0.05 * cp.sum_squares(point))).solve(solver=cp.CLARABEL)
-    found = made.solver.solve(dict(made.program.data), iterations=8000, seconds=None, dtype=torch.float32)
+    found = made.solver.solve(made.solver.SOLVER, dict(made.program.data), iterations=8000, seconds=None, dtype=torch.float32)
     value = float(made.solver.evaluate(found.exact, found.w)[0])
     assert best - 1e-6 <= value <= best * (1 + 1e-3)
     u, _ = steps(made, 200, torch.float32)
@@ -196,7 +196,7 @@ minimize mean[i in P] logmeanexp(theta = theta)[j ~ N] sqhinge(2 + dot(w, j.x) -
     scores, high, low = x @ point, np.flatnonzero(y == 1), np.flatnonzero(y == -1)
     blocks = [theta * (cp.log_sum_exp(cp.square(cp.pos(2 + scores[low] - scores[i])) / theta) - np.log(len(low))) for i in high]
     best = cp.Problem(cp.Minimize(sum(blocks) / len(high) + 0.01 * cp.sum_squares(point))).solve(solver=cp.CLARABEL)
-    found = made.solver.solve(dict(made.program.data), iterations=4000, seconds=None, dtype=torch.float32)
+    found = made.solver.solve(made.solver.SOLVER, dict(made.program.data), iterations=4000, seconds=None, dtype=torch.float32)
     value = float(made.solver.evaluate(found.exact, found.w)[0])
     assert best - 1e-6 <= value <= best * 1.02
     loss = torch.as_tensor(np.maximum(2 + x[low] @ found.w.numpy() - (x[high] @ found.w.numpy())[:, None], 0) ** 2)

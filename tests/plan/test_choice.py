@@ -221,11 +221,11 @@ def test_sonex_by_its_theorem() -> None:
 
 def test_a_plan_by_theory() -> None:
     chosen = made(SMOOTH, schedule="theory", epsilon=1e-2, beta=0.5, inner_batch=5)
-    assert chosen.hyper["theory"] == 1 and chosen.step == "momentum" and chosen.constants is not None
+    assert chosen.pace == "theory" and chosen.step == "momentum" and chosen.constants is not None
     assert chosen.options["beta"] == (0.5, "command line") and chosen.options["eta"][1] == "theory, epsilon = 0.01"
     standing = chosen.constants.standing
     assert standing["L_g"] == "bounded from data" and standing["sigma"] == standing["delta0"] == "estimated"
-    assert "theory" not in made(SMOOTH).hyper
+    assert made(SMOOTH).pace == "practical"
 
 
 SCAD = "var w[d];\nminimize mean[k in K] scad(E[z ~ D | z.g == k] (dot(w, z.x) - z.y), 2.25, 1);"

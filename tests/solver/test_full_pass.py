@@ -54,7 +54,7 @@ def test_blocks(name: str) -> None:
     solver, w = case.solver, case.point()
     data = solver.prepare_full(solver.as_namespace(dict(case.program.data), "cpu", torch.float64))
     c = solver.centres("cpu", torch.float64)
-    h = __import__("types").SimpleNamespace(**solver.HYPER)
+    h = solver.Settings()
     with torch.no_grad():
         found = solver.blocks(data, w)
         assert set(found) == set(vars(c))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from emitted_models import CASES, HEAD, Made, compiled, finish, made, make, table
+from emitted_models import CASES, HEAD, Made, compiled, finish, made, make, settings, table
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from fccomodel import pipeline
@@ -77,7 +77,7 @@ def check(case: Made, seed: int = 0, tolerance: float = 1e-9) -> None:
     for name, centre in vars(c).items():
         setattr(c, name, torch.rand(centre.shape, generator=rng, dtype=torch.float64))
     batch = [part[0] for part in solver.draw(data, rng, 1)]
-    h = types.SimpleNamespace(**{**solver.HYPER, "gamma": 1.0, "gamma_prime": 0.0})
+    h = settings(solver, gamma=1.0, gamma_prime=0.0)
     found = solver.gradient(data, w, w_prev, u, c, batch, h)
     assert found.shape == w.shape
     fresh = solver.as_namespace(tensors, "cpu", torch.float64)
@@ -124,13 +124,13 @@ def test_a_step_never_waits_for_the_device(name: str) -> None:
     w = case.point().float()
     state = types.SimpleNamespace(w=w, w_prev=w.clone())
     u, c = solver.buffers("cpu", torch.float32), solver.centres("cpu", torch.float32)
-    h = types.SimpleNamespace(**solver.HYPER)
+    h = solver.Settings()
     batch = [part[0] for part in solver.draw(data, rng, 1)]
     with torch.no_grad():
-        solver.begin(state, h)
-        solver.advance(data, state, u, c, batch, h)
+        solver.SOLVER.begin(state, h)
+        solver.advance(solver.SOLVER, data, state, u, c, batch, h)
         with NoWaiting():
-            solver.advance(data, state, u, c, batch, h)
+            solver.advance(solver.SOLVER, data, state, u, c, batch, h)
     assert state.w.dtype == torch.float32 and bool(state.w.isfinite().all())
 
 

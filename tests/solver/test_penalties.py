@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import scipy.optimize
 import torch
-from emitted_models import CASES, HEAD, Made, make, table, with_form
+from emitted_models import CASES, HEAD, Made, make, settings, table, with_form
 from test_gradients import check, value_of
 
 from fccomodel.evaluation import interpret
@@ -52,7 +52,7 @@ def test_gradient_of_coupled_duals(name: str, outer: str) -> None:
     fresh = solver.as_namespace(dict(case.program.data), "cpu", torch.float64)
     value, w = value_of(case, fresh), case.point()
     batch = [part[0] for part in solver.draw(data, torch.Generator().manual_seed(0), 1)]
-    h = types.SimpleNamespace(**{**solver.HYPER, "gamma": 1.0, "gamma_prime": 0.0})
+    h = settings(solver, gamma=1.0, gamma_prime=0.0)
     c = solver.centres("cpu", torch.float64)
     found = solver.gradient(data, w, w, solver.buffers("cpu", torch.float64), c, batch, h)
     for k, step in enumerate(1e-6 * torch.eye(len(w), dtype=torch.float64)):
@@ -112,7 +112,7 @@ def settled(case: Made, w: torch.Tensor) -> tuple[Any, torch.Tensor]:
     tensors = dict(case.program.data)
     data = solver.prepare(solver.as_namespace(tensors, "cpu", torch.float64))
     exact = solver.prepare_full(solver.as_namespace(tensors, "cpu", torch.float64))
-    h = types.SimpleNamespace(**{**solver.HYPER, "gamma": 1.0, "gamma_prime": 0.0, "rho": 3.0})
+    h = settings(solver, gamma=1.0, gamma_prime=0.0, rho=3.0)
     u, c = solver.buffers("cpu", torch.float64), solver.centres("cpu", torch.float64)
     batch = [part[0] for part in solver.draw(data, torch.Generator().manual_seed(0), 1)]
     penalties = {s.name for s in case.program.penalties.values() if isinstance(s, Smoothed)}
@@ -185,7 +185,7 @@ def test_multipliers_of_cvxpy_are_a_fixed_point(form: str) -> None:
     solver = case.solver
     data = solver.prepare(solver.as_namespace(dict(case.program.data), "cpu", torch.float64))
     exact = solver.prepare_full(solver.as_namespace(dict(case.program.data), "cpu", torch.float64))
-    h = types.SimpleNamespace(**{**solver.HYPER, "gamma": 1.0, "gamma_prime": 0.0, "rho": 10.0})
+    h = settings(solver, gamma=1.0, gamma_prime=0.0, rho=10.0)
     c = solver.centres("cpu", torch.float64)
     for constraint in case.bound.problem.constraints:
         penalty = case.program.penalties[constraint.label]
@@ -214,7 +214,7 @@ def test_squared_hinge_approaches_the_multipliers() -> None:
     exact = solver.prepare_full(solver.as_namespace(dict(case.program.data), "cpu", torch.float64))
     gaps = []
     for rho in (1e2, 1e3, 1e4):
-        h = types.SimpleNamespace(**{**solver.HYPER, "gamma": 1.0, "gamma_prime": 0.0, "rho": rho})
+        h = settings(solver, gamma=1.0, gamma_prime=0.0, rho=rho)
 
         def slope(at: np.ndarray, h: Any = h) -> np.ndarray:
             w = torch.tensor(at)
@@ -234,7 +234,7 @@ def test_the_hinge_is_exact_above_the_multipliers() -> None:
     value, rng = value_of(case, case.solver.as_namespace(dict(case.program.data), "cpu", torch.float64)), np.random.default_rng(0)
 
     def lowest(rho: float) -> float:
-        h = types.SimpleNamespace(**{**case.solver.HYPER, "rho": rho})
+        h = settings(case.solver, rho=rho)
         fresh = case.solver.as_namespace(dict(case.program.data), "cpu", torch.float64)
         value_of(case, fresh)
         points = [at + size * rng.normal(size=3) for size in (1e-4, 1e-3, 1e-2, 0.1) for _ in range(100)]

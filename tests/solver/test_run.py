@@ -15,6 +15,7 @@ import torch
 from fccomodel import pipeline, plan
 from fccomodel.algorithms.estimators import moving_average, msvr
 from fccomodel.algorithms.runtime import progress, steps
+from fccomodel.algorithms.runtime.settings import BlockSettings
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.source import Source
 from fccomodel.solver import emit, run
@@ -137,7 +138,7 @@ def test_smoothness_finds_the_largest_eigenvalue() -> None:
 
 def test_batches_grow_near_the_end() -> None:
     """Where stages gain nothing and windows are at their longest, w moves by the mean gradient of two batches, then of four."""
-    h, state = SimpleNamespace(peak=1.0, gamma=0.05, stage=10, longest=10, together=1), SimpleNamespace(met=0)
+    h, state = BlockSettings(peak=1.0, gamma=0.05, stage=10, longest=10), SimpleNamespace(met=0)
 
     def given(*gradients: float) -> list[float | None]:
         found = [steps.together(state, torch.tensor([G]), h) for G in gradients]
@@ -151,6 +152,6 @@ def test_batches_grow_near_the_end() -> None:
     assert given(1.0, 4.0) == [None, 2.5]
     steps.slow_down(h, gained=False)
     assert given(*map(float, range(8))) == [None, None, None, 1.5, None, None, None, 5.5]
-    early = SimpleNamespace(peak=1.0, gamma=0.2, stage=10, longest=10, together=1)
+    early = BlockSettings(peak=1.0, gamma=0.2, stage=10, longest=10)
     steps.slow_down(early, gained=False)
     assert early.together == 1 and early.peak == 0.6

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import types
 from typing import Any
 
 import numpy as np
@@ -51,7 +50,7 @@ def spread(case: Case, steps: int = 500) -> tuple[torch.Tensor, torch.Tensor, to
     made = make("m", case)
     solver, w = made.solver, made.point()
     data = solver.prepare(solver.as_namespace(dict(made.program.data), "cpu", torch.float64))
-    rng, h = torch.Generator().manual_seed(5), types.SimpleNamespace(**solver.HYPER)
+    rng, h = torch.Generator().manual_seed(5), solver.Settings()
     parts = solver.draw(data, rng, steps)
     u, c = solver.buffers("cpu", torch.float64), solver.centres("cpu", torch.float64)
     found = torch.stack([solver.gradient(data, w, w, u, c, [part[k] for part in parts], h) for k in range(steps)])
@@ -198,7 +197,7 @@ def test_gradients_through_the_samples_of_the_estimates(algorithm: str) -> None:
     body = "mean[i in P] exp(E[j ~ N] tanh(dot(w, j.x - i.x)))"
     fresh, two = drawn(body, 8, **options)
     same, one = drawn(body, 8, gradient_batch="same", **options)
-    assert len(two) == 3 and len(one) == 2 and same.solver.ORACLES < fresh.solver.ORACLES
+    assert len(two) == 3 and len(one) == 2 and same.solver.SOLVER.oracles < fresh.solver.SOLVER.oracles
     needed = "inner samples of gradients that are independent of the estimates'"
     assert [needed in " ".join(made.emitter.plan.unverified) for made in (fresh, same)] == [False, True]
     if algorithm == "alexr2":  # the step's oracle is then SONEX's

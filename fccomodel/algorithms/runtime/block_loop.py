@@ -6,16 +6,16 @@ kept if it improves on the best so far, otherwise ``next_stage`` shrinks step si
 smoothing move to the multipliers seen (hscg-2020, section 2.3, allows any centre), which takes away the bias of the smoothed
 hinge.
 
-By the constants of a theorem (``h.theory``) stages are places to look alone: step size, smoothing and iterates go on as they
-are, and the average is that of the whole run. Where steps decay with the budget (``h.decay``) the last iterate is returned,
-and nothing else changes. Where steps descend another problem (``h.blind``) no point is kept or left by this one's values.
-``step_sizes``, ``begin``, ``advance``, ``falling``, ``next_stage`` are the algorithm's.
+By the constants of a theorem stages are places to look alone: step size, smoothing and iterates go on as they are, and the
+average is that of the whole run. Where steps decay with the budget the last iterate is returned, and nothing else changes
+(``schedules``). Where steps descend another problem (``surrogate``) no point is kept or left by this one's values.
 """
+
+from __future__ import annotations
 
 import math
 import time
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -31,16 +31,11 @@ from fccomodel.algorithms.runtime.progress import (
     scale_smoothing,
     smoothness,
     status,
-    tenfold,
     value_at,
 )
 from fccomodel.algorithms.runtime.residual import observe, reached, watching
-
-if TYPE_CHECKING:  # what the emitted program defines around this text
-    HYPER: dict[str, Any] = {}
-    BLOCK, CENTRED, ORACLES, OWN = 1, True, 1, 0
-    start: Any = None
-    buffers = centres = draw = gradient = project = step_sizes = begin = advance = falling = next_stage = start
+from fccomodel.algorithms.runtime.settings import BlockSettings
+from fccomodel.algorithms.runtime.solver import BlockSolver
 
 
 def copy_state(state):
@@ -48,25 +43,25 @@ def copy_state(state):
     return SimpleNamespace(**{k: x.clone() if torch.is_tensor(x) else x for k, x in vars(state).items()})
 
 
-def drawn(data, rng, count):
+def drawn(solver: BlockSolver, data, rng, count):
     """So many minibatches, one after another."""
-    parts = draw(data, rng, count)
+    parts = solver.draw(data, rng, count)
     return list(zip(*(part.unbind() for part in parts), strict=True)) if parts else [()] * count
 
 
-def gradients(data, w, c, h, rng):
+def gradients(solver: BlockSolver, data, w, c, h: BlockSettings, rng):
     """The gradients at w by one minibatch after another, each with estimates of its own."""
     data = SimpleNamespace(**{**vars(data), "waiting": {}})
-    u = buffers(w.device, w.dtype)
+    u = solver.buffers(w.device, w.dtype)
     while True:
-        for batch in drawn(data, rng, BLOCK):
-            yield gradient(data, w, w, u, copy_state(c), batch, h)
+        for batch in drawn(solver, data, rng, solver.block):
+            yield solver.gradient(data, w, w, u, copy_state(c), batch, h)
 
 
-def inverse_smoothness(G, w, value=None):
+def inverse_smoothness(solver: BlockSolver, G, w, value=None):
     """One over the gradient's Lipschitz constant at w, constraints active; no further than a first step goes downhill, by the
     gradient at its end or, where gradients jump, as ``value(w)`` falls in a parabola of this curvature."""
-    largest = max(smoothness(G, w), smoothness(lambda x: G(x, 1.0), w) if CENTRED else 0.0)
+    largest = max(smoothness(G, w), smoothness(lambda x: G(x, 1.0), w) if solver.centred else 0.0)
     step, slope = 1.0 / largest if largest > 0 else 0.05, G(w)
     for _ in range(40):
         ahead, fall = w - step * slope, 0.5 * step * float(slope @ slope)
@@ -76,42 +71,45 @@ def inverse_smoothness(G, w, value=None):
     return step
 
 
-def mean_gradient(data, x, c, h, batches):
+def mean_gradient(solver: BlockSolver, data, x, c, h: BlockSettings, batches):
     """The gradient at x over some minibatches, each with estimates of its own."""
-    return sum(gradient(data, x, x, buffers(x.device, x.dtype), copy_state(c), batch, h) for batch in batches) / len(batches)
+
+    def at(batch):
+        return solver.gradient(data, x, x, solver.buffers(x.device, x.dtype), copy_state(c), batch, h)
+
+    return sum(map(at, batches)) / len(batches)
 
 
-def set_out(run, data, h, G, rng):
+def set_out(run, solver: BlockSolver, data, h: BlockSettings, G, rng):
     """Step sizes, smoothing, the penalty's weight and the estimates to begin with."""
     w = run.state.w
     leave_flat_start(w, G, rng)
     run.state.w_prev.copy_(w)
-    if CENTRED and not h.theory:
-        scale_smoothing(data, w.to(data.dtype), run.c, h, G, w.dtype)
+    if solver.centred and solver.schedule.scales:
+        scale_smoothing(solver, data, w.to(data.dtype), run.c, h, G, w.dtype)
 
     def inverse(jumps=False):
-        value = (lambda x: merit(value_at(data, x), h.rho)) if jumps else None
-        return inverse_smoothness(lambda x, y=None: G(x, y, 1), w, value)
+        value = (lambda x: merit(value_at(solver, data, x), h.rho)) if jumps else None
+        return inverse_smoothness(solver, lambda x, y=None: G(x, y, 1), w, value)
 
-    step_sizes(h, inverse)
+    solver.step_sizes(h, inverse)
     h.peak, h.weight, run.eta = h.eta, 0.1 * h.rho, h.eta
-    begin(run.state, h)
-    run.u, run.average = buffers(w.device, w.dtype), w.clone()
+    solver.begin(run.state, h)
+    run.u, run.average = solver.buffers(w.device, w.dtype), w.clone()
     run.best, run.best_c, run.rho = copy_state(run.state), copy_state(run.c), h.rho
 
 
-def take_steps(run, data, rng, h, length, iterations, ended):
+def take_steps(run, solver: BlockSolver, data, rng, h: BlockSettings, length, iterations, ended):
     """So many steps; the average of the second half's iterates, by a theorem's constants of all. Why the run ends, or ""."""
-    done, reason = 0, ""
-    run.state.met, run.kept = 0, run.kept if h.theory else 0
+    done, reason, schedule, advance = 0, "", solver.schedule, solver.advance
+    run.state.met, run.kept = 0, run.kept if schedule.pools else 0
     while done < length and not reason:
         h.eta = h.peak
-        now = h if h.theory or h.decay else falling(h, max(1 - done / length, 0.02))
-        for batch in drawn(data, rng, min(BLOCK, length - done)):
-            if h.decay:
-                h.eta = h.peak * tenfold(run.count / iterations)
-            advance(data, run.state, run.u, run.c, batch, now)
-            if h.theory or (2 * done >= length and not h.decay):
+        now = schedule.within(h, 1 - done / length)
+        for batch in drawn(solver, data, rng, min(solver.block, length - done)):
+            schedule.move(h, h.peak, run.count / (iterations or math.inf))
+            advance(solver, data, run.state, run.u, run.c, batch, now)
+            if schedule.averages(done, length):
                 run.kept += 1
                 run.average.lerp_(run.state.w, 1.0 / run.kept)
             done, run.count = done + 1, run.count + 1
@@ -123,40 +121,40 @@ def take_steps(run, data, rng, h, length, iterations, ended):
     return reason
 
 
-def keep_the_better(run, data, h):
+def keep_the_better(run, solver: BlockSolver, data, h: BlockSettings):
     """Of the last iterate and the average: steps go on from it, and it is the best point so far if it gains; else they go back.
     Returns its violation, whether its value is finite, and whether it gains enough."""
-    value, chosen = least(data, [run.state.w, run.average] if run.kept else [run.state.w], h.weight)
+    value, chosen = least(solver, data, [run.state.w, run.average] if run.kept else [run.state.w], h.weight)
     gain, finite = merit(run.value, h.weight) - merit(value, h.weight), math.isfinite(value[0])
-    adapts = not h.theory and not h.decay
-    if finite and adapts:
+    schedule = solver.schedule
+    if finite and schedule.adapts:
         run.state.w.copy_(chosen)
-    if gain > 0 or h.decay or h.blind:
+    if gain > 0 or schedule.keeps_last or solver.surrogate:
         run.best, run.value, run.best_c, run.rho = copy_state(run.state), value, copy_state(run.c), h.rho
         run.best.w.copy_(chosen)
-    elif adapts and not (finite and CENTRED):
-        go_back(run, h, finite)
-    gained = h.blind or gain >= h.gain * abs(merit(run.value, h.weight))
+    elif schedule.adapts and not (finite and solver.centred):
+        go_back(run, solver, h, finite)
+    gained = solver.surrogate or gain >= h.gain * abs(merit(run.value, h.weight))
     run.calm = 0 if gained else run.calm + 1
     return value[2], finite, gained
 
 
-def go_back(run, h, finite):
+def go_back(run, solver: BlockSolver, h: BlockSettings, finite):
     """To the best point; the estimates belong to the one that is left. What reformulations added has no place in the objective
     that points are compared by, and stays."""
-    added = run.state.w[OWN:].clone()
-    run.state, run.c, run.u = copy_state(run.best), copy_state(run.best_c), buffers(added.device, added.dtype)
+    added = run.state.w[solver.own :].clone()
+    run.state, run.c, run.u = copy_state(run.best), copy_state(run.best_c), solver.buffers(added.device, added.dtype)
     if finite:
-        run.state.w[OWN:] = added
-    begin(run.state, h)
+        run.state.w[solver.own :] = added
+    solver.begin(run.state, h)
 
 
 def solve(
-    data, *, seed=0, device="cpu", dtype=torch.float32, seconds=30.0, iterations=None, oracles=None, progress=None, stop=None,
-    tol=None, exact=None,
+    solver: BlockSolver, data, *, seed=0, device="cpu", dtype=torch.float32, seconds=30.0, iterations=None, oracles=None,
+    progress=None, stop=None, tol=None, exact=None,
 ):  # fmt: skip
     """Run to the end of the budget, or until stages gain nothing more, or until the KKT residual is at most ``tol`` in two of
-    them running. Returns the best point seen (``h.decay``: the last).
+    them running. Returns the best point seen, or as the schedule says the last.
 
     ``oracles`` bounds the values g_i(w; xi) that steps ask for; evaluations between stages are no part of the algorithm.
     ``broken`` is the step by which iterates were not finite (the loop went back to the best point), or None.
@@ -166,50 +164,48 @@ def solve(
     """
     began = time.perf_counter()
     if oracles is not None:
-        iterations = min(iterations or math.inf, max(1, int(oracles // max(ORACLES, 1))))
+        iterations = min(iterations or math.inf, max(1, int(oracles // max(solver.oracles, 1))))
     ended = ending(began, stop, seconds, iterations)
-    exact, quick, data = opened(data, device, dtype, exact)
+    exact, quick, data = opened(solver, data, device, dtype, exact)
     rng = torch.Generator(device=device).manual_seed(seed)
-    h = SimpleNamespace(**HYPER)
-    adapts = not h.theory and not h.decay
-    w = start(rng, device, dtype)
+    h, schedule = solver.settings(), solver.schedule
+    w = solver.start(rng, device, dtype)
     state = SimpleNamespace(w=w, w_prev=w.clone())
-    run = SimpleNamespace(state=state, c=centres(device, dtype), kept=0, count=0, calm=0, broken=None)
-    few = drawn(data, rng, min(8, math.ceil(256 / max(ORACLES, 1))))
+    run = SimpleNamespace(state=state, c=solver.centres(device, dtype), kept=0, count=0, calm=0, broken=None)
+    few = drawn(solver, data, rng, min(8, math.ceil(256 / max(solver.oracles, 1))))
 
     def G(x, y=None, most=None):
         c = run.c if y is None else SimpleNamespace(**{name: torch.full_like(v, y) for name, v in vars(run.c).items()})
-        return mean_gradient(data, x, c, h, few[:most])
+        return mean_gradient(solver, data, x, c, h, few[:most])
 
     def minibatches(x, y, held):
-        return gradients(data, x, y, held, torch.Generator(device=device).manual_seed(seed + 1 + run.count))
+        return gradients(solver, data, x, y, held, torch.Generator(device=device).manual_seed(seed + 1 + run.count))
 
-    set_out(run, quick, h, G, rng)
+    set_out(run, solver, quick, h, G, rng)
     looked = time.perf_counter()
-    run.value = value_at(quick, run.state.w)
+    run.value = value_at(solver, quick, run.state.w)
     watch = watching(tol, 8 * (time.perf_counter() - looked))
     history: list = []
     worst, reason = run.value[2], ""
     while not reason:
-        length = max(h.stage, iterations // 50) if h.decay else min(h.stage, (iterations or math.inf) - run.count)
-        reason = take_steps(run, data, rng, h, length, iterations, ended)
-        before, (worst, finite, gained) = worst, keep_the_better(run, quick, h)
-        if not h.decay:
-            next_stage(h, gained, worst)
-        if adapts:
+        length = schedule.length(h, run.count, iterations)
+        reason = take_steps(run, solver, data, rng, h, length, iterations, ended)
+        before, (worst, finite, gained) = worst, keep_the_better(run, solver, quick, h)
+        schedule.after(h, gained, worst)
+        if schedule.adapts:
             run.state.w_prev.copy_(run.state.w)
-        if CENTRED and finite and adapts:
-            move_centres(quick, run.state.w.to(quick.dtype), run.c, h, worst, before, G, dtype, run.u)
-        told = {"iteration": run.count, "oracles": run.count * ORACLES, "eta": h.eta if h.decay else h.peak}
-        told |= observe(watch, exact, run.best.w, run.value, run.c, h, time.perf_counter() - began, minibatches)
+        if solver.centred and finite and schedule.adapts:
+            move_centres(solver, quick, run.state.w.to(quick.dtype), run.c, h, worst, before, G, dtype, run.u)
+        told = {"iteration": run.count, "oracles": run.count * solver.oracles, "eta": h.eta if schedule.keeps_last else h.peak}
+        told |= observe(watch, solver, exact, run.best.w, run.value, run.c, h, time.perf_counter() - began, minibatches)
         record(history, progress, began, run.value, h.weight, **told)
-        if not reason and adapts:
+        if not reason and schedule.adapts:
             reason = reached(watch) or ("stages gain nothing more" if run.calm >= h.patience else "")
-    if CENTRED and not adapts:
-        centre_at(exact, run.best.w.double(), run.c, h)
+    if solver.centred and not schedule.adapts:
+        centre_at(solver, exact, run.best.w.double(), run.c, h)
     h.rho, w = run.rho, run.best.w.double()
-    project(w, 0.0, h)  # to double precision
+    solver.project(w, 0.0)  # to double precision
     return SimpleNamespace(
         w=w, c=run.c, h=h, eta=run.eta, history=history, iterations=run.count, seconds=time.perf_counter() - began,
-        reason=reason, status=status(stop, adapts and watch.held >= 2), broken=run.broken, exact=exact,
+        reason=reason, status=status(stop, schedule.adapts and watch.held >= 2), broken=run.broken, exact=exact,
     )  # fmt: skip

@@ -1,27 +1,25 @@
 """Where there is no solution to be found: constraints that conflict, an objective without a bound, an infimum that no point
 attains. Each with its evidence; the emitter copies it."""
 
+from __future__ import annotations
+
 import math
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
 
 import torch
 
 from fccomodel.algorithms.runtime.panoc import cautious_step, forward_backward, panoc
 from fccomodel.algorithms.runtime.progress import merit, summary
-
-if TYPE_CHECKING:  # what the emitted program defines around this text
-    OWN = 0
-    constraint_values: Any = None
-    evaluate = project = constraint_values
+from fccomodel.algorithms.runtime.settings import LoopSettings
+from fccomodel.algorithms.runtime.solver import Solver
 
 
-def excess(data, w):
+def excess(solver: Solver, data, w):
     """By how much each constraint is violated, differentiable in w."""
-    return {label: t if kind == "eq" else t.clamp(min=0) for label, (kind, t) in constraint_values(data, w).items()}
+    return {label: t if kind == "eq" else t.clamp(min=0) for label, (kind, t) in solver.constraint_values(data, w).items()}
 
 
-def least_violation(data, w, h, limit, count, most=2000):
+def least_violation(solver: Solver, data, w, limit, count, most=2000):
     """Minimise 1/2 sum_k v_k^2 of the violations v over the simple sets, from w, by at most ``most`` passes.
 
     Returns the point x, v there by label, the largest, and how near a feasible point can be where constraints are convex: for
@@ -33,11 +31,11 @@ def least_violation(data, w, h, limit, count, most=2000):
         count.passes += 1
         x = w.detach().clone().requires_grad_()
         with torch.enable_grad():
-            total = 0.5 * sum(t.square().sum() for t in excess(data, x).values())
+            total = 0.5 * sum(t.square().sum() for t in excess(solver, data, x).values())
         return float(total), torch.autograd.grad(total, x)[0]
 
     def prox(x, step):
-        project(x, 0.0, h)
+        solver.project(x, 0.0)
         return 0.0
 
     last = count.passes + most
@@ -45,7 +43,7 @@ def least_violation(data, w, h, limit, count, most=2000):
     moved = forward_backward(at, prox, x, step)
     x, normal = moved.new, -moved.move / moved.step - moved.gradient
     left = float((at(x)[1] + normal).norm())
-    weights = {label: t.abs() for label, t in excess(data, x).items()}
+    weights = {label: t.abs() for label, t in excess(solver, data, x).items()}
     squares = sum(float(t.square().sum()) for t in weights.values())
     worst = max((float(t.max()) for t in weights.values()), default=0.0)
     return SimpleNamespace(w=x, violation=worst, weights=weights, nearest=squares / left if left else math.inf)
@@ -65,7 +63,7 @@ def conflict(least, enough, far=0.0):
     return {"kind": "infeasible", "violation": least.violation, "weights": least.weights, "nearest": least.nearest}
 
 
-def falls_for_ever(data, w, d, h, tol, limit, count):
+def falls_for_ever(solver: Solver, data, w, d, h: LoopSettings, tol, limit, count):
     """How the objective goes on from w along d, as far as 100 (1 + |w|): ``unbounded`` where it falls in proportion or faster,
     ``unattained`` where more slowly; None where it rises, or a constraint or a set ends it. Points that violate a constraint are
     moved to the nearest that do so little; what that little may be worth, at ``h.weight`` for each unit, is no fall. The model's
@@ -73,19 +71,19 @@ def falls_for_ever(data, w, d, h, tol, limit, count):
     length = float(d.norm())
     if not length > 0 or not math.isfinite(length):
         return None
-    here, fallen = summary(evaluate(data, w)), []
+    here, fallen = summary(solver.evaluate(data, w)), []
     for far in (1.0, 3.0, 10.0, 100.0):
         way = far * (1 + float(w.norm()))
         x = w + d * (way / length)
         inside = x.clone()
-        project(inside, 0.0, h)
-        value, allowed = summary(evaluate(data, x)), max(tol, here[2]) + 1e-6 * way
+        solver.project(inside, 0.0)
+        value, allowed = summary(solver.evaluate(data, x)), max(tol, here[2]) + 1e-6 * way
         end = x
         if value[2] > allowed and math.isfinite(value[2]):
-            back = least_violation(data, x, h, limit, count).w
+            back = least_violation(solver, data, x, limit, count).w
             if float((back - x).norm()) < 0.5 * way:
-                end, value = back, summary(evaluate(data, back))
-        if float((end - w)[:OWN].norm()) < 0.1 * way:
+                end, value = back, summary(solver.evaluate(data, back))
+        if float((end - w)[: solver.own].norm()) < 0.1 * way:
             return None
         fallen.append(here[0] - merit(value, h.weight))
         if value[2] > allowed or not torch.allclose(inside, x) or not fallen[-1] > 1e-10 * (1e-6 + abs(here[0])):
@@ -93,10 +91,10 @@ def falls_for_ever(data, w, d, h, tol, limit, count):
     return "unbounded" if fallen[-1] > 3 * fallen[-2] else "unattained"
 
 
-def without_end(data, w, further, h, tol, limit, count):
+def without_end(solver: Solver, data, w, further, h: LoopSettings, tol, limit, count):
     """That the objective falls for ever along w itself or towards a point found ``further`` on, or None."""
     for d in (further - w, w):
-        kind = falls_for_ever(data, w, d, h, tol, limit, count)
+        kind = falls_for_ever(solver, data, w, d, h, tol, limit, count)
         if kind:
             return {"kind": kind, "direction": d}
     return None

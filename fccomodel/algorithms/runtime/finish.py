@@ -5,56 +5,53 @@ section 2.3, allows any centre), so that no bias of the smoothing is left at the
 functions inside expectations, where each row has a centre of its own.
 """
 
+from __future__ import annotations
+
 import math
 import time
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
 
 import torch
 
 from fccomodel.algorithms.runtime.failure import conflict, falls_for_ever, least_violation, stagnant, without_end
 from fccomodel.algorithms.runtime.panoc import cautious_step, forward_backward, panoc
 from fccomodel.algorithms.runtime.progress import merit, record, slope_at, status, summary
-
-if TYPE_CHECKING:  # what the emitted program defines around this text
-    HYPER: dict[str, Any] = {}
-    INSIDE: dict[str, tuple[int, ...]] = {}
-    whole: Any = None
-    regulariser = all_blocks = project = evaluate = start = centres = whole
+from fccomodel.algorithms.runtime.settings import LoopSettings
+from fccomodel.algorithms.runtime.solver import Solver
 
 
-def differentiated(data, c, h, count):
+def differentiated(solver: Solver, data, c, h: LoopSettings, count):
     """w -> value and gradient of ``whole``; ``count`` has their number, the last value and the size of the last w."""
 
     def at(w):
         count.passes += 1
         x = w.detach().clone().requires_grad_()
         with torch.enable_grad():
-            value = whole(data, x, c, h)
+            value = solver.whole(data, x, c, h)
         count.value, count.size = float(value), float(w.norm())
         return count.value, torch.autograd.grad(value, x)[0]
 
     return at
 
 
-def centre_rows(data, w, c, h):
+def centre_rows(solver: Solver, data, w, c, h: LoopSettings):
     """Centres for the functions inside expectations, one per row, smoothed on a tenth of their arguments' size."""
-    found = all_blocks(data, w) if INSIDE else {}
-    for name, shape in INSIDE.items():
+    found = solver.all_blocks(data, w) if solver.inside else {}
+    for name, shape in solver.inside.items():
         t = found[name][1]
         setattr(c, name, torch.zeros(shape, device=w.device, dtype=w.dtype))
-        setattr(h, "lam_" + name, max(0.1 * float(t[t.isfinite()].square().mean().sqrt()), 1e-6))
+        h.smooth(name, max(0.1 * float(t[t.isfinite()].square().mean().sqrt()), 1e-6))
 
 
-def shift_centres(data, w, c, h):
+def shift_centres(solver: Solver, data, w, c, h: LoopSettings):
     """Moves the centres to the slopes at w. Returns by how much, in units of the functions' arguments; whether a multiplier is
     at its bound; and the largest one."""
     shifts, saturated, largest = {}, False, 0.0
-    for name, (index, t, slope, bounded) in all_blocks(data, w).items():
+    for name, (index, t, slope, bounded) in solver.all_blocks(data, w).items():
         centre = getattr(c, name)
         index = index if index else (...,)
         new = slope_at(t, slope, centre[index], h)
-        shifts[name] = getattr(h, "lam_" + name) * float((new - centre[index]).abs().max())
+        shifts[name] = h.smoothing(name) * float((new - centre[index]).abs().max())
         centre[index] = new
         if bounded:
             steepest = float(centre.abs().max()) / bounded
@@ -63,16 +60,16 @@ def shift_centres(data, w, c, h):
     return shifts, saturated, largest
 
 
-def full_problem(found, data, *, seconds, passes, tol, stop):
+def full_problem(solver: Solver, found, data, *, seconds, passes, tol, stop):
     """What rounds work on, from where ``found`` ended, on ``data`` in float64: the smoothed problem with its centres c and its
     parameters h, ``at`` (value and gradient), ``prox`` (of the rest), ``limit()`` (to stop at), ``endless()`` (w runs away)."""
     began = time.perf_counter()
-    h = SimpleNamespace(**vars(found.h))
+    h = found.h.copy()
     c = SimpleNamespace(**{name: centre.to(data.device).double().clone() for name, centre in vars(found.c).items()})
     w = found.w.to(data.device).double().clone()
-    centre_rows(data, w, c, h)
+    centre_rows(solver, data, w, c, h)
     count = SimpleNamespace(passes=0, value=0.0, size=0.0)
-    value = summary(evaluate(data, w))
+    value = summary(solver.evaluate(data, w))
     floor, ceiling = -1e10 * (1 + abs(value[0])), 1e9 * (1 + float(w.norm()))
 
     def endless():
@@ -83,12 +80,12 @@ def full_problem(found, data, *, seconds, passes, tol, stop):
         return late or (passes is not None and count.passes >= passes) or (stop is not None and stop()) or endless()
 
     def prox(x, step):
-        project(x, step, h)
-        return regulariser(x)
+        solver.project(x, step)
+        return solver.regulariser(x)
 
-    at = differentiated(data, c, h, count)
+    at = differentiated(solver, data, c, h, count)
     return SimpleNamespace(
-        data=data, c=c, h=h, w=w, value=value, at=at, prox=prox, limit=limit, endless=endless, count=count, tol=tol
+        solver=solver, data=data, c=c, h=h, w=w, value=value, at=at, prox=prox, limit=limit, endless=endless, count=count, tol=tol
     )
 
 
@@ -96,12 +93,12 @@ def first_point(full, history):
     """Where rounds start: w, the best point and its value so far, the step, the accuracy of the first round; and the failure of
     constraints that conflict, where the stages before could not lower their violation."""
     data, h, w, value, count, tol = full.data, full.h, full.w, full.value, full.count, full.tol
-    h.weight = 2 * max(0.05 * h.rho, shift_centres(data, w, full.c, h)[2])
+    h.weight = 2 * max(0.05 * h.rho, shift_centres(full.solver, data, w, full.c, h)[2])
     step = cautious_step(full.at, w)
     enough = max(tol, 0.1 * float(forward_backward(full.at, full.prox, w, step).move.norm()) / step)
     best, failure = w, None
     if value[2] > max(tol, 1e-4) and stagnant(history):
-        least = least_violation(data, w, h, full.limit, count, 200)
+        least = least_violation(full.solver, data, w, full.limit, count, 200)
         failure = conflict(least, max(tol, 1e-3 * value[2]), far=100.0)
         best = w if failure is None else least.w
     return SimpleNamespace(
@@ -118,20 +115,21 @@ def next_round(now, full):
     now.w, residual, now.step = panoc(
         full.at, full.prox, now.w, 2 * now.step, now.enough, lambda: full.limit() or count.passes > last
     )
-    value = summary(evaluate(data, now.w))
+    value = summary(full.solver.evaluate(data, now.w))
     if full.endless() and value[2] > 1e-6 * float(now.w.norm()):
         now.w, count.value, count.size, now.step = now.best.clone(), 0.0, 0.0, 0.1 * now.step
         h.rho *= 4
         return False
-    shifts, saturated, steepest = shift_centres(data, now.w, full.c, h)
+    shifts, saturated, steepest = shift_centres(full.solver, data, now.w, full.c, h)
     h.weight = max(h.weight, 2 * steepest)
     if merit(value, h.weight) <= merit(now.value, h.weight) + 1e-9 * (1 + abs(now.value[0])):
         now.best, now.value = now.w.clone(), value
     for name, shift in shifts.items():
         if shift > tol and shift > 0.5 * now.shifts.get(name, math.inf):
-            setattr(h, "lam_" + name, 0.5 * getattr(h, "lam_" + name))
-    if count.passes > last and falls_for_ever(data, now.w, now.w - begin, h, tol, full.limit, count) == "unbounded":
-        now.failure = {"kind": "unbounded", "direction": now.w - begin}
+            h.smooth(name, 0.5 * h.smoothing(name))
+    moved = now.w - begin
+    if count.passes > last and falls_for_ever(full.solver, data, now.w, moved, h, tol, full.limit, count) == "unbounded":
+        now.failure = {"kind": "unbounded", "direction": moved}
     if saturated and value[2] > tol:
         raise_penalty(now, full, value[2])
     now.shifts, now.error = shifts, max([residual, value[2], *shifts.values()])
@@ -146,7 +144,7 @@ def raise_penalty(now, full, violation):
     now.raised.append(violation)
     if now.searched or len(now.raised) <= 3 or violation <= 0.3 * now.raised[0]:
         return
-    now.searched, least = True, least_violation(full.data, now.w, full.h, full.limit, full.count)
+    now.searched, least = True, least_violation(full.solver, full.data, now.w, full.limit, full.count)
     if least.violation > max(1e-2 * full.tol, 1e-3 * violation) and not full.limit():
         now.best, now.failure = least.w, conflict(least, 0.0)
     else:
@@ -160,17 +158,17 @@ def descent_without_end(now, full):
     if now.error <= tol:
         end = count.passes + 200
         further, _, _ = panoc(full.at, full.prox, now.best, now.step, 1e-3 * tol, lambda: full.limit() or count.passes > end)
-    return without_end(full.data, now.best, further, full.h, tol, full.limit, count)
+    return without_end(full.solver, full.data, now.best, further, full.h, tol, full.limit, count)
 
 
-def finish(found, data, *, seconds=None, passes=None, tol=1e-6, progress=None, stop=None):
+def finish(solver: Solver, found, data, *, seconds=None, passes=None, tol=1e-6, progress=None, stop=None):
     """Continue from what ``solve`` found, on ``data`` in float64; its point is replaced by one of as small a merit.
 
     ``passes`` bounds the evaluations of ``whole``, ``seconds`` the time; ``tol`` is the stationarity, the violation and the
     shift of the centres to end at. ``failure`` of what it returns names why there is no solution, with the evidence, or is None.
     """
     began = time.perf_counter() - found.seconds
-    full = full_problem(found, data, seconds=seconds, passes=passes, tol=tol, stop=stop)
+    full = full_problem(solver, found, data, seconds=seconds, passes=passes, tol=tol, stop=stop)
     history, rounds = list(found.history), 0
     now = first_point(full, history)
     while now.error > tol and not full.limit() and rounds < 100 and now.failure is None:
@@ -189,12 +187,12 @@ def finish(found, data, *, seconds=None, passes=None, tol=1e-6, progress=None, s
     return SimpleNamespace(**{**vars(found), **more})
 
 
-def one_pass(data, device):
+def one_pass(solver: Solver, data, device):
     """Seconds that ``whole`` and its gradient take, the least of a few times after the first."""
-    h, c = SimpleNamespace(**HYPER), centres(device, torch.float64)
-    w = start(torch.Generator(device=device).manual_seed(0), device, torch.float64)
-    centre_rows(data, w, c, h)
-    at = differentiated(data, c, h, SimpleNamespace(passes=0))
+    h, c = solver.settings(), solver.centres(device, torch.float64)
+    w = solver.start(torch.Generator(device=device).manual_seed(0), device, torch.float64)
+    centre_rows(solver, data, w, c, h)
+    at = differentiated(solver, data, c, h, SimpleNamespace(passes=0))
     at(w)
     taken: list = []
     while len(taken) < 5 and sum(taken) < 0.2:

@@ -1,24 +1,22 @@
 """What the loops share: exact values, the merit of a point, the size and the centres of smoothing. The emitter copies it."""
 
+from __future__ import annotations
+
 import math
 import time
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
 
 import torch
 
-if TYPE_CHECKING:  # what the emitted program defines around this text
-    THIN: dict[str, Any] = {}
-    HEAVY = False
-    as_namespace: Any = None
-    blocks = evaluate = prepare = prepare_full = as_namespace
+from fccomodel.algorithms.runtime.settings import LoopSettings
+from fccomodel.algorithms.runtime.solver import Solver
 
 
-def opened(data, device, dtype, exact=None):
+def opened(solver: Solver, data, device, dtype, exact=None):
     """The bound data for exact values (float64), for those between stages (thinned where they are dear), and for steps."""
-    exact = prepare_full(as_namespace(data, device, torch.float64)) if exact is None else exact
-    quick = prepare_full(thinned(as_namespace(data, device, dtype))) if HEAVY else exact
-    return exact, quick, prepare(as_namespace(data, device, dtype))
+    exact = solver.prepare_full(solver.as_namespace(data, device, torch.float64)) if exact is None else exact
+    quick = solver.prepare_full(thinned(solver, solver.as_namespace(data, device, dtype))) if solver.heavy else exact
+    return exact, quick, solver.prepare(solver.as_namespace(data, device, dtype))
 
 
 def ending(began, stop, seconds, iterations, oracles=None):
@@ -47,13 +45,13 @@ def status(stop, converged):
     return "interrupted" if stop is not None and stop() else "converged" if converged else "stopped"
 
 
-def thinned(data, seed=1):
+def thinned(solver: Solver, data, seed=1):
     """The same data with fewer rows where pairs are many: evaluations between stages use these, the final one does not."""
-    if not THIN:
+    if not solver.thin:
         return data
     quick = SimpleNamespace(**vars(data))
     rng = torch.Generator(device=data.device).manual_seed(seed)
-    for key, count in THIN.items():
+    for key, count in solver.thin.items():
         rows = getattr(data, key)
         chosen = torch.randperm(len(rows), generator=rng, device=data.device)[:count]
         setattr(quick, key, rows[chosen.sort().values])
@@ -68,24 +66,19 @@ def summary(values):
     return found if all(map(math.isfinite, found)) else (math.inf, math.inf, math.inf)
 
 
-def value_at(data, w):
+def value_at(solver: Solver, data, w):
     """The summary of the evaluation at w."""
-    return summary(evaluate(data, w.to(data.dtype)))
+    return summary(solver.evaluate(data, w.to(data.dtype)))
 
 
-def least(data, points, weight):
+def least(solver: Solver, data, points, weight):
     """The summary of the point whose merit is the least, and that point."""
-    return min(((value_at(data, x), x) for x in points), key=lambda pair: merit(pair[0], weight))
+    return min(((value_at(solver, data, x), x) for x in points), key=lambda pair: merit(pair[0], weight))
 
 
 def merit(point, weight):
     """Objective plus exact penalty; the weight follows the multipliers, since the penalty is exact above them alone."""
     return point[0] + weight * point[1] if point[1] else point[0]
-
-
-def tenfold(spent):
-    """1, then 0.1 from half of the budget on, 0.01 from three quarters (sox-2022, section 4; sonex-alexr2-2025, appendix F)."""
-    return 0.1 ** ((spent >= 0.5) + (spent >= 0.75))
 
 
 def leave_flat_start(w, G, rng):
@@ -95,7 +88,7 @@ def leave_flat_start(w, G, rng):
         w.add_(torch.randn(w.shape, generator=rng, device=w.device, dtype=w.dtype), alpha=w.numel() ** -0.5)
 
 
-def scale_smoothing(data, w, c, h, G, dtype):
+def scale_smoothing(solver: Solver, data, w, c, h: LoopSettings, G, dtype):
     """lam and rho to begin with: a non-smooth objective is smoothed on a tenth of its arguments' size, on all of it where blocks
     keep their y, which a visit then moves by 1 / tau of its range; a penalty so that its curvature |grad c|^2 / lam is ten
     times the objective's, or the largest slope of all at the start a tenth of rho: by its own, a constraint that hardly is
@@ -103,11 +96,11 @@ def scale_smoothing(data, w, c, h, G, dtype):
 
     ``G(w)`` is the gradient under the smoothing and the centres as they are.
     """
-    penalties, violation, share = [], 0.0, 1.0 if hasattr(h, "tau") else 0.1
-    for name, (index, t, slope, bounded) in blocks(data, w).items():
+    penalties, violation, share = [], 0.0, 1.0 if solver.dual else 0.1
+    for name, (index, t, slope, bounded) in solver.blocks(data, w).items():
         finite = t[t.isfinite()]
         size = float(finite.square().mean().sqrt()) if finite.numel() else 0.0
-        setattr(h, "lam_" + name, 1e6 if bounded else h.lam or max(share * size, 1e-6))
+        h.smooth(name, 1e6 if bounded else h.lam or max(share * size, 1e-6))
         if bounded:
             penalties.append(name)
             violation = max(violation, 1e6 * float(slope_at(t, slope, getattr(c, name)[index or (...,)], h).abs().max()))
@@ -116,15 +109,16 @@ def scale_smoothing(data, w, c, h, G, dtype):
     begin = w.to(dtype)
     curvature, free, h.steep = smoothness(G, begin), float(G(begin).norm()), steepness(penalties, begin, c, h, G)
     if h.steep > 1e-6 * free and math.isfinite(h.steep):
-        h.rho *= 1.0 if h.decay else min(max(1.0, free / h.steep), 1e4)
+        if solver.schedule.adapts:
+            h.rho *= min(max(1.0, free / h.steep), 1e4)
         lam = 0.1 * h.steep**2 / curvature if curvature > 0 else 10 * h.steep / h.rho
     else:
         lam = 0.1
     for name in penalties:
-        setattr(h, "lam_" + name, h.lam or min(max(lam, 1e-6), 10 * violation / h.rho or 1e4))
+        h.smooth(name, h.lam or min(max(lam, 1e-6), 10 * violation / h.rho or 1e4))
 
 
-def steepness(penalties, w, c, h, G):
+def steepness(penalties, w, c, h: LoopSettings, G):
     """The length of the constraints' summed gradients at w: that of G with all multipliers at 1, less that with all at 0."""
     kept, held = dict(vars(h)), {name: getattr(c, name).clone() for name in penalties}
     vars(h).update(dict.fromkeys(["rho", *("lam_" + name for name in penalties)], 1e6))
@@ -139,57 +133,56 @@ def steepness(penalties, w, c, h, G):
     return float((slopes[1] - slopes[0]).norm())
 
 
-def slope_at(t, slope, centre, h):
+def slope_at(t, slope, centre, h: LoopSettings):
     """The slope of a smoothed function at its argument, 0 where it is not finite: where its centre goes."""
     new = slope(t, centre.to(t.dtype), h)
     return torch.where(new.isfinite(), new, torch.zeros_like(new)).to(centre.dtype)
 
 
-def centre_at(data, w, c, h):
+def centre_at(solver: Solver, data, w, c, h: LoopSettings):
     """c <- the slope of the smoothed function at the exact argument; where blocks keep their own y, moved in every step, that."""
-    found = blocks(data, w)
+    found = solver.blocks(data, w)
     for name, (index, t, slope, _) in found.items():
-        if not hasattr(h, "tau"):
+        if not solver.dual:
             centre, index = getattr(c, name), index or (...,)
             centre[index] = slope_at(t, slope, centre[index], h)
     return found
 
 
-def estimated(name, index, t, u, h):
+def estimated(name, index, t, u, h: LoopSettings):
     """How far a penalty's argument is off as steps estimate it: root mean square over its cells, of the last stages."""
-    known = "off_" + name
     if hasattr(u, name):
         off = getattr(u, name)[index or (...,)] - t
         square = float(off[off.isfinite()].square().mean())
         if math.isfinite(square):
-            setattr(h, known, math.sqrt(0.8 * square + 0.2 * getattr(h, known, math.sqrt(square)) ** 2))
-    return getattr(h, known, 0.0)
+            h.off[name] = math.sqrt(0.8 * square + 0.2 * h.off.get(name, math.sqrt(square)) ** 2)
+    return h.off.get(name, 0.0)
 
 
-def move_centres(data, w, c, h, worst, before, G, dtype, u=None):
+def move_centres(solver: Solver, data, w, c, h: LoopSettings, worst, before, G, dtype, u=None):
     """Centres move to the slopes at w. Smoothing follows the spread of the arguments, that of penalties the square of their
     gradients where these become smaller, and is reduced where the violation does not fall tenfold, less so in the loop without
     estimates ``u``, whose steps do not fall within a stage, and not below twice what these are off over the multipliers' size (a
     tenth of rho at least). The merit's weight follows the multipliers, and rho grows where one at its bound does not help."""
-    saturated, largest, kept, found = False, 0.0, hasattr(h, "tau"), centre_at(data, w, c, h)
+    saturated, largest, found = False, 0.0, centre_at(solver, data, w, c, h)
     penalties = {name: bounded for name, (*_, bounded) in found.items() if bounded}
     if penalties and 0 < (steep := steepness(penalties, w.to(dtype), c, h, G)) < h.steep:
         for name in penalties:
-            setattr(h, "lam_" + name, max((steep / h.steep) ** 2 * getattr(h, "lam_" + name), 1e-6))
+            h.smooth(name, max((steep / h.steep) ** 2 * h.smoothing(name), 1e-6))
         h.steep = steep
     for name, bounded in penalties.items():
         steepest = float(getattr(c, name).abs().max()) / bounded
         largest = max(largest, steepest)
         saturated |= steepest >= 0.99 * h.rho
     for name, (index, t, _, bounded) in found.items():
-        lam, finite = getattr(h, "lam_" + name), t[t.isfinite()]
-        if bounded and not kept:
+        lam, finite = h.smoothing(name), t[t.isfinite()]
+        if bounded and not solver.dual:
             less = min(max(0.1 * before / worst, 0.7 if u is None else 0.25), 1.0) if worst > 1e-5 else 1.0
             lam = max(less * lam, 2 * estimated(name, index, t, u, h) / max(largest, 0.1 * h.rho))
-        elif finite.numel() > 1 and not kept:
+        elif finite.numel() > 1 and not solver.dual:
             spread = float((finite - finite.mean()).square().mean().sqrt())
             lam = min(lam, max(0.3 * spread, 0.25 * lam))
-        setattr(h, "lam_" + name, lam)
+        h.smooth(name, lam)
     h.weight = max(h.weight, 2 * largest)
     if saturated and worst > 1e-3 and worst > 0.5 * before:
         h.rho *= 4

@@ -12,20 +12,18 @@ normal vectors with this sum, those along a line are the worst: G. Szekely and N
 quadratic forms, 2003). The emitter copies it.
 """
 
+from __future__ import annotations
+
 import math
 import time
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from fccomodel.algorithms.runtime.progress import slope_at, thinned, value_at
-
-if TYPE_CHECKING:  # what the emitted program defines around this text
-    HEAVY = False
-    INSIDE: dict[str, tuple[int, ...]] = {}
-    whole: Any = None
-    all_blocks = blocks = prepare_full = project = whole
+from fccomodel.algorithms.runtime.settings import LoopSettings
+from fccomodel.algorithms.runtime.solver import Solver
 
 
 def watching(tol, cost, z=1.96, few=8):
@@ -36,7 +34,7 @@ def watching(tol, cost, z=1.96, few=8):
     return SimpleNamespace(tol=tol, z=z, few=few, spent=0.0, cost=cost, held=0, kkt=None, error=None)
 
 
-def observe(watch, data, w, value, c, h, elapsed, minibatches):
+def observe(watch, solver: Solver, data, w, value, c, h: LoopSettings, elapsed, minibatches):
     """Estimates the residual at w, unless that takes more than 3% of the time so far (15% where it is likely to decide), and
     counts the stages running in which it is at most ``tol`` with 95% probability. Returns both for the history.
 
@@ -48,7 +46,7 @@ def observe(watch, data, w, value, c, h, elapsed, minibatches):
     room = (0.15 if likely else 0.03) * elapsed - watch.spent
     if watch.cost <= room:
         began = time.perf_counter()
-        found = residual(data, w, value, c, h, minibatches, watch, began + room)
+        found = residual(solver, data, w, value, c, h, minibatches, watch, began + room)
         if watch.kkt is not None:  # the first one warms up
             watch.cost = time.perf_counter() - began
             watch.spent += watch.cost
@@ -66,23 +64,23 @@ def reached(watch):
     return f"KKT residual {watch.kkt:.1g}{sure} at most {watch.tol:g}{', 95%' if watch.error else ''}, two stages running"
 
 
-def residual(data, w, value, c, h, minibatches, watch, end):
+def residual(solver: Solver, data, w, value, c, h: LoopSettings, minibatches, watch, end):
     """The residual at w, how far it may be off (0: it is exact), and whether the samples are enough to tell."""
-    held = SimpleNamespace(**vars(h))
+    held = h.copy()
     held.lam_inner = 0.1 * watch.tol
-    if whole is None:
-        y, shift = multipliers(data, w, c, held)
+    if solver.whole is None:
+        y, shift = multipliers(solver, data, w, c, held)
         samples: Any = ((G, value[2]) for G in minibatches(w, y, fixing(held)))
     else:
         with torch.inference_mode(False), torch.no_grad():
             w = w.double().clone()
             centre = SimpleNamespace(**{name: x.double().clone() for name, x in vars(c).items()})
-            for name, shape in INSIDE.items():
+            for name, shape in solver.inside.items():
                 setattr(centre, name, torch.zeros(shape, device=w.device, dtype=w.dtype))
-                setattr(held, "lam_" + name, 0.1 * watch.tol)
-            y, shift = multipliers(some(data, 1) if HEAVY else data, w, centre, held)
+                held.smooth(name, 0.1 * watch.tol)
+            y, shift = multipliers(solver, some(solver, data, 1) if solver.heavy else data, w, centre, held)
         held = fixing(held)
-        samples = passes(data, w, y, held) if HEAVY else [(slope_of(data, w, y, held), value[2])]
+        samples = passes(solver, data, w, y, held) if solver.heavy else [(slope_of(solver, data, w, y, held), value[2])]
     mean, spread, violations, count = torch.zeros_like(w), 0.0, [], 0
     for G, violation in samples:
         count += 1
@@ -92,65 +90,67 @@ def residual(data, w, value, c, h, minibatches, watch, end):
         violations.append(violation)
         late = time.perf_counter() > end and count > 1
         if late or (count >= watch.few and count & (count - 1) == 0):  # at powers of two
-            found = assess(w, mean, spread, violations, shift, h, watch)
+            found = assess(solver, w, mean, spread, violations, shift, watch)
             if late or not found.residual - found.error <= watch.tol < found.residual + found.error:
                 return found
-    return assess(w, mean, spread, violations, shift, h, watch)
+    return assess(solver, w, mean, spread, violations, shift, watch)
 
 
-def assess(w, G, spread, violations, shift, h, watch):
+def assess(solver: Solver, w, G, spread, violations, shift, watch):
     """The residual from the mean G of some samples, ``spread`` being the sum of their squared distances from it."""
     count = len(violations)
     violation, times = sum(violations) / count, max(count * (count - 1), 1)
     apart = sum((v - violation) ** 2 for v in violations)
     step = min(1.0, 1e-3 * (1 + float(w.norm())) / max(float(G.norm()), 1e-300))
     moved = w - step * G
-    project(moved, step, h)
+    solver.project(moved, step)
     size = max(float((w - moved).norm()) / step, violation, shift)
-    enough = count >= watch.few or (whole is not None and not HEAVY)
+    enough = count >= watch.few or (solver.whole is not None and not solver.heavy)
     return SimpleNamespace(residual=size, error=watch.z * math.sqrt(max(spread, apart) / times), enough=enough)
 
 
-def multipliers(data, w, c, h):
+def multipliers(solver: Solver, data, w, c, h: LoopSettings):
     """The slopes of the smoothed functions at w, of penalties their centres; and the most by which they are none there."""
     y, shift = SimpleNamespace(**{name: centre.clone() for name, centre in vars(c).items()}), 0.0
-    unit = SimpleNamespace(**{k: 1.0 if k.startswith("lam_") else v for k, v in vars(h).items()})
-    for name, (index, t, slope, bounded) in (blocks if whole is None else all_blocks)(data, w.to(data.dtype)).items():
+    unit, blocks = h.smoothed(lambda lam: 1.0), solver.blocks if solver.whole is None else solver.all_blocks
+    for name, (index, t, slope, bounded) in blocks(data, w.to(data.dtype)).items():
         centre, index = getattr(y, name), index or (...,)
         new = slope_at(t, slope, centre[index], unit if bounded else h)
-        length = 1.0 if bounded else getattr(h, "lam_" + name, 0.0)
+        length = 1.0 if bounded else h.smoothing(name)
         shift = max(shift, length * float((new - centre[index]).abs().max()))
         if not bounded:
             centre[index] = new
     return y, shift
 
 
-def fixing(h):
-    """Smoothing so wide that slopes are their centres."""
-    return SimpleNamespace(**{k: 1e9 if k.startswith("lam_y") or k == "tau" else v for k, v in vars(h).items()})
+def fixing(h: LoopSettings):
+    """Smoothing so wide that slopes are their centres, and dual steps so short that these stay."""
+    held = h.smoothed(lambda lam: 1e9)
+    held.tau = 1e9
+    return held
 
 
-def slope_of(data, w, c, h):
+def slope_of(solver: Solver, data, w, c, h: LoopSettings):
     """The gradient of the smoothed objective, without prox terms."""
     with torch.inference_mode(False), torch.enable_grad():
         x = w.detach().to(data.dtype, copy=True).requires_grad_()
-        return torch.autograd.grad(whole(data, x, c, h), x)[0].to(w.dtype)
+        return torch.autograd.grad(solver.whole(data, x, c, h), x)[0].to(w.dtype)
 
 
-def some(data, seed):
+def some(solver: Solver, data, seed):
     """The data on random rows, in single precision."""
-    part = thinned(data, seed)
+    part = thinned(solver, data, seed)
     for key, x in vars(part).items():
         if torch.is_tensor(x) and x.is_floating_point():
             setattr(part, key, x.float())
     part.dtype = torch.float32
-    return prepare_full(part)
+    return solver.prepare_full(part)
 
 
-def passes(data, w, c, h):
+def passes(solver: Solver, data, w, c, h: LoopSettings):
     """Gradients from passes over random rows, and the largest violations there."""
     for k in range(64):
         with torch.inference_mode(False), torch.no_grad():
-            part = some(data, 2 + k)
-            found = slope_of(part, w, c, h), value_at(part, w)[2]
+            part = some(solver, data, 2 + k)
+            found = slope_of(solver, part, w, c, h), value_at(solver, part, w)[2]
         yield found

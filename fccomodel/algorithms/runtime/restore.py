@@ -1,32 +1,30 @@
 """Feasibility restoration where the objective's full passes are too long to finish by: Gauss-Newton steps on the constraints from
 the best stochastic point, which never make it worse. The emitter copies it."""
 
+from __future__ import annotations
+
 import time
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
 
 import torch
 
 from fccomodel.algorithms.runtime.progress import merit, summary, thinned
-
-if TYPE_CHECKING:  # what the emitted program defines around this text
-    constraint_values: Any = None
-    evaluate = project = constraint_values
+from fccomodel.algorithms.runtime.solver import Solver
 
 
-def constraint_row(data, w):
+def constraint_row(solver: Solver, data, w):
     """All constraints' values as one vector, and which are equalities."""
-    found = constraint_values(data, w).values()
+    found = solver.constraint_values(data, w).values()
     values = torch.cat([t.reshape(-1) for _, t in found])
     equal = torch.cat([torch.full((t.numel(),), kind == "eq", device=t.device) for kind, t in found])
     return values, equal
 
 
-def jacobian(data, w, chosen):
+def jacobian(solver: Solver, data, w, chosen):
     """Gradients of the chosen constraints, one backward pass each."""
     x = w.detach().clone().requires_grad_()
     with torch.enable_grad():
-        values = constraint_row(data, x)[0].unbind()
+        values = constraint_row(solver, data, x)[0].unbind()
     return torch.stack([torch.autograd.grad(values[k], x, retain_graph=True)[0] for k in chosen.tolist()])
 
 
@@ -41,18 +39,17 @@ def least_norm(J, values, equal):
     return -(J.T @ y)
 
 
-def restore(found, data, *, seconds=None, passes=None, tol=1e-6, progress=None, stop=None, most=256):
+def restore(solver: Solver, found, data, *, seconds=None, passes=None, tol=1e-6, progress=None, stop=None, most=256):
     """Lowers the largest violation of what ``solve`` found, by least-norm steps on the violated constraints and those near.
 
     A step is kept if the violation falls and the objective (on ``thinned`` rows where pairs are many) rises by no more than the
     multipliers let it. ``passes`` bounds the evaluations of constraints, ``most`` the constraints of a step.
     """
     began, count, history = time.perf_counter(), 0, list(found.history)
-    quick, h, w = thinned(data), found.h, found.w.to(data.device).double().clone()
-    weight = getattr(h, "weight", 2 * h.rho)
+    quick, weight, w = thinned(solver, data), found.h.weight, found.w.to(data.device).double().clone()
 
     def violations(x):
-        values, equal = constraint_row(data, x)
+        values, equal = constraint_row(solver, data, x)
         return torch.where(equal, values.abs(), values.clamp(min=0)), values, equal
 
     def limit():
@@ -60,18 +57,18 @@ def restore(found, data, *, seconds=None, passes=None, tol=1e-6, progress=None, 
         return late or (passes is not None and count >= passes) or (stop is not None and stop())
 
     amount, values, equal = violations(w)
-    worst, value, count, moved = float(amount.max()), summary(evaluate(quick, w)), 1, True
+    worst, value, count, moved = float(amount.max()), summary(solver.evaluate(quick, w)), 1, True
     while moved and worst > tol and (count == 1 or not limit()):
         near = torch.where(equal, values.abs(), values).topk(min(most, len(values)))
         chosen = near.indices[near.values > -worst]
-        d = least_norm(jacobian(data, w, chosen), values[chosen], equal[chosen])
+        d = least_norm(jacobian(solver, data, w, chosen), values[chosen], equal[chosen])
         count, moved, step = count + 1, False, 1.0
         while not moved and step > 0.05:
             x = w + step * d
-            project(x, 0.0, h)
+            solver.project(x, 0.0)
             count += 1
             less, new_values, _ = violations(x)
-            after = summary(evaluate(quick, x))
+            after = summary(solver.evaluate(quick, x))
             risen = after[0] - value[0] - weight * float(amount.sum() - less.sum())
             moved = float(less.max()) < (1 - 0.1 * step) * worst and risen <= 1e-9 * (1 + abs(value[0]))
             if moved:

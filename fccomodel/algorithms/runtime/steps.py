@@ -1,13 +1,11 @@
 """The parts of a step that algorithms share; the emitter copies those that a plan uses."""
 
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from __future__ import annotations
 
 import torch
 
-if TYPE_CHECKING:  # what the emitted program defines around this text
-    gradient: Any = None
-    update = project = gradient
+from fccomodel.algorithms.runtime.settings import BlockSettings
+from fccomodel.algorithms.runtime.solver import BlockSolver
 
 
 def begin(state, h):
@@ -15,16 +13,16 @@ def begin(state, h):
     state.v, state.s = torch.zeros_like(state.w), torch.zeros_like(state.w)
 
 
-def advance(data, state, u, c, batch, h):
+def advance(solver: BlockSolver, data, state, u, c, batch, h: BlockSettings):
     """One step: the gradient at w, the update of w, prox and projections. Of several batches together w moves after the last."""
-    G = gradient(data, state.w, state.w_prev, u, c, batch, h)
+    G = solver.gradient(data, state.w, state.w_prev, u, c, batch, h)
     state.w_prev.copy_(state.w)
     G = together(state, G, h)
     if G is not None:
-        project(state.w, update(state, G, h), h)
+        solver.project(state.w, solver.update(state, G, h))
 
 
-def together(state, G, h):
+def together(state, G, h: BlockSettings):
     """The mean gradient of ``h.together`` batches at one w; None before the last of them (``state.met``: how many were met)."""
     if h.together == 1:
         return G
@@ -33,47 +31,45 @@ def together(state, G, h):
     return None if state.met else state.sum / h.together
 
 
-def step_sizes(h, inverse):
+def step_sizes(h: BlockSettings, inverse):
     """A step of 0 becomes the inverse of the gradient's Lipschitz constant, which ``inverse()`` measures at the start."""
     if h.eta <= 0:
         h.eta = inverse()
 
 
-def next_stage(h, gained, worst):
-    """The next stage is longer; after one that gained nothing, steps are smaller, windows longer, at last batches larger."""
-    if not h.theory:
-        slow_down(h, gained)
+def next_stage(h: BlockSettings, gained, worst):
+    """The next stage is longer; after one that gained nothing, steps are smaller, windows of the estimates longer; at the
+    longest, batches are larger first."""
+    slow_down(h, gained)
 
 
-def slow_down(h, gained):
+def slow_down(h: BlockSettings, gained):
     """Where a stage gained nothing: smaller steps and longer windows of the estimates; at the longest, larger batches first."""
     if not gained:
-        larger = getattr(h, "gamma", 0.0) <= 0.05 and h.together < 16
+        larger = h.gamma <= 0.05 and h.together < 16
         h.peak *= 0.8 if larger else 0.6
         h.together *= 2 if larger else 1
         shrink_gamma(h)
     h.stage = min(int(1.3 * h.stage), h.longest)
 
 
-def falling(h, share):
+def falling(h: BlockSettings, share):
     """Within a stage: the step size at a share of its first, and with it, down to a tenth, the weight of new values, unless it is
     to be steady."""
-    now = SimpleNamespace(**vars(h))
+    now = h.copy()
     now.eta = share * h.peak
     weigh(now, 1.0 if h.steady else max(share, 0.1))
     return now
 
 
-def shrink_gamma(h):
+def shrink_gamma(h: BlockSettings):
     """From stage to stage estimates average over a longer window."""
     weigh(h, 0.7, least=0.05)
 
 
-def weigh(h, share, least=0.0):
+def weigh(h: BlockSettings, share, least=0.0):
     """gamma at a share of what it is, above ``least``; gamma' = 1 - gamma stays so."""
-    if not hasattr(h, "gamma"):
-        return
-    paired = abs(getattr(h, "gamma_prime", 0.0) + h.gamma - 1.0) < 1e-9
+    paired = abs(h.gamma_prime + h.gamma - 1.0) < 1e-9
     h.gamma = max(share * h.gamma, min(h.gamma, least))
     if paired:
         h.gamma_prime = 1.0 - h.gamma

@@ -5,10 +5,11 @@ point so far is kept, and the centres of the smoothing move to the slopes of phi
 gain nothing shrink the step size; one that diverges is taken back. The result is the pair of hscg-2020, Lemma 3.1.
 """
 
+from __future__ import annotations
+
 import math
 import time
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -24,17 +25,12 @@ from fccomodel.algorithms.runtime.progress import (
     scale_smoothing,
     smoothness,
     status,
-    tenfold,
     value_at,
 )
 from fccomodel.algorithms.runtime.residual import observe, reached, watching
+from fccomodel.algorithms.runtime.settings import VectorSettings
+from fccomodel.algorithms.runtime.solver import VectorSolver
 from fccomodel.algorithms.runtime.vector_oracle import oracle_of
-
-if TYPE_CHECKING:  # what the emitted program defines around this text
-    HYPER: dict[str, Any] = {}
-    CENTRED, SAMPLES, ROWS = True, 1, 1
-    start: Any = None
-    centres = begin = update = project = blocks = start
 
 #: matrix: the largest Jacobian kept as a matrix, entries     probe: samples by which the first step size is found
 #: look: steps of an epoch between exact evaluations           pass_limit: samples above which F is not computed exactly
@@ -59,7 +55,7 @@ def first_step(G, F, w):
     return eta
 
 
-def approximate_kkt(data, F, w, c, h):
+def approximate_kkt(solver: VectorSolver, data, F, w, c, h: VectorSettings):
     """hscg-2020, Lemma 3.1: the pair x = prox_{eta R}(w - eta grad), y = y*(F(x)), and a bound on its residual (8):
     dist(0, F'(x)' K y + dR(x)) + dist(0, K' F(x) - dpsi(y)) <= |r| + |lam (y - centre)|, with r as in (46)."""
     at = F.whole(w)
@@ -70,17 +66,17 @@ def approximate_kkt(data, F, w, c, h):
     s, direct = F.slope(x, beyond.value)
     residual = float(((w - x) / h.eta + beyond.pull(s) + direct - gradient).norm())
     gap = 0.0
-    for name, (index, t, slope, _) in blocks(data, x.to(torch.float64)).items():
+    for name, (index, t, slope, _) in solver.blocks(data, x.to(torch.float64)).items():
         centre = getattr(c, name)[index if index else (...,)].to(t.dtype)
-        moved = getattr(h, "lam_" + name) * (slope(t, centre, h) - centre)
+        moved = h.smoothing(name) * (slope(t, centre, h) - centre)
         gap += float(moved[moved.isfinite()].square().sum())
     return SimpleNamespace(w=x, epsilon=residual + math.sqrt(gap))
 
 
-def gradients(data, w, c, h, rng):
+def gradients(solver: VectorSolver, data, w, c, h: VectorSettings, rng):
     """The gradients at w by one minibatch after another, the slope of phi at the mean of their values so far."""
     data = SimpleNamespace(**{**vars(data), "waiting": {}})
-    F, u, k = oracle_of(data, rng, c, SimpleNamespace(w=w, oracles=0), h), 0.0, 0
+    F, u, k = oracle_of(solver, data, rng, c, SimpleNamespace(w=w, oracles=0), h), 0.0, 0
     while True:
         at, k = F.sample(w, F.batch()), k + 1
         u = u + (at.value - u) / k
@@ -88,31 +84,30 @@ def gradients(data, w, c, h, rng):
         yield at.pull(s) + direct
 
 
-def set_out(run, data, F, h, c, G, rng):
+def set_out(run, solver: VectorSolver, data, F, h: VectorSettings, c, G, rng):
     """The smoothing, the step size and the penalty's weight to begin with."""
     w = run.state.w
     leave_flat_start(w, G, rng)
-    if CENTRED and not h.theory:
-        scale_smoothing(data, w.to(data.dtype), c, h, G, w.dtype)
+    if solver.centred and solver.schedule.scales:
+        scale_smoothing(solver, data, w.to(data.dtype), c, h, G, w.dtype)
     if h.eta <= 0:
         h.eta = first_step(G, F, w)
     run.eta, h.weight = h.eta, 0.1 * h.rho
 
 
-def open_epoch(run, F, h):
+def open_epoch(run, solver: VectorSolver, F, h: VectorSettings):
     """The beginning of an epoch, and what its iterates and its gain are measured by."""
     run.state.length, run.average, run.held = run.length, run.state.w.clone(), merit(run.value, h.weight)
-    begin(run.state, F, h)
+    solver.begin(run.state, F, h)
     run.left = run.state.length
 
 
-def take_steps(run, F, h, iterations, oracles, ended):
+def take_steps(run, solver: VectorSolver, F, h: VectorSettings, iterations, oracles, ended):
     """Steps to the next look or the end of the epoch, and the average of its second half's. Why the run ends, or ""."""
     state, reason = run.state, ""
     for _ in range(min(run.left, h.look)):
-        if h.decay:
-            h.eta = run.eta * tenfold(max(run.count / (iterations or math.inf), state.oracles / (oracles or math.inf)))
-        update(state, F, h)
+        solver.schedule.move(h, run.eta, max(run.count / (iterations or math.inf), state.oracles / (oracles or math.inf)))
+        solver.update(state, F, h)
         state.t += 1
         run.count += 1
         run.left -= 1
@@ -123,22 +118,22 @@ def take_steps(run, F, h, iterations, oracles, ended):
     return reason
 
 
-def keep_the_better(run, data, h):
-    """Of the last iterate and the epoch's average: the best point so far if it has a smaller merit (``h.decay``: the last one).
-    Returns the value of the last, and whether it is finite."""
-    w = run.state.w
-    value, chosen = least(data, [w] if h.decay else [w, run.average], h.weight)
-    if merit(value, h.weight) < merit(run.value, h.weight) or h.decay:
+def keep_the_better(run, solver: VectorSolver, data, h: VectorSettings):
+    """Of the last iterate and the epoch's average: the best point so far if it has a smaller merit, or as the schedule says the
+    last. Returns the value of the last, and whether it is finite."""
+    w, last = run.state.w, solver.schedule.keeps_last
+    value, chosen = least(solver, data, [w] if last else [w, run.average], h.weight)
+    if merit(value, h.weight) < merit(run.value, h.weight) or last:
         run.best, run.value = chosen.clone(), value
     finite = math.isfinite(float(w.sum()))
     if run.broken is None and not finite:
         run.broken = run.count
-    return value_at(data, w), finite
+    return value_at(solver, data, w), finite
 
 
-def close_epoch(run, last, h):
+def close_epoch(run, solver: VectorSolver, last, h: VectorSettings):
     """An epoch that gained nothing shrinks the step; one that diverged, as ``last`` says, is taken back. The next is longer."""
-    state, run.left, adapts = run.state, 0, not h.theory and not h.decay
+    state, run.left, adapts = run.state, 0, solver.schedule.adapts
     state.epoch += 1
     best = merit(run.value, h.weight)
     run.calm = 0 if run.held - best >= h.gain * abs(best) else run.calm + 1
@@ -151,11 +146,11 @@ def close_epoch(run, last, h):
 
 
 def solve(
-    data, *, seed=0, device="cpu", dtype=torch.float32, seconds=30.0, iterations=None, oracles=None, progress=None, stop=None,
-    tol=None, exact=None,
+    solver: VectorSolver, data, *, seed=0, device="cpu", dtype=torch.float32, seconds=30.0, iterations=None, oracles=None,
+    progress=None, stop=None, tol=None, exact=None,
 ):  # fmt: skip
     """Run to the end of the budget, or until epochs gain nothing more, or until the KKT residual is at most ``tol`` in two looks
-    running. Returns the best point seen (``h.decay``: the last).
+    running. Returns the best point seen, or as the schedule says the last.
 
     ``broken`` is the step by which iterates were not finite (their epoch was taken back), or None.
 
@@ -164,14 +159,13 @@ def solve(
     """
     began = time.perf_counter()
     ended = ending(began, stop, seconds, iterations, oracles)
-    exact, quick, data = opened(data, device, dtype, exact)
+    exact, quick, data = opened(solver, data, device, dtype, exact)
     rng = torch.Generator(device=device).manual_seed(seed)
-    h, c = SimpleNamespace(**HYPER), centres(device, dtype)
-    adapts = not h.theory and not h.decay
-    state = SimpleNamespace(w=start(rng, device, dtype), oracles=0, t=0, epoch=0)
+    h, c, schedule = solver.settings(), solver.centres(device, dtype), solver.schedule
+    state = SimpleNamespace(w=solver.start(rng, device, dtype), oracles=0, t=0, epoch=0)
     run = SimpleNamespace(state=state, left=0, length=h.stage, count=0, calm=0, broken=None)
-    F = oracle_of(data, rng, c, state, h, lambda: ended(run.count, state.oracles) != "")
-    few = [F.batch() for _ in range(math.ceil(h.probe / SAMPLES))] if ROWS > h.probe else []
+    F = oracle_of(solver, data, rng, c, state, h, lambda: ended(run.count, state.oracles) != "")
+    few = [F.batch() for _ in range(math.ceil(h.probe / solver.samples))] if solver.rows > h.probe else []
 
     def G(x):
         at = F.pooled(x, few) if few else F.whole(x)
@@ -179,39 +173,40 @@ def solve(
         return at.pull(s) + direct
 
     def minibatches(x, y, held):
-        return gradients(data, x, y, held, torch.Generator(device=device).manual_seed(seed + 1 + run.count))
+        return gradients(solver, data, x, y, held, torch.Generator(device=device).manual_seed(seed + 1 + run.count))
 
-    set_out(run, quick, F, h, c, G, rng)
+    set_out(run, solver, quick, F, h, c, G, rng)
     looked = time.perf_counter()
-    run.best, run.value = state.w.clone(), value_at(quick, state.w)
+    run.best, run.value = state.w.clone(), value_at(solver, quick, state.w)
     watch = watching(tol, 8 * (time.perf_counter() - looked))
     run.first, worst = merit(run.value, h.weight), run.value[2]
     history: list = []
     reason = ""
     while not reason:
         if not run.left:
-            open_epoch(run, F, h)
-        reason = take_steps(run, F, h, iterations, oracles, ended)
-        last, finite = keep_the_better(run, quick, h)
+            open_epoch(run, solver, F, h)
+        reason = take_steps(run, solver, F, h, iterations, oracles, ended)
+        last, finite = keep_the_better(run, solver, quick, h)
         if not run.left or not finite:
-            close_epoch(run, last, h)
-            if CENTRED and adapts:
-                move_centres(quick, state.w.to(quick.dtype), c, h, last[2], worst, G, dtype)
+            close_epoch(run, solver, last, h)
+            if solver.centred and schedule.adapts:
+                move_centres(solver, quick, state.w.to(quick.dtype), c, h, last[2], worst, G, dtype)
             worst = last[2]
         told = {"iteration": run.count, "oracles": state.oracles, "eta": h.eta}
-        told |= observe(watch, exact, run.best, run.value, c, h, time.perf_counter() - began, minibatches)
+        told |= observe(watch, solver, exact, run.best, run.value, c, h, time.perf_counter() - began, minibatches)
         record(history, progress, began, run.value, h.weight, **told)
-        if not reason and adapts:
+        if not reason and schedule.adapts:
             reason = reached(watch) or ("epochs gain nothing more" if run.calm >= h.patience else "")
-    pair = approximate_kkt(exact, F, run.best, c, h) if ROWS <= h.pass_limit else None
-    if pair is not None and not h.decay and merit(value_at(quick, pair.w), h.weight) <= merit(run.value, h.weight):
-        run.best = pair.w
-    if CENTRED and not adapts:
-        centre_at(exact, run.best.double(), c, h)
+    pair = approximate_kkt(solver, exact, F, run.best, c, h) if solver.rows <= h.pass_limit else None
+    if pair is not None and not schedule.keeps_last:
+        if merit(value_at(solver, quick, pair.w), h.weight) <= merit(run.value, h.weight):
+            run.best = pair.w
+    if solver.centred and not schedule.adapts:
+        centre_at(solver, exact, run.best.double(), c, h)
     w = run.best.double()
-    project(w, 0.0, h)  # to double precision
+    solver.project(w, 0.0)  # to double precision
     return SimpleNamespace(
         w=w, c=c, h=h, eta=run.eta, history=history, iterations=run.count, seconds=time.perf_counter() - began,
-        reason=reason, status=status(stop, adapts and watch.held >= 2), broken=run.broken, exact=exact,
+        reason=reason, status=status(stop, schedule.adapts and watch.held >= 2), broken=run.broken, exact=exact,
         epsilon=pair and pair.epsilon,
     )  # fmt: skip

@@ -1,16 +1,15 @@
 """What steps on the vector F(w) of all inner expectations may ask for: its values and derivatives by samples or by full passes,
 the slope of phi around it, the prox of R. The emitter copies it."""
 
+from __future__ import annotations
+
 import math
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
 
 import torch
 
-if TYPE_CHECKING:  # what the emitted program defines around this text
-    CENTRED, COMPONENTS, SAMPLES, ROWS, BLOCK = True, 1, 1, 1, 64
-    draw: Any = None
-    project = inner = inner_full = outer = draw
+from fccomodel.algorithms.runtime.settings import VectorSettings
+from fccomodel.algorithms.runtime.solver import VectorSolver
 
 
 def linearised(f, w):
@@ -38,7 +37,7 @@ def linearised(f, w):
     return SimpleNamespace(value=value.detach(), pull=pull, matrix=matrix, push=push, taped=value, x=x)
 
 
-def oracle_of(data, rng, c, state, h, late=lambda: False):
+def oracle_of(solver: VectorSolver, data, rng, c, state, h: VectorSettings, late=lambda: False):
     """What a step may ask for; ``state.oracles`` counts the calls (one: the value and derivative of one g_i at one sample).
 
     batch()            the next minibatch                       sample(w, batch)   F(w; batch), linearised
@@ -54,47 +53,48 @@ def oracle_of(data, rng, c, state, h, late=lambda: False):
 
     def batch():
         if not ahead:
-            parts = draw(data, rng, BLOCK)
-            ahead.extend(zip(*(part.unbind() for part in parts), strict=True) if parts else [()] * BLOCK)
+            parts = solver.draw(data, rng, solver.block)
+            ahead.extend(zip(*(part.unbind() for part in parts), strict=True) if parts else [()] * solver.block)
         return ahead.pop(0)
 
     def sample(w, chosen):
-        state.oracles += SAMPLES
-        return linearised(lambda x: inner(data, x, chosen, h), w)
+        state.oracles += solver.samples
+        return linearised(lambda x: solver.inner(data, x, chosen, h), w)
 
     def pooled(w, batches):
-        state.oracles += SAMPLES * len(batches)
-        return linearised(lambda x: sum(inner(data, x, chosen, h) for chosen in batches) / len(batches), w)
+        state.oracles += solver.samples * len(batches)
+        return linearised(lambda x: sum(solver.inner(data, x, chosen, h) for chosen in batches) / len(batches), w)
 
     def whole(w):
-        state.oracles += ROWS
-        return linearised(lambda x: inner_full(data, x, h), w)
+        state.oracles += solver.rows
+        return linearised(lambda x: solver.inner_full(data, x, h), w)
 
     def many(w):
-        if ROWS <= h.pass_limit:
+        if solver.rows <= h.pass_limit:
             return whole(w)
-        return pooled(w, [batch() for _ in range(min(100, math.ceil(h.pass_limit / SAMPLES)))])
+        return pooled(w, [batch() for _ in range(min(100, math.ceil(h.pass_limit / solver.samples)))])
 
     def value(w):
-        state.oracles += ROWS
-        return inner_full(data, w, h)
+        state.oracles += solver.rows
+        return solver.inner_full(data, w, h)
 
     def slope(w, u, gamma=1.0):
-        scaled = h if gamma == 1 else SimpleNamespace(**{k: gamma * v if k[:5] == "lam_y" else v for k, v in vars(h).items()})
+        scaled = h if gamma == 1 else h.smoothed(lambda lam: gamma * lam)
         y, x = u.detach().clone().requires_grad_(), w.detach().clone().requires_grad_()
         with torch.enable_grad():
-            found = outer(data, x, y, c, scaled)
+            found = solver.outer(data, x, y, c, scaled)
         return torch.autograd.grad(found, (y, x), allow_unused=True, materialize_grads=True)
 
     def phi(w, u):
-        return outer(data, w, u, c, h)
+        return solver.outer(data, w, u, c, h)
 
     def prox(w, step):
-        project(w, step, h)
+        solver.project(w, step)
         return w
 
     return SimpleNamespace(
         batch=batch, sample=sample, pooled=pooled, many=many, whole=whole, value=value, slope=slope, phi=phi, prox=prox,
         late=late,
-        keep=COMPONENTS <= 128 and COMPONENTS * len(state.w) <= h.matrix, smoothing=CENTRED, share=min(1.0, SAMPLES / ROWS),
+        keep=solver.components <= 128 and solver.components * len(state.w) <= h.matrix, smoothing=solver.centred,
+        share=min(1.0, solver.samples / solver.rows),
     )  # fmt: skip

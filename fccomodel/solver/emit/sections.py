@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 import textwrap
 from typing import Any
 
 import numpy as np
 import torch
 
+from fccomodel.algorithms.runtime.settings import BlockSettings, VectorSettings
 from fccomodel.core import ir
 from fccomodel.core.quoting import attribute, comment, docstring, literal
 from fccomodel.core.rewrite import shared
@@ -18,6 +18,7 @@ from fccomodel.normal import NormalForm, reformulations
 from fccomodel.normal.smoothing import Smoothed
 from fccomodel.plan import Plan
 from fccomodel.solver.emit import flatnet
+from fccomodel.solver.emit.carried import source
 from fccomodel.solver.emit.template import AS_NAMESPACE, IMPORTS
 from fccomodel.solver.lower import Lowering
 from fccomodel.solver.lower._names import reserved
@@ -86,20 +87,21 @@ class Sections:
         about = f"{self.problem.name}: a solver for\n\n{listing}\n\nHow it is solved\n\n{plan}\n\n"
         return f'"""{docstring(about)}Run it beside data.pt:  python solver.py --help\n"""\n\n{IMPORTS}'
 
-    def constants_section(self) -> str:
-        record = self.plan.algorithm_record
-        hyper = {
-            "theory": 0,
-            "decay": 0,
-            "blind": int(bool(self.plan.surrogates)),
-            **({"together": 1, "steady": 0} if record.oracle == "blocks" else {}),
+    def settings_section(self) -> str:
+        """The settings to begin with."""
+        base = VectorSettings if self.plan.algorithm_record.oracle == "vector" else BlockSettings
+        values = {
+            **({"steady": True} if self.plan.steady else {}),
             **self.plan.hyper,
-            **({"distance": 0.0} if self.plan.unbounded else {}),
+            **self.plan.algorithm_record.own,
             **{f"lam_{s.name}": self.plan.smoothing for s in self.normal.smoothed},
             "lam_inner": self.plan.inner_smoothing,
         }
-        items = "\n".join(f"    {literal(name)}: {literal(value)}," for name, value in hyper.items())
-        centred = bool(self.step_centres())
+        lines = [f"    {name}: {type(value).__name__} = {literal(value)}" for name, value in values.items()]
+        about = '    """What steps go by, to begin with."""'
+        return "\n".join(["@dataclass(kw_only=True)", f"class Settings({base.__name__}):", about, "", *lines])
+
+    def constants_section(self) -> str:
         options = self.plan.options
         seconds, iterations, calls = self.plan.budget
         run = {
@@ -112,17 +114,11 @@ class Sections:
             "THREADS": self.plan.threads,
             "SIGN": -1 if self.problem.objective.sense == "maximize" else 1,
             "LAYOUT": dict(self.layout),
-            "OWN": max((self.layout[name][1] for name in self.problem.variables if name in self.layout), default=0),
-            "THIN": dict(self.exact.thin),
-            "HEAVY": self.exact.heavy,
-            "ORACLES": self.oracles(),
-            **({"INEQUALITIES": self.inequalities()} if self.plan.unbounded else {}),
         }
         fixed = "\n".join(f"{name} = {literal(value)}" for name, value in run.items())
         taped = self.bound.nets or self.plan.algorithm_record.oracle == "vector"
         guard = "no_grad = torch.no_grad" if taped else "no_grad = torch.inference_mode"
-        block = f"BLOCK = {self.plan.block}  # steps whose samples are drawn together"
-        return f"{fixed}\n{guard}\n\n# ---- hyper-parameters\nHYPER = {{\n{items}\n}}\n{block}\nCENTRED = {centred}"
+        return f"{fixed}\n{guard}"
 
     def oracles(self) -> int:
         """Values g_i(w; xi) that a step asks for: samples of every expectation, for tracked ones once more per point or batch."""
@@ -153,7 +149,7 @@ class Sections:
         if not self.bound.nets:
             return ""
         wrapper = flatnet.FunctionalNet if self.plan.algorithm_record.oracle == "vector" else flatnet.FlatNet
-        parts = ["# ---- nets", inspect.getsource(wrapper).rstrip()]
+        parts = ["# ---- nets", source(wrapper)]
         for name, net in self.bound.nets.items():
             parts.append(flatnet.constructor(name, net, len(self.problem.nets[name].input), wrapper))
         return "\n\n\n".join(parts)
@@ -180,7 +176,7 @@ class Sections:
             variable = self.normal.variables[name]
             if variable.net is not None:
                 lines.append(f"    w[{a}:{b}] = INITIAL[{literal(f'net_{variable.net}')}].to(device=device, dtype=dtype)")
-        lines += ["    project(w, 0.0, SimpleNamespace(**HYPER))", "    return w"]
+        lines += ["    project(w, 0.0)", "    return w"]
         buffers = "\n".join(
             f"    # {comment(b.text, 110)}\n    u.{b.name} = torch.full({b.shape}, math.nan, device=device, dtype=dtype)"
             for b in self.step.buffers.values()
@@ -191,11 +187,14 @@ class Sections:
             f"    c.{name} = torch.zeros({shape}, device=device, dtype=dtype)" for name, shape in self.step.centres.items()
         )
         texts = [f"#   w[{a}:{b}] = {name}{list(shape) or ''}" for name, (a, b, shape) in self.layout.items()]
+        estimates = [
+            "def buffers(device, dtype):",
+            '    """Estimates u of the inner expectations, one per block; NaN until first seen."""',
+            "    u = SimpleNamespace()", *([buffers] if buffers else []), "    return u", "", "",
+        ]  # fmt: skip
         return "\n".join(
             ["# ---- variables, one flat vector", *texts, *lines, "", "",
-             "def buffers(device, dtype):",
-             '    """Estimates u of the inner expectations, one per block; NaN until first seen."""',
-             "    u = SimpleNamespace()", *([buffers] if buffers else []), "    return u", "", "",
+             *(estimates if self.plan.algorithm_record.oracle == "blocks" else []),
              "def centres(device, dtype):", '    """Centres of the smoothing: estimates of the multipliers."""',
              "    c = SimpleNamespace()", *([centres] if centres else []), "    return c"]
         )  # fmt: skip

@@ -1,10 +1,14 @@
 """The sections of every emitted program that are the same in each."""
 
 IMPORTS = """import argparse
+import copy
 import math
 import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any, Self
 
 import torch"""
 
@@ -45,7 +49,7 @@ def main():
         print(line.format(**entry), flush=True)
 
     with no_grad():
-        found = {run}(tensors, seed=arguments.seed, device=arguments.device, dtype=getattr(torch, arguments.precision),
+        found = {run}(SOLVER, tensors, seed=arguments.seed, device=arguments.device, dtype=getattr(torch, arguments.precision),
                       seconds=seconds, iterations=arguments.iterations, oracles=arguments.oracles, progress=show{passes})
         objective, constraints = evaluate(found.exact, found.w)
     print(f"objective {SIGN * float(objective):.10g}   ({found.reason}, {found.iterations} steps)")

@@ -1,51 +1,12 @@
-"""Small pieces of emitted text: numbers, parentheses, slopes; and the functions whose source is copied."""
+"""Small pieces of emitted text: numbers, parentheses, slopes."""
 
 from __future__ import annotations
 
-import ast
-import dis
-import inspect
 import re
-from collections.abc import Callable, Iterable, Iterator
-from types import CodeType
-from typing import Any
+from collections.abc import Iterable
 
 from fccomodel.library.graph import Axis, Val
 from fccomodel.library.proximal import Proximal
-
-
-def with_called(functions: Iterable[Callable[..., Any]]) -> list[Callable[..., Any]]:
-    """Functions, each after those that it calls by name."""
-    found: dict[Callable[..., Any], None] = {}
-    seen: set[Callable[..., Any]] = set()
-
-    def add(function: Callable[..., Any]) -> None:
-        if function in seen:
-            return
-        seen.add(function)
-        for name in _global_names(function.__code__):
-            if inspect.isfunction(helper := function.__globals__.get(name)):
-                add(helper)
-        found[function] = None
-
-    for function in functions:
-        add(function)
-    return list(found)
-
-
-def called(text: str) -> tuple[set[str], set[str]]:
-    """The names that a program's text calls, and those of the functions that it defines."""
-    nodes = list(ast.walk(ast.parse(text)))
-    used = {node.func.id for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
-    return used, {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
-
-
-def _global_names(code: CodeType) -> Iterator[str]:
-    """The global names that a function's code reads, that of the functions inside it too."""
-    yield from (step.argval for step in dis.get_instructions(code) if step.opname == "LOAD_GLOBAL")
-    for inside in code.co_consts:
-        if isinstance(inside, CodeType):
-            yield from _global_names(inside)
 
 
 def merged(val: Val, over: Iterable[Axis]) -> tuple[Axis, ...]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
-import re
-from collections.abc import Callable
+from collections.abc import Collection
 from typing import Any
 
 import torch
@@ -15,41 +13,34 @@ from fccomodel.core.quoting import comment, literal
 from fccomodel.evaluation import interpret
 from fccomodel.library import regularisers, sets
 from fccomodel.solver import errors
+from fccomodel.solver.emit.carried import Carried, carried, source
 from fccomodel.solver.emit.sections import Sections
-from fccomodel.solver.emit.texts import number, with_called
+from fccomodel.solver.emit.texts import number
 
 
 class Update(Sections):
-    """``track``, ``update`` and ``project``."""
+    """The algorithm's functions, and ``project``."""
 
-    def update_section(self) -> str:
+    def functions(self) -> dict[str, Carried]:
+        """The algorithm's own, by their names in the solver's record."""
+        return self.plan.algorithm_record.functions(self.plan.step, self.plan.pace)
+
+    def update_section(self, elsewhere: Collection[Carried]) -> str:
+        """With what they call that does not stand ``elsewhere`` in the program."""
         algorithm = self.plan.algorithm_record
-        step = algorithm.steps[self.plan.step]
         estimator = algorithm.estimator
+        used = [getattr(estimator, name) for name in self.trackers()]
+        used += [estimator.extrapolate] if estimator and self.step.dual and self.plan.remembers else []
+        used += [estimator.multiplier] if estimator and self.inequalities() else []
+        used += [estimator.couple] if estimator and self.step.coupled else []
         text = [
             f"# ---- {algorithm.title}: {algorithm.theorem}",
-            *self.texts(*(getattr(estimator, name) for name in self.trackers())),
-            *(self.texts(estimator.extrapolate) if estimator and self.step.dual and self.plan.remembers else []),
-            *(self.texts(estimator.multiplier) if estimator and self.inequalities() else []),
-            *(self.texts(estimator.couple) if estimator and self.step.coupled else []),
-            *self.texts(algorithm.step_sizes, algorithm.begin, update=step),
-            *self.texts(algorithm.advance, algorithm.falling, algorithm.next_stage),
-            "def project(w, step, h):",
+            *(line for f in carried([*used, *self.functions().values()], elsewhere) for line in (source(f), "", "")),
+            "def project(w, step):",
             '    """Proximal maps of regularisers, projections on simple sets, in place; one step or one per coordinate."""',
         ]
         helpers, lines = self.proximal_lines()
         return "\n".join([*helpers, *text, *(lines or ["    return"])])
-
-    @staticmethod
-    def texts(*functions: Callable[..., Any], **renamed: Callable[..., Any]) -> list[str]:
-        """The sources of functions, some under another name, after those that they call."""
-        found = {f.__name__: inspect.getsource(f).rstrip() for f in with_called(functions)}
-        for name, function in renamed.items():
-            *helpers, own = with_called([function])
-            for f in helpers:
-                found.setdefault(f.__name__, inspect.getsource(f).rstrip())
-            found[name] = re.sub(r"^def \w+\(", f"def {name}(", inspect.getsource(own).rstrip())
-        return [line for text in found.values() for line in (text, "", "")]
 
     def trackers(self) -> list[str]:
         """The functions of the estimator that some estimate is updated by."""
@@ -66,7 +57,7 @@ class Update(Sections):
             regulariser = regularisers.get(p.name)
             assert regulariser is not None, p.name
             function = regulariser.prox
-            helpers[function.__name__] = inspect.getsource(function).rstrip()
+            helpers[function.__name__] = source(function)
             alone = len(self.layout) == 1
             piece = "w" if alone else f"w[{start}:{stop}]"
             size = "step" if alone else f"step if isinstance(step, float) else step[{start}:{stop}]"
@@ -85,7 +76,7 @@ class Update(Sections):
                 assert record is not None, domain.family
                 scaled = record.in_steps if self.plan.step == "adam" else None
                 used = [record.project, *([scaled] if scaled else [])]
-                helpers |= {f.__name__: inspect.getsource(f).rstrip() for f in with_called(used)}
+                helpers |= {f.__name__: source(f) for f in carried(used)}
                 arguments = "".join(f", {text}" for text in self.set_arguments(name, domain))
                 piece = f"w[{start}:{stop}]"
                 view = "" if len(shape) == 1 else f".view({', '.join(map(str, shape)) or '()'})"

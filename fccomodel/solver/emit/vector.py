@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 import math
-import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from fccomodel.algorithms.runtime.settings import VectorSettings
+from fccomodel.algorithms.runtime.solver import VectorSolver
 from fccomodel.core import ir
 from fccomodel.core.quoting import comment
 from fccomodel.evaluation.selections import Selection
@@ -17,9 +17,9 @@ from fccomodel.normal._terms import SAMPLED, nonlinear_below
 from fccomodel.normal.smoothing import Smoothed
 from fccomodel.solver import errors
 from fccomodel.solver.emit.exact import taken
-from fccomodel.solver.emit.program import Emitter, functions
+from fccomodel.solver.emit.program import Emitter
+from fccomodel.solver.emit.record import Form
 from fccomodel.solver.emit.taped import TapedPrinter
-from fccomodel.solver.emit.texts import called
 from fccomodel.solver.lower import Lowering, Slot
 from fccomodel.solver.lower._records import Part
 from fccomodel.solver.lower._reduce import DENSE
@@ -158,7 +158,6 @@ class VectorEmitter(Emitter):
 
     def gradient_section(self) -> tuple[str, str]:
         prepared: list[str] = []
-        length = max((c.stop for c in self.components), default=0)
         names = self.batch_names
         unpack = [f"{', '.join(names)}{',' if len(names) == 1 else ''} = batch"] if names else []
         step = self.printer(self.step, prepared)
@@ -175,11 +174,6 @@ class VectorEmitter(Emitter):
             [
                 "# ---- F, whose entries are the expectations, and phi",
                 *layout,
-                f"COMPONENTS = {length}",
-                f"SAMPLES = {self.cost(self.samples)}  # oracle calls of inner",
-                f"ROWS = {self.cost(self.values)}  # and of inner_full",
-                "",
-                "",
                 "def inner(data, w, batch, h):",
                 '    """F(w; xi): the mean over a minibatch."""',
                 *("    " + line for line in inner),
@@ -198,6 +192,12 @@ class VectorEmitter(Emitter):
         )
         body = "".join(f"    {line}\n" for line in prepared)
         return text, f'def prepare(data):\n    """What depends on the data alone, computed once."""\n{body}    return data'
+
+    def form(self) -> Form:
+        """What the loop over vectors asks for."""
+        length = max((c.stop for c in self.components), default=0)
+        values = {"components": length, "samples": self.cost(self.samples), "rows": self.cost(self.values)}
+        return Form(record=VectorSolver, settings=VectorSettings, defined=("inner", "inner_full", "outer"), values=values)
 
     def printer(self, lowering: Lowering, prepared: list[str], recomputed: bool = False) -> VectorPrinter:
         """A printer whose names for what is computed once are new."""
@@ -223,20 +223,6 @@ class VectorEmitter(Emitter):
             size = max(math.prod(a.size for a in v.axes) for v in below(value))
             groups[drawn, tables] = max(groups.get((drawn, tables), 0), size)
         return sum(groups.values())
-
-    def update_section(self) -> str:
-        """The step, and the functions beside it in its file that it calls."""
-        step = self.plan.algorithm_record.steps[self.plan.step]
-        module = sys.modules[step.__module__]
-        text = super().update_section()
-        needed, seen = [text], {"update"}
-        for source in needed:
-            used, _ = called(source)
-            for name, function in functions(module).items():
-                if name not in seen and name in used:
-                    seen.add(name)
-                    needed.append(inspect.getsource(function).rstrip())
-        return "\n\n\n".join([*needed[1:], text])
 
 
 def below(root: Val) -> Iterable[Val]:

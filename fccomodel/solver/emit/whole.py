@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from fccomodel.core import ir
@@ -15,6 +14,7 @@ from fccomodel.evaluation import elements
 from fccomodel.library import regularisers
 from fccomodel.library.graph import Val
 from fccomodel.normal.smoothing import Smoothed
+from fccomodel.solver.emit.carried import source
 from fccomodel.solver.emit.exact import Exact, entries, function, taken
 from fccomodel.solver.emit.taped import TapedPrinter
 from fccomodel.solver.lower import Lowering
@@ -34,12 +34,21 @@ class Whole(Lowering):
         return self.envelope(node, env)
 
 
+@dataclass(frozen=True, kw_only=True)
+class WholeText:
+    """``text`` of the smoothed problem on all rows, ``inside`` the shapes of centres inside expectations; hundreds of passes are
+    ``affordable``."""
+
+    text: str
+    inside: Mapping[str, tuple[int, ...]]
+    affordable: bool
+
+
 class Finishing(Exact):
     """``whole``, ``regulariser``, ``all_blocks`` and ``constraint_values``."""
 
-    def whole_text(self) -> tuple[str | None, bool]:
-        """The objective with envelopes and penalties on all rows, and what else the finish needs, if there is such a text; and
-        whether there is to be one: hundreds of passes are affordable."""
+    def whole_text(self) -> WholeText | None:
+        """The objective with envelopes and penalties on all rows, and what else a finish needs, if there is such a text."""
         lowering = Whole(bound=self.bound, full=True, data=self.exact.data)
         rows = [s for s in self.normal.smoothed if self.centred_rows(s, lowering)]
         names = {s.name for s in rows}
@@ -47,17 +56,17 @@ class Finishing(Exact):
         try:
             root = lowering.expr(centred(self.normal.objective), {}, True)
         except FccoError:
-            return None, False
+            return None
         printer = self.taped(lowering)
         printer.print([root] if root.op not in ("const", "param") else [])
         lines = [*printer.lines, f"return torch.as_tensor({printer.ref(root)})"]
         about = "The objective with envelopes and penalties for its non-smooth parts, on all rows, without prox terms."
         shapes = {name: lowering.centres[name] for name in sorted(names)}
-        head = ["# ---- the finish: what it minimises", f"INSIDE = {shapes!r}  # centres of functions inside expectations"]
         affordable = self.plan.finishing and lowering.pairs(self.normal.objective) <= MOST
-        parts = ["\n".join(head), function("whole", about, lines, "data, w, c, h")]
+        parts = ["# ---- the smoothed problem, on all rows\n" + function("whole", about, lines, "data, w, c, h")]
         parts += ["\n".join(self.regulariser_lines())] if affordable else []
-        return "\n\n\n".join([*parts, self.all_blocks_text(rows)]), affordable
+        text = "\n\n\n".join([*parts, self.all_blocks_text(rows)])
+        return WholeText(text=text, inside=shapes, affordable=affordable)
 
     def taped(self, lowering: Lowering) -> TapedPrinter:
         """A printer beside those of ``evaluate``: what depends on the data alone is shared."""
@@ -100,7 +109,7 @@ class Finishing(Exact):
         for p in self.normal.prox:
             start, stop, shape = self.layout[p.variable]
             function = regularisers.all()[p.name].value
-            helpers[function.__name__] = inspect.getsource(function).rstrip()
+            helpers[function.__name__] = source(function)
             view = "" if len(shape) == 1 else f".view({', '.join(map(str, shape)) or '()'})"
             arguments = ", ".join(f"{key}={literal(value)}" for key, value in p.coefficients.items())
             terms.append(f"float({function.__name__}(w[{start}:{stop}]{view}, {arguments}))")

@@ -118,9 +118,9 @@ def members(bound: Bound, constraint: ir.Constraint) -> Iterator[tuple[str, tupl
 def notes(program: Program, module: Any, found: Any) -> list[str]:
     """What a reader should know of a run beside where it ended: step size, smoothing, epsilon, divergence."""
     said = []
-    if module.HYPER["eta"] == 0:
+    if module.SOLVER.settings().eta == 0:
         said.append(f"first step size: {found.eta:.3g}, the inverse of the smoothness estimated at the start")
-    said += [gap(text, getattr(found.h, f"lam_{name}"), width) for name, (text, width) in program.smoothed.items()]
+    said += [gap(text, found.h.smoothing(name), width) for name, (text, width) in program.smoothed.items()]
     if getattr(found, "epsilon", None) is not None:
         said.append(f"the solver's own pair (x, y) is epsilon-KKT, epsilon = {found.epsilon:.2g} (hscg-2020, Lemma 3.1)")
     if getattr(found, "broken", None) is not None:

@@ -31,7 +31,7 @@ def solved(module: Any, program: Program, bound: Bound, polish: bool, **settings
             torch.set_num_threads(module.THREADS)
             with module.no_grad():
                 solve = getattr(module, "solve_then_finish", module.solve) if polish else module.solve
-                found = solve(dict(program.data), stop=asked.is_set, **settings)
+                found = solve(module.SOLVER, dict(program.data), stop=asked.is_set, **settings)
                 found.w = found.w.cpu().clone()
                 return found
         except ArithmeticError as error:
@@ -77,6 +77,6 @@ def refuse_size(program: Program, bound: Bound, precision: str) -> None:
 def nothing_finite(bound: Bound, module: Any, found: Any) -> FccoError:
     """F0711: steps of a fixed schedule that diverged, or no point at which the objective is finite."""
     broken = getattr(found, "broken", None)
-    if broken is not None and module.HYPER["decay"]:
+    if broken is not None and module.SOLVER.schedule.keeps_last:
         return FccoError([errors.diverged(broken, found.eta)], bound.problem.source)
     return FccoError([errors.objective_not_finite()], bound.problem.source)

@@ -1,0 +1,87 @@
+"""Functions and classes whose source a program carries: what is tested here is the text that runs there."""
+
+from __future__ import annotations
+
+import ast
+import dis
+import inspect
+import re
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import cache
+from types import CodeType, FunctionType
+from typing import Any
+
+#: a function or a class
+Carried = Callable[..., Any]
+
+
+def carried(roots: Iterable[Carried], elsewhere: Collection[Carried] = ()) -> list[Carried]:
+    """Functions and classes, each after those that it names; without those that stand ``elsewhere`` in the program."""
+    found: dict[Carried, None] = {}
+    seen = set(elsewhere)
+
+    def add(thing: Carried) -> None:
+        if thing not in seen:
+            seen.add(thing)
+            for other in _named(thing):
+                add(other)
+            found[thing] = None
+
+    for root in roots:
+        add(root)
+    return list(found)
+
+
+@cache
+def source(thing: Carried) -> str:
+    """Its text."""
+    return inspect.getsource(thing).rstrip()
+
+
+def called(text: str) -> tuple[set[str], set[str]]:
+    """The names that a program's text calls, and those of the functions that it defines."""
+    nodes = list(ast.walk(ast.parse(text)))
+    used = {node.func.id for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+    return used, {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
+
+
+@cache
+def _named(thing: Carried) -> tuple[Carried, ...]:
+    """Those functions and classes that it names: calls, makes, builds upon, or has in an annotation."""
+    if isinstance(thing, FunctionType):
+        names = [*_global_names(thing.__code__), *_in_annotations(thing)]
+        return tuple(_own(thing.__globals__.get(name) for name in names))
+    assert isinstance(thing, type)
+    scope = vars(sys.modules[thing.__module__])
+    parts = [_named(method) for method in vars(thing).values() if isinstance(method, FunctionType) and _written(method, thing)]
+    named = [*thing.__bases__, *(scope.get(name) for name in _in_annotations(thing)), *(x for part in parts for x in part)]
+    return tuple(x for x in _own(named) if x is not thing)
+
+
+def _written(method: FunctionType, owner: type) -> bool:
+    """It stands in the class's text, not made by a decorator."""
+    return method.__code__.co_filename == sys.modules[owner.__module__].__file__
+
+
+def _own(values: Iterable[Any]) -> Iterator[Carried]:
+    """Those that are neither of Python nor of torch."""
+    for value in values:
+        if inspect.isfunction(value) or inspect.isclass(value):
+            if value.__module__.partition(".")[0] not in {*sys.stdlib_module_names, "torch"}:
+                yield value
+
+
+def _in_annotations(thing: Carried) -> Iterator[str]:
+    """The names in annotations, of a function's parameters or a class's fields."""
+    for annotation in inspect.get_annotations(thing).values():
+        if isinstance(annotation, str):
+            yield from re.findall(r"\b[A-Za-z_]\w*", annotation)
+
+
+def _global_names(code: CodeType) -> Iterator[str]:
+    """The global names that a function's code reads, that of the functions inside it too."""
+    yield from (step.argval for step in dis.get_instructions(code) if step.opname == "LOAD_GLOBAL")
+    for inside in code.co_consts:
+        if isinstance(inside, CodeType):
+            yield from _global_names(inside)

@@ -1,0 +1,80 @@
+"""The record in which a program hands its loop what it defines, and the runtime that it carries for that."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from fccomodel.algorithms.runtime import ending, finish, restore
+from fccomodel.algorithms.runtime.schedules import SCHEDULES
+from fccomodel.algorithms.runtime.settings import LoopSettings
+from fccomodel.algorithms.runtime.solver import Solver
+from fccomodel.core.quoting import literal
+from fccomodel.plan import Plan
+from fccomodel.solver.emit.carried import Carried, carried
+from fccomodel.solver.emit.whole import WholeText
+
+#: what every program calls by the name of the record's field
+DEFINED = ("as_namespace", "prepare", "prepare_full", "start", "centres", "draw", "project", "evaluate", "blocks")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Form:
+    """The form that a loop works on: the class of its record and of its settings, the names of the functions that the program
+    defines for it, and its other fields."""
+
+    record: type[Solver]
+    settings: type[LoopSettings]
+    defined: tuple[str, ...]
+    values: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """``SOLVER``: ``facts`` are its plain values; ``whole`` and ``constrained`` say which passes with derivatives there are."""
+
+    plan: Plan
+    form: Form
+    facts: Mapping[str, Any]
+    whole: WholeText | None
+    constrained: bool
+
+    @property
+    def after(self) -> dict[str, Carried]:
+        """What may come after the loop."""
+        finishing = self.whole is not None and self.whole.affordable
+        found: dict[str, Carried] = {"finish": finish.finish, "one_pass": finish.one_pass} if finishing else {}
+        return found | ({"restore": restore.restore} if self.constrained else {})
+
+    def classes(self) -> list[Carried]:
+        """Those of the settings, of the schedule and of the record itself."""
+        return carried([self.form.settings, SCHEDULES[self.plan.pace], self.form.record])
+
+    def loop(self) -> list[Carried]:
+        """The loop, what comes after it, and all that they call."""
+        roots = [self.plan.algorithm_record.loop.solve, *self.after.values()]
+        return carried([*roots, *([ending.solve_then_finish] if self.plan.polish else [])], self.classes())
+
+    def text(self) -> str:
+        """The section that makes it; fields that have their default value do not show."""
+        own = self.plan.algorithm_record.functions(self.plan.step, self.plan.pace)
+        pace = ", ".join(f"{name}={own.pop(name).__name__}" for name in ("falling", "next_stage") if name in own)
+        given = {"settings": "Settings", "schedule": f"{SCHEDULES[self.plan.pace].__name__}({pace})"}
+        given |= {name: name for name in (*DEFINED, *self.form.defined, *self.passes)}
+        given |= {name: f.__name__ for name, f in {**own, "solve": self.plan.algorithm_record.loop.solve, **self.after}.items()}
+        values = {**self.facts, **self.form.values, "inside": dict(self.whole.inside) if self.whole else {}}
+        usual = {f.name: f.default_factory() if callable(f.default_factory) else f.default for f in fields(self.form.record)}
+        given |= {name: literal(value) for name, value in values.items() if value != usual[name]}
+        given |= {"tol": "TOL"} if self.plan.polish else {}
+        words = [f"{name}={text}," for name, text in given.items()]
+        lines = textwrap.wrap(" ".join(words), 116, break_long_words=False, break_on_hyphens=False)
+        return "\n".join(["# ---- the solver", f"SOLVER = {self.form.record.__name__}(", *("    " + line for line in lines), ")"])
+
+    @property
+    def passes(self) -> list[str]:
+        """The functions of the passes that there are."""
+        found = ["whole", "all_blocks"] if self.whole else []
+        found += ["regulariser"] if "finish" in self.after else []
+        return [*found, *(["constraint_values"] if self.constrained else [])]
