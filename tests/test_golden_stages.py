@@ -1,10 +1,14 @@
-"""Every example, stage by stage: a diff names the stage that changed. ``--update-golden`` rewrites the expected texts."""
+"""Every example, stage by stage: a diff names the stage that changed. ``--update-golden`` rewrites the expected texts.
+
+Of programs ``emitted.py`` holds what the compiler decided; their runtime stands once, in ``runtime.py``.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import importlib.util
 import re
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +66,54 @@ def plan_text(made: Any) -> str:
     return "\n".join(lines)
 
 
+def own_text(program: Any) -> str:
+    """A program without its runtime: a comment names what stands in its place."""
+    text = program.text
+    for part in program.runtime:
+        assert text.count(f"\n{part}\n") == 1
+        text = text.replace(f"\n{part}\n", f"\n# runtime.py: {', '.join(defined(part))}\n")
+    return re.sub(r"(?:# runtime.py: .*\s*)+", joined, text)
+
+
+def defined(text: str) -> list[str]:
+    """The functions and classes that a text defines at its top."""
+    return re.findall(r"^(?:def|class) (\w+)", text, re.MULTILINE)
+
+
+def joined(lines: re.Match) -> str:
+    """Several lines of names as one, wrapped."""
+    names = ", ".join(re.findall(r"# runtime.py: (.*)", lines[0]))
+    return "\n".join(textwrap.wrap(names, 116, initial_indent="# runtime.py: ", subsequent_indent="#   ")) + "\n\n\n"
+
+
+def runtime_text() -> str:
+    """What programs of any model carry: the classes, loops and endings, each after those that it names, and the command line."""
+    from fccomodel.algorithms.runtime import block_loop, ending, finish, restore, schedules, settings, solver, vector_loop
+    from fccomodel.solver.emit.carried import carried, source
+    from fccomodel.solver.emit.template import report
+
+    kinds: list[Any] = [settings.BlockSettings, settings.VectorSettings, solver.BlockSolver, solver.VectorSolver]
+    kinds += schedules.SCHEDULES.values()
+    block, vector = carried([*kinds, block_loop.solve]), carried([*kinds, vector_loop.solve])
+    after = carried([finish.finish, finish.one_pass, restore.restore, ending.solve_then_finish], [*block, *vector])
+    parts = [*map(source, dict.fromkeys([*block, *vector, *after])), report(finishing=False), report(finishing=True)]
+    return "\n\n\n".join(parts)
+
+
+def compare(file: Path, text: str, update: bool) -> None:
+    """The text is the expected one, or becomes it."""
+    text = re.sub(r"[ \t]+$", "", text, flags=re.M).rstrip() + "\n"
+    if update:
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text)
+    where = file.relative_to(GOLDEN)
+    assert file.read_text() == text, f"{where} has changed; --update-golden rewrites it"
+
+
+def test_runtime(update_golden: bool) -> None:
+    compare(GOLDEN / "runtime.py", runtime_text(), update_golden)
+
+
 @needs_data
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.stem)
 def test_stages(path: Path, update_golden: bool) -> None:
@@ -78,17 +130,11 @@ def test_stages(path: Path, update_golden: bool) -> None:
         "facts.txt": explain.to_text(analysis),
         "normal.txt": normal_text(made.normal),
         "plan.txt": plan_text(made),
-        "emitted.py": program.text,
+        "emitted.py": own_text(program),
     }
-    folder = GOLDEN / path.stem
-    if update_golden:
-        folder.mkdir(exist_ok=True)
+    assert all(part in runtime_text() for part in program.runtime), "what the expected text of the runtime does not hold"
     for name, text in stages.items():
-        text = re.sub(r"[ \t]+$", "", text, flags=re.M).rstrip() + "\n"
-        file = folder / name
-        if update_golden:
-            file.write_text(text)
-        assert file.read_text() == text, f"stage {name} of {path.stem} has changed; --update-golden rewrites it"
+        compare(GOLDEN / path.stem / name, text, update_golden)
 
 
 def test_every_golden_folder_has_an_example() -> None:

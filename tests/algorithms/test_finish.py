@@ -258,7 +258,7 @@ def test_constraints_of_a_net_are_restored() -> None:
     bound = fccomodel.compile(NET).bind(data={"D": data | {"a": (data["x"][:, 0] > 0).astype(int)}}, nets={"s": "mlp(8)"})
     program = pipeline.emit(bound.plan())
     solver = types.ModuleType("solver")
-    exec(program.text, solver.__dict__)
+    exec(compile(program.text, "solver.py", "exec", dont_inherit=True), solver.__dict__)
     with torch.no_grad():
         before = solver.solve(solver.SOLVER, dict(program.data), iterations=150, seconds=None)
         after = solver.solve_then_finish(solver.SOLVER, dict(program.data), iterations=150, way="restore")

@@ -30,7 +30,7 @@ def program_of(text: str, **options):
     bound = fccomodel.compile(text).bind(data={"D": {"x": X, "y": Y}}, **nets)
     program = pipeline.emit(bound.plan(**options))
     module = types.ModuleType("solver")
-    exec(compile(program.text, "solver.py", "exec"), module.__dict__)
+    exec(compile(program.text, "solver.py", "exec", dont_inherit=True), module.__dict__)
     return bound, program, module
 
 

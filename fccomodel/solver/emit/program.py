@@ -89,7 +89,7 @@ class Emitter(Finishing):
             layout=self.layout,
             penalties=self.normal.penalties,
             smoothed=smoothed,
-            runtime=(*helpers, *map(source, [*classes, *loop]), main),
+            runtime=(*map(source, [*classes, *loop]), main),
         )
 
     def form(self) -> Form:

@@ -1,0 +1,1514 @@
+@dataclass(kw_only=True)
+class LoopSettings:
+    """What all steps and loops go by. A program adds the hyper-parameters of its algorithm and, for each function that it
+    smooths, ``lam_`` with the name of the function's centre.
+
+    eta        size of a step                                    rho    largest multiplier that penalties allow
+    lam        smoothing to begin with; 0: by the size of arguments        lam_inner    that inside expectations
+    tau        weight of a centre in its next value, where steps move it
+    stage      steps of the first stage                          longest    of the longest
+    gain       of a stage that counts as progress, relative      patience   stages without any before the end
+    weight     of violations in the merit of a point
+    steep      length of the penalties' gradients that their smoothing was made for
+    off        by centre: how far its function's argument is off as steps estimate it
+    """
+
+    eta: float = 0.0
+    rho: float = 10.0
+    lam: float = 0.0
+    lam_inner: float = 0.0
+    tau: float = 0.0
+    stage: int = 200
+    longest: int = 4000
+    gain: float = 1e-4
+    patience: int = 12
+    weight: float = 0.0
+    steep: float = math.inf
+    off: dict[str, float] = field(default_factory=dict)
+
+    def copy(self) -> Self:
+        """The same numbers, to be changed apart from these."""
+        return copy.copy(self)
+
+    def smoothing(self, name: str) -> float:
+        """The smoothing parameter of a centre's function."""
+        return getattr(self, "lam_" + name)
+
+    def smooth(self, name: str, lam: float) -> None:
+        """Sets it."""
+        setattr(self, "lam_" + name, lam)
+
+    def smoothed(self, change: Callable[[float], float]) -> Self:
+        """A copy in which every function's smoothing parameter is changed."""
+        found = self.copy()
+        vars(found).update({key: change(lam) for key, lam in vars(self).items() if key.startswith("lam_y")})
+        return found
+
+
+@dataclass(kw_only=True)
+class BlockSettings(LoopSettings):
+    """Those of the loop over blocks.
+
+    peak       size of a stage's first step                      together   batches at one w whose mean gradient moves it
+    steady     weights of new inner values stay as they are within a stage
+    gamma      weight of new inner values; 0: estimates have none          gamma_prime    of their difference
+    """
+
+    peak: float = 0.0
+    together: int = 1
+    steady: bool = False
+    gamma: float = 0.0
+    gamma_prime: float = 0.0
+
+
+@dataclass(kw_only=True)
+class VectorSettings(LoopSettings):
+    """Those of the loop over all inner expectations as one vector.
+
+    growth     of an epoch's length from one to the next         shrink     of the step size where an epoch gains nothing
+    look       steps of an epoch between exact evaluations       probe      samples that the first step size is found by
+    matrix     entries of the largest Jacobian that is kept as a matrix
+    pass_limit samples above which F is not computed exactly, but by algorithms that are made of full passes
+    """
+
+    growth: float = 1.0
+    shrink: float = 0.6
+    look: int = 1000
+    probe: int = 500
+    matrix: float = 4e6
+    pass_limit: float = 1e7
+
+
+@dataclass(frozen=True, kw_only=True)
+class Schedule:
+    """Of steps, stages (epochs) and the answer; here nothing changes but what the algorithm says.
+
+    next_stage   what changes between stages: ``next_stage(h, gained, worst)``, whether the last one gained, its violation
+    falling      and within them: ``falling(h, share)``, the settings where the step size is at that share of its first
+    adapts       what a stage found decides where the next one starts, and on step sizes, centres and penalties
+    scales       smoothing and penalties begin by the sizes of arguments and gradients
+    pools        the average is that of all iterates, not of each stage's second half
+    keeps_last   the answer is the last iterate, not the best
+    """
+
+    next_stage: Callable | None = None
+    falling: Callable | None = None
+
+    adapts = False
+    scales = True
+    pools = False
+    keeps_last = False
+
+    def length(self, h: LoopSettings, count: int, iterations: int | None) -> float:
+        """Steps of the stage that begins after ``count`` of them."""
+        return min(h.stage, (iterations or math.inf) - count)
+
+    def within(self, h: LoopSettings, left: float) -> LoopSettings:
+        """The settings of steps where so much of a stage is left."""
+        return h
+
+    def move(self, h: LoopSettings, first: float, spent: float) -> None:
+        """The step size, from the ``first`` one, where so much of the budget is spent."""
+
+    def averages(self, done: int, length: float) -> bool:
+        """The iterate after so many steps of a stage is part of the average."""
+        return self.pools
+
+    def after(self, h: LoopSettings, gained: bool, worst: float) -> None:
+        """A stage has ended."""
+        if self.next_stage is not None:
+            self.next_stage(h, gained, worst)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Solver:
+    """A model on data as its program knows it, and the algorithm. w is one flat vector, ``data`` the arrays, c the centres of
+    smoothed functions by name, h the settings.
+
+    settings()                 the settings to begin with         schedule   what changes as a run goes
+    as_namespace(tensors, device, dtype), prepare(data), prepare_full(data)     the arrays, with what steps and full passes need
+    start(rng, device, dtype)  the first w                        centres(device, dtype)   the first c
+    draw(data, rng, T)         samples of T steps                 project(w, step)   prox and projections, in place
+    begin, update              how the algorithm starts, and its update of w
+    evaluate(data, w)          objective, and by label each constraint's kind and values, of the problem itself
+    blocks(data, w)            by centre: its cells, the exact argument, the slope there, the largest slope of a penalty
+    whole(data, w, c, h)       the smoothed objective on all rows, for autograd; None where no such pass is affordable
+    all_blocks(data, w)        ``blocks``, with the functions inside expectations, whose centres have the shapes ``inside``
+    regulariser(w)             the terms with a prox              constraint_values(data, w)   the constraints, for autograd
+    solve, finish, restore     the loop, and what may come after it; ``one_pass``: seconds of a pass that ``finish`` makes
+    block      steps whose samples are drawn together             own        entries of w that are the model's own variables
+    centred    some function has a centre                         dual       steps move the centres: they are blocks' own y
+    thin       rows that evaluations between stages take, by the name of their array; ``heavy``: a full pass takes pairs
+    tol        the KKT residual to end at
+    """
+
+    settings: Callable
+    schedule: Schedule
+    as_namespace: Callable
+    prepare: Callable
+    prepare_full: Callable
+    start: Callable
+    centres: Callable
+    draw: Callable
+    project: Callable
+    begin: Callable
+    update: Callable
+    evaluate: Callable
+    blocks: Callable
+    solve: Callable
+    whole: Any = None
+    all_blocks: Any = None
+    regulariser: Any = None
+    constraint_values: Any = None
+    finish: Any = None
+    one_pass: Any = None
+    restore: Any = None
+    block: int = 64
+    own: int = 0
+    centred: bool = False
+    dual: bool = False
+    heavy: bool = False
+    thin: Mapping[str, int] = field(default_factory=dict)
+    inside: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    tol: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class BlockSolver(Solver):
+    """With a gradient by estimates u of inner expectations, one per block.
+
+    gradient(data, w, w_prev, u, c, batch, h)        buffers(device, dtype)   the first u
+    step_sizes(h, inverse), advance(solver, data, state, u, c, batch, h)     the algorithm's: see ``Algorithm``
+    oracles       values g_i(w; xi) that a step asks for
+    surrogate     steps descend another problem, whose values do not judge theirs
+    inequalities  centres that are multipliers of inequalities, moved by the steps
+    """
+
+    gradient: Callable
+    buffers: Callable
+    step_sizes: Callable
+    advance: Callable
+    oracles: int = 1
+    surrogate: bool = False
+    inequalities: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class VectorSolver(Solver):
+    """With all inner expectations as one vector F(w): ``inner(data, w, batch, h)``, exactly ``inner_full(data, w, h)``, and
+    ``outer(data, w, u, c, h)`` = phi(u), of w as well.
+
+    components    length of F(w)           samples, rows   oracle calls of ``inner`` and of ``inner_full``
+    """
+
+    inner: Callable
+    inner_full: Callable
+    outer: Callable
+    components: int
+    samples: int
+    rows: int
+
+
+class Practical(Schedule):
+    """Stages that adapt: steps fall within each, and the next starts from the better of its last and its average iterate."""
+
+    adapts = True
+
+    def within(self, h: LoopSettings, left: float) -> LoopSettings:
+        """As the algorithm's steps fall."""
+        return h if self.falling is None else self.falling(h, max(left, 0.02))
+
+    def averages(self, done: int, length: float) -> bool:
+        """From the middle on."""
+        return 2 * done >= length
+
+
+class Theory(Schedule):
+    """By the constants of a theorem: stages are places to look, and what the theorem itself changes between them."""
+
+    scales = False
+    pools = True
+
+
+class Decay(Schedule):
+    """A step size divided by ten at half and at three quarters of the budget (sox-2022, section 4; sonex-alexr2-2025, appendix
+    F), all else constant; the answer is the last iterate."""
+
+    keeps_last = True
+
+    def length(self, h: LoopSettings, count: int, iterations: int | None) -> float:
+        """A fiftieth of the budget, to look by."""
+        return max(h.stage, (iterations or 0) // 50)
+
+    def move(self, h: LoopSettings, first: float, spent: float) -> None:
+        """By tenths."""
+        h.eta = first * 0.1 ** ((spent >= 0.5) + (spent >= 0.75))
+
+
+def ending(began, stop, seconds, iterations, oracles=None):
+    """``ended(count, calls)``: why a run ends after so many steps and oracle calls, or "" where it goes on."""
+
+    def ended(count, calls=0):
+        if stop is not None and stop():
+            return "interrupted"
+        spent = seconds is not None and time.perf_counter() - began > seconds
+        spent = spent or (iterations is not None and count >= iterations) or (oracles is not None and calls >= oracles)
+        return "the budget is used up" if spent else ""
+
+    return ended
+
+
+def thinned(solver: Solver, data, seed=1):
+    """The same data with fewer rows where pairs are many: evaluations between stages use these, the final one does not."""
+    if not solver.thin:
+        return data
+    quick = SimpleNamespace(**vars(data))
+    rng = torch.Generator(device=data.device).manual_seed(seed)
+    for key, count in solver.thin.items():
+        rows = getattr(data, key)
+        chosen = torch.randperm(len(rows), generator=rng, device=data.device)[:count]
+        setattr(quick, key, rows[chosen.sort().values])
+    return quick
+
+
+def opened(solver: Solver, data, device, dtype, exact=None):
+    """The bound data for exact values (float64), for those between stages (thinned where they are dear), and for steps."""
+    exact = solver.prepare_full(solver.as_namespace(data, device, torch.float64)) if exact is None else exact
+    quick = solver.prepare_full(thinned(solver, solver.as_namespace(data, device, dtype))) if solver.heavy else exact
+    return exact, quick, solver.prepare(solver.as_namespace(data, device, dtype))
+
+
+def drawn(solver: BlockSolver, data, rng, count):
+    """So many minibatches, one after another."""
+    parts = solver.draw(data, rng, count)
+    return list(zip(*(part.unbind() for part in parts), strict=True)) if parts else [()] * count
+
+
+def leave_flat_start(w, G, rng):
+    """Small random numbers where the derivative at the start is exactly zero: products of variables have it at zero, which
+    no step would ever leave. Harmless at a minimum."""
+    if w.numel() and float(G(w).abs().max()) == 0.0:
+        w.add_(torch.randn(w.shape, generator=rng, device=w.device, dtype=w.dtype), alpha=w.numel() ** -0.5)
+
+
+def slope_at(t, slope, centre, h: LoopSettings):
+    """The slope of a smoothed function at its argument, 0 where it is not finite: where its centre goes."""
+    new = slope(t, centre.to(t.dtype), h)
+    return torch.where(new.isfinite(), new, torch.zeros_like(new)).to(centre.dtype)
+
+
+def smoothness(G, w):
+    """The gradient's Lipschitz constant near w along its steepest direction: power iteration on differences of gradients."""
+    base = G(w).clone()
+    direction, size, found = base, 1e-3 * (1.0 + float(w.norm())), 0.0
+    for _ in range(8):
+        length = float(direction.norm())
+        if not math.isfinite(length) or length == 0.0:
+            break
+        direction = (G(w + direction * (size / length)) - base) / size
+        found = max(found, float(direction.norm())) if math.isfinite(float(direction.norm())) else found
+    return found
+
+
+def steepness(penalties, w, c, h: LoopSettings, G):
+    """The length of the constraints' summed gradients at w: that of G with all multipliers at 1, less that with all at 0."""
+    kept, held = dict(vars(h)), {name: getattr(c, name).clone() for name in penalties}
+    vars(h).update(dict.fromkeys(["rho", *("lam_" + name for name in penalties)], 1e6))
+    slopes = []
+    for y in (0.0, 1.0):
+        for name in penalties:
+            getattr(c, name).fill_(y)
+        slopes.append(G(w).clone())
+    vars(h).update(kept)
+    for name in penalties:
+        getattr(c, name).copy_(held[name])
+    return float((slopes[1] - slopes[0]).norm())
+
+
+def scale_smoothing(solver: Solver, data, w, c, h: LoopSettings, G, dtype):
+    """lam and rho to begin with: a non-smooth objective is smoothed on a tenth of its arguments' size, on all of it where blocks
+    keep their y, which a visit then moves by 1 / tau of its range; a penalty so that its curvature |grad c|^2 / lam is ten
+    times the objective's, or the largest slope of all at the start a tenth of rho: by its own, a constraint that hardly is
+    violated there would have no smoothing. rho is at least ten times |grad g_0| / |grad c|.
+
+    ``G(w)`` is the gradient under the smoothing and the centres as they are.
+    """
+    penalties, violation, share = [], 0.0, 1.0 if solver.dual else 0.1
+    for name, (index, t, slope, bounded) in solver.blocks(data, w).items():
+        finite = t[t.isfinite()]
+        size = float(finite.square().mean().sqrt()) if finite.numel() else 0.0
+        h.smooth(name, 1e6 if bounded else h.lam or max(share * size, 1e-6))
+        if bounded:
+            penalties.append(name)
+            violation = max(violation, 1e6 * float(slope_at(t, slope, getattr(c, name)[index or (...,)], h).abs().max()))
+    if not penalties:
+        return
+    begin = w.to(dtype)
+    curvature, free, h.steep = smoothness(G, begin), float(G(begin).norm()), steepness(penalties, begin, c, h, G)
+    if h.steep > 1e-6 * free and math.isfinite(h.steep):
+        if solver.schedule.adapts:
+            h.rho *= min(max(1.0, free / h.steep), 1e4)
+        lam = 0.1 * h.steep**2 / curvature if curvature > 0 else 10 * h.steep / h.rho
+    else:
+        lam = 0.1
+    for name in penalties:
+        h.smooth(name, h.lam or min(max(lam, 1e-6), 10 * violation / h.rho or 1e4))
+
+
+def copy_state(state):
+    """All that the step keeps, so that a stage can be taken back."""
+    return SimpleNamespace(**{k: x.clone() if torch.is_tensor(x) else x for k, x in vars(state).items()})
+
+
+def inverse_smoothness(solver: BlockSolver, G, w, value=None):
+    """One over the gradient's Lipschitz constant at w, constraints active; no further than a first step goes downhill, by the
+    gradient at its end or, where gradients jump, as ``value(w)`` falls in a parabola of this curvature."""
+    largest = max(smoothness(G, w), smoothness(lambda x: G(x, 1.0), w) if solver.centred else 0.0)
+    step, slope = 1.0 / largest if largest > 0 else 0.05, G(w)
+    for _ in range(40):
+        ahead, fall = w - step * slope, 0.5 * step * float(slope @ slope)
+        if float(G(ahead) @ slope) >= 0 or (value is not None and value(ahead) <= value(w) - fall):
+            break
+        step *= 0.5
+    return step
+
+
+def merit(point, weight):
+    """Objective plus exact penalty; the weight follows the multipliers, since the penalty is exact above them alone."""
+    return point[0] + weight * point[1] if point[1] else point[0]
+
+
+def summary(values):
+    """Objective, summed and largest violation of an evaluation; all infinite where anything is not finite."""
+    objective, constraints = values
+    violations = [t.abs() if kind == "eq" else t.clamp(min=0) for kind, t in constraints.values()]
+    found = float(objective), sum(float(t.sum()) for t in violations), max((float(t.max()) for t in violations), default=0.0)
+    return found if all(map(math.isfinite, found)) else (math.inf, math.inf, math.inf)
+
+
+def value_at(solver: Solver, data, w):
+    """The summary of the evaluation at w."""
+    return summary(solver.evaluate(data, w.to(data.dtype)))
+
+
+def set_out(run, solver: BlockSolver, data, h: BlockSettings, G, rng):
+    """Step sizes, smoothing, the penalty's weight and the estimates to begin with."""
+    w = run.state.w
+    leave_flat_start(w, G, rng)
+    run.state.w_prev.copy_(w)
+    if solver.centred and solver.schedule.scales:
+        scale_smoothing(solver, data, w.to(data.dtype), run.c, h, G, w.dtype)
+
+    def inverse(jumps=False):
+        value = (lambda x: merit(value_at(solver, data, x), h.rho)) if jumps else None
+        return inverse_smoothness(solver, lambda x, y=None: G(x, y, 1), w, value)
+
+    solver.step_sizes(h, inverse)
+    h.peak, h.weight, run.eta = h.eta, 0.1 * h.rho, h.eta
+    solver.begin(run.state, h)
+    run.u, run.average = solver.buffers(w.device, w.dtype), w.clone()
+    run.best, run.best_c, run.rho = copy_state(run.state), copy_state(run.c), h.rho
+
+
+def watching(tol, cost, z=1.96, few=8):
+    """What ``observe`` keeps; ``cost``: seconds that an estimate may take, at first a guess. Without ``tol`` none is made.
+
+    ``z`` standard errors are what a mean may miss by; a standard error takes ``few`` samples.
+    """
+    return SimpleNamespace(tol=tol, z=z, few=few, spent=0.0, cost=cost, held=0, kkt=None, error=None)
+
+
+def take_steps(run, solver: BlockSolver, data, rng, h: BlockSettings, length, iterations, ended):
+    """So many steps; the average of the second half's iterates, by a theorem's constants of all. Why the run ends, or ""."""
+    done, reason, schedule, advance = 0, "", solver.schedule, solver.advance
+    run.state.met, run.kept = 0, run.kept if schedule.pools else 0
+    while done < length and not reason:
+        h.eta = h.peak
+        now = schedule.within(h, 1 - done / length)
+        for batch in drawn(solver, data, rng, min(solver.block, length - done)):
+            schedule.move(h, h.peak, run.count / (iterations or math.inf))
+            advance(solver, data, run.state, run.u, run.c, batch, now)
+            if schedule.averages(done, length):
+                run.kept += 1
+                run.average.lerp_(run.state.w, 1.0 / run.kept)
+            done, run.count = done + 1, run.count + 1
+            reason = ended(run.count)
+            if reason:
+                break
+        if run.broken is None and not math.isfinite(float(run.state.w.sum())):
+            run.broken = run.count
+    return reason
+
+
+def least(solver: Solver, data, points, weight):
+    """The summary of the point whose merit is the least, and that point."""
+    return min(((value_at(solver, data, x), x) for x in points), key=lambda pair: merit(pair[0], weight))
+
+
+def go_back(run, solver: BlockSolver, h: BlockSettings, finite):
+    """To the best point; the estimates belong to the one that is left. What reformulations added has no place in the objective
+    that points are compared by, and stays."""
+    added = run.state.w[solver.own :].clone()
+    run.state, run.c, run.u = copy_state(run.best), copy_state(run.best_c), solver.buffers(added.device, added.dtype)
+    if finite:
+        run.state.w[solver.own :] = added
+    solver.begin(run.state, h)
+
+
+def keep_the_better(run, solver: BlockSolver, data, h: BlockSettings):
+    """Of the last iterate and the average: steps go on from it, and it is the best point so far if it gains; else they go back.
+    Returns its violation, whether its value is finite, and whether it gains enough."""
+    value, chosen = least(solver, data, [run.state.w, run.average] if run.kept else [run.state.w], h.weight)
+    gain, finite = merit(run.value, h.weight) - merit(value, h.weight), math.isfinite(value[0])
+    schedule = solver.schedule
+    if finite and schedule.adapts:
+        run.state.w.copy_(chosen)
+    if gain > 0 or schedule.keeps_last or solver.surrogate:
+        run.best, run.value, run.best_c, run.rho = copy_state(run.state), value, copy_state(run.c), h.rho
+        run.best.w.copy_(chosen)
+    elif schedule.adapts and not (finite and solver.centred):
+        go_back(run, solver, h, finite)
+    gained = solver.surrogate or gain >= h.gain * abs(merit(run.value, h.weight))
+    run.calm = 0 if gained else run.calm + 1
+    return value[2], finite, gained
+
+
+def centre_at(solver: Solver, data, w, c, h: LoopSettings):
+    """c <- the slope of the smoothed function at the exact argument; where blocks keep their own y, moved in every step, that."""
+    found = solver.blocks(data, w)
+    for name, (index, t, slope, _) in found.items():
+        if not solver.dual:
+            centre, index = getattr(c, name), index or (...,)
+            centre[index] = slope_at(t, slope, centre[index], h)
+    return found
+
+
+def estimated(name, index, t, u, h: LoopSettings):
+    """How far a penalty's argument is off as steps estimate it: root mean square over its cells, of the last stages."""
+    if hasattr(u, name):
+        off = getattr(u, name)[index or (...,)] - t
+        square = float(off[off.isfinite()].square().mean())
+        if math.isfinite(square):
+            h.off[name] = math.sqrt(0.8 * square + 0.2 * h.off.get(name, math.sqrt(square)) ** 2)
+    return h.off.get(name, 0.0)
+
+
+def move_centres(solver: Solver, data, w, c, h: LoopSettings, worst, before, G, dtype, u=None):
+    """Centres move to the slopes at w. Smoothing follows the spread of the arguments, that of penalties the square of their
+    gradients where these become smaller, and is reduced where the violation does not fall tenfold, less so in the loop without
+    estimates ``u``, whose steps do not fall within a stage, and not below twice what these are off over the multipliers' size (a
+    tenth of rho at least). The merit's weight follows the multipliers, and rho grows where one at its bound does not help."""
+    saturated, largest, found = False, 0.0, centre_at(solver, data, w, c, h)
+    penalties = {name: bounded for name, (*_, bounded) in found.items() if bounded}
+    if penalties and 0 < (steep := steepness(penalties, w.to(dtype), c, h, G)) < h.steep:
+        for name in penalties:
+            h.smooth(name, max((steep / h.steep) ** 2 * h.smoothing(name), 1e-6))
+        h.steep = steep
+    for name, bounded in penalties.items():
+        steepest = float(getattr(c, name).abs().max()) / bounded
+        largest = max(largest, steepest)
+        saturated |= steepest >= 0.99 * h.rho
+    for name, (index, t, _, bounded) in found.items():
+        lam, finite = h.smoothing(name), t[t.isfinite()]
+        if bounded and not solver.dual:
+            less = min(max(0.1 * before / worst, 0.7 if u is None else 0.25), 1.0) if worst > 1e-5 else 1.0
+            lam = max(less * lam, 2 * estimated(name, index, t, u, h) / max(largest, 0.1 * h.rho))
+        elif finite.numel() > 1 and not solver.dual:
+            spread = float((finite - finite.mean()).square().mean().sqrt())
+            lam = min(lam, max(0.3 * spread, 0.25 * lam))
+        h.smooth(name, lam)
+    h.weight = max(h.weight, 2 * largest)
+    if saturated and worst > 1e-3 and worst > 0.5 * before:
+        h.rho *= 4
+
+
+def multipliers(solver: Solver, data, w, c, h: LoopSettings):
+    """The slopes of the smoothed functions at w, of penalties their centres; and the most by which they are none there."""
+    y, shift = SimpleNamespace(**{name: centre.clone() for name, centre in vars(c).items()}), 0.0
+    unit, blocks = h.smoothed(lambda lam: 1.0), solver.blocks if solver.whole is None else solver.all_blocks
+    for name, (index, t, slope, bounded) in blocks(data, w.to(data.dtype)).items():
+        centre, index = getattr(y, name), index or (...,)
+        new = slope_at(t, slope, centre[index], unit if bounded else h)
+        length = 1.0 if bounded else h.smoothing(name)
+        shift = max(shift, length * float((new - centre[index]).abs().max()))
+        if not bounded:
+            centre[index] = new
+    return y, shift
+
+
+def fixing(h: LoopSettings):
+    """Smoothing so wide that slopes are their centres, and dual steps so short that these stay."""
+    held = h.smoothed(lambda lam: 1e9)
+    held.tau = 1e9
+    return held
+
+
+def some(solver: Solver, data, seed):
+    """The data on random rows, in single precision."""
+    part = thinned(solver, data, seed)
+    for key, x in vars(part).items():
+        if torch.is_tensor(x) and x.is_floating_point():
+            setattr(part, key, x.float())
+    part.dtype = torch.float32
+    return solver.prepare_full(part)
+
+
+def slope_of(solver: Solver, data, w, c, h: LoopSettings):
+    """The gradient of the smoothed objective, without prox terms."""
+    with torch.inference_mode(False), torch.enable_grad():
+        x = w.detach().to(data.dtype, copy=True).requires_grad_()
+        return torch.autograd.grad(solver.whole(data, x, c, h), x)[0].to(w.dtype)
+
+
+def passes(solver: Solver, data, w, c, h: LoopSettings):
+    """Gradients from passes over random rows, and the largest violations there."""
+    for k in range(64):
+        with torch.inference_mode(False), torch.no_grad():
+            part = some(solver, data, 2 + k)
+            found = slope_of(solver, part, w, c, h), value_at(solver, part, w)[2]
+        yield found
+
+
+def assess(solver: Solver, w, G, spread, violations, shift, watch):
+    """The residual from the mean G of some samples, ``spread`` being the sum of their squared distances from it."""
+    count = len(violations)
+    violation, times = sum(violations) / count, max(count * (count - 1), 1)
+    apart = sum((v - violation) ** 2 for v in violations)
+    step = min(1.0, 1e-3 * (1 + float(w.norm())) / max(float(G.norm()), 1e-300))
+    moved = w - step * G
+    solver.project(moved, step)
+    size = max(float((w - moved).norm()) / step, violation, shift)
+    enough = count >= watch.few or (solver.whole is not None and not solver.heavy)
+    return SimpleNamespace(residual=size, error=watch.z * math.sqrt(max(spread, apart) / times), enough=enough)
+
+
+def residual(solver: Solver, data, w, value, c, h: LoopSettings, minibatches, watch, end):
+    """The residual at w, how far it may be off (0: it is exact), and whether the samples are enough to tell."""
+    held = h.copy()
+    held.lam_inner = 0.1 * watch.tol
+    if solver.whole is None:
+        y, shift = multipliers(solver, data, w, c, held)
+        samples: Any = ((G, value[2]) for G in minibatches(w, y, fixing(held)))
+    else:
+        with torch.inference_mode(False), torch.no_grad():
+            w = w.double().clone()
+            centre = SimpleNamespace(**{name: x.double().clone() for name, x in vars(c).items()})
+            for name, shape in solver.inside.items():
+                setattr(centre, name, torch.zeros(shape, device=w.device, dtype=w.dtype))
+                held.smooth(name, 0.1 * watch.tol)
+            y, shift = multipliers(solver, some(solver, data, 1) if solver.heavy else data, w, centre, held)
+        held = fixing(held)
+        samples = passes(solver, data, w, y, held) if solver.heavy else [(slope_of(solver, data, w, y, held), value[2])]
+    mean, spread, violations, count = torch.zeros_like(w), 0.0, [], 0
+    for G, violation in samples:
+        count += 1
+        apart = G - mean
+        mean = mean + apart / count
+        spread += float(apart @ (G - mean))
+        violations.append(violation)
+        late = time.perf_counter() > end and count > 1
+        if late or (count >= watch.few and count & (count - 1) == 0):  # at powers of two
+            found = assess(solver, w, mean, spread, violations, shift, watch)
+            if late or not found.residual - found.error <= watch.tol < found.residual + found.error:
+                return found
+    return assess(solver, w, mean, spread, violations, shift, watch)
+
+
+def observe(watch, solver: Solver, data, w, value, c, h: LoopSettings, elapsed, minibatches):
+    """Estimates the residual at w, unless that takes more than 3% of the time so far (15% where it is likely to decide), and
+    counts the stages running in which it is at most ``tol`` with 95% probability. Returns both for the history.
+
+    ``value`` is the summary of the evaluation at w; ``minibatches(w, y, h)`` goes on giving gradients with the multipliers y.
+    """
+    if watch.tol is None:
+        return {}
+    likely = watch.tol >= 1e-4 or (watch.kkt is not None and watch.kkt - watch.error <= 3 * watch.tol)
+    room = (0.15 if likely else 0.03) * elapsed - watch.spent
+    if watch.cost <= room:
+        began = time.perf_counter()
+        found = residual(solver, data, w, value, c, h, minibatches, watch, began + room)
+        if watch.kkt is not None:  # the first one warms up
+            watch.cost = time.perf_counter() - began
+            watch.spent += watch.cost
+        if math.isfinite(found.residual):
+            watch.kkt, watch.error = found.residual, found.error
+            watch.held = watch.held + 1 if found.enough and found.residual + found.error <= watch.tol else 0
+    return {"kkt": watch.kkt, "kkt_error": watch.error}
+
+
+def record(history, progress, began, value, weight, **entry):
+    """One more stage in the history, by the summary of the best point so far; ``progress`` sees it."""
+    found = {"objective": value[0], "violation": value[2], "merit": merit(value, weight), "seconds": time.perf_counter() - began}
+    history.append({"stage": len(history) + 1, **entry, **found})
+    if progress is not None:
+        progress(history[-1])
+
+
+def reached(watch):
+    """Why a run may end by the residual, in words, or ""."""
+    if watch.held < 2:
+        return ""
+    sure = f" +- {watch.error:.1g}" if watch.error else ""
+    return f"KKT residual {watch.kkt:.1g}{sure} at most {watch.tol:g}{', 95%' if watch.error else ''}, two stages running"
+
+
+def status(stop, converged):
+    """``converged``, ``interrupted`` or ``stopped``."""
+    return "interrupted" if stop is not None and stop() else "converged" if converged else "stopped"
+
+
+def mean_gradient(solver: BlockSolver, data, x, c, h: BlockSettings, batches):
+    """The gradient at x over some minibatches, each with estimates of its own."""
+
+    def at(batch):
+        return solver.gradient(data, x, x, solver.buffers(x.device, x.dtype), copy_state(c), batch, h)
+
+    return sum(map(at, batches)) / len(batches)
+
+
+def gradients(solver: BlockSolver, data, w, c, h: BlockSettings, rng):
+    """The gradients at w by one minibatch after another, each with estimates of its own."""
+    data = SimpleNamespace(**{**vars(data), "waiting": {}})
+    u = solver.buffers(w.device, w.dtype)
+    while True:
+        for batch in drawn(solver, data, rng, solver.block):
+            yield solver.gradient(data, w, w, u, copy_state(c), batch, h)
+
+
+def solve(
+    solver: BlockSolver, data, *, seed=0, device="cpu", dtype=torch.float32, seconds=30.0, iterations=None, oracles=None,
+    progress=None, stop=None, tol=None, exact=None,
+):  # fmt: skip
+    """Run to the end of the budget, or until stages gain nothing more, or until the KKT residual is at most ``tol`` in two of
+    them running. Returns the best point seen, or as the schedule says the last.
+
+    ``oracles`` bounds the values g_i(w; xi) that steps ask for; evaluations between stages are no part of the algorithm.
+    ``broken`` is the step by which iterates were not finite (the loop went back to the best point), or None.
+
+    ``run`` is where it stands: the algorithm's state, estimates u and centres c; the average of the ``kept`` iterates; the best
+    point so far with its value, centres and rho; how many steps (``count``) and how many stages without a gain (``calm``).
+    """
+    began = time.perf_counter()
+    if oracles is not None:
+        iterations = min(iterations or math.inf, max(1, int(oracles // max(solver.oracles, 1))))
+    ended = ending(began, stop, seconds, iterations)
+    exact, quick, data = opened(solver, data, device, dtype, exact)
+    rng = torch.Generator(device=device).manual_seed(seed)
+    h, schedule = solver.settings(), solver.schedule
+    w = solver.start(rng, device, dtype)
+    state = SimpleNamespace(w=w, w_prev=w.clone())
+    run = SimpleNamespace(state=state, c=solver.centres(device, dtype), kept=0, count=0, calm=0, broken=None)
+    few = drawn(solver, data, rng, min(8, math.ceil(256 / max(solver.oracles, 1))))
+
+    def G(x, y=None, most=None):
+        c = run.c if y is None else SimpleNamespace(**{name: torch.full_like(v, y) for name, v in vars(run.c).items()})
+        return mean_gradient(solver, data, x, c, h, few[:most])
+
+    def minibatches(x, y, held):
+        return gradients(solver, data, x, y, held, torch.Generator(device=device).manual_seed(seed + 1 + run.count))
+
+    set_out(run, solver, quick, h, G, rng)
+    looked = time.perf_counter()
+    run.value = value_at(solver, quick, run.state.w)
+    watch = watching(tol, 8 * (time.perf_counter() - looked))
+    history: list = []
+    worst, reason = run.value[2], ""
+    while not reason:
+        length = schedule.length(h, run.count, iterations)
+        reason = take_steps(run, solver, data, rng, h, length, iterations, ended)
+        before, (worst, finite, gained) = worst, keep_the_better(run, solver, quick, h)
+        schedule.after(h, gained, worst)
+        if schedule.adapts:
+            run.state.w_prev.copy_(run.state.w)
+        if solver.centred and finite and schedule.adapts:
+            move_centres(solver, quick, run.state.w.to(quick.dtype), run.c, h, worst, before, G, dtype, run.u)
+        told = {"iteration": run.count, "oracles": run.count * solver.oracles, "eta": h.eta if schedule.keeps_last else h.peak}
+        told |= observe(watch, solver, exact, run.best.w, run.value, run.c, h, time.perf_counter() - began, minibatches)
+        record(history, progress, began, run.value, h.weight, **told)
+        if not reason and schedule.adapts:
+            reason = reached(watch) or ("stages gain nothing more" if run.calm >= h.patience else "")
+    if solver.centred and not schedule.adapts:
+        centre_at(solver, exact, run.best.w.double(), run.c, h)
+    h.rho, w = run.rho, run.best.w.double()
+    solver.project(w, 0.0)  # to double precision
+    return SimpleNamespace(
+        w=w, c=run.c, h=h, eta=run.eta, history=history, iterations=run.count, seconds=time.perf_counter() - began,
+        reason=reason, status=status(stop, schedule.adapts and watch.held >= 2), broken=run.broken, exact=exact,
+    )  # fmt: skip
+
+
+def linearised(f, w):
+    """f(w) in R^q; ``pull(s)`` = J(w)' s; ``matrix()`` = J(w), q x p; ``push(d)`` = J(w) d, by reverse differentiation."""
+    x = w.detach().clone().requires_grad_()
+    with torch.enable_grad():
+        value = f(x)
+
+    def pull(s):
+        return torch.autograd.grad(value, x, s, retain_graph=True)[0]
+
+    def matrix():
+        rows = torch.eye(len(value), dtype=w.dtype, device=w.device)
+        if len(rows) <= 8:  # fewer than it pays to batch
+            return torch.stack([pull(s) for s in rows])
+        rows = rows.split(32)  # so many passes backwards at once
+        return torch.cat([torch.autograd.grad(value, x, s, retain_graph=True, is_grads_batched=True)[0] for s in rows])
+
+    def push(d):
+        with torch.enable_grad():
+            s = torch.zeros_like(value).requires_grad_()
+            back = torch.autograd.grad(value, x, s, create_graph=True)[0]
+        return torch.autograd.grad(back, s, d, retain_graph=True)[0]
+
+    return SimpleNamespace(value=value.detach(), pull=pull, matrix=matrix, push=push, taped=value, x=x)
+
+
+def oracle_of(solver: VectorSolver, data, rng, c, state, h: VectorSettings, late=lambda: False):
+    """What a step may ask for; ``state.oracles`` counts the calls (one: the value and derivative of one g_i at one sample).
+
+    batch()            the next minibatch                       sample(w, batch)   F(w; batch), linearised
+    whole(w)           F(w) by a full pass, linearised          value(w)           F(w) alone
+    pooled(w, batches) F(w) by several minibatches, linearised  many(w)            F(w) by a full pass, or 100 minibatches
+    slope(w, u, gamma) the derivatives of phi in u and in w, its smoothing parameters times gamma
+    phi(w, u)          its value                                prox(w, step)      prox_{step R}(w), a new vector
+    keep               the Jacobian is kept as a q x p matrix; else, and where q > 128, products with it
+    smoothing          phi has kinks                             share              of all samples in a minibatch
+    late()             the budget is used up
+    """
+    ahead: list = []
+
+    def batch():
+        if not ahead:
+            parts = solver.draw(data, rng, solver.block)
+            ahead.extend(zip(*(part.unbind() for part in parts), strict=True) if parts else [()] * solver.block)
+        return ahead.pop(0)
+
+    def sample(w, chosen):
+        state.oracles += solver.samples
+        return linearised(lambda x: solver.inner(data, x, chosen, h), w)
+
+    def pooled(w, batches):
+        state.oracles += solver.samples * len(batches)
+        return linearised(lambda x: sum(solver.inner(data, x, chosen, h) for chosen in batches) / len(batches), w)
+
+    def whole(w):
+        state.oracles += solver.rows
+        return linearised(lambda x: solver.inner_full(data, x, h), w)
+
+    def many(w):
+        if solver.rows <= h.pass_limit:
+            return whole(w)
+        return pooled(w, [batch() for _ in range(min(100, math.ceil(h.pass_limit / solver.samples)))])
+
+    def value(w):
+        state.oracles += solver.rows
+        return solver.inner_full(data, w, h)
+
+    def slope(w, u, gamma=1.0):
+        scaled = h if gamma == 1 else h.smoothed(lambda lam: gamma * lam)
+        y, x = u.detach().clone().requires_grad_(), w.detach().clone().requires_grad_()
+        with torch.enable_grad():
+            found = solver.outer(data, x, y, c, scaled)
+        return torch.autograd.grad(found, (y, x), allow_unused=True, materialize_grads=True)
+
+    def phi(w, u):
+        return solver.outer(data, w, u, c, h)
+
+    def prox(w, step):
+        solver.project(w, step)
+        return w
+
+    return SimpleNamespace(
+        batch=batch, sample=sample, pooled=pooled, many=many, whole=whole, value=value, slope=slope, phi=phi, prox=prox,
+        late=late,
+        keep=solver.components <= 128 and solver.components * len(state.w) <= h.matrix, smoothing=solver.centred,
+        share=min(1.0, solver.samples / solver.rows),
+    )  # fmt: skip
+
+
+def first_step(G, F, w):
+    """One over the gradient's Lipschitz constant near w, and along the first step."""
+    largest, slope = smoothness(G, w), G(w)
+    eta = 1.0 / largest if largest > 0 else 0.05
+    for _ in range(40):
+        ahead = F.prox(w - eta * slope, eta)
+        if eta * float((G(ahead) - slope).norm()) <= 1.01 * float((ahead - w).norm()):
+            break
+        eta *= 0.5
+    return eta
+
+
+def set_out(run, solver: VectorSolver, data, F, h: VectorSettings, c, G, rng):
+    """The smoothing, the step size and the penalty's weight to begin with."""
+    w = run.state.w
+    leave_flat_start(w, G, rng)
+    if solver.centred and solver.schedule.scales:
+        scale_smoothing(solver, data, w.to(data.dtype), c, h, G, w.dtype)
+    if h.eta <= 0:
+        h.eta = first_step(G, F, w)
+    run.eta, h.weight = h.eta, 0.1 * h.rho
+
+
+def open_epoch(run, solver: VectorSolver, F, h: VectorSettings):
+    """The beginning of an epoch, and what its iterates and its gain are measured by."""
+    run.state.length, run.average, run.held = run.length, run.state.w.clone(), merit(run.value, h.weight)
+    solver.begin(run.state, F, h)
+    run.left = run.state.length
+
+
+def take_steps(run, solver: VectorSolver, F, h: VectorSettings, iterations, oracles, ended):
+    """Steps to the next look or the end of the epoch, and the average of its second half's. Why the run ends, or ""."""
+    state, reason = run.state, ""
+    for _ in range(min(run.left, h.look)):
+        solver.schedule.move(h, run.eta, max(run.count / (iterations or math.inf), state.oracles / (oracles or math.inf)))
+        solver.update(state, F, h)
+        state.t += 1
+        run.count += 1
+        run.left -= 1
+        run.average.lerp_(state.w, 1.0 / max(1, state.length - run.left + 1 - state.length // 2))
+        reason = ended(run.count, state.oracles)
+        if reason:
+            break
+    return reason
+
+
+def keep_the_better(run, solver: VectorSolver, data, h: VectorSettings):
+    """Of the last iterate and the epoch's average: the best point so far if it has a smaller merit, or as the schedule says the
+    last. Returns the value of the last, and whether it is finite."""
+    w, last = run.state.w, solver.schedule.keeps_last
+    value, chosen = least(solver, data, [w] if last else [w, run.average], h.weight)
+    if merit(value, h.weight) < merit(run.value, h.weight) or last:
+        run.best, run.value = chosen.clone(), value
+    finite = math.isfinite(float(w.sum()))
+    if run.broken is None and not finite:
+        run.broken = run.count
+    return value_at(solver, data, w), finite
+
+
+def close_epoch(run, solver: VectorSolver, last, h: VectorSettings):
+    """An epoch that gained nothing shrinks the step; one that diverged, as ``last`` says, is taken back. The next is longer."""
+    state, run.left, adapts = run.state, 0, solver.schedule.adapts
+    state.epoch += 1
+    best = merit(run.value, h.weight)
+    run.calm = 0 if run.held - best >= h.gain * abs(best) else run.calm + 1
+    if run.calm and adapts:
+        h.eta *= h.shrink
+    if adapts and not merit(last, h.weight) <= run.first + 0.1 * abs(run.first):
+        state.w, state.t, state.epoch = run.best.clone(), 0, 0
+        h.eta *= 0.5
+    run.length = min(int(run.length * h.growth), h.longest)
+
+
+def approximate_kkt(solver: VectorSolver, data, F, w, c, h: VectorSettings):
+    """hscg-2020, Lemma 3.1: the pair x = prox_{eta R}(w - eta grad), y = y*(F(x)), and a bound on its residual (8):
+    dist(0, F'(x)' K y + dR(x)) + dist(0, K' F(x) - dpsi(y)) <= |r| + |lam (y - centre)|, with r as in (46)."""
+    at = F.whole(w)
+    s, direct = F.slope(w, at.value)
+    gradient = at.pull(s) + direct
+    x = F.prox(w - h.eta * gradient, h.eta)
+    beyond = F.whole(x)
+    s, direct = F.slope(x, beyond.value)
+    residual = float(((w - x) / h.eta + beyond.pull(s) + direct - gradient).norm())
+    gap = 0.0
+    for name, (index, t, slope, _) in solver.blocks(data, x.to(torch.float64)).items():
+        centre = getattr(c, name)[index if index else (...,)].to(t.dtype)
+        moved = h.smoothing(name) * (slope(t, centre, h) - centre)
+        gap += float(moved[moved.isfinite()].square().sum())
+    return SimpleNamespace(w=x, epsilon=residual + math.sqrt(gap))
+
+
+def gradients(solver: VectorSolver, data, w, c, h: VectorSettings, rng):
+    """The gradients at w by one minibatch after another, the slope of phi at the mean of their values so far."""
+    data = SimpleNamespace(**{**vars(data), "waiting": {}})
+    F, u, k = oracle_of(solver, data, rng, c, SimpleNamespace(w=w, oracles=0), h), 0.0, 0
+    while True:
+        at, k = F.sample(w, F.batch()), k + 1
+        u = u + (at.value - u) / k
+        s, direct = F.slope(w, u)
+        yield at.pull(s) + direct
+
+
+def solve(
+    solver: VectorSolver, data, *, seed=0, device="cpu", dtype=torch.float32, seconds=30.0, iterations=None, oracles=None,
+    progress=None, stop=None, tol=None, exact=None,
+):  # fmt: skip
+    """Run to the end of the budget, or until epochs gain nothing more, or until the KKT residual is at most ``tol`` in two looks
+    running. Returns the best point seen, or as the schedule says the last.
+
+    ``broken`` is the step by which iterates were not finite (their epoch was taken back), or None.
+
+    ``run`` is where it stands: the algorithm's state; the epoch's length, the steps left in it, its average and the merit that
+    it began with (``held``); the best point so far and its value; the first merit; steps (``count``), epochs without a gain.
+    """
+    began = time.perf_counter()
+    ended = ending(began, stop, seconds, iterations, oracles)
+    exact, quick, data = opened(solver, data, device, dtype, exact)
+    rng = torch.Generator(device=device).manual_seed(seed)
+    h, c, schedule = solver.settings(), solver.centres(device, dtype), solver.schedule
+    state = SimpleNamespace(w=solver.start(rng, device, dtype), oracles=0, t=0, epoch=0)
+    run = SimpleNamespace(state=state, left=0, length=h.stage, count=0, calm=0, broken=None)
+    F = oracle_of(solver, data, rng, c, state, h, lambda: ended(run.count, state.oracles) != "")
+    few = [F.batch() for _ in range(math.ceil(h.probe / solver.samples))] if solver.rows > h.probe else []
+
+    def G(x):
+        at = F.pooled(x, few) if few else F.whole(x)
+        s, direct = F.slope(x, at.value)
+        return at.pull(s) + direct
+
+    def minibatches(x, y, held):
+        return gradients(solver, data, x, y, held, torch.Generator(device=device).manual_seed(seed + 1 + run.count))
+
+    set_out(run, solver, quick, F, h, c, G, rng)
+    looked = time.perf_counter()
+    run.best, run.value = state.w.clone(), value_at(solver, quick, state.w)
+    watch = watching(tol, 8 * (time.perf_counter() - looked))
+    run.first, worst = merit(run.value, h.weight), run.value[2]
+    history: list = []
+    reason = ""
+    while not reason:
+        if not run.left:
+            open_epoch(run, solver, F, h)
+        reason = take_steps(run, solver, F, h, iterations, oracles, ended)
+        last, finite = keep_the_better(run, solver, quick, h)
+        if not run.left or not finite:
+            close_epoch(run, solver, last, h)
+            if solver.centred and schedule.adapts:
+                move_centres(solver, quick, state.w.to(quick.dtype), c, h, last[2], worst, G, dtype)
+            worst = last[2]
+        told = {"iteration": run.count, "oracles": state.oracles, "eta": h.eta}
+        told |= observe(watch, solver, exact, run.best, run.value, c, h, time.perf_counter() - began, minibatches)
+        record(history, progress, began, run.value, h.weight, **told)
+        if not reason and schedule.adapts:
+            reason = reached(watch) or ("epochs gain nothing more" if run.calm >= h.patience else "")
+    pair = approximate_kkt(solver, exact, F, run.best, c, h) if solver.rows <= h.pass_limit else None
+    if pair is not None and not schedule.keeps_last:
+        if merit(value_at(solver, quick, pair.w), h.weight) <= merit(run.value, h.weight):
+            run.best = pair.w
+    if solver.centred and not schedule.adapts:
+        centre_at(solver, exact, run.best.double(), c, h)
+    w = run.best.double()
+    solver.project(w, 0.0)  # to double precision
+    return SimpleNamespace(
+        w=w, c=c, h=h, eta=run.eta, history=history, iterations=run.count, seconds=time.perf_counter() - began,
+        reason=reason, status=status(stop, schedule.adapts and watch.held >= 2), broken=run.broken, exact=exact,
+        epsilon=pair and pair.epsilon,
+    )  # fmt: skip
+
+
+def centre_rows(solver: Solver, data, w, c, h: LoopSettings):
+    """Centres for the functions inside expectations, one per row, smoothed on a tenth of their arguments' size."""
+    found = solver.all_blocks(data, w) if solver.inside else {}
+    for name, shape in solver.inside.items():
+        t = found[name][1]
+        setattr(c, name, torch.zeros(shape, device=w.device, dtype=w.dtype))
+        h.smooth(name, max(0.1 * float(t[t.isfinite()].square().mean().sqrt()), 1e-6))
+
+
+def differentiated(solver: Solver, data, c, h: LoopSettings, count):
+    """w -> value and gradient of ``whole``; ``count`` has their number, the last value and the size of the last w."""
+
+    def at(w):
+        count.passes += 1
+        x = w.detach().clone().requires_grad_()
+        with torch.enable_grad():
+            value = solver.whole(data, x, c, h)
+        count.value, count.size = float(value), float(w.norm())
+        return count.value, torch.autograd.grad(value, x)[0]
+
+    return at
+
+
+def full_problem(solver: Solver, found, data, *, seconds, passes, tol, stop):
+    """What rounds work on, from where ``found`` ended, on ``data`` in float64: the smoothed problem with its centres c and its
+    parameters h, ``at`` (value and gradient), ``prox`` (of the rest), ``limit()`` (to stop at), ``endless()`` (w runs away)."""
+    began = time.perf_counter()
+    h = found.h.copy()
+    c = SimpleNamespace(**{name: centre.to(data.device).double().clone() for name, centre in vars(found.c).items()})
+    w = found.w.to(data.device).double().clone()
+    centre_rows(solver, data, w, c, h)
+    count = SimpleNamespace(passes=0, value=0.0, size=0.0)
+    value = summary(solver.evaluate(data, w))
+    floor, ceiling = -1e10 * (1 + abs(value[0])), 1e9 * (1 + float(w.norm()))
+
+    def endless():
+        return count.value < floor or count.size > ceiling
+
+    def limit():
+        late = seconds is not None and time.perf_counter() - began > seconds
+        return late or (passes is not None and count.passes >= passes) or (stop is not None and stop()) or endless()
+
+    def prox(x, step):
+        solver.project(x, step)
+        return solver.regulariser(x)
+
+    at = differentiated(solver, data, c, h, count)
+    return SimpleNamespace(
+        solver=solver, data=data, c=c, h=h, w=w, value=value, at=at, prox=prox, limit=limit, endless=endless, count=count, tol=tol
+    )
+
+
+def shift_centres(solver: Solver, data, w, c, h: LoopSettings):
+    """Moves the centres to the slopes at w. Returns by how much, in units of the functions' arguments; whether a multiplier is
+    at its bound; and the largest one."""
+    shifts, saturated, largest = {}, False, 0.0
+    for name, (index, t, slope, bounded) in solver.all_blocks(data, w).items():
+        centre = getattr(c, name)
+        index = index if index else (...,)
+        new = slope_at(t, slope, centre[index], h)
+        shifts[name] = h.smoothing(name) * float((new - centre[index]).abs().max())
+        centre[index] = new
+        if bounded:
+            steepest = float(centre.abs().max()) / bounded
+            largest = max(largest, steepest)
+            saturated |= steepest >= 0.99 * h.rho
+    return shifts, saturated, largest
+
+
+def cautious_step(at, w):
+    """Half of one over the gradient's Lipschitz constant near w."""
+    largest = smoothness(lambda x: at(x)[1], w)
+    return 0.5 / largest if largest > 0 and math.isfinite(largest) else 1.0
+
+
+def forward_backward(at, prox, w, step):
+    """The proximal gradient step from w, and the forward-backward envelope there (``prox(x, step)`` moves x, in place, to the
+    proximal point of the rest, and returns the rest's value there)."""
+    value, gradient = at(w)
+    while True:
+        new = w - step * gradient
+        rest = prox(new, step)
+        move = new - w
+        model = float(gradient @ move) + float(move @ move) / (2 * step)
+        envelope = value + model + rest
+        if math.isfinite(envelope) or step < 1e-14:
+            break
+        step *= 0.1
+    return SimpleNamespace(w=w, value=value, gradient=gradient, new=new, move=move, model=model, envelope=envelope, step=step)
+
+
+def stagnant(history):
+    """The violation of the best point has not halved over the second half of the stages."""
+    violations = [entry["violation"] for entry in history]
+    return len(violations) > 3 and violations[-1] > 0.5 * violations[len(violations) // 2]
+
+
+def direction(pairs, residual):
+    """-H residual, by the two loops of L-BFGS over pairs (change of w, change of the residual)."""
+    d, left = -residual.clone(), []
+    for s, y in reversed(pairs):
+        a = float(s @ d) / float(s @ y)
+        d -= a * y
+        left.append(a)
+    if pairs:
+        s, y = pairs[-1]
+        d *= float(s @ y) / float(y @ y)
+    for (s, y), a in zip(pairs, reversed(left), strict=True):
+        d += (a - float(y @ d) / float(s @ y)) * s
+    return d
+
+
+def panoc(at, prox, w, step, tol, limit):
+    """Minimise the function that ``at`` differentiates, plus the rest that ``prox`` knows, from w until the fixed-point residual
+    is ``tol`` or ``limit()`` says stop.
+
+    Returns the point, its residual |w - prox(w - step grad)| / step, and the step.
+    """
+    pairs: list = []
+    now = forward_backward(at, prox, w, step)
+    while True:
+        size = float(now.move.norm()) / now.step
+        if size <= tol or limit():
+            return now.new, size, now.step
+        while True:  # the step must be below 1/L near w
+            ahead = forward_backward(at, prox, now.new, now.step)
+            if ahead.value <= now.value + now.model + 1e-12 * abs(now.value) or now.step < 1e-14:
+                break
+            now, pairs = forward_backward(at, prox, now.w, 0.5 * now.step), []
+        residual = -now.move / now.step
+        d = direction(pairs, residual) if pairs else now.move
+        enough, tau, after = now.envelope - 1e-4 * now.step * size**2, 1.0, ahead
+        while pairs and tau > 0.05:
+            tried = forward_backward(at, prox, now.w + (1 - tau) * now.move + tau * d, now.step)
+            level = now.envelope + 1e-13 * abs(now.envelope)  # where rounding hides the descent, the residual tells
+            nearer = tried.envelope <= level and float(tried.move.norm()) <= 0.9 * float(now.move.norm())
+            if (tried.envelope <= enough or nearer) and tried.step == now.step:
+                after = tried
+                break
+            tau *= 0.5
+        bend = ahead.value - now.value - float(now.gradient @ now.move)
+        if after is ahead and bend <= 0.2 * float(now.move @ now.move) / (2 * now.step):  # hardly curved along the move
+            now, pairs = forward_backward(at, prox, ahead.w, 2 * ahead.step), []
+            continue
+        s, y = after.w - now.w, -after.move / after.step - residual
+        if float(s @ y) > 1e-12 * float(s.norm()) * float(y.norm()) and after.step == now.step:
+            pairs = [*pairs[-14:], (s, y)]
+        now = after
+
+
+def excess(solver: Solver, data, w):
+    """By how much each constraint is violated, differentiable in w."""
+    return {label: t if kind == "eq" else t.clamp(min=0) for label, (kind, t) in solver.constraint_values(data, w).items()}
+
+
+def least_violation(solver: Solver, data, w, limit, count, most=2000):
+    """Minimise 1/2 sum_k v_k^2 of the violations v over the simple sets, from w, by at most ``most`` passes.
+
+    Returns the point x, v there by label, the largest, and how near a feasible point can be where constraints are convex: for
+    every y of the simple sets sum_k v_k c_k(y) >= |v|^2 - |g| |y - x|, g being the gradient with the nearest normal of the
+    sets, which leaves no feasible point nearer than |v|^2 / |g|.
+    """
+
+    def at(w):
+        count.passes += 1
+        x = w.detach().clone().requires_grad_()
+        with torch.enable_grad():
+            total = 0.5 * sum(t.square().sum() for t in excess(solver, data, x).values())
+        return float(total), torch.autograd.grad(total, x)[0]
+
+    def prox(x, step):
+        solver.project(x, 0.0)
+        return 0.0
+
+    last = count.passes + most
+    x, _, step = panoc(at, prox, w, cautious_step(at, w), 1e-10, lambda: limit() or count.passes > last)
+    moved = forward_backward(at, prox, x, step)
+    x, normal = moved.new, -moved.move / moved.step - moved.gradient
+    left = float((at(x)[1] + normal).norm())
+    weights = {label: t.abs() for label, t in excess(solver, data, x).items()}
+    squares = sum(float(t.square().sum()) for t in weights.values())
+    worst = max((float(t.max()) for t in weights.values()), default=0.0)
+    return SimpleNamespace(w=x, violation=worst, weights=weights, nearest=squares / left if left else math.inf)
+
+
+def conflict(least, enough, far=0.0):
+    """The failure that a point of least violation is evidence of: more than ``enough`` is left, and no feasible point is within
+    ``far`` times its size (all where constraints are convex)."""
+    if least.violation <= enough or least.nearest < far * (1 + float(least.w.norm())):
+        return None
+    return {"kind": "infeasible", "violation": least.violation, "weights": least.weights, "nearest": least.nearest}
+
+
+def first_point(full, history):
+    """Where rounds start: w, the best point and its value so far, the step, the accuracy of the first round; and the failure of
+    constraints that conflict, where the stages before could not lower their violation."""
+    data, h, w, value, count, tol = full.data, full.h, full.w, full.value, full.count, full.tol
+    h.weight = 2 * max(0.05 * h.rho, shift_centres(full.solver, data, w, full.c, h)[2])
+    step = cautious_step(full.at, w)
+    enough = max(tol, 0.1 * float(forward_backward(full.at, full.prox, w, step).move.norm()) / step)
+    best, failure = w, None
+    if value[2] > max(tol, 1e-4) and stagnant(history):
+        least = least_violation(full.solver, data, w, full.limit, count, 200)
+        failure = conflict(least, max(tol, 1e-3 * value[2]), far=100.0)
+        best = w if failure is None else least.w
+    return SimpleNamespace(
+        w=w, best=best, value=value, step=step, enough=enough, error=math.inf, failure=failure, shifts={}, raised=[],
+        searched=False,
+    )  # fmt: skip
+
+
+def falls_for_ever(solver: Solver, data, w, d, h: LoopSettings, tol, limit, count):
+    """How the objective goes on from w along d, as far as 100 (1 + |w|): ``unbounded`` where it falls in proportion or faster,
+    ``unattained`` where more slowly; None where it rises, or a constraint or a set ends it. Points that violate a constraint are
+    moved to the nearest that do so little; what that little may be worth, at ``h.weight`` for each unit, is no fall. The model's
+    own variables go on, not those of reformulations alone."""
+    length = float(d.norm())
+    if not length > 0 or not math.isfinite(length):
+        return None
+    here, fallen = summary(solver.evaluate(data, w)), []
+    for far in (1.0, 3.0, 10.0, 100.0):
+        way = far * (1 + float(w.norm()))
+        x = w + d * (way / length)
+        inside = x.clone()
+        solver.project(inside, 0.0)
+        value, allowed = summary(solver.evaluate(data, x)), max(tol, here[2]) + 1e-6 * way
+        end = x
+        if value[2] > allowed and math.isfinite(value[2]):
+            back = least_violation(solver, data, x, limit, count).w
+            if float((back - x).norm()) < 0.5 * way:
+                end, value = back, summary(solver.evaluate(data, back))
+        if float((end - w)[: solver.own].norm()) < 0.1 * way:
+            return None
+        fallen.append(here[0] - merit(value, h.weight))
+        if value[2] > allowed or not torch.allclose(inside, x) or not fallen[-1] > 1e-10 * (1e-6 + abs(here[0])):
+            return None
+    return "unbounded" if fallen[-1] > 3 * fallen[-2] else "unattained"
+
+
+def raise_penalty(now, full, violation):
+    """A penalty whose multiplier is at its bound becomes stronger. Once that has helped little, the least violation that there is
+    tells whether constraints conflict; where they do not, the next round starts there."""
+    full.h.rho *= 4
+    now.raised.append(violation)
+    if now.searched or len(now.raised) <= 3 or violation <= 0.3 * now.raised[0]:
+        return
+    now.searched, least = True, least_violation(full.solver, full.data, now.w, full.limit, full.count)
+    if least.violation > max(1e-2 * full.tol, 1e-3 * violation) and not full.limit():
+        now.best, now.failure = least.w, conflict(least, 0.0)
+    else:
+        now.w = least.w
+
+
+def next_round(now, full):
+    """Minimises the smoothed problem at fixed centres, then moves these; the point is kept if it is the best. False where the
+    penalty was too weak to hold the point: it is stronger now."""
+    data, h, count, tol = full.data, full.h, full.count, full.tol
+    begin, last = now.w, count.passes + 500
+    now.w, residual, now.step = panoc(
+        full.at, full.prox, now.w, 2 * now.step, now.enough, lambda: full.limit() or count.passes > last
+    )
+    value = summary(full.solver.evaluate(data, now.w))
+    if full.endless() and value[2] > 1e-6 * float(now.w.norm()):
+        now.w, count.value, count.size, now.step = now.best.clone(), 0.0, 0.0, 0.1 * now.step
+        h.rho *= 4
+        return False
+    shifts, saturated, steepest = shift_centres(full.solver, data, now.w, full.c, h)
+    h.weight = max(h.weight, 2 * steepest)
+    if merit(value, h.weight) <= merit(now.value, h.weight) + 1e-9 * (1 + abs(now.value[0])):
+        now.best, now.value = now.w.clone(), value
+    for name, shift in shifts.items():
+        if shift > tol and shift > 0.5 * now.shifts.get(name, math.inf):
+            h.smooth(name, 0.5 * h.smoothing(name))
+    moved = now.w - begin
+    if count.passes > last and falls_for_ever(full.solver, data, now.w, moved, h, tol, full.limit, count) == "unbounded":
+        now.failure = {"kind": "unbounded", "direction": moved}
+    if saturated and value[2] > tol:
+        raise_penalty(now, full, value[2])
+    now.shifts, now.error = shifts, max([residual, value[2], *shifts.values()])
+    now.enough = max(tol, min(now.enough, 0.3 * now.error))
+    return True
+
+
+def without_end(solver: Solver, data, w, further, h: LoopSettings, tol, limit, count):
+    """That the objective falls for ever along w itself or towards a point found ``further`` on, or None."""
+    for d in (further - w, w):
+        kind = falls_for_ever(solver, data, w, d, h, tol, limit, count)
+        if kind:
+            return {"kind": kind, "direction": d}
+    return None
+
+
+def descent_without_end(now, full):
+    """The failure of an objective that goes on falling from the best point on, or None; where rounds have converged, a stricter
+    one shows in which direction."""
+    count, tol, further = full.count, full.tol, now.best
+    if now.error <= tol:
+        end = count.passes + 200
+        further, _, _ = panoc(full.at, full.prox, now.best, now.step, 1e-3 * tol, lambda: full.limit() or count.passes > end)
+    return without_end(full.solver, full.data, now.best, further, full.h, tol, full.limit, count)
+
+
+def finish(solver: Solver, found, data, *, seconds=None, passes=None, tol=1e-6, progress=None, stop=None):
+    """Continue from what ``solve`` found, on ``data`` in float64; its point is replaced by one of as small a merit.
+
+    ``passes`` bounds the evaluations of ``whole``, ``seconds`` the time; ``tol`` is the stationarity, the violation and the
+    shift of the centres to end at. ``failure`` of what it returns names why there is no solution, with the evidence, or is None.
+    """
+    began = time.perf_counter() - found.seconds
+    full = full_problem(solver, found, data, seconds=seconds, passes=passes, tol=tol, stop=stop)
+    history, rounds = list(found.history), 0
+    now = first_point(full, history)
+    while now.error > tol and not full.limit() and rounds < 100 and now.failure is None:
+        rounds += 1
+        if next_round(now, full):
+            told = {"iteration": found.iterations, "oracles": history[-1]["oracles"], "eta": now.step, "kkt": now.error}
+            record(history, progress, began, now.value, full.h.weight, **told, passes=full.count.passes)
+    failure = now.failure or descent_without_end(now, full)
+    ended = status(stop, now.error <= tol)
+    reason = "the budget is used up" if found.status == "converged" else found.reason
+    if now.error <= tol:
+        reason = f"converged: stationarity, violation and shift of the multipliers at most {tol:g}"
+    reason = ended if ended == "interrupted" else failure["kind"] if failure else reason
+    more = {"w": now.best, "c": full.c, "h": full.h, "history": history, "exact": data, "passes": full.count.passes}
+    more |= {"way": "finish", "failure": failure, "reason": reason, "status": ended}
+    return SimpleNamespace(**{**vars(found), **more})
+
+
+def one_pass(solver: Solver, data, device):
+    """Seconds that ``whole`` and its gradient take, the least of a few times after the first."""
+    h, c = solver.settings(), solver.centres(device, torch.float64)
+    w = solver.start(torch.Generator(device=device).manual_seed(0), device, torch.float64)
+    centre_rows(solver, data, w, c, h)
+    at = differentiated(solver, data, c, h, SimpleNamespace(passes=0))
+    at(w)
+    taken: list = []
+    while len(taken) < 5 and sum(taken) < 0.2:
+        began = time.perf_counter()
+        at(w)
+        taken.append(time.perf_counter() - began)
+    return min(taken)
+
+
+def least_norm(J, values, equal):
+    """The shortest d with values + J d <= 0 (= 0 where ``equal``): its dual y by coordinates (Hildreth 1957), d = -J' y."""
+    K, y = J @ J.T, torch.zeros_like(values)
+    K.diagonal().add_(1e-10 * float(K.diagonal().max()))
+    for _ in range(300):
+        for k in range(len(y)):
+            new = y[k] + (values[k] - K[k] @ y) / K[k, k]
+            y[k] = new if equal[k] else new.clamp(min=0)
+    return -(J.T @ y)
+
+
+def constraint_row(solver: Solver, data, w):
+    """All constraints' values as one vector, and which are equalities."""
+    found = solver.constraint_values(data, w).values()
+    values = torch.cat([t.reshape(-1) for _, t in found])
+    equal = torch.cat([torch.full((t.numel(),), kind == "eq", device=t.device) for kind, t in found])
+    return values, equal
+
+
+def jacobian(solver: Solver, data, w, chosen):
+    """Gradients of the chosen constraints, one backward pass each."""
+    x = w.detach().clone().requires_grad_()
+    with torch.enable_grad():
+        values = constraint_row(solver, data, x)[0].unbind()
+    return torch.stack([torch.autograd.grad(values[k], x, retain_graph=True)[0] for k in chosen.tolist()])
+
+
+def restore(solver: Solver, found, data, *, seconds=None, passes=None, tol=1e-6, progress=None, stop=None, most=256):
+    """Lowers the largest violation of what ``solve`` found, by least-norm steps on the violated constraints and those near.
+
+    A step is kept if the violation falls and the objective (on ``thinned`` rows where pairs are many) rises by no more than the
+    multipliers let it. ``passes`` bounds the evaluations of constraints, ``most`` the constraints of a step.
+    """
+    began, count, history = time.perf_counter(), 0, list(found.history)
+    quick, weight, w = thinned(solver, data), found.h.weight, found.w.to(data.device).double().clone()
+
+    def violations(x):
+        values, equal = constraint_row(solver, data, x)
+        return torch.where(equal, values.abs(), values.clamp(min=0)), values, equal
+
+    def limit():
+        late = seconds is not None and time.perf_counter() - began > seconds
+        return late or (passes is not None and count >= passes) or (stop is not None and stop())
+
+    amount, values, equal = violations(w)
+    worst, value, count, moved = float(amount.max()), summary(solver.evaluate(quick, w)), 1, True
+    while moved and worst > tol and (count == 1 or not limit()):
+        near = torch.where(equal, values.abs(), values).topk(min(most, len(values)))
+        chosen = near.indices[near.values > -worst]
+        d = least_norm(jacobian(solver, data, w, chosen), values[chosen], equal[chosen])
+        count, moved, step = count + 1, False, 1.0
+        while not moved and step > 0.05:
+            x = w + step * d
+            solver.project(x, 0.0)
+            count += 1
+            less, new_values, _ = violations(x)
+            after = summary(solver.evaluate(quick, x))
+            risen = after[0] - value[0] - weight * float(amount.sum() - less.sum())
+            moved = float(less.max()) < (1 - 0.1 * step) * worst and risen <= 1e-9 * (1 + abs(value[0]))
+            if moved:
+                w, amount, values, worst, value = x, less, new_values, float(less.max()), after
+            step *= 0.5
+        entry = {**history[-1], "stage": len(history) + 1, "objective": value[0], "violation": worst}
+        entry |= {"merit": merit(value, weight), "seconds": found.seconds + time.perf_counter() - began}
+        entry |= {"kkt": None, "kkt_error": None}  # those of the point before
+        history.append({**entry, "passes": count})
+        if progress is not None:
+            progress(history[-1])
+    return SimpleNamespace(**{**vars(found), "w": w, "history": history, "exact": data, "passes": count, "way": "restore"})
+
+
+def solve_then_finish(
+    solver: Solver, data, *, way=None, passes=None, device="cpu", seconds=None, iterations=None, oracles=None, progress=None,
+    stop=None, **more,
+):  # fmt: skip
+    """``solve``, then ``finish`` if a quarter of a typical number of passes (400) fits into the time, else ``restore``.
+
+    ``way`` and ``passes`` ask for one of them (or, empty, for none), and for that many passes. A budget of steps or oracle calls
+    is the algorithm's alone.
+    """
+    began, own = time.perf_counter(), seconds
+    with torch.inference_mode(False), torch.no_grad():
+        exact = solver.prepare_full(solver.as_namespace(data, device, torch.float64))
+        if way is None:
+            way = ""
+            if seconds is not None and iterations is None and oracles is None:
+                needed = 400 * solver.one_pass(solver, exact, device) if solver.finish is not None else float("inf")
+                if needed < 1.6 * seconds:
+                    way, own = "finish", min(needed + 1.0, 0.6 * seconds)
+                elif solver.restore is not None:
+                    way, own = "restore", 0.7 * seconds
+    limits = {"seconds": own, "iterations": iterations, "oracles": oracles}
+    found = solver.solve(solver, data, device=device, progress=progress, stop=stop, tol=solver.tol, exact=exact, **limits, **more)
+    if not way:
+        return found
+    with torch.inference_mode(False), torch.no_grad():
+        left = None if seconds is None else max(seconds - (time.perf_counter() - began), 0.3 * seconds)
+        end = solver.finish if way == "finish" else solver.restore
+        return end(solver, found, exact, seconds=left, passes=passes, tol=solver.tol, progress=progress, stop=stop)
+
+
+# ---- report
+def main():
+    parser = argparse.ArgumentParser(description="Solve the model at the head of this file.")
+    beside = Path(__file__).with_name("data.pt")
+    parser.add_argument("--data", default=beside, help="the bound data (default: data.pt beside this file)")
+    parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--precision", choices=["float32", "float64"], default=PRECISION)
+    parser.add_argument("--seconds", type=float, help=f"budget of time (default: {SECONDS}, or none where another is given)")
+    parser.add_argument("--iterations", type=int, default=ITERATIONS)
+    parser.add_argument("--oracles", type=float, default=CALLS, help="budget of values g_i(w; xi) that steps ask for")
+    parser.add_argument("--out", help="write the variables here (torch.save)")
+    arguments = parser.parse_args()
+    seconds = arguments.seconds
+    if seconds is None and arguments.iterations is None and arguments.oracles is None:
+        seconds = SECONDS
+    torch.set_num_threads(THREADS)
+    tensors = torch.load(arguments.data, weights_only=True)
+
+    def show(entry):
+        line = "stage {stage:>3}  step {iteration:>7}  objective {objective:.6g}  violation {violation:.2e}  {seconds:.1f} s"
+        print(line.format(**entry), flush=True)
+
+    with no_grad():
+        found = solve(SOLVER, tensors, seed=arguments.seed, device=arguments.device, dtype=getattr(torch, arguments.precision),
+                      seconds=seconds, iterations=arguments.iterations, oracles=arguments.oracles, progress=show)
+        objective, constraints = evaluate(found.exact, found.w)
+    print(f"objective {SIGN * float(objective):.10g}   ({found.reason}, {found.iterations} steps)")
+    for label, (_, values) in constraints.items():
+        print(f"{label}: largest value {float(values.max()):.6g}")
+    if arguments.out:
+        torch.save({name: found.w[a:b].view(shape) for name, (a, b, shape) in LAYOUT.items()}, arguments.out)
+
+
+if __name__ == "__main__":
+    main()
+
+
+# ---- report
+def main():
+    parser = argparse.ArgumentParser(description="Solve the model at the head of this file.")
+    beside = Path(__file__).with_name("data.pt")
+    parser.add_argument("--data", default=beside, help="the bound data (default: data.pt beside this file)")
+    parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--precision", choices=["float32", "float64"], default=PRECISION)
+    parser.add_argument("--seconds", type=float, help=f"budget of time (default: {SECONDS}, or none where another is given)")
+    parser.add_argument("--iterations", type=int, default=ITERATIONS)
+    parser.add_argument("--oracles", type=float, default=CALLS, help="budget of values g_i(w; xi) that steps ask for")
+    parser.add_argument("--out", help="write the variables here (torch.save)")
+    arguments = parser.parse_args()
+    seconds = arguments.seconds
+    if seconds is None and arguments.iterations is None and arguments.oracles is None:
+        seconds = SECONDS
+    torch.set_num_threads(THREADS)
+    tensors = torch.load(arguments.data, weights_only=True)
+
+    def show(entry):
+        line = "stage {stage:>3}  step {iteration:>7}  objective {objective:.6g}  violation {violation:.2e}  {seconds:.1f} s"
+        print(line.format(**entry), flush=True)
+
+    with no_grad():
+        found = solve_then_finish(SOLVER, tensors, seed=arguments.seed, device=arguments.device, dtype=getattr(torch, arguments.precision),
+                      seconds=seconds, iterations=arguments.iterations, oracles=arguments.oracles, progress=show, way=WAY, passes=PASSES)
+        objective, constraints = evaluate(found.exact, found.w)
+    print(f"objective {SIGN * float(objective):.10g}   ({found.reason}, {found.iterations} steps)")
+    for label, (_, values) in constraints.items():
+        print(f"{label}: largest value {float(values.max()):.6g}")
+    if arguments.out:
+        torch.save({name: found.w[a:b].view(shape) for name, (a, b, shape) in LAYOUT.items()}, arguments.out)
+
+
+if __name__ == "__main__":
+    main()
