@@ -97,12 +97,6 @@ class Plan:
         return bool(self.algorithm_record.independent) and self.options["gradient_batch"][0] == "fresh"
 
     @property
-    def unbounded(self) -> bool:
-        """Constraints have multipliers without a bound, which steps move."""
-        record = self.algorithm_record
-        return record.penalty is not None and not reformulations.penalty(record.penalty).bounded
-
-    @property
     def whole(self) -> bool:
         """The smoothed problem, with centres that may move, has a gradient on all rows."""
         record = self.algorithm_record
