@@ -23,6 +23,7 @@ from fccomodel.language.check.context import (
     TableSymbol,
 )
 from fccomodel.language.check.shapes import described
+from fccomodel.language.errors.words import are, counted
 from fccomodel.library.atoms import Atom, ShapeError
 
 #: Operators and truth: atoms that are written with symbols, not by name.
@@ -67,12 +68,9 @@ def _arguments(ctx: Context, scope: Scope, node: syntax.Call, atom: Atom) -> lis
     elif named:
         reason = "its arguments have no names"
     if not reason and (not atom.accepts(len(values)) or (len(values) < len(node.args) + len(named))):
-        needed = (
-            f"{atom.min_count} or more arguments are"
-            if atom.variadic
-            else _count(len(atom.arguments)) + (" is" if len(atom.arguments) == 1 else " are")
-        )
-        reason = f"{needed} needed, {len(values)} {'is' if len(values) == 1 else 'are'} given"
+        own = len(atom.arguments)
+        needed = f"{atom.min_count} or more arguments are" if atom.variadic else f"{counted(own, 'argument')} {are(own)}"
+        reason = f"{needed} needed, {len(values)} {are(len(values))} given"
     known = [v for v in values if v is not None]
     if not reason:
         return known if len(known) == len(values) else None
@@ -95,10 +93,6 @@ def _parameters_fixed(ctx: Context, atom: Atom, args: list[ir.Expr]) -> bool:
             ctx.report(errors.values.parameter_on_variable(ctx.quote(value), argument, atom.name, atom.signature))
             return False
     return True
-
-
-def _count(number: int) -> str:
-    return f"{number} argument{'' if number == 1 else 's'}"
 
 
 def _shape(ctx: Context, node: syntax.Call, atom: Atom, args: Sequence[ir.Expr]) -> ir.Shape | None:
@@ -138,20 +132,20 @@ def _candidates(ctx: Context, node: syntax.Call, args: Sequence[ir.Expr], atom: 
 
 def _misfit(ctx: Context, node: syntax.Call, values: Sequence[ir.Expr], atom: Atom, reason: str) -> None:
     """The error of a call with the wrong arguments: candidates, nearest first, each with why it does not fit."""
-    lines = [f"{atom.signature}: {reason}"]
+    told = [(atom.signature, reason)]
     for other in sorted(registry.all().values(), key=lambda a: (_distance(a, atom), a.name)):
-        if other is atom or other.internal or other.name in UNNAMED or _distance(other, atom) > 2 or len(lines) > 3:
+        if other is atom or other.internal or other.name in UNNAMED or _distance(other, atom) > 2 or len(told) > 3:
             continue
         if not other.accepts(len(values)):
-            why = f"{other.min_count} or more" if other.variadic else _count(len(other.arguments))
-            lines.append(f"{other.signature}: {why} needed")
+            why = f"{other.min_count} or more" if other.variadic else counted(len(other.arguments), "argument")
+            told.append((other.signature, f"{why} needed"))
             continue
         try:
             other.shape(tuple(v.shape for v in values))
-            lines.append(f"{other.signature}: would fit; {other.meaning}")
+            told.append((other.signature, f"would fit; {other.meaning}"))
         except ShapeError as error:
-            lines.append(f"{other.signature}: {error}")
-    ctx.report(errors.calls.no_such_atom(ctx.quote(node), atom.signature, atom.meaning, lines))
+            told.append((other.signature, str(error)))
+    ctx.report(errors.calls.arguments_of_atom(ctx.quote(node), atom.signature, atom.meaning, told))
 
 
 def _distance(a: Atom, b: Atom) -> int:

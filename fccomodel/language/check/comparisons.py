@@ -125,14 +125,14 @@ def _rows(ctx: Context, op: str, left: ir.Expr, right: ir.Expr, span: Span) -> b
 
 
 def _mixed(ctx: Context, left: ir.Expr, right: ir.Expr, span: Span) -> None:
+    sides = described(ctx, left), described(ctx, right), span
     label, other = (left, right) if sort(ctx, left) == "label" else (right, left)
     domain = labels_of(ctx, label) if sort(ctx, label) == "label" else None
-    fix = ""
     if domain is not None and isinstance(other, ir.Const):
-        fix = f'Write the label in quotes: `{ctx.text(label.span)} == "{other.value:g}"`;'
-        fix += f" or declare the values as numbers, `{{{other.value:g}, ...}}`."
+        ctx.report(errors.sorts.label_compared_with_number(*sides, ctx.quote(label), other.value))
     elif isinstance(label, ir.Label) and domain is None:
-        fix = f'Declare the column with its labels, `{{"{label.text}", ...}}` or a set\'s name, or compare with a number.'
+        ctx.report(errors.sorts.number_compared_with_label(*sides, label.text))
     elif "row" in (sort(ctx, left), sort(ctx, right)):
-        fix = "Name a column of the row: `z.x`."
-    ctx.report(errors.sorts.incomparable(described(ctx, left), described(ctx, right), span, fix))
+        ctx.report(errors.sorts.row_compared_with_value(*sides))
+    else:
+        ctx.report(errors.sorts.incomparable(*sides))

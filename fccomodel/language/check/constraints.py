@@ -102,7 +102,7 @@ def _possible(ctx: Context, one: ir.Constraint, relation: syntax.Compare) -> boo
     lies = signs.interval(ctx, one.body)
     never = lies.positive or (one.kind == "eq" and lies.negative)
     if never:
-        ctx.report(errors.problem.infeasible(ctx.quote(relation), str(lies), equality=one.kind == "eq"))
+        ctx.report(errors.problem.infeasible(ctx.quote(relation), lies, equality=one.kind == "eq"))
     return not never
 
 

@@ -71,17 +71,18 @@ def _match_parameters(
     given: dict[str, syntax.Expr] = {}
     signature = f"{symbol.name}({', '.join(symbol.params)})"
 
-    def refuse(reason: str) -> None:
-        ctx.report(errors.calls.does_not_fit(ctx.quote(node), signature, ctx.line(symbol.span), reason))
-
+    written = ctx.quote(node), signature, ctx.line(symbol.span)
     for name in subscripts:
         if name not in symbol.params:
-            refuse(f"The subscript `{name}` is none of its parameters.")
+            ctx.report(errors.calls.no_such_subscript(*written, name))
             return None
         given[name] = syntax.Name(id=name, span=node.span)
     for keyword in node.keywords:
-        if keyword.name not in symbol.params or keyword.name in given:
-            refuse(f"`{keyword.name}` is {'given twice' if keyword.name in given else 'none of its parameters'}.")
+        if keyword.name in given:
+            ctx.report(errors.calls.parameter_twice(*written, keyword.name))
+            return None
+        if keyword.name not in symbol.params:
+            ctx.report(errors.calls.no_such_parameter(*written, keyword.name))
             return None
         given[keyword.name] = keyword.value
     rest = [p for p in symbol.params if p not in given]
@@ -94,14 +95,11 @@ def _match_parameters(
             left_out, rest = rest[len(node.args) :], rest[: len(node.args)]
         for name in left_out:
             if not isinstance(ctx.symbols.get(name), IndexSymbol):
-                refuse(
-                    f"{len(node.args)} {'argument is' if len(node.args) == 1 else 'arguments are'} given,"
-                    f" and `{name}` is left out; only an index declared by `index` may be."
-                )
+                ctx.report(errors.calls.left_out(*written, name, len(node.args)))
                 return None
             given[name] = syntax.Name(id=name, span=node.span)
     if len(node.args) > len(rest):
-        refuse(f"{len(node.args)} arguments are given, {len(rest)} {'is' if len(rest) == 1 else 'are'} needed.")
+        ctx.report(errors.calls.too_many_arguments(*written, len(node.args), len(rest)))
         return None
     given |= dict(zip(rest, node.args, strict=True))
     return {p: given[p] for p in symbol.params}

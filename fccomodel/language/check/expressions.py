@@ -139,7 +139,7 @@ def arithmetic(ctx: Context, op: str, left: ir.Expr, right: ir.Expr, span: Span)
     shape = broadcast(ctx, left.shape, right.shape)
     if shape is None:
         ends = described(ctx, left, 30), described(ctx, right, 30)
-        ctx.report(errors.shapes.operands(op, *ends, span, _shape_fix(op, left, right)))
+        ctx.report(errors.shapes.operands(op, *ends, span, (len(left.shape), len(right.shape))))
         return None
     if name == "pow" and right.shape:
         ctx.report(errors.shapes.exponent(described(ctx, right)))
@@ -147,14 +147,6 @@ def arithmetic(ctx: Context, op: str, left: ir.Expr, right: ir.Expr, span: Span)
     if not signs.operation_is_defined(ctx, name, left, right, span):
         return None
     return ir.Apply(op=name, args=(left, right), shape=shape, span=span)
-
-
-def _shape_fix(op: str, left: ir.Expr, right: ir.Expr) -> str:
-    if op == "*" and len(left.shape) == 1 and len(right.shape) == 1:
-        return "Both must belong to the same dim or set."
-    if op == "*" and {len(left.shape), len(right.shape)} == {1, 2}:
-        return "For a matrix times a vector write `A @ x`."
-    return "Give both the same dims where they are declared."
 
 
 def matmul(ctx: Context, left: ir.Expr, right: ir.Expr, span: Span) -> ir.Expr | None:

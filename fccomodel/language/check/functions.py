@@ -78,9 +78,7 @@ def settled(ctx: Context, body: ir.Expr, binders: Sequence[ir.Binder], what: str
         if binder in binders:
             continue
         place = next(n for n in ir.walk(body, lets=False) if isinstance(n, ir.Column | ir.Element) and n.binder is binder)
-        index = ctx.quote(binder)
-        ctx.report(
-            errors.reductions.unbound_index(what, index, binder.name, binder.kind, binder.domain.name, place.span, family=family)
-        )
+        index = binder.name, binder.kind, binder.domain.name, ctx.line(binder.span)
+        ctx.report(errors.reductions.unbound_index(what, *index, place.span, family=family))
         return False
     return True

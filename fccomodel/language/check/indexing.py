@@ -13,7 +13,6 @@ from fccomodel.language.check import (
 )
 from fccomodel.language.check.context import BrokenSymbol, Context, LetSymbol, Scope, SetFamilySymbol, TableSymbol
 from fccomodel.language.check.shapes import describe, described, show, sort
-from fccomodel.language.errors.indices import quoted
 
 
 def field(ctx: Context, scope: Scope, node: syntax.Field) -> ir.Expr | None:
@@ -123,7 +122,6 @@ def place(
     value = expressions.evaluate(ctx, scope, item)
     if value is None:
         return None
-    text = ctx.text(value.span)
     if isinstance(value, ir.Element) and not isinstance(value.binder.domain, ir.VectorSet):
         return value if _fits(ctx, value, value.binder.domain, axis) else None
     if labels and isinstance(value, ir.Column) and not value.shape:
@@ -134,12 +132,10 @@ def place(
         return _constant_place(ctx, value, axis)
     if isinstance(value, ir.Label):
         return _label_place(ctx, value, axis)
-    name = axis.name if isinstance(axis, ir.Set) else str(axis)
     if isinstance(value, ir.Column):
-        fix = f"Iterate over `{name}`: `sum[k in {name} | {text} == k] {base}[k]`."
+        ctx.report(errors.indices.column_as_index(ctx.quote(value), axis, base))
     else:
-        fix = f"Use an index bound over `{name}`, or a constant."
-    ctx.report(errors.indices.not_an_index(ctx.quote(value), fix))
+        ctx.report(errors.indices.not_an_index(ctx.quote(value), axis))
     return None
 
 
@@ -147,15 +143,10 @@ def _fits(ctx: Context, value: ir.Element | ir.Column, domain: ir.Set, axis: ir.
     """The axis is indexed by the elements of ``domain``; else an error."""
     if shapes.same_set(domain, axis) if isinstance(axis, ir.Set) else _counts_to(ctx, domain, axis):
         return True
-    wanted = f"the set {quoted(axis.name)}" if isinstance(axis, ir.Set) else f"1 .. {axis}"
-    own = axis.name if isinstance(axis, ir.Set) else wanted
-    column = isinstance(value, ir.Column)
-    fix = (
-        f"Declare the column as `{value.name}: {own}`."
-        if isinstance(value, ir.Column)
-        else f"Bind it as `{value.binder.name} in {own}`."
-    )
-    ctx.report(errors.indices.index_of_another_set(ctx.quote(value), domain.name, wanted, fix, column=column))
+    if isinstance(value, ir.Column):
+        ctx.report(errors.indices.column_of_another_set(ctx.quote(value), str(value.name), domain, axis))
+    else:
+        ctx.report(errors.indices.index_of_another_set(ctx.quote(value), value.binder.name, domain, axis))
     return False
 
 
@@ -187,12 +178,12 @@ def _constant_place(ctx: Context, value: ir.Const, axis: ir.Set | ir.Dim) -> ir.
             steps = (x - low.value) / by if isinstance(low, ir.Const) else math.nan
             if steps >= -1e-9 and abs(steps - round(steps)) <= 1e-9:
                 return ir.Const(value=float(round(steps)), span=value.span)
-            found = errors.indices.no_number_of_range(x, axis.name, value.span, known=not math.isnan(steps))
+            found = errors.indices.no_number_of_range(x, axis, value.span, known=not math.isnan(steps))
         else:
             for k, member_ in enumerate(known):
                 if abs(member_ - x) <= 1e-9 * max(1.0, abs(member_)):
                     return ir.Const(value=float(k), span=value.span)
-            found = errors.indices.no_number(x, axis.name, value.span, known)
+            found = errors.indices.no_number(x, axis, value.span, known)
         ctx.report(found)
         return None
     report = errors.indices.number_for_label if isinstance(axis, ir.LabelSet) else errors.indices.number_for_row

@@ -71,9 +71,9 @@ def _needs_more(ctx: Context, name: str, symbol: Symbol, span: Span) -> None:
             names = [b.name for b in symbol.let.binders]
             ctx.report(errors.indices.family_needs_indices(name, names, ctx.line(symbol.span), span))
         case DefSymbol():
-            ctx.report(errors.calls.needs_arguments(name, "a function", f"`{name}({', '.join(symbol.params)})`", span))
+            ctx.report(errors.calls.function_needs_arguments(name, symbol.params, span))
         case NetSymbol():
-            ctx.report(errors.calls.needs_arguments(name, "a net", f"`{name}(w; ...)`, with `var w = params({name});`", span))
+            ctx.report(errors.calls.net_needs_arguments(name, span))
         case SetSymbol() | SetFamilySymbol() | TableSymbol():
             ctx.report(errors.sorts.named_set_as_number(name, symbol.what, span, table=isinstance(symbol, TableSymbol)))
 

@@ -168,21 +168,11 @@ def _check_kinds(ctx: Context, node: syntax.Reduce, kind: Kind, binders: Iterabl
     binders = tuple(binders)
     for binder in binders:
         if binder.kind not in kind.binders.split():
-            span = binder.span if node.subscript is None else head_span(node)
-            if binder.kind == "in":
-                reason = (
-                    f"`{node.kind}` averages draws (`~`); `{binder.name}` is bound by `in`, which iterates over all elements."
-                )
-                other = "mean" if node.kind == "E" else ""
-            else:
-                reason = f"`{node.kind}` goes over all elements (`in`); `{binder.name}` is drawn by `~`."
-                other = "E" if node.kind == "mean" else ""
-            text = ctx.text(binder.domain.span)
-            swapped = f"`{node.kind}[{binder.name} {'~' if binder.kind == 'in' else 'in'} {text}]`"
-            fix = f"Write {swapped}" + (f", or `{other}` in place of `{node.kind}`." if other else ".")
-            if node.subscript is not None:
-                fix = f"Write `{other}_{node.subscript}`." if other else f"Declare another index by `{kind.binders[:2].strip()}`."
-            ctx.report(errors.reductions.iterates_or_draws(node.kind, f"{binder.name} {binder.kind} {text}", reason, fix, span))
+            subscript = node.subscript is not None
+            span = head_span(node) if subscript else binder.span
+            written = node.kind, binder.name, binder.kind, ctx.text(binder.domain.span), span
+            instead = {"E": "mean", "mean": "E"}.get(node.kind, "")
+            ctx.report(errors.reductions.iterates_or_draws(*written, instead=instead, subscript=subscript))
             return
     if len({b.kind for b in binders}) > 1:
         ctx.report(errors.reductions.iterates_and_draws(node.span))

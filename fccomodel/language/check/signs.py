@@ -156,7 +156,6 @@ def in_domain(ctx: Context, name: str, args: tuple[ir.Expr, ...], span: Span) ->
     own = [interval(ctx, a) for a in args]
     for k, (arg, wanted) in enumerate(zip(args, atom.domains(*own), strict=False)):
         if wanted is not None and own[k].disjoint(wanted):
-            value = f"is {own[k].lo:g}" if own[k].is_point else f"lies in {own[k]}"
             what = (
                 "the base of a power"
                 if name == "pow"
@@ -164,7 +163,7 @@ def in_domain(ctx: Context, name: str, args: tuple[ir.Expr, ...], span: Span) ->
                 if k == 0
                 else f"`{atom.arguments[k]}` of `{atom.signature}`"
             )
-            ctx.report(errors.values.out_of_domain(ctx.quote(arg), value, what, str(wanted)))
+            ctx.report(errors.values.out_of_domain(ctx.quote(arg), own[k], what, wanted))
             return False
     for k in atom.poles(*own):
         if own[k].is_point and own[k].lo == 0:
@@ -177,8 +176,7 @@ def within(ctx: Context, value: ir.Expr, low: float, high: float, what: str, *, 
     """True, or an error where a value lies wholly outside of an interval."""
     own, wanted = interval(ctx, value), Interval(low, high, low_open, False)
     if own.disjoint(wanted):
-        text = f"{own.lo:g}" if own.is_point else f"in {own}"
-        ctx.report(errors.values.out_of_interval(what, text, str(wanted), value.span))
+        ctx.report(errors.values.out_of_interval(what, own, wanted, value.span))
         return False
     return True
 

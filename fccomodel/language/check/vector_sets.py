@@ -62,8 +62,7 @@ def _simplex(
     if own is None:
         return None
     if shape is not None and not shapes.same_shape(ctx, own, shape[-1:]):
-        form = f"{family}({shape[-1] if shape else ''}{', ...' if family != 'simplex' else ''})"
-        ctx.report(errors.shapes.simplex(ctx.quote(span), str(own[0]), show(shape), axes=len(shape), form=form))
+        ctx.report(errors.shapes.simplex(ctx.quote(span), family, own[0], shape, show(shape)))
         return None
     rest: tuple[ir.Expr, ...] = ()
     if family == "capped_simplex":

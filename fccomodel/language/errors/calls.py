@@ -50,13 +50,47 @@ def not_a_function(name: str, what: str, span: Span) -> Diagnostic:
 
 
 # --------------------------------------------------------------------------------------------------------------- arguments
-def needs_arguments(name: str, what: str, form: str, span: Span) -> Diagnostic:
-    """A function or a net is no value by itself."""
+def function_needs_arguments(name: str, parameters: Sequence[str], span: Span) -> Diagnostic:
+    """A function is no value by itself."""
+    return _needs_arguments(name, "a function", f"`{name}({', '.join(parameters)})`", span)
+
+
+def net_needs_arguments(name: str, span: Span) -> Diagnostic:
+    """A net is no value by itself."""
+    return _needs_arguments(name, "a net", f"`{name}(w; ...)`, with `var w = params({name});`", span)
+
+
+def _needs_arguments(name: str, what: str, form: str, span: Span) -> Diagnostic:
     return ARGUMENTS.error(f"`{name}` is {what} and needs its arguments", span=span, fix=f"Write {form}.")
 
 
-def does_not_fit(call: Quote, signature: str, line: str, reason: str) -> Diagnostic:
-    """A ``def`` is called with an argument for each parameter."""
+def no_such_parameter(call: Quote, signature: str, line: str, name: str) -> Diagnostic:
+    """A named argument of a ``def`` is one of its parameters."""
+    return _does_not_fit(call, signature, line, f"`{name}` is none of its parameters.")
+
+
+def no_such_subscript(call: Quote, signature: str, line: str, name: str) -> Diagnostic:
+    """A subscript of a ``def`` is one of its parameters."""
+    return _does_not_fit(call, signature, line, f"The subscript `{name}` is none of its parameters.")
+
+
+def parameter_twice(call: Quote, signature: str, line: str, name: str) -> Diagnostic:
+    """A parameter of a ``def`` has one argument."""
+    return _does_not_fit(call, signature, line, f"`{name}` is given twice.")
+
+
+def left_out(call: Quote, signature: str, line: str, name: str, given: int) -> Diagnostic:
+    """Only a declared index may be left out of the arguments of a ``def``."""
+    said = f"{counted(given, 'argument')} {are(given)} given, and `{name}` is left out; only an index declared by `index` may be."
+    return _does_not_fit(call, signature, line, said)
+
+
+def too_many_arguments(call: Quote, signature: str, line: str, given: int, needed: int) -> Diagnostic:
+    """A ``def`` has an argument for each parameter."""
+    return _does_not_fit(call, signature, line, f"{given} arguments are given, {needed} {are(needed)} needed.")
+
+
+def _does_not_fit(call: Quote, signature: str, line: str, reason: str) -> Diagnostic:
     return ARGUMENTS.error(
         f"{call} does not fit `{signature}`",
         span=call.span,
@@ -65,12 +99,12 @@ def does_not_fit(call: Quote, signature: str, line: str, reason: str) -> Diagnos
     )
 
 
-def no_such_atom(call: Quote, signature: str, meaning: str, candidates: Sequence[str]) -> Diagnostic:
-    """An atom takes the arguments of its signature; ``candidates`` are others, nearest first, each with why it does not fit."""
+def arguments_of_atom(call: Quote, signature: str, meaning: str, candidates: Sequence[tuple[str, str]]) -> Diagnostic:
+    """An atom takes the arguments of its signature; ``candidates`` is it and others, each with why it does not fit."""
     return ARGUMENTS.error(
         f"{call} does not fit `{signature}`",
         span=call.span,
-        reason="The candidates, nearest first:\n" + "\n".join(f"  {line}" for line in candidates),
+        reason="The candidates, nearest first:\n" + "\n".join(f"  {form}: {why}" for form, why in candidates),
         fix=f"Write `{signature}`: {meaning}.",
     )
 

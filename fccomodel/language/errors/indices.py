@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from fccomodel.core import ir
 from fccomodel.core.diagnostics import Code, Diagnostic, did_you_mean
 from fccomodel.core.source import Span
 from fccomodel.language.errors.words import Quote, counted, listed
@@ -12,11 +13,6 @@ NUMBER_OF_INDICES = Code("F0307", "number of indices")
 OTHER_SET = Code("F0308", "index of another set")
 NO_MEMBER = Code("F0309", "no such member")
 NOT_INDEXABLE = Code("F0310", "not indexable")
-
-
-def quoted(name: str) -> str:
-    """A set's name in backticks; one that is written out stands as it is."""
-    return f"`{name}`" if name.isidentifier() else name
 
 
 # --------------------------------------------------------------------------------------------------------- number of indices
@@ -94,8 +90,18 @@ def set_without_family(name: str, what: str, span: Span) -> Diagnostic:
 
 
 # -------------------------------------------------------------------------------------------------------- not of the axis's set
-def not_an_index(value: Quote, fix: str) -> Diagnostic:
+def not_an_index(value: Quote, axis: ir.Set | ir.Dim) -> Diagnostic:
     """An index is a bound name, a constant, or (of arrays) a column of labels."""
+    return _not_an_index(value, f"Use an index bound over `{_written(axis)}`, or a constant.")
+
+
+def column_as_index(value: Quote, axis: ir.Set | ir.Dim, base: str) -> Diagnostic:
+    """A column of numbers is no index of ``base``."""
+    name = _written(axis)
+    return _not_an_index(value, f"Iterate over `{name}`: `sum[k in {name} | {value.text} == k] {base}[k]`.")
+
+
+def _not_an_index(value: Quote, fix: str) -> Diagnostic:
     return OTHER_SET.error(
         f"{value} cannot be an index",
         span=value.span,
@@ -104,14 +110,40 @@ def not_an_index(value: Quote, fix: str) -> Diagnostic:
     )
 
 
-def index_of_another_set(value: Quote, domain: str, axis: str, fix: str, *, column: bool) -> Diagnostic:
+def index_of_another_set(value: Quote, index: str, domain: ir.Set, axis: ir.Set | ir.Dim) -> Diagnostic:
     """An index picks an entry by its place in its own set, so that this must be the axis's."""
+    fix = f"Bind it as `{index} in {_range(axis)}`."
+    return _another_set(f"{value} ranges over {_quoted(domain)}", value.span, axis, fix)
+
+
+def column_of_another_set(value: Quote, column: str, domain: ir.Set, axis: ir.Set | ir.Dim) -> Diagnostic:
+    """A column picks an entry by the place of its value in its own set, so that this must be the axis's."""
+    return _another_set(
+        f"{value} is in {_quoted(domain)}", value.span, axis, f"Declare the column as `{column}: {_range(axis)}`."
+    )
+
+
+def _another_set(message: str, span: Span, axis: ir.Set | ir.Dim, fix: str) -> Diagnostic:
+    wanted = f"the set {_quoted(axis)}" if isinstance(axis, ir.Set) else _range(axis)
     return OTHER_SET.error(
-        f"{value} {'is in' if column else 'ranges over'} {quoted(domain)}, and this axis is indexed by {axis}",
-        span=value.span,
+        f"{message}, and this axis is indexed by {wanted}",
+        span=span,
         reason="An index picks an entry by its place in its own set, so the two sets must be the same.",
         fix=fix,
     )
+
+
+def _written(axis: ir.Set | ir.Dim) -> str:
+    return axis.name if isinstance(axis, ir.Set) else str(axis)
+
+
+def _range(axis: ir.Set | ir.Dim) -> str:
+    return axis.name if isinstance(axis, ir.Set) else f"1 .. {axis}"
+
+
+def _quoted(domain: ir.Set) -> str:
+    """A set's name in backticks; one that is written out stands as it is."""
+    return f"`{domain.name}`" if domain.name.isidentifier() else domain.name
 
 
 def index_of_another_family(value: Quote, index: str, domain: str) -> Diagnostic:
@@ -135,20 +167,20 @@ def no_entry(place: float, size: str, span: Span) -> Diagnostic:
     )
 
 
-def no_number(value: float, domain: str, span: Span, members: Sequence[float]) -> Diagnostic:
+def no_number(value: float, domain: ir.Set, span: Span, members: Sequence[float]) -> Diagnostic:
     """A constant index is a member of the axis's set."""
     shown = ", ".join(f"{v:g}" for v in members[:8]) + (", ..." if len(members) > 8 else "")
     return _no_number(value, domain, span, f"Its members are {shown}.")
 
 
-def no_number_of_range(value: float, domain: str, span: Span, *, known: bool) -> Diagnostic:
+def no_number_of_range(value: float, domain: ir.Set, span: Span, *, known: bool) -> Diagnostic:
     """A constant index is a member of the axis's range; ``known``: its ends are constants."""
     why = "." if known else ", whose members depend on parameters or sizes."
-    return _no_number(value, domain, span, f"The set is {domain}{why}")
+    return _no_number(value, domain, span, f"The set is {domain.name}{why}")
 
 
-def _no_number(value: float, domain: str, span: Span, reason: str) -> Diagnostic:
-    return NO_MEMBER.error(f"{value:g} is not in {quoted(domain)}", span=span, reason=reason, fix="Use a member of the set.")
+def _no_number(value: float, domain: ir.Set, span: Span, reason: str) -> Diagnostic:
+    return NO_MEMBER.error(f"{value:g} is not in {_quoted(domain)}", span=span, reason=reason, fix="Use a member of the set.")
 
 
 def number_for_label(value: float, domain: str, span: Span) -> Diagnostic:

@@ -6,6 +6,7 @@ from fccomodel.core.diagnostics import Code, Diagnostic
 from fccomodel.core.source import Span
 from fccomodel.language.errors.values import COMPARISON
 from fccomodel.language.errors.words import Quote
+from fccomodel.library.atoms import Interval
 
 NO_OBJECTIVE = Code("F0401", "no objective")
 TWO_OBJECTIVES = Code("F0402", "two objectives")
@@ -67,7 +68,7 @@ def not_a_constraint(relation: Quote) -> Diagnostic:
     )
 
 
-def infeasible(relation: Quote, lies: str, *, equality: bool) -> Diagnostic:
+def infeasible(relation: Quote, lies: Interval, *, equality: bool) -> Diagnostic:
     """Some point may satisfy a constraint; ``lies`` is the interval of its left minus its right side."""
     return INFEASIBLE.error(
         f"{relation} can never hold",

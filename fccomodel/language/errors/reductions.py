@@ -17,9 +17,25 @@ NO_DRAW_IN_BODY = Code("F0437", "no draw in the body")
 
 
 # -------------------------------------------------------------------------------------------------------------- in and ~
-def iterates_or_draws(reduction: str, binder: str, reason: str, fix: str, span: Span) -> Diagnostic:
-    """A reduction iterates by ``in``, or draws by ``~``, or takes both; ``binder`` is as written."""
-    return IN_OR_DRAW.error(f"`{reduction}` does not go with `{binder}`", span=span, reason=reason, fix=fix)
+def iterates_or_draws(
+    reduction: str, index: str, binding: str, domain: str, span: Span, *, instead: str, subscript: bool
+) -> Diagnostic:
+    """A reduction iterates by ``in``, or draws by ``~``; ``instead`` is one that goes with the binding as it is.
+
+    ``subscript``: the index is declared, and written as ``mean_i``.
+    """
+    other = "~" if binding == "in" else "in"
+    fix = f"Write `{reduction}[{index} {other} {domain}]`" + (f", or `{instead}` in place of `{reduction}`." if instead else ".")
+    if subscript:
+        fix = f"Write `{instead}_{index}`." if instead else f"Declare another index by `{other}`."
+    return IN_OR_DRAW.error(
+        f"`{reduction}` does not go with `{index} {binding} {domain}`",
+        span=span,
+        reason=f"`{reduction}` averages draws (`~`); `{index}` is bound by `in`, which iterates over all elements."
+        if binding == "in"
+        else f"`{reduction}` goes over all elements (`in`); `{index}` is drawn by `~`.",
+        fix=fix,
+    )
 
 
 def iterates_and_draws(span: Span) -> Diagnostic:
@@ -83,7 +99,7 @@ def needs_option(reduction: str, option: str, form: str, span: Span) -> Diagnost
 
 
 # ------------------------------------------------------------------------------------------------------------- dependencies
-def unbound_index(what: str, index: Quote, name: str, binding: str, domain: str, span: Span, *, family: bool) -> Diagnostic:
+def unbound_index(what: str, name: str, binding: str, domain: str, line: str, span: Span, *, family: bool) -> Diagnostic:
     """A value depends on no index that nothing binds; ``family``: there may be one value per element instead."""
     drawn = binding == "~"
     fix = (
@@ -96,7 +112,7 @@ def unbound_index(what: str, index: Quote, name: str, binding: str, domain: str,
     return UNBOUND_INDEX.error(
         f"{what} depends on the index `{name}`, which nothing binds",
         span=span,
-        reason=f"`index {name} {binding} {domain}` is declared on line {index.line};"
+        reason=f"`index {name} {binding} {domain}` is declared on line {line};"
         + (" what is drawn must be averaged." if drawn else " it stands for every element of its set."),
         fix=fix,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fccomodel.core import ir
 from fccomodel.core.diagnostics import Code, Diagnostic
 from fccomodel.core.source import Span
 from fccomodel.language.errors.words import Quote
@@ -11,8 +12,13 @@ NOT_A_SCALAR = Code("F0303", "not a scalar")
 
 
 # --------------------------------------------------------------------------------------------------------------- operations
-def operands(op: str, left: Quote, right: Quote, span: Span, fix: str) -> Diagnostic:
-    """An entrywise operation has equal shapes, or a scalar on one side."""
+def operands(op: str, left: Quote, right: Quote, span: Span, axes: tuple[int, int]) -> Diagnostic:
+    """An entrywise operation has equal shapes, or a scalar on one side; ``axes`` are the numbers of axes."""
+    fix = "Give both the same dims where they are declared."
+    if op == "*" and axes == (1, 1):
+        fix = "Both must belong to the same dim or set."
+    if op == "*" and sorted(axes) == [1, 2]:
+        fix = "For a matrix times a vector write `A @ x`."
     return SHAPE.error(
         f"{left} and {right} have different shapes",
         span=span,
@@ -72,15 +78,16 @@ def parameter_of_draw(value: Quote, shape: str) -> Diagnostic:
     )
 
 
-def simplex(written: Quote, size: str, variable: str, *, axes: int, form: str) -> Diagnostic:
-    """A simplex has the size of the variable's last axis; ``form`` is how it would be written for this one."""
+def simplex(written: Quote, family: str, size: ir.Dim, shape: ir.Shape, variable: str) -> Diagnostic:
+    """A simplex has the size of the variable's last axis; ``variable`` is its shape in words."""
+    rest = "" if family == "simplex" else ", ..."
     return SHAPE.error(
         f"{written} has vectors [{size}], and the variable is a {variable}",
         span=written.span,
         reason="The rows of a matrix lie in a simplex each, so it has the size of its last axis."
-        if axes > 1
+        if len(shape) > 1
         else "A variable's set has the variable's shape.",
-        fix=f"Write `{form}`." if axes else "Give the variable a shape.",
+        fix=f"Write `{family}({shape[-1]}{rest})`." if shape else "Give the variable a shape.",
     )
 
 

@@ -180,14 +180,31 @@ def rows_of_two_tables(left: Quote, right: Quote, tables: tuple[str, str], span:
     )
 
 
-def incomparable(left: Quote, right: Quote, span: Span, fix: str) -> Diagnostic:
+def incomparable(left: Quote, right: Quote, span: Span, fix: str = "Compare things of one kind.") -> Diagnostic:
     """A comparison has numbers, labels or rows on both sides."""
     return LABELS_AND_NUMBERS.error(
         f"{left} and {right} cannot be compared",
         span=span,
         reason=f"The left side is {left.what}, the right side {right.what}.",
-        fix=fix or "Compare things of one kind.",
+        fix=fix,
     )
+
+
+def label_compared_with_number(left: Quote, right: Quote, span: Span, label: Quote, number: float) -> Diagnostic:
+    """``z.g == 1`` of a column of labels."""
+    fix = f'Write the label in quotes: `{label.text} == "{number:g}"`;'
+    return incomparable(left, right, span, f"{fix} or declare the values as numbers, `{{{number:g}, ...}}`.")
+
+
+def number_compared_with_label(left: Quote, right: Quote, span: Span, label: str) -> Diagnostic:
+    """``z.x == "a"`` of a column of numbers."""
+    fix = f'Declare the column with its labels, `{{"{label}", ...}}` or a set\'s name, or compare with a number.'
+    return incomparable(left, right, span, fix)
+
+
+def row_compared_with_value(left: Quote, right: Quote, span: Span) -> Diagnostic:
+    """``z == 1`` of a row."""
+    return incomparable(left, right, span, "Name a column of the row: `z.x`.")
 
 
 def numbers_and_labels(span: Span) -> Diagnostic:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from fccomodel.core.diagnostics import Code, Diagnostic, did_you_mean
 from fccomodel.core.source import Span
 from fccomodel.language.errors.words import Quote, listed
+from fccomodel.library.atoms import Interval
 
 COMPARISON = Code("F0404", "comparison")
 NO_VALUE_LEFT = Code("F0410", "no value left")
@@ -84,8 +85,9 @@ def default_out_of_bounds(value: float, bounds: str, span: Span) -> Diagnostic:
 
 
 # ------------------------------------------------------------------------------------------------------------------ domains
-def out_of_domain(argument: Quote, lies: str, what: str, wanted: str) -> Diagnostic:
-    """An atom's argument lies in its domain; ``lies`` says where this one is."""
+def out_of_domain(argument: Quote, own: Interval, what: str, wanted: Interval) -> Diagnostic:
+    """An atom's argument lies in its domain; ``own`` is where this one lies."""
+    lies = f"is {own.lo:g}" if own.is_point else f"lies in {own}"
     return DOMAIN.error(
         f"{argument} {lies}, outside of what {what} is defined for",
         span=argument.span,
@@ -114,10 +116,10 @@ def constant_without_value(written: Quote, *, by_zero: bool) -> Diagnostic:
     )
 
 
-def out_of_interval(what: str, lies: str, wanted: str, span: Span) -> Diagnostic:
+def out_of_interval(what: str, own: Interval, wanted: Interval, span: Span) -> Diagnostic:
     """An option or a distribution's parameter lies in its interval."""
     return OPTION_VALUE.error(
-        f"{what} is {lies}",
+        f"{what} is {own.lo:g}" if own.is_point else f"{what} is in {own}",
         span=span,
         reason=f"It must lie in {wanted}.",
         fix="Correct it, or the bounds of its param.",
