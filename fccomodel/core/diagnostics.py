@@ -88,43 +88,6 @@ def registered() -> tuple[Code, ...]:
     return tuple(sorted(_CODES.values(), key=lambda code: code.id))
 
 
-def error(code: str, message: str, *, span: Span | None = None, reason: str = "", fix: str = "") -> Diagnostic:
-    """An error under a registered code."""
-    assert code in _CODES, f"unregistered code {code}"
-    return _CODES[code].error(message, span=span, reason=reason, fix=fix)
-
-
-def warning(code: str, message: str, *, span: Span | None = None, reason: str = "", fix: str = "") -> Diagnostic:
-    """A lint note under a registered code: the model is taken as it stands."""
-    assert code in _CODES, f"unregistered code {code}"
-    return _CODES[code].warning(message, span=span, reason=reason, fix=fix)
-
-
-#: Codes that no module of errors holds yet.
-_UNPLACED = {
-    "F0501": "binding file",
-    "F0502": "unknown key",
-    "F0503": "binding value",
-    "F0504": "no data",
-    "F0509": "where",
-    "F0511": "missing values",
-    "F0512": "not numbers",
-    "F0513": "outside the domain",
-    "F0514": "map",
-    "F0516": "sizes disagree",
-    "F0518": "unknown name",
-    "F0519": "parameter without value",
-    "F0520": "parameter value",
-    "F0521": "labels",
-    "F0527": "family",
-    "F0528": "ambiguous columns",
-    "F0530": "sampler missing",
-    "F0531": "stored encoding",
-}
-for _id, _topic in _UNPLACED.items():
-    Code(_id, _topic)
-
-
 def did_you_mean(name: str, candidates: Iterable[str]) -> str:
     """``Did you mean `x`?`` for the nearest candidate by edit distance, or an empty string."""
     near = nearest(name, candidates)

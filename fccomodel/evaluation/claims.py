@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from fccomodel.core import diagnostics
+from fccomodel.core.diagnostics import refuse
+from fccomodel.data.bind import errors
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation import elements
 
@@ -13,13 +14,6 @@ def check(bound: Bound) -> None:
     for claim in bound.claims:
         rows = len(elements.ids(bound, bound.problem.sets[claim.set]))
         if rows != claim.size:
-            wrong.append(
-                diagnostics.error(
-                    "F0516",
-                    f"{claim.what} has {claim.size} elements where {claim.set} has {rows}",
-                    reason=f"{claim.set} is a set of rows; its size is their number",
-                    fix=f"give one value for each row of {claim.set}, in their order",
-                )
-            )
+            wrong.append(errors.sizes.rows_of_set(claim.what, claim.size, claim.set, rows))
     if wrong:
-        raise diagnostics.FccoError(wrong, bound.problem.source)
+        refuse(*wrong, source=bound.problem.source)

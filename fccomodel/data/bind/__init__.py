@@ -12,11 +12,14 @@ import numpy as np
 from fccomodel.core import ir
 from fccomodel.data import nets
 from fccomodel.data.bind import _arrays, _demands, _families, _labels, _reader, _sizes, _tables, _values
-from fccomodel.data.bind._errors import Errors
+from fccomodel.data.bind._collect import Errors
 from fccomodel.data.bind._sizes import Sizes
 from fccomodel.data.bind._spec import ArraySpec, Spec, TableSpec
 from fccomodel.data.bind._tables import Draft
+from fccomodel.data.bind.errors.binding_file import BINDING_FILE
+from fccomodel.data.bind.errors.demands import ENCODING
 from fccomodel.data.bound import Bound, BoundTable
+from fccomodel.data.sources.errors import FILE
 
 __all__ = ["bind"]
 
@@ -98,7 +101,7 @@ class _Binder:
         self.folders = (*folders, *beside, Path())
 
     def stop_if_unreadable(self) -> None:
-        if any(d.code in ("F0501", "F0505") for d in self.errors.found):
+        if any(d.code in (BINDING_FILE.id, FILE.id) for d in self.errors.found):
             self.errors.stop(self.problem.source)
 
     def run(self) -> Bound:
@@ -148,7 +151,7 @@ class _Binder:
         """The labels of an earlier binding."""
         with self.errors.collect():
             _demands.stored_encoding(self.problem, self.encoding)
-        if any(d.code == "F0531" for d in self.errors.found):
+        if any(d.code == ENCODING.id for d in self.errors.found):
             self.errors.stop(self.problem.source)
         for record in (record for columns in self.encoding.values() for record in columns.values()):
             if record.get("labels") is not None and record["set"] not in sizes.labels:

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from fccomodel.core import ir
+from fccomodel.core.diagnostics import refuse
 from fccomodel.data import sources
-from fccomodel.data.bind._errors import refuse
+from fccomodel.data.bind import errors
 from fccomodel.data.bind._families import demand_column
 from fccomodel.data.bind._rows import Rows, demand_finite, writable
 from fccomodel.data.bind._sizes import Sizes
@@ -28,17 +29,13 @@ def bind_array(
     name = array.name
     values, labels, origin = _read(array, spec, value, folders)
     if isinstance(array.type.domain, ir.LabelSet):
-        refuse("F0515", f"{name} is an array of labels", reason="arrays hold numbers", fix="put the labels in a table")
+        refuse(errors.columns.array_of_labels(name))
     if values.dtype.kind not in "biuf":
-        refuse("F0512", f"{name}: {origin} holds {values.dtype}, not numbers", fix="give an array of numbers")
+        refuse(errors.columns.array_of_type(name, origin, values.dtype))
     values = writable(values)
     shape = array.type.shape
     if values.ndim != len(shape):
-        refuse(
-            "F0515",
-            f"{name} has shape {values.shape}, declared with {len(shape)} axes",
-            fix="give an array of the declared shape",
-        )
+        refuse(errors.columns.axes_of_array(name, values.shape, len(shape)))
     demand_finite(RawColumn(values=np.atleast_1d(values)), name, Rows(total=len(np.atleast_1d(values))), name)
     if labels is not None:
         values, labels = _ordered(array, values, labels, sizes)
@@ -55,12 +52,7 @@ def _read(
     inline = value is None and spec.values is not None
     value = next((given for given in (value, spec.values, spec.source) if given is not None), None)
     if value is None:
-        refuse(
-            "F0504",
-            f"no data for {name}",
-            reason=f"{name} is an array",
-            fix=f'give --data {name}=FILE, or [{name}] source = "FILE" in the binding file, or bind({name}=...)',
-        )
+        refuse(errors.demands.no_array(name))
     if isinstance(value, Mapping):
         labels = tuple(str(key) for key in value)
         try:
@@ -70,7 +62,7 @@ def _read(
                 "the binding" if inline else "a mapping",
             )
         except (TypeError, ValueError):
-            refuse("F0512", f"{name}: its values are not all numbers", fix=f"{name} = {{ a = 1.0, b = 2.0 }}")
+            refuse(errors.columns.values_of_array(name))
     is_path = isinstance(value, str | Path)
     origin = str(value) if is_path else "the binding" if inline else f"a {type(value).__name__}"
     named = hasattr(value, "index") and hasattr(value, "to_numpy") and not hasattr(value, "columns")
@@ -96,11 +88,10 @@ def _from_table(array: ir.Array, spec: ArraySpec, value: Any, request: Request) 
         names = (array.name,)
     rank = len(array.type.shape)
     if not names or rank == 1 and len(names) > 1:
-        fix = f'[{array.name}] source = "{raw.called}"  column = "{names[0] if names else "..."}"'
-        refuse("F0528", f"{array.name}: {raw.called} does not say which of its columns it is", fix=fix)
+        refuse(errors.tables.array(array.name, raw.called, names[0] if names else "..."))
     loaded = [raw.load(column) for column in names]
     if bad := [column for column, read in zip(names, loaded, strict=True) if read.categories is not None or read.unusable]:
-        refuse("F0512", f"{array.name}: column {bad[0]} of {raw.called} is not numbers", fix="name a column of numbers")
+        refuse(errors.columns.column_of_array(array.name, bad[0], raw.called))
     values = loaded[0].values if len(loaded) == 1 and rank == 1 else np.column_stack([read.values for read in loaded])
     if rank == 0 and values.shape == (1, 1):
         values = values[0, 0]
@@ -121,7 +112,7 @@ def _ordered(
     """The values in the order of the set's labels, where these are known and the same."""
     if len(set(labels)) < len(labels):
         twice = next(label for label in labels if labels.count(label) > 1)
-        refuse("F0521", f"{array.name} has two values for {twice}", fix="give one value for each label")
+        refuse(errors.sizes.two_values(array.name, twice))
     dim = array.type.shape[0] if array.type.shape else None
     chosen = sizes.problem.sets.get(dim) if isinstance(dim, str) else None
     if not isinstance(chosen, ir.LabelSet):

@@ -8,20 +8,19 @@ from typing import Any
 import numpy as np
 
 from fccomodel.core import ir
-from fccomodel.core.diagnostics import did_you_mean
-from fccomodel.data.bind import _sizes
-from fccomodel.data.bind._errors import Errors, refuse
+from fccomodel.core.diagnostics import refuse
+from fccomodel.data.bind import _sizes, errors
+from fccomodel.data.bind._collect import Errors
 from fccomodel.data.bind._sizes import Sizes
 from fccomodel.data.bind._spec import Spec
 
 
-def names(errors: Errors, kind: str, given: Iterable[str], declared: Iterable[str]) -> None:
+def names(collected: Errors, kind: str, given: Iterable[str], declared: Iterable[str]) -> None:
     """F0518 for what the model does not declare."""
     declared = list(declared)
     for name in given:
         if name not in declared:
-            listed = f"it declares {', '.join(declared)}" if declared else "it declares none"
-            errors.add("F0518", f"the model declares no {kind} named {name}", fix=did_you_mean(name, declared) or listed)
+            collected.add(errors.demands.undeclared(kind, name, declared))
 
 
 def by_table(problem: ir.Problem, data: Mapping[str, Any]) -> dict[str, Any]:
@@ -37,13 +36,13 @@ def by_table(problem: ir.Problem, data: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def dims(problem: ir.Problem, spec: Spec, params: Mapping[str, Any], sizes: Sizes, errors: Errors) -> None:
+def dims(problem: ir.Problem, spec: Spec, params: Mapping[str, Any], sizes: Sizes, collected: Errors) -> None:
     """Dims that the user gives; F0520 for one that is no size."""
     keywords = {name: value for name, value in params.items() if name in problem.dims}
     for name, value in {**spec.dims, **keywords}.items():
         size = int(value) if isinstance(value, int | float | np.integer) and float(value).is_integer() else 0
         if size < 1:
-            errors.add("F0520", f"dim {name} = {value} is not a whole number above 0", fix=f"--param {name}=10")
+            collected.add(errors.numbers.not_a_size(name, value))
             continue
         place = "" if name in keywords else spec.place("dims", name)
         sizes.known[name] = _sizes.Known(size=size, place=place or f"{name} = {size} as given")
@@ -57,40 +56,25 @@ def stored_encoding(problem: ir.Problem, encoding: Mapping[str, Any]) -> None:
         good = table is not None and isinstance(columns, Mapping)
         good = good and all(isinstance(record, Mapping) and record.get("kind") in kinds for record in columns.values())
         if table is None or not good or set(columns) - {*table.columns, ir.FAMILY}:
-            refuse(
-                "F0531",
-                f"the stored encoding of {name} does not fit this model",
-                reason="it is what an earlier binding of the same model learned from its data",
-                fix="evaluate with the model that was solved, or bind without it",
-            )
+            refuse(errors.demands.stored_encoding(name))
 
 
-def known_sizes(problem: ir.Problem, sizes: Sizes, errors: Errors) -> None:
+def known_sizes(problem: ir.Problem, sizes: Sizes, collected: Errors) -> None:
     """F0517 for dims and label sets that nothing fixes; silent where an error before explains it."""
-    if errors.found:
+    if collected.found:
         return
     for dim in problem.dims:
         if sizes.of(dim) is None:
-            errors.add(
-                "F0517",
-                f"nothing in the data has size {dim}",
-                reason="a dim is solved from the columns that are declared with it",
-                fix=f"give its size: --param {dim}=10, or [dims] {dim} = 10 in the binding file",
-            )
+            collected.add(errors.demands.dim_unknown(dim))
     for name, chosen in problem.sets.items():
         if isinstance(chosen, ir.LabelSet) and name not in sizes.labels:
-            errors.add(
-                "F0517",
-                f"the labels of set {name} are not known",
-                reason="they come with the columns that are declared with it",
-                fix=f'list them: [sets] {name} = ["a", "b"] in the binding file',
-            )
+            collected.add(errors.demands.labels_unknown(name))
         elif isinstance(chosen, ir.ValueSet):
-            with errors.collect():
+            with collected.collect():
                 sizes.of(name)
 
 
-def samplers(problem: ir.Problem, given: Mapping[str, Callable[..., Any]], errors: Errors) -> None:
+def samplers(problem: ir.Problem, given: Mapping[str, Callable[..., Any]], collected: Errors) -> None:
     """F0530 for a distribution that is neither built in nor given."""
     needed = {
         binder.domain.family: binder
@@ -102,11 +86,5 @@ def samplers(problem: ir.Problem, given: Mapping[str, Callable[..., Any]], error
     }
     for name, binder in needed.items():
         if not callable(given.get(name)):
-            errors.add(
-                "F0530",
-                f"no sampler is bound for {name}",
-                span=binder.span,
-                reason=f"{name} is not one of {', '.join(ir.DISTRIBUTIONS)}",
-                fix=f"bind(..., samplers={{'{name}': function}}) in Python",
-            )
-    names(errors, "distribution", given, needed)
+            collected.add(errors.demands.no_sampler(name, binder.span))
+    names(collected, "distribution", given, needed)

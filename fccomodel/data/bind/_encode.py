@@ -13,9 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from fccomodel.data.bind._errors import refuse
-from fccomodel.data.bind._rows import SHOWN, Bad, Rows, count_bad, demand_all, demand_finite, read, writable
+from fccomodel.core.diagnostics import refuse
+from fccomodel.data.bind import errors
+from fccomodel.data.bind._rows import Bad, Rows, count_bad, demand_all, demand_finite, read, writable
 from fccomodel.data.bind._spec import Entry
+from fccomodel.data.bind.errors import words
 from fccomodel.data.sources import RawColumn, RawTable
 
 #: Bytes of the buffer in which deviations from the mean are squared.
@@ -51,26 +53,14 @@ def number(
     name = entry.columns[0]
     column = read(raw, name, rows, what)
     if column.values.ndim != 1:
-        shape = column.values.shape[1:]
-        refuse(
-            "F0515",
-            f"{what} is one number per row, and column {name} holds {shape}",
-            fix=f"declare it as real[{', '.join(map(str, shape))}]",
-        )
+        refuse(errors.columns.vector_for_number(what, name, column.values.shape[1:]))
     notes: list[str] = []
     mapping = entry.map if entry.map is not None else (stored or {}).get("map")
     if mapping is not None:
         values = np.asarray(_mapped(column, mapping, name, what, notes), float)
     else:
         if column.categories is not None:
-            texts = _present(column)
-            shown = _shown_texts(texts)
-            refuse(
-                "F0512",
-                f"{what}: column {name} is text",
-                reason=f"it holds {shown}; {what} is a number",
-                fix=_map_fix(what, name, texts, domain),
-            )
+            refuse(errors.columns.text(what, name, _present(column), domain))
         demand_finite(column, name, rows, what)
         values = writable(column.values)
     record: dict[str, Any] = {"kind": "number", "column": name, "map": None if mapping is None else dict(mapping)}
@@ -85,20 +75,6 @@ def _present(column: RawColumn) -> list[str]:
     assert column.categories is not None
     used = np.unique(column.values)
     return sorted({column.categories[code] for code in used if code >= 0})
-
-
-def _shown_texts(texts: Sequence[str]) -> str:
-    listed = ", ".join(repr(text) for text in texts[:SHOWN])
-    return f"{listed} and {len(texts) - SHOWN} more" if len(texts) > SHOWN else listed
-
-
-def _map_fix(what: str, name: str, texts: Sequence[str], domain: Sequence[float]) -> str:
-    """The entry to write for a text column."""
-    table, _, column = what.partition(".")
-    values = [f"{value:g}" for value in domain] if len(domain) == len(texts) else ["0", "1"] if len(texts) == 2 else []
-    values += ["..."] * (min(len(texts), 3) - len(values))
-    pairs = ", ".join(f'"{text}" = {value}' for text, value in zip(texts[: max(3, len(domain))], values, strict=False))
-    return f'in [{table}] of the binding file: {column} = {{ column = "{name}", map = {{ {pairs} }} }}'
 
 
 def _mapped(
@@ -126,21 +102,15 @@ def _mapped(
         else:
             unnamed.append(text)
     if unnamed:
-        found = [spelled(value) for value in distinct]
-        refuse(
-            "F0514",
-            f"{what}: map does not say what {_shown_texts(unnamed)} in column {name} stand{'s' if len(unnamed) == 1 else ''} for",
-            reason=f"the column holds {_shown_texts(found)}; map names {_shown_texts(list(exact))}; keys are compared as text",
-            fix="add the missing values to map, or leave their rows out with where",
-        )
+        refuse(errors.columns.not_in_map(what, name, unnamed, [spelled(value) for value in distinct], list(exact)))
     seen = {spelled(value) for value in distinct}
     seen_numbers = {number for text in seen if column.categories is None and (number := _as_number(text)) is not None}
     if spare := [key for key in exact if key not in seen and _as_number(key) not in seen_numbers]:
-        notes.append(f"{what}: map names {_shown_texts(spare)}, which column {name} does not hold")
+        notes.append(f"{what}: map names {words.texts(spare)}, which column {name} does not hold")
     if any(isinstance(value, str) for value in results):
         results = [str(value) for value in results]
         if numeric:
-            refuse("F0503", f"{what}: map must give numbers", reason=f"{what} is a number", fix='map = { "no" = 0, "yes" = 1 }')
+            refuse(errors.binding_file.map_of_number(what))
     return np.asarray(results)[where]
 
 
@@ -165,9 +135,7 @@ def vector(raw: RawTable, entry: Entry, rows: Rows, what: str, rank: int) -> Bui
     column = read(raw, name, rows, what)
     if column.values.ndim != rank + 1 or rank == 0:
         if rank > 1:
-            refuse(
-                "F0515", f"{what} has {rank} axes per row, and column {name} has {column.values.ndim - 1}", fix="reshape the data"
-            )
+            refuse(errors.columns.axes_of_column(what, rank, name, column.values.ndim - 1))
         return None
     demand_finite(column, name, rows, what)
     return Built(values=writable(column.values), encoding={"kind": "vector", "column": name})
@@ -183,12 +151,7 @@ def features(
     texts = [name for name in columns if not raw.numeric[name]]
     if texts and not entry.encode:
         first = _present(read(raw, texts[0], rows, what))
-        refuse(
-            "F0512",
-            f"{what}: {_listed(texts)} {'are' if len(texts) > 1 else 'is'} text",
-            reason=f"{texts[0]} holds {_shown_texts(first)}; text becomes numbers by one-hot columns only",
-            fix='add encode = "onehot" to the entry, or leave the text columns out',
-        )
+        refuse(errors.columns.texts_of_vector(what, texts, first))
     numbers = [name for name in columns if raw.numeric[name]]
     blocks = {name: read(raw, name, rows, what) for name in [*texts, *(name for name in numbers if name in raw.vectors)]}
     categories = {name: list(stored.get("texts", {}).get(name) or _present(blocks[name])) for name in texts}
@@ -219,7 +182,7 @@ def features(
     elif not stored:
         constant = [name for k, name in enumerate(names) if rows.n > 1 and x[:, k].min() == x[:, k].max()]
         if constant:
-            notes.append(f"{what}: constant over the rows: {_listed(constant)}")
+            notes.append(f"{what}: constant over the rows: {words.listed(constant)}")
     if entry.intercept:
         x[:, width] = 1.0
         names.append("intercept")
@@ -237,10 +200,6 @@ def _one_hot(block: np.ndarray, column: RawColumn, categories: Sequence[str]) ->
     return len(target) - len(known)
 
 
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
-
-
 def _scaled(
     x: np.ndarray, stored: Mapping[str, Any] | None, names: Sequence[str], what: str, notes: list[str]
 ) -> tuple[np.ndarray, dict[str, list[float]]]:
@@ -253,7 +212,7 @@ def _scaled(
         constant = deviation <= 1e-12 * np.maximum(1, np.abs(mean))
         divisor = np.where(constant, 1.0, deviation)
         if constant.any():
-            shown = _listed([name for name, flat in zip(names, constant, strict=True) if flat])
+            shown = words.listed([name for name, flat in zip(names, constant, strict=True) if flat])
             notes.append(f"{what}: constant over the rows, so 0 after scaling: {shown}")
     x -= mean
     x /= divisor
@@ -289,11 +248,7 @@ def labels(raw: RawTable, entry: Entry, rows: Rows, what: str, mapping: Mapping[
     for name in entry.columns:
         column = read(raw, name, rows, what)
         if column.values.ndim != 1:
-            refuse(
-                "F0515",
-                f"{what} is one label per row, and column {name} holds {column.values.shape[1:]}",
-                fix="name another column",
-            )
+            refuse(errors.columns.vector_for_label(what, name, column.values.shape[1:]))
         mapping = entry.map if entry.map is not None else mapping
         if mapping is not None:
             mapped = _mapped(column, mapping, name, what, notes, numeric=False)

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from fccomodel.core import ir
-from fccomodel.core.diagnostics import did_you_mean
+from fccomodel.core.diagnostics import refuse
 from fccomodel.data import sources
-from fccomodel.data.bind import _where
+from fccomodel.data.bind import _where, errors
+from fccomodel.data.bind._collect import at
 from fccomodel.data.bind._encode import labels
-from fccomodel.data.bind._errors import at, refuse
 from fccomodel.data.bind._rows import Rows
 from fccomodel.data.bind._spec import TableSpec
 from fccomodel.data.sources import RawColumn, RawTable, Request
@@ -46,16 +46,10 @@ def open_table(
 def _open_one(table: ir.Table, spec: TableSpec, value: Any, where: str | None, folders: tuple[Path, ...]) -> Opened:
     value = spec.source if value is None else value
     if value is None:
-        refuse(
-            "F0504",
-            f"no data for {table.name}",
-            reason=f"{table.name} is a table with columns {', '.join(table.columns)}",
-            fix=f'give --data {table.name}=FILE, or [{table.name}] source = "FILE" in the binding file, '
-            f"or bind({table.name}=...) in Python",
-        )
+        refuse(errors.demands.no_table(table))
     raw = sources.open(value, Request(name=table.name, fields=tuple(table.columns), folders=folders, options=spec.options))
     if raw.n == 0:
-        refuse("F0510", f"{table.name}: {raw.called} has no rows", fix="give data with at least one row")
+        refuse(errors.tables.no_rows(table.name, raw.called))
     record: dict[str, Any] = {"origin": raw.origin, "rows_read": raw.n, "dropped": []}
     where = spec.where if where is None else where
     rows = Rows(total=raw.n)
@@ -65,11 +59,7 @@ def _open_one(table: ir.Table, spec: TableSpec, value: Any, where: str | None, f
         record["where"] = where
         record["dropped"].append({"reason": f"where {where}", "rows": raw.n - rows.n})
         if rows.n == 0:
-            refuse(
-                "F0510",
-                f"{table.name}: no row of {raw.called} satisfies {where}",
-                fix="change where; the values must be spelled as in the data",
-            )
+            refuse(errors.tables.no_row_satisfies(table.name, raw.called, where))
     return Opened(raw=raw, rows=rows, record=record)
 
 
@@ -83,28 +73,13 @@ def _open_family(
         given |= {str(name): member for name, member in value.items()}
         value = None
     if given and (value is not None or spec.source is not None):
-        refuse(
-            "F0527",
-            f"{table.name} has both one source and members {', '.join(given)}",
-            fix=f'give each member its section [{table.name}.MEMBER], or one source with family = "column"',
-        )
+        refuse(errors.families.source_and_members(table.name, given))
     if given:
         return _join(table, spec, given, where, known, folders)
     if value is None and spec.source is None:
-        example = known[0] if known else "MEMBER"
-        refuse(
-            "F0504",
-            f"no data for {table.name}",
-            reason=f"{table.name} is a family: one table for each element of {binder.domain.name}",
-            fix=f"give --data {table.name}.{example}=FILE for each, or sections [{table.name}.{example}], "
-            'or one source with family = "column"',
-        )
+        refuse(errors.demands.no_family(table.name, binder.domain.name, known[0] if known else "MEMBER"))
     if spec.family is None:
-        refuse(
-            "F0527",
-            f"{table.name} is a family, and its data do not say which row belongs to which member",
-            fix=f'family = "column" in [{table.name}] of the binding file, or one section [{table.name}.MEMBER] for each',
-        )
+        refuse(errors.families.no_column(table.name))
     opened = _open_one(table, spec, value, where, folders)
     for name in spec.family.columns:
         demand_column(opened.raw, name, f"{table.name}: family")
@@ -119,15 +94,9 @@ def _placed(table: ir.Table, opened: Opened, codes: np.ndarray, found: tuple[str
     order = known if known is not None else found
     name = table.family.domain.name
     if extra := [label for label in found if label not in order]:
-        fix = did_you_mean(extra[0], order) or f"{name} has {', '.join(order[:8])}"
-        refuse("F0527", f"{table.name}: {extra[0]} is not an element of {name}", fix=fix)
+        refuse(errors.families.not_a_member(table.name, extra[0], name, order))
     if lacking := [label for label in order if label not in found]:
-        refuse(
-            "F0527",
-            f"{table.name} has no data for {', '.join(lacking[:8])}",
-            reason=f"{table.name} is a family: every element of {name} has its own table",
-            fix=f'give [{table.name}.{lacking[0]}] source = "FILE", or --data {table.name}.{lacking[0]}=FILE',
-        )
+        refuse(errors.families.members_without_data(table.name, lacking, name))
     place = np.array([order.index(label) for label in found], np.int64)
     return Opened(raw=opened.raw, rows=opened.rows, record=opened.record, family=place[codes], members=order)
 
@@ -217,25 +186,4 @@ def demand_column(raw: RawTable, name: str, what: str) -> None:
     """F0508 where the data have no such column."""
     if name in raw.numeric:
         return
-    refuse(
-        "F0508",
-        f"{what}: {raw.called} has no column {name}",
-        reason=columns_of(raw),
-        fix=did_you_mean(name, raw.names) or "name one of its columns",
-    )
-
-
-def columns_of(raw: RawTable) -> str:
-    """A source's columns, for the reason of an error."""
-    listed = ", ".join(raw.names[:20]) + (f" and {len(raw.names) - 20} more" if len(raw.names) > 20 else "")
-    data = bool(raw.names) and all(_is_number(column) for column in raw.names)
-    hint = "; they look like a row of data, and a csv file begins with a line of names" if data else ""
-    return f"its columns are {listed}{hint}"
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+    refuse(errors.tables.no_column(what, name, raw))

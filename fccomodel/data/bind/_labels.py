@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from fccomodel.core import ir
-from fccomodel.core.diagnostics import did_you_mean
+from fccomodel.core.diagnostics import refuse
+from fccomodel.data.bind import errors
 from fccomodel.data.bind._encode import Built
-from fccomodel.data.bind._errors import refuse
 from fccomodel.data.bind._sizes import Sizes
 from fccomodel.data.bind._tables import Draft
 
@@ -21,14 +21,7 @@ def positions(built: Built, domain: ir.LabelSet, what: str, draft: Draft, sizes:
     if unknown:
         first = int(np.flatnonzero(codes < 0)[0])
         known, place = sizes.labels[domain.name], sizes.ordered[domain.name]
-        refuse(
-            "F0521",
-            f"{what}: {', '.join(map(repr, unknown[:4]))}{', ...' if len(unknown) > 4 else ''} "
-            f"{'are' if len(unknown) > 1 else 'is'} not in {domain.name}",
-            reason=f"{domain.name} = {', '.join(known[:8])}{', ...' if len(known) > 8 else ''} by {place}; "
-            f"the first is in {draft.rows.called(first)} (counted from 0)",
-            fix=did_you_mean(unknown[0], known) or "leave such rows out with where, or map them to labels of the set",
-        )
+        refuse(errors.sizes.not_in_set(what, unknown, domain.name, known, place, draft.rows.called(first)))
     if absent := len(sizes.labels[domain.name]) - len(np.unique(codes)):
         missing = np.setdiff1d(np.arange(len(sizes.labels[domain.name])), codes)[:4]
         shown = ", ".join(sizes.labels[domain.name][k] for k in missing) + (", ..." if absent > 4 else "")

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fccomodel.data.bind._errors import refuse
+from fccomodel.core.diagnostics import refuse
+from fccomodel.data.bind import errors
 from fccomodel.data.sources import RawColumn, RawTable
-
-SHOWN = 8
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -41,12 +40,7 @@ def read(raw: RawTable, name: str, rows: Rows, what: str) -> RawColumn:
     """A source's column at the rows in use; F0512 where it can be neither numbers nor text."""
     column = raw.load(name)
     if column.unusable:
-        refuse(
-            "F0512",
-            f"{what}: column {name} of {raw.called} cannot be used",
-            reason=column.unusable,
-            fix="convert or leave out the column",
-        )
+        refuse(errors.columns.unusable(what, name, raw.called, column.unusable))
     return column.take(rows.chosen)
 
 
@@ -92,18 +86,9 @@ def demand_all(found: Sequence[tuple[str, Bad | None]], rows: Rows, what: str) -
     bad = [(name, lack) for name, lack in found if lack is not None]
     if not bad:
         return
-    name, first = bad[0]
-    label = f"`{name}`" if not name.isidentifier() else name
-    drop, where = 'missing = "drop" or ', f"{label}.notna()"
-    if first.infinite:
-        drop, where = "", f"-1e300 < {label} < 1e300"
-    reason = f"the first is in {rows.called(first.first)} of {name} (rows count from 0); nothing is filled in silently"
-    message = f"{what}: column {name} has {_lacks(first)} value{'s' * (first.missing + first.infinite > 1)}"
-    if len(bad) > 1:
-        told = [f"{name} ({_lacks(lack)})" for name, lack in bad[:SHOWN]] + ["..."] * (len(bad) > SHOWN)
-        message, reason = f"{what}: {len(bad)} columns have missing or infinite values", f"{', '.join(told)}; {reason}"
-    fix = f'leave such rows out with {drop}where = "{where}", or leave such columns out, or mend the data'
-    refuse("F0511", message, reason=reason, fix=fix)
+    first, found = bad[0][1], [(name, _lacks(lack)) for name, lack in bad]
+    row, values = rows.called(first.first), first.missing + first.infinite
+    refuse(errors.columns.missing(what, found, row, values=values, infinite=first.infinite > 0))
 
 
 def _lacks(lack: Bad) -> str:

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from fccomodel.core import ir
+from fccomodel.core.diagnostics import refuse
+from fccomodel.data.bind import errors
 from fccomodel.data.bind._encode import Key
-from fccomodel.data.bind._errors import refuse
 from fccomodel.data.bound import Claim
 
 
@@ -72,32 +73,14 @@ class Sizes:
             if isinstance(chosen, ir.LabelSet):
                 self.declare_labels(dim, tuple(str(k + 1) for k in range(size)), place)
         elif known != size:
-            declared = f"{dim}" if isinstance(dim, int) else f"{dim} = {known}"
-            origin = "in the model" if isinstance(dim, int) else f"by {self.known[dim].place}"
-            refuse(
-                "F0516",
-                f"{what} has {size} elements where the model has {declared}",
-                reason=f"{size} by {place}; {known} {origin}",
-                fix="bind columns of one size to both, or declare two dims",
-            )
+            refuse(errors.sizes.disagree(what, size, place, dim, known, self.known[dim].place if isinstance(dim, str) else ""))
 
     def _unify_labels(self, name: str, names: tuple[str, ...], what: str, place: str) -> None:
         known = self.labels.get(name)
         if known is None:
             self.declare_labels(name, names, place)
         elif known != names:
-            lacking = [label for label in known if label not in names]
-            extra = [label for label in names if label not in known]
-            if lacking or extra:
-                told = [f"{label} is missing" for label in lacking[:4]] + [f"{label} is not in {name}" for label in extra[:4]]
-            else:
-                told = ["they come in another order"]
-            refuse(
-                "F0516",
-                f"{what} does not have the {len(known)} elements of {name}: {', '.join(told)}",
-                reason=f"{name} = {', '.join(known[:6])}{', ...' if len(known) > 6 else ''} by {self.ordered[name]}",
-                fix=f"give one value for each element of {name}; columns = [...] lists them in their order",
-            )
+            refuse(errors.sizes.other_labels(what, names, name, known, self.ordered[name]))
 
     def positions(self, name: str, labels: tuple[str, ...], codes: np.ndarray) -> tuple[np.ndarray, list[str]]:
         """Positions in the set for positions in ``labels`` (-1 for unknown), and the labels it does not have."""
@@ -127,13 +110,9 @@ def members(chosen: ir.ValueSet, value: Callable[[ir.Expr], float]) -> np.ndarra
     assert chosen.low is not None and chosen.high is not None
     low, high, step = value(chosen.low), value(chosen.high), value(chosen.step) if chosen.step is not None else 1.0
     if step == 0 or not all(map(math.isfinite, (low, high, step))):
-        refuse(
-            "F0520",
-            f"set {chosen.name}: {low:g} .. {high:g} by {step:g} is no range",
-            fix="give a finite range with a step other than 0",
-        )
+        refuse(errors.numbers.not_a_range(chosen.name, low, high, step))
     count = math.floor((high - low) / step + 1e-9) + 1
     if count > 10_000_000:
-        refuse("F0520", f"set {chosen.name} has {count} elements", fix="give a larger step")
+        refuse(errors.numbers.too_many_elements(chosen.name, count))
     digits = 12 - math.floor(math.log10(abs(step)))
     return np.round(low + step * np.arange(max(count, 0)), digits) + 0.0  # 0.1 * 3 is 0.3, and no -0

@@ -10,14 +10,15 @@ from typing import Any
 import numpy as np
 
 from fccomodel.core import ir
-from fccomodel.core.diagnostics import Diagnostic, FccoError, did_you_mean
-from fccomodel.data.bind import _encode
+from fccomodel.core.diagnostics import refuse
+from fccomodel.data.bind import _encode, errors
+from fccomodel.data.bind._collect import Errors
 from fccomodel.data.bind._encode import Built
-from fccomodel.data.bind._errors import Errors, refuse
-from fccomodel.data.bind._families import Opened, columns_of, demand_column
+from fccomodel.data.bind._families import Opened, demand_column
 from fccomodel.data.bind._rows import Rows, missing, read
 from fccomodel.data.bind._sizes import Sizes
 from fccomodel.data.bind._spec import Entry, TableSpec
+from fccomodel.data.bind.errors import words
 from fccomodel.data.sources import RawTable
 
 
@@ -41,7 +42,7 @@ def draft(
     stored: Mapping[str, Any],
     sizes: Sizes,
     domains: Mapping[str, Any],
-    errors: Errors,
+    collected: Errors,
 ) -> Draft:
     """Bind every column. ``stored``: an earlier binding's record by column; ``domains``: the numbers of value sets."""
     raw, rows = opened.raw, opened.rows
@@ -49,7 +50,7 @@ def draft(
     for name, kind in table.columns.items():
         entry = spec.entries.get(name) or _stored_entry(stored.get(name))
         place = entry.place if entry is not None else ""
-        with errors.collect(span=kind.span, place=place):
+        with collected.collect(span=kind.span, place=place):
             if entry is not None:
                 _demand_all(raw, entry, f"{table.name}.{name}")
                 entries[name] = entry
@@ -59,18 +60,18 @@ def draft(
     taken |= set(spec.family.columns) if spec.family is not None else set()
     chosen: dict[str, tuple[str, ...]] = {}
     for name, entry in entries.items():
-        with errors.collect(place=entry.place, span=table.columns[name].span):
+        with collected.collect(place=entry.place, span=table.columns[name].span):
             chosen[name] = _chosen(table, name, entry, raw, taken, stored.get(name))
     notes: list[str] = []
     if len(chosen) == len(table.columns):
-        with errors.collect(place=spec.place, span=table.span):
+        with collected.collect(place=spec.place, span=table.span):
             rows, opened = _filtered(table, spec, entries, chosen, opened, stored, notes)
     else:
         return Draft(table=table, rows=rows, columns={}, entries=entries, opened=opened, record=opened.record)
     notes += _automatic_notes(table, spec, chosen, stored)
     columns: dict[str, Built] = {}
     for name, entry in entries.items():
-        with errors.collect(place=entry.place, span=table.columns[name].span):
+        with collected.collect(place=entry.place, span=table.columns[name].span):
             columns[name] = _column(table, name, entry, chosen[name], raw, rows, stored.get(name), sizes, domains.get(name, ()))
             notes += columns[name].notes
     used = set().union(*chosen.values()) if chosen else set()
@@ -115,14 +116,9 @@ def _stored_entry(record: Mapping[str, Any] | None) -> Entry | None:
 
 def _demand_all(raw: RawTable, entry: Entry, what: str) -> None:
     """Every column that an entry names; all that are missing at once."""
-    found: list[Diagnostic] = []
-    for name in (*(entry.columns if entry.columns != "*" else ()), *entry.skip):
-        try:
-            demand_column(raw, name, what)
-        except FccoError as error:
-            found += error.diagnostics
-    if found:
-        raise FccoError(found)
+    named = (*(entry.columns if entry.columns != "*" else ()), *entry.skip)
+    if missing := [name for name in named if name not in raw.numeric]:
+        refuse(*(errors.tables.no_column(what, name, raw) for name in missing))
 
 
 # ------------------------------------------------------------------------------------------------------ without an entry
@@ -133,13 +129,7 @@ def _automatic(table: ir.Table, name: str, kind: ir.ColumnType, raw: RawTable, s
     if name in raw.numeric and (rank == 0 or name in raw.vectors):
         return Entry(columns=(name,), single=True)
     if rank == 0:
-        near = did_you_mean(name, raw.names)
-        refuse(
-            "F0508",
-            f"{what}: {raw.called} has no column {name}",
-            reason=f"{columns_of(raw)}; a column that the binding file does not mention is the one of the same name",
-            fix=f'{near} Write in a binding file: [{table.name}]  {name} = {{ column = "..." }}'.strip(),
-        )
+        refuse(errors.tables.no_column_of_name(table.name, name, raw))
     if rank == 1:
         if numbered := _numbered(name, raw, what):
             return Entry(columns=numbered)
@@ -148,19 +138,9 @@ def _automatic(table: ir.Table, name: str, kind: ir.ColumnType, raw: RawTable, s
             return Entry(columns=labels)
     claimed = {column for entry in spec.entries.values() for column in entry.columns if entry.columns != "*"} | set(table.columns)
     numbers = [column for column in raw.names if raw.numeric[column] and column not in claimed and column not in raw.hidden]
-    shape = ", ".join(map(str, kind.shape))
     is_file = raw.called != raw.origin
     source = f'source = "{spec.source or raw.called}"  ' if not spec.entries and (spec.source or is_file) else ""
-    several = f'{name} = {{ columns = "*" }}' if numbers and rank == 1 else f'{name} = {{ column = "..." }}'
-    known = f"; it has {len(numbers)} other columns of numbers: {', '.join(numbers[:6])}{', ...' if len(numbers) > 6 else ''}"
-    scalar = f"; its column {name} holds one number per row" if name in raw.numeric else ""
-    refuse(
-        "F0528",
-        f"{what} is a vector ({shape}), and {raw.called} does not say which columns make it",
-        reason=f"there is no column {name} with vectors, and no columns {name}1, {name}2, ..{scalar}{known if numbers else ''}. "
-        "Nothing is guessed",
-        fix=f"write in a binding file: [{table.name}]  {source}{several}",
-    )
+    refuse(errors.tables.vector(table.name, name, kind.shape, raw, numbers, source))
 
 
 def _automatic_notes(
@@ -183,13 +163,7 @@ def _numbered(name: str, raw: RawTable, what: str) -> tuple[str, ...]:
         order = sorted(found)
         gaps = sorted(set(range(order[0], order[-1] + 1)) - set(order))
         if order[0] > 1 or gaps:
-            lacking = gaps[0] if gaps else 1
-            refuse(
-                "F0528",
-                f"{what}: the columns {found[order[0]]} .. {found[order[-1]]} of {raw.called} leave out number {lacking}",
-                reason="numbered columns make a vector when they run from 0 or 1 without a gap",
-                fix=f"name the columns in a binding file: {what.partition('.')[2]} = {{ columns = [...] }}",
-            )
+            refuse(errors.tables.numbers_left_out(what, found[order[0]], found[order[-1]], raw.called, gaps[0] if gaps else 1))
         return tuple(found[number] for number in order)
     return ()
 
@@ -206,25 +180,18 @@ def _chosen(
     kind, what = table.columns[name], f"{table.name}.{name}"
     if _is_label(kind):
         if kind.shape:
-            refuse(
-                "F0515",
-                f"{what} is a vector of labels",
-                reason="a row has one label in each column",
-                fix=f"declare {name} without a shape",
-            )
+            refuse(errors.columns.vector_of_labels(what, name))
         if entry.columns == "*" or entry.encode or entry.scale or entry.intercept:
-            fix = f'{name} = {{ column = "..." }}, or columns = [...] for a combined key'
-            refuse("F0503", f'{what} is a label: it takes no "*", encode, scale or intercept', fix=fix)
+            refuse(errors.binding_file.entry_of_label(what, name))
         return tuple(entry.columns)
     if entry.min_rows:
-        refuse("F0503", f"{what} is a number: min_rows is for labels", fix="put min_rows on the column that holds the groups")
+        refuse(errors.binding_file.min_rows_of_number(what))
     if not kind.shape:
         if len(entry.columns) != 1 or entry.columns == "*" or entry.encode or entry.intercept:
-            fix = f'{name} = {{ column = "..." }}, or declare {name}: real[d]'
-            refuse("F0503", f"{what} is one number per row: it takes one column, without encode and intercept", fix=fix)
+            refuse(errors.binding_file.entry_of_number(what, name))
         return tuple(entry.columns)
     if entry.map is not None:
-        refuse("F0503", f"{what} is a vector: map is for one number per row", fix='encode = "onehot" makes numbers of texts')
+        refuse(errors.binding_file.map_of_vector(what))
     if learned and learned["kind"] == "features":
         columns = (*learned["numbers"], *learned["texts"])
         for column in columns:
@@ -238,9 +205,7 @@ def _chosen(
         if raw.numeric[column] and column not in taken and column not in entry.skip and column not in raw.hidden
     )
     if not columns:
-        refuse(
-            "F0508", f'{what}: "*" finds no column of numbers in {raw.called} that no other entry uses', fix="list the columns"
-        )
+        refuse(errors.tables.no_column_of_numbers(what, raw.called))
     return columns
 
 
@@ -289,7 +254,7 @@ def _narrowed(rows: Rows, mask: np.ndarray, why: str, record: dict[str, Any], no
     record["dropped"].append({"reason": why, "rows": left_out})
     notes.append(f"{why}: {left_out} of {len(mask)} left out")
     if left_out == len(mask):
-        refuse("F0510", f"{why}: none of {len(mask)} rows is left", fix="lower min_rows, or bind other data")
+        refuse(errors.tables.no_row_left(why, len(mask)))
     return rows.keep(mask)
 
 
@@ -315,11 +280,7 @@ def _column(
         raw, entry, columns, rows, what, learned
     )
     if built.values.ndim != len(kind.shape) + 1:
-        refuse(
-            "F0515",
-            f"{what} has shape {built.values.shape[1:]} per row, declared with {len(kind.shape)} axes",
-            fix=f"declare {name}: real[{', '.join(map(str, built.values.shape[1:]))}], or bind one column with such arrays",
-        )
+        refuse(errors.columns.axes_of_rows(what, name, built.values.shape[1:], len(kind.shape)))
     for axis, dim in enumerate(kind.shape):
         place = f"{what} ({raw.called})"
         names = built.names if axis == 0 and built.names is not None else None
@@ -345,29 +306,19 @@ def check_domain(built: Built, kind: ir.ColumnType, what: str, members: np.ndarr
     if not bad.any():
         return
     distinct, counts = np.unique(values[bad], return_counts=True)
-    listed = ", ".join(
-        f"{value:g} ({count} time{'s' * int(count > 1)})" for value, count in zip(distinct[:4], counts[:4], strict=True)
-    )
-    more = f" and {len(distinct) - 4} other values" if len(distinct) > 4 else ""
+    found = list(zip(distinct.tolist(), counts.tolist(), strict=True))
     first = int(bad.reshape(len(bad), -1).any(1).argmax())
-    refuse(
-        "F0513",
-        f"{what} must be {expected}; the data have {listed}{more}",
-        reason=f"the first is in {rows.called(first)} (counted from 0)",
-        fix=fix,
-    )
+    refuse(errors.columns.outside(what, expected, found, rows.called(first), fix))
 
 
 def _domain_fix(built: Built, what: str, values: np.ndarray, members: np.ndarray) -> str:
     """The map to write when the data have as many values as the set."""
     found = np.unique(values)
-    table, _, column = what.partition(".")
     if built.encoding.get("map") or len(found) > 12:
         return "give data within the set, or leave other rows out with where"
     targets = [f"{member:g}" for member in sorted(members)] if len(found) == len(members) else ["..."] * len(found)
-    pairs = ", ".join(f'"{_encode.spelled(value)}" = {target}' for value, target in zip(map(_short, found), targets, strict=True))
-    source = built.encoding.get("column", "...")
-    return f'in [{table}] of the binding file: {column} = {{ column = "{source}", map = {{ {pairs} }} }}'
+    pairs = [(_encode.spelled(_short(value)), target) for value, target in zip(found, targets, strict=True)]
+    return words.map_entry(what, built.encoding.get("column", "..."), pairs)
 
 
 def _short(value: float) -> Any:

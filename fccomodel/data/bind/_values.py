@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from fccomodel.core import ir
-from fccomodel.data.bind._errors import Errors, refuse
+from fccomodel.core.diagnostics import refuse
+from fccomodel.data.bind import errors
+from fccomodel.data.bind._collect import Errors
 from fccomodel.data.bind._spec import Spec
 
 OPERATIONS: dict[str, Callable[..., Any]] = {
@@ -43,11 +44,7 @@ class Values:
         """A number; F0520 where the expression is none."""
         value = np.asarray(self.of(expr), float)
         if value.shape != ():
-            refuse(
-                "F0520",
-                f"{self.problem.text(expr)} has shape {value.shape} where a number is needed",
-                fix="use one of its elements",
-            )
+            refuse(errors.numbers.not_a_scalar(self.problem.text(expr), value.shape))
         return float(value)
 
     def of(self, expr: ir.Expr) -> Any:
@@ -64,9 +61,7 @@ class Values:
             case ir.Size():
                 size = self.size(node.dim)
                 if size is None:
-                    refuse(
-                        "F0517", f"the size of {node.dim} is not known here", fix=f"bind data whose columns have size {node.dim}"
-                    )
+                    refuse(errors.demands.size_unknown_here(node.dim))
                 return float(size)
             case ir.Param():
                 return self.arrays[node.name] if node.name in self.arrays else self.param(node.name)
@@ -78,12 +73,7 @@ class Values:
             case ir.Apply() if node.op in OPERATIONS:
                 with np.errstate(all="ignore"):
                     return OPERATIONS[node.op](*(np.asarray(memo[id(arg)], float) for arg in node.args))
-        return refuse(
-            "F0520",
-            f"{self.problem.text(node)} is not a number that is known before solving",
-            reason="sets, bounds and defaults are computed from constants, parameters and sizes",
-            fix="write the number, or declare a param",
-        )
+        return refuse(errors.numbers.not_known_before_solving(self.problem.text(node)))
 
     def param(self, name: str) -> np.ndarray:
         """A parameter's value, float64 of its declared shape. F0519, F0520."""
@@ -91,7 +81,7 @@ class Values:
             return self.known[name]
         parameter = self.problem.params[name]
         if name in self._pending:
-            refuse("F0520", f"param {name} is defined by itself", fix="give it a number as its default")
+            refuse(errors.numbers.defined_by_itself(name))
         self._pending.append(name)
         try:
             value = self._value(parameter)
@@ -107,24 +97,18 @@ class Values:
         elif parameter.default is not None:
             raw = self.of(parameter.default)
         else:
-            refuse(
-                "F0519",
-                f"param {name} has no value",
-                fix=f"give one: --param {name}=0.1, {name} = 0.1 in [params], or `default 0.1`",
-            )
+            refuse(errors.numbers.no_value(name))
         raw = raw.detach().cpu() if hasattr(raw, "detach") else raw
         if isinstance(raw, bool | str) or raw is None:
-            refuse("F0520", f"param {name} = {raw!r} is not a number", fix=f"give a number: --param {name}=0.1")
+            refuse(errors.numbers.not_a_number(name, repr(raw)))
         try:
             value = np.asarray(raw, float)
         except (TypeError, ValueError):
-            refuse("F0520", f"param {name} = {str(raw)[:60]} is not a number", fix=f"give a number: --param {name}=0.1")
+            refuse(errors.numbers.not_a_number(name, str(raw)[:60]))
         shape = tuple(self._size(dim, name) for dim in parameter.shape)
         if value.shape != shape:
             if value.shape != ():
-                refuse(
-                    "F0520", f"param {name} has shape {value.shape}, declared {shape}", fix="give values of the declared shape"
-                )
+                refuse(errors.numbers.shape(name, value.shape, shape))
             value = np.full(shape, float(value))
         self._check(parameter, value)
         return value
@@ -132,39 +116,28 @@ class Values:
     def _size(self, dim: ir.Dim, name: str) -> int:
         size = self.size(dim)
         if size is None:
-            refuse("F0517", f"param {name} has size {dim}, which is not known", fix=f"bind data whose columns have size {dim}")
+            refuse(errors.demands.size_of_param(name, dim))
         return size
 
     def _check(self, parameter: ir.Parameter, value: np.ndarray) -> None:
         """Finite and within the declared bounds."""
         name = parameter.name
         if not np.isfinite(value).all():
-            refuse("F0520", f"param {name} is {value[~np.isfinite(value)].flat[0]}", fix="give a finite number")
+            refuse(errors.numbers.not_finite(name, value[~np.isfinite(value)].flat[0]))
         low, high = parameter.lower, parameter.upper
         below = value <= low if parameter.strict_lower else value < low
         above = value >= high if parameter.strict_upper else value > high
         if below.any() or above.any():
-            bad = float(value[below | above].flat[0])
-            rules = []
-            if math.isfinite(low):
-                rules.append(f"{'>' if parameter.strict_lower else '>='} {low:g}")
-            if math.isfinite(high):
-                rules.append(f"{'<' if parameter.strict_upper else '<='} {high:g}")
-            refuse(
-                "F0520",
-                f"param {name} = {bad:g} is outside its declared bounds: {', '.join(rules)}",
-                reason="the bounds are part of a parameter's type: curvature and signs were derived from them",
-                fix="give a value within them, or change the declaration",
-            )
+            refuse(errors.numbers.out_of_bounds(parameter, float(value[below | above].flat[0])))
 
 
 def bind_params(
-    problem: ir.Problem, values: Values, spec: Spec, keywords: Mapping[str, Any], errors: Errors
+    problem: ir.Problem, values: Values, spec: Spec, keywords: Mapping[str, Any], collected: Errors
 ) -> dict[str, np.ndarray]:
     """Every declared parameter's value."""
     found: dict[str, np.ndarray] = {}
     for name, parameter in problem.params.items():
         place = "" if name in keywords or name not in spec.params else spec.place("params", name)
-        with errors.collect(span=parameter.span, place=place):
+        with collected.collect(span=parameter.span, place=place):
             found[name] = values.param(name)
     return found

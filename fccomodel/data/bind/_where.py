@@ -13,12 +13,13 @@ import operator
 import tokenize
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
-from fccomodel.core.diagnostics import did_you_mean
-from fccomodel.data.bind._errors import refuse
+from fccomodel.core.diagnostics import refuse
+from fccomodel.data.bind import errors
+from fccomodel.data.bind.errors.words import shortened
 from fccomodel.data.sources import RawColumn, RawTable
 
 LONGEST = 20_000
@@ -66,24 +67,18 @@ def rows(text: str, table: RawTable) -> np.ndarray:
 def _parse(text: str) -> tuple[ast.expr, dict[str, str]]:
     """The condition's syntax, and the columns that stood in backquotes by the name they have in it."""
     if len(text) > LONGEST:
-        refuse("F0509", f"where has {len(text)} characters; {LONGEST} are read", fix="store the choice of rows as a column")
+        refuse(errors.where.too_long(len(text), LONGEST))
     quoted: dict[str, str] = {}
     pieces = text.split("`")
     if len(pieces) % 2 == 0:
-        _bad(text, "a backquote is not closed", "write `column name` with one on each side")
+        refuse(errors.where.backquote(text))
     for k in range(1, len(pieces), 2):
         key = f"_column_{k}"
         quoted[key], pieces[k] = pieces[k], f" {key} "
     try:
         return ast.parse(_words("".join(pieces)).strip(), mode="eval").body, quoted
     except (SyntaxError, tokenize.TokenError, ValueError, RecursionError, MemoryError) as error:
-        said = getattr(error, "msg", None) or "it is not a condition"
-        hint = (
-            "write == for equality"
-            if "=" in text and "==" not in text
-            else "a condition reads like: split == 'train' and age >= 18"
-        )
-        _bad(text, said, hint)
+        refuse(errors.where.not_parsed(text, error))
 
 
 def _words(text: str) -> str:
@@ -96,10 +91,6 @@ def _words(text: str) -> str:
     return "".join(parts)
 
 
-def _shown(text: str) -> str:
-    return text if len(text) <= 80 else text[:77] + "..."
-
-
 def _as_float(value: float) -> float:
     """A Python float, which takes the precision of the column it is compared with."""
     try:
@@ -108,32 +99,23 @@ def _as_float(value: float) -> float:
         return float("inf")
 
 
-def _bad(text: str, message: str, fix: str, reason: str = "") -> NoReturn:
-    refuse("F0509", f"where: {message}", reason=f"in {_shown(text)}{'; ' * bool(reason)}{reason}", fix=fix)
-
-
 class _Evaluator:
     def __init__(self, text: str, table: RawTable, quoted: dict[str, str]):
         self.text, self.table, self.quoted = text, table, quoted
-
-    def refuse(self, message: str, fix: str, reason: str = "") -> Any:
-        _bad(self.text, message, fix, reason)
 
     def condition(self, node: ast.expr) -> np.ndarray:
         """A mask."""
         value = self.value(node)
         if isinstance(value, bool | np.bool_) or isinstance(value, np.ndarray) and value.dtype.kind == "b":
             return np.asarray(value)
-        what = self.source(node)
-        fix = f"write {what} == 1" if isinstance(value, np.ndarray) else f"compare it: {what} == ..."
-        return self.refuse(f"{what} is not a condition", fix)
+        refuse(errors.where.not_a_condition(self.text, self.source(node), column=isinstance(value, np.ndarray)))
 
     def source(self, node: ast.expr) -> str:
         """The text of a part, with the columns' own names."""
         text = ast.unparse(node)
         for key, name in self.quoted.items():
             text = text.replace(key, f"`{name}`")
-        return _shown(text)
+        return shortened(text)
 
     def value(self, node: ast.expr) -> Any:
         """Numbers and masks as arrays or scalars, text as ``_Text`` or str, lists as lists."""
@@ -173,21 +155,14 @@ class _Evaluator:
         kind = {ast.Call: "a call", ast.Attribute: "an attribute", ast.Subscript: "a subscript"}.get(
             type(node), self.source(node)
         )
-        return self.refuse(
-            f"{kind} is not allowed",
-            "compare columns with values: split == 'train' and age >= 18",
-            "a condition sees columns alone",
-        )
+        refuse(errors.where.not_allowed(self.text, kind))
 
     def column(self, name: str) -> Any:
         if name not in self.table.numeric:
-            near = did_you_mean(name, self.table.names)
-            self.refuse(
-                f"{name} is not a column of {self.table.called}", near or f"if {name} is a text, put it in quotes: '{name}'"
-            )
+            refuse(errors.where.not_a_column(self.text, name, self.table))
         raw: RawColumn = self.table.load(name)
         if raw.unusable or raw.values.ndim != 1:
-            self.refuse(f"column {name} cannot be compared", raw.unusable or "it holds vectors")
+            refuse(errors.where.not_comparable(self.text, name, raw.unusable))
         return raw.values if raw.categories is None else _Text(raw.values, raw.categories, name)
 
     def number(self, node: ast.expr) -> Any:
@@ -196,7 +171,7 @@ class _Evaluator:
             return np.float64(value)
         if isinstance(value, np.floating | np.ndarray | np.integer):
             return value.astype(np.float64) if value.dtype.kind in "bui" else value
-        return self.refuse(f"{self.source(node)} is text, not a number", "compare text with == or in")
+        refuse(errors.where.not_a_number(self.text, self.source(node)))
 
     def missing(self, node: ast.expr) -> np.ndarray:
         value = self.value(node)
@@ -210,13 +185,13 @@ class _Evaluator:
             op = ast.In() if isinstance(op, ast.Eq) else ast.NotIn()
         if isinstance(op, ast.In | ast.NotIn):
             if not isinstance(b, list):
-                return self.refuse(f"{self.source(right)} is not a list", "write: column in ['a', 'b']")
+                refuse(errors.where.not_a_list(self.text, self.source(right)))
             found = np.zeros(self.table.n, bool)
             for item in b:
                 found |= self.pair(ast.Eq(), a, item, left, right)
             return found ^ isinstance(op, ast.NotIn)
         if type(op) not in COMPARE:
-            return self.refuse("is is not allowed", "write == or !=")
+            refuse(errors.where.is_not_allowed(self.text))
         return self.pair(op, a, b, left, right)
 
     def pair(self, op: ast.cmpop, a: Any, b: Any, left: ast.expr, right: ast.expr) -> Any:
@@ -234,9 +209,6 @@ class _Evaluator:
             if isinstance(a, str) and isinstance(b, str):
                 return np.bool_(test(a, b))
             text, number = (left, right) if isinstance(a, str | _Text) else (right, left)
-            return self.refuse(
-                f"{self.source(text)} is text and {self.source(number)} is not",
-                "put a text in quotes, and leave a number without them",
-            )
+            refuse(errors.where.text_and_number(self.text, self.source(text), self.source(number)))
         with np.errstate(all="ignore"):
             return np.asarray(test(a, b))

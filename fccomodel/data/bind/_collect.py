@@ -6,19 +6,12 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import NoReturn
 
-from fccomodel.core import diagnostics
 from fccomodel.core.diagnostics import Diagnostic, FccoError
 from fccomodel.core.source import Source, Span
 
 #: A message that already begins with a line of a binding file.
 PLACED = re.compile(r"[^:\n]+\.toml:\d+: ")
-
-
-def refuse(code: str, message: str, *, reason: str = "", fix: str = "") -> NoReturn:
-    """Raise one error; the binder adds the place in the model."""
-    raise FccoError([diagnostics.error(code, message, reason=reason, fix=fix)])
 
 
 @contextmanager
@@ -38,10 +31,9 @@ class Errors:
     def __init__(self) -> None:
         self.found: list[Diagnostic] = []
 
-    def add(self, code: str, message: str, *, span: Span | None = None, reason: str = "", fix: str = "", place: str = "") -> None:
-        """Note one error; ``place`` (``name.toml:4``) goes before the message."""
-        message = f"{place}: {message}" if place else message
-        self.found.append(diagnostics.error(code, message, span=None if place else span, reason=reason, fix=fix))
+    def add(self, found: Diagnostic, *, place: str = "") -> None:
+        """Note one error; ``place`` (``name.toml:4``) goes before the message, in place of one in the model."""
+        self.found.append(replace(found, message=f"{place}: {found.message}", span=None) if place else found)
 
     @contextmanager
     def collect(self, *, span: Span | None = None, place: str = "") -> Iterator[None]:

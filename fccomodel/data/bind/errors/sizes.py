@@ -1,0 +1,63 @@
+"""F0516, F0521: sizes and labels that disagree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fccomodel.core import ir
+from fccomodel.core.diagnostics import Code, Diagnostic, did_you_mean
+from fccomodel.data.bind.errors.words import cut
+
+SIZES = Code("F0516", "sizes disagree")
+LABELS = Code("F0521", "labels")
+
+
+# -------------------------------------------------------------------------------------------------------------------- sizes
+def disagree(what: str, size: int, place: str, dim: ir.Dim, known: int, by: str) -> Diagnostic:
+    """Axes declared with one dim have one size: ``known`` by the place ``by``, or by the model itself."""
+    declared = f"{dim}" if isinstance(dim, int) else f"{dim} = {known}"
+    origin = "in the model" if isinstance(dim, int) else f"by {by}"
+    return SIZES.error(
+        f"{what} has {size} elements where the model has {declared}",
+        reason=f"{size} by {place}; {known} {origin}",
+        fix="bind columns of one size to both, or declare two dims",
+    )
+
+
+def other_labels(what: str, names: Sequence[str], name: str, known: Sequence[str], by: str) -> Diagnostic:
+    """An axis over a set has one element for each of its labels, in their order."""
+    lacking = [label for label in known if label not in names]
+    extra = [label for label in names if label not in known]
+    if lacking or extra:
+        told = [f"{label} is missing" for label in lacking[:4]] + [f"{label} is not in {name}" for label in extra[:4]]
+    else:
+        told = ["they come in another order"]
+    return SIZES.error(
+        f"{what} does not have the {len(known)} elements of {name}: {', '.join(told)}",
+        reason=f"{name} = {cut(known, 6)} by {by}",
+        fix=f"give one value for each element of {name}; columns = [...] lists them in their order",
+    )
+
+
+def rows_of_set(what: str, size: int, name: str, rows: int) -> Diagnostic:
+    """An array over the rows of a filtered set has one element for each."""
+    return SIZES.error(
+        f"{what} has {size} elements where {name} has {rows}",
+        reason=f"{name} is a set of rows; its size is their number",
+        fix=f"give one value for each row of {name}, in their order",
+    )
+
+
+# ------------------------------------------------------------------------------------------------------------------- labels
+def not_in_set(what: str, unknown: Sequence[str], name: str, known: Sequence[str], by: str, row: str) -> Diagnostic:
+    """A label column holds labels of its set; ``row`` is the first that does not."""
+    return LABELS.error(
+        f"{what}: {cut([repr(label) for label in unknown], 4)} {'are' if len(unknown) > 1 else 'is'} not in {name}",
+        reason=f"{name} = {cut(known, 8)} by {by}; the first is in {row} (counted from 0)",
+        fix=did_you_mean(unknown[0], known) or "leave such rows out with where, or map them to labels of the set",
+    )
+
+
+def two_values(array: str, label: str) -> Diagnostic:
+    """An array has one value for each label."""
+    return LABELS.error(f"{array} has two values for {label}", fix="give one value for each label")

@@ -1,0 +1,52 @@
+"""What messages are made of: names, values and columns of the data, as many as a line holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fccomodel.data.sources import RawTable
+
+SHOWN = 8
+
+
+def listed(names: Sequence[str]) -> str:
+    """``a, b, c``, and how many more."""
+    return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
+
+
+def texts(values: Sequence[str]) -> str:
+    """``'a', 'b'``, and how many more."""
+    return listed([repr(value) for value in values])
+
+
+def cut(names: Sequence[str], most: int) -> str:
+    """``a, b, ...``: the first ones."""
+    return ", ".join(names[:most]) + (", ..." if len(names) > most else "")
+
+
+def shortened(text: str) -> str:
+    """A text that fits a line."""
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def columns_of(raw: RawTable) -> str:
+    """A source's columns."""
+    names = ", ".join(raw.names[:20]) + (f" and {len(raw.names) - 20} more" if len(raw.names) > 20 else "")
+    data = bool(raw.names) and all(_is_number(column) for column in raw.names)
+    hint = "; they look like a row of data, and a csv file begins with a line of names" if data else ""
+    return f"its columns are {names}{hint}"
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def map_entry(what: str, column: str, pairs: Sequence[tuple[str, str]]) -> str:
+    """The entry to write for a column whose values stand for others."""
+    table, _, name = what.partition(".")
+    written = ", ".join(f'"{text}" = {value}' for text, value in pairs)
+    return f'in [{table}] of the binding file: {name} = {{ column = "{column}", map = {{ {written} }} }}'
