@@ -86,9 +86,9 @@ def demand_all(found: Sequence[tuple[str, Bad | None]], rows: Rows, what: str) -
     bad = [(name, lack) for name, lack in found if lack is not None]
     if not bad:
         return
-    first, found = bad[0][1], [(name, _lacks(lack)) for name, lack in bad]
+    first, told = bad[0][1], [(name, _lacks(lack)) for name, lack in bad]
     row, values = rows.called(first.first), first.missing + first.infinite
-    refuse(errors.columns.missing(what, found, row, values=values, infinite=first.infinite > 0))
+    refuse(errors.columns.missing(what, told, row, values=values, infinite=first.infinite > 0))
 
 
 def _lacks(lack: Bad) -> str:
