@@ -96,14 +96,14 @@ class _Splitter:
     def after_subject(self, k: int) -> int:
         if self.words[k].type not in ("SEMICOLON", "COLON"):
             return k
-        self.report(errors.statements.heading_with_end(self.words[k], lexer.span(self.words[k])))
+        self.errors.append(errors.statements.heading_with_end(self.words[k], lexer.span(self.words[k])))
         self.start, self.broken = k + 1, False
         return k + 1
 
     def semicolon(self, k: int) -> int:
         if not self.open:
             if k == self.start:
-                self.report(errors.statements.nothing_ends(lexer.span(self.words[k])))
+                self.errors.append(errors.statements.nothing_ends(lexer.span(self.words[k])))
             self.cut(k)
             self.start, self.broken = k + 1, False
             return k + 1
@@ -154,8 +154,5 @@ class _Splitter:
     def fault(self, found: Diagnostic) -> None:
         """Report a fault of this statement, unless one has been."""
         if not self.broken:
-            self.report(found)
+            self.errors.append(found)
         self.broken = True
-
-    def report(self, found: Diagnostic) -> None:
-        self.errors.append(found)

@@ -3,14 +3,17 @@
 A model's name begins with the code that it is about; the code must be in its text.
 """
 
+import inspect
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from places import GOLDEN
 
 from fccomodel.app import registry
-from fccomodel.core.diagnostics import FccoError, render
+from fccomodel.core.diagnostics import Diagnostic, FccoError, render
 from fccomodel.core.source import Source
+from fccomodel.language import errors
 from fccomodel.language.check import check
 from fccomodel.language.parse import parse
 
@@ -18,6 +21,8 @@ FOLDER = GOLDEN / "errors"
 MODELS = sorted(FOLDER.glob("*.fcco"))
 #: Codes of texts too large to keep; `test_parse.py` makes them.
 GENERATED = {"F0108"}
+#: Errors that other tests make, of such texts and of files that include others; the last guards against a depth of Python itself.
+ELSEWHERE = {"text.long_file", "text.long_statement", "names.included_twice", "problem.statement_too_deep"}
 
 
 def findings(path: Path) -> str:
@@ -42,3 +47,22 @@ def test_text(path: Path, update_golden: bool) -> None:
 def test_every_syntax_error_is_shown() -> None:
     shown = {code for path in MODELS for code in registry.codes() if f"[{code}]" in path.with_suffix(".txt").read_text()}
     assert {code for code in registry.codes() if code.startswith("F01")} - shown == GENERATED
+
+
+def test_every_error_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each function of ``language/errors`` makes a diagnostic of some model."""
+    made: set[str] = set()
+    known: set[str] = set()
+
+    def recorded(name: str, constructor: Callable[..., Diagnostic]) -> Callable[..., Diagnostic]:
+        known.add(name)
+        return lambda *args, **options: made.add(name) or constructor(*args, **options)
+
+    for part in errors.__all__:
+        module = getattr(errors, part)
+        for name, function in inspect.getmembers(module, inspect.isfunction):
+            if function.__module__ == module.__name__ and not name.startswith("_"):
+                monkeypatch.setattr(module, name, recorded(f"{part}.{name}", function))
+    for path in MODELS:
+        findings(path)
+    assert known - made == ELSEWHERE

@@ -41,11 +41,7 @@ def compare(ctx: Context, scope: Scope, node: syntax.Compare) -> ir.Expr | None:
     links: list[ir.Expr | None] = []
     for k, op in enumerate(node.ops):
         left, right = operands[k], operands[k + 1]
-        if op == "=":
-            pair = f"{ctx.text(node.operands[k].span, 24)} == {ctx.text(node.operands[k + 1].span, 24)}"
-            ctx.report(errors.values.equality_sign(pair, node.span))
-            links.append(None)
-        elif left is None or right is None:
+        if left is None or right is None:
             links.append(None)
         else:
             links.append(_compare(ctx, op, left, right, left.span | right.span if len(node.ops) > 1 else node.span))

@@ -34,9 +34,7 @@ def _open(ctx: Context) -> Scope:
 def constraint(ctx: Context, node: syntax.Constraint, label: str) -> list[ir.Constraint]:
     """One constraint, or two for ``lo <= e <= hi``."""
     relation = node.relation
-    if not isinstance(relation, syntax.Compare) or not _is_closed(relation):
-        ctx.report(errors.problem.not_a_constraint(ctx.quote(relation)))
-        return []
+    assert isinstance(relation, syntax.Compare)  # and closed: the syntax has no others
     scope, condition = _open(ctx), None
     binders: tuple[ir.Binder, ...] = ()
     if node.family is not None:
@@ -78,12 +76,6 @@ def _all_settled(ctx: Context, body: ir.Expr, binders: tuple[ir.Binder, ...]) ->
     """Draws must be averaged; free ``in`` indices make a family."""
     open_in = tuple(b for b in ctx.pending if b.kind == "in")
     return functions.settled(ctx, body, (*binders, *open_in), "a constraint")
-
-
-def _is_closed(relation: syntax.Compare) -> bool:
-    """One closed comparison, or two in the same direction."""
-    ops = relation.ops
-    return ops in (("<=",), (">=",), ("==",), ("<=", "<="), (">=", ">="))
 
 
 def _difference(left: ir.Expr, right: ir.Expr, span: Span) -> ir.Expr:
@@ -176,9 +168,6 @@ def label_of(ctx: Context, node: syntax.Constraint, taken: dict[str, Span], numb
 def options(ctx: Context, node: syntax.Options, into: dict[str, object]) -> None:
     """Dotted names with plain values: numbers, texts, words, true and false."""
     for item in node.items:
-        if item.name in into:
-            ctx.report(errors.declarations.option_twice(item.name, item.span))
-            continue
         value = _plain(ctx, item.value)
         if value is None:
             ctx.report(errors.declarations.not_an_option(ctx.quote(item.value)))

@@ -114,7 +114,9 @@ def _family(ctx: Context, scope: Scope, node: syntax.Index, base: syntax.Name, k
     if isinstance(symbol, SetFamilySymbol):
         ctx.used.add(symbol.name)
         if len(node.items) != len(symbol.binders):
-            ctx.report(errors.indices.counted_for_sets(ctx.quote(node), len(node.items), len(symbol.binders)))
+            ctx.report(
+                errors.indices.wrong_number(ctx.quote(node), len(node.items), f"the family `{symbol.name}`", len(symbol.binders))
+            )
             return None
         inner = Scope()
         for name, item, binder in zip(symbol.names, node.items, symbol.binders, strict=True):
@@ -123,7 +125,7 @@ def _family(ctx: Context, scope: Scope, node: syntax.Index, base: syntax.Name, k
     if isinstance(symbol, TableSymbol) and (family := ctx.tables[symbol.name].family) is not None:
         ctx.used.add(symbol.name)
         if len(node.items) != 1:
-            ctx.report(errors.indices.counted_for_tables(ctx.quote(node), len(node.items), symbol.name))
+            ctx.report(errors.indices.wrong_number(ctx.quote(node), len(node.items), f"the family `{symbol.name}`", 1))
             return None
         place = indexing.place(ctx, scope, node.items[0], family.domain)
         assert not isinstance(place, ir.Column)

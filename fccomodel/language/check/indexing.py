@@ -101,7 +101,7 @@ def _counted(ctx: Context, node: syntax.Index, wanted: int, what: str) -> bool:
     given = len(node.items)
     if given == wanted:
         return True
-    ctx.report(errors.indices.counted_for_array(ctx.quote(node), given, what, wanted))
+    ctx.report(errors.indices.wrong_number(ctx.quote(node), given, what, wanted))
     return False
 
 

@@ -116,7 +116,7 @@ def _no_type(ctx: Context, node: syntax.TypeExpr, name: str) -> None:
         ctx.used.add(name)
         ctx.report(errors.declarations.not_a_type(name, symbol.what, at))
     elif name in ctx.later:
-        ctx.report(errors.names.type_too_early(name, ctx.line(ctx.later[name]), at))
+        ctx.report(errors.names.too_early(name, ctx.line(ctx.later[name]), at))
     else:
         sets = [n for n, s in ctx.symbols.items() if isinstance(s, SetSymbol) and isinstance(s.set, ir.ValueSet | ir.LabelSet)]
         ctx.report(errors.declarations.unknown_type(name, sets, FOREIGN.get(name, ""), at))

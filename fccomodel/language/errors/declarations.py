@@ -183,13 +183,6 @@ def shape_of_net_parameters(variable: str, net: str, span: Span) -> Diagnostic:
 
 
 # ------------------------------------------------------------------------------------------------------------------ options
-def option_twice(option: str, span: Span) -> Diagnostic:
-    """An option has one value."""
-    return ASSUMPTION_OR_OPTION.error(
-        f"the option `{option}` is given twice", span=span, reason="An option has one value.", fix="Leave one out."
-    )
-
-
 def not_an_option(written: Quote) -> Diagnostic:
     """Options have plain values."""
     return ASSUMPTION_OR_OPTION.error(

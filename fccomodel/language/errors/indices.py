@@ -36,26 +36,14 @@ def family_of_sets_needs_index(name: str, line: str, span: Span) -> Diagnostic:
     )
 
 
-def counted_for_array(written: Quote, given: int, what: str, wanted: int) -> Diagnostic:
-    """Every axis, and every binder of a family of quantities, has one index."""
+def wrong_number(written: Quote, given: int, what: str, wanted: int) -> Diagnostic:
+    """Every axis of an array, and every binder of a family, has one index."""
     return NUMBER_OF_INDICES.error(
         f"{written} has {counted(given, 'index', 'indices')}, and {what} needs {wanted}",
         span=written.span,
         reason="Every axis has one index; slices are not written.",
         fix=f"Give {counted(wanted, 'index', 'indices')}.",
     )
-
-
-def counted_for_sets(written: Quote, given: int, wanted: int) -> Diagnostic:
-    """Every binder of a family of sets has one index."""
-    return NUMBER_OF_INDICES.error(
-        f"{written} has {given} indices, and the family needs {wanted}", span=written.span, fix=f"Give {wanted}."
-    )
-
-
-def counted_for_tables(written: Quote, given: int, family: str) -> Diagnostic:
-    """A family of tables has one index."""
-    return NUMBER_OF_INDICES.error(f"{written} has {given} indices, and `{family}` needs one", span=written.span, fix="Give one.")
 
 
 # ------------------------------------------------------------------------------------------------------------ no index at all

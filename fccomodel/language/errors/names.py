@@ -87,16 +87,6 @@ def too_early(name: str, line: str, span: Span) -> Diagnostic:
     )
 
 
-def type_too_early(name: str, line: str, span: Span) -> Diagnostic:
-    """The set that a column's values lie in is declared before the table."""
-    return TOO_EARLY.error(
-        f"`{name}` is used before it is declared",
-        span=span,
-        reason=f"It comes on line {line}.",
-        fix=f"Move the declaration of `{name}` above this one.",
-    )
-
-
 def uses_itself(name: str, span: Span) -> Diagnostic:
     """There is no recursion."""
     return TOO_EARLY.error(

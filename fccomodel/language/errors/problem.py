@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from fccomodel.core.diagnostics import Code, Diagnostic
 from fccomodel.core.source import Span
-from fccomodel.language.errors.values import COMPARISON
 from fccomodel.language.errors.words import Quote
 from fccomodel.library.atoms import Interval
 
@@ -58,16 +57,6 @@ def constant_objective(span: Span) -> Diagnostic:
 
 
 # -------------------------------------------------------------------------------------------------------------- constraints
-def not_a_constraint(relation: Quote) -> Diagnostic:
-    """A constraint is one closed comparison, or two in the same direction."""
-    return COMPARISON.error(
-        f"{relation} does not constrain",
-        span=relation.span,
-        reason="A constraint is `a <= b`, `a >= b`, `a == b`, `lo <= e <= hi` or `hi >= e >= lo`.",
-        fix="Write it in one of these forms.",
-    )
-
-
 def infeasible(relation: Quote, lies: Interval, *, equality: bool) -> Diagnostic:
     """Some point may satisfy a constraint; ``lies`` is the interval of its left minus its right side."""
     return INFEASIBLE.error(

@@ -107,10 +107,10 @@ def affine(written: Quote, matrix: str, right: str, variable: str) -> Diagnostic
 
 
 # ------------------------------------------------------------------------------------------------------------------ scalars
-def not_a_scalar(place: str, value: Quote, advice: str = "") -> Diagnostic:
+def not_a_scalar(place: str, value: Quote, advice: str = "", *, reason: str = "") -> Diagnostic:
     """A place that takes one number; ``place`` names it."""
     fix = advice or "Reduce it to one number: `sum(...)`, `sumsq(...)`, `norm2(...)`, `dot(..., ...)`."
-    return NOT_A_SCALAR.error(f"{place} must be a scalar, and this is {value.what}", span=value.span, fix=fix)
+    return NOT_A_SCALAR.error(f"{place} must be a scalar, and this is {value.what}", span=value.span, reason=reason, fix=fix)
 
 
 def parameter_of_atom(parameter: str, signature: str, value: Quote) -> Diagnostic:
@@ -125,12 +125,8 @@ def exponent(value: Quote) -> Diagnostic:
 
 def body(reduction: str, value: Quote, reason: str) -> Diagnostic:
     """A reduction that orders or multiplies numbers has one in its body."""
-    return NOT_A_SCALAR.error(
-        f"the body of `{reduction}` must be a scalar, and this is {value.what}",
-        span=value.span,
-        reason=reason,
-        fix="Reduce the body to one number: `dot(x, z.r)`, `sum(...)`, or one entry `v[k]`.",
-    )
+    fix = "Reduce the body to one number: `dot(x, z.r)`, `sum(...)`, or one entry `v[k]`."
+    return not_a_scalar(f"the body of `{reduction}`", value, fix, reason=reason)
 
 
 def compared(value: Quote) -> Diagnostic:

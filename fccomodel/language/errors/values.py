@@ -20,13 +20,6 @@ NOT_CONSTANT = Code("F0424", "not constant")
 
 
 # ------------------------------------------------------------------------------------------------------------------- bounds
-def equality_sign(pair: str, span: Span) -> Diagnostic:
-    """Equality is ``==``."""
-    return COMPARISON.error(
-        "`=` does not compare", span=span, reason="Equality is `==`; `=` gives a name its value.", fix=f"Write `{pair}`."
-    )
-
-
 def bound_of_param(op: str, param: str, value: float, span: Span) -> Diagnostic:
     """A param is bounded by inequalities."""
     fixed = f"For a fixed value write `const {param} = {value:g};`."
