@@ -8,11 +8,11 @@ from typing import Any
 
 from fccomodel.core import ir
 from fccomodel.core.quoting import visible
+from fccomodel.library.amounts import Amount
 from fccomodel.plan import assumptions
 from fccomodel.plan.assumptions import Finding
 from fccomodel.structure import RULES, Analysis
 from fccomodel.structure import why as derivation
-from fccomodel.structure.amounts import Amount
 from fccomodel.structure.facts import Fact, Facts, Standing
 from fccomodel.structure.why import first, kinks, lost_convexity, unknown, wrap
 

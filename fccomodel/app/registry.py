@@ -15,6 +15,7 @@ _PACKAGE = Path(fccomodel.__file__).parent
 
 PACKAGES = (
     "library.atoms",
+    "library.reductions",
     "library.regularisers",
     "library.sets",
     "data.sources",

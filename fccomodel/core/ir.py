@@ -195,10 +195,7 @@ class NetCall(Expr):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Reduce(Expr):
-    """``kind(options)[binders | condition] body``.
-
-    Kinds: E mean sum prod max min variance prob cvar topk logmeanexp pmean.
-    """
+    """``kind(options)[binders | condition] body``; ``fccomodel.library.reductions`` has the kinds."""
 
     kind: str
     binders: tuple[Binder, ...]

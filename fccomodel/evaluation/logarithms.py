@@ -22,13 +22,11 @@ from fccomodel.core.rewrite import apply as make
 from fccomodel.core.rewrite import const
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation import elements
-from fccomodel.library import atoms
+from fccomodel.library import atoms, reductions
 from fccomodel.library.atoms import Interval
 
 #: where a factor that may vanish is cut off, so that its logarithm has a derivative
 TINY = 1e-30
-#: reductions by their logarithm
-KINDS = {"E": "logmeanexp", "mean": "logmeanexp", "sum": "logsumexp"}
 REALS, POSITIVE = Interval(), Interval(0.0, math.inf)
 
 
@@ -69,15 +67,8 @@ class Logarithms:
 
     def _stable(self, node: ir.Expr) -> ir.Expr | None:
         match node:
-            case ir.Reduce(kind="logmeanexp", options={"theta": theta, **rest}):
-                inner = dataclasses.replace(node, body=make("div", node.body, theta), options=rest)
-                return make("mul", theta, inner, span=node.span)
-            case ir.Reduce(kind="pmean", options={"p": p, **rest}) if not _low(p):
-                log = self.log(node.body)
-                if log is None:
-                    return None
-                inner = dataclasses.replace(node, kind="logmeanexp", body=make("mul", p, log), options=rest)
-                return make("exp", make("div", inner, p), span=node.span)
+            case ir.Reduce():
+                return reductions.of(node).stable(node, self.log)
             case ir.Apply(op="log" | "log1p" as op, args=(x,)) if self.see(x).mean:
                 log = self.log(x)
                 return None if log is None else log if op == "log" else make("log1pexp", log, span=node.span)
@@ -131,9 +122,9 @@ class Logarithms:
                 return self._times(p, self.log(x))
             case ir.Apply(op="square" | "sqrt" | "inv" as op, args=(x,)):
                 return self._times(const({"square": 2.0, "sqrt": 0.5, "inv": -1.0}[op]), self.log(x))
-            case ir.Reduce(kind=kind) if kind in KINDS:
+            case ir.Reduce() if (kind := reductions.logarithm(reductions.of(node))) is not None:
                 body = self.log(node.body)
-                return None if body is None else dataclasses.replace(node, kind=KINDS[kind], body=body)
+                return None if body is None else kind.over(node, body)
             case ir.LetRef():
                 return self._let(node)
         return self.leaf(node)
@@ -178,10 +169,10 @@ class Logarithms:
                 if op in ("mul", "div", "add", "square", "sqrt", "inv"):
                     return _Seen(where, any(s.steep for s in own), any(s.mean for s in own))
                 return _Seen(where)
-            case ir.Reduce(kind=kind):
-                body = self.nodes[id(node.body)][1]
-                simple = kind in KINDS and not any(isinstance(b.domain, ir.VectorSet) for b in node.binders)
-                return _Seen(_reduced(kind, body.range), simple and body.steep, simple and body.steep)
+            case ir.Reduce():
+                body, kind = self.nodes[id(node.body)][1], reductions.of(node)
+                steep = kind.additive and body.steep and not any(isinstance(b.domain, ir.VectorSet) for b in node.binders)
+                return _Seen(kind.interval(body.range), steep, steep)
             case ir.LetRef():
                 return self.nodes[id(node.let.body)][1]
         return _Seen(self._leaf_range(node))
@@ -228,12 +219,6 @@ def _range(op: str, args: list[Interval]) -> Interval:
     except (ArithmeticError, ValueError, TypeError):
         return REALS
     return REALS if math.isnan(found.lo) or math.isnan(found.hi) else found
-
-
-def _reduced(kind: str, body: Interval) -> Interval:
-    if kind in ("E", "mean", "max", "min", "cvar", "topk", "logmeanexp", "pmean"):
-        return body
-    return POSITIVE if kind in ("variance", "prob") or kind in ("sum", "prod") and body.lo >= 0 else REALS
 
 
 def _ends(values: object) -> Interval:

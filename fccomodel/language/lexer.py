@@ -11,6 +11,7 @@ from lark import Lark, Token
 from lark.lexer import PatternStr
 
 from fccomodel.core.source import Span
+from fccomodel.library import reductions
 
 #: What the scanner makes of text that the language has no word for.
 JUNK = "JUNK"
@@ -23,11 +24,11 @@ CLOSER = {"(": ")", "[": "]", "{": "}"}
 
 
 def grammar_text() -> str:
-    """The grammar: inside the package in an installed one, beside it in a checkout."""
+    """The grammar, inside the package in an installed one, beside it in a checkout; its reductions are those of the library."""
     package = files("fccomodel")
     for place in (package.joinpath("grammar", "fcco.lark"), package.joinpath("..", "grammar", "fcco.lark")):
         if place.is_file():
-            return place.read_text(encoding="utf-8")
+            return place.read_text(encoding="utf-8").replace("REDUCTIONS", "|".join(reductions.named(lambda kind: kind.written)))
     raise FileNotFoundError("grammar/fcco.lark is neither in the installed package nor beside it")
 
 

@@ -12,6 +12,7 @@ from fccomodel.core.source import Span
 from fccomodel.language import errors, lexer, syntax
 from fccomodel.language.errors.words import short
 from fccomodel.language.statements import STARTS, Piece
+from fccomodel.library import reductions
 
 #: How each statement is written.
 FORMS = {
@@ -232,7 +233,8 @@ def _reduction_as_name(s: Slip, reduction: Token, word: Token) -> Diagnostic | N
 
 def _subscript(s: Slip, before: Token, word: Token) -> Diagnostic | None:
     index = lexer.subscript(before)
-    binding = "~" if before.startswith(("E_", "variance_", "prob_")) else "in"
+    kind = reductions.get(before.partition("_")[0])
+    binding = "~" if kind is not None and kind.drawn else "in"
     return errors.syntax.undeclared_subscript(before, index, binding, lexer.span(before)) if index else None
 
 
@@ -241,15 +243,15 @@ def _wrong_brackets(s: Slip, reduction: Token, *_: Token) -> Diagnostic:
 
 
 def _no_reduction(s: Slip, name: Token, bracket: Token, index: Token, word: Token) -> Diagnostic:
-    reductions = sorted(lexer.grammar().reductions)
+    known = sorted(lexer.grammar().reductions)
     written = _REDUCTIONS.get(str(name).lower(), "").format(f"[{index} {word} ...]")
-    close = nearest(str(name), reductions)
+    close = nearest(str(name), known)
     fix = f"write `{written}`" if written else f"did you mean `{close}`?" if close else "use one of these"
-    return errors.syntax.no_reduction(name, reductions, fix, lexer.span(name))
+    return errors.syntax.no_reduction(name, known, fix, lexer.span(name))
 
 
 def _two_bodies(s: Slip, reduction: Token, *_: Token) -> Diagnostic:
-    form = {"cvar": "cvar(tail = 0.1)", "topk": "topk(k = 3)", "pmean": "pmean(p = 4)"}.get(reduction, reduction)
+    form = reductions.all()[reduction].head
     return errors.syntax.two_bodies(reduction, form, s.at)
 
 

@@ -12,6 +12,7 @@ from lark import Token, Tree
 from fccomodel.core.diagnostics import Diagnostic
 from fccomodel.core.source import Span
 from fccomodel.language import errors, lexer, syntax
+from fccomodel.library import reductions
 
 #: Levels of operators, calls and reductions inside one another.
 MAX_DEPTH = 200
@@ -136,16 +137,13 @@ def _args(c: list, at: Span) -> tuple[tuple[syntax.Expr, ...], tuple[syntax.Keyw
     return tuple(positional), tuple(named.values()), semicolon
 
 
-_NEEDS_INDEX = {"E": "z ~ D", "variance": "z ~ D", "prob": "z ~ D"}
-_NAMED = {"cvar": "tail = 0.1", "topk": "k = 3", "logmeanexp": "theta = 1", "pmean": "p = 2"}
-
-
 def _call(c: list, at: Span) -> syntax.Expr:
     func, (args, keywords, semicolon) = str(c[0]), c[1]
-    if func in _NEEDS_INDEX:
-        raise Refusal(errors.syntax.draw_in_round_brackets(func, _NEEDS_INDEX[func], _at(c[0])))
-    if func in _NAMED:
-        raise Refusal(errors.syntax.options_without_index(func, _NAMED[func], _at(c[0])))
+    kind = reductions.get(func)
+    if kind is not None and kind.drawn:
+        raise Refusal(errors.syntax.draw_in_round_brackets(func, kind.index, _at(c[0])))
+    if kind is not None and kind.option is not None:
+        raise Refusal(errors.syntax.options_without_index(func, f"{kind.head}[{kind.index}]", _at(c[0])))
     return syntax.Call(func=func, args=args, keywords=keywords, semicolon=semicolon, span=at)
 
 
@@ -160,8 +158,8 @@ def _index_name(c: list, at: Span) -> syntax.Expr:
 def _reduce_with(c: list, at: Span) -> syntax.Expr:
     kind, (args, keywords, _), indexing, body = str(c[0]), *c[1:]
     if args:
-        option = _NAMED.get(kind, "").split(" =")[0]
-        raise Refusal(errors.syntax.unnamed_option(kind, option, args[0].span))
+        option = reductions.all()[kind].option
+        raise Refusal(errors.syntax.unnamed_option(kind, option.name if option else "", args[0].span))
     return syntax.Reduce(kind=kind, body=body, indexing=indexing, keywords=keywords, span=at)
 
 
@@ -172,8 +170,8 @@ def _reduce_subscript(c: list, at: Span) -> syntax.Expr:
 
 def _reduce_free(c: list, at: Span) -> syntax.Expr:
     kind = str(c[0])
-    if kind not in _NEEDS_INDEX:
-        raise Refusal(errors.syntax.no_index(kind, _at(c[0])))
+    if not reductions.all()[kind].drawn:
+        raise Refusal(errors.syntax.no_index(kind, reductions.named(lambda known: known.drawn), _at(c[0])))
     return syntax.Reduce(kind=kind, body=c[1], span=at)
 
 

@@ -11,6 +11,7 @@ from fccomodel.core import ir
 from fccomodel.core.diagnostics import refuse
 from fccomodel.core.rewrite import shared
 from fccomodel.data.bound import Bound
+from fccomodel.library import reductions
 from fccomodel.normal import errors, reformulations
 from fccomodel.normal._constants import constants
 from fccomodel.normal._passes import without_pairs
@@ -84,12 +85,12 @@ def normalise(
 
     outer, penalty   an algorithm's declared form (one that takes no constraint gets the smoothed hinge all the same)
     inner            ``moreau`` or ``subgradient``: what it makes of kinks inside expectations
-    coupled          it takes the worst of a family, ``cvar`` or ``topk``, as one function of all members
+    coupled          it takes the worst of a family, a maximum or a tail mean, as one function of all members
     surrogate        the reformulation by which it solves another problem
     """
     refuse_steps(problem)
     forms = [r for r in reformulations.all() if r.role == "equivalent" or r.name == surrogate]
-    unwanted = reformulations.STRUCTURE - ({"cvar", "topk"} if coupled else set())
+    unwanted = reformulations.STRUCTURE - (set(reductions.named(lambda kind: kind.tail)) if coupled else set())
     constant = constants(problem, bound)
     chain = reformulations.chain(problem, unwanted | ({"worst case"} if surrogate else set()), forms, constant)
     reformed = shared(chain.problem)
@@ -168,8 +169,8 @@ def treatment(
 
 def outer_words(original: ir.Expr) -> str:
     """What smoothing does to an outer function."""
-    kind = original.op if isinstance(original, ir.Apply) else original.kind if isinstance(original, ir.Reduce) else ""
-    if kind == "min":
+    least = isinstance(original, ir.Apply) and original.op == "min"
+    if least or isinstance(original, ir.Reduce) and reductions.of(original).sign < 0:
         return "a concave non-smooth outer function, smoothed from below: the theorem covers the smoothed problem alone"
     return "a non-smooth outer function, by its Moreau envelope"
 

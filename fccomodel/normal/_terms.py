@@ -9,10 +9,9 @@ from fccomodel.core import ir
 from fccomodel.core.rewrite import apply as make
 from fccomodel.core.rewrite import const, with_children
 from fccomodel.data.bound import Bound
+from fccomodel.library import reductions
 from fccomodel.library.sums import summands
 
-#: a reduction over rows, whose value a minibatch can only estimate
-SAMPLED = ("E", "mean", "sum", "prob")
 #: terms from which a sum is built as a tree
 MANY = 100
 
@@ -103,7 +102,7 @@ def describe(label: str, part: ir.Expr, problem: ir.Problem, bound: Bound | None
     while True:
         above, body = _peeled(body)
         scales += above[:-1]
-        if not (isinstance(body, ir.Reduce) and body.kind in SAMPLED and nonlinear_below(body.body)):
+        if not (is_sampled(body) and isinstance(body, ir.Reduce) and nonlinear_below(body.body)):
             break
         outer = outer or problem.source.text[body.span.start : body.body.span.start].strip() or body.kind
         n = n * _count(body, bound) if bound is not None and n is not None else None
@@ -122,7 +121,12 @@ def describe(label: str, part: ir.Expr, problem: ir.Problem, bound: Bound | None
 
 def sampled(expr: ir.Expr) -> bool:
     """Some part of it is a reduction over rows, which minibatches estimate."""
-    return any(isinstance(n, ir.Reduce) and n.kind in SAMPLED for n in ir.walk(expr))
+    return any(is_sampled(n) for n in ir.walk(expr))
+
+
+def is_sampled(node: ir.Expr) -> bool:
+    """A reduction over rows that is linear in its elements: what a minibatch estimates, and algorithms track."""
+    return isinstance(node, ir.Reduce) and reductions.of(node).linear
 
 
 def _has_reduce(node: ir.Expr) -> bool:
@@ -144,7 +148,7 @@ def _cut(node: ir.Expr, holes: list[ir.Reduce], memo: dict[int, ir.Expr]) -> ir.
         return memo[id(node)]
     if isinstance(node, ir.LetRef):
         result = _cut(node.let.body, holes, memo)
-    elif isinstance(node, ir.Reduce) and node.kind in SAMPLED:
+    elif isinstance(node, ir.Reduce) and is_sampled(node):
         holes.append(node)
         result = ir.Hole(name=f"u{len(holes)}", shape=node.shape, span=node.span)
     elif not node.children:
@@ -175,7 +179,7 @@ def _has_hole(node: ir.Expr) -> bool:
 
 
 def _depth(node: ir.Reduce) -> int:
-    return 1 + max((_depth(n) for n in ir.walk(node.body) if isinstance(n, ir.Reduce) and n.kind in SAMPLED), default=0)
+    return 1 + max((_depth(n) for n in ir.walk(node.body) if isinstance(n, ir.Reduce) and is_sampled(n)), default=0)
 
 
 def _count(node: ir.Reduce, bound: Bound) -> int:

@@ -11,7 +11,7 @@ from typing import Any
 from fccomodel.core import ir
 from fccomodel.core.rewrite import Rewriter, with_children
 from fccomodel.core.rewrite import apply as make
-from fccomodel.library import atoms
+from fccomodel.library import atoms, reductions
 from fccomodel.library.piecewise import of_expression
 from fccomodel.library.proximal import Largest, Piecewise, Proximal, line
 from fccomodel.normal.outer_functions import arguments, leaves, outer_function
@@ -51,7 +51,7 @@ class Smoothed(ir.Expr):
     def over(self) -> ir.Reduce | None:
         """The reduction of a smoothed maximum over a set."""
         first, kind = self.args[0], self.function.kind if isinstance(self.function, Largest) else None
-        return first if isinstance(first, ir.Reduce) and first.kind == kind and len(self.args) == 1 else None
+        return first if isinstance(first, ir.Reduce) and reductions.of(first) is kind and len(self.args) == 1 else None
 
     @property
     def ends(self) -> tuple[float, float] | None:
@@ -114,7 +114,7 @@ class Smoother:
                     return made
             self.kept.append((node, inner))
         if isinstance(node, ir.Reduce):
-            inner = inner or (node.kind in ("E", "mean", "sum") and not _blocks_inside(node.body))
+            inner = inner or (reductions.of(node).additive and not _blocks_inside(node.body))
         if isinstance(node, ir.LetRef):
             body = self(node.let.body, inner=inner)
             return node if body is node.let.body else self._let(node, body)
@@ -190,8 +190,10 @@ class Smoother:
         negated: ir.Expr
         if isinstance(node, ir.Apply) and node.op == "min" and not node.shape:
             negated = dataclasses.replace(node, op="max", args=tuple(make("neg", a, span=a.span) for a in node.args))
-        elif isinstance(node, ir.Reduce) and node.kind == "min" and not node.shape:
-            negated = dataclasses.replace(node, kind="max", body=make("neg", node.body, span=node.body.span))
+        elif isinstance(node, ir.Reduce) and reductions.of(node).sign < 0 and reductions.of(node).opposite and not node.shape:
+            negated = dataclasses.replace(
+                node, kind=reductions.of(node).opposite, body=make("neg", node.body, span=node.body.span)
+            )
         else:
             return None
         return make("neg", negated, span=node.span)
@@ -232,7 +234,7 @@ def envelopes(*roots: ir.Expr) -> list[Smoothed]:
 def kinked(node: ir.Expr) -> bool:
     """An operation that has no gradient somewhere."""
     if isinstance(node, ir.Reduce):
-        return node.kind in ("max", "min", "cvar", "topk")
+        return reductions.of(node).kinked
     if not isinstance(node, ir.Apply):
         return False
     atom = atoms.get(node.op)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 import torch
 
@@ -17,7 +18,7 @@ from fccomodel.evaluation import elements
 from fccomodel.evaluation.axes import DTYPE, Env, Named, align, new_axis
 from fccomodel.evaluation.interpret import Evaluator, inner_maximum, ranging
 from fccomodel.evaluation.interpret.spaces import Product
-from fccomodel.library import atoms
+from fccomodel.library import atoms, reductions
 from fccomodel.library.atoms import ScalarAtom
 from fccomodel.report.weights import Weights
 
@@ -107,7 +108,7 @@ def _inside(roots: tuple[ir.Expr, ...], why: str, left: dict[int, tuple[ir.Expr,
 def kinked(node: ir.Expr) -> bool:
     """It has no gradient somewhere: an atom with a kink, a maximum, a tail mean."""
     if isinstance(node, ir.Reduce):
-        return node.kind in ("max", "min", "cvar", "topk")
+        return reductions.of(node).kinked
     if not isinstance(node, ir.Apply):
         return False
     if node.op in ("max", "min", "norm1", "norm2", "norminf", "group_norm", "norm_nuc", "norm_fro"):
@@ -148,13 +149,11 @@ def of(node: ir.Expr) -> Kink | None:
         if name in ("max", "min"):
             return Kink(node=node, weights=_fixed(SIMPLEX), terms=_arguments, sign=1.0 if name == "max" else -1.0)
     if isinstance(node, ir.Reduce):
-        sign = -1.0 if node.kind == "min" else 1.0
+        kind = reductions.of(node)
         if any(isinstance(binder.domain, ir.VectorSet) for binder in node.binders):
-            return _over_vectors(node, sign)
-        if node.kind in ("max", "min"):
-            return Kink(node=node, weights=_fixed(SIMPLEX), terms=_reduced, sign=sign)
-        if node.kind in ("cvar", "topk"):
-            return Kink(node=node, weights=lambda evaluator, count: _tail(evaluator, node, count), terms=_reduced)
+            return _over_vectors(node, kind.sign)
+        if kind.cap is not None:
+            return Kink(node=node, weights=partial(_weights, node=node), terms=_reduced, sign=kind.sign)
     return None
 
 
@@ -171,10 +170,10 @@ def _spectral(evaluator: Evaluator, node: ir.Apply) -> Weights:
     return Weights(kind="spectral", columns=elements.shape(evaluator.bound, node.args[0].shape)[-1])
 
 
-def _tail(evaluator: Evaluator, node: ir.Reduce, count: int) -> Weights:
-    options = evaluator.options(node)
-    cap = 1 / (options["tail"] * count) if node.kind == "cvar" else 1 / min(options["k"], count)
-    return Weights(kind="simplex", high=min(1.0, cap))
+def _weights(evaluator: Evaluator, count: int, node: ir.Reduce) -> Weights:
+    cap = reductions.of(node).cap
+    assert cap is not None
+    return Weights(kind="simplex", high=min(1.0, float(cap(torch.tensor(count, dtype=DTYPE), evaluator.options(node)))))
 
 
 def _over_vectors(node: ir.Reduce, sign: float) -> Kink | None:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from fccomodel.core import ir
 from fccomodel.core.rewrite import apply
+from fccomodel.library import reductions
 from fccomodel.structure import Analyser
 
 #: Norms of a variable, by atom.
@@ -48,7 +49,7 @@ class Parts:
                 inner = b if factor is a else a
                 found = self.quadratic(inner, sign * (1 if self.see(factor).interval.value.lo >= 0 else -1))
                 return None if found is None else dataclasses.replace(node, args=(a, found) if factor is a else (found, b))
-            case ir.Reduce(kind="E" | "mean" | "sum", body=body) if not _conditional(node):
+            case ir.Reduce(body=body) if reductions.of(node).additive and not _conditional(node):
                 found = self.quadratic(body, sign)
                 return None if found is None or self.plain else dataclasses.replace(node, body=found)
         return self._leaf(node, sign)
@@ -83,7 +84,7 @@ class Parts:
                 return self.see(inner).affine
             case ir.Apply(op="dot" | "mul", args=(a, b)):
                 return self.see(a).affine and self.see(b).affine
-            case ir.Reduce(kind="variance", body=body):
+            case ir.Reduce(body=body) if reductions.of(node).degree == 2:
                 return not _conditional(node) and self.see(body).affine
         return False
 

@@ -10,14 +10,15 @@ import numpy as np
 
 from fccomodel.core import ir
 from fccomodel.core.rewrite import substitute
-from fccomodel.library import atoms
+from fccomodel.library import atoms, reductions
+from fccomodel.library.amounts import NONE, SOME, ZERO, Amount, amount
+from fccomodel.library.reductions.variance import VARIANCE
 from fccomodel.structure import _arithmetic, _nets, _whole
 from fccomodel.structure._compose import compose, spread
 from fccomodel.structure._context import REALS, Context, Leaf, interval
 from fccomodel.structure._draft import Draft
 from fccomodel.structure._pieces import pieces
 from fccomodel.structure._reduce import reduce
-from fccomodel.structure.amounts import NONE, SOME, ZERO, Amount, amount
 from fccomodel.structure.facts import INCREASING, NEITHER, Facts, Standing, combine, make
 
 LARGEST = 3000  # rows of a matrix whose eigenvalues are computed
@@ -240,7 +241,7 @@ class Analyser:
     def _variance(self, node: ir.Apply) -> Facts | None:
         """``E e^2 - (E e)^2`` over one set is a variance, whatever the two draws are called."""
         first, second = node.args[0], _base_of_square(node.args[1], self.key)
-        if not isinstance(first, ir.Reduce) or not isinstance(second, ir.Reduce) or first.kind not in ("E", "mean"):
+        if not isinstance(first, ir.Reduce) or not isinstance(second, ir.Reduce) or not reductions.of(first).average:
             return None
         inner = _base_of_square(first.body, self.key)
         if inner is None or second.kind != first.kind or len(first.binders) != len(second.binders):
@@ -255,7 +256,7 @@ class Analyser:
             pairs.append((first.condition, substitute(second.condition, ours)))
         if any(self.key(a) != self.key(b) for a, b in pairs) or self(inner).constant:
             return None
-        spread_out = ir.Reduce(kind="variance", binders=first.binders, condition=first.condition, body=inner, span=node.span)
+        spread_out = ir.Reduce(kind=VARIANCE.name, binders=first.binders, condition=first.condition, body=inner, span=node.span)
         return replace(reduce(spread_out, self(inner), self.ctx, self), expr=node)
 
     def _spectrum(self, matrix: ir.Expr) -> tuple[float | None, float | None]:

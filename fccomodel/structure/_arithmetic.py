@@ -9,11 +9,11 @@ from math import inf, sqrt
 
 from fccomodel.core import ir
 from fccomodel.library import atoms
+from fccomodel.library.amounts import ONE, SOME, ZERO, Amount, amount, least, most, plus, times
 from fccomodel.library.atoms import ArrayAtom, Interval, Properties, ScalarAtom
 from fccomodel.structure._compose import compose
 from fccomodel.structure._context import REALS, opened
 from fccomodel.structure._draft import Draft, settled
-from fccomodel.structure.amounts import ONE, SOME, ZERO, Amount, amount, least, most, plus, times
 from fccomodel.structure.facts import DECREASING, INCREASING, NEITHER, Fact, Facts, combine
 
 Free = Callable[[Facts], Facts] | None

@@ -8,6 +8,7 @@ from math import inf, sqrt
 from typing import Any
 
 from fccomodel.core import ir
+from fccomodel.library.amounts import NONE, SOME, Amount, amount, length, plus, times
 from fccomodel.library.atoms import Atom
 from fccomodel.structure._context import REALS, opened
 from fccomodel.structure._draft import Draft, settled
@@ -15,7 +16,6 @@ from fccomodel.structure._fixes import advice
 from fccomodel.structure._placed import Placed
 from fccomodel.structure._reasons import lacks, why
 from fccomodel.structure._selfbound import self_bounded
-from fccomodel.structure.amounts import NONE, SOME, Amount, amount, length, plus, times
 from fccomodel.structure.facts import NEITHER, Fact, Facts, make
 
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from fccomodel.core import ir
 from fccomodel.data.bound import Bound
+from fccomodel.library.amounts import SOME, Amount, amount
 from fccomodel.library.atoms import Interval
-from fccomodel.structure.amounts import SOME, Amount, amount
 from fccomodel.structure.facts import Standing
 
 REALS = Interval(-inf, inf, True, True)

@@ -20,7 +20,7 @@ from fccomodel.evaluation import elements
 from fccomodel.evaluation.axes import DTYPE
 from fccomodel.evaluation.elements import Pointwise
 from fccomodel.evaluation.interpret import concave, evaluate
-from fccomodel.library import atoms
+from fccomodel.library import atoms, reductions
 from fccomodel.structure._context import Context
 from fccomodel.structure.facts import Facts
 
@@ -41,7 +41,7 @@ def least(facts: Facts, ctx: Context, see: See) -> float | None:
     if found is not None or facts.interval.value.lo < 0:
         return found
     match facts.expr:
-        case ir.Reduce(kind="E" | "mean", body=body):
+        case ir.Reduce(body=body) if reductions.of(facts.expr).average:
             return least(see(body), ctx, see)
     match atoms.as_power(facts.expr):
         case (e, ir.Const(value=p)) if p > 0:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from fccomodel.core import ir
+from fccomodel.library.amounts import NONE, SOME, ZERO, amount
 from fccomodel.structure._context import Context
 from fccomodel.structure._draft import Draft
-from fccomodel.structure.amounts import NONE, SOME, ZERO, amount
 from fccomodel.structure.facts import NEITHER, Facts, Standing
 
 BOUNDED = "on every bounded set of weights; that the iterates stay in one is assumed"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fccomodel.core import ir
-from fccomodel.library import atoms
+from fccomodel.library import atoms, reductions
 
 
 def pieces(node: ir.Expr, parts: tuple[int | None, ...], *, scalar: bool, whole: bool = False) -> int | None:
@@ -21,12 +21,11 @@ def pieces(node: ir.Expr, parts: tuple[int | None, ...], *, scalar: bool, whole:
     match node:
         case ir.Item() | ir.LetRef():
             return top
-        case ir.Reduce(kind="E" | "mean" | "sum"):
-            return top
-        case ir.Reduce(kind="max" | "min" | "cvar" | "topk"):
-            return None if whole else top if top == 1 or scalar else None
-        case ir.Reduce(kind="variance"):
-            return 2 if top == 1 else None
+        case ir.Reduce():
+            kind = reductions.of(node)
+            if kind.kinked:
+                return None if whole else top if top == 1 or scalar else None
+            return None if kind.degree is None or kind.condition or kind.degree * top > 2 else kind.degree * top
         case ir.Apply(args=args):
             atom = atoms.of(node)
             numbers = [a.value if isinstance(a, ir.Const) else None for a in args]

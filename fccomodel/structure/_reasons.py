@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from fccomodel.library.amounts import Amount
 from fccomodel.structure._context import REALS
 from fccomodel.structure._placed import Placed
-from fccomodel.structure.amounts import Amount
 from fccomodel.structure.facts import DECREASING, INCREASING, NEITHER, Facts
 
 WORDS = {INCREASING: "non-decreasing", DECREASING: "non-increasing", NEITHER: "neither non-decreasing nor non-increasing"}

@@ -1,20 +1,25 @@
-"""Averages, sums, extremes and the other reductions over an index."""
+"""Reductions: averages, sums, extremes and the others over an index, each by what its kind declares."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from math import inf
-from typing import Protocol
+from typing import Any, Protocol
 
 from fccomodel.core import ir
-from fccomodel.library import atoms
+from fccomodel.library import atoms, reductions
+from fccomodel.library.amounts import NONE, ONE, SOME, ZERO, Amount, amount, most, plus, times
 from fccomodel.library.atoms import Interval
+from fccomodel.library.reductions import Reduction, Site
+from fccomodel.library.reductions.sum import SUM
 from fccomodel.structure import _whole
 from fccomodel.structure._arithmetic import sign_of
-from fccomodel.structure._context import Context, interval, opened
+from fccomodel.structure._context import Context, opened
 from fccomodel.structure._draft import Draft
-from fccomodel.structure.amounts import NONE, ONE, SOME, ZERO, Amount, amount, most, plus, times
-from fccomodel.structure.facts import NEITHER, Facts, combine
+from fccomodel.structure.facts import NEITHER, Fact, Facts
+
+#: a convex function keeps convexity of its members, and loses what they have from above; a concave one the other way round
+SIDES = {"convex": ("below", "above"), "concave": ("above", "below")}
 
 
 class See(Protocol):
@@ -35,24 +40,30 @@ def reduce(node: ir.Reduce, body: Facts, ctx: Context, see: See) -> Facts:
     varying = [o for o in options.values() if not o.constant]
     if varying:
         return _unknown(node, (body, *varying), "its option depends on the variables", "make it a param.")
-    if len(node.binders) == 1 and isinstance(node.binders[0].domain, ir.VectorSet) and node.kind in ("max", "min"):
-        return _worst(node, body, see)
-    match node.kind:
-        case "E" | "mean":
-            return _average(node, body)
-        case "sum":
-            return _sum(node, body, ctx)
-        case "max" | "min" | "cvar" | "topk":
-            return _extreme(node, body)
-        case "logmeanexp":
-            return _logmeanexp(node, body, options.get("theta"))
-        case "pmean":
-            return _power_mean(node, see.raised(body), options.get("p"))
-        case "variance":
-            return _variance(node, body)
-        case "prod":
-            return _prod(node, body, ctx)
-    return _probability(node, body)
+    kind = reductions.of(node)
+    if len(node.binders) == 1 and isinstance(node.binders[0].domain, ir.VectorSet) and kind.extreme:
+        return _worst(node, body, ctx, see)
+    if kind.domain.lo > -inf and not kind.condition:
+        body = see.raised(body)
+    site = _site(node, body, ctx, options)
+    facts = _composed(node, kind, body, site, [o.interval for o in options.values()])
+    return _with_logarithm(node, kind, body, site, facts)
+
+
+def _site(node: ir.Reduce, body: Facts, ctx: Context, options: dict[str, Facts]) -> Site:
+    count = 1.0
+    for binder in node.binders:
+        count *= ctx.count(binder.domain)
+    filtered = any(isinstance(b.domain, ir.RowSet) and b.domain.where is not None for b in node.binders)
+    return Site(
+        where=body.interval.value,
+        size=body.size.value,
+        count=count,
+        every=node.condition is None and count < inf and not filtered,
+        options={name: option.interval.value for name, option in options.items()},
+        random=body.random,
+        compact=body.compact,
+    )
 
 
 def _unknown(node: ir.Reduce, args: tuple[Facts, ...], reason: str, fix: str, rule: str = "no rule") -> Facts:
@@ -60,6 +71,59 @@ def _unknown(node: ir.Reduce, args: tuple[Facts, ...], reason: str, fix: str, ru
     draft.both(NONE, rule, reason, [f for a in args for f in (a.below,) if not f.holds], fix=fix)
     draft.propose("differentiable", False, rule, reason)
     return draft.finish()
+
+
+# ---------------------------------------------------------------------------------------------------- by what is declared
+def _composed(node: ir.Reduce, kind: Reduction, body: Facts, site: Site, options: list[Fact]) -> Facts:
+    """The facts of a kind of reduction of its members."""
+    slope, (amiss, fix) = kind.lipschitz(site), kind.needs(site)
+    draft = Draft(expr=node, args=(body,), powers=_powers(kind, body), **_settled(kind, body))
+    where = opened(kind.range(site))
+    draft.propose("interval", where, "interval arithmetic", kind.words.get("interval", ""), [body.interval])
+    if kind.homogeneous and not amiss:
+        draft.propose("size", times(slope, body.size.value), kind.rule, "", [body.size])
+    if body.constant:
+        if not kind.homogeneous and body.size.value.finite:
+            draft.propose("size", SOME, "finite data", "", [body.size])
+        return draft.finish()
+    if amiss:
+        _amiss(draft, kind, body, site, amiss, fix)
+    elif kind.curvature(site) == "affine":
+        _carry(draft, body, kind.rule, slope)
+    elif kind.bend(site) is None:
+        _kinked(draft, kind, body, site)
+    else:
+        _smooth(draft, kind, body, site, options)
+    return draft.finish()
+
+
+def _amiss(draft: Draft, kind: Reduction, body: Facts, site: Site, why: str, fix: str) -> None:
+    """No curvature is known; what is smooth of smooth members is so all the same."""
+    rule = kind.words.get("unknown", "no rule")
+    draft.leaves = {name: NEITHER for name in body.leaves}
+    draft.both(NONE, rule, why, [] if body.below.holds else [body.below], fix=fix)
+    if not kind.condition and kind.bend(site) is not None and body.smooth:
+        draft.propose("differentiable", True, "smooth of smooth", "every factor is", [body.differentiable])
+        draft.propose("gradient", SOME if body.compact else NONE, "compact domain", "", [body.gradient])
+    else:
+        draft.propose("differentiable", False, rule, why)
+
+
+def _powers(kind: Reduction, body: Facts) -> tuple[float, Interval] | None:
+    """An average or a sum of powers is one; so is a polynomial of an affine function, without a constant term."""
+    if kind.degree is not None and kind.degree > 1:
+        return (float(kind.degree), Interval(0.0, 0.0)) if body.affine and not body.constant else None
+    if not kind.additive or body.powers is None or not kind.total:
+        return body.powers if kind.additive else None
+    return body.powers[0], Interval(0.0, inf if body.powers[1].hi > 0 else 0.0, False)
+
+
+def _settled(kind: Reduction, body: Facts) -> dict[str, Any]:
+    """An average of draws is no draw, and one that is constant is a number."""
+    if not kind.settles:
+        return {}
+    number = kind.linear and body.random and body.constant and body.size.value.finite
+    return {"random": False, "compact": body.compact or number}
 
 
 def _carry(
@@ -87,212 +151,78 @@ def _carry(
                       "every member is" if body.smooth else "its members are not known to be", [body.differentiable])  # fmt: skip
 
 
-def _average(node: ir.Reduce, body: Facts) -> Facts:
-    draft = Draft(
-        expr=node, args=(body,), powers=body.powers, random=False, compact=body.compact or (body.random and _settled(body))
-    )
-    where = body.interval.value
-    draft.propose("interval", where, "interval arithmetic", "an average lies where its members do", [body.interval])
-    draft.propose("size", body.size.value, "expectation", "", [body.size])
-    if body.constant:
-        return draft.finish()
-    _carry(draft, body, "expectation")
-    facts = draft.finish()
-    if body.log is not None and not node.shape:
-        return _whole.attach_log(facts, _whole.log_sum(node, (body.log,), where))
-    return facts
+def _kinked(draft: Draft, kind: Reduction, body: Facts, site: Site) -> None:
+    """An increasing function with kinks: no steeper than the sum of its weights, and no more curved."""
+    word = kind.curvature(site)
+    kept, lost = SIDES[word]
+    _carry(draft, body, kind.rule, kind.lipschitz(site), kinds=(kept, "lipschitz"))
+    lacks, fix = f"{kind.name} is {word}", kind.words.get("fix", "")
+    draft.propose(lost, NONE, "no rule", f"{lacks}, and its members are more than one", fix=fix, lacks=lacks)
+    if "kink" in kind.words:
+        draft.propose("differentiable", False, "kink", kind.words["kink"], [body.differentiable, body.interval])
+    else:
+        draft.propose("differentiable", False, "kink", f"{kind.name} has kinks where its members change places")
 
 
-def _settled(body: Facts) -> bool:
-    """A constant average of draws is a number."""
-    return body.constant and body.size.value.finite
-
-
-def _sum(node: ir.Reduce, body: Facts, ctx: Context) -> Facts:
-    count = 1.0
-    for binder in node.binders:
-        count *= ctx.count(binder.domain)
-    number = amount(count) if count < inf else SOME
-    low, high = body.interval.value.lo, body.interval.value.hi
-    filtered = any(isinstance(b.domain, ir.RowSet) and b.domain.where is not None for b in node.binders)
-    full = node.condition is None and count < inf and not filtered
-    lo = (low * count if full or low < 0 else 0.0) if low != 0 else 0.0
-    hi = (high * count if full or high > 0 else 0.0) if high != 0 else 0.0
-    powers = None if body.powers is None else (body.powers[0], Interval(0.0, inf if body.powers[1].hi > 0 else 0.0, False))
-    draft = Draft(expr=node, args=(body,), powers=powers)
-    where = opened(Interval(lo, hi, body.interval.value.positive and lo == 0, body.interval.value.negative and hi == 0))
-    draft.propose("interval", where, "interval arithmetic", "", [body.interval])
-    draft.propose("size", times(number, body.size.value), "total", "", [body.size])
-    if body.constant:
-        return draft.finish()
-    _carry(draft, body, "total", number)
-    facts = draft.finish()
-    if body.log is not None and not node.shape:
-        return _whole.attach_log(facts, _whole.log_sum(node, (body.log,), where))
-    return facts
-
-
-def _extreme(node: ir.Reduce, body: Facts) -> Facts:
-    """``max``, ``min``, and means of the largest: an extreme of averages of the members, so no steeper and no more curved."""
-    rule = {"max": "maximum", "min": "minimum"}.get(node.kind, "tail mean")
-    draft = Draft(expr=node, args=(body,))
-    draft.propose("interval", body.interval.value, "interval arithmetic", "", [body.interval])
-    draft.propose("size", body.size.value, rule, "", [body.size])
-    if body.constant:
-        return draft.finish()
-    kept, lost = ("above", "below") if node.kind == "min" else ("below", "above")
-    _carry(draft, body, rule, kinds=(kept, "lipschitz"))
-    word = "concave" if node.kind == "min" else "convex"
-    fix = "bound each member by a constraint of its own." if node.kind == "min" else ""
-    draft.propose(
-        lost,
-        NONE,
-        "no rule",
-        f"{node.kind} is {word}, and its members are more than one",
-        fix=fix,
-        lacks=f"{node.kind} is {word}",
-    )
-    draft.propose("differentiable", False, "kink", f"{node.kind} has kinks where its members change places")
-    return draft.finish()
-
-
-def _logmeanexp(node: ir.Reduce, body: Facts, theta: Facts | None) -> Facts:
-    """``t log E e^(g/t)``: a log-sum-exp of g/t, times t."""
-    draft = Draft(expr=node, args=(body,) if theta is None else (body, theta))
-    draft.propose("interval", body.interval.value, "interval arithmetic", "", [body.interval])
-    if body.constant:
-        return draft.finish()
-    t = Interval.point(1.0) if theta is None else theta.interval.value
-    if t.lo < 0 or body.random and not body.convex:
+def _smooth(draft: Draft, kind: Reduction, body: Facts, site: Site, options: list[Fact]) -> None:
+    """A smooth function R: with the weights dR, the second derivative is dR . grad^2 g + d^2R[grad g, grad g]."""
+    slope, bend, words = kind.lipschitz(site), kind.bend(site), kind.words
+    assert bend is not None
+    kept, lost = SIDES[kind.curvature(site)]
+    bent = times(bend, body.lipschitz.value, body.lipschitz.value)
+    ends = [getattr(body, kept), getattr(body, lost)]
+    if kind.increasing:
+        _carry(draft, body, kind.rule, slope, kinds=(kept, "lipschitz"))
+        uses, curved = [body.lipschitz, *options], times(slope, ends[1].value)
+        draft.propose(lost, plus(curved, bent), kind.rule, words.get("bent", ""), [ends[1], *uses])
+    else:
         draft.leaves = {name: NEITHER for name in body.leaves}
-        draft.both(NONE, "no rule", "theta is not known to be positive" if t.lo < 0 else "its draws have no bounds", [body.below])
-        return draft.finish()
-    _carry(draft, body, "log-mean-exp", NONE if body.random else ONE, kinds=("below", "lipschitz"))
-    uses = [body.lipschitz] if theta is None else [body.lipschitz, theta.interval]
-    inverse = amount(1 / t.lo) if t.lo > 0 else SOME
-    variance = NONE if body.random else times(inverse, body.lipschitz.value, body.lipschitz.value)
-    draft.propose("above", plus(body.above.value, variance), "log-mean-exp", "rho_g + C_g^2 / theta", [body.above, *uses])
-    draft.propose(
-        "differentiable",
-        body.smooth,
-        "log-mean-exp" if body.smooth else "kink",
-        "as smooth as its members",
-        [body.differentiable],
-    )
-    draft.propose("gradient", plus(body.gradient.value, variance), "log-mean-exp", "L_g + C_g^2 / theta", [body.gradient, *uses])
-    return draft.finish()
+        draft.parts = {name: times(slope, value) for name, value in body.parts.items()}
+        uses, curved = [body.lipschitz, body.size], times(slope, most(ends[0].value, ends[1].value))
+        _of_any_sign(draft, kind, body, kept, curved, ends)
+        draft.propose(lost, plus(curved, bent), kind.rule, "", [*ends, *uses])
+        draft.propose("lipschitz", times(slope, body.lipschitz.value), kind.rule, "", uses)
+    reason = words.get("differentiable", "as its members are")
+    reason = reason if body.smooth else words.get("kink", reason)
+    draft.propose("differentiable", body.smooth, kind.rule if body.smooth else "kink", reason, [body.differentiable])
+    gradient = plus(times(slope, body.gradient.value), bent)
+    draft.propose("gradient", gradient, kind.rule, words.get("gradient", ""), [body.gradient, *uses])
 
 
-def _power_mean(node: ir.Reduce, body: Facts, p: Facts | None) -> Facts:
-    lies, power = body.interval.value, p.interval.value if p is not None else Interval.point(1.0)
-    if lies.lo < 0 or not (power.lo >= 1 or 0 < power.lo and power.hi <= 1):
-        why = (
-            "its members are not known to be nonnegative" if lies.lo < 0 else "its p is not known to be at least 1, or in (0, 1]"
-        )
-        facts = _unknown(
-            node,
-            (body,),
-            why,
-            "make the members nonnegative: pos(..), abs(..)." if lies.lo < 0 else "give the param p bounds: p >= 1.",
-        )
-        return facts if not body.constant else replace(facts, leaves={})
-    draft = Draft(expr=node, args=(body,))
-    draft.propose("interval", lies, "interval arithmetic", "", [body.interval])
-    if body.constant:
-        return draft.finish()
-    kept = "below" if power.lo >= 1 else "above"
-    _carry(draft, body, "power mean", kinds=(kept, "lipschitz") if kept == "below" else (kept,))
-    if lies.positive and body.smooth:
-        draft.propose(
-            "differentiable", True, "power mean", "its members are smooth and positive", [body.differentiable, body.interval]
-        )
-        draft.propose("gradient", SOME if body.compact else NONE, "compact domain", "", [body.gradient])
-    else:
-        draft.propose("differentiable", False, "kink", "a norm has a kink at 0", [body.differentiable, body.interval])
-    return draft.finish()
-
-
-def _variance(node: ir.Reduce, body: Facts) -> Facts:
-    """Second derivative: 2 Cov(grad g) + 2 E (g - E g) grad^2 g; the first part is positive semidefinite."""
-    draft = Draft(expr=node, args=(body,), random=False, compact=body.compact)
-    lies = body.interval.value
-    width = lies.hi - lies.lo
-    draft.propose("interval", interval(0.0, width * width / 4), "interval arithmetic", "", [body.interval])
-    if body.constant:
-        if body.size.value.finite:
-            draft.propose("size", SOME, "finite data", "", [body.size])
-        return draft.finish()
-    draft.leaves = {name: NEITHER for name in body.leaves}
-    spread = amount(width) if width < inf else times(Amount(2.0), body.size.value)
-    bent = times(Amount(2.0), spread, most(body.below.value, body.above.value))
-    steep, curved = body.lipschitz.value, times(Amount(2.0), body.lipschitz.value, body.lipschitz.value)
+def _of_any_sign(draft: Draft, kind: Reduction, body: Facts, kept: str, curved: Amount, ends: list[Fact]) -> None:
+    """What is kept where weights have either sign: everything of an affine function, of any other what its curvature leaves."""
     if body.affine:
-        draft.propose("below", ZERO, "variance", "its body is affine in the variables", [body.below, body.above])
-    else:
-        lacks = f"the variance of a function that is {body.curvature}, not affine, need not be convex"
-        fix = "take the variance of an affine function, or bound a convex one by E square(..)."
-        rule = "variance" if bent.finite else "no rule"
-        draft.propose("below", bent, rule, lacks, [body.below, body.above, body.size], lacks=lacks, fix=fix)
-    draft.propose("above", plus(bent, curved), "variance", "", [body.below, body.above, body.lipschitz, body.size])
-    draft.parts = {name: times(Amount(2.0), spread, value) for name, value in body.parts.items()}
-    draft.propose("lipschitz", times(Amount(2.0), spread, steep), "variance", "", [body.lipschitz, body.size])
-    draft.propose(
-        "differentiable", body.smooth, "variance" if body.smooth else "kink", "as its members are", [body.differentiable]
-    )
-    gradient = plus(times(Amount(2.0), spread, body.gradient.value), curved)
-    draft.propose(
-        "gradient",
-        gradient,
-        "variance",
-        "2 C_g^2, and where g is not affine its range times 2 L_g",
-        [body.gradient, body.lipschitz, body.size],
-    )
-    facts = draft.finish()
-    return replace(facts, powers=(2.0, Interval(0.0, 0.0))) if body.affine else facts
+        draft.propose(kept, ZERO, kind.rule, kind.words.get("affine", "its body is affine in the variables"), ends)
+        return
+    lacks = kind.words["lacks"].format(curvature=body.curvature) if "lacks" in kind.words else f"{kind.name} is not increasing"
+    rule = kind.rule if curved.finite else "no rule"
+    draft.propose(kept, curved, rule, lacks, [*ends, body.size], lacks=lacks, fix=kind.words.get("fix", ""))
 
 
-def _prod(node: ir.Reduce, body: Facts, ctx: Context) -> Facts:
-    lies = body.interval.value
-    where = interval(0.0, 1.0 if lies.hi <= 1 else inf, lies.positive) if lies.lo >= 0 else interval()
-    if body.constant:
-        draft = Draft(expr=node, args=(body,))
-        draft.propose("interval", where, "interval arithmetic", "", [body.interval])
-        draft.propose("size", SOME, "finite data", "", [body.size])
-        return draft.finish()
-    fix = "minimise its logarithm, the sum of the logarithms." if lies.lo >= 0 else ""
-    facts = _unknown(node, (body,), "a product over a set has a known curvature only where its logarithm has", fix)
-    if body.smooth:
-        draft = Draft(expr=node, args=(body,), leaves=facts.leaves)
-        draft.propose("interval", where, "interval arithmetic", "", [body.interval])
-        draft.propose("differentiable", True, "smooth of smooth", "every factor is", [body.differentiable])
-        draft.propose("gradient", SOME if body.compact else NONE, "compact domain", "", [body.gradient])
-        facts = combine(draft.finish(), facts)
-    found = _whole.logarithm(body) if lies.positive else None
+def _with_logarithm(node: ir.Reduce, kind: Reduction, body: Facts, site: Site, facts: Facts) -> Facts:
+    """What follows from the logarithm: of a sum or average of e^h, a log-sum-exp; of a product, a sum of logarithms."""
+    if body.constant or node.shape:
+        return facts
+    if kind.additive and body.log is not None:
+        return _whole.attach_log(facts, _whole.log_sum(node, (body.log,), opened(kind.range(site))))
+    if kind.through_log is None or not body.interval.value.positive:
+        return facts
+    found = _whole.logarithm(body)
     if found is None:
         return facts
-    total = _sum(node, found, ctx)
-    return _whole.attach_log(facts, total)
-
-
-def _probability(node: ir.Reduce, body: Facts) -> Facts:
-    if body.constant:
-        draft = Draft(expr=node, args=(body,))
-        draft.propose("interval", Interval(0.0, 1.0), "interval arithmetic")
-        return draft.finish()
-    fix = "replace prob[..] (a > b) by E[..] sigmoid((a - b) / h), a smooth surrogate, or by a convex one: E[..] hinge(..)."
-    why = f"{node.kind} of an event that depends on the variables jumps or is flat"
-    facts = _unknown(node, (body,), why, fix, "probability")
-    return replace(facts, interval=replace(facts.interval, value=Interval(0.0, 1.0), rule="interval arithmetic"))
+    site = replace(site, where=found.interval.value, size=found.size.value, random=found.random, compact=found.compact)
+    return _whole.attach_log(facts, _composed(node, kind.through_log, found, site, []))
 
 
 # ----------------------------------------------------------------------------------------------------- worst distribution
-def _worst(node: ir.Reduce, body: Facts, see: See) -> Facts:
+def _worst(node: ir.Reduce, body: Facts, ctx: Context, see: See) -> Facts:
     """``max[q in Q] (sum[k] q[k] r[k] - mu * divergence(q, p))``, or any body: an extreme over q."""
-    facts = _extreme(node, body)
+    kind = reductions.of(node)
+    facts = _composed(node, kind, body, _site(node, body, ctx, {}), [])
     q = node.binders[0]
     average, cost, mu = _split(node.body)
     risk = _risk(average, q)
-    if risk is None or node.kind != "max" or q.domain.family not in ("simplex", "capped_simplex"):  # type: ignore[attr-defined]
+    if risk is None or kind.sign < 0 or q.domain.family not in ("simplex", "capped_simplex"):  # type: ignore[attr-defined]
         return replace(facts, below=replace(facts.below, rule="worst distribution")) if facts.below.holds else facts
     r = see(risk)
     draft = Draft(expr=node, args=(r,))
@@ -329,7 +259,7 @@ def _risk(average: ir.Expr, q: ir.Binder) -> ir.Expr | None:
     """r of ``sum[k] q[k] * r[k]``."""
     if not (
         isinstance(average, ir.Reduce)
-        and average.kind == "sum"
+        and average.kind == SUM.name
         and isinstance(average.body, ir.Apply)
         and average.body.op == "mul"
     ):

@@ -17,8 +17,9 @@ from fccomodel.evaluation import draws, elements
 from fccomodel.evaluation.axes import Named, new_axis, spread
 from fccomodel.evaluation.elements import Pointwise
 from fccomodel.evaluation.interpret.minibatch import Minibatch
+from fccomodel.library import reductions
+from fccomodel.library.amounts import Amount
 from fccomodel.library.atoms import Interval
-from fccomodel.structure.amounts import Amount
 from fccomodel.structure.facts import Fact, Standing, make
 
 BLOCKS, POINTS, PROBES = 12, 4, 4
@@ -67,7 +68,7 @@ class Probe:
     @cached_property
     def random(self) -> bool:
         """It is an average of draws."""
-        return isinstance(self.node, ir.Reduce) and self.node.kind in ("E", "mean", "sum", "prob")
+        return isinstance(self.node, ir.Reduce) and reductions.of(self.node).linear
 
     @cached_property
     def names(self) -> tuple[str, ...]:

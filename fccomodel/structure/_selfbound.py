@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from math import inf, sqrt
 
+from fccomodel.library.amounts import ZERO, Amount, amount, plus, root, times
 from fccomodel.library.atoms import ArrayAtom
 from fccomodel.structure._context import interval, opened
 from fccomodel.structure._draft import Draft
 from fccomodel.structure._fixes import advice
 from fccomodel.structure._placed import Placed
 from fccomodel.structure._reasons import lacks
-from fccomodel.structure.amounts import ZERO, Amount, amount, plus, root, times
 from fccomodel.structure.facts import Facts
 
 RULE = "self-bounded argument"

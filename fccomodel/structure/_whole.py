@@ -9,12 +9,12 @@ from typing import Any
 
 from fccomodel.core import ir
 from fccomodel.library import atoms
+from fccomodel.library.amounts import NONE, ZERO, Amount, amount, most, plus, root, times
 from fccomodel.library.atoms import Interval
 from fccomodel.structure._arithmetic import add, merged, renamed, scale
 from fccomodel.structure._compose import compose
 from fccomodel.structure._context import interval, opened
 from fccomodel.structure._draft import Draft
-from fccomodel.structure.amounts import NONE, ZERO, Amount, amount, most, plus, root, times
 from fccomodel.structure.facts import KINDS, Fact, Facts, Standing, combine
 
 

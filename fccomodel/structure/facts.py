@@ -9,8 +9,8 @@ from typing import Any
 
 from fccomodel.core import ir
 from fccomodel.core.source import Span
+from fccomodel.library.amounts import NONE, Amount, least, rank
 from fccomodel.library.atoms import Interval
-from fccomodel.structure.amounts import NONE, Amount, least, rank
 
 
 class Standing(IntEnum):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fccomodel.library import reductions
+
 RULES: dict[str, str] = {
     # ---- leaves
     "constant": "What depends on no decision variable is constant.",
@@ -44,19 +46,10 @@ RULES: dict[str, str] = {
     " a perspective.",
     "positive part": "max(0, u)^p is convex, non-decreasing and continuously differentiable for p > 1, though max(0, u) is not.",
     "square of a norm": "The square of the Euclidean norm is the sum of squares, which is smooth.",
-    "variance": "The variance of an affine function of the variables is a positive semidefinite quadratic form.",
     # ---- reductions
-    "expectation": "An average keeps the curvature, the constants and the smoothness of its members.",
-    "total": "A sum over a set keeps the curvature of its members; constants are those of a member times their number.",
-    "maximum": "The largest of (weakly) convex functions is (weakly) convex; it has kinks where they change places.",
-    "minimum": "The least of concave functions is concave; it has kinks where they change places.",
-    "tail mean": "The average of the largest values is the largest of averages: convex and non-decreasing in them, with kinks.",
-    "log-mean-exp": "t log E e^(g/t) is convex and non-decreasing in g, and as smooth as g.",
-    "power mean": "(E g^p)^(1/p) is a norm of g >= 0 for p >= 1: convex and non-decreasing.",
+    **{kind.rule: kind.law for kind in reductions.all().values()},
     "worst distribution": "The largest over q of averages of the risks, less a cost of q alone, is convex and non-decreasing in"
     " the risks; with a strongly convex cost it is smooth in them.",
-    "probability": "A probability of an event that depends on the variables jumps, or has no curvature known here.",
-    "product over a set": "A product over a set has a known curvature only where its logarithm, a sum, has.",
     # ---- nets
     "network": "A network's layers decide whether it is smooth; what is smooth on bounded sets of weights has constants as"
     " long as the iterates stay bounded.",

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import refuse
-from fccomodel.library import atoms
+from fccomodel.library import atoms, reductions
 from fccomodel.structure import RULES, Analysis, errors
 from fccomodel.structure.facts import Fact, Facts, Standing
 
@@ -338,7 +338,7 @@ def _named(analysis: Analysis, g: Facts) -> Failure:
     words, fix = _why_kink(g)
     text = analysis.problem.text(g.expr)
     written = isinstance(g.expr, ir.Apply) and g.expr.op in text
-    reduction = re.match(r"(cvar|topk|max|min)\b.*\[", text)
+    reduction = re.match(rf"({'|'.join(reductions.named(lambda kind: kind.kinked))})\b.*\[", text)
     if written or reduction is None or isinstance(g.expr, ir.Reduce):
         return g.expr, words, fix
     return g.expr, f"{reduction[1]} has kinks where its members change places", ""

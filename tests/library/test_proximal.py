@@ -12,6 +12,8 @@ from proximal_tools import LAMBDAS, T, atoms_of_one_number, call, random_vector,
 from fccomodel.core import diagnostics, ir
 from fccomodel.library import atoms
 from fccomodel.library.proximal import Largest, LogSumExp, Proximal, Smooth, of
+from fccomodel.library.reductions.cvar import CVAR
+from fccomodel.library.reductions.topk import TOPK
 from fccomodel.structure import facts_of
 
 POSITIVE = atoms.Interval(0.0, inf, True, True)
@@ -53,7 +55,7 @@ def test_random_vector_functions():
 def sample(seed: int = 0) -> list[Proximal]:
     rng = np.random.default_rng(seed)
     vectors = [of(call(op, U), (U,), facts_of) for op in ("norm1", "norm2", "norminf", "logsumexp")]
-    tails = [Largest.of(), Largest.of("cvar", 0.45), Largest.of("topk", 2), LogSumExp.of(0.3, True)]
+    tails = [Largest.of(), Largest.of(CVAR, 0.45), Largest.of(TOPK, 2), LogSumExp.of(0.3, True)]
     return [*vectors, *tails, *(f for _, f in scalars(rng, 12))]
 
 
@@ -99,7 +101,7 @@ def test_moreaus_identity_with_the_conjugate_of_a_max():
     import cvxpy as cp
 
     rng = np.random.default_rng(4)
-    for f, cap in ((Largest.of("cvar", 0.45), 1 / (0.45 * 6)), (Largest.of("topk", 2), 0.5), (Largest.of("cvar", 1.0), 1 / 6)):
+    for f, cap in ((Largest.of(CVAR, 0.45), 1 / (0.45 * 6)), (Largest.of(TOPK, 2), 0.5), (Largest.of(CVAR, 1.0), 1 / 6)):
         x = rng.normal(0, 1, 6)
         q = cp.Variable(6)
         cp.Problem(cp.Minimize(cp.sum_squares(q - x / 0.4)), [q >= 0, q <= cap, cp.sum(q) == 1]).solve(solver=cp.CLARABEL)
@@ -113,7 +115,7 @@ def test_entries_that_are_left_out():
     """An entry at -inf gets no weight, and the tail is of the others."""
     x = torch.tensor([0.3, -0.2, 1.0, 0.5], dtype=torch.float64)
     more = torch.cat([x, x.new_full((3,), -inf)])
-    for f in (Largest.of(), Largest.of("cvar", 0.5), Largest.of("cvar", 1.0), Largest.of("topk", 3)):
+    for f in (Largest.of(), Largest.of(CVAR, 0.5), Largest.of(CVAR, 1.0), Largest.of(TOPK, 3)):
         assert torch.allclose(f.slope(more, 0.7)[:4], f.slope(x, 0.7)) and not f.slope(more, 0.7)[4:].any()
         assert torch.isclose(f.value(more), f.value(x))
 

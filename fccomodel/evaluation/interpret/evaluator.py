@@ -23,12 +23,15 @@ from fccomodel.evaluation.draws import DRAWS
 from fccomodel.evaluation.elements import Pointwise, remember
 from fccomodel.evaluation.interpret import inner_maximum, pairs, ranging, scores
 from fccomodel.evaluation.interpret.net_rows import NetRows, net_apply
-from fccomodel.evaluation.interpret.reductions import TOTAL, Block, Plan, collapse, stream
+from fccomodel.evaluation.interpret.reductions import Block, Plan, collapse, stream
 from fccomodel.evaluation.interpret.spaces import Listing, Product
+from fccomodel.library import reductions
+from fccomodel.library.reductions import Reduction
+from fccomodel.library.reductions.sum import SUM
 
 #: Numbers held at once; a larger intermediate result is made block by block. Blocks of ``BLOCK`` numbers stay in the cache.
 CHUNK, BLOCK = 1 << 21, 1 << 17
-#: Elements whose order ``cvar`` may need.
+#: Elements whose order a tail mean may need.
 MOST_SORTED = 1 << 27
 #: Atoms whose value and derivative are finite at every number: safe to evaluate at elements that a condition will leave out.
 SAFE = frozenset(
@@ -232,7 +235,8 @@ class Evaluator(Pointwise):
         return self.over(node, space, inner)
 
     def options(self, node: ir.Reduce) -> dict[str, float]:
-        found = {"theta": 1.0} if node.kind == "logmeanexp" else {}
+        own = reductions.of(node).option
+        found = {own.name: own.default} if own is not None and own.default is not None else {}
         return found | {name: float(self.value(o, {}).data) for name, o in node.options.items() if not isinstance(o, ir.Label)}
 
     def over(self, node: ir.Reduce, space: Product | Listing, inner: Env) -> Named:
@@ -251,18 +255,18 @@ class Evaluator(Pointwise):
             whole = space if isinstance(space, Product) else space.whole()
             self.not_empty(node, space, whole.count, inner)
             value = self.value(node.body, inner) if isinstance(whole, Product) else self.in_block(node.body, inner, leaves, whole)
-            return collapse(node.kind, whole, value, options)
+            return collapse(reductions.of(node), whole, value, options)
         if self.shortcuts and (fast := pairs.value(self, node, space, inner)) is not None:
             return fast
         count = space.count if isinstance(space, Product) else space.counts(self.chunk)
         self.not_empty(node, space, count, inner)
-        if node.kind in ("cvar", "topk") and size > MOST_SORTED:
+        if reductions.of(node).tail and size > MOST_SORTED:
             refuse(errors.too_many_to_sort(node, size), source=self.bound.problem.source)
-        return stream(self.plan(node.kind, node.body, space, inner, leaves, event, count, options))
+        return stream(self.plan(reductions.of(node), node.body, space, inner, leaves, event, count, options))
 
     def plan(
         self,
-        kind: str,
+        kind: Reduction,
         body: ir.Expr,
         space: Product | Listing,
         inner: Env,
@@ -288,7 +292,7 @@ class Evaluator(Pointwise):
         lengths = self.axes(node, env)
         space = Product(over=(), kept=tuple(sorted(lengths)), lengths=lengths)
         leaves, event = self.leaves(node, space, env, root=False)
-        return stream(self.plan("sum", node, space, env, leaves, event, space.count, {}))
+        return stream(self.plan(SUM, node, space, env, leaves, event, space.count, {}))
 
     def leaves(self, body: ir.Expr, space: Product | Listing, inner: Env, *, root: bool = True) -> tuple[list[ir.Expr], int]:
         """What to compute before the blocks: the largest subexpressions of moderate size (``root``: the body itself may be one).
@@ -332,7 +336,7 @@ class Evaluator(Pointwise):
         return child.value(body, env)
 
     def not_empty(self, node: ir.Reduce, space: Product | Listing, count: torch.Tensor, inner: Env) -> None:
-        if node.kind in TOTAL or bool((count > 0).all()):
+        if reductions.of(node).total or bool((count > 0).all()):
             return
         which: dict[ir.Binder, int] = {}
         binder = node.binders[-1]

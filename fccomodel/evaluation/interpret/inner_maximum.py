@@ -23,7 +23,7 @@ from fccomodel.core.diagnostics import refuse
 from fccomodel.evaluation import elements, errors
 from fccomodel.evaluation.axes import DTYPE, Env, Named, spread
 from fccomodel.evaluation.interpret import concave
-from fccomodel.library import atoms
+from fccomodel.library import atoms, reductions
 from fccomodel.library.sets.capped_simplex import project_capped
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Form:
 
 def value(evaluator: Evaluator, node: ir.Reduce, env: Env) -> Named:
     """The largest value of the body over the set (the least for ``min``); its derivative is the body's there, q held fixed."""
-    if len(node.binders) != 1 or node.kind not in ("max", "min"):
+    if len(node.binders) != 1 or not reductions.of(node).extreme:
         refuse(errors.over_vectors(node.kind, node.span), source=evaluator.bound.problem.source)
     (binder,) = node.binders
     at = maximiser(evaluator, node, env)
@@ -56,7 +56,7 @@ def maximiser(evaluator: Evaluator, node: ir.Reduce, env: Env) -> Named:
     (binder,) = node.binders
     domain = binder.domain
     assert isinstance(domain, ir.VectorSet)
-    bound, sign = evaluator.bound, 1.0 if node.kind == "max" else -1.0
+    bound, sign = evaluator.bound, reductions.of(node).sign
     shape = elements.shape(bound, domain.shape)
     lengths = evaluator.axes(node, env)
     axes = tuple(sorted(lengths))
@@ -209,7 +209,7 @@ def affine(node: ir.Expr, q: ir.Binder) -> bool:
             return constant(left, q) and affine(right, q) or affine(left, q) and constant(right, q)
         case ir.Apply(op="div", args=(left, right)):
             return affine(left, q) and constant(right, q)
-        case ir.Reduce(kind="sum" | "mean" | "E", body=body, condition=condition):
+        case ir.Reduce(body=body, condition=condition) if reductions.of(node).additive:
             return affine(body, q) and (condition is None or constant(condition, q))
     return False
 
@@ -225,7 +225,7 @@ def additive(node: ir.Expr, q: ir.Binder) -> bool:
             return additive(left, q) and constant(right, q) or node.op == "mul" and constant(left, q) and additive(right, q)
         case ir.Apply(op="sum" | "mean" | "norm1" | "sumsq" | "kl" | "chi2", args=args):
             return all(_entrywise(arg, q) for arg in args)
-        case ir.Reduce(kind="sum" | "mean", body=body, binders=binders):
+        case ir.Reduce(body=body, binders=binders) if reductions.of(node).additive:
             return _of_one_entry(body, q, binders)
     return False
 

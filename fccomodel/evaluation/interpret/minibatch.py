@@ -14,11 +14,11 @@ from fccomodel.evaluation import draws, selections
 from fccomodel.evaluation.axes import DTYPE, Env, Named, new_axis, spread, union
 from fccomodel.evaluation.elements import ids
 from fccomodel.evaluation.interpret.evaluator import Evaluator
-from fccomodel.evaluation.interpret.reductions import TOTAL, collapse
+from fccomodel.evaluation.interpret.reductions import collapse
 from fccomodel.evaluation.interpret.spaces import Product
+from fccomodel.library import reductions
+from fccomodel.library.reductions.mean import MEAN
 
-#: Reductions whose value for a few elements drawn at random resembles that for all.
-DRAWN = frozenset({"E", "mean", "prob", "sum", "variance", "max", "min", "cvar", "logmeanexp", "pmean"})
 #: How often an element that a condition turns down is drawn again; then the last one stands.
 TRIES = 32
 
@@ -34,20 +34,22 @@ class Minibatch(Evaluator):
         self.batch = batch
 
     def reduce(self, node: ir.Reduce, env: Env) -> Named:
-        if node.kind not in DRAWN or not self._many(node):
+        kind = reductions.of(node)
+        if not kind.sampled or not self._many(node):
             return super().reduce(node, env)
         inner, axis, count = self.drawn(node, env)
         value = self.value(node.body, inner)
         axes = {a: n for at in (value, count) for a, n in zip(at.axes, at.data.shape, strict=False)} | {axis: self.batch}
         space = Product(over=(axis,), kept=tuple(sorted(axes.keys() - {axis})), lengths=axes)
-        return self.scaled(node, collapse("mean" if node.kind == "sum" else node.kind, space, value, self.options(node)), count)
+        return self.scaled(node, collapse(MEAN if kind.total else kind, space, value, self.options(node)), count)
 
     def scaled(self, node: ir.Reduce, value: Named, count: Named) -> Named:
         """A reduction's value from that of the elements drawn, or one element's share of it, for ``count`` elements in all."""
         axes = union([value, count])
         data, number = spread(value, axes), spread(count, axes, len(value.event))
-        data = data * number if node.kind == "sum" else data
-        return Named(data if node.kind in TOTAL else data.where(number > 0, data.new_tensor(math.nan)), axes)
+        total = reductions.of(node).total
+        data = data * number if total else data
+        return Named(data if total else data.where(number > 0, data.new_tensor(math.nan)), axes)
 
     def drawn(self, node: ir.Reduce, env: Env) -> tuple[dict[ir.Binder, Named], int, Named]:
         """What the binders of a reduction stand for: elements drawn along a new axis; the axis; the number of all."""

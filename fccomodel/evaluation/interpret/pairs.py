@@ -22,30 +22,32 @@ import torch
 
 from fccomodel.core import ir
 from fccomodel.evaluation.axes import DTYPE, Env, Named, align, apply_atom
-from fccomodel.evaluation.interpret.reductions import MEANS, collapse
+from fccomodel.evaluation.interpret.reductions import collapse
 from fccomodel.evaluation.interpret.spaces import Listing, Product
-from fccomodel.library import atoms
+from fccomodel.library import atoms, reductions
+from fccomodel.library.reductions import Reduction
+from fccomodel.library.reductions.logmeanexp import LOGMEANEXP
+from fccomodel.library.reductions.mean import MEAN
 
 if TYPE_CHECKING:
     from fccomodel.evaluation.interpret.evaluator import Evaluator
 
-#: Reductions of numbers that are known by their logarithms.
-LOGS = frozenset({"logmeanexp", "logsumexp"})
 #: Rows that all different runs together may have, to be summed at once.
 MOST_IN_RUNS = 1 << 24
 
 
 def value(evaluator: Evaluator, node: ir.Reduce, space: Product | Listing, inner: Env) -> Named | None:
     """A sum or mean over a space (or the logarithm of one of exponentials), or None where it is not of this form."""
-    if node.kind not in MEANS | LOGS | {"sum"} or node.kind == "prob" or node.shape:
+    kind = reductions.of(node)
+    if not (kind.additive or kind.logarithmic) or node.shape:
         return None
-    if isinstance(space, Product) and node.kind in LOGS:
+    if isinstance(space, Product) and kind.logarithmic:
         log = _log_mean(evaluator, node.body, space, inner)
-        times = 0.0 if node.kind == "logmeanexp" else math.log(float(space.count))
+        times = math.log(float(space.count)) if kind.total else 0.0
         return None if log is None else Named(log.data + times, log.axes)
     if isinstance(space, Product):
         mean = _mean(evaluator, node.body, space, inner)
-        times = 1.0 if node.kind in MEANS else float(space.count)
+        times = float(space.count) if kind.total else 1.0
         return None if mean is None else Named(mean.data * times, mean.axes)
     return _runs(evaluator, node, space, inner)
 
@@ -215,12 +217,12 @@ def _runs(evaluator: Evaluator, node: ir.Reduce, space: Listing, inner: Env) -> 
     """
     if not space.alone or space.over or bool((space.step.size == 0).any()):
         return None
-    logs = node.kind in LOGS
-    mean = (_run_log if logs else _run_mean)(evaluator, node.body, space, inner)
-    if mean is None or node.kind in MEANS or node.kind == "logmeanexp":
+    kind = reductions.of(node)
+    mean = (_run_log if kind.logarithmic else _run_mean)(evaluator, node.body, space, inner)
+    if mean is None or not kind.total:
         return mean
     sizes = space.finish(torch.from_numpy(space.step.size).to(DTYPE).expand(space.shape))
-    if logs:
+    if kind.logarithmic:
         return _added([mean, Named(sizes.data.log(), sizes.axes)])
     return apply_atom("mul", [mean, sizes], [None, None])
 
@@ -232,7 +234,7 @@ def _run_mean(evaluator: Evaluator, body: ir.Expr, space: Listing, inner: Env) -
     if evaluator.heavy(body, inner) and axes == {space.own}:
         return None
     if axes == {space.own}:
-        return _over_runs(evaluator.value(body, inner), space, torch.cumsum, "mean")
+        return _over_runs(evaluator.value(body, inner), space, torch.cumsum, MEAN)
     if not isinstance(body, ir.Apply):
         return None
     own = [space.own in evaluator.axes(arg, inner) for arg in body.args]
@@ -258,11 +260,11 @@ def _run_log(evaluator: Evaluator, argument: ir.Expr, space: Listing, inner: Env
     terms = _terms(evaluator, argument, inner, mine)
     if terms is None or mine not in terms:
         return None
-    logs = _over_runs(terms[mine], space, torch.logcumsumexp, "logmeanexp")
+    logs = _over_runs(terms[mine], space, torch.logcumsumexp, LOGMEANEXP)
     return None if logs is None else _added([terms.get(frozenset(), ZERO), logs])
 
 
-def _over_runs(part: Named, space: Listing, cumulate: Callable[..., torch.Tensor], kind: str) -> Named | None:
+def _over_runs(part: Named, space: Listing, cumulate: Callable[..., torch.Tensor], kind: Reduction) -> Named | None:
     """The mean (or the logarithm of the mean exponential) of values along the own axis, over every run."""
     step = space.step
     ends, order = step.start + step.size, torch.from_numpy(step.order)
@@ -271,7 +273,7 @@ def _over_runs(part: Named, space: Listing, cumulate: Callable[..., torch.Tensor
         values = part.data[order]
         sums = cumulate(values.flip(0), 0).flip(0) if after else cumulate(values, 0)
         found, size = sums[torch.from_numpy(step.start if after else ends - 1)], torch.from_numpy(step.size).to(DTYPE)
-        found = found / size if kind == "mean" else found - size.log()
+        found = found - size.log() if kind.logarithmic else found / size
     else:
         runs, which = space.distinct()
         if runs.total_size > MOST_IN_RUNS:

@@ -1,98 +1,82 @@
-"""What a reduction makes of its elements: mean, max, cvar, ...; at once, or in one pass or two over blocks.
+"""What a reduction makes of its elements: at once, or in one pass or two over blocks.
 
-With e the elements and n their number (every combination of the binders' elements that satisfies the condition counts alike):
-``mean``, ``E`` and ``prob``: sum e / n;  ``variance``: mean of (e - mean)^2;  ``logmeanexp``: theta log mean exp(e / theta);
-``logsumexp``: log sum exp(e);
-``pmean``: (mean e^p)^(1/p);  ``cvar``: the mean of the worst fraction ``tail``, the boundary element counted in part;
-``topk``: the mean of the k largest (of all, where there are fewer).
+Every combination of the binders' elements that satisfies the condition counts alike. What the value is, and its derivative in
+each element, is the kind's own (``fccomodel.library.reductions``); here is where its elements come from.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
 
 from fccomodel.evaluation.axes import Named
 from fccomodel.evaluation.interpret.spaces import Listing, ListingBlock, Product, ProductBlock, cells
+from fccomodel.library.reductions import Here, Reduction, Slope
 
 Options = Mapping[str, float]
 Block = ProductBlock | ListingBlock
-MEANS = frozenset({"E", "mean", "prob"})
-#: kinds with a value where there is no element
-TOTAL = frozenset({"sum", "prod", "logsumexp"})
-#: the largest of logarithms that are all -inf, so that differences to it are numbers
-LEAST = -1e300
+Of = Callable[[torch.Tensor, Here], torch.Tensor]
 
 
 # ------------------------------------------------------------------------------------------------------------------ at once
-def collapse(kind: str, whole: Product | ListingBlock, value: Named, options: Options) -> Named:
+@dataclass(eq=False, kw_only=True)
+class AtOnce:
+    """Elements that are all at hand (see ``library.reductions.Elements``): ``full`` has a dim for every axis of the space."""
+
+    whole: Product | ListingBlock
+    full: torch.Tensor
+    count: torch.Tensor
+    event: tuple[int, ...]
+    kept: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def here(self) -> Here:
+        return Here(at=self.whole.at, part=lambda listed: listed.reshape(self.full.shape))
+
+    def total(self, f: Of | None = None) -> torch.Tensor:
+        return self.whole.total(self.full if f is None else f(self.full, self.here))
+
+    def top(self, sign: float = 1.0) -> torch.Tensor:
+        return self.whole.top(sign * self.full.detach())
+
+    def listed(self) -> tuple[torch.Tensor, torch.Tensor]:
+        return self.full.detach().reshape(-1), cells(self.whole, self.full)
+
+    def gathered(self, values: torch.Tensor, entry: torch.Tensor) -> torch.Tensor:
+        return self.whole.total(values.reshape(self.full.shape))
+
+    def share(self, here: Here) -> torch.Tensor:
+        space = self.whole if isinstance(self.whole, Product) else self.whole.space
+        return _share(self.count, (*space.shape, *self.event), here)
+
+
+def collapse(kind: Reduction, whole: Product | ListingBlock, value: Named, options: Options) -> Named:
     """A reduction of elements that are all at hand; differentiable by torch itself."""
     full = whole.full(Named(value.data.to(torch.float64), value.axes))
-    count = _fit(whole.count, full, value)
-    if kind == "sum":
-        result = whole.total(full)
-    elif kind in MEANS:
-        result = whole.total(full) / count
-    elif kind == "variance":
-        mean = whole.total(full) / count
-        result = whole.total((full - whole.at(mean)).square()) / count
-    elif kind in ("max", "min"):
-        sign = 1.0 if kind == "max" else -1.0
-        hit = (full.detach() == whole.at(sign * whole.top(sign * full.detach()))).to(full.dtype)
-        result = whole.total(hit / whole.at(whole.total(hit)) * full)
-    elif kind == "logmeanexp":
-        theta = options["theta"]
-        top = whole.top(full.detach()).clamp(min=LEAST)
-        result = top + theta * (whole.total(((full - whole.at(top)) / theta).exp()) / count).log()
-    elif kind == "logsumexp":
-        top = whole.top(full.detach()).clamp(min=LEAST)
-        result = top + whole.total((full - whole.at(top)).exp()).log()
-    elif kind == "pmean":
-        result = (whole.total(full ** options["p"]) / count) ** (1 / options["p"])
-    elif kind == "prod":
-        result = _product(whole, full)
-    else:
-        cell = cells(whole, full)
-        weight = tail_weights(kind, full.detach().reshape(-1), cell, options).reshape(full.shape)
-        result = whole.total(weight * full)
-    return whole.finish(result)
+    elements = AtOnce(whole=whole, full=full, count=_fit(whole.count, value.event), event=value.event)
+    return whole.finish(_weighed(kind, elements, options) if kind.kinked else kind.value(elements, options))
 
 
-def _fit(count: torch.Tensor, full: torch.Tensor, value: Named) -> torch.Tensor:
+def _weighed(kind: Reduction, elements: AtOnce, options: Options) -> torch.Tensor:
+    """The elements by their weights, which do not change between the kinks."""
+    fixed = replace(elements, full=elements.full.detach())
+    slope = kind.slope(fixed, kind.value(fixed, options), options)
+    assert slope.weight is not None
+    return elements.whole.total(slope.weight(fixed.full, fixed.here) * elements.full)
+
+
+def _fit(count: torch.Tensor, event: Sequence[int]) -> torch.Tensor:
     """Counts with a dim of length 1 for every event dim."""
-    return count.reshape(*count.shape, *(1 for _ in value.event)) if count.dim() else count
+    return count.reshape(*count.shape, *(1 for _ in event)) if count.dim() else count
 
 
-def _product(whole: Product | ListingBlock, full: torch.Tensor) -> torch.Tensor:
-    """Products whose derivative holds at zeros too: e times the product of the others, from sums of logarithms."""
-    zero = full.detach() == 0
-    safe = torch.where(zero, torch.ones_like(full), full)
-    rest = whole.total(safe.abs().log()).exp() * _signs(whole.total((safe.detach() < 0).to(full.dtype)))
-    zeros = whole.total(zero.to(full.dtype))
-    single = whole.total(torch.where(zero, full, torch.zeros_like(full)))  # the only zero factor, as a function
-    return torch.where(zeros == 0, rest, torch.where(zeros == 1, rest.detach() * single, torch.zeros_like(rest)))
-
-
-def _signs(negatives: torch.Tensor) -> torch.Tensor:
-    return 1 - 2 * (negatives % 2)
-
-
-def tail_weights(kind: str, elements: torch.Tensor, cell: torch.Tensor, options: Options) -> torch.Tensor:
-    """q with q . e = cvar or topk in every cell: 1 / (tail n) or 1 / k for the largest until they sum to 1."""
-    size = torch.bincount(cell)
-    order = elements.argsort(descending=True, stable=True)
-    order = order[cell[order].argsort(stable=True)]
-    first = size.cumsum(0) - size
-    rank = torch.arange(len(elements), dtype=elements.dtype) - first[cell[order]]
-    count = size[cell[order]].to(elements.dtype)
-    cap = 1 / (options["tail"] * count) if kind == "cvar" else 1 / count.clamp(max=options["k"])
-    weights = torch.empty_like(elements)
-    weights[order] = torch.minimum((1 - cap * rank).clamp(min=0), cap)
-    return weights
+def _share(count: torch.Tensor, shape: Sequence[int], here: Here) -> torch.Tensor:
+    """1 over the number of elements, for each element there."""
+    return here.at(torch.broadcast_to(1 / count, tuple(shape))) if count.dim() else 1 / count
 
 
 # ----------------------------------------------------------------------------------------------------------- block by block
@@ -100,108 +84,91 @@ Body = Callable[[Block, Sequence[torch.Tensor]], Named]
 
 
 @dataclass(eq=False, kw_only=True)
-class Plan:
-    """One reduction done block by block: ``body(block, pieces of the leaves)`` gives a block's elements."""
+class Blocks:
+    """Elements met in passes over blocks (see ``library.reductions.Elements``): ``body(block, pieces of the leaves)`` gives a
+    block's own."""
 
-    kind: str
     space: Product | Listing
     size: int
     leaves: tuple[Named, ...]
     body: Body
     count: torch.Tensor
     event: tuple[int, ...]
-    options: Options = field(default_factory=dict)
     kept: dict[str, Any] = field(default_factory=dict)
+    at: Sequence[torch.Tensor] = ()
 
-    # ---------------------------------------------------------------------------------------------------------- forward
-    def forward(self, leaves: Sequence[torch.Tensor]) -> torch.Tensor:
-        kept, options = self.kept, self.options
-        count = self.count.reshape(*self.count.shape, *(1 for _ in self.event)) if self.count.dim() else self.count
-        kept["count"] = count
-        if self.kind == "sum":
-            return self.total(leaves)
-        if self.kind in MEANS:
-            return self.total(leaves) / count
-        if self.kind == "variance":
-            kept["mean"] = self.total(leaves) / count
-            return self.total(leaves, lambda e, at: (e - at(kept["mean"])).square()) / count
-        if self.kind in ("max", "min"):
-            sign = 1.0 if self.kind == "max" else -1.0
-            kept["top"] = sign * self.top(leaves, sign)
-            return kept["top"].clone()
-        if self.kind == "logmeanexp":
-            theta, top = options["theta"], self.top(leaves, 1.0).clamp(min=LEAST)
-            total = self.total(leaves, lambda e, at: ((e - at(top)) / theta).exp())
-            kept["y"] = top + theta * (total / count).log()
-            return kept["y"].clone()
-        if self.kind == "logsumexp":
-            top = self.top(leaves, 1.0).clamp(min=LEAST)
-            kept["y"] = top + self.total(leaves, lambda e, at: (e - at(top)).exp()).log()
-            return kept["y"].clone()
-        if self.kind == "pmean":
-            kept["y"] = (self.total(leaves, lambda e, at: e ** options["p"]) / count) ** (1 / options["p"])
-            return kept["y"].clone()
-        if self.kind == "prod":
-            kept["zeros"] = self.total(leaves, lambda e, at: (e == 0).to(e.dtype))
-            negative = self.total(leaves, lambda e, at: (e < 0).to(e.dtype))
-            logs = self.total(leaves, lambda e, at: torch.where(e == 0, torch.ones_like(e), e).abs().log())
-            kept["rest"] = logs.exp() * _signs(negative)
-            return torch.where(kept["zeros"] == 0, kept["rest"], torch.zeros_like(kept["rest"]))
-        return self.tail(leaves)
-
-    def blocks(self, leaves: Sequence[torch.Tensor]):
-        named = [Named(data, leaf.axes) for data, leaf in zip(leaves, self.leaves, strict=True)]
+    def blocks(self) -> Iterator[tuple[Block, list[Named]]]:
+        """Every block with the pieces of the leaves there."""
+        named = [Named(data, leaf.axes) for data, leaf in zip(self.at, self.leaves, strict=True)]
         for block in self.space.blocks(self.size):
             yield block, [block.take(leaf) for leaf in named]
 
-    def elements(self, leaves: Sequence[torch.Tensor]):
+    def elements(self) -> Iterator[tuple[Block, torch.Tensor]]:
         """Every block with its elements."""
-        for block, pieces in self.blocks(leaves):
+        for block, pieces in self.blocks():
             yield block, block.full(self.body(block, [piece.data for piece in pieces]))
 
-    def total(self, leaves: Sequence[torch.Tensor], f: Callable[..., torch.Tensor] | None = None) -> torch.Tensor:
+    def total(self, f: Of | None = None) -> torch.Tensor:
         result = torch.zeros((*self.space.shape, *self.event), dtype=torch.float64)
-        for block, full in self.elements(leaves):
-            block.add(result, full.to(torch.float64) if f is None else f(full, block.at))
+        for block, full in self.elements():
+            block.add(result, full.to(torch.float64) if f is None else f(full, Here(at=block.at, part=_unlisted)))
         return result
 
-    def top(self, leaves: Sequence[torch.Tensor], sign: float) -> torch.Tensor:
+    def top(self, sign: float = 1.0) -> torch.Tensor:
         result = torch.full((*self.space.shape, *self.event), -torch.inf, dtype=torch.float64)
-        for block, full in self.elements(leaves):
+        for block, full in self.elements():
             block.raise_to(result, sign * full)
         return result
 
-    def tail(self, leaves: Sequence[torch.Tensor]) -> torch.Tensor:
-        """cvar and topk: all elements are kept, since their order decides."""
+    def listed(self) -> tuple[torch.Tensor, torch.Tensor]:
         parts, places = [], []
-        for block, full in self.elements(leaves):
+        for block, full in self.elements():
             parts.append(full.reshape(-1).clone())
             places.append(cells(block, full))
-        elements, cell = torch.cat(parts), torch.cat(places)
-        weights = tail_weights(self.kind, elements, cell, self.options)
-        self.kept["weights"] = weights.split([len(part) for part in parts])
-        entries = int(torch.tensor(self.space.shape).prod())
-        return torch.zeros(entries, dtype=torch.float64).index_add(0, cell, weights * elements).reshape(self.space.shape)
+        return torch.cat(parts), torch.cat(places)
 
-    # --------------------------------------------------------------------------------------------------------- backward
+    def gathered(self, values: torch.Tensor, entry: torch.Tensor) -> torch.Tensor:
+        entries = int(torch.tensor(self.space.shape).prod())
+        return torch.zeros(entries, dtype=torch.float64).index_add(0, entry, values).reshape(self.space.shape)
+
+    def share(self, here: Here) -> torch.Tensor:
+        return _share(self.count, (*self.space.shape, *self.event), here)
+
+
+def _unlisted(listed: torch.Tensor) -> torch.Tensor:
+    raise AssertionError("elements are listed once, for the derivative")
+
+
+@dataclass(eq=False, kw_only=True)
+class Plan(Blocks):
+    """One reduction done block by block."""
+
+    kind: Reduction
+    options: Options = field(default_factory=dict)
+
+    def forward(self, leaves: Sequence[torch.Tensor]) -> torch.Tensor:
+        self.at, self.count = leaves, _fit(self.count, self.event)
+        self.kept["value"] = self.kind.value(self, self.options)
+        return self.kept["value"].clone()
+
     def backward(
         self, leaves: Sequence[torch.Tensor], wanted: Sequence[bool], gradient: torch.Tensor
     ) -> list[torch.Tensor | None]:
         """The gradient of every wanted leaf: blocks are computed again, one at a time."""
-        if self.kind in ("max", "min"):
-            top = self.kept["top"]
-            self.kept["ties"] = self.total(leaves, lambda e, at: (e == at(top)).to(e.dtype))
-        if self.kind in MEANS:
-            gradient = gradient / self.kept["count"]
+        self.at = leaves
+        slope = self.kind.slope(self, self.kept["value"], self.options)
+        if slope.over is not None:
+            gradient = gradient / slope.over
         totals = [torch.zeros_like(leaf) if want else None for leaf, want in zip(leaves, wanted, strict=True)]
-        for number, (block, pieces) in enumerate(self.blocks(leaves)):
+        first = 0
+        for block, pieces in self.blocks():
             inputs = [piece.data.detach().requires_grad_(want) for piece, want in zip(pieces, wanted, strict=True)]
             with torch.enable_grad():
                 full = block.full(self.body(block, inputs))
+            first, start = first + full.numel(), first
             if not full.requires_grad:
                 continue
-            weight = self.weight(block, full.detach(), number)
-            outer = block.at(gradient).expand_as(full) if weight is None else block.at(gradient) * weight
+            outer = self._pulled(slope, gradient, block, full.detach(), start)
             own = [piece for piece in inputs if piece.requires_grad]
             found = iter(torch.autograd.grad(full, own, outer, allow_unused=True))
             for total, leaf, piece in zip(totals, self.leaves, inputs, strict=True):
@@ -209,30 +176,14 @@ class Plan:
                     block.give(Named(total, leaf.axes), part.reshape(piece.shape))
         return totals
 
-    def weight(self, block: Block, e: torch.Tensor, number: int) -> torch.Tensor | None:
-        """The derivative of the result in each element; None for 1 (a mean has divided its gradient already)."""
-        if self.kind == "sum" or self.kind in MEANS:
-            return None
-        kept, options, at = self.kept, self.options, block.at
-        count = kept["count"]
-        share = 1 / count if not count.dim() else at(torch.broadcast_to(1 / count, (*self.space.shape, *self.event)))
-        if self.kind == "variance":
-            return 2 * share * (e - at(kept["mean"]))
-        if self.kind in ("max", "min"):
-            return (e == at(kept["top"])).to(e.dtype) / at(kept["ties"])
-        if self.kind == "logmeanexp":
-            return share * ((e - at(kept["y"])) / options["theta"]).exp()
-        if self.kind == "logsumexp":
-            return (e - at(kept["y"])).exp()
-        if self.kind == "pmean":
-            y = at(kept["y"])
-            return share * torch.where(y == 0, torch.zeros_like(y), y ** (1 - options["p"])) * e ** (options["p"] - 1)
-        if self.kind == "prod":
-            zero = e == 0
-            others = at(kept["rest"]) / torch.where(zero, torch.ones_like(e), e)
-            alone = at((kept["zeros"] == 1).to(e.dtype)) * zero + at((kept["zeros"] == 0).to(e.dtype)) * ~zero
-            return others * alone
-        return kept["weights"][number].reshape(e.shape)
+    @staticmethod
+    def _pulled(slope: Slope, gradient: torch.Tensor, block: Block, e: torch.Tensor, first: int) -> torch.Tensor:
+        """The gradient of a block's elements, ``first`` of all being the first of them."""
+        outer = block.at(gradient)
+        if slope.weight is None:
+            return outer.expand_as(e)
+        part = Here(at=block.at, part=lambda listed: listed[first : first + e.numel()].reshape(e.shape))
+        return outer * slope.weight(e, part)
 
 
 @contextmanager

@@ -6,7 +6,6 @@ import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import inf
 
 from fccomodel.core import ir
 from fccomodel.core.source import Span
@@ -22,42 +21,13 @@ from fccomodel.language.check import (
 )
 from fccomodel.language.check.context import BrokenSymbol, Context, IndexSymbol, Scope
 from fccomodel.language.check.shapes import described
-
-
-@dataclass(frozen=True, kw_only=True)
-class Kind:
-    """What a reduction takes: binders by ``in``, by ``~`` or both; a named option with its interval; the body's sort."""
-
-    binders: str
-    option: str = ""
-    low: float = -inf
-    high: float = inf
-    low_open: bool = False
-    whole: bool = False
-    arrays: bool = False
-    condition: bool = False
-    form: str = ""
-
-
-KINDS: Mapping[str, Kind] = {
-    "E": Kind(binders="~", arrays=True, form="E[z ~ D] ..."),
-    "mean": Kind(binders="in", arrays=True, form="mean[i in I] ..."),
-    "sum": Kind(binders="in", arrays=True, form="sum[i in I] ..."),
-    "prod": Kind(binders="in", form="prod[i in I] ..."),
-    "max": Kind(binders="in", form="max[i in I] ..."),
-    "min": Kind(binders="in", form="min[i in I] ..."),
-    "variance": Kind(binders="~", form="variance[z ~ D] ..."),
-    "prob": Kind(binders="~", condition=True, form="prob[z ~ D] (z.x > 0)"),
-    "cvar": Kind(binders="in ~", option="tail", low=0, high=1, low_open=True, form="cvar(tail = 0.1)[k in K] ..."),
-    "topk": Kind(binders="in", option="k", low=1, whole=True, form="topk(k = 3)[k in K] ..."),
-    "logmeanexp": Kind(binders="in ~", option="theta", low=0, low_open=True, form="logmeanexp(theta = 1)[k in K] ..."),
-    "pmean": Kind(binders="in ~", option="p", low=1, form="pmean(p = 2)[k in K] ..."),
-}
+from fccomodel.library import reductions
+from fccomodel.library.reductions import Reduction
 
 
 def reduce(ctx: Context, scope: Scope, node: syntax.Reduce) -> ir.Expr | None:
     """A reduction, with what its domains and its condition ask of its elements."""
-    kind = KINDS[node.kind]
+    kind = reductions.all()[node.kind]
     options = _options(ctx, scope, node, kind)
     if node.indexing is not None:
         head = bind(ctx, scope, node.indexing.binders, node.indexing.condition)
@@ -74,7 +44,7 @@ def reduce(ctx: Context, scope: Scope, node: syntax.Reduce) -> ir.Expr | None:
     body = expressions.evaluate(ctx, head.scope, node.body)
     if body is None or head.broken or options is None or not _fits(ctx, node, kind, body):
         return None
-    if node.kind == "topk" and not _enough(ctx, options["k"], head):
+    if kind.option is not None and kind.option.counts and not _enough(ctx, kind, options[kind.option.name], head):
         return None
     _lint_quotient(ctx, node, head.scope, head.binders, body)
     _lint_constant(ctx, node, head.binders, body)
@@ -163,27 +133,27 @@ def head_span(node: syntax.Reduce) -> Span:
     return Span(start=node.span.start, end=node.span.start + length)
 
 
-def _check_kinds(ctx: Context, node: syntax.Reduce, kind: Kind, binders: Iterable[syntax.Binder]) -> None:
+def _check_kinds(ctx: Context, node: syntax.Reduce, kind: Reduction, binders: Iterable[syntax.Binder]) -> None:
     """An error where ``in`` and ``~`` do not fit the reduction."""
     binders = tuple(binders)
     for binder in binders:
-        if binder.kind not in kind.binders.split():
+        if binder.kind not in kind.binders:
             subscript = node.subscript is not None
             span = head_span(node) if subscript else binder.span
             written = node.kind, binder.name, binder.kind, ctx.text(binder.domain.span), span
-            instead = {"E": "mean", "mean": "E"}.get(node.kind, "")
-            ctx.report(errors.reductions.iterates_or_draws(*written, instead=instead, subscript=subscript))
+            ctx.report(errors.reductions.iterates_or_draws(*written, instead=kind.twin, subscript=subscript))
             return
     if len({b.kind for b in binders}) > 1:
         ctx.report(errors.reductions.iterates_and_draws(node.span))
 
 
-def _enough(ctx: Context, k: ir.Expr, head: Head) -> bool:
+def _enough(ctx: Context, kind: Reduction, k: ir.Expr, head: Head) -> bool:
     """True, or an error: the largest k of fewer than k elements."""
+    assert kind.option is not None
     sizes = [shapes.count(b.domain) for b in head.binders]
     known = math.prod(n for n in sizes if n is not None)
     if isinstance(k, ir.Const) and None not in sizes and k.value > known:
-        ctx.report(errors.values.more_than_all("topk", "k", k.value, known, k.span))
+        ctx.report(errors.values.more_than_all(kind.name, kind.option.name, k.value, known, k.span))
         return False
     return True
 
@@ -225,7 +195,7 @@ def needed(expr: ir.Expr, pending: Mapping[ir.Binder, ir.Expr | None]) -> tuple[
     return tuple(b for b in pending if b in found)
 
 
-def _free(ctx: Context, scope: Scope, node: syntax.Reduce, kind: Kind, options: dict[str, ir.Expr] | None) -> ir.Expr | None:
+def _free(ctx: Context, scope: Scope, node: syntax.Reduce, kind: Reduction, options: dict[str, ir.Expr] | None) -> ir.Expr | None:
     """``E[body]``: draws every declared ``~`` index that is free in the body."""
     pending: dict[ir.Binder, ir.Expr | None] = {}
     inner = indices_open(ctx, scope, "~", pending=pending)
@@ -246,16 +216,16 @@ def _free(ctx: Context, scope: Scope, node: syntax.Reduce, kind: Kind, options: 
 
 
 # ---------------------------------------------------------------------------------------------------------------- options
-def _options(ctx: Context, scope: Scope, node: syntax.Reduce, kind: Kind) -> dict[str, ir.Expr] | None:
+def _options(ctx: Context, scope: Scope, node: syntax.Reduce, kind: Reduction) -> dict[str, ir.Expr] | None:
     """The named options, checked; None after an error."""
     found: dict[str, ir.Expr] = {}
-    good = True
+    good, option = True, kind.option
     for keyword in node.keywords:
         if keyword.name == "empty" and isinstance(keyword.value, syntax.Name) and keyword.value.id in ("drop", "error"):
             found["empty"] = ir.Label(text=keyword.value.id, span=keyword.value.span)
             continue
-        if keyword.name != kind.option:
-            allowed = [kind.option, "empty"] if kind.option else ["empty"]
+        if option is None or keyword.name != option.name:
+            allowed = [option.name, "empty"] if option is not None else ["empty"]
             ctx.report(errors.reductions.no_such_option(node.kind, keyword.name, allowed, kind.form, keyword.span))
             good = False
             continue
@@ -264,32 +234,27 @@ def _options(ctx: Context, scope: Scope, node: syntax.Reduce, kind: Kind) -> dic
             good = False
             continue
         what = f"`{keyword.name}` of `{node.kind}`"
-        if kind.whole and isinstance(value, ir.Const) and value.value != int(value.value):
+        if option.counts and isinstance(value, ir.Const) and value.value != int(value.value):
             ctx.report(errors.values.not_whole(what, value.value, value.span))
             good = False
-        elif not signs.within(ctx, value, kind.low, kind.high, what, low_open=kind.low_open):
+        elif not signs.within(ctx, value, option.low, option.high, what, low_open=option.low_open):
             good = False
         found[keyword.name] = value
-    if good and kind.option and kind.option not in found:
-        ctx.report(errors.reductions.needs_option(node.kind, kind.option, kind.form, head_span(node)))
+    if good and option is not None and option.name not in found:
+        ctx.report(errors.reductions.needs_option(node.kind, option.name, kind.form, head_span(node)))
         good = False
     return found if good else None
 
 
 # ------------------------------------------------------------------------------------------------------------------- body
-def _fits(ctx: Context, node: syntax.Reduce, kind: Kind, body: ir.Expr) -> bool:
+def _fits(ctx: Context, node: syntax.Reduce, kind: Reduction, body: ir.Expr) -> bool:
     """True, or an error: the body is not what the reduction reduces."""
     if kind.condition:
         return comparisons.is_condition(ctx, body, f"the body of `{node.kind}`")
     if not expressions.is_number(ctx, body, f"the body of `{node.kind}`"):
         return False
     if body.shape and not kind.arrays:
-        reason = (
-            f"`{node.kind}` orders or multiplies numbers."
-            if node.kind != "variance"
-            else "A vector has a covariance matrix, not one variance."
-        )
-        ctx.report(errors.shapes.body(node.kind, described(ctx, body), reason))
+        ctx.report(errors.shapes.body(node.kind, described(ctx, body), kind.scalar))
         return False
     return True
 
@@ -297,7 +262,8 @@ def _fits(ctx: Context, node: syntax.Reduce, kind: Kind, body: ir.Expr) -> bool:
 def _lint_quotient(ctx: Context, node: syntax.Reduce, scope: Scope, binders: Sequence[ir.Binder], body: ir.Expr) -> None:
     """A remark on ``E[..] a / b``, which is E(a/b): the ratio of expectations is the common intent."""
     source = node.body
-    if node.kind not in ("E", "mean") or not isinstance(source, syntax.Binary) or source.op not in "*/":
+    kind = reductions.all()[node.kind]
+    if not kind.average or not isinstance(source, syntax.Binary) or source.op not in "*/":
         return
     if ctx.source.text[: source.span.start].rstrip().endswith(("(", "[")):
         return
@@ -306,15 +272,14 @@ def _lint_quotient(ctx: Context, node: syntax.Reduce, scope: Scope, binders: Seq
         if source.op == "/" and any(b in binders for b in ir.free_binders(part.args[1])):
             top, bottom = ctx.text(source.left.span, 30), ctx.text(source.right.span, 30)
             head = ctx.text(Span(start=node.span.start, end=node.body.span.start), 40)
-            word = "expectation" if node.kind == "E" else "mean"
-            ctx.report(errors.reductions.mean_of_a_quotient(word, head, top, bottom, node.span))
+            ctx.report(errors.reductions.mean_of_a_quotient(kind.words["noun"], head, top, bottom, node.span))
             return
         source, part = source.left, part.args[0]
 
 
 def _lint_constant(ctx: Context, node: syntax.Reduce, binders: Sequence[ir.Binder], body: ir.Expr) -> None:
     """A remark on a body that none of the binders changes."""
-    if isinstance(body, ir.Const) or node.kind in ("sum", "prod"):
+    if isinstance(body, ir.Const) or reductions.all()[node.kind].total:
         return
     free = ir.free_binders(body)
     missing = [

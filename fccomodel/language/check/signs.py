@@ -9,7 +9,7 @@ from fccomodel.core.source import Span
 from fccomodel.language import errors
 from fccomodel.language.check import shapes
 from fccomodel.language.check.context import Context
-from fccomodel.library import atoms
+from fccomodel.library import atoms, reductions
 from fccomodel.library.atoms import Interval
 
 REALS = Interval()
@@ -60,7 +60,7 @@ def _own(ctx: Context, node: ir.Expr) -> Interval:
         case ir.Apply():
             return _applied(ctx, node)
         case ir.Reduce():
-            return _reduced(ctx, node)
+            return reductions.of(node).interval(ctx.intervals[id(node.body)])
     return REALS
 
 
@@ -77,19 +77,6 @@ def _applied(ctx: Context, node: ir.Apply) -> Interval:
     except (ArithmeticError, ValueError, TypeError):
         return REALS
     return REALS if isnan(found.lo) or isnan(found.hi) else found
-
-
-def _reduced(ctx: Context, node: ir.Reduce) -> Interval:
-    body = ctx.intervals[id(node.body)]
-    if node.kind == "prob":
-        return Interval(0.0, 1.0)
-    if node.kind == "variance":
-        return Interval(0.0, inf)
-    if node.kind in ("E", "mean", "max", "min", "cvar", "logmeanexp", "topk"):
-        return body
-    if node.kind == "sum":
-        return Interval(0.0 if body.lo >= 0 else -inf, 0.0 if body.hi <= 0 else inf)
-    return Interval(0.0, inf) if body.lo >= 0 else REALS
 
 
 def _param(ctx: Context, node: ir.Param) -> Interval:

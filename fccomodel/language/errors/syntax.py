@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from fccomodel.core.diagnostics import Code, Diagnostic
 from fccomodel.core.source import Span
@@ -184,22 +184,23 @@ def draw_in_round_brackets(reduction: str, binder: str, span: Span) -> Diagnosti
     )
 
 
-def options_without_index(reduction: str, option: str, span: Span) -> Diagnostic:
+def options_without_index(reduction: str, form: str, span: Span) -> Diagnostic:
     """``cvar(u)``: options, then the index, then the body."""
     return _over_nothing(
         reduction,
         span,
         f"`{reduction}` is a reduction: options in round brackets, then its index in square ones, then its body.",
-        f"{reduction}({option})[k in K] (...)",
+        f"{form} (...)",
     )
 
 
-def no_index(reduction: str, span: Span) -> Diagnostic:
+def no_index(reduction: str, drawn: Sequence[str], span: Span) -> Diagnostic:
     """``sum[u]``: only what draws may leave its index out."""
+    which = f"{', '.join(drawn[:-1])} and {drawn[-1]}"
     return _over_nothing(
         reduction,
         span,
-        "Only E, variance and prob may leave their draw out: it is then every `~` index that is free in the body.",
+        f"Only {which} may leave their draw out: it is then every `~` index that is free in the body.",
         f"{reduction}[i in I] (...), or for the elements of a vector {reduction}(...)",
     )
 

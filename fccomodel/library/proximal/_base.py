@@ -145,6 +145,8 @@ def _maps() -> dict[str, Any]:
 
     import torch
 
+    from fccomodel.library import reductions
     from fccomodel.library.proximal import maps
 
-    return {"torch": torch, "math": math, **{name: f for name, f in vars(maps).items() if callable(f)}}
+    known = {name: f for name, f in vars(maps).items() if callable(f)}
+    return {"torch": torch, "math": math, **known, **reductions.programs()}

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from fccomodel.core import ir
 from fccomodel.core.rewrite import apply as make
 from fccomodel.core.rewrite import const, with_children
+from fccomodel.library import reductions
 from fccomodel.library.atoms._base import REALS, Interval
 from fccomodel.library.proximal._arrays import whole
 from fccomodel.library.proximal._base import FactsOf, Proximal
@@ -87,11 +88,10 @@ def line(
 def reduction(node: ir.Reduce, constants: Constants) -> Proximal:
     """A maximum or tail mean over the elements of a set, all of them together."""
     rank = len(node.binders)
-    if node.kind == "max":
-        return Largest.of("max", rank=rank)
-    if node.kind in ("cvar", "topk"):
-        level = constants(next(iter(node.options.values())))
-        if level is None:
-            raise NoProx("its tail is not a number here")
-        return Largest.of(node.kind, level, rank)
-    raise NoProx(f"`{node.kind}` over a set: no rule for it")
+    kind = reductions.of(node)
+    if not kind.coupling:
+        raise NoProx(f"`{node.kind}` over a set: no rule for it")
+    level = 1.0 if kind.option is None else constants(node.options[kind.option.name])
+    if level is None:
+        raise NoProx("its tail is not a number here")
+    return Largest.of(kind, level, rank)

@@ -7,6 +7,8 @@ from math import inf, sqrt
 from typing import TYPE_CHECKING
 
 from fccomodel.library.proximal._base import Proximal
+from fccomodel.library.reductions import Reduction
+from fccomodel.library.reductions.max import MAX
 
 if TYPE_CHECKING:
     import torch
@@ -14,29 +16,30 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Largest(Proximal):
-    """``kind``: ``max``, ``cvar`` (the mean of the largest share ``level``) or ``topk`` (of the largest ``level`` entries).
-
-    f(u) = max of q.u over {0 <= q <= cap, sum q = 1}; the mean of the largest m of n entries has cap = 1/m. An entry at -inf
+    """f(u) = max of q.u over {0 <= q <= cap, sum q = 1}; the mean of the largest m of n entries has cap = 1/m. An entry at -inf
     is left out.
+
+    kind   the reduction of the entries that f is    level   its option
     """
 
-    kind: str = "max"
+    kind: Reduction = MAX
     level: float = 1.0
 
     @classmethod
-    def of(cls, kind: str = "max", level: float = 1.0, rank: int = 1) -> Largest:
-        where = "the simplex" if kind == "max" else "the capped simplex"
+    def of(cls, kind: Reduction = MAX, level: float = 1.0, rank: int = 1) -> Largest:
+        where = "the simplex" if kind.extreme else "the capped simplex"
         how = f"the projection on {where}, by sorting (Moreau's identity)"
         return cls(kind=kind, level=level, rank=rank, lipschitz=1.0, diameter=sqrt(2), how=how)
 
     def value_text(self, u: str, dims: tuple[int, ...]) -> str:
-        if self.kind == "max":
+        if self.kind.extreme:
             return f"({u}).amax({dims})"
         return f"largest_mean({u}, {self.cap(u, dims)}, {_dim(dims)})"
 
     def cap(self, u: str, dims: tuple[int, ...]) -> str:
         """The largest weight of an entry."""
-        return f"largest_weight({u}, {self.kind!r}, {self.level!r}, {dims})"
+        assert self.kind.program_cap is not None
+        return f"{self.kind.program_cap.__name__}({u}, {self.level!r}, {dims})"
 
     def slope_text(self, x: str, lam: str, dims: tuple[int, ...]) -> str:
         return self.weights_text(x, f"{x} / {lam}", dims)
@@ -46,7 +49,7 @@ class Largest(Proximal):
 
     def weights_text(self, t: str, point: str, dims: tuple[int, ...]) -> str:
         """The nearest point of the (capped) simplex."""
-        if self.kind == "max":
+        if self.kind.extreme:
             return f"onto_simplex({point}, {_dim(dims)})"
         return f"onto_capped_simplex({point}, {self.cap(t, dims)}, {_dim(dims)})"
 
@@ -57,7 +60,7 @@ class Largest(Proximal):
         """0 in the (capped) simplex, inf elsewhere."""
         from fccomodel.library.proximal._base import _run
 
-        cap = 1.0 if self.kind == "max" else _run(self.cap("y", self.dims), {"y": y})
+        cap = 1.0 if self.kind.extreme else _run(self.cap("y", self.dims), {"y": y})
         inside = (y >= -1e-9).all(-1) & (y <= cap + 1e-9).all(-1) & ((y.sum(-1) - 1).abs() <= 1e-9)
         return y.new_zeros(inside.shape).masked_fill(~inside, inf)
 
@@ -67,7 +70,7 @@ class Largest(Proximal):
 
     @property
     def domain(self) -> str:
-        return "the simplex" if self.kind == "max" else "the simplex with entries at most 1/m, m the number of entries averaged"
+        return "the simplex" if self.kind.extreme else "the simplex with entries at most 1/m, m the number of entries averaged"
 
 
 def _dim(dims: tuple[int, ...]) -> str:

@@ -130,12 +130,6 @@ def support_value(t, y, c, lam, dims):
     return (y * t.clamp(min=-1e30) - lam / 2 * (y - c).square()).sum(dims)
 
 
-def largest_weight(x, kind, level, dims):
-    """1/m, m the number (or weight) of the largest entries averaged: a share of those above -inf, or so many of them."""
-    count = (x > float("-inf")).sum(dims, keepdim=True).to(x.dtype)
-    return 1 / (level * count if kind == "cvar" else count.clamp(max=level))
-
-
 def largest_mean(x, cap, dim):
     """max of q.x over {0 <= q <= cap, sum q = 1}: the largest entries, the last of them in part."""
     if isinstance(dim, tuple):

@@ -7,12 +7,14 @@ import dataclasses
 from fccomodel.core import ir
 from fccomodel.core.rewrite import apply as make
 from fccomodel.core.rewrite import substitute
+from fccomodel.library import reductions
+from fccomodel.library.reductions.expectation import E
 
 
 def merged(node: ir.Expr) -> ir.Expr | None:
     """The node with each argument that is an affine function of expectations as few of them as can be; None: nothing to do."""
     if isinstance(node, ir.Reduce):
-        return None if node.kind in ("E", "mean", "sum") else _body(node)
+        return None if reductions.of(node).additive else _body(node)
     if not isinstance(node, ir.Apply) or _affine(node):
         return None
     new = tuple(argument(child) for child in node.args)
@@ -30,7 +32,7 @@ def argument(expr: ir.Expr) -> ir.Expr:
     groups: list[list[tuple[int, tuple[tuple[str, ir.Expr], ...], ir.Reduce]]] = []
     rest: list[tuple[int, tuple[tuple[str, ir.Expr], ...], ir.Expr]] = []
     for sign, factors, leaf in terms:
-        if not isinstance(leaf, ir.Reduce) or leaf.kind != "E" or leaf.options:
+        if not isinstance(leaf, ir.Reduce) or leaf.kind != E.name or leaf.options:
             rest.append((sign, factors, leaf))
             continue
         group = next((g for g in groups if _renamed(leaf, g[0][2]) is not None), None)
@@ -80,12 +82,13 @@ def _fixed(node: ir.Expr) -> bool:
 
 def _flat(leaf: ir.Expr) -> ir.Expr:
     """``E[z] (a E[j] X + b)`` as ``E[z, j] (a X + b)``, where the draw of j does not depend on z."""
-    if not isinstance(leaf, ir.Reduce) or leaf.kind != "E" or leaf.options or leaf.shape:
+    if not isinstance(leaf, ir.Reduce) or leaf.kind != E.name or leaf.options or leaf.shape:
         return leaf
     terms = _terms(leaf.body, 1, ())
     inner = [e for _, _, e in terms if isinstance(e, ir.Reduce)]
+    others = [e for _, _, e in terms if not inner or e is not inner[0]]
     own = set(leaf.binders)
-    if len(inner) != 1 or inner[0].kind != "E" or inner[0].options or any(_reduces(e) for _, _, e in terms if e is not inner[0]):
+    if len(inner) != 1 or inner[0].kind != E.name or inner[0].options or any(map(_reduces, others)):
         return leaf
     (below,) = inner
     if below.condition is not None and not own.isdisjoint(ir.free_binders(below.condition)):

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from fccomodel.core import ir
+from fccomodel.library import reductions
 from fccomodel.normal.reformulations._affine import merged
 from fccomodel.normal.reformulations._base import Constant, unknown
 from fccomodel.normal.reformulations.simple_set import FEATURE, kept
 from fccomodel.normal.smoothing import Smoother
 
-#: reductions that no algorithm samples
-REDUCTIONS = ("variance", "cvar", "topk", "logmeanexp", "pmean")
+#: reductions that no algorithm samples: tail means, and functions of expectations
+REDUCTIONS = reductions.named(lambda kind: kind.tail or kind.by_means is not None)
 #: what no algorithm here takes as it is
 STRUCTURE = frozenset({"maximize", "inner maximum", "sums of expectations", FEATURE, *REDUCTIONS})
 KINKS = frozenset({"kinks outside", "kinks inside"})
 #: the worst of a family, by their kinds: what couples the blocks of a family by a polytope of weights
-COUPLING = frozenset({"inner maximum", "cvar", "topk", "logmeanexp"})
+COUPLING = frozenset({"inner maximum", *reductions.named(lambda kind: kind.worst and not kind.extreme)})
 
 
 def features(problem: ir.Problem, constant: Constant = unknown, *, kinks_too: bool = True) -> frozenset[str]:
@@ -29,7 +30,7 @@ def features(problem: ir.Problem, constant: Constant = unknown, *, kinks_too: bo
     roots = [problem.objective.expr, *(c.body for c in problem.constraints)]
     for node in {id(n): n for root in roots for n in ir.walk(root)}.values():
         if isinstance(node, ir.Reduce):
-            name = "inner maximum" if is_inner_maximum(node) else "worst case" if node.kind == "max" else node.kind
+            name = "inner maximum" if is_inner_maximum(node) else "worst case" if is_largest(node) else node.kind
             found |= {name} & {"inner maximum", "worst case", *REDUCTIONS}
         if merged(node) is not None:
             found.add("sums of expectations")
@@ -53,3 +54,8 @@ def kinks(roots: list[ir.Expr], constant: Constant) -> list[tuple[ir.Expr, bool]
 def is_inner_maximum(node: ir.Expr) -> bool:
     """``max[q in simplex(K)] ..``."""
     return isinstance(node, ir.Reduce) and any(isinstance(b.domain, ir.VectorSet) for b in node.binders)
+
+
+def is_largest(node: ir.Expr) -> bool:
+    """``max[k in K] ..``, over vectors too."""
+    return isinstance(node, ir.Reduce) and reductions.of(node).extreme and reductions.of(node).worst

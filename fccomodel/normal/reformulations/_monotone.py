@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf
 
 from fccomodel.core import ir
-from fccomodel.library import atoms
+from fccomodel.library import atoms, reductions
 
 
 def wanted_small(problem: ir.Problem) -> set[int]:
@@ -44,7 +44,7 @@ def _ways(node: ir.Expr, problem: ir.Problem) -> list[tuple[ir.Expr, int]]:
             atom = atoms.get(str(op))
             direction = atom.monotone(atoms.Interval(-inf, inf)) if isinstance(atom, atoms.ScalarAtom) else None
             return [(a, {"increasing": 1, "decreasing": -1}.get(str(direction), 0))]
-        case ir.Reduce(kind="E" | "mean" | "sum" | "max" | "min" | "cvar" | "topk" | "logmeanexp"):
+        case ir.Reduce() if reductions.of(node).increasing and not reductions.of(node).condition:
             return [(node.body, 1)]
         case ir.LetRef():
             return [(node.let.body, 1)]

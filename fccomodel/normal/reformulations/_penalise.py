@@ -10,6 +10,7 @@ from fccomodel.core import ir
 from fccomodel.core.rewrite import apply as make
 from fccomodel.core.rewrite import const
 from fccomodel.library import atoms
+from fccomodel.library.reductions.sum import SUM
 from fccomodel.normal.penalty import Penalty
 from fccomodel.normal.reformulations._base import Constant, Cost, Recover, Reformulation, same
 from fccomodel.normal.smoothing import Smoother, envelopes
@@ -69,7 +70,7 @@ def penalty(*, name: str, le: str, eq: str, account: str, smooth: bool = False, 
             term: ir.Expr = smoother.penalty(made) if smooth else made
             if constraint.binders:
                 term = ir.Reduce(
-                    kind="sum", binders=constraint.binders, condition=constraint.condition, body=term, span=constraint.span
+                    kind=SUM.name, binders=constraint.binders, condition=constraint.condition, body=term, span=constraint.span
                 )
             objective = make("add", objective, term, span=constraint.span)
         new = dataclasses.replace(problem, objective=dataclasses.replace(problem.objective, expr=objective), constraints=())

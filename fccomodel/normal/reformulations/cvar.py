@@ -1,4 +1,4 @@
-"""cvar and topk  ->  their variational form, with one new variable per member."""
+"""Tail means  ->  their variational form, with one new variable per member."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from fccomodel.core import ir
 from fccomodel.core.diagnostics import refuse
 from fccomodel.core.rewrite import apply as make
 from fccomodel.core.rewrite import const, rewrite_problem
+from fccomodel.library import reductions
+from fccomodel.library.reductions.mean import MEAN
+from fccomodel.library.reductions.sum import SUM
 from fccomodel.normal import errors
 from fccomodel.normal.reformulations._base import Constant, Cost, Recover, Reformulation, same
 from fccomodel.normal.reformulations._monotone import wanted_small
@@ -30,10 +33,12 @@ def _apply(problem: ir.Problem, constant: Constant) -> tuple[ir.Problem, Recover
             return None
         threshold = thresholds.new(node)
         excess = make("pos", make("sub", node.body, threshold, span=node.body.span), span=node.span)
-        tail, kind = (node.options["tail"], "mean") if node.kind == "cvar" else (node.options["k"], "sum")
-        total = dataclasses.replace(node, kind=kind, body=excess, options={})
+        option = reductions.of(node).option
+        assert option is not None
+        tail, kind = node.options[option.name], SUM if option.counts else MEAN
+        total = kind.over(node, excess)
         sentences.append(
-            f"{problem.text(node)} = min over s of s + (1/{problem.text(tail) or '..'}) {kind} [e - s]_+: "
+            f"{problem.text(node)} = min over s of s + (1/{problem.text(tail) or '..'}) {kind.name} [e - s]_+: "
             "a scalar variable and the outer function f(u) = [u - s]_+"
         )
         return make("add", threshold, make("mul", make("div", const(1), tail), total), span=node.span)
@@ -43,7 +48,7 @@ def _apply(problem: ir.Problem, constant: Constant) -> tuple[ir.Problem, Recover
 
 
 def _is_tail(node: ir.Expr) -> bool:
-    return isinstance(node, ir.Reduce) and node.kind in ("cvar", "topk")
+    return isinstance(node, ir.Reduce) and reductions.of(node).tail
 
 
 reformulation = Reformulation(
@@ -54,7 +59,7 @@ reformulation = Reformulation(
     cost=Cost(variables=1),
     formula="cvar_a[k] e = min_s s + (1/a) mean_k [e_k - s]_+;  topk(k) e = (1/k)(k s + sum [e - s]_+)",
     apply=_apply,
-    removes=("cvar", "topk"),
+    removes=reductions.named(lambda kind: kind.tail),
     gives=("kinks outside",),
     cite="Rockafellar and Uryasev, 2000; alexr-2025 section 5",
 )

@@ -6,6 +6,8 @@ import dataclasses
 
 from fccomodel.core import ir
 from fccomodel.core.rewrite import rewrite_problem
+from fccomodel.library import reductions
+from fccomodel.library.reductions.mean import MEAN
 from fccomodel.normal.reformulations._base import Constant, Cost, Recover, Reformulation, same
 from fccomodel.normal.reformulations._features import COUPLING, is_inner_maximum
 from fccomodel.normal.reformulations.robust import tilted
@@ -20,7 +22,7 @@ def worst(node: ir.Expr, problem: ir.Problem) -> ir.Reduce | None:
     if is_inner_maximum(node):
         parts = tilted(node, problem)
         return None if parts is None else dataclasses.replace(parts.total, body=parts.risk, span=node.span)
-    return node if node.kind in COUPLING or node.kind == "max" else None
+    return node if reductions.of(node).worst else None
 
 
 def _apply(problem: ir.Problem, constant: Constant) -> tuple[ir.Problem, Recover, list[str]]:
@@ -31,7 +33,7 @@ def _apply(problem: ir.Problem, constant: Constant) -> tuple[ir.Problem, Recover
         if family is None:
             return None
         sentences.append(f"{SURROGATE}, the mean in place of {problem.text(node)}")
-        return dataclasses.replace(family, kind="mean", options={})
+        return MEAN.over(family)
 
     return rewrite_problem(problem, rule), same, sentences
 

@@ -9,10 +9,17 @@ from fccomodel.core import ir
 from fccomodel.core.diagnostics import Diagnostic, refuse
 from fccomodel.core.rewrite import Rewriter, const, rewrite_problem, substitute
 from fccomodel.core.rewrite import apply as make
+from fccomodel.library import reductions
+from fccomodel.library.reductions import Reduction
+from fccomodel.library.reductions.cvar import CVAR
+from fccomodel.library.reductions.logmeanexp import LOGMEANEXP
+from fccomodel.library.reductions.max import MAX
+from fccomodel.library.reductions.mean import MEAN
+from fccomodel.library.reductions.sum import SUM
 from fccomodel.normal import errors
 from fccomodel.normal.reformulations._base import Constant, Recover, Reformulation, same
 from fccomodel.normal.reformulations._conjugate import Conjugate, conjugate
-from fccomodel.normal.reformulations._features import is_inner_maximum
+from fccomodel.normal.reformulations._features import is_inner_maximum, is_largest
 from fccomodel.normal.reformulations._monotone import sign_of, wanted_small
 from fccomodel.normal.reformulations._threshold import Thresholds
 
@@ -27,7 +34,7 @@ class Divergence:
 
     phi: ir.Expr
     hole: ir.Hole
-    kind: str
+    kind: Reduction
     unit: ir.Expr
     closed: bool = False
 
@@ -80,19 +87,19 @@ def _apply(problem: ir.Problem, constant: Constant) -> tuple[ir.Problem, Recover
             assert parts.mu is not None
             if parts.divergence.closed:
                 sentences.append(f"{text} = mu log mean exp(r / mu), the dual of the KL penalty")
-                return dataclasses.replace(common, kind="logmeanexp", options={"theta": parts.mu})
+                return LOGMEANEXP.over(common, theta=parts.mu)
             kind = parts.divergence.kind
-            sentences.append(f"{text} = min over s of s + mu {kind} phi*((r - s) / mu), phi* the conjugate over q >= 0")
+            sentences.append(f"{text} = min over s of s + mu {kind.name} phi*((r - s) / mu), phi* the conjugate over q >= 0")
             s = thresholds.new(node)
             t = make("div", make("sub", parts.risk, s), make("mul", parts.mu, parts.divergence.unit))
             body = dataclasses.replace(duals[id(node.binders[0])](t), span=parts.risk.span)
-            over = dataclasses.replace(common, kind=kind, body=body)
+            over = kind.over(common, body)
             return make("add", s, make("mul", parts.mu, over, span=node.span), span=node.span)
         if parts.domain.family == "capped_simplex":
             sentences.append(f"{text} = cvar(tail = alpha) r, the dual of the capped simplex")
-            return dataclasses.replace(common, kind="cvar", options={"tail": parts.domain.args[-1]})
+            return CVAR.over(common, tail=parts.domain.args[-1])
         sentences.append(f"{text} = max r, the value at a vertex of the simplex")
-        return dataclasses.replace(common, kind="max")
+        return MAX.over(common)
 
     new = rewrite_problem(problem, rule)
     return dataclasses.replace(new, variables=thresholds.variables, sets=thresholds.sets), thresholds.recover(), sentences
@@ -101,7 +108,7 @@ def _apply(problem: ir.Problem, constant: Constant) -> tuple[ir.Problem, Recover
 def tilted(node: ir.Reduce, problem: ir.Problem) -> Tilted | None:
     """The parts of a maximum that has the form of one over a simplex, or None."""
     domain = node.binders[0].domain
-    if node.kind != "max" or len(node.binders) > 1 or node.condition is not None or not isinstance(domain, ir.VectorSet):
+    if not is_largest(node) or len(node.binders) > 1 or node.condition is not None or not isinstance(domain, ir.VectorSet):
         return None
     if domain.family not in ("simplex", "capped_simplex"):
         return None
@@ -109,7 +116,7 @@ def tilted(node: ir.Reduce, problem: ir.Problem) -> Tilted | None:
     cost: ir.Expr | None = None
     if isinstance(body, ir.Apply) and body.op == "sub":
         body, cost = body.args
-    if not (isinstance(body, ir.Reduce) and body.kind == "sum" and isinstance(body.body, ir.Apply) and body.body.op == "mul"):
+    if not (isinstance(body, ir.Reduce) and body.kind == SUM.name and isinstance(body.body, ir.Apply) and body.body.op == "mul"):
         return None
     if len(body.binders) != 1 or body.condition is not None:
         return None
@@ -148,10 +155,10 @@ def _divergence(cost: ir.Expr, q: ir.Binder, total: ir.Reduce) -> Divergence | N
             return None
         closed = cost.op == "kl"
         phi = make("mul", t, make("log", t)) if closed else make("square", make("sub", t, const(1)))
-        return Divergence(phi=phi, hole=t, kind="mean", unit=const(1), closed=closed)
+        return Divergence(phi=phi, hole=t, kind=MEAN, unit=const(1), closed=closed)
     if (
         not isinstance(cost, ir.Reduce)
-        or cost.kind not in ("sum", "mean")
+        or cost.kind not in (SUM.name, MEAN.name)
         or len(cost.binders) != 1
         or cost.condition is not None
     ):
@@ -163,7 +170,8 @@ def _divergence(cost: ir.Expr, q: ir.Binder, total: ir.Reduce) -> Divergence | N
     if q in ir.free_binders(phi) or ir.variables_of(phi):
         return None
     count = ir.Size(dim=k.domain.name)
-    return Divergence(phi=phi, hole=t, kind=cost.kind, unit=const(1) if cost.kind == "sum" else make("div", const(1), count))
+    kind = reductions.of(cost)
+    return Divergence(phi=phi, hole=t, kind=kind, unit=const(1) if kind.total else make("div", const(1), count))
 
 
 def _is(expr: ir.Expr, binder: ir.Binder) -> bool:
@@ -192,6 +200,6 @@ reformulation = Reformulation(
     "mu log mean exp(r/mu), s in closed form;  over the capped simplex: cvar;  without phi: max",
     apply=_apply,
     removes=("inner maximum",),
-    gives=("logmeanexp", "cvar", "worst case"),
+    gives=(LOGMEANEXP.name, CVAR.name, "worst case"),
     cite="alexr-2025 section 1; chi2 is phi(t) = (t-1)^2, so phi*(s) = (s+2)_+^2/4 - 1, of which eq. (3) there prints half",
 )

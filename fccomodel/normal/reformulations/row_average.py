@@ -9,6 +9,7 @@ from fccomodel.core import ir
 from fccomodel.core.rewrite import apply as make
 from fccomodel.core.rewrite import rewrite_problem, substitute
 from fccomodel.evaluation.selections import conjuncts
+from fccomodel.library import reductions
 from fccomodel.normal.reformulations._base import Constant, Cost, Recover, Reformulation, same
 from fccomodel.normal.reformulations._features import COUPLING
 from fccomodel.normal.reformulations.group_average import SURROGATE, worst
@@ -35,7 +36,7 @@ def pooled(family: ir.Reduce) -> ir.Expr | None:
         if len(chosen) < len(member.args):
             return None
         member = substitute(member.let.body, chosen)
-    if not isinstance(member, ir.Reduce) or member.kind not in ("E", "mean"):
+    if not isinstance(member, ir.Reduce) or not reductions.of(member).average:
         return None
     own = set(family.binders)
     kept = [c for c in conjuncts(member.condition) if own.isdisjoint(ir.free_binders(c))] if member.condition is not None else []

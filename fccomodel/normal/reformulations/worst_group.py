@@ -10,7 +10,7 @@ from fccomodel.core.rewrite import apply as make
 from fccomodel.core.rewrite import rewrite_problem
 from fccomodel.normal import errors
 from fccomodel.normal.reformulations._base import Constant, Cost, Recover, Reformulation, same
-from fccomodel.normal.reformulations._features import is_inner_maximum
+from fccomodel.normal.reformulations._features import is_inner_maximum, is_largest
 from fccomodel.normal.reformulations._monotone import wanted_small
 from fccomodel.normal.reformulations._threshold import Thresholds
 
@@ -50,7 +50,7 @@ def _apply(problem: ir.Problem, constant: Constant) -> tuple[ir.Problem, Recover
 
 
 def _is_largest(node: ir.Expr) -> bool:
-    return isinstance(node, ir.Reduce) and node.kind == "max" and not is_inner_maximum(node)
+    return is_largest(node) and not is_inner_maximum(node)
 
 
 reformulation = Reformulation(

@@ -25,9 +25,12 @@ from fccomodel.core.rewrite import apply as make
 from fccomodel.core.rewrite import const
 from fccomodel.evaluation import selections
 from fccomodel.evaluation.selections import Selection
-from fccomodel.normal.separation._row import LOG_OF, LOGS, TOTALS, PiecewiseMean, Row
+from fccomodel.library import reductions
+from fccomodel.library.reductions.logsumexp import LOGSUMEXP
+from fccomodel.library.reductions.sum import SUM
+from fccomodel.normal.separation._row import PiecewiseMean, Row
 
-__all__ = ["LOGS", "TOTALS", "PiecewiseMean", "Separation"]
+__all__ = ["PiecewiseMean", "Separation"]
 
 
 class Separation:
@@ -84,9 +87,10 @@ class Separation:
         if node.options:
             return None
         related = any(p in own for part in selections.split(own, node.condition) for p in part.parents)
-        if related and node.kind not in TOTALS:
-            log = node.kind in LOGS
-            total = dataclasses.replace(node, kind="logsumexp" if log else "sum")
+        kind = reductions.of(node)
+        if related and not kind.total:
+            log = kind.logarithmic
+            total = (LOGSUMEXP if log else SUM).over(node)
             whole, count = self.form(total), self.form(dataclasses.replace(total, body=const(0.0 if log else 1.0)))
             return None if whole is None or count is None else make("sub" if log else "div", whole, count)
         conjuncts = selections.conjuncts(node.condition)
@@ -103,7 +107,8 @@ class Separation:
 
 def _separable(node: ir.Reduce) -> bool:
     """A mean or a sum of numbers, or the logarithm of one of exponentials, over elements that are listed."""
-    known = node.kind in LOG_OF or node.kind in LOGS
+    kind = reductions.of(node)
+    known = kind.additive or kind.logarithmic
     return known and not node.shape and "theta" not in node.options and all(map(selections.listed, node.binders))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import isfinite
@@ -10,13 +9,12 @@ from math import isfinite
 from fccomodel.core import ir
 from fccomodel.core.rewrite import apply as make
 from fccomodel.core.rewrite import const, with_children
-from fccomodel.library import atoms, piecewise
+from fccomodel.library import atoms, piecewise, reductions
 from fccomodel.library.piecewise import Pieces
+from fccomodel.library.reductions import Reduction
+from fccomodel.library.reductions.logmeanexp import LOGMEANEXP
+from fccomodel.library.reductions.mean import MEAN
 
-#: reductions that separate -> the same of exponentials, by its logarithm
-LOG_OF = {"E": "logmeanexp", "mean": "logmeanexp", "sum": "logsumexp"}
-LOGS = frozenset(LOG_OF.values())
-TOTALS = frozenset({"sum", "logsumexp"})
 #: operations that are linear in each argument (of a quotient, the first)
 LINEAR = frozenset({"mul", "div", "dot", "matmul"})
 
@@ -52,6 +50,10 @@ class Row:
     def own(self) -> ir.Binder:
         return self.node.binders[0]
 
+    @property
+    def kind(self) -> Reduction:
+        return reductions.of(self.node)
+
     def has_own(self, expr: ir.Expr) -> bool:
         return self.own in self.free(expr)
 
@@ -60,19 +62,19 @@ class Row:
         free = self.free(expr)
         return self.own in free and len(free) > 1
 
-    def over(self, body: ir.Expr, kind: str | None = None) -> ir.Reduce:
+    def over(self, body: ir.Expr, kind: Reduction | None = None) -> ir.Reduce:
         """The same reduction (or one of another kind) of another body."""
-        return dataclasses.replace(self.node, kind=kind or self.node.kind, body=body)
+        return (kind or self.kind).over(self.node, body)
 
     def alike(self, body: ir.Expr) -> ir.Expr:
         """The reduction of what is the same for every element."""
-        return make("mul", body, self.over(const(1.0))) if self.node.kind == "sum" else body
+        return make("mul", body, self.over(const(1.0))) if self.kind.total else body
 
     def mean(self, body: ir.Expr) -> ir.Expr | None:
         """The separated form of the whole reduction; None where its body is not mixed."""
         if not self.mixed(body):
             return None
-        return self.log(body) if self.node.kind in LOGS else self.of(body)
+        return self.log(body) if self.kind.logarithmic else self.of(body)
 
     # -------------------------------------------------------------------------------------------------------------- numbers
     def of(self, body: ir.Expr) -> ir.Expr | None:
@@ -132,8 +134,8 @@ class Row:
             return None
         a, b = parts
         if factor is None:
-            return make("exp", make("add", a, self.over(b, LOG_OF[self.node.kind])))
-        log = self.over(b, "logmeanexp")
+            return make("exp", make("add", a, self.over(b, reductions.logarithm(self.kind))))
+        log = self.over(b, LOGMEANEXP)
         return make("mul", make("exp", make("add", a, log)), self.over(make("mul", factor, make("exp", make("sub", b, log)))))
 
     def quadratic(self, body: ir.Expr) -> ir.Expr | None:
@@ -151,7 +153,7 @@ class Row:
         if len(pieces) > 1:
             return PiecewiseMean(outer=a, own=self.over(b), pieces=pieces)
         _, _, p, q, r = pieces[0]
-        mean = ir.Reduce(kind="mean", binders=self.node.binders, body=b)
+        mean = ir.Reduce(kind=MEAN.name, binders=self.node.binders, body=b)
         middle, away = make("add", a, mean), make("sub", b, mean)
         slope = make("add", make("mul", const(2 * p), middle), const(q))
         value = make("add", make("mul", make("add", make("mul", const(p), middle), const(q)), middle), const(r))
@@ -162,7 +164,7 @@ class Row:
     def log(self, body: ir.Expr) -> ir.Expr | None:
         """The logarithm of the mean (or of the sum) of e^body."""
         if not self.has_own(body):
-            return make("add", body, self.over(const(0.0))) if self.node.kind == "logsumexp" else body
+            return make("add", body, self.over(const(0.0))) if self.kind.total else body
         if not self.mixed(body):
             return self.over(body)
         if _named(body, "logaddexp"):

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fccomodel.core import ir
+from fccomodel.library import reductions
 from fccomodel.library.sums import summands
+from fccomodel.normal._terms import is_sampled
 from fccomodel.normal.reformulations import robust
 from fccomodel.plan.assumptions._base import Assumption, Finding, Setting, holds, lacks, short
 from fccomodel.structure.facts import Standing
 
 LARGEST = 100_000  # tracked expectations that one vector holds
-COUPLED = ("max", "cvar", "topk")
 
 
 def _roots(setting: Setting) -> list[ir.Expr]:
@@ -37,7 +38,7 @@ def finite_sum(setting: Setting) -> Finding:
 def two_levels(setting: Setting) -> Finding:
     for term in setting.normal.terms:
         for mean, text in zip(term.means, term.inner, strict=True):
-            inside = [n for n in ir.walk(mean.body) if isinstance(n, ir.Reduce) and n.kind in ("E", "mean", "sum", "prob")]
+            inside = [n for n in ir.walk(mean.body) if is_sampled(n)]
             if inside:
                 found = setting.reformed.text(inside[0])
                 return lacks(
@@ -72,9 +73,9 @@ def linear_coupling(setting: Setting) -> Finding:
         return lacks("the objective is not one maximum, cvar or topk of group losses")
     node = composed[0]
     text = problem.text(node)
-    is_family = isinstance(node, ir.Reduce) and node.kind in COUPLED and all(b.kind == "in" for b in node.binders)
+    is_family = isinstance(node, ir.Reduce) and reductions.of(node).coupling and all(b.kind == "in" for b in node.binders)
     is_list = isinstance(node, ir.Apply) and node.op == "max"
-    dual = robust.tilted(node, problem) if isinstance(node, ir.Reduce) and node.kind == "max" else None
+    dual = robust.tilted(node, problem) if isinstance(node, ir.Reduce) else None
     if dual is not None and dual.divergence is not None:
         return lacks(f"the weights in {short(text)} carry a divergence: not a maximum over a polytope", text, node.span)
     if not (is_family or is_list or dual is not None):

@@ -12,6 +12,7 @@ from fccomodel.algorithms.runtime import support
 from fccomodel.algorithms.runtime.settings import BlockSettings
 from fccomodel.algorithms.runtime.solver import BlockSolver
 from fccomodel.core.quoting import shorten
+from fccomodel.library import reductions
 from fccomodel.library.proximal import maps
 from fccomodel.normal.penalty import Penalty
 from fccomodel.normal.smoothing import Smoothed
@@ -71,7 +72,7 @@ class Emitter(Finishing):
             main,
         ]
         body = "\n\n\n".join(part for part in parts if part)
-        known = {**functions(maps), **functions(support)}
+        known = {**functions(maps), **functions(support), **reductions.programs()}
         used, defined = called(body)
         needed = carried(f for name, f in known.items() if name in used)
         helpers = [source(f) for f in needed if f.__name__ not in defined]

@@ -12,8 +12,9 @@ from fccomodel.algorithms.runtime.solver import VectorSolver
 from fccomodel.core import ir
 from fccomodel.core.quoting import comment
 from fccomodel.evaluation.selections import Selection
+from fccomodel.library import reductions
 from fccomodel.library.graph import Axis, Val, merge_axes
-from fccomodel.normal._terms import SAMPLED, nonlinear_below
+from fccomodel.normal._terms import nonlinear_below
 from fccomodel.normal.smoothing import Smoothed
 from fccomodel.solver import errors
 from fccomodel.solver.emit.exact import taken
@@ -53,7 +54,7 @@ class Outer(Lowering):
 
     def reduce(self, node: ir.Reduce, env: Env, linear: Linear) -> Val:
         smoothed = any(isinstance(n, Smoothed) and not n.inner for n in ir.walk(node.body))
-        if node.kind not in SAMPLED or smoothed or nonlinear_below(node.body) or not ir.variables_of(node):
+        if not reductions.of(node).linear or smoothed or nonlinear_below(node.body) or not ir.variables_of(node):
             return self.reduced(node, env, linear, False)
         slots = {b: env[b] for b in self.free(node) if b in env}
         if any(s.draw is not None for s in slots.values()):

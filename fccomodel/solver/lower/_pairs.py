@@ -13,9 +13,10 @@ from fccomodel.core.rewrite import Rewriter
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation import draws, elements, selections
 from fccomodel.evaluation.selections import Ranges, Selection
+from fccomodel.library import reductions
 from fccomodel.library.graph import Val, merge_axes
 from fccomodel.normal import constants
-from fccomodel.normal.separation import LOGS, TOTALS, PiecewiseMean, Separation
+from fccomodel.normal.separation import PiecewiseMean, Separation
 from fccomodel.normal.smoothing import Smoothed
 from fccomodel.solver.lower._ranges import Ranging
 from fccomodel.solver.lower._records import Slot
@@ -64,23 +65,24 @@ class Pairing(Ranging):
     def piecewise_mean(self, node: PiecewiseMean, env: Env) -> Val:
         """The mean or sum of a piecewise quadratic function of sums a_i + b_j over j, from the sorted b."""
         own, g = node.own, self.graph
+        total = reductions.of(own).total
         (sel,) = selections.split(own.binders, own.condition)
         a, pieces = self.expr(node.outer, env), tuple(piece[1:] for piece in node.pieces)
         if not sel.parents:
             ranged = self.ranges(own.binders, own.condition, env, body=own.body)
             b = self.expr(own.body, ranged.env)
             mean = g.make("piecewise_mean", [a, b], axes=a.axes, event=(), pieces=pieces)
-            return g.apply("mul", ranged.parts[0].count, mean) if own.kind in TOTALS else mean
+            return g.apply("mul", ranged.parts[0].count, mean) if total else mean
         found = selections.realise(self.bound, sel, empty="keep")
-        if own.kind not in TOTALS:
+        if not total:
             self.no_empty_cell(sel, found, env)
         assert found.start is not None and found.size is not None
         stem, parents = self.unique(f"{sel.binder.name}_runs"), [env[p].ids for p in sel.parents]
         slot = self.listed(sel, self.ship(f"{stem}_rows", found.rows))
         b = self.expr(own.body, {**env, sel.binder: slot})
         start, size = self.cells(f"{stem}_start", found.start, parents), self.cells(f"{stem}_size", found.size, parents)
-        total = g.make("piecewise_runs", [a, b, start, size], axes=merge_axes([a, start]), event=(), pieces=pieces)
-        return total if own.kind in TOTALS else g.apply("div", total, g.make("number", [size], event=()))
+        sums = g.make("piecewise_runs", [a, b, start, size], axes=merge_axes([a, start]), event=(), pieces=pieces)
+        return sums if total else g.apply("div", sums, g.make("number", [size], event=()))
 
     # ----------------------------------------------------------------------------------------------------------------- runs
     def runs(self, node: ir.Reduce, env: Env) -> Val | None:
@@ -90,9 +92,10 @@ class Pairing(Ranging):
         if run is None:
             return None
         sel, found = run.selection, run.ranges
-        if node.kind not in TOTALS:
+        kind = reductions.of(node)
+        if not kind.total:
             self.no_empty_cell(sel, found, env)
-        g, log, parents = self.graph, node.kind in LOGS, [env[p].ids for p in sel.parents]
+        g, log, parents = self.graph, kind.logarithmic, [env[p].ids for p in sel.parents]
         stem = self.unique(f"{sel.binder.name}_runs")
         assert found.size is not None
         count = g.make("number", [self.cells(f"{stem}_size", found.size, parents)], event=())
@@ -106,7 +109,7 @@ class Pairing(Ranging):
         sums = g.make("cumulated", [value], axes=(), event=(length + 1,), log=log, after=run.after, groups=groups)
         place = self.cells(f"{stem}_place", run.places, parents)
         total = g.make("take_val", [sums, place], axes=place.axes, event=())
-        return total if node.kind in TOTALS else g.apply("sub" if log else "div", total, count)
+        return total if kind.total else g.apply("sub" if log else "div", total, count)
 
     def run(self, node: ir.Reduce) -> Run | None:
         """How cumulative sums give a reduction, in a full pass; None where they do not."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from fccomodel.core import ir
 from fccomodel.evaluation import selections
+from fccomodel.library import reductions
 from fccomodel.library.graph import Axis, Val, merge_axes
 from fccomodel.solver import errors
 from fccomodel.solver.lower._algebra import Logarithms, Numbers
@@ -24,9 +25,6 @@ QUICK = 1 << 27
 HEAVY = 1 << 24
 #: a maximum, product or tail in a step goes over at most so many elements
 LISTED = 4096
-MEANS = ("E", "mean", "sum", "prob", "logmeanexp", "logsumexp")
-#: those of numbers that are known by their logarithms
-LOGS = ("logmeanexp", "logsumexp")
 
 
 @dataclass(eq=False)
@@ -35,7 +33,8 @@ class Reducing(Pairing):
 
     def reduce(self, node: ir.Reduce, env: Env, linear: Linear) -> Val:
         """A reduction; in a minibatch under a nonlinear function, the estimate u of it that is tracked."""
-        if self.stable and node.kind not in LOGS and linear is not True and (log := self.logarithms.logged(node)) is not None:
+        log = self.logarithms.logged(node) if self.stable and linear is not True else None
+        if log is not None and not reductions.of(node).logarithmic:
             return self.graph.apply("exp", self.expr(log, env, False))
         if (form := self.form(node)) is not None:
             return self.expr(form, env, linear)
@@ -66,25 +65,24 @@ class Reducing(Pairing):
         self.thin |= {k: min(n, self.thin.get(k, n)) for k, n in sizes.items() if n < axes[k]}
 
     def reduced(self, node: ir.Reduce, env: Env, linear: Linear, chunk: bool) -> Val:
-        if self.coupled and not self.full and node.kind in ("max", "cvar", "topk"):
+        kind = reductions.of(node)
+        if self.coupled and not self.full and kind.coupling:
             return self.couple(node, env)
-        averaged = node.kind in MEANS
+        logs, averaged = kind.logarithmic, kind.linear or kind.logarithmic
         ranged = self.ranges(
             node.binders, node.condition, env, body=node.body, inner=averaged, chunk=chunk, whole=not averaged, dense=not averaged
         )
         if not averaged:
             return self.other(node, self.expr(node.body, ranged.env, False), ranged, env)
-        logs = node.kind in LOGS
         algebra = Logarithms(self.graph) if logs else Numbers(self.graph)
-        total = node.kind in ("sum", "logsumexp")
         body = self.expr(node.body, ranged.env, "log" if logs else True)
-        if node.kind == "prob":
+        if kind.condition:
             body = self.graph.make("number", [body], event=())
         elements = {*body.axes, *ranged.axes}
         if ranged.related:
-            body = self.combined(node, total, ranged, body, env, algebra)
+            body = self.combined(node, kind.total, ranged, body, env, algebra)
         else:
-            body = self.averaged(total, ranged, body, algebra)
+            body = self.averaged(kind.total, ranged, body, algebra)
         if not self.full and oracle(node):
             self.sampled.setdefault(body.id, math.prod(a.size for a in elements))
         sampled = any(a.kind == "sample" for a in ranged.axes)
@@ -155,14 +153,15 @@ class Reducing(Pairing):
         return self.graph.make("chunked", [body], axes=axes, event=body.event, axis=axis, onto=onto)
 
     def couple(self, node: ir.Reduce, env: Env) -> Val:
-        """The worst of a family, max, cvar or topk, as the risks of the sampled members weighted by their q."""
+        """The worst of a family, a maximum or a tail mean, as the risks of the sampled members weighted by their q."""
         ranged = self.ranges(node.binders, node.condition, env, body=node.body)
         slot, g = ranged.env[node.binders[0]], self.graph
         if len(node.binders) > 1 or env or ranged.parts[0].weight is not None or slot.members is None or slot.pos is None:
             self.refuse(errors.not_one_family(node.kind, node.span))
         n = g.const(len(slot.members))
         (size,) = [self.expr(v, env, False) for v in node.options.values()] or [g.const(1.0)]
-        alpha = size if node.kind == "cvar" else g.apply("div", size, n)
+        option = reductions.of(node).option
+        alpha = g.apply("div", size, n) if option is None or option.counts else size
         name = f"q{len(self.centres) + 1}"
         self.centres[name] = (slot.n,)
         body = self.expr(node.body, ranged.env, True)
@@ -171,8 +170,8 @@ class Reducing(Pairing):
         return g.make("couple", [body, slot.pos, everyone, alpha], axes=(), event=(), name=name, share=share)
 
     def other(self, node: ir.Reduce, body: Val, ranged: Ranged, env: Env) -> Val:
-        """max, min, prod, cvar, ... over complete axes."""
-        g = self.graph
+        """What is neither a sum nor a mean, over complete axes."""
+        g, lowered = self.graph, reductions.of(node).lowered
         size = math.prod(a.size for a in ranged.axes)
         if not self.full and size > LISTED:
             self.refuse(errors.all_in_every_step(node.kind, size, node.span))
@@ -181,9 +180,8 @@ class Reducing(Pairing):
                 body = self.gather(body, part.axis)
         axes = tuple(self.onto(a) if a.kind == "chunk" else a for a in ranged.axes)
         weights = [p.weight for p in ranged.parts if p.weight is not None]
-        if node.kind == "variance":
-            mean = self.mean_of(body, axes, weights)
-            return self.mean_of(g.apply("square", g.apply("sub", body, mean)), axes, weights)
+        if lowered is not None:
+            return lowered(g, lambda e: self.mean_of(e, axes, weights), body)
         options = [self.expr(v, env, False) for v in node.options.values() if not isinstance(v, ir.Label)]
         mask = None
         for weight in weights:

@@ -1,0 +1,304 @@
+"""What a kind of reduction is: all that the compiler knows of one way to make one value of many."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from math import inf
+from typing import TYPE_CHECKING, Any, Protocol
+
+from fccomodel.core import ir
+from fccomodel.library.amounts import NONE, ONE, ZERO, Amount
+from fccomodel.library.atoms import Interval
+
+if TYPE_CHECKING:
+    import torch
+
+Options = Mapping[str, float]
+#: The option that every reduction has: what becomes of an outer element without rows.
+EMPTY = "empty"
+#: What a reduction keeps from its value for its derivative.
+Kept = dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Option:
+    """A named option: ``cvar(tail = 0.1)``.
+
+    example   a value that shows how it is written
+    low, high where it lies, ``low`` itself left out where ``low_open``
+    counts    it is a number of elements: whole, and at most as many as there are
+    default   its value where a rewrite leaves it out; models always give it
+    """
+
+    name: str
+    example: str
+    low: float = -inf
+    high: float = inf
+    low_open: bool = False
+    counts: bool = False
+    default: float | None = None
+
+
+# ------------------------------------------------------------------------------------------------------------------ values
+@dataclass(frozen=True)
+class Here:
+    """Some of the elements: ``at`` spreads a result over them, ``part`` takes theirs from an array of all in order."""
+
+    at: Callable[[torch.Tensor], torch.Tensor]
+    part: Callable[[torch.Tensor], torch.Tensor]
+
+
+class Elements(Protocol):
+    """The elements e that go into each entry of a result, at hand all at once, or met in passes over blocks of them.
+
+    count   their number, with a dim of length 1 for each dim of an element
+    kept    what the value keeps for the derivative
+    """
+
+    count: torch.Tensor
+    kept: Kept
+
+    def total(self, f: Callable[[torch.Tensor, Here], torch.Tensor] | None = None) -> torch.Tensor:
+        """The sums of f(e), of the elements themselves without an f."""
+        ...
+
+    def top(self, sign: float = 1.0) -> torch.Tensor:
+        """The largest of sign * e, without a derivative; -inf where there is none."""
+        ...
+
+    def listed(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """All elements in one array, without a derivative, and for each the entry of the result that it goes into."""
+        ...
+
+    def gathered(self, values: torch.Tensor, entry: torch.Tensor) -> torch.Tensor:
+        """The sums of an array, listed as the elements are, by entry."""
+        ...
+
+    def share(self, here: Here) -> torch.Tensor:
+        """1 over the number of elements, for each element there."""
+        ...
+
+
+@dataclass(frozen=True)
+class Slope:
+    """The derivative of a result in its elements: weight(e, here) / over, either of them 1 where it is None."""
+
+    weight: Callable[[torch.Tensor, Here], torch.Tensor] | None = None
+    over: torch.Tensor | None = None
+
+
+# ------------------------------------------------------------------------------------------------------------------- facts
+@dataclass(frozen=True, kw_only=True)
+class Site:
+    """One use of a reduction, for what holds there.
+
+    where     an interval that holds every element     size    a bound of an element's Euclidean norm
+    count     at most so many elements (inf: unknown)  every   exactly so many
+    options   where each option lies                   random  the elements are draws without bounds
+    compact   the elements stay in a compact set
+    """
+
+    where: Interval = Interval()
+    size: Amount = NONE
+    count: float = inf
+    every: bool = False
+    options: Mapping[str, Interval] = field(default_factory=dict)
+    random: bool = False
+    compact: bool = False
+
+    @property
+    def spread(self) -> Amount:
+        """A bound of the distance of two elements."""
+        from fccomodel.library.amounts import amount, times
+
+        width = self.where.hi - self.where.lo
+        return amount(width) if width < inf else times(Amount(2.0), self.size)
+
+
+def everywhere(site: Site) -> Interval:
+    """Anywhere."""
+    return Interval()
+
+
+def among(site: Site) -> Interval:
+    """Between the least and the largest of the elements."""
+    return site.where
+
+
+def always(value: Any) -> Callable[[Site], Any]:
+    """The same at every site."""
+    return lambda site: value
+
+
+def sound(site: Site) -> tuple[str, str]:
+    """Nothing is amiss."""
+    return "", ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ByMeans:
+    """The same value as a function of expectations: of one of them, or of more.
+
+    number  how many
+    of      (the reduction, mean) -> the expression, mean(body) being the expectation of a body over the same elements
+    words   the equation, and what becomes of it
+    """
+
+    number: int
+    of: Callable[[ir.Reduce, Callable[[ir.Expr], ir.Expr]], ir.Expr]
+    words: str
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Reduction:
+    """One kind of reduction R of elements e_1 .. e_n, each element counted alike.
+
+    name          as models write it                     meaning   its value, in one line
+    written       models can write it; others are made by rewrites alone
+    binders       ``in`` iterates over all elements, ``~`` draws them
+    option        its named option                       twin      the kind that does the same for the other binder
+    arrays        elements may be arrays                 condition its body is a condition, whose elements are 0 and 1
+    scalar        why elements may not be arrays
+
+    value         (elements, options) -> R(e); where it is not ``kinked``, by operations that torch can differentiate
+    slope         (elements, R(e), options) -> dR/de     kinked    piecewise linear, with kinks where elements change places
+    program       value(x, dim, *options, mask=None) in plain torch, whose source emitted programs carry; None for a mean, a sum,
+                  or what is ``lowered`` to them
+    program_slope slope(x, value, dim, *options, mask=None), likewise
+    lowered       (graph, mean, body) -> the value by means over the same elements, ``mean(body)`` being one
+
+    linear        a sum of the elements or their mean    total     it grows with their number, and has a value where there is none
+    logarithmic   log R(e^x) of a linear kind R          degree    of the polynomial in the elements that it is, or None
+    curvature     jointly in the elements: affine, convex, concave or none
+    increasing    non-decreasing in every element        homogeneous  R(c e) = c R(e) for c >= 0, so |R(e)| <= lipschitz * max |e|
+    domain        where the elements must lie
+    range         where R(e) lies at a site              lipschitz the largest sum of |dR/de| there, wherever R is convex
+    bend          a bound of d^2R in direction v by max |v|^2; None where there are kinks
+    settles       an average over draws is no draw       sampled   a few elements drawn at random have nearly its value
+    worst         it measures the worst of a family      opposite  the kind S with R(e) = -S(-e)
+    cap           (n, options) -> c for R(e) = max of q.e (concave: min) over {0 <= q <= c, sum q = 1}, n a float64 tensor
+    program_cap   c(x, level, dims) in plain torch, for entries along dims that are not -inf; None where c is 1
+    through_log   the kind S with log R(e) = S(log e) for positive elements
+    by_means      the same as a function of expectations, which algorithms take in its place
+    stable        (the reduction, log) -> an expression of its value that forms no large exponential, or None; log(e) is the
+                  logarithm of an expression, or None
+
+    rule          the name of its rule of facts          law       the rule
+    needs         (site) -> what is amiss there, so that no curvature is known, and a fix; '' for nothing
+    words         reasons of its facts, by kind of fact
+    cite          the source of the formula
+    """
+
+    name: str
+    meaning: str
+    written: bool = True
+    binders: tuple[str, ...] = ("in",)
+    option: Option | None = None
+    twin: str = ""
+    arrays: bool = False
+    condition: bool = False
+    scalar: str = ""
+    value: Callable[[Elements, Options], torch.Tensor]
+    slope: Callable[[Elements, torch.Tensor, Options], Slope]
+    kinked: bool = False
+    program: Callable[..., Any] | None = None
+    program_slope: Callable[..., Any] | None = None
+    lowered: Callable[..., Any] | None = None
+    linear: bool = False
+    total: bool = False
+    logarithmic: bool = False
+    degree: int | None = None
+    curvature: Callable[[Site], str] = always("none")
+    increasing: bool = False
+    homogeneous: bool = False
+    domain: Interval = Interval()
+    range: Callable[[Site], Interval] = everywhere
+    lipschitz: Callable[[Site], Amount] = always(NONE)
+    bend: Callable[[Site], Amount | None] = always(None)
+    settles: bool = False
+    sampled: bool = False
+    worst: bool = False
+    opposite: str = ""
+    cap: Callable[[torch.Tensor, Options], torch.Tensor] | None = None
+    program_cap: Callable[..., Any] | None = None
+    through_log: Reduction | None = None
+    by_means: ByMeans | None = None
+    stable: Callable[[ir.Reduce, Callable[[ir.Expr], ir.Expr | None]], ir.Expr | None] = lambda node, log: None
+    rule: str = "no rule"
+    law: str = ""
+    needs: Callable[[Site], tuple[str, str]] = sound
+    words: Mapping[str, str] = field(default_factory=dict)
+    cite: str = ""
+
+    # --------------------------------------------------------------------------------------------------------------- syntax
+    @property
+    def head(self) -> str:
+        """How it begins: ``cvar(tail = 0.1)``."""
+        return f"{self.name}({self.option.name} = {self.option.example})" if self.option else self.name
+
+    @property
+    def index(self) -> str:
+        """An index that it may have."""
+        return "z ~ D" if "in" not in self.binders else "k in K" if self.option else "i in I"
+
+    @property
+    def form(self) -> str:
+        """An example of it."""
+        return f"{self.head}[{self.index}] {'(z.x > 0)' if self.condition else '...'}"
+
+    @property
+    def drawn(self) -> bool:
+        """Its elements can be drawn alone: it is an average over a distribution."""
+        return self.binders == ("~",)
+
+    # ----------------------------------------------------------------------------------------------------------- properties
+    @property
+    def additive(self) -> bool:
+        """Linear, of numbers."""
+        return self.linear and not self.condition
+
+    @property
+    def average(self) -> bool:
+        """The mean of numbers."""
+        return self.additive and not self.total
+
+    @property
+    def sign(self) -> float:
+        """-1 for a concave kind with kinks, a minimum of linear functions of the elements; 1 for a maximum of them."""
+        return -1.0 if self.curvature(Site()) == "concave" else 1.0
+
+    @property
+    def extreme(self) -> bool:
+        """One element, the largest or the least."""
+        return self.cap is not None and self.option is None
+
+    @property
+    def tail(self) -> bool:
+        """The mean of the largest of the elements, as many as its option says."""
+        return self.cap is not None and self.option is not None
+
+    @property
+    def coupling(self) -> bool:
+        """The largest of weighted sums of the elements, over a polytope of weights."""
+        return self.cap is not None and self.sign > 0
+
+    @property
+    def formula(self) -> str:
+        return self.meaning
+
+    def interval(self, where: Interval) -> Interval:
+        """Where its value lies if all that is known is where every element lies."""
+        return self.range(Site(where=where))
+
+    def over(self, node: ir.Reduce, body: ir.Expr | None = None, **options: ir.Expr) -> ir.Reduce:
+        """The reduction of this kind over the same elements, or of another body; what is to be done with empty groups stays."""
+        options = {name: option for name, option in node.options.items() if name == EMPTY} | options
+        return dataclasses.replace(node, kind=self.name, body=node.body if body is None else body, options=options)
+
+
+__all__ = [
+    "NONE", "ONE", "ZERO", "ByMeans", "Elements", "Here", "Kept", "Option", "Options", "Reduction", "Site", "Slope", "always",
+    "among", "everywhere", "sound",
+]  # fmt: skip

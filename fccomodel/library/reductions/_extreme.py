@@ -1,0 +1,21 @@
+"""The largest and the least element: what both share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fccomodel.library.reductions._base import Elements, Options, Slope
+
+if TYPE_CHECKING:
+    import torch
+
+
+def slope(x: Elements, y: torch.Tensor, options: Options) -> Slope:
+    """1 shared by the elements that attain it."""
+    ties = x.total(lambda e, here: (e == here.at(y)).to(e.dtype))
+    return Slope(lambda e, here: (e == here.at(y)).to(e.dtype) / here.at(ties))
+
+
+def cap(n: torch.Tensor, options: Options) -> torch.Tensor:
+    """One element may have all the weight."""
+    return n.new_ones(())

@@ -1,0 +1,54 @@
+"""Finds every kind of reduction: each public module of this package is the file of one."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Mapping
+from functools import cache
+from types import MappingProxyType
+
+from fccomodel.core import ir
+from fccomodel.library.reductions._base import Reduction
+
+
+@cache
+def all() -> Mapping[str, Reduction]:
+    """Every kind by its name, in alphabetical order."""
+    import fccomodel.library.reductions as package
+
+    found: dict[str, Reduction] = {}
+    for module in pkgutil.iter_modules(package.__path__):
+        if not module.name.startswith("_"):
+            content = vars(importlib.import_module(f"{package.__name__}.{module.name}"))
+            found.update((kind.name, kind) for kind in content.values() if isinstance(kind, Reduction))
+    return MappingProxyType(dict(sorted(found.items())))
+
+
+def get(name: str) -> Reduction | None:
+    """The kind of this name, or None."""
+    return all().get(name)
+
+
+def of(node: ir.Reduce) -> Reduction:
+    """The kind of an expression's reduction."""
+    return all()[node.kind]
+
+
+def named(which: Callable[[Reduction], bool]) -> tuple[str, ...]:
+    """The names of the kinds that a property picks."""
+    return tuple(name for name, kind in all().items() if which(kind))
+
+
+@cache
+def logarithm(kind: Reduction) -> Reduction | None:
+    """For a linear kind R of numbers, the kind with the value log R(e^x); None for any other."""
+    if not kind.additive:
+        return None
+    return next(other for other in all().values() if other.logarithmic and other.total == kind.total)
+
+
+def programs() -> Mapping[str, Callable[..., object]]:
+    """The functions that emitted programs may carry, by name."""
+    every = [f for kind in all().values() for f in (kind.program, kind.program_slope, kind.program_cap) if f is not None]
+    return {f.__name__: f for f in every}

@@ -1,0 +1,90 @@
+"""The logarithm of the mean exponential: the entropic risk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf
+from typing import TYPE_CHECKING
+
+from fccomodel.core import ir
+from fccomodel.core.rewrite import apply as make
+from fccomodel.core.rewrite import const
+from fccomodel.library.amounts import NONE, SOME, Amount, amount
+from fccomodel.library.atoms import Interval
+from fccomodel.library.reductions._base import ONE, ByMeans, Elements, Option, Options, Reduction, Site, Slope, always, among
+
+if TYPE_CHECKING:
+    import torch
+
+#: the largest of logarithms that are all -inf, so that differences to it are numbers
+LEAST = -1e300
+
+
+def _value(x: Elements, options: Options) -> torch.Tensor:
+    theta, top = options["theta"], x.top().clamp(min=LEAST)
+    total = x.total(lambda e, here: ((e - here.at(top)) / theta).exp())
+    return top + theta * (total / x.count).log()
+
+
+def _slope(x: Elements, y: torch.Tensor, options: Options) -> Slope:
+    """e^((e - y) / theta) / n"""
+    return Slope(lambda e, here: x.share(here) * ((e - here.at(y)) / options["theta"]).exp())
+
+
+def _of_mean(node: ir.Reduce, mean: Callable[[ir.Expr], ir.Expr]) -> ir.Expr:
+    theta = node.options.get("theta", const(1))
+    log = make("log", mean(make("exp", make("div", node.body, theta))), span=node.span)
+    return make("mul", theta, log, span=node.span)
+
+
+def _stable(node: ir.Reduce, log: Callable[[ir.Expr], ir.Expr | None]) -> ir.Expr | None:
+    """theta logmeanexp(e / theta), which the streaming of logarithms knows."""
+    if "theta" not in node.options:
+        return None
+    theta = node.options["theta"]
+    return make("mul", theta, LOGMEANEXP.over(node, make("div", node.body, theta)), span=node.span)
+
+
+def _theta(site: Site) -> Interval:
+    return site.options.get("theta", Interval.point(1.0))
+
+
+def _needs(site: Site) -> tuple[str, str]:
+    return "theta is not known to be positive" if _theta(site).lo < 0 else "", ""
+
+
+def _bend(site: Site) -> Amount | None:
+    """1 / theta: the second derivative is a variance over theta."""
+    low = _theta(site).lo
+    if low < 0:
+        return None
+    return NONE if site.random else amount(1 / low) if low > 0 else SOME
+
+
+LOGMEANEXP = Reduction(
+    name="logmeanexp",
+    meaning="theta log of the mean of exp(e / theta)",
+    binders=("in", "~"),
+    option=Option(name="theta", example="1", low=0, high=inf, low_open=True, default=1.0),
+    scalar="`logmeanexp` orders or multiplies numbers.",
+    value=_value,
+    slope=_slope,
+    logarithmic=True,
+    curvature=always("convex"),
+    increasing=True,
+    range=among,
+    lipschitz=lambda site: NONE if site.random else ONE,
+    bend=_bend,
+    sampled=True,
+    worst=True,
+    by_means=ByMeans(number=1, of=_of_mean, words="theta log E exp(e / theta): the outer function f(u) = theta log u"),
+    stable=_stable,
+    rule="log-mean-exp",
+    law="t log E e^(g/t) is convex and non-decreasing in g, and as smooth as g.",
+    needs=_needs,
+    words={
+        "bent": "rho_g + C_g^2 / theta",
+        "gradient": "L_g + C_g^2 / theta",
+        "differentiable": "as smooth as its members",
+    },
+)

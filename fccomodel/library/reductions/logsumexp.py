@@ -1,0 +1,39 @@
+"""The logarithm of the sum of exponentials, which rewrites make; models write log(sum[i in I] exp(..))."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fccomodel.library.reductions._base import ONE, Elements, Options, Reduction, Slope, always
+from fccomodel.library.reductions.logmeanexp import LEAST, LOGMEANEXP
+
+if TYPE_CHECKING:
+    import torch
+
+
+def _value(x: Elements, options: Options) -> torch.Tensor:
+    top = x.top().clamp(min=LEAST)
+    return top + x.total(lambda e, here: (e - here.at(top)).exp()).log()
+
+
+def _slope(x: Elements, y: torch.Tensor, options: Options) -> Slope:
+    """e^(e - y)"""
+    return Slope(lambda e, here: (e - here.at(y)).exp())
+
+
+LOGSUMEXP = Reduction(
+    name="logsumexp",
+    meaning="log of the sum of exp(e)",
+    written=False,
+    binders=("in", "~"),
+    value=_value,
+    slope=_slope,
+    total=True,
+    logarithmic=True,
+    curvature=always("convex"),
+    increasing=True,
+    lipschitz=always(ONE),
+    bend=always(ONE),
+    rule=LOGMEANEXP.rule,
+    law=LOGMEANEXP.law,
+)

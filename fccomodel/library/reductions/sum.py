@@ -1,0 +1,41 @@
+"""The sum over all elements of a set."""
+
+from math import inf
+
+from fccomodel.library.amounts import SOME, Amount, amount
+from fccomodel.library.atoms import Interval
+from fccomodel.library.reductions import _linear
+from fccomodel.library.reductions._base import ZERO, Reduction, Site, always
+
+
+def _number(site: Site) -> Amount:
+    return amount(site.count) if site.count < inf else SOME
+
+
+def _range(site: Site) -> Interval:
+    """As many times an element, where every one takes part; where fewer may, at least nothing."""
+    low, high = site.where.lo, site.where.hi
+    lo = (low * site.count if site.every or low < 0 else 0.0) if low != 0 else 0.0
+    hi = (high * site.count if site.every or high > 0 else 0.0) if high != 0 else 0.0
+    return Interval(lo, hi, site.where.positive and lo == 0, site.where.negative and hi == 0)
+
+
+SUM = Reduction(
+    name="sum",
+    meaning="the sum of all elements",
+    arrays=True,
+    value=_linear.total,
+    slope=_linear.slope_of_total,
+    linear=True,
+    total=True,
+    degree=1,
+    curvature=always("affine"),
+    increasing=True,
+    homogeneous=True,
+    range=_range,
+    lipschitz=_number,
+    bend=always(ZERO),
+    sampled=True,
+    rule="total",
+    law="A sum over a set keeps the curvature of its members; constants are those of a member times their number.",
+)

@@ -1,0 +1,54 @@
+"""The mean of the k largest elements."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import TYPE_CHECKING
+
+from fccomodel.library.reductions import _tail
+from fccomodel.library.reductions._base import ONE, Option, Options, Reduction, always, among
+from fccomodel.library.reductions._tail import counted, tail_mean, tail_weights
+
+if TYPE_CHECKING:
+    import torch
+
+
+def reduce_topk(x, dim, k, mask=None):
+    """The mean of the ``k`` largest along ``dim``, of all where there are fewer."""
+    return tail_mean(x, dim, counted(x, dim, mask).clamp(max=k), mask)
+
+
+def slope_topk(x, y, dim, k, mask=None):
+    return tail_weights(x, dim, counted(x, dim, mask).clamp(max=k), mask)
+
+
+def cap_topk(x, k, dims):
+    """The largest weight of an entry of x, of those above -inf."""
+    return 1 / (x > float("-inf")).sum(dims, keepdim=True).to(x.dtype).clamp(max=k)
+
+
+def _cap(n: torch.Tensor, options: Options) -> torch.Tensor:
+    return 1 / n.clamp(max=options["k"])
+
+
+TOPK = Reduction(
+    name="topk",
+    meaning="the mean of the k largest elements, of all where there are fewer",
+    option=Option(name="k", example="3", low=1, high=inf, counts=True),
+    scalar="`topk` orders or multiplies numbers.",
+    value=_tail.value(_cap),
+    slope=_tail.slope,
+    kinked=True,
+    program=reduce_topk,
+    program_slope=slope_topk,
+    curvature=always("convex"),
+    increasing=True,
+    homogeneous=True,
+    range=among,
+    lipschitz=always(ONE),
+    worst=True,
+    cap=_cap,
+    program_cap=cap_topk,
+    rule="tail mean",
+    law=_tail.LAW,
+)
