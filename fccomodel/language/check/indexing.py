@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from fccomodel.core import ir
 from fccomodel.language import errors, syntax
 from fccomodel.language.check import (
@@ -171,24 +169,29 @@ def _constant_place(ctx: Context, value: ir.Const, axis: ir.Set | ir.Dim) -> ir.
             return None
         return ir.Const(value=x - 1, span=value.span)
     if isinstance(axis, ir.ValueSet):
-        known = shapes.members(axis)
-        if known is None:
-            low, step = axis.low, axis.step
-            by = 1.0 if step is None else step.value if isinstance(step, ir.Const) else math.nan
-            steps = (x - low.value) / by if isinstance(low, ir.Const) else math.nan
-            if steps >= -1e-9 and abs(steps - round(steps)) <= 1e-9:
-                return ir.Const(value=float(round(steps)), span=value.span)
-            found = errors.indices.no_number_of_range(x, axis, value.span, known=not math.isnan(steps))
-        else:
-            for k, member_ in enumerate(known):
-                if abs(member_ - x) <= 1e-9 * max(1.0, abs(member_)):
-                    return ir.Const(value=float(k), span=value.span)
-            found = errors.indices.no_number(x, axis, value.span, known)
-        ctx.report(found)
-        return None
+        return _number_place(ctx, value, axis)
     report = errors.indices.number_for_label if isinstance(axis, ir.LabelSet) else errors.indices.number_for_row
     ctx.report(report(x, axis.name, value.span))
     return None
+
+
+def _number_place(ctx: Context, value: ir.Const, axis: ir.ValueSet) -> ir.Const | None:
+    """The place of a number among listed ones, or among the steps of a range whose high end is not known."""
+    x, known = value.value, shapes.members(axis)
+    low, step = axis.low, axis.step if axis.step is not None else ir.Const(value=1.0, span=value.span)
+    if known is not None:
+        place = next((float(k) for k, member in enumerate(known) if abs(member - x) <= 1e-9 * max(1.0, abs(member))), None)
+        wrong = errors.indices.no_number(x, axis, value.span, known)
+    elif isinstance(low, ir.Const) and isinstance(step, ir.Const):
+        steps = (x - low.value) / step.value
+        place = float(round(steps)) if steps >= -1e-9 and abs(steps - round(steps)) <= 1e-9 else None
+        wrong = errors.indices.no_step_of_range(x, axis, value.span, low.value, step.value)
+    else:
+        place, wrong = None, errors.indices.number_without_place(x, axis, value.span)
+    if place is None:
+        ctx.report(wrong)
+        return None
+    return ir.Const(value=place, span=value.span)
 
 
 def _label_place(ctx: Context, value: ir.Label, axis: ir.Set | ir.Dim) -> ir.Const | None:

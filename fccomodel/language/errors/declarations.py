@@ -98,7 +98,7 @@ def axis_without_name(written: Quote) -> Diagnostic:
 # ------------------------------------------------------------------------------------------------------------------ columns
 def not_a_type(name: str, what: str, span: Span) -> Diagnostic:
     """A column is of numbers, of listed values, or of a set's members."""
-    size = f"`{name}` is {what}. For a vector of that size write `real[{name}]`."
+    size = f"For a vector of that size write `real[{name}]`."
     return TYPE.error(
         f"`{name}` is {what}, not the type of a column",
         span=span,

@@ -161,10 +161,19 @@ def no_number(value: float, domain: ir.Set, span: Span, members: Sequence[float]
     return _no_number(value, domain, span, f"Its members are {shown}.")
 
 
-def no_number_of_range(value: float, domain: ir.Set, span: Span, *, known: bool) -> Diagnostic:
-    """A constant index is a member of the axis's range; ``known``: its ends are constants."""
-    why = "." if known else ", whose members depend on parameters or sizes."
-    return _no_number(value, domain, span, f"The set is {domain.name}{why}")
+def no_step_of_range(value: float, domain: ir.Set, span: Span, low: float, step: float) -> Diagnostic:
+    """A constant index is a step of the axis's range, whose high end is not known."""
+    return _no_number(value, domain, span, f"It goes up from {low:g} in steps of {step:g}.")
+
+
+def number_without_place(value: float, domain: ir.Set, span: Span) -> Diagnostic:
+    """A constant index picks from a list of constants, or from a range whose low end and step are."""
+    return NO_MEMBER.error(
+        f"the place of {value:g} in {_quoted(domain)} is not known",
+        span=span,
+        reason="Its members depend on parameters or sizes.",
+        fix=f"Use an index bound over it: `k in {domain.name}`.",
+    )
 
 
 def _no_number(value: float, domain: ir.Set, span: Span, reason: str) -> Diagnostic:
