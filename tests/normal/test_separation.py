@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 import torch
 from emitted_models import compiled
+from fccomodel.solver.emit.taped import TapedPrinter
 from torch import Tensor
 
 from fccomodel import pipeline
 from fccomodel.algorithms.runtime import support
 from fccomodel.library.proximal import maps
 from fccomodel.normal import normalise
-from fccomodel.solver.emit.taped import TapedPrinter
 from fccomodel.solver.lower import Lowering
 
 HEAD = """model m; dim d; data D : table(x: real[d], y: {0, 1}, t: real, c: real, k: int); param mu >= 0 default 0.5;

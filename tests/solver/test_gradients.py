@@ -14,9 +14,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from fccomodel import pipeline
 from fccomodel.algorithms.runtime import support
 from fccomodel.core.diagnostics import FccoError
-from fccomodel.library.graph import Val
 from fccomodel.library.proximal import maps
 from fccomodel.solver.emit.printer import Printer
+from fccomodel.solver.operations._base import Val, sizes
 
 
 class StandIn:
@@ -36,29 +36,27 @@ class StandIn:
     __call__ = taped
 
 
-class PlugIn(Printer):
+def plugged_in(printer: Printer) -> Printer:
     """Estimates replaced by the minibatch values themselves."""
 
-    def op_track(self, val: Val) -> str:
-        g_value = val.args[0]
-        sizes = tuple(a.size for a in val.axes) + val.event
-        return f"{self.ref(g_value, val.axes, len(val.event))}.expand({sizes})"
+    def value(val: Val) -> str:
+        return f"{printer.ref(val.args[0], val.axes, len(val.event))}.expand({sizes(val.axes, val.event)})"
+
+    printer.estimator = value
+    return printer
 
 
 def value_of(case: Made, data: Any) -> Any:
     """The minibatch value as a function of w, differentiable by torch."""
     emitter = case.emitter
-    printer = PlugIn(graph=emitter.step.graph, layout=case.program.layout)
-    for val in emitter.step.draws:
-        printer.counters[val.attrs["axis"].name] = 1
-        if val.op == "draw":
-            printer.names[val.id] = val.attrs["axis"].name
-    printer.print([emitter.root] if emitter.root.op not in ("const", "param") else [])
+    printer = plugged_in(Printer(layout=case.program.layout))
+    emitter.name_draws(printer)
+    printer.print([emitter.root])
     result = printer.ref(emitter.root)
     names = emitter.batch_names
     unpack = f"{', '.join(names)}{',' if len(names) == 1 else ''} = batch" if names else "pass"
     lines = "\n".join(f"    {line}" for line in [unpack, *printer.lines])
-    text = "def prepare(data):\n" + "".join(f"    {line}\n" for line in [*printer.prepared, "return data"])
+    text = "def prepare(data):\n" + "".join(f"    {line}\n" for line in [*printer.prepared.lines, "return data"])
     text += f"def value(data, w, c, batch, h):\n{lines}\n    return {result}\n"
     scope: dict[str, Any] = {"torch": torch, "math": math, **vars(maps), **vars(support)}
     scope |= {name: StandIn(net) for name, net in vars(case.solver).items() if name.startswith("net_") and hasattr(net, "taped")}

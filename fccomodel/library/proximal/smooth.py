@@ -6,6 +6,7 @@ analysis proves; a kink inside is bracketed.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import inf, isfinite, nan
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ import numpy as np
 from fccomodel.core import ir
 from fccomodel.library import atoms
 from fccomodel.library.atoms._base import REALS, Interval
-from fccomodel.library.graph import Graph, Val, atom_of, differentiable, site
+from fccomodel.library.formulas import Algebra, atom_of
 from fccomodel.library.proximal._base import FactsOf, Proximal, _run
 
 if TYPE_CHECKING:
@@ -53,17 +54,15 @@ class Smooth(Proximal):
         if not facts.weakly_convex or facts.rho == inf:
             return "neither convex nor weakly convex: " + (facts.below.reason or facts.below.rule or "no rule applies")
         weak = float(facts.rho or 0.0)
-        graph = Graph()
-        start = graph.make("argument", varying=True)
-        value = _values(graph, expr, hole, start)
-        first = _slope(graph, value, start)
-        second = _slope(graph, first, start)
+        value = FORMULAS.folded(expr)
+        first = FORMULAS.slope(value, hole)
+        second = FORMULAS.slope(first, hole)
         how = "safeguarded Newton on its derivative, which the atoms' own give"
         if weak:
             how += f"; weakly convex, so for lambda < 1/rho = {1 / weak:.4g}"
         made = cls(
-            formula=_text(value), first=_text(first), second=_text(second), low=low, high=high, at=at, weak=weak,
-            lipschitz=facts.C if facts.is_lipschitz else inf, tolerance=1e-10, how=how,
+            formula=FORMULAS.text(value), first=FORMULAS.text(first), second=FORMULAS.text(second), low=low, high=high, at=at,
+            weak=weak, lipschitz=facts.C if facts.is_lipschitz else inf, tolerance=1e-10, how=how,
         )  # fmt: skip
         low, high = made.slopes
         return replace(made, diameter=high - low)
@@ -196,45 +195,59 @@ def _scalar(node: ir.Expr, hole: ir.Hole) -> bool:
     return node is hole or isinstance(node, ir.Const)
 
 
-def _values(graph: Graph, expr: ir.Expr, hole: ir.Hole, start: Val) -> Val:
-    """The expression in a graph of values."""
-    made: dict[int, Val] = {id(hole): start}
-    for node in ir.walk(expr):
-        if isinstance(node, ir.Const):
-            made[id(node)] = graph.const(node.value)
-        elif isinstance(node, ir.Apply):
-            made[id(node)] = graph.apply(node.op, *(made[id(a)] for a in node.args))
-    return made[id(expr)]
+class Formulas(Algebra[ir.Expr]):
+    """Expressions of one number."""
 
+    def const(self, value: float) -> ir.Expr:
+        return ir.Const(value=float(value))
 
-def _slope(graph: Graph, root: Val, start: Val) -> Val:
-    """The derivative by the chain rule, forward."""
-    slopes: dict[int, Val] = {start.id: graph.const(1.0)}
-    zero = graph.const(0.0)
+    def number(self, value: ir.Expr) -> float | None:
+        return value.value if isinstance(value, ir.Const) else None
 
-    def visit(val: Val) -> Val:
-        if val.id not in slopes:
-            slopes[val.id] = zero
-            if val.varying:
-                atom = atom_of(val.attrs["atom"])
-                names = dict(zip(atom.names(len(val.args)), val.args, strict=True)) | {"y": val}
-                texts = atom.derivatives(site(val)) or ("0",) * len(val.args)
-                total = zero
-                for arg, text in zip(differentiable(atom, val), texts, strict=False):
-                    if arg.varying:
-                        total = graph.apply("add", total, graph.apply("mul", graph.evaluate(text, names), visit(arg)))
-                slopes[val.id] = total
-        return slopes[val.id]
+    def parts(self, value: ir.Expr) -> tuple[str, tuple[ir.Expr, ...]]:
+        return (value.op, value.args) if isinstance(value, ir.Apply) else ("", ())
 
-    return visit(root)
+    def entrywise(self, name: str, args: tuple[ir.Expr, ...]) -> ir.Expr:
+        return ir.Apply(op=name, args=args)
 
+    def folded(self, expr: ir.Expr) -> ir.Expr:
+        """The same with its constants folded."""
+        made: dict[int, ir.Expr] = {}
+        for node in ir.walk(expr):
+            made[id(node)] = self.apply(node.op, *(made[id(a)] for a in node.args)) if isinstance(node, ir.Apply) else node
+        return made[id(expr)]
 
-def _text(val: Val) -> str:
-    """The torch expression of a scalar value of the argument ``v``."""
-    if val.op == "argument":
-        return NAME
-    if val.op == "const":
-        number = val.attrs["value"]
+    def slope(self, root: ir.Expr, hole: ir.Hole) -> ir.Expr:
+        """The derivative by the chain rule, forward."""
+        slopes: dict[int, ir.Expr] = {}
+        for node in ir.walk(root):
+            slopes[id(node)] = self._chain(node, slopes) if isinstance(node, ir.Apply) else self.const(float(node is hole))
+        return slopes[id(root)]
+
+    def _chain(self, node: ir.Apply, slopes: Mapping[int, ir.Expr]) -> ir.Expr:
+        """The derivative of an atom by those of its arguments."""
+        atom, total = atom_of(node.op), self.const(0.0)
+        names = dict(zip(atom.names(len(node.args)), node.args, strict=True)) | {"y": node}
+        texts = atom.derivatives(self.site(node)) or ("0",) * len(node.args)
+        free = [arg for name, arg in names.items() if name not in (*atom.parameters, "y")]
+        for arg, text in zip(free, texts, strict=False):
+            if self.number(slopes[id(arg)]) != 0:
+                total = self.apply("add", total, self.apply("mul", self.evaluate(text, names), slopes[id(arg)]))
+        return total
+
+    def site(self, node: ir.Apply) -> atoms.Site:
+        """How an atom is used: its constants are Python numbers."""
+        numbers = tuple(self.number(a) for a in node.args)
+        return atoms.Site(shapes=((),) * len(numbers), numbers=numbers, python=tuple(n is not None for n in numbers))
+
+    def text(self, node: ir.Expr) -> str:
+        """The torch expression, of the argument ``v``."""
+        if isinstance(node, ir.Apply):
+            return f"({atom_of(node.op).lower(tuple(self.text(a) for a in node.args), self.site(node))})"
+        number = self.number(node)
+        if number is None:
+            return NAME
         return repr(number) if number >= 0 and isfinite(number) else f"({number!r})" if isfinite(number) else f"float('{number}')"
-    texts = tuple(_text(a) for a in val.args)
-    return f"({atom_of(val.attrs['atom']).lower(texts, site(val))})"
+
+
+FORMULAS = Formulas()

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from fccomodel.core import ir
 from fccomodel.core.quoting import comment, literal
-from fccomodel.library.graph import Axis, Val, merge_axes
 from fccomodel.normal.smoothing import Smoothed
 from fccomodel.solver.emit.printer import Printer
 from fccomodel.solver.emit.stochastic import Stochastic
-from fccomodel.solver.emit.texts import lam_text, number, slope_text
 from fccomodel.solver.lower import Lowering, Slot
+from fccomodel.solver.names import Names
+from fccomodel.solver.operations import Axis, Val, union
+from fccomodel.solver.operations._base import number
+from fccomodel.solver.operations._envelopes import lam_text, slope_text
+from fccomodel.solver.operations.sources import take
 
 #: a smoothed function with the ids of its cells, its argument and the axes of a maximum
 Block = tuple[Smoothed, list[Val], Val, tuple[Axis, ...]]
@@ -29,10 +31,8 @@ class Exact(Stochastic):
         if self.problem.objective.sense == "maximize":
             objective = graph.apply("neg", objective)
         constraints = self.constraints_of(lowering)
-        printer = Printer(graph=graph, layout=self.layout, comments=self.comments(lowering), counters=self.taken(), double=True)
-        lines: list[str] = []
-        roots = [objective, *(v for _, v in constraints.values())]
-        printer.print([r for r in roots if r.op not in ("const", "param")])
+        printer = Printer(layout=self.layout, comments=self.comments(lowering), names=Names(self.taken()))
+        printer.print([objective, *(v for _, v in constraints.values())])
         lines = list(printer.lines)
         lines.append(f"return torch.as_tensor({printer.ref(objective)}), {entries(printer, constraints)}")
         evaluate = (
@@ -42,7 +42,7 @@ class Exact(Stochastic):
             + "\n".join("    " + x for x in lines)
         )
         self.shared = printer
-        return evaluate, printer.prepared, self.blocks_text()
+        return evaluate, printer.prepared.lines, self.blocks_text()
 
     def constraints_of(self, lowering: Lowering) -> dict[str, tuple[str, Val]]:
         """Kind and values of every constraint in a full pass."""
@@ -66,7 +66,7 @@ class Exact(Stochastic):
         if not self.step_centres():
             return 'def blocks(data, w):\n    """No function is smoothed with a centre."""\n    return {}'
         found = [(s, *self.exact.block(s)) for s in self.step_centres()]
-        self.cells = {i.attrs["key"] for _, ids, _, _ in found for i in ids if i.op == "take"}
+        self.cells = {i.attrs["key"] for _, ids, _, _ in found for i in ids if i.op is take}
         lines, inside = self.block_lines(found)
         about = "Per smoothed function: cells, exact arguments, slope, and its largest slope if it is a penalty."
         return function("blocks", about, [*lines, f"return {{{', '.join(inside)}}}"])
@@ -74,15 +74,15 @@ class Exact(Stochastic):
     def block_lines(self, found: list[Block]) -> tuple[list[str], list[str]]:
         """Statements, and the entries of ``blocks`` that they are for."""
         shared = self.shared
-        printer = Printer(graph=self.exact.graph, layout=self.layout, prepared=shared.prepared, double=True)
-        printer.names = {i: n for i, n in shared.names.items() if n.startswith("data.")}
-        printer.counters = dict(shared.counters) | taken(shared.prepared)
-        printer.print([v for _, _, v, _ in found if v.op not in ("const", "param")])
+        texts = {i: text for i, text in shared.texts.items() if text.startswith("data.")}
+        names = shared.names.copy(shared.prepared.taken)
+        printer = Printer(layout=self.layout, prepared=shared.prepared, names=names, texts=texts)
+        printer.print([v for _, _, v, _ in found])
         lines = list(printer.lines)
         printer.lines = []
         inside = []
         for s, ids, value, over in found:
-            axes = merge_axes([*ids, value])
+            axes = union([*ids, value])
             index = ", ".join(printer.ref(i, axes, 0) for i in ids)
             sizes = tuple(a.size for a in axes)
             t = printer.ref(value, axes, len(value.event))
@@ -96,11 +96,6 @@ class Exact(Stochastic):
             key = f"({index},)" if ids else "()"
             inside.append(f"{literal(s.name)}: ({key}, {t}, {slope}, {bounded})")
         return lines, inside
-
-
-def taken(prepared: list[str]) -> dict[str, int]:
-    """The names that what is prepared has."""
-    return {name: 1 for line in prepared for name in re.findall(r"^data\.(\w+) =", line)}
 
 
 def entries(printer: Printer, constraints: Mapping[str, tuple[str, Val]]) -> str:

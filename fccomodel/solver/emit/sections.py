@@ -13,7 +13,6 @@ from fccomodel.core import ir
 from fccomodel.core.quoting import attribute, comment, docstring, literal
 from fccomodel.core.rewrite import shared
 from fccomodel.data.bound import Bound
-from fccomodel.library.graph import Val
 from fccomodel.normal import NormalForm, reformulations
 from fccomodel.normal.smoothing import Smoothed
 from fccomodel.plan import Plan
@@ -21,7 +20,9 @@ from fccomodel.solver.emit import flatnet
 from fccomodel.solver.emit.carried import source
 from fccomodel.solver.emit.template import AS_NAMESPACE, IMPORTS
 from fccomodel.solver.lower import Lowering
-from fccomodel.solver.lower._names import reserved
+from fccomodel.solver.operations import Val
+from fccomodel.solver.operations.draws import draw, draw_range
+from fccomodel.solver.operations.estimates import track
 
 
 class Sections:
@@ -124,7 +125,7 @@ class Sections:
         """Values g_i(w; xi) that a step asks for: samples of every expectation, for tracked ones once more per point or batch."""
         record = self.plan.algorithm_record
         tracked: set[int] = set()
-        stack = [a for v in self.step.graph.vals if v.op == "track" for a in v.args[:1]]
+        stack = [a for v in self.step.graph.vals if v.op is track for a in v.args[:1]]
         while stack:
             val = stack.pop()
             if val.id not in tracked:
@@ -159,12 +160,12 @@ class Sections:
         params = "\n".join(f"    data.{name} = {literal(value)}" for name, value in sorted(self.step.numbers.items()))
         return AS_NAMESPACE.format(count=len(keys), params=("\n" + params) if params else "")
 
-    def taken(self) -> dict[str, int]:
-        """Names that lines of a section cannot have: what means something in a program, and what it calls after the model's
-        names."""
+    def taken(self) -> list[str]:
+        """Names that lines of a section cannot have, beside those that mean something in every program: what it calls after the
+        model's names."""
         nets, smoothed = (f"net_{n}" for n in self.bound.nets), (f"slope_{s.name}" for s in self.normal.smoothed)
         held = map(attribute, [*self.bound.params, *self.step.data])
-        return dict.fromkeys([*reserved(), *(f"G_{n}" for n in self.layout), *nets, *smoothed, *held], 1)
+        return [*(f"G_{n}" for n in self.layout), *nets, *smoothed, *held]
 
     def variables_section(self) -> str:
         lines = [
@@ -207,7 +208,7 @@ class Sections:
             '    """Positions and uniform numbers for T steps, each with a leading dim of T."""',
         ]
         names = []
-        if any(v.op == "draw" and v.attrs["how"] == "epochs" for v in self.step.draws):
+        if any(v.op is draw and v.attrs["how"] == "epochs" for v in self.step.draws):
             lines += [
                 "    def epochs(name, n, size):",
                 "        # without replacement within each pass over the n elements; the rest of a pass waits for the next call",
@@ -221,14 +222,14 @@ class Sections:
             ]
         for val in self.step.draws:
             axis = val.attrs["axis"]
-            if val.op == "draw" and val.attrs["how"] == "epochs":
+            if val.op is draw and val.attrs["how"] == "epochs":
                 lines.append(f"    {axis.name} = epochs({literal(axis.name)}, {val.attrs['n']}, {axis.size})")
                 names.append(axis.name)
-            elif val.op == "draw":
+            elif val.op is draw:
                 size = f"(T, {axis.size}), generator=rng, device=data.device"
                 lines.append(f"    {axis.name} = torch.randint({val.attrs['n']}, {size})")
                 names.append(axis.name)
-            elif val.op == "draw_range":
+            elif val.op is draw_range:
                 shape = ", ".join(str(a.size) for a in val.axes)
                 fine = ", dtype=torch.float64" if val.attrs["most"] > 1 << 16 else ""
                 lines.append(f"    r_{axis.name} = torch.rand((T, {shape}), generator=rng, device=data.device{fine})")

@@ -15,7 +15,8 @@ from fccomodel.library import regularisers, sets
 from fccomodel.solver import errors
 from fccomodel.solver.emit.carried import Carried, carried, source
 from fccomodel.solver.emit.sections import Sections
-from fccomodel.solver.emit.texts import number
+from fccomodel.solver.operations._base import number
+from fccomodel.solver.operations.estimates import track
 
 
 class Update(Sections):
@@ -46,7 +47,7 @@ class Update(Sections):
         """The functions of the estimator that some estimate is updated by."""
         if self.plan.algorithm_record.estimator is None:
             return []
-        tracks = [v for v in self.step.graph.vals if v.op == "track" and v.attrs["name"]]
+        tracks = [v for v in self.step.graph.vals if v.op is track and v.attrs["name"]]
         return sorted({"track_log" if v.attrs.get("log") else "track" for v in tracks})
 
     def proximal_lines(self) -> tuple[list[str], list[str]]:

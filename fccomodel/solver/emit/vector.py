@@ -13,18 +13,21 @@ from fccomodel.core import ir
 from fccomodel.core.quoting import comment
 from fccomodel.evaluation.selections import Selection
 from fccomodel.library import reductions
-from fccomodel.library.graph import Axis, Val, merge_axes
 from fccomodel.normal._terms import nonlinear_below
 from fccomodel.normal.smoothing import Smoothed
 from fccomodel.solver import errors
-from fccomodel.solver.emit.exact import taken
+from fccomodel.solver.emit.printer import Prepared, Printer, below
 from fccomodel.solver.emit.program import Emitter
 from fccomodel.solver.emit.record import Form
-from fccomodel.solver.emit.taped import TapedPrinter
 from fccomodel.solver.lower import Lowering, Slot
 from fccomodel.solver.lower._records import Part
 from fccomodel.solver.lower._reduce import DENSE
 from fccomodel.solver.lower._state import Env, Linear
+from fccomodel.solver.names import Names
+from fccomodel.solver.operations import Axis, Val, union
+from fccomodel.solver.operations.draws import draw, draw_range, noise
+from fccomodel.solver.operations.entrywise import spread
+from fccomodel.solver.operations.sources import arange, chunk, component, take
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -62,10 +65,10 @@ class Outer(Lowering):
         key = (id(node), *(s.ids.id for s in slots.values()))
         if key not in self.components:
             start = max((c.stop for c in self.components.values()), default=0)
-            axes, event = merge_axes(s.ids for s in slots.values()), self.shape(node.shape)
+            axes, event = union(s.ids for s in slots.values()), self.shape(node.shape)
             self.components[key] = Component(node=node, slots=slots, axes=axes, event=event, start=start)
         found = self.components[key]
-        return self.graph.make("component", axes=found.axes, event=found.event, varying=True, static=False, component=found)
+        return self.graph.make(component, axes=found.axes, event=found.event, start=found.start)
 
     def smoothed(self, node: Smoothed, env: Env) -> Val:
         return self.envelope(node, env)
@@ -77,6 +80,7 @@ class Entries(Lowering):
 
     drawn: dict[tuple, tuple[Slot, Part]] = field(default_factory=dict)
     known: dict[Axis, Axis] = field(default_factory=dict)
+    slices: dict[Axis, Axis] = field(default_factory=dict)
 
     def value(self, component: Component, known: list[Any]) -> Val:
         """The expectation at every element of the binders around it; where pairs are many, by slices of the first one."""
@@ -87,7 +91,7 @@ class Entries(Lowering):
         if chunked is not None:
             value = self.gather(value, self.sliced(chunked), self.known[chunked])
         axes = tuple(self.known[a] for a in component.axes)
-        return value if value.axes == axes else self.graph.make("spread", [value], axes=axes, event=component.event)
+        return value if value.axes == axes else self.graph.make(spread, [value], axes=axes)
 
     def meet(self, components: Iterable[Component]) -> None:
         """Axes here for those of phi, in its order."""
@@ -96,17 +100,16 @@ class Entries(Lowering):
 
     def sliced(self, axis: Axis) -> Axis:
         """One of phi's axes here, slice by slice."""
-        key = ("sliced", axis)
-        if key not in self.graph.known:
-            self.graph.known[key] = replace(self.known[axis], kind="chunk")  # type: ignore[assignment]
-        return self.graph.known[key]  # type: ignore[return-value]
+        if axis not in self.slices:
+            self.slices[axis] = replace(self.known[axis], kind="chunk")
+        return self.slices[axis]
 
     def met(self, slot: Slot, ids: Any, chunked: Axis | None) -> Slot:
         """A binder of phi at the same elements, in this graph."""
         (own,) = slot.ids.axes
-        axis, op = (self.sliced(own), "chunk") if own is chunked else (self.known[own], "arange")
-        pos = self.graph.make(op, axes=(axis,), static=op == "arange", axis=axis, key=None)
-        taken = self.take(self.ship(slot.ids.attrs["key"], ids), pos, ()) if slot.ids.op == "take" else pos
+        axis, op = (self.sliced(own), chunk) if own is chunked else (self.known[own], arange)
+        pos = self.graph.make(op, axis=axis)
+        taken = self.take(self.ship(slot.ids.attrs["key"], ids), pos, ()) if slot.ids.op is take else pos
         return Slot(binder=slot.binder, ids=taken, pos=pos, n=slot.n, members=ids)
 
     def sampled_slot(
@@ -124,17 +127,6 @@ class Entries(Lowering):
         slot, part, aliases = super().sampled_slot(sel, env, inner, whole, own, body)
         self.drawn.setdefault(key, (slot, part))
         return slot, part, aliases
-
-
-class VectorPrinter(TapedPrinter):
-    """Statements in which the entries of F are read from a vector u."""
-
-    def op_component(self, val: Val) -> str:
-        found: Component = val.attrs["component"]
-        if not found.shape:
-            return f"u[{found.start}]"
-        piece = f"u[{found.start}:{found.stop}]"
-        return piece if len(found.shape) == 1 else f"{piece}.view({', '.join(map(str, found.shape))})"
 
 
 class VectorEmitter(Emitter):
@@ -158,18 +150,15 @@ class VectorEmitter(Emitter):
         return [self.outer.known_ids(s) for s in component.slots.values()]
 
     def gradient_section(self) -> tuple[str, str]:
-        prepared: list[str] = []
+        prepared = Prepared()
         names = self.batch_names
         unpack = [f"{', '.join(names)}{',' if len(names) == 1 else ''} = batch"] if names else []
         step = self.printer(self.step, prepared)
-        for val in self.step.draws:
-            step.counters[val.attrs["axis"].name] = 1
-            if val.op == "draw":
-                step.names[val.id] = val.attrs["axis"].name
+        self.name_draws(step)
         inner = [*unpack, *self.joined(step, self.samples)]
-        full = self.joined(self.printer(self.whole, prepared, recomputed=True), self.values)
+        full = self.joined(self.printer(self.whole, prepared), self.values)
         phi = self.printer(self.outer, prepared)
-        phi.print([self.root] if self.root.op not in ("const", "param") else [])
+        phi.print([self.root])
         layout = [f"#   u[{c.start}:{c.stop}] = {comment(self.problem.text(c.node), 100)}" for c in self.components]
         text = "\n".join(
             [
@@ -191,7 +180,7 @@ class VectorEmitter(Emitter):
                 f"    return torch.as_tensor({phi.ref(self.root)})",
             ]
         )
-        body = "".join(f"    {line}\n" for line in prepared)
+        body = "".join(f"    {line}\n" for line in prepared.lines)
         return text, f'def prepare(data):\n    """What depends on the data alone, computed once."""\n{body}    return data'
 
     def form(self) -> Form:
@@ -200,17 +189,15 @@ class VectorEmitter(Emitter):
         values = {"components": length, "samples": self.cost(self.samples), "rows": self.cost(self.values)}
         return Form(record=VectorSolver, settings=VectorSettings, defined=("inner", "inner_full", "outer"), values=values)
 
-    def printer(self, lowering: Lowering, prepared: list[str], recomputed: bool = False) -> VectorPrinter:
+    def printer(self, lowering: Lowering, prepared: Prepared) -> Printer:
         """A printer whose names for what is computed once are new."""
-        return VectorPrinter(
-            graph=lowering.graph, layout=self.layout, comments=self.comments(lowering), prepared=prepared, recomputed=recomputed,
-            counters=self.taken() | taken(prepared),
-        )  # fmt: skip
+        names = Names([*self.taken(), *prepared.taken])
+        return Printer(layout=self.layout, comments=self.comments(lowering), prepared=prepared, names=names, autograd=True)
 
     @staticmethod
-    def joined(printer: VectorPrinter, values: list[Val]) -> list[str]:
+    def joined(printer: Printer, values: list[Val]) -> list[str]:
         """Statements that end with the values as one flat vector."""
-        printer.print([v for v in values if v.op not in ("const", "param")])
+        printer.print(values)
         texts = [f"{printer.ref(v)}.reshape({math.prod([a.size for a in v.axes] + list(v.event))})" for v in values]
         joined = texts[0] if len(texts) == 1 else f"torch.cat([{', '.join(texts)}])"
         return [*printer.lines, f"return {joined}"]
@@ -218,21 +205,10 @@ class VectorEmitter(Emitter):
     def cost(self, values: list[Val]) -> int:
         """Values of g(w; xi) at one block and one sample: the largest product of axes; components that share draws count once."""
         groups: dict[Any, int] = {}
-        for component, sample, value in zip(self.components, self.samples, values, strict=True):
-            drawn = frozenset(v.id for v in below(sample) if v.op in ("draw", "draw_range", "noise"))
-            tables = frozenset(b.domain.name for n in ir.walk(component.node) if isinstance(n, ir.Reduce) for b in n.binders)
-            size = max(math.prod(a.size for a in v.axes) for v in below(value))
+        for entry, sample, value in zip(self.components, self.samples, values, strict=True):
+            drawn = frozenset(v.id for v in below([sample]).values() if v.op in (draw, draw_range, noise))
+            tables = frozenset(b.domain.name for n in ir.walk(entry.node) if isinstance(n, ir.Reduce) for b in n.binders)
+            size = max(math.prod(a.size for a in v.axes) for v in below([value]).values())
             groups[drawn, tables] = max(groups.get((drawn, tables), 0), size)
         return sum(groups.values())
 
-
-def below(root: Val) -> Iterable[Val]:
-    """A value and all that it is made of."""
-    seen: dict[int, Val] = {}
-    stack = [root]
-    while stack:
-        val = stack.pop()
-        if val.id not in seen:
-            seen[val.id] = val
-            stack.extend(val.args)
-    return seen.values()

@@ -12,13 +12,14 @@ from fccomodel.core.quoting import literal
 from fccomodel.core.rewrite import Rewriter
 from fccomodel.evaluation import elements
 from fccomodel.library import regularisers
-from fccomodel.library.graph import Val
 from fccomodel.normal.smoothing import Smoothed
 from fccomodel.solver.emit.carried import source
-from fccomodel.solver.emit.exact import Exact, entries, function, taken
-from fccomodel.solver.emit.taped import TapedPrinter
+from fccomodel.solver.emit.exact import Exact, entries, function
+from fccomodel.solver.emit.printer import Printer
 from fccomodel.solver.lower import Lowering
 from fccomodel.solver.lower._state import Env
+from fccomodel.solver.names import Names
+from fccomodel.solver.operations import Val
 
 #: a pass over more numbers than this takes too long to be made hundreds of times
 MOST = 1 << 24
@@ -58,7 +59,7 @@ class Finishing(Exact):
         except FccoError:
             return None
         printer = self.taped(lowering)
-        printer.print([root] if root.op not in ("const", "param") else [])
+        printer.print([root])
         lines = [*printer.lines, f"return torch.as_tensor({printer.ref(root)})"]
         about = "The objective with envelopes and penalties for its non-smooth parts, on all rows, without prox terms."
         shapes = {name: lowering.centres[name] for name in sorted(names)}
@@ -68,13 +69,11 @@ class Finishing(Exact):
         text = "\n\n\n".join([*parts, self.all_blocks_text(rows)])
         return WholeText(text=text, inside=shapes, affordable=affordable)
 
-    def taped(self, lowering: Lowering) -> TapedPrinter:
+    def taped(self, lowering: Lowering) -> Printer:
         """A printer beside those of ``evaluate``: what depends on the data alone is shared."""
         prepared = self.shared.prepared
-        return TapedPrinter(
-            graph=lowering.graph, layout=self.layout, comments=self.comments(lowering), prepared=prepared, recomputed=True,
-            counters=self.taken() | taken(prepared), double=True,
-        )  # fmt: skip
+        names = Names([*self.taken(), *prepared.taken])
+        return Printer(layout=self.layout, comments=self.comments(lowering), prepared=prepared, names=names, autograd=True)
 
     def centred_rows(self, node: Smoothed, lowering: Lowering) -> bool:
         """A function inside an expectation over rows that are few enough for a centre each."""
@@ -98,7 +97,7 @@ class Finishing(Exact):
             return None
         lowering = Lowering(bound=self.bound, full=True, data=self.exact.data)
         constraints, printer = self.constraints_of(lowering), self.taped(lowering)
-        printer.print([v for _, v in constraints.values() if v.op not in ("const", "param")])
+        printer.print([v for _, v in constraints.values()])
         about = "Each constraint's values (left minus right side)."
         return function("constraint_values", about, [*printer.lines, f"return {entries(printer, constraints)}"])
 

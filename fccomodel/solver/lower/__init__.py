@@ -10,7 +10,6 @@ import numpy as np
 from fccomodel.core import ir
 from fccomodel.evaluation import elements
 from fccomodel.library import atoms
-from fccomodel.library.graph import Axis, Val, merge_axes
 from fccomodel.normal.penalty import Penalty
 from fccomodel.normal.separation import PiecewiseMean
 from fccomodel.normal.smoothing import Smoothed
@@ -18,6 +17,11 @@ from fccomodel.solver import errors
 from fccomodel.solver.lower._records import Slot
 from fccomodel.solver.lower._smooth import Smoothing
 from fccomodel.solver.lower._state import Env, Linear
+from fccomodel.solver.operations import Val, in_order
+from fccomodel.solver.operations.entrywise import broadcast, fill, spread
+from fccomodel.solver.operations.indexing import entry, pick, take_val
+from fccomodel.solver.operations.scores import net, score, table_net, table_score
+from fccomodel.solver.operations.sources import array_data, hyper, param, variable
 
 __all__ = ["Lowering", "Slot"]
 
@@ -59,13 +63,13 @@ class Lowering(Smoothing):
                 if not node.shape:
                     return g.const(value)
                 shape = self.shape(node.shape)
-                return g.make("array_data", key=self.ship("constant", np.full(shape, value)), event=shape, static=True)
+                return g.make(array_data, key=self.ship("constant", np.full(shape, value)), event=shape)
             case ir.Size(dim=dim):
                 return g.const(self.size(dim))
             case ir.Param(name=name):
                 return self.parameter(name)
             case ir.Var(name=name):
-                return g.make("var", name=name, event=self.variable_shape(node), varying=True)
+                return g.make(variable, name=name, event=self.variable_shape(node))
             case ir.Column(binder=binder, name=name):
                 slot = env[binder]
                 if slot.draw is not None or name is None:
@@ -88,7 +92,7 @@ class Lowering(Smoothing):
             case Smoothed():
                 return self.smoothed(node, env)
             case Penalty(scale=str(scale)):
-                return g.apply("mul", g.make("hyper", name=scale), self.expr(node.function, env, linear))
+                return g.apply("mul", g.make(hyper, name=scale), self.expr(node.function, env, linear))
             case ir.Reduce():
                 return self.reduce(node, env, linear)
             case PiecewiseMean():
@@ -103,10 +107,10 @@ class Lowering(Smoothing):
     def parameter(self, name: str) -> Val:
         array = np.asarray(self.bound.params[name] if name in self.bound.params else self.bound.arrays[name])
         if array.ndim == 0 and name in self.bound.params:
-            return self.graph.make("param", name=name, value=float(array))
+            return self.graph.make(param, name=name, value=float(array))
         if array.ndim == 0:
             return self.graph.const(float(array))
-        return self.graph.make("array_data", key=self.ship(name, array), event=array.shape, static=True)
+        return self.graph.make(array_data, key=self.ship(name, array), event=array.shape)
 
     def variable_shape(self, node: ir.Var) -> tuple[int, ...]:
         net = next((n for n in self.bound.nets if node.shape == (f"params({n})",)), None)
@@ -145,9 +149,10 @@ class Lowering(Smoothing):
         atom = atoms.get(node.op)
         if atom is None:
             self.refuse(errors.no_atom(node.op, node.span))
-        if isinstance(atom, atoms.ScalarAtom):
-            return self.graph.apply(node.op, *args, span=node.span)
-        return self.graph.array(node.op, args, span=node.span)
+        if not isinstance(atom, atoms.ScalarAtom):
+            return self.graph.array(node.op, args)
+        value, event = self.graph.apply(node.op, *args), broadcast(a.event for a in args)
+        return value if value.event == event else self.graph.make(fill, [value], event=event)
 
     def kept(self, node: ir.Apply, linear: Linear) -> Linear:
         """How an atom's arguments enter the expectation around it."""
@@ -179,10 +184,10 @@ class Lowering(Smoothing):
         key = self.column_key(column.binder, column.name)
         sampled = math.prod(a.size for a in slot.ids.axes)
         if not weights.axes and (self.full or 2 * sampled >= len(self.data[key])):
-            whole = self.graph.make("table_score", [weights], key=key, axes=(), event=(len(self.data[key]),), static=False)
-            return self.graph.make("take_val", [whole, slot.ids], axes=slot.ids.axes, event=())
+            whole = self.graph.make(table_score, [weights], key=key, event=(len(self.data[key]),))
+            return self.graph.make(take_val, [whole, slot.ids])
         rows = self.take(key, slot.ids, self.column(column.binder, column.name).shape[1:])
-        return self.graph.make("score", [rows, weights], event=())
+        return self.graph.make(score, [rows, weights])
 
     def image(self, column: ir.Column, matrix: Val, right: bool, env: Env) -> Val | None:
         """Rows of ``X @ Aᵀ`` (of ``X @ A`` where the matrix stands right), for the whole table where that touches fewer rows."""
@@ -192,9 +197,9 @@ class Lowering(Smoothing):
         sampled = math.prod(a.size for a in slot.ids.axes)
         if not self.full and 2 * sampled < len(self.data[key]):
             return None
-        table = self.graph.make("array_data", key=key, axes=(), event=self.data[key].shape)
+        table = self.graph.make(array_data, key=key, event=self.data[key].shape)
         whole = self.graph.array("matmul", [table, self.graph.array("transpose", [matrix]) if right else matrix])
-        return self.graph.make("take_val", [whole, slot.ids], axes=slot.ids.axes, event=whole.event[1:])
+        return self.graph.make(take_val, [whole, slot.ids])
 
     def item(self, node: ir.Item, env: Env, linear: Linear) -> Val:
         base = self.expr(node.base, env, linear)
@@ -206,8 +211,7 @@ class Lowering(Smoothing):
             else:
                 fixed.append(None)
                 moving.append(self.position(index, node.base.shape[k], env))
-        event = base.event[len(node.indices) :]
-        return self.graph.make("entry", [base, *moving], event=event, fixed=tuple(fixed))
+        return self.graph.make(entry, [base, *moving], fixed=tuple(fixed))
 
     def position(self, index: ir.Expr, dim: ir.Dim, env: Env) -> Val:
         """Where a binder's element, or the label of a row, stands along a dimension of an array."""
@@ -219,20 +223,16 @@ class Lowering(Smoothing):
         return ids if place is None else self.take(self.ship(f"place_in_{dim}", place), ids, ())
 
     def net(self, node: ir.NetCall, env: Env) -> Val:
-        variable = self.expr(node.params, env, False)
+        weights = self.expr(node.params, env, False)
         event = self.shape(node.shape)
         if self.full and isinstance(node.arg, ir.Column) and node.arg.name is not None and env[node.arg.binder].draw is None:
             key = self.column_key(node.arg.binder, node.arg.name)
             whole = self.graph.make(
-                "table_net", [variable], net=node.net, variable=node.params.name, key=key, axes=(),
-                event=(len(self.data[key]), *event), varying=True,
+                table_net, [weights], net=node.net, variable=node.params.name, key=key, event=(len(self.data[key]), *event)
             )  # fmt: skip
-            ids = env[node.arg.binder].ids
-            return self.graph.make("take_val", [whole, ids], axes=ids.axes, event=event)
+            return self.graph.make(take_val, [whole, env[node.arg.binder].ids])
         arg = self.expr(node.arg, env, False)
-        return self.graph.make(
-            "net", [variable, arg], net=node.net, variable=node.params.name, axes=arg.axes, event=event, varying=True
-        )
+        return self.graph.make(net, [weights, arg], net=node.net, variable=node.params.name, event=event)
 
     # ------------------------------------------------------------------------------------------------------------- lets
     def let(self, node: ir.LetRef, env: Env, linear: Linear) -> Val:
@@ -275,17 +275,6 @@ class Lowering(Smoothing):
                 moving.append(
                     ids if place is None else self.take(self.ship(f"same_in_{self.set_key(binder.domain)}", place), ids, ())
                 )
-        over = [(a, f) for a, f in zip(axes, fixed, strict=True)]
         if missing := [a for a in axes if a not in whole.axes]:
-            whole = self.graph.make(
-                "spread", [whole], axes=tuple(sorted((*whole.axes, *missing), key=lambda a: a.order)), event=whole.event
-            )
-        return self.graph.make(
-            "pick", [whole, *moving], axes=merge_axes([_without(whole, axes), *moving]), event=whole.event,
-            over=tuple(a for a, _ in over), fixed=tuple(f for _, f in over),
-        )  # fmt: skip
-
-
-def _without(val: Val, axes: list[Axis]) -> Val:
-    """A stand-in with the axes of ``val`` that are not in ``axes``."""
-    return Val(id=-1, op="const", axes=tuple(a for a in val.axes if a not in axes))
+            whole = self.graph.make(spread, [whole], axes=in_order((*whole.axes, *missing)))
+        return self.graph.make(pick, [whole, *moving], over=tuple(axes), fixed=tuple(fixed))

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import ClassVar
 
-from fccomodel.library.graph import Axis, Graph, Val
+from fccomodel.solver.graph import Graph
 from fccomodel.solver.lower._records import Segment
+from fccomodel.solver.operations import Axis, Op, Val
+from fccomodel.solver.operations.segments import log_segment, segment
+from fccomodel.solver.operations.sums import log_mean_axes
 
 
 @dataclass(frozen=True)
@@ -14,7 +18,7 @@ class Numbers:
     """What a reduction does with its elements x and plain weights c. A value of the graph is the number itself."""
 
     graph: Graph
-    by_segment = "segment"
+    by_segment: ClassVar[Op] = segment
 
     def times(self, c: Val, x: Val) -> Val:
         """c x"""
@@ -34,18 +38,15 @@ class Numbers:
 
     def segment(self, x: Val, axis: Axis, segment: Segment, how: str) -> Val:
         """The mean or the sum over the rows of each cell."""
-        axes = tuple(sorted({*(a for a in x.axes if a is not axis), *segment.parents}, key=lambda a: a.order))
-        return self.graph.make(
-            self.by_segment, [x], axes=axes, event=x.event, axis=axis, how=how, cells=segment.cells, sizes=segment.sizes,
-            parents=segment.parents,
-        )  # fmt: skip
+        cells, sizes, parents = segment.cells, segment.sizes, segment.parents
+        return self.graph.make(self.by_segment, [x], axis=axis, how=how, cells=cells, sizes=sizes, parents=parents)
 
 
 @dataclass(frozen=True)
 class Logarithms(Numbers):
     """The same for numbers that are known by their logarithms: a value of the graph is log x."""
 
-    by_segment = "log_segment"
+    by_segment = log_segment
 
     def times(self, c: Val, x: Val) -> Val:
         return self.graph.apply("add", x, self.graph.apply("log", c))
@@ -57,8 +58,7 @@ class Logarithms(Numbers):
         have = tuple(a for a in x.axes if a in tuple(axes))
         if not have:
             return x
-        kept = tuple(a for a in x.axes if a not in have)
-        return self.graph.make("log_mean_axes", [x], axes=kept, event=x.event, over=have)
+        return self.graph.make(log_mean_axes, [x], over=have)
 
     def total(self, x: Val, axes: Iterable[Axis]) -> Val:
         axes = tuple(axes)

@@ -14,13 +14,17 @@ from fccomodel.data.bound import Bound
 from fccomodel.evaluation import draws, elements, selections
 from fccomodel.evaluation.selections import Ranges, Selection
 from fccomodel.library import reductions
-from fccomodel.library.graph import Val, merge_axes
 from fccomodel.normal import constants
 from fccomodel.normal.separation import PiecewiseMean, Separation
 from fccomodel.normal.smoothing import Smoothed
 from fccomodel.solver.lower._ranges import Ranging
 from fccomodel.solver.lower._records import Slot
 from fccomodel.solver.lower._state import Env
+from fccomodel.solver.operations import Val
+from fccomodel.solver.operations.entrywise import number
+from fccomodel.solver.operations.indexing import take_val
+from fccomodel.solver.operations.reductions import cumulated, piecewise_mean, piecewise_runs
+from fccomodel.solver.operations.sources import arange
 
 #: combinations of outer rows whose places are listed
 MOST_CELLS = 1 << 24
@@ -71,7 +75,7 @@ class Pairing(Ranging):
         if not sel.parents:
             ranged = self.ranges(own.binders, own.condition, env, body=own.body)
             b = self.expr(own.body, ranged.env)
-            mean = g.make("piecewise_mean", [a, b], axes=a.axes, event=(), pieces=pieces)
+            mean = g.make(piecewise_mean, [a, b], pieces=pieces)
             return g.apply("mul", ranged.parts[0].count, mean) if total else mean
         found = selections.realise(self.bound, sel, empty="keep")
         if not total:
@@ -81,8 +85,8 @@ class Pairing(Ranging):
         slot = self.listed(sel, self.ship(f"{stem}_rows", found.rows))
         b = self.expr(own.body, {**env, sel.binder: slot})
         start, size = self.cells(f"{stem}_start", found.start, parents), self.cells(f"{stem}_size", found.size, parents)
-        sums = g.make("piecewise_runs", [a, b, start, size], axes=merge_axes([a, start]), event=(), pieces=pieces)
-        return sums if total else g.apply("div", sums, g.make("number", [size], event=()))
+        sums = g.make(piecewise_runs, [a, b, start, size], pieces=pieces)
+        return sums if total else g.apply("div", sums, g.make(number, [size]))
 
     # ----------------------------------------------------------------------------------------------------------------- runs
     def runs(self, node: ir.Reduce, env: Env) -> Val | None:
@@ -98,7 +102,7 @@ class Pairing(Ranging):
         g, log, parents = self.graph, kind.logarithmic, [env[p].ids for p in sel.parents]
         stem = self.unique(f"{sel.binder.name}_runs")
         assert found.size is not None
-        count = g.make("number", [self.cells(f"{stem}_size", found.size, parents)], event=())
+        count = g.make(number, [self.cells(f"{stem}_size", found.size, parents)])
         count = g.apply("log", count) if log else count
         if sel.binder not in self.free(node.body):
             return g.apply("add" if log else "mul", self.expr(node.body, env), count)
@@ -106,9 +110,9 @@ class Pairing(Ranging):
         value = self.expr(node.body, {**env, sel.binder: slot})
         groups = None if run.groups is None else self.ship(f"{stem}_groups", run.groups)
         length = run.ranges.rows.size if run.groups is None else run.groups.size
-        sums = g.make("cumulated", [value], axes=(), event=(length + 1,), log=log, after=run.after, groups=groups)
+        sums = g.make(cumulated, [value], event=(length + 1,), log=log, after=run.after, groups=groups)
         place = self.cells(f"{stem}_place", run.places, parents)
-        total = g.make("take_val", [sums, place], axes=place.axes, event=())
+        total = g.make(take_val, [sums, place])
         return total if kind.total else g.apply("sub" if log else "div", total, count)
 
     def run(self, node: ir.Reduce) -> Run | None:
@@ -124,7 +128,7 @@ class Pairing(Ranging):
     def listed(self, sel: Selection, key: str) -> Slot:
         """The binder at the rows of an array, in their order."""
         axis = self.graph.axis(self.unique(sel.binder.name), len(self.data[key]), "all")
-        pos = self.graph.make("arange", axes=(axis,), static=True, axis=axis, key=None)
+        pos = self.graph.make(arange, axis=axis)
         ids = self.take(key, pos, ())
         return Slot(binder=sel.binder, ids=ids, pos=ids, n=self.total(sel.binder), members=self.data[key])
 

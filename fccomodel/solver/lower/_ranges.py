@@ -11,11 +11,14 @@ import torch
 from fccomodel.core import ir
 from fccomodel.evaluation import elements, interpret
 from fccomodel.evaluation import selections as selection
-from fccomodel.library.graph import Val, merge_axes
 from fccomodel.solver import errors
 from fccomodel.solver.lower._records import Part, Ranged, Segment, Slot
 from fccomodel.solver.lower._slots import Slots
 from fccomodel.solver.lower._state import Env
+from fccomodel.solver.operations import Val, in_order, union
+from fccomodel.solver.operations.draws import draw, draw_range
+from fccomodel.solver.operations.entrywise import number
+from fccomodel.solver.operations.sources import arange, cell, take
 
 
 @dataclass(eq=False)
@@ -102,9 +105,9 @@ class Ranging(Slots):
         axis = g.axis(self.unique(binder.name), size, "sample")
         around = self.blocks_around(binder, env, body)
         if around and self.inner_sampling == "per_block":
-            pos = g.make("draw_range", [g.const(0), g.const(n)], axes=(*around, axis), axis=axis, most=n, static=False)
+            pos = g.make(draw_range, [g.const(0), g.const(n)], axes=(*around, axis), axis=axis, most=n)
         else:
-            pos = g.make("draw", axes=(axis,), axis=axis, n=n, how=self.sampling, static=False)
+            pos = g.make(draw, axis=axis, n=n, how=self.sampling)
         self.draws.append(pos)
         key = self.rows_key(sel, rows)
         ids = pos if key is None else self.take(key, pos, ())
@@ -122,7 +125,7 @@ class Ranging(Slots):
         skip = None
         if realised.start is None or realised.size is None:
             n = len(realised.rows)
-            pos = g.make("draw", axes=(axis,), axis=axis, n=n, how=self.sampling, static=False)
+            pos = g.make(draw, axis=axis, n=n, how=self.sampling)
             count: Val = g.const(n)
         else:
             valid = realised.size if realised.skip is None else realised.size - (realised.skip >= 0)
@@ -130,14 +133,14 @@ class Ranging(Slots):
             count = self.cells(f"{stem}_size", valid, parents)
             skip = None if realised.skip is None else self.cells(f"{stem}_skip", realised.skip, parents)
             bounds = [start, count] if skip is None else [start, count, skip]
-            axes = merge_axes([start, count])
+            axes = union([start, count])
             if self.inner_sampling == "per_block":
-                axes = tuple(sorted({*axes, *self.blocks_around(binder, env, body)}, key=lambda a: a.order))
-            pos = g.make("draw_range", bounds, axes=(*axes, axis), axis=axis, most=int(realised.size.max()), static=False)
+                axes = in_order([*axes, *self.blocks_around(binder, env, body)])
+            pos = g.make(draw_range, bounds, axes=(*axes, axis), axis=axis, most=int(realised.size.max()))
         self.draws.append(pos)
-        ids = g.make("take", [pos], key=self.ship(f"{stem}_rows", realised.rows), event=(), static=False)
+        ids = self.take(self.ship(f"{stem}_rows", realised.rows), pos, ())
         slot = Slot(binder=binder, ids=ids, pos=ids, n=self.total(binder))
-        count = g.make("number", [count], event=()) if count.op == "cell" else count
+        count = g.make(number, [count]) if count.op is cell else count
         weight = accept = None
         if sel.masks:
             weight = self.mask(replace(sel, keys=(), orders=(), excludes=()), {**env, binder: slot})
@@ -242,10 +245,10 @@ class Ranging(Slots):
         offset = np.arange(len(cell)) - np.repeat(np.cumsum(size) - size, size)
         stem = self.unique(f"{binder.name}_by")
         axis = g.axis(self.unique(binder.name), len(cell), "all")
-        pos = g.make("arange", axes=(axis,), static=True, axis=axis)
+        pos = g.make(arange, axis=axis)
 
         def per_row(key: str, array: np.ndarray) -> Val:
-            return g.make("take", [pos], key=self.ship(f"{stem}_{key}", array), event=(), static=True)
+            return g.make(take, [pos], key=self.ship(f"{stem}_{key}", array), event=())
 
         rows = realised.rows[np.repeat(start, size) + offset]
         own_ids = per_row("rows", rows)

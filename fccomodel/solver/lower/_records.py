@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fccomodel.core import ir
-from fccomodel.library.graph import Axis, Val
+from fccomodel.solver.operations import Axis, Val
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

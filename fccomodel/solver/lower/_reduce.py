@@ -10,12 +10,16 @@ from typing import Any
 from fccomodel.core import ir
 from fccomodel.evaluation import selections
 from fccomodel.library import reductions
-from fccomodel.library.graph import Axis, Val, merge_axes
 from fccomodel.solver import errors
 from fccomodel.solver.lower._algebra import Logarithms, Numbers
 from fccomodel.solver.lower._pairs import Pairing
 from fccomodel.solver.lower._records import Buffer, Part, Ranged
 from fccomodel.solver.lower._state import Env, Linear
+from fccomodel.solver.operations import Axis, Val, in_order
+from fccomodel.solver.operations.entrywise import number, spread
+from fccomodel.solver.operations.estimates import couple, track
+from fccomodel.solver.operations.reductions import reduce
+from fccomodel.solver.operations.sums import chunked
 
 #: a full pass over more pairs than this goes through its outer binder in chunks
 DENSE = 1 << 21
@@ -77,7 +81,7 @@ class Reducing(Pairing):
         algebra = Logarithms(self.graph) if logs else Numbers(self.graph)
         body = self.expr(node.body, ranged.env, "log" if logs else True)
         if kind.condition:
-            body = self.graph.make("number", [body], event=())
+            body = self.graph.make(number, [body])
         elements = {*body.axes, *ranged.axes}
         if ranged.related:
             body = self.combined(node, kind.total, ranged, body, env, algebra)
@@ -146,11 +150,7 @@ class Reducing(Pairing):
 
     def gather(self, body: Val, axis: Axis, onto: Axis | None = None) -> Val:
         """The values of all chunks together."""
-        onto = onto or self.onto(axis)
-        axes = tuple(onto if a is axis else a for a in body.axes)
-        if onto not in axes:
-            axes = tuple(sorted((*axes, onto), key=lambda a: a.order))
-        return self.graph.make("chunked", [body], axes=axes, event=body.event, axis=axis, onto=onto)
+        return self.graph.make(chunked, [body], axis=axis, onto=onto or self.graph.whole(axis))
 
     def couple(self, node: ir.Reduce, env: Env) -> Val:
         """The worst of a family, a maximum or a tail mean, as the risks of the sampled members weighted by their q."""
@@ -167,7 +167,7 @@ class Reducing(Pairing):
         body = self.expr(node.body, ranged.env, True)
         everyone = slot.pos if slot.pos.static else self.all_slot(selections.Selection(binder=node.binders[0])).ids
         share = len(slot.members) / slot.pos.axes[0].size
-        return g.make("couple", [body, slot.pos, everyone, alpha], axes=(), event=(), name=name, share=share)
+        return g.make(couple, [body, slot.pos, everyone, alpha], name=name, share=share)
 
     def other(self, node: ir.Reduce, body: Val, ranged: Ranged, env: Env) -> Val:
         """What is neither a sum nor a mean, over complete axes."""
@@ -178,7 +178,7 @@ class Reducing(Pairing):
         for part in ranged.parts:
             if part.axis is not None and part.axis.kind == "chunk":
                 body = self.gather(body, part.axis)
-        axes = tuple(self.onto(a) if a.kind == "chunk" else a for a in ranged.axes)
+        axes = tuple(g.whole(a) if a.kind == "chunk" else a for a in ranged.axes)
         weights = [p.weight for p in ranged.parts if p.weight is not None]
         if lowered is not None:
             return lowered(g, lambda e: self.mean_of(e, axes, weights), body)
@@ -188,12 +188,9 @@ class Reducing(Pairing):
             mask = weight if mask is None else g.apply("mul", mask, weight)
         whole = {*body.axes, *axes, *(mask.axes if mask is not None else ())}
         if len(whole) > len(body.axes):
-            body = g.make("spread", [body], axes=tuple(sorted(whole, key=lambda a: a.order)), event=body.event)
-        kept = tuple(a for a in merge_axes([body, *([] if mask is None else [mask])]) if a not in axes)
-        return g.make(
-            "reduce", [body, *options, *([] if mask is None else [mask])], axes=kept, event=body.event, kind=node.kind, over=axes,
-            masked=mask is not None,
-        )  # fmt: skip
+            body = g.make(spread, [body], axes=in_order(whole))
+        given = [body, *options, *([] if mask is None else [mask])]
+        return g.make(reduce, given, kind=node.kind, over=axes, masked=mask is not None)
 
     def mean_of(self, body: Val, axes: tuple[Axis, ...], weights: list[Val]) -> Val:
         """A mean over axes, of the elements that masks let through."""
@@ -224,8 +221,7 @@ class Reducing(Pairing):
         """What the estimator makes of a minibatch value; its derivative is that of ``through``, or else of the value itself."""
         own: dict[str, Any] = {} if through is None or through is g_value else {"through": through}
         own |= {"log": True} if log else {}
-        axes = merge_axes([g_value, *positions])
-        return self.graph.make("track", [g_value, *positions], axes=axes, event=g_value.event, name=name, **own)
+        return self.graph.make(track, [g_value, *positions], name=name, **own)
 
     def resampled(self, node: ir.Expr, env: Env) -> Val | None:
         """The minibatch value by inner samples of its own, where the algorithm wants two independent batches."""

@@ -9,10 +9,14 @@ import numpy as np
 
 from fccomodel.core import ir
 from fccomodel.evaluation import draws, elements, selections
-from fccomodel.library.graph import Axis, Val, merge_axes
 from fccomodel.solver import errors
 from fccomodel.solver.lower._records import Part, Ranged, Slot
 from fccomodel.solver.lower._state import Env, State
+from fccomodel.solver.operations import Axis, Val, union
+from fccomodel.solver.operations.draws import fixed_noise, noise
+from fccomodel.solver.operations.entrywise import number
+from fccomodel.solver.operations.indexing import pick
+from fccomodel.solver.operations.sources import arange, cell, chunk, take
 
 #: draws of a distribution in a step
 DRAWN = 256
@@ -46,7 +50,7 @@ class Slots(State):
         axis = self.graph.axis(self.unique(sel.binder.name), len(rows), kind)
         heavy = self.full and averaged and bool(self.nests)
         key = self.rows_key(sel, rows, heavy)
-        pos = self.graph.make("arange" if kind == "all" else "chunk", axes=(axis,), static=kind == "all", axis=axis, key=key)
+        pos = self.graph.make(arange if kind == "all" else chunk, axis=axis, key=key)
         ids = pos if key is None else self.take(key, pos, ())
         if heavy and key is not None:
             self.nests[-1][key] = len(rows)
@@ -68,12 +72,11 @@ class Slots(State):
 
     def cells(self, key: str, array: np.ndarray, parents: list[Val]) -> Val:
         """A number per cell of the parents' ids."""
-        static = all(p.static for p in parents)
-        return self.graph.make("cell", parents, key=self.ship(key, np.asarray(array)), event=(), static=static)
+        return self.graph.make(cell, parents, key=self.ship(key, np.asarray(array)))
 
     def known_ids(self, slot: Slot) -> np.ndarray:
         """The ids that a complete axis goes through."""
-        return self.data[slot.ids.attrs["key"]] if slot.ids.op == "take" else np.arange(slot.ids.axes[0].size)
+        return self.data[slot.ids.attrs["key"]] if slot.ids.op is take else np.arange(slot.ids.axes[0].size)
 
     def mask(self, sel: selections.Selection, env: Env) -> Val:
         """1 where the conditions with other binders hold, else 0."""
@@ -85,7 +88,7 @@ class Slots(State):
         result = parts[0]
         for part in parts[1:]:
             result = g.apply("and", result, part)
-        return g.make("number", [result], event=())
+        return g.make(number, [result])
 
     # ------------------------------------------------------------------------------------------------------ random draws
     def noise(self, binder: ir.Binder, env: Env, parts: list[Part], body: ir.Expr) -> tuple[Slot, Part]:
@@ -106,11 +109,8 @@ class Slots(State):
                 if beside
                 else self.graph.axis(self.unique(binder.name), self.batch(binder, 1 << 30, True) or DRAWN, "sample")
             )
-            size = max((a.size for a in beside), default=axis.size)
-            draw = self.graph.make(
-                "noise", args, axes=merge_axes([*args, Val(id=-1, op="const", axes=(axis,))]), event=event, family=domain.family,
-                axis=axis, static=False, name=self.unique(binder.name) if beside else axis.name, size=size, fixed_seed=None,
-            )  # fmt: skip
+            name = self.unique(binder.name) if beside else axis.name
+            draw = self.graph.make(noise, args, event=event, family=domain.family, axis=axis, name=name)
             self.draws.append(draw)
             if beside:
                 return Slot(binder=binder, ids=draw, pos=None, n=0, draw=draw), Part(
@@ -127,33 +127,20 @@ class Slots(State):
         around = {a for b in self.free(body) if b in env for a in env[b].ids.axes}
         number = draws.count(draws.DRAWS, math.prod(a.size for a in around) * math.prod(event), math.prod(a.size for a in joint))
         axis = g.axis(self.unique(binder.name), number, "all")
-        whole = [self.onto(a) if a.kind == "chunk" else a for a in joint]
+        whole = [g.whole(a) if a.kind == "chunk" else a for a in joint]
         base = g.make(
-            "fixed_noise", axes=(*whole, axis), event=event, family=domain.family, static=True,
+            fixed_noise, axes=(*whole, axis), event=event, family=domain.family,
             seed=draws.stream(self.bound, binder, 0), serial=axis.order,
         )  # fmt: skip
         for a in joint:
             if a.kind == "chunk":
                 slot = next(s for s in env.values() if s.ids.axes == (a,) and s.pos is not None)
-                position = slot.ids.args[0] if slot.ids.op == "take" else slot.ids
-                whole_axis = self.onto(a)
-                rest = Val(id=-1, op="const", axes=tuple(x for x in base.axes if x is not whole_axis))
-                axes = merge_axes([position, rest])
-                base = g.make("pick", [base, position], axes=axes, event=event, over=(whole_axis,), fixed=(None,))
-        draw = g.make("noise", [*args, base], event=event, family=domain.family, static=False, axis=axis, fixed_seed=True)
-        return draw, axis
-
-    def onto(self, axis: Axis) -> Axis:
-        """The complete axis that a chunked one is a slice of."""
-        known = self.graph.known.get(("onto", axis))
-        if known is None:
-            self.graph.axes += 1
-            known = Axis(name=axis.name, order=axis.order, size=axis.size, kind="all")  # type: ignore[assignment]
-            self.graph.known[("onto", axis)] = known  # type: ignore[assignment]
-        return known  # type: ignore[return-value]
+                position = slot.ids.args[0] if slot.ids.op is take else slot.ids
+                base = g.make(pick, [base, position], over=(g.whole(a),), fixed=(None,))
+        return g.make(noise, [*args, base], event=event, family=domain.family, axis=axis), axis
 
     def blocks_around(self, binder: ir.Binder, env: Env, body: ir.Expr) -> tuple[Axis, ...]:
         """The axes of the binders around a drawn one that its body depends on."""
         if binder.kind != "~":
             return ()
-        return merge_axes([env[b].ids for b in self.free(body) if b in env])
+        return union([env[b].ids for b in self.free(body) if b in env])

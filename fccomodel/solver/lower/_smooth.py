@@ -6,12 +6,14 @@ import math
 from dataclasses import dataclass
 
 from fccomodel.evaluation import selections
-from fccomodel.library.graph import Axis, Val, merge_axes
 from fccomodel.normal.smoothing import Smoothed
 from fccomodel.solver import errors
 from fccomodel.solver.lower._records import Slot
 from fccomodel.solver.lower._reduce import DENSE, Reducing
 from fccomodel.solver.lower._state import Env
+from fccomodel.solver.operations import Axis, Val, in_order
+from fccomodel.solver.operations.entrywise import masked, spread, stack
+from fccomodel.solver.operations.estimates import centre, envelope
 
 
 @dataclass(eq=False)
@@ -29,8 +31,8 @@ class Smoothing(Reducing):
         over: tuple[Axis, ...] = ()
         if inside is None:
             values = [self.argument(a, env, node.inner) for a in node.args]
-            body = values[0] if node.argument is not None else g.make("stack", values, event=(len(values),))
-            centre = self.centre_of(node, env, body.event)
+            body = values[0] if node.argument is not None else g.make(stack, values)
+            centres = self.centre_of(node, env, body.event)
         else:
             ranged = self.ranges(inside.binders, inside.condition, env, body=inside.body, whole=True, dense=True)
             size = math.prod(a.size for a in ranged.axes)
@@ -38,16 +40,15 @@ class Smoothing(Reducing):
                 self.refuse(errors.smoothed_in_every_step(size, inside.span))
             body, over = self.argument(inside.body, ranged.env, node.inner), ranged.axes
             if missing := [a for a in over if a not in body.axes]:
-                body = g.make("spread", [body], axes=tuple(sorted((*body.axes, *missing), key=lambda a: a.order)), event=())
+                body = g.make(spread, [body], axes=in_order((*body.axes, *missing)))
             masks = [p.weight for p in ranged.parts if p.weight is not None]
             for mask in masks:
-                body = g.make("masked", [body, mask], event=(), axes=merge_axes([body, mask]))
+                body = g.make(masked, [body, mask])
             own = [ranged.env[b] for b in inside.binders]
-            centre = self.centre_of(node, {**env, **ranged.env}, (), [*(env[b] for b in self.free(inside) if b in env), *own])
+            centres = self.centre_of(node, {**env, **ranged.env}, (), [*(env[b] for b in self.free(inside) if b in env), *own])
         return g.make(
-            "envelope", [body, *centre], axes=tuple(a for a in merge_axes([body, *centre]) if a not in over),
-            event=() if node.function.rank else body.event, function=node.function, over=over,
-            name="inner" if node.inner else node.name, scale=node.bound, ends=node.ends if self.dual else None,
+            envelope, [body, *centres], function=node.function, over=over, name="inner" if node.inner else node.name,
+            scale=node.bound, ends=node.ends if self.dual else None,
         )  # fmt: skip
 
     def centre_of(self, node: Smoothed, env: Env, event: tuple[int, ...], slots: list[Slot] | None = None) -> list[Val]:
@@ -59,7 +60,7 @@ class Smoothing(Reducing):
             return []
         self.centres[node.name] = tuple(s.n for s in slots) + event
         positions = [s.pos for s in slots if s.pos is not None]
-        return [self.graph.make("centre", positions, name=node.name, event=event, axes=merge_axes(positions))]
+        return [self.graph.make(centre, positions, name=node.name, event=event)]
 
     def block(self, node: Smoothed) -> tuple[list[Val], Val, tuple[Axis, ...]]:
         """In a full pass: the ids of all cells of an envelope, its argument there (a list of terms along the last axis), and
@@ -78,13 +79,13 @@ class Smoothing(Reducing):
         if chunked is not None:
             env[chunked] = self.all_slot(selections.Selection(binder=chunked), "chunk")
         values = [self.expr(e, env, False) for e in exact]
-        value = values[0] if argument is not None else self.graph.make("stack", values, event=(len(values),))
+        value = values[0] if argument is not None else self.graph.make(stack, values)
         if inside is not None and inside.condition is not None:
             for sel in selections.split(inside.binders, inside.condition):
                 if sel.parents or sel.static:
                     own = [self.expr(c, env, False) for c in selections.conjuncts(inside.condition)]
                     for mask in own:
-                        value = self.graph.make("masked", [value, mask], event=(), axes=merge_axes([value, mask]))
+                        value = self.graph.make(masked, [value, mask])
                     break
         if chunked is not None:
             value = self.gather(value, env[chunked].ids.axes[0], cells[chunked].ids.axes[0])

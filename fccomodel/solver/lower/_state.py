@@ -14,9 +14,11 @@ from fccomodel.core import ir, quoting
 from fccomodel.core.diagnostics import Diagnostic, refuse
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation import elements, logarithms
-from fccomodel.library.graph import Graph, Val
-from fccomodel.solver.lower._names import reserved
+from fccomodel.solver.graph import Graph
 from fccomodel.solver.lower._records import Buffer, Ranged, Slot
+from fccomodel.solver.names import reserved
+from fccomodel.solver.operations import Val
+from fccomodel.solver.operations.sources import take
 
 Env = Mapping[ir.Binder, Slot]
 #: how a value enters the expectation around it: linearly (True), as the logarithm of what enters linearly, or in another way
@@ -136,4 +138,4 @@ class State:
 
     def take(self, key: str, ids: Val, event: tuple[int, ...]) -> Val:
         """Rows ``ids`` of a data array."""
-        return self.graph.make("take", [ids], key=key, event=event, static=ids.static)
+        return self.graph.make(take, [ids], key=key, event=event)

@@ -1,17 +1,11 @@
-"""Small pieces of emitted text: numbers, parentheses, slopes."""
+"""Envelopes and their slopes as text."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
-from fccomodel.library.graph import Axis, Val
 from fccomodel.library.proximal import Proximal
-
-
-def merged(val: Val, over: Iterable[Axis]) -> tuple[Axis, ...]:
-    """The axes of a reduction's elements, in layout order."""
-    return tuple(sorted((*val.axes, *over), key=lambda a: a.order))
+from fccomodel.solver.operations._base import bare
 
 
 def lam_text(function: Proximal, lam: str) -> str:
@@ -39,37 +33,3 @@ def envelope_text(function: Proximal, scale: str | None, t: str, lam: str, c: st
 
 def _moved(t: str, lam: str, c: str) -> str:
     return f"({t} + {lam} * {c})" if c else t
-
-
-def number(value: float) -> str:
-    """A number as Python text, integers without a decimal point."""
-    if value != value or value in (float("inf"), float("-inf")):
-        return f"float('{value}')"
-    if value == int(value) and abs(value) < 1e15:
-        return f"{int(value)}" if value >= 0 else f"({int(value)})"
-    return repr(value) if value >= 0 else f"({value!r})"
-
-
-def bare(text: str) -> str:
-    """The text without parentheses around the whole of it."""
-    while text.startswith("(") and text.endswith(")"):
-        depth = 0
-        for place, char in enumerate(text):
-            depth += (char == "(") - (char == ")")
-            if depth == 0 and place < len(text) - 1:
-                return text
-        text = text[1:-1]
-    return text
-
-
-def simple(text: str) -> bool:
-    """A name, a call or an index that may stand anywhere without parentheses."""
-    depth = 0
-    for char in text:
-        if char in "([{":
-            depth += 1
-        elif char in ")]}":
-            depth -= 1
-        elif depth == 0 and not (char.isalnum() or char in "._"):
-            return False
-    return True

@@ -1,0 +1,138 @@
+"""Formulas of atoms over values of any kind: constants fold by the rules of arithmetic, derivatives are read from texts."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from fccomodel.library import atoms
+
+V = TypeVar("V")
+
+OPERATORS = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.Pow: "pow"}
+
+
+def atom_of(name: str) -> atoms.Atom:
+    """The atom of a name that is known to be one."""
+    found = atoms.get(name)
+    assert found is not None, name
+    return found
+
+
+class Algebra(ABC, Generic[V]):
+    """Values that atoms are applied to."""
+
+    @abstractmethod
+    def const(self, value: float) -> V:
+        """The value of a number."""
+
+    @abstractmethod
+    def number(self, value: V) -> float | None:
+        """The number that a value is, else None."""
+
+    @abstractmethod
+    def parts(self, value: V) -> tuple[str, tuple[V, ...]]:
+        """The scalar atom that made a value and its arguments; without one, an empty name."""
+
+    @abstractmethod
+    def entrywise(self, name: str, args: tuple[V, ...]) -> V:
+        """A scalar atom at arguments that do not fold."""
+
+    def array(self, name: str, args: Iterable[V]) -> V:
+        """An array atom."""
+        raise NotImplementedError
+
+    def apply(self, name: str, *args: V) -> V:
+        """A scalar atom, entry by entry; constants fold."""
+        name = atom_of(name).name
+        numbers = [self.number(a) for a in args]
+        known = [n for n in numbers if n is not None]
+        if len(known) == len(args):
+            with np.errstate(all="ignore"):
+                return self.const(float(atom_of(name).value(*(np.float64(n) for n in known))))
+        folded = FOLDS[name](self, *args) if name in FOLDS else None
+        return self.entrywise(name, args) if folded is None else folded
+
+    def evaluate(self, text: str, names: Mapping[str, V]) -> V:
+        """A formula of an atom's derivative, such as ``y*(1 - y)``, on values."""
+        return self._read(_parsed(text), names)
+
+    def _read(self, node: ast.expr, names: Mapping[str, V]) -> V:
+        match node:
+            case ast.Constant(value=int() | float() as value):
+                return self.const(value)
+            case ast.Name(id="pi"):
+                return self.const(math.pi)
+            case ast.Name(id=name):
+                return names[name]
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return self.apply("neg", self._read(operand, names))
+            case ast.BinOp(left=left, op=ast.MatMult(), right=right):
+                return self.array("matmul", [self._read(left, names), self._read(right, names)])
+            case ast.BinOp(left=left, op=op, right=right):
+                return self.apply(OPERATORS[type(op)], self._read(left, names), self._read(right, names))
+            case ast.Call(func=ast.Name(id=name), args=args):
+                inner = [self._read(a, names) for a in args]
+                return self.apply(name, *inner) if isinstance(atom_of(name), atoms.ScalarAtom) else self.array(name, inner)
+        raise ValueError(f"not a derivative formula: {ast.dump(node)}")
+
+
+@functools.cache
+def _parsed(text: str) -> ast.expr:
+    return ast.parse(text.replace("^", "**"), mode="eval").body
+
+
+# ------------------------------------------------------------------------------------------- arithmetic with some constants
+def _neg(g: Algebra[V], u: V) -> V | None:
+    name, inner = g.parts(u)
+    return inner[0] if name == "neg" else None
+
+
+def _add(g: Algebra[V], u: V, v: V) -> V | None:
+    return v if g.number(u) == 0 else u if g.number(v) == 0 else None
+
+
+def _sub(g: Algebra[V], u: V, v: V) -> V | None:
+    return u if g.number(v) == 0 else g.apply("neg", v) if g.number(u) == 0 else None
+
+
+def _mul(g: Algebra[V], u: V, v: V) -> V | None:
+    """A constant stands left, once."""
+    a, b = g.number(u), g.number(v)
+    if a == 0 or b == 0:
+        return g.const(0.0)
+    if b is not None:
+        return g.apply("mul", v, u)
+    if a is not None and (scaled := _scaled(g, v)):
+        return g.apply("mul", g.const(a * scaled[0]), scaled[1])
+    return v if a == 1 else g.apply("neg", v) if a == -1 else None
+
+
+def _div(g: Algebra[V], u: V, v: V) -> V | None:
+    b = g.number(v)
+    if b == 1:
+        return u
+    if b and (scaled := _scaled(g, u)):
+        return g.apply("mul", g.const(scaled[0] / b), scaled[1])
+    return g.const(0.0) if g.number(u) == 0 else None
+
+
+def _pow(g: Algebra[V], u: V, v: V) -> V | None:
+    b = g.number(v)
+    return u if b == 1 else g.const(1.0) if b == 0 else None
+
+
+def _scaled(g: Algebra[V], value: V) -> tuple[float, V] | None:
+    """c and x of a product c x."""
+    name, args = g.parts(value)
+    c = g.number(args[0]) if name == "mul" else None
+    return None if c is None else (c, args[1])
+
+
+FOLDS: dict[str, Callable[..., Any]] = {"neg": _neg, "add": _add, "sub": _sub, "mul": _mul, "div": _div, "pow": _pow}

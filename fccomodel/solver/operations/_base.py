@@ -1,0 +1,233 @@
+"""What an operation of the target program is, and the values with named axes that operations make.
+
+A value is laid out as ``[axes in order ..., event dims ...]``. An axis is one binder made concrete: every element, a minibatch of
+them, or a chunk of a full pass.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol
+
+from fccomodel.library.formulas import Algebra
+
+Event = tuple[int, ...]
+#: An attribute's type as annotations write it; checked entry by entry where it is a tuple.
+Kind = Any
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Axis:
+    """``kind``: ``all`` (every element), ``sample`` (a minibatch), ``chunk`` (a slice of a full pass); ``order`` fixes layout."""
+
+    name: str
+    order: int
+    size: int
+    kind: str
+
+
+Axes = tuple[Axis, ...]
+
+
+@dataclass(eq=False, kw_only=True)
+class Val:
+    """One value: an operation on other values.
+
+    varying  depends on a decision variable through differentiable operations
+    static   depends on the bound data alone
+    """
+
+    id: int
+    op: Op
+    args: tuple[Val, ...] = ()
+    attrs: Mapping[str, Any] = field(default_factory=dict)
+    axes: Axes = ()
+    event: Event = ()
+    varying: bool = False
+    static: bool = False
+
+
+def in_order(axes: Iterable[Axis]) -> Axes:
+    """The different ones of some axes, in layout order."""
+    return tuple(sorted(set(axes), key=lambda axis: axis.order))
+
+
+def union(vals: Iterable[Val]) -> Axes:
+    """The axes of some values, in layout order."""
+    return in_order(axis for val in vals for axis in val.axes)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Pull:
+    """A contribution to a variable's gradient: the adjoint of the value ``source`` that met the variable."""
+
+    variable: str
+    source: Val
+    adjoint: Val
+
+
+class Builder(Algebra[Val]):
+    """What makes values: see ``Graph``."""
+
+    @abstractmethod
+    def make(self, op: Op, args: Iterable[Val] = (), **attrs: Any) -> Val:
+        """The value ``op(args; attrs)``."""
+
+
+class Reverse(Protocol):
+    """A reverse derivative under way: see ``backward``."""
+
+    @property
+    def graph(self) -> Builder:
+        """What the derivative is built with."""
+
+    def give(self, val: Val, adjoint: Val) -> None:
+        """Adds to the adjoint of a value."""
+
+    def pull(self, variable: str, source: Val, adjoint: Val) -> None:
+        """Adds to the gradient of a variable."""
+
+
+class Writer(Protocol):
+    """Text under way: see ``Printer``."""
+
+    layout: Mapping[str, tuple[int, int, Event]]
+    autograd: bool
+    dual: bool
+
+    def ref(self, val: Val, axes: Axes | None = None, event: int | None = None) -> str:
+        """The text of a value, lined up with axes and a number of event dims."""
+
+    def expanded(self, val: Val, axes: Axes, event: Event = ()) -> str:
+        """The same as a tensor that has all of these axes and dims."""
+
+    def estimate(self, val: Val) -> str:
+        """What an estimator makes of a minibatch value."""
+
+
+class Op:
+    """One operation; a subclass's docstring is its meaning, and its only object stands in the graph.
+
+    name           in messages
+    arguments      their names; ``xs...`` stands for any number of them
+    attributes     what else it takes, with types; those that ``defaults`` has may be left out
+    source         without arguments it is known from the data alone
+    changing       it reads what changes from step to step
+    inline         prints inside the expression that uses it, where only one does
+    python         prints as a Python number
+    spreads        gives its arguments axes that they lack: an adjoint counts once for each element
+    constant       why no derivative goes through it, if none does
+    silent         why it has no text of its own, if it has none
+    """
+
+    name: ClassVar[str]
+    arguments: ClassVar[tuple[str, ...]] = ()
+    attributes: ClassVar[Mapping[str, Kind]] = {}
+    defaults: ClassVar[Mapping[str, Any]] = {}
+    source: ClassVar[bool] = False
+    changing: ClassVar[bool] = False
+    inline: ClassVar[bool] = False
+    python: ClassVar[bool] = False
+    spreads: ClassVar[bool] = False
+    constant: ClassVar[str] = ""
+    silent: ClassVar[str] = ""
+
+    def __repr__(self) -> str:
+        return self.name
+
+    # -------------------------------------------------------------------------------------------------------------- shape
+    def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        """The axes of the value: ``axes`` among its attributes, or those of its arguments."""
+        return attrs["axes"] if "axes" in self.attributes else union(args)
+
+    def event(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Event:
+        """The event dims of the value: ``event`` among its attributes, or those of the first argument."""
+        return attrs["event"] if "event" in self.attributes else args[0].event if args else ()
+
+    def varying(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> bool:
+        """The value depends on a variable in a way that has a derivative."""
+        return any(a.varying for a in args)
+
+    def static(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> bool:
+        """The value is known from the data alone."""
+        return not self.changing and all(a.static for a in args) and (bool(args) or self.source)
+
+    def fault(self, val: Val) -> str:
+        """What is wrong with a value that its arguments and attributes' types do not say, or nothing."""
+        return ""
+
+    # --------------------------------------------------------------------------------------------------------------- text
+    def text(self, writer: Writer, val: Val) -> str:
+        """The torch expression."""
+        raise AssertionError(self.silent)
+
+    def kept(self, val: Val) -> str:
+        """The attribute of the data that holds a static value as it is, if there is one."""
+        return ""
+
+    def stem(self, val: Val) -> str:
+        """What a value's name begins with."""
+        return "t1"
+
+    # --------------------------------------------------------------------------------------------------------- derivative
+    def derivative(self, to: Reverse, val: Val, adjoint: Val) -> None:
+        """Gives arguments that vary their part of the adjoint of ``val``."""
+        raise AssertionError(f"{self.name}: {self.constant}")
+
+    def pulled(self, source: Val) -> tuple[Val, ...]:
+        """The values that the text of its contribution to a gradient refers to."""
+        return ()
+
+    def contribution(self, writer: Writer, pull: Pull) -> str:
+        """The contribution to the gradient of a variable, flat."""
+        raise AssertionError(f"{self.name} meets no variable")
+
+
+def python(val: Val) -> bool:
+    """The text of a value is a Python number."""
+    return val.op.python
+
+
+def along(axes: Axes) -> str:
+    """A name's end that says which axes."""
+    return "_" + "_".join(a.name for a in axes) if axes else ""
+
+
+def dims(val: Val, over: Iterable[Axis]) -> str:
+    """Where some axes of a value lie, as a torch ``dim``."""
+    places = sorted(val.axes.index(a) for a in over)
+    return str(places[0]) if len(places) == 1 else str(tuple(places))
+
+
+def sizes(axes: Axes, event: Event = ()) -> tuple[int, ...]:
+    """The shape of a value on these axes."""
+    return tuple(a.size for a in axes) + event
+
+
+def grid(axis: Axis, axes: Axes) -> str:
+    """Positions along an axis, lined up with others."""
+    after = len(axes) - axes.index(axis) - 1
+    return f"torch.arange({axis.size}, device=data.device)" + (f"[:{', None' * after}]" if after else "")
+
+
+def number(value: float) -> str:
+    """A number as Python text, integers without a decimal point."""
+    if value != value or value in (float("inf"), float("-inf")):
+        return f"float('{value}')"
+    if value == int(value) and abs(value) < 1e15:
+        return f"{int(value)}" if value >= 0 else f"({int(value)})"
+    return repr(value) if value >= 0 else f"({value!r})"
+
+
+def bare(text: str) -> str:
+    """The text without parentheses around the whole of it."""
+    while text.startswith("(") and text.endswith(")"):
+        depth = 0
+        for place, char in enumerate(text):
+            depth += (char == "(") - (char == ")")
+            if depth == 0 and place < len(text) - 1:
+                return text
+        text = text[1:-1]
+    return text

@@ -1,0 +1,90 @@
+"""Random draws of a step, and the fixed samples of a full pass."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from fccomodel.solver.operations._base import Axes, Axis, Event, Op, Val, Writer, in_order, sizes
+
+RANDOM = "it is random, whatever the variables"
+
+
+class Draw(Op):
+    """Numbers below ``n``, one for each element of a minibatch's axis; ``how``: ``epochs`` or ``iid``."""
+
+    name, attributes = "draw", {"axis": Axis, "n": int, "how": str}
+    changing = True
+    constant = RANDOM
+    silent = "it is an argument of the step"
+
+    def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        return (attrs["axis"],)
+
+    def stem(self, val: Val) -> str:
+        return val.attrs["axis"].name
+
+
+class DrawRange(Op):
+    """Numbers of the ranges ``start .. start + size``, less one number perhaps, independent along ``axes``; ``most``: the longest
+    range."""
+
+    name, arguments = "draw_range", ("start", "size", "skip...")
+    attributes = {"axis": Axis, "axes": tuple[Axis, ...], "most": int}
+    changing = True
+    constant = RANDOM
+
+    def fault(self, val: Val) -> str:
+        return "" if val.attrs["axis"] in val.axes else "its own axis is not among its axes"
+
+    def text(self, writer: Writer, val: Val) -> str:
+        axis = val.attrs["axis"]
+        spread = (*(a for a in val.axes if a is not axis), axis)
+        start, size, *skip = (writer.ref(a, spread, 0) for a in val.args)
+        return f"in_range({', '.join([start, size, f'r_{axis.name}', *skip])})"
+
+    def stem(self, val: Val) -> str:
+        return val.attrs["axis"].name
+
+
+class FixedNoise(Op):
+    """The reference's own sample of a distribution of standard parameters, from its seed; ``serial`` tells two alike apart."""
+
+    name = "fixed_noise"
+    attributes = {"family": str, "axes": tuple[Axis, ...], "event": Event, "seed": int, "serial": int}
+    source = True
+    constant = RANDOM
+
+    def text(self, writer: Writer, val: Val) -> str:
+        return f"fixed_noise({val.attrs['family']!r}, {sizes(val.axes, val.event)}, {val.attrs['seed']}, data)"
+
+
+class Noise(Op):
+    """Draws of a distribution with these parameters: of standard ones that the step is given by ``name``, or in a full pass of
+    those in the last argument."""
+
+    name, arguments = "noise", ("parameters...",)
+    attributes, defaults = {"family": str, "axis": Axis, "event": Event, "name": str}, {"name": ""}
+    changing = True
+    constant = RANDOM
+
+    def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        return in_order([attrs["axis"], *(axis for a in args for axis in a.axes)])
+
+    def text(self, writer: Writer, val: Val) -> str:
+        args = [writer.ref(a, val.axes, len(val.event)) for a in val.args]
+        base = f"r_{val.attrs['name']}" if val.attrs["name"] else args.pop()
+        match val.attrs["family"]:
+            case "normal" | "laplace":
+                return f"{args[0]} + {args[1]} * {base}"
+            case "uniform":
+                return f"{args[0]} + ({args[1]} - {args[0]}) * {base}"
+            case "bernoulli":
+                return f"({base} < {args[0]}).to({base}.dtype)"
+        return f"{base} / {args[0]}"
+
+
+draw = Draw()
+draw_range = DrawRange()
+fixed_noise = FixedNoise()
+noise = Noise()

@@ -1,0 +1,150 @@
+"""Scores ``X @ w`` and outputs of nets: where most variables are met."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from fccomodel.solver.operations._base import Axes, Event, Op, Pull, Reverse, Val, Writer, along
+from fccomodel.solver.operations.indexing import ADJOINT
+from fccomodel.solver.operations.sources import variable
+from fccomodel.solver.operations.sums import FULL_PASS
+
+
+def pull_rows(writer: Writer, rows: Val, adjoint: Val) -> str:
+    """``X[rows]ᵀ adjoint``."""
+    if len(rows.axes) == 1:
+        return f"{writer.expanded(adjoint, rows.axes)} @ {writer.ref(rows)}"
+    return f"{writer.expanded(adjoint, rows.axes)}.reshape(-1) @ {writer.ref(rows)}.reshape(-1, {rows.event[-1]})"
+
+
+class Score(Op):
+    """Rows times a vector of weights."""
+
+    name, arguments = "score", ("rows", "weights")
+    inline = True
+
+    def event(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Event:
+        return ()
+
+    def fault(self, val: Val) -> str:
+        rows, weights = val.args
+        fits = len(rows.event) == 1 and rows.event == weights.event and not weights.axes
+        return "" if fits else "its rows and weights do not fit"
+
+    def text(self, writer: Writer, val: Val) -> str:
+        return " @ ".join(map(writer.ref, val.args))
+
+    def stem(self, val: Val) -> str:
+        return f"s{along(val.axes) or '_'}"
+
+    def derivative(self, to: Reverse, val: Val, adjoint: Val) -> None:
+        rows, weights = val.args
+        if weights.op is variable:
+            to.pull(weights.attrs["name"], val, adjoint)
+        else:
+            to.give(weights, to.graph.make(score_t, [rows, adjoint], event=weights.event))
+
+    def pulled(self, source: Val) -> tuple[Val, ...]:
+        return source.args[:1]
+
+    def contribution(self, writer: Writer, pull: Pull) -> str:
+        return pull_rows(writer, pull.source.args[0], pull.adjoint)
+
+
+class ScoreT(Op):
+    """The sum of rows, weighted by their adjoints."""
+
+    name, arguments, attributes = "score_t", ("rows", "adjoint"), {"event": Event}
+    changing = True
+    constant = ADJOINT
+
+    def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        return ()
+
+    def text(self, writer: Writer, val: Val) -> str:
+        return pull_rows(writer, *val.args)
+
+
+class TableScore(Op):
+    """All rows of a table times a vector of weights."""
+
+    name, arguments, attributes = "table_score", ("weights",), {"key": str, "event": Event}
+
+    def fault(self, val: Val) -> str:
+        return "" if len(val.args[0].event) == 1 and not val.args[0].axes else "its weights are no vector"
+
+    def text(self, writer: Writer, val: Val) -> str:
+        return f"data.{val.attrs['key']} @ {writer.ref(val.args[0])}"
+
+    def stem(self, val: Val) -> str:
+        return "scores"
+
+    def derivative(self, to: Reverse, val: Val, adjoint: Val) -> None:
+        (weights,) = val.args
+        if weights.op is variable:
+            to.pull(weights.attrs["name"], val, adjoint)
+        else:
+            to.give(weights, to.graph.make(table_score_t, [adjoint], key=val.attrs["key"], event=weights.event))
+
+    def contribution(self, writer: Writer, pull: Pull) -> str:
+        return f"{writer.ref(pull.adjoint)} @ data.{pull.source.attrs['key']}"
+
+
+class TableScoreT(Op):
+    """The sum of all rows of a table, weighted by their adjoints."""
+
+    name, arguments, attributes = "table_score_t", ("adjoint",), {"key": str, "event": Event}
+    changing = True
+    constant = ADJOINT
+
+    def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        return ()
+
+    def text(self, writer: Writer, val: Val) -> str:
+        return f"{writer.ref(val.args[0])} @ data.{val.attrs['key']}"
+
+
+class Net(Op):
+    """Outputs of a net for some rows."""
+
+    name, arguments, attributes = "net", ("parameters", "rows"), {"net": str, "variable": str, "event": Event}
+    silent = "calls of a net are made together"
+
+    def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        return args[1].axes
+
+    def stem(self, val: Val) -> str:
+        return f"{val.attrs['net']}{along(val.axes) or '_'}"
+
+    def derivative(self, to: Reverse, val: Val, adjoint: Val) -> None:
+        to.pull(val.attrs["variable"], val, adjoint)
+
+    def pulled(self, source: Val) -> tuple[Val, ...]:
+        return (source,)
+
+
+class TableNet(Op):
+    """Outputs of a net for all rows of a table, in parts; where autograd goes through them, they are computed again there."""
+
+    name, arguments = "table_net", ("parameters",)
+    attributes = {"net": str, "variable": str, "key": str, "event": Event}
+    constant = FULL_PASS
+
+    def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        return ()
+
+    def text(self, writer: Writer, val: Val) -> str:
+        way = "net_in_slices" if writer.autograd else "net_in_parts"
+        return f"{way}(net_{val.attrs['net']}, {writer.ref(val.args[0])}, data.{val.attrs['key']})"
+
+    def stem(self, val: Val) -> str:
+        return "scores"
+
+
+score = Score()
+score_t = ScoreT()
+table_score = TableScore()
+table_score_t = TableScoreT()
+net = Net()
+table_net = TableNet()

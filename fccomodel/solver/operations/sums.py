@@ -1,0 +1,152 @@
+"""Means and sums over axes and event dims, of numbers and of numbers that are known by their logarithms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from fccomodel.solver.operations._base import Axes, Axis, Builder, Event, Op, Reverse, Val, Writer, dims, in_order, union
+
+FULL_PASS = "autograd goes through full passes, or nothing does"
+
+
+def count(axes: Axes) -> int:
+    """The elements along some axes."""
+    return math.prod(a.size for a in axes)
+
+
+class Over(Op):
+    """A reduction over axes."""
+
+    arguments: ClassVar[tuple[str, ...]] = ("values",)
+    attributes = {"over": tuple[Axis, ...]}
+
+    def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        return tuple(a for a in args[0].axes if a not in attrs["over"])
+
+    def fault(self, val: Val) -> str:
+        over = val.attrs["over"]
+        return "" if over and {*over} <= {*union(val.args)} else "its arguments do not lie along its axes"
+
+    def stem(self, val: Val) -> str:
+        return "g1"
+
+    def places(self, val: Val) -> str:
+        """The dims that go; all of them without a name."""
+        (arg,) = val.args
+        return "" if len(val.attrs["over"]) == len(arg.axes) and not arg.event else dims(arg, val.attrs["over"])
+
+
+class Mean(Over):
+    """The mean over axes."""
+
+    name, inline = "mean_axes", True
+
+    def text(self, writer: Writer, val: Val) -> str:
+        return f"{writer.ref(val.args[0])}.mean({self.places(val)})"
+
+    def derivative(self, to: Reverse, val: Val, adjoint: Val) -> None:
+        to.give(val.args[0], to.graph.apply("div", adjoint, to.graph.const(count(val.attrs["over"]))))
+
+
+class Sum(Over):
+    """The sum over axes."""
+
+    name, inline = "sum_axes", True
+
+    def text(self, writer: Writer, val: Val) -> str:
+        return f"{writer.ref(val.args[0])}.sum({self.places(val)})"
+
+    def derivative(self, to: Reverse, val: Val, adjoint: Val) -> None:
+        to.give(val.args[0], adjoint)
+
+
+class LogMean(Over):
+    """log mean exp over axes."""
+
+    name = "log_mean_axes"
+
+    def text(self, writer: Writer, val: Val) -> str:
+        return f"log_mean_exp({writer.ref(val.args[0])}, {dims(val.args[0], val.attrs['over'])})"
+
+    def derivative(self, to: Reverse, val: Val, adjoint: Val) -> None:
+        """Elements by their share in the mean: exp(x - log mean exp x) / n."""
+        g, n = to.graph, to.graph.const(count(val.attrs["over"]))
+        share = g.apply("exp", g.apply("sub", val.args[0], val))
+        to.give(val.args[0], g.apply("mul", g.apply("div", adjoint, n), share))
+
+
+class Contract(Over):
+    """The sum over axes of outer products, without the products."""
+
+    name, arguments = "contract", ("left", "right")
+    constant = FULL_PASS
+
+    def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        return tuple(a for a in union(args) if a not in attrs["over"])
+
+    def event(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Event:
+        return args[0].event + args[1].event
+
+    def stem(self, val: Val) -> str:
+        return "t1"
+
+    def text(self, writer: Writer, val: Val) -> str:
+        letters = {a: chr(ord("a") + k) for k, a in enumerate(union(val.args))}
+        left, right = ("".join(letters[a] for a in arg.axes) for arg in val.args)
+        out = "".join(letters[a] for a in val.axes)
+        return f'torch.einsum("{left}y,{right}z->{out}yz", {", ".join(map(writer.ref, val.args))})'
+
+
+class SumEvent(Op):
+    """The sum of all entries."""
+
+    name, arguments = "sum_event", ("array",)
+    inline = True
+
+    def event(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Event:
+        return ()
+
+    def text(self, writer: Writer, val: Val) -> str:
+        (arg,) = val.args
+        return f"{writer.ref(arg)}.sum({'' if not val.axes else tuple(range(-len(arg.event), 0))})"
+
+    def derivative(self, to: Reverse, val: Val, adjoint: Val) -> None:
+        to.give(val.args[0], adjoint)
+
+
+class Chunked(Op):
+    """The values of all slices of an axis, one after another along the complete axis ``onto``."""
+
+    name, arguments, attributes = "chunked", ("slice",), {"axis": Axis, "onto": Axis}
+    constant = FULL_PASS
+    silent = "it is a loop"
+
+    def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        return in_order([attrs["onto"], *(a for a in args[0].axes if a is not attrs["axis"])])
+
+
+def total(g: Builder, val: Val, axes: Axes) -> Val:
+    """The sum over axes; those that the value lacks count by their size."""
+    times = count(tuple(a for a in axes if a not in val.axes))
+    have = tuple(a for a in val.axes if a in axes)
+    if have and val.op.name == "array" and val.attrs["atom"] == "outer":
+        val = g.make(contract, val.args, over=have)
+    elif have:
+        val = g.make(sum_axes, [val], over=have)
+    return g.apply("mul", g.const(times), val)
+
+
+def average(g: Builder, val: Val, axes: Axes) -> Val:
+    """The mean over axes."""
+    have = tuple(a for a in val.axes if a in axes)
+    return g.make(mean_axes, [val], over=have) if have else val
+
+
+mean_axes = Mean()
+sum_axes = Sum()
+log_mean_axes = LogMean()
+contract = Contract()
+sum_event = SumEvent()
+chunked = Chunked()
