@@ -15,7 +15,7 @@ from fccomodel.core.source import Source, Span
 from fccomodel.library import sets
 from fccomodel.library.sets import SimpleSet
 from fccomodel.library.sets.capped_simplex import project_capped
-from fccomodel.solver.emit.texts import with_called
+from fccomodel.solver.emit.carried import with_called
 
 BOOK = Book(SimpleSet)
 ALL = sets.all()
