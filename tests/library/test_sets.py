@@ -15,7 +15,7 @@ from fccomodel.core.source import Source, Span
 from fccomodel.library import sets
 from fccomodel.library.sets import SimpleSet
 from fccomodel.library.sets.capped_simplex import project_capped
-from fccomodel.solver.emit.carried import with_called
+from fccomodel.solver.emit.carried import carried
 
 BOOK = Book(SimpleSet)
 ALL = sets.all()
@@ -206,7 +206,7 @@ def test_sets_with_points_are_not_empty(simple, args):
 def test_the_projection_stands_by_itself(simple, args):
     """Its source, and that of what it calls, runs with nothing but torch, as it does inside a solver."""
     scope = {"torch": torch}
-    for function in with_called([simple.project]):
+    for function in carried([simple.project]):
         exec(compile(inspect.getsource(function), "solver", "exec"), scope)  # noqa: S102
     v = vectors(1)[0]
     prepared = simple.prepare(*args)
