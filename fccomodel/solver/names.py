@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 #: names that emitted functions use for their own
 LOCALS = "w w_prev u c h t y data batch G T rng torch math time part".split()
-#: what their lines call, beside the functions of ``runtime.support`` and ``proximal.maps``
+#: what their lines call, beside the functions of ``runtime.support``, ``proximal.maps`` and of reductions
 CALLED = "track track_log extrapolate multiplier couple blocks epochs project".split()
 
 
@@ -18,10 +18,11 @@ CALLED = "track track_log extrapolate multiplier couple blocks epochs project".s
 def reserved() -> frozenset[str]:
     """Python's own names, and those of the functions that lines made from a model may call."""
     from fccomodel.algorithms.runtime import support
+    from fccomodel.library import reductions
     from fccomodel.library.proximal import maps
 
     functions = (name for module in (support, maps) for name, f in vars(module).items() if inspect.isfunction(f))
-    return frozenset([*keyword.kwlist, *dir(builtins), *LOCALS, *CALLED, *functions])
+    return frozenset([*keyword.kwlist, *dir(builtins), *LOCALS, *CALLED, *functions, *reductions.programs()])
 
 
 class Names:

@@ -15,7 +15,7 @@ from emitted_models import mlp
 from fccomodel.algorithms.estimators.coupled_weights import couple as move_weights
 from fccomodel.algorithms.runtime import support
 from fccomodel.core import ir
-from fccomodel.library import proximal
+from fccomodel.library import proximal, reductions
 from fccomodel.library.proximal import maps
 from fccomodel.solver import operations
 from fccomodel.solver.backward import backward
@@ -208,7 +208,8 @@ def printer_of(bench: Bench, **given: Any) -> Printer:
 
 def scope(bench: Bench) -> dict[str, Any]:
     flat = FlatNet(mlp().double(), 1)
-    return {**vars(support), **vars(maps), "torch": torch, "math": math, "net_s": flat, "couple": move_weights}
+    known = {**vars(support), **vars(maps), **reductions.programs(), "couple": move_weights}
+    return {**known, "torch": torch, "math": math, "net_s": flat}
 
 
 def call(bench: Bench, printer: Printer, result: str, w: torch.Tensor) -> torch.Tensor:
