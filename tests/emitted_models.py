@@ -15,6 +15,7 @@ import torch
 
 from fccomodel import normal, pipeline, plan
 from fccomodel.core.source import Source
+from fccomodel.solver import emit
 from fccomodel.solver.emit import Emitter, Program
 
 torch.set_num_threads(1)
@@ -430,7 +431,7 @@ def with_form(made: Made, **form: Any) -> Made:
 
 def emitted(name: str, planned: plan.Plan, bound: Any, scale: float) -> Made:
     problem = bound.problem
-    emitter = Emitter(problem, bound, planned)
+    emitter = emit.emitter(problem, bound, planned)
     program = emitter.program()
     solver = types.ModuleType("solver")
     exec(compile(program.text, f"{name}_solver.py", "exec", dont_inherit=True), solver.__dict__)  # noqa: S102

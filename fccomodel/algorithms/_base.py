@@ -77,7 +77,7 @@ class Algorithm:
     theorem    where                                              cite    authors, title, venue
     oracle     ``blocks``: ``gradient``, one estimate per sampled block i; ``vector``: ``inner`` and ``outer``, all blocks
                at once as one vector F(w) in R^q
-               (its ``begin(state, F, h)`` opens an epoch, ``update(state, F, h)`` is a step; F: see ``_oracle.oracle_of``)
+               (its ``begin(state, F, h)`` opens an epoch, ``update(state, F, h)`` is a step; F: see ``vector_oracle.oracle_of``)
     outer      how non-smooth outer functions reach its form: ``moreau`` (their envelopes, the centres moved between stages),
                ``subgradient`` (as they are), ``dual`` (each block keeps its y, moved in every step), ``smooth`` (there are none)
     surrogate  reformulation by which it solves another problem (``group_average``, ``row_average``); None: it solves this one

@@ -13,10 +13,9 @@ from fccomodel.normal import NormalForm, reformulations
 from fccomodel.plan import rates, settings, sizes
 from fccomodel.plan.assumptions import Finding, Setting, modulus
 from fccomodel.plan.choice import Candidate, alike, candidates, choose, rejected
-from fccomodel.plan.constants import constants
-from fccomodel.plan.schedule import Schedule, of_theorem
 from fccomodel.plan.settings import OPTIONS, RHO, SECONDS, SMOOTHING, value
 from fccomodel.plan.sizes import Batch
+from fccomodel.plan.theory import TheoremSchedule, constants, of_theorem
 from fccomodel.structure import Analysis, analyse
 
 __all__ = ["OPTIONS", "Plan", "make"]
@@ -65,7 +64,7 @@ class Plan:
     findings: Mapping[str, Finding] = field(default_factory=dict)
     unverified: tuple[str, ...] = ()
     rate: str = ""
-    schedule: Schedule | None = None
+    schedule: TheoremSchedule | None = None
     undefined: tuple[str, ...] = ()
     polish: bool = False
     steady: bool = False

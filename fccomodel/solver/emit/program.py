@@ -53,7 +53,7 @@ class Emitter(Finishing):
             self.constants_section(),
             "# ---- settings",
             *map(source, classes),
-            self.settings_section(),
+            self.settings_section(record.form.settings),
             self.net_section(),
             self.data_section(),
             prepare,

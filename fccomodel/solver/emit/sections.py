@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from fccomodel.algorithms.runtime.settings import BlockSettings, VectorSettings
+from fccomodel.algorithms.runtime.settings import LoopSettings
 from fccomodel.core import ir
 from fccomodel.core.quoting import attribute, comment, docstring, literal
 from fccomodel.core.rewrite import shared
@@ -88,9 +88,8 @@ class Sections:
         about = f"{self.problem.name}: a solver for\n\n{listing}\n\nHow it is solved\n\n{plan}\n\n"
         return f'"""{docstring(about)}Run it beside data.pt:  python solver.py --help\n"""\n\n{IMPORTS}'
 
-    def settings_section(self) -> str:
-        """The settings to begin with."""
-        base = VectorSettings if self.plan.algorithm_record.oracle == "vector" else BlockSettings
+    def settings_section(self, base: type[LoopSettings]) -> str:
+        """The settings to begin with, on top of those of a form."""
         values = {
             **({"steady": True} if self.plan.steady else {}),
             **self.plan.hyper,

@@ -15,7 +15,7 @@ from fccomodel.algorithms import Constants
 from fccomodel.app import python
 from fccomodel.core.source import Source
 from fccomodel.plan import rates
-from fccomodel.plan.schedule import Schedule
+from fccomodel.plan.theory import TheoremSchedule
 
 HEAD = "dim d;\ndata D : table(x: real[d], y: real, g: {0, 1, 2});\nvar w[d];\n"
 LOSS = "E[z ~ D] square(dot(w, z.x) - z.y)"
@@ -48,7 +48,7 @@ def test_the_steps_of_a_schedule_grow_as_its_rate_says(name: str) -> None:
     record = algorithms.all()[name]
     kinks = math.inf if "outer smooth" not in record.requires and name != "hscg" else 1.5
     k = Constants(n=100, B1=10, B2=5, eps=1e-6, C_f=2, C_g=3, L_f=kinks, L_g=0.5, mu=0.1, rows=1000)
-    coarse, fine = (Schedule(record=record, constants=dataclasses.replace(k, eps=eps)) for eps in (1e-6, 1e-8))
+    coarse, fine = (TheoremSchedule(record=record, constants=dataclasses.replace(k, eps=eps)) for eps in (1e-6, 1e-8))
     if coarse.steps is None or fine.steps is None:
         assert not coarse.told()
         return
