@@ -41,7 +41,7 @@ class Diagnostic:
 
 
 class FccoError(Exception):
-    """Raised with every diagnostic found so far; the command line turns it into exit status 2."""
+    """Raised with every diagnostic so far; the command line turns it into exit status 2."""
 
     def __init__(self, diagnostics: Iterable[Diagnostic], source: Source | None = None):
         self.diagnostics = tuple(diagnostics)
@@ -49,9 +49,9 @@ class FccoError(Exception):
         super().__init__(render(self.diagnostics, source))
 
 
-def refuse(*found: Diagnostic, source: Source | None = None) -> NoReturn:
+def refuse(*diagnostics: Diagnostic, source: Source | None = None) -> NoReturn:
     """Raise diagnostics; one that is nowhere in the text has no place."""
-    raise FccoError((replace(d, span=None) if d.span == NOWHERE else d for d in found), source)
+    raise FccoError((replace(d, span=None) if d.span == NOWHERE else d for d in diagnostics), source)
 
 
 @dataclass(frozen=True)

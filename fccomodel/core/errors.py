@@ -37,7 +37,7 @@ def folder_as_file(path: Path, kind: str, candidates: Sequence[str]) -> Diagnost
 
 def unreadable_file(path: Path, error: Exception) -> Diagnostic:
     """The system lets the file be read."""
-    return FILE.error(f"`{path}` cannot be read: {_said(error)}")
+    return FILE.error(f"`{path}` cannot be read: {_message(error)}")
 
 
 def file_too_long(path: Path, size: int, kind: str, limit: int) -> Diagnostic:
@@ -71,15 +71,15 @@ def file_as_folder(path: Path) -> Diagnostic:
 
 def folder_not_writable(path: Path, error: Exception) -> Diagnostic:
     """The system lets a folder take files."""
-    return OUTPUT.error(f"Cannot write into `{path}`: {_said(error)}")
+    return OUTPUT.error(f"Cannot write into `{path}`: {_message(error)}")
 
 
 def file_not_writable(path: Path, error: Exception) -> Diagnostic:
     """The system lets a file be written."""
-    return OUTPUT.error(f"Cannot write `{path}`: {_said(error)}")
+    return OUTPUT.error(f"Cannot write `{path}`: {_message(error)}")
 
 
-def _said(error: Exception) -> str:
+def _message(error: Exception) -> str:
     return str(getattr(error, "strerror", None) or error)
 
 

@@ -1,4 +1,4 @@
-"""That a problem has no solution, with the evidence: found by a solver, told by the report."""
+"""That a problem has no solution, with the evidence: the solver concludes it, the report states it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, kw_only=True)
 class Failure:
-    """Why a problem has no solution, as the finish found it.
+    """Why a problem has no solution, as the finish concludes.
 
     kind       ``infeasible``: constraints conflict; ``unbounded``: the objective falls for ever; ``unattained``: it falls towards
                an infimum that no point attains

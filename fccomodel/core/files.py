@@ -71,13 +71,13 @@ def model_source(text_or_path: str | Path) -> Source:
 
 def pairs(items: Iterable[str], option: str) -> dict[str, str]:
     """``NAME=VALUE`` arguments of a repeated option as a dictionary; a later one replaces an earlier one."""
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for item in items:
         name, equals, value = item.partition("=")
         if not (equals and name.strip() and value.strip()):
             refuse(errors.not_a_pair(option, item, EXAMPLES[option]))
-        found[name.strip()] = value.strip()
-    return found
+        values[name.strip()] = value.strip()
+    return values
 
 
 EXAMPLES = {
@@ -90,17 +90,17 @@ EXAMPLES = {
 
 def numbers(items: Iterable[str], option: str = "--param") -> dict[str, Any]:
     """``NAME=NUMBER`` arguments; a bracketed list gives a vector parameter."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for name, text in pairs(items, option).items():
         try:
-            found[name] = json.loads(text) if text.startswith("[") else float(text)
+            values[name] = json.loads(text) if text.startswith("[") else float(text)
         except ValueError:
             raise FccoError([errors.not_a_number(option, name, text)]) from None
-    return found
+    return values
 
 
 def make_folder(path: Path) -> Path:
-    """The folder, made where it is not there, and known to take files."""
+    """The folder, made where it is not there; writing a file into it is tried."""
     try:
         path.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=path):

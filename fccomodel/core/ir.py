@@ -45,7 +45,7 @@ class ValueSet(Set):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LabelSet(Set):
-    """Labels: listed in the model (``labels``), or coming with the data (None). Elements are known by position."""
+    """Labels: listed in the model (``labels``), or coming with the data (None). Elements are numbered by position."""
 
     labels: tuple[str, ...] | None = None
 
@@ -107,7 +107,7 @@ class Expr:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Const(Expr):
-    """A number known from the text (literals, ``const``, folded constants)."""
+    """A number that the text fixes (literals, ``const``, folded constants)."""
 
     value: float
 
@@ -365,7 +365,7 @@ class Problem:
 
 # ---------------------------------------------------------------------------------------------------------------- walking
 def walk(expr: Expr, *, lets: bool = True) -> Iterator[Expr]:
-    """Every node once, children before parents; through ``let`` bodies unless told otherwise. Not recursive."""
+    """Every node once, children before parents; through ``let`` bodies unless ``lets`` is False. Not recursive."""
     seen: set[int] = set()
     stack: list[tuple[Expr, bool]] = [(expr, False)]
     while stack:
@@ -384,25 +384,25 @@ def walk(expr: Expr, *, lets: bool = True) -> Iterator[Expr]:
 def free_binders(expr: Expr, *, lets: bool = True) -> tuple[Binder, ...]:
     """The binders that an expression's value depends on and that it does not bind itself, in order of first use.
 
-    ``lets=False``: every ``let`` in it is known to bind all of its own, and is not walked through.
+    ``lets=False``: every ``let`` in it binds all that its body uses, and is not walked through.
     """
     memo: dict[int, tuple[Binder, ...]] = {}
     for node in walk(expr, lets=lets):
         if isinstance(node, Column | Element):
-            own: list[Binder] = [node.binder]
+            free: list[Binder] = [node.binder]
         else:
-            own = []
+            free = []
         for child in node.children:
-            own.extend(memo[id(child)])
+            free.extend(memo[id(child)])
         if isinstance(node, Reduce):
             for binder in node.binders:
                 if isinstance(binder.domain, Distribution | VectorSet):
                     for arg in binder.domain.args:
-                        own.extend(free_binders(arg))
-            own = [b for b in own if all(b is not mine for mine in node.binders)]
+                        free.extend(free_binders(arg))
+            free = [b for b in free if all(b is not bound for bound in node.binders)]
         elif lets and isinstance(node, LetRef):
-            own.extend(b for b in memo[id(node.let.body)] if all(b is not mine for mine in node.let.binders))
-        unique: dict[int, Binder] = {id(b): b for b in own}
+            free.extend(b for b in memo[id(node.let.body)] if all(b is not bound for bound in node.let.binders))
+        unique: dict[int, Binder] = {id(b): b for b in free}
         memo[id(node)] = tuple(unique.values())
     return memo[id(expr)]
 

@@ -82,10 +82,12 @@ def configuration(path: Path | None = None) -> dict[str, Any]:
     return values
 
 
-def resolve(given: Mapping[str, Any], block: Mapping[str, Any], user: Mapping[str, Any], *, given_as: str = COMMAND) -> Origins:
+def resolve(
+    arguments: Mapping[str, Any], block: Mapping[str, Any], user: Mapping[str, Any], *, given_as: str = COMMAND
+) -> Origins:
     """Merge the three places that a value can be given in; a value of None counts as not given."""
     merged: Origins = {}
-    for origin, values in ((USER, user), (BLOCK, block), (given_as, given)):
+    for origin, values in ((USER, user), (BLOCK, block), (given_as, arguments)):
         for name, value in values.items():
             if value is not None:
                 merged[name] = (check_value(name, value, origin), origin)

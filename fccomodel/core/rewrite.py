@@ -45,10 +45,12 @@ class Rewriter:
             if id(node) in self.nodes:
                 continue
             children = tuple(self.nodes[id(child)][1] for child in node.children)
-            new = node if all(a is b for a, b in zip(children, node.children, strict=True)) else with_children(node, children)
-            if isinstance(new, ir.LetRef):
-                new = self._let(new)
-            self.nodes[id(node)] = (node, self.rule(new) or new)
+            rewritten = (
+                node if all(a is b for a, b in zip(children, node.children, strict=True)) else with_children(node, children)
+            )
+            if isinstance(rewritten, ir.LetRef):
+                rewritten = self._let(rewritten)
+            self.nodes[id(node)] = (node, self.rule(rewritten) or rewritten)
         return self.nodes[id(expr)][1]
 
     def _let(self, ref: ir.LetRef) -> ir.LetRef:
@@ -84,41 +86,41 @@ def rewrite_problem(problem: ir.Problem, rule: Rule) -> ir.Problem:
 
 
 def shared(problem: ir.Problem) -> ir.Problem:
-    """Equal subexpressions become one node; every reduction stays a draw of its own."""
-    known: dict[tuple, ir.Expr] = {}
+    """Equal subexpressions become one node; every reduction stays a separate draw."""
+    canonical: dict[tuple, ir.Expr] = {}
 
     def rule(node: ir.Expr) -> ir.Expr | None:
         key = _content(node)
-        return None if key is None else known.setdefault(key, node)
+        return None if key is None else canonical.setdefault(key, node)
 
     return rewrite_problem(problem, rule)
 
 
 def _content(node: ir.Expr) -> tuple | None:
     """What makes two nodes equal, their children being shared already; None for nodes that are never merged."""
-    own: tuple
+    key: tuple
     match node:
         case ir.Const(value=value):
-            own = ("const", value, node.shape)
+            key = ("const", value, node.shape)
         case ir.Size(dim=dim):
-            own = ("size", dim)
+            key = ("size", dim)
         case ir.Param(name=name) | ir.Var(name=name):
-            own = (type(node).__name__, name)
+            key = (type(node).__name__, name)
         case ir.Column(binder=binder, name=name):
-            own = ("column", id(binder), name)
+            key = ("column", id(binder), name)
         case ir.Element(binder=binder):
-            own = ("element", id(binder))
+            key = ("element", id(binder))
         case ir.Item():
-            own = ("item",)
+            key = ("item",)
         case ir.Apply(op=op):
-            own = ("apply", op)
+            key = ("apply", op)
         case ir.NetCall(net=net):
-            own = ("net", net)
+            key = ("net", net)
         case ir.LetRef(let=let):
-            own = ("let", id(let))
+            key = ("let", id(let))
         case _:
             return None
-    return (*own, *(id(child) for child in node.children))
+    return (*key, *(id(child) for child in node.children))
 
 
 # --------------------------------------------------------------------------------------------- small constructors of IR

@@ -39,7 +39,7 @@ def bind(
     where: str | Mapping[str, str] | None = None,
     without: str | None = None,
 ) -> Bound:
-    """Everything that a model's names stand for; raises FccoError with every error found.
+    """Everything that a model's names stand for; raises FccoError with every error at once.
 
     spec      the binding file (TOML), or the same as nested mappings
     data      by table or array: path, DataFrame, Arrow table, dict or tuple of arrays or tensors, torch Dataset, in place of
@@ -101,14 +101,14 @@ class _Binder:
         self.folders = (*folders, *beside, Path())
 
     def stop_if_unreadable(self) -> None:
-        if any(d.code in (BINDING_FILE.id, FILE.id) for d in self.errors.found):
+        if any(d.code in (BINDING_FILE.id, FILE.id) for d in self.errors.diagnostics):
             self.errors.stop(self.problem.source)
 
     def run(self) -> Bound:
         problem, errors = self.problem, self.errors
-        self.known_names()
-        given = {**self.spec.params, **{name: value for name, value in self.params.items() if name in problem.params}}
-        values = _values.Values(problem, given, lambda dim: sizes.of(dim))
+        self.check_names()
+        raw_params = {**self.spec.params, **{name: value for name, value in self.params.items() if name in problem.params}}
+        values = _values.Values(problem, raw_params, lambda dim: sizes.of(dim))
         sizes = _sizes.start(problem, values.scalar, self.spec.sets, self.spec.place)
         _demands.dims(problem, self.spec, self.params, sizes, errors)
         self.earlier_labels(sizes)
@@ -118,7 +118,7 @@ class _Binder:
         sizes.settle()
         params = _values.bind_params(problem, values, self.spec, self.params, errors)
         tables = self.finish(drafts, sizes, values)
-        _demands.known_sizes(problem, sizes, errors)
+        _demands.all_sizes_fixed(problem, sizes, errors)
         dims = self.all_sizes(sizes, tables)
         modules = self.nets(dims)
         _demands.samplers(problem, self.samplers, errors)
@@ -137,7 +137,7 @@ class _Binder:
             claims=tuple(sizes.claims),
         )
 
-    def known_names(self) -> None:
+    def check_names(self) -> None:
         """F0518 for data, parameters, nets and conditions that the model does not declare."""
         problem, errors = self.problem, self.errors
         self.data = _demands.by_table(problem, self.data)
@@ -151,22 +151,22 @@ class _Binder:
         """The labels of an earlier binding."""
         with self.errors.collect():
             _demands.stored_encoding(self.problem, self.encoding)
-        if any(d.code == ENCODING.id for d in self.errors.found):
+        if any(d.code == ENCODING.id for d in self.errors.diagnostics):
             self.errors.stop(self.problem.source)
         for record in (record for columns in self.encoding.values() for record in columns.values()):
             if record.get("labels") is not None and record["set"] not in sizes.labels:
                 sizes.declare_labels(record["set"], tuple(record["labels"]), "the earlier binding")
 
     def domains(self, values: _values.Values) -> dict[str, dict[str, tuple[float, ...]]]:
-        """The numbers of value sets by table and column, as far as they are known before the data."""
-        found: dict[str, dict[str, tuple[float, ...]]] = {}
+        """The numbers of value sets by table and column, as far as they can be computed before the data."""
+        domains: dict[str, dict[str, tuple[float, ...]]] = {}
         for table in self.problem.tables.values():
-            found[table.name] = {}
+            domains[table.name] = {}
             for name, kind in table.columns.items():
                 if isinstance(kind.domain, ir.ValueSet) and kind.domain.items is not None:
-                    with Errors().collect():  # what is not known yet is asked for again after the data
-                        found[table.name][name] = tuple(_sizes.members(kind.domain, values.scalar))
-        return found
+                    with Errors().collect():  # what cannot be computed yet is asked for again after the data
+                        domains[table.name][name] = tuple(_sizes.members(kind.domain, values.scalar))
+        return domains
 
     # -------------------------------------------------------------------------------------------------------------- data
     def tables(self, sizes: Sizes, domains: Mapping[str, Mapping[str, tuple[float, ...]]]) -> dict[str, Draft]:
@@ -175,13 +175,13 @@ class _Binder:
             section = _leaving_out(self.spec.tables.get(name, TableSpec()), self.without)
             stored = self.encoding.get(name, {})
             where = self.where.get(name) if isinstance(self.where, Mapping) else self.where
-            known = self.family_labels(table, sizes)
+            family_labels = self.family_labels(table, sizes)
             opened = None
             with self.errors.collect(span=table.span, place=section.place if self.data.get(name) is None else ""):
-                opened = _families.open_table(table, section, self.data.get(name), where, known, self.folders)
+                opened = _families.open_table(table, section, self.data.get(name), where, family_labels, self.folders)
             if opened is None:
                 continue
-            if opened.members and table.family is not None and known is None:
+            if opened.members and table.family is not None and family_labels is None:
                 sizes.declare_labels(table.family.domain.name, opened.members, f"the members of {name}")
             drafts[name] = _tables.draft(table, section, opened, stored, sizes, domains.get(name, {}), self.errors)
             if drafts[name].columns:
@@ -194,33 +194,33 @@ class _Binder:
         return drafts
 
     def family_labels(self, table: ir.Table, sizes: Sizes) -> tuple[str, ...] | None:
-        """The elements of a family's set as text, where they are known before its data."""
+        """The elements of a family's set as text, where they are fixed before its data."""
         if table.family is None:
             return None
         domain = table.family.domain
         if isinstance(domain, ir.ValueSet):
-            found = None
+            labels = None
             with self.errors.collect(span=table.span):
-                found = tuple(f"{value:.12g}" for value in _sizes.members(domain, sizes._value))
-            return found
+                labels = tuple(f"{value:.12g}" for value in _sizes.members(domain, sizes._value))
+            return labels
         return sizes.labels.get(domain.name)
 
     def arrays(self, sizes: Sizes, values: _values.Values) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        found: dict[str, np.ndarray] = {}
+        arrays: dict[str, np.ndarray] = {}
         records: dict[str, Any] = {}
         for name, array in self.problem.arrays.items():
             section = self.spec.arrays.get(name, ArraySpec())
             with self.errors.collect(span=array.span, place=section.place if self.data.get(name) is None else ""):
-                found[name], records[name] = _arrays.bind_array(array, section, self.data.get(name), sizes, self.folders)
+                arrays[name], records[name] = _arrays.bind_array(array, section, self.data.get(name), sizes, self.folders)
                 records[name]["spec"] = _tables._plain(section.raw)
-        values.arrays = found
-        for name, value in found.items():
+        values.arrays = arrays
+        for name, value in arrays.items():
             array = self.problem.arrays[name]
             with self.errors.collect(span=array.span):
                 built = _tables.Built(values=np.atleast_1d(value))
                 rows = _tables.Rows(total=len(np.atleast_1d(value)))
                 _tables.check_domain(built, array.type, name, self.members(array.type, values), rows)
-        return found, records
+        return arrays, records
 
     def members(self, kind: ir.ColumnType, values: _values.Values) -> np.ndarray | None:
         return _sizes.members(kind.domain, values.scalar) if isinstance(kind.domain, ir.ValueSet) else None
@@ -249,32 +249,32 @@ class _Binder:
 
     # ---------------------------------------------------------------------------------------------- sizes, nets, records
     def all_sizes(self, sizes: Sizes, tables: Mapping[str, BoundTable]) -> dict[str, int]:
-        """Dims, sets with elements of their own, and tables by their rows."""
+        """Dims, sets with listed elements, and tables by their rows."""
         names = [
             *self.problem.dims,
-            *(name for name, chosen in self.problem.sets.items() if isinstance(chosen, ir.LabelSet | ir.ValueSet)),
+            *(name for name, index_set in self.problem.sets.items() if isinstance(index_set, ir.LabelSet | ir.ValueSet)),
         ]
-        found = {name: size for name in names if (size := sizes.of(name)) is not None}
-        found |= {name: known.size for name, known in sizes.known.items()}
-        return found | {name: table.n for name, table in tables.items()}
+        sizes_by_name = {name: size for name in names if (size := sizes.of(name)) is not None}
+        sizes_by_name |= {name: placed.size for name, placed in sizes.by_name.items()}
+        return sizes_by_name | {name: table.n for name, table in tables.items()}
 
     def nets(self, dims: Mapping[str, int]) -> dict[str, Any]:
         modules: dict[str, Any] = {}
         for k, (name, net) in enumerate(self.problem.nets.items()):
-            given = self.given_nets.get(name, self.spec.nets.get(name))
+            definition = self.given_nets.get(name, self.spec.nets.get(name))
             place = "" if name in self.given_nets else self.spec.place("nets", name) if name in self.spec.nets else ""
-            if self.errors.found and any(isinstance(dim, str) and dim not in dims for dim in (*net.input, *net.output)):
-                continue  # the error found before says why a size is not known
+            if self.errors.diagnostics and any(isinstance(dim, str) and dim not in dims for dim in (*net.input, *net.output)):
+                continue  # an earlier error says why the size is missing
             with self.errors.collect(span=net.span, place=place):
-                modules[name], told = nets.build(
-                    net, given, dims, seed=self.seed + k, allow_python=self.allow_python, folders=self.folders
+                modules[name], notes = nets.build(
+                    net, definition, dims, seed=self.seed + k, allow_python=self.allow_python, folders=self.folders
                 )
-                self.notes += told
+                self.notes += notes
         return modules
 
 
 def _leaving_out(section: TableSpec, condition: str | None) -> TableSpec:
-    """The section with fewer rows: those of its own for which the condition does not hold."""
+    """The section with fewer rows: those of its rows for which the condition does not hold."""
     if condition is None:
         return section
     where = f"({section.where}) and not ({condition})" if section.where else f"not ({condition})"

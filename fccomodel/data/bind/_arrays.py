@@ -50,7 +50,7 @@ def _read(
     name = array.name
     request = Request(name=name, folders=folders, options=spec.options)
     inline = value is None and spec.values is not None
-    value = next((given for given in (value, spec.values, spec.source) if given is not None), None)
+    value = next((candidate for candidate in (value, spec.values, spec.source) if candidate is not None), None)
     if value is None:
         refuse(errors.demands.no_array(name))
     if isinstance(value, Mapping):
@@ -65,8 +65,8 @@ def _read(
             refuse(errors.columns.values_of_array(name))
     is_path = isinstance(value, str | Path)
     origin = str(value) if is_path else "the binding" if inline else f"a {type(value).__name__}"
-    named = hasattr(value, "index") and hasattr(value, "to_numpy") and not hasattr(value, "columns")
-    if named and not all(isinstance(label, int | np.integer) for label in value.index):  # a pandas Series with labels
+    is_series = hasattr(value, "index") and hasattr(value, "to_numpy") and not hasattr(value, "columns")
+    if is_series and not all(isinstance(label, int | np.integer) for label in value.index):  # a pandas Series with labels
         return value.to_numpy(), tuple(map(str, value.index)), origin
     if is_path and str(value).lower().endswith((".npz", ".npy")):
         find_file(value, folders)
@@ -79,20 +79,21 @@ def _read(
 def _from_table(array: ir.Array, spec: ArraySpec, value: Any, request: Request) -> tuple[np.ndarray, tuple[str, ...] | None]:
     """Columns of a table: those named, the one with the array's name, or every column of numbers."""
     raw = sources.open(value, request)
-    for column in (*spec.columns, *([spec.index] if spec.index else [])):
-        demand_column(raw, column, array.name)
+    for name in (*spec.columns, *([spec.index] if spec.index else [])):
+        demand_column(raw, name, array.name)
     names = spec.columns or tuple(
-        column for column in raw.names if raw.numeric[column] and column not in raw.hidden and column != spec.index
+        name for name in raw.names if raw.numeric[name] and name not in raw.hidden and name != spec.index
     )
     if not spec.columns and array.name in names:
         names = (array.name,)
     rank = len(array.type.shape)
     if not names or rank == 1 and len(names) > 1:
         refuse(errors.tables.array(array.name, raw.called, names[0] if names else "..."))
-    loaded = [raw.load(column) for column in names]
-    if bad := [column for column, read in zip(names, loaded, strict=True) if read.categories is not None or read.unusable]:
-        refuse(errors.columns.column_of_array(array.name, bad[0], raw.called))
-    values = loaded[0].values if len(loaded) == 1 and rank == 1 else np.column_stack([read.values for read in loaded])
+    columns = [raw.load(name) for name in names]
+    for name, column in zip(names, columns, strict=True):
+        if column.categories is not None or column.unusable:
+            refuse(errors.columns.column_of_array(array.name, name, raw.called))
+    values = columns[0].values if len(columns) == 1 and rank == 1 else np.column_stack([column.values for column in columns])
     if rank == 0 and values.shape == (1, 1):
         values = values[0, 0]
     if spec.index is None:
@@ -109,15 +110,15 @@ def _from_table(array: ir.Array, spec: ArraySpec, value: Any, request: Request) 
 def _ordered(
     array: ir.Array, values: np.ndarray, labels: tuple[str, ...], sizes: Sizes
 ) -> tuple[np.ndarray, tuple[str, ...] | None]:
-    """The values in the order of the set's labels, where these are known and the same."""
+    """The values in the order of the set's labels, where these are fixed and the same."""
     if len(set(labels)) < len(labels):
-        twice = next(label for label in labels if labels.count(label) > 1)
-        refuse(errors.sizes.two_values(array.name, twice))
+        repeated = next(label for label in labels if labels.count(label) > 1)
+        refuse(errors.sizes.two_values(array.name, repeated))
     dim = array.type.shape[0] if array.type.shape else None
-    chosen = sizes.problem.sets.get(dim) if isinstance(dim, str) else None
-    if not isinstance(chosen, ir.LabelSet):
+    index_set = sizes.problem.sets.get(dim) if isinstance(dim, str) else None
+    if not isinstance(index_set, ir.LabelSet):
         return values, None
-    known = sizes.labels.get(str(dim))
-    if known is not None and set(known) == set(labels):
-        return values[[labels.index(label) for label in known]], known
+    order = sizes.labels.get(str(dim))
+    if order is not None and set(order) == set(labels):
+        return values[[labels.index(label) for label in order]], order
     return values, labels

@@ -29,11 +29,11 @@ class Errors:
     """The errors so far. ``collect`` runs a step, keeps the error that ended it, and lets the next step begin."""
 
     def __init__(self) -> None:
-        self.found: list[Diagnostic] = []
+        self.diagnostics: list[Diagnostic] = []
 
-    def add(self, found: Diagnostic, *, place: str = "") -> None:
+    def add(self, diagnostic: Diagnostic, *, place: str = "") -> None:
         """Note one error; ``place`` (``name.toml:4``) goes before the message, in place of one in the model."""
-        self.found.append(replace(found, message=f"{place}: {found.message}", span=None) if place else found)
+        self.diagnostics.append(replace(diagnostic, message=f"{place}: {diagnostic.message}", span=None) if place else diagnostic)
 
     @contextmanager
     def collect(self, *, span: Span | None = None, place: str = "") -> Iterator[None]:
@@ -44,9 +44,11 @@ class Errors:
             for d in error.diagnostics:
                 placed = d.message.startswith(f"{place.partition(':')[0]}:")
                 message = f"{place}: {d.message}" if place and not placed else d.message
-                self.found.append(replace(d, message=message, span=d.span or (None if place or PLACED.match(message) else span)))
+                self.diagnostics.append(
+                    replace(d, message=message, span=d.span or (None if place or PLACED.match(message) else span))
+                )
 
     def stop(self, source: Source | None) -> None:
-        """Raise what was found, if anything was; the same finding is shown once."""
-        if self.found:
-            raise FccoError(dict.fromkeys(self.found), source)
+        """Raise the errors so far, if there are any; equal ones are shown once."""
+        if self.diagnostics:
+            raise FccoError(dict.fromkeys(self.diagnostics), source)

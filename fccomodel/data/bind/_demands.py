@@ -15,25 +15,25 @@ from fccomodel.data.bind._sizes import Sizes
 from fccomodel.data.bind._spec import Spec
 
 
-def names(collected: Errors, kind: str, given: Iterable[str], declared: Iterable[str]) -> None:
+def names(collected: Errors, kind: str, bound: Iterable[str], declared: Iterable[str]) -> None:
     """F0518 for what the model does not declare."""
     declared = list(declared)
-    for name in given:
+    for name in bound:
         if name not in declared:
             collected.add(errors.demands.undeclared(kind, name, declared))
 
 
 def by_table(problem: ir.Problem, data: Mapping[str, Any]) -> dict[str, Any]:
     """The data by name, the members of a family (``S.member``) under its name."""
-    found = dict(data)
-    members = {name for name, table in problem.tables.items() if table.family is not None}
-    for name in list(found):
+    by_name = dict(data)
+    families = {name for name, table in problem.tables.items() if table.family is not None}
+    for name in list(by_name):
         table, dot, member = name.partition(".")
-        if dot and table in members and name not in problem.tables:
-            whole = found.setdefault(table, {})
-            if isinstance(whole, Mapping):
-                found[table] = {**whole, member: found.pop(name)}
-    return found
+        if dot and table in families and name not in problem.tables:
+            members = by_name.setdefault(table, {})
+            if isinstance(members, Mapping):
+                by_name[table] = {**members, member: by_name.pop(name)}
+    return by_name
 
 
 def dims(problem: ir.Problem, spec: Spec, params: Mapping[str, Any], sizes: Sizes, collected: Errors) -> None:
@@ -45,7 +45,7 @@ def dims(problem: ir.Problem, spec: Spec, params: Mapping[str, Any], sizes: Size
             collected.add(errors.numbers.not_a_size(name, value))
             continue
         place = "" if name in keywords else spec.place("dims", name)
-        sizes.known[name] = _sizes.Known(size=size, place=place or f"{name} = {size} as given")
+        sizes.by_name[name] = _sizes.PlacedSize(size=size, place=place or f"{name} = {size} as given")
 
 
 def stored_encoding(problem: ir.Problem, encoding: Mapping[str, Any]) -> None:
@@ -53,28 +53,28 @@ def stored_encoding(problem: ir.Problem, encoding: Mapping[str, Any]) -> None:
     kinds = ("number", "vector", "features", "labels", "family")
     for name, columns in encoding.items():
         table = problem.tables.get(name)
-        good = table is not None and isinstance(columns, Mapping)
-        good = good and all(isinstance(record, Mapping) and record.get("kind") in kinds for record in columns.values())
-        if table is None or not good or set(columns) - {*table.columns, ir.FAMILY}:
+        fits = table is not None and isinstance(columns, Mapping)
+        fits = fits and all(isinstance(record, Mapping) and record.get("kind") in kinds for record in columns.values())
+        if table is None or not fits or set(columns) - {*table.columns, ir.FAMILY}:
             refuse(errors.demands.stored_encoding(name))
 
 
-def known_sizes(problem: ir.Problem, sizes: Sizes, collected: Errors) -> None:
+def all_sizes_fixed(problem: ir.Problem, sizes: Sizes, collected: Errors) -> None:
     """F0517 for dims and label sets that nothing fixes; silent where an error before explains it."""
-    if collected.found:
+    if collected.diagnostics:
         return
     for dim in problem.dims:
         if sizes.of(dim) is None:
             collected.add(errors.demands.dim_unknown(dim))
-    for name, chosen in problem.sets.items():
-        if isinstance(chosen, ir.LabelSet) and name not in sizes.labels:
+    for name, index_set in problem.sets.items():
+        if isinstance(index_set, ir.LabelSet) and name not in sizes.labels:
             collected.add(errors.demands.labels_unknown(name))
-        elif isinstance(chosen, ir.ValueSet):
+        elif isinstance(index_set, ir.ValueSet):
             with collected.collect():
                 sizes.of(name)
 
 
-def samplers(problem: ir.Problem, given: Mapping[str, Callable[..., Any]], collected: Errors) -> None:
+def samplers(problem: ir.Problem, bound: Mapping[str, Callable[..., Any]], collected: Errors) -> None:
     """F0530 for a distribution that is neither built in nor given."""
     needed = {
         binder.domain.family: binder
@@ -85,6 +85,6 @@ def samplers(problem: ir.Problem, given: Mapping[str, Callable[..., Any]], colle
         if isinstance(binder.domain, ir.Distribution) and binder.domain.family not in ir.DISTRIBUTIONS
     }
     for name, binder in needed.items():
-        if not callable(given.get(name)):
+        if not callable(bound.get(name)):
             collected.add(errors.demands.no_sampler(name, binder.span))
-    names(collected, "distribution", given, needed)
+    names(collected, "distribution", bound, needed)

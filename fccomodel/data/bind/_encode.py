@@ -15,7 +15,7 @@ import numpy as np
 
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data.bind import errors
-from fccomodel.data.bind._rows import Bad, Rows, count_bad, demand_all, demand_finite, read, writable
+from fccomodel.data.bind._rows import NonFinite, Rows, count_non_finite, demand_all, demand_finite, read, writable
 from fccomodel.data.bind._spec import Entry
 from fccomodel.data.bind.errors import words
 from fccomodel.data.sources import RawColumn, RawTable
@@ -85,33 +85,33 @@ def _mapped(
         texts, codes = [*column.categories, "nan"], np.where(column.values < 0, len(column.categories), column.values)
         used = np.unique(codes)
         distinct: list[Any] = [texts[code] for code in used]
-        where = np.searchsorted(used, codes)
+        inverse = np.searchsorted(used, codes)
     else:
-        values, where = np.unique(column.values, return_inverse=True)
+        values, inverse = np.unique(column.values, return_inverse=True)
         distinct = list(values)
     exact = {str(key): value for key, value in mapping.items()}
-    numbers = {number: value for key, value in mapping.items() if (number := _as_number(str(key))) is not None}
+    numbers = {parsed: value for key, value in mapping.items() if (parsed := _as_number(str(key))) is not None}
     results, unnamed = [], []
     for value in distinct:
         text = spelled(value)
-        close = None if column.categories is not None else _as_number(text)
+        parsed_value = None if column.categories is not None else _as_number(text)
         if text in exact:
             results.append(exact[text])
-        elif close is not None and close in numbers:
-            results.append(numbers[close])
+        elif parsed_value is not None and parsed_value in numbers:
+            results.append(numbers[parsed_value])
         else:
             unnamed.append(text)
     if unnamed:
         refuse(errors.columns.not_in_map(what, name, unnamed, [spelled(value) for value in distinct], list(exact)))
     seen = {spelled(value) for value in distinct}
-    seen_numbers = {number for text in seen if column.categories is None and (number := _as_number(text)) is not None}
-    if spare := [key for key in exact if key not in seen and _as_number(key) not in seen_numbers]:
-        notes.append(f"{what}: map names {words.texts(spare)}, which column {name} does not hold")
+    seen_numbers = {parsed for text in seen if column.categories is None and (parsed := _as_number(text)) is not None}
+    if unused := [key for key in exact if key not in seen and _as_number(key) not in seen_numbers]:
+        notes.append(f"{what}: map names {words.texts(unused)}, which column {name} does not hold")
     if any(isinstance(value, str) for value in results):
         results = [str(value) for value in results]
         if numeric:
             refuse(errors.binding_file.map_of_number(what))
-    return np.asarray(results)[where]
+    return np.asarray(results)[inverse]
 
 
 def _as_number(text: str) -> float | None:
@@ -150,32 +150,32 @@ def features(
     stored = stored or {}
     texts = [name for name in columns if not raw.numeric[name]]
     if texts and not entry.encode:
-        first = _present(read(raw, texts[0], rows, what))
-        refuse(errors.columns.texts_of_vector(what, texts, first))
+        present = _present(read(raw, texts[0], rows, what))
+        refuse(errors.columns.texts_of_vector(what, texts, present))
     numbers = [name for name in columns if raw.numeric[name]]
     blocks = {name: read(raw, name, rows, what) for name in [*texts, *(name for name in numbers if name in raw.vectors)]}
     categories = {name: list(stored.get("texts", {}).get(name) or _present(blocks[name])) for name in texts}
     widths = {name: math.prod(blocks[name].values.shape[1:]) if name in blocks else 1 for name in numbers}
     width = sum(widths.values()) + sum(map(len, categories.values()))
     x = np.empty((rows.n, width + entry.intercept))
-    bad: list[tuple[str, Bad | None]] = []
+    non_finite: list[tuple[str, NonFinite | None]] = []
     names: list[str] = []
     notes: list[str] = []
     for name in numbers:
         column = blocks.pop(name, None) or read(raw, name, rows, what)
-        bad.append((name, count_bad(column)))
-        start, vector = len(names), name in raw.vectors
-        names += [f"{name}[{k + 1}]" for k in range(widths[name])] if vector else [name]
+        non_finite.append((name, count_non_finite(column)))
+        start, is_vector = len(names), name in raw.vectors
+        names += [f"{name}[{k + 1}]" for k in range(widths[name])] if is_vector else [name]
         x[:, start : len(names)] = column.values.reshape(rows.n, -1)
     for name in texts:
         column = blocks.pop(name)
-        bad.append((name, count_bad(column)))
+        non_finite.append((name, count_non_finite(column)))
         start = len(names)
         names += [f"{name}={category}" for category in categories[name]]
-        unknown = _one_hot(x[:, start : len(names)], column, categories[name])
-        if unknown:
-            notes.append(f"{what}: {unknown} rows have a value of {name} that was not there when the answer was found: all zeros")
-    demand_all(bad, rows, what)
+        unseen = _one_hot(x[:, start : len(names)], column, categories[name])
+        if unseen:
+            notes.append(f"{what}: {unseen} rows have a value of {name} that was not there when the answer was found: all zeros")
+    demand_all(non_finite, rows, what)
     record: dict[str, Any] = {"kind": "features", "numbers": numbers, "texts": categories, "intercept": entry.intercept}
     if entry.scale:
         _, record["scale"] = _scaled(x[:, :width], stored.get("scale"), names, what, notes)
@@ -192,12 +192,12 @@ def features(
 def _one_hot(block: np.ndarray, column: RawColumn, categories: Sequence[str]) -> int:
     """Ones where the row has the block's category; the number of rows with none of them."""
     assert column.categories is not None
-    place = {category: k for k, category in enumerate(categories)}
-    target = np.array([place.get(category, -1) for category in column.categories], np.int64)[column.values]
+    position = {category: k for k, category in enumerate(categories)}
+    positions = np.array([position.get(category, -1) for category in column.categories], np.int64)[column.values]
     block[:] = 0.0
-    known = np.flatnonzero(target >= 0)
-    block[known, target[known]] = 1.0
-    return len(target) - len(known)
+    present = np.flatnonzero(positions >= 0)
+    block[present, positions[present]] = 1.0
+    return len(positions) - len(present)
 
 
 def _scaled(
@@ -255,10 +255,10 @@ def labels(raw: RawTable, entry: Entry, rows: Rows, what: str, mapping: Mapping[
             column = RawColumn(values=mapped) if mapped.dtype.kind in "biuf" else _as_text(mapped)
         else:
             demand_finite(column, name, rows, what)
-        part, order = _codes(column)
-        combined = codes * max(1, len(order)) + part
+        part_codes, part_keys = _codes(column)
+        combined = codes * max(1, len(part_keys)) + part_codes
         used, codes = np.unique(combined, return_inverse=True)
-        keys = [keys[code // len(order)] + (order[code % len(order)],) for code in used]
+        keys = [keys[code // len(part_keys)] + (part_keys[code % len(part_keys)],) for code in used]
     record = {"kind": "labels", "columns": list(entry.columns), "map": None if mapping is None else dict(mapping)}
     return Built(values=codes, labels=tuple(map(spell_key, keys)), keys=tuple(keys), encoding=record, notes=tuple(notes))
 
@@ -277,9 +277,9 @@ def _codes(column: RawColumn) -> tuple[np.ndarray, list[tuple[int, float, str]]]
     """Positions among the values that occur, sorted, and these values."""
     if column.categories is not None:
         present = _present(column)
-        place = {text: k for k, text in enumerate(present)}
-        table = np.array([place.get(text, -1) for text in column.categories], np.int64)
-        return table[column.values], [(1, 0.0, text) for text in present]
+        position = {text: k for k, text in enumerate(present)}
+        recode = np.array([position.get(text, -1) for text in column.categories], np.int64)
+        return recode[column.values], [(1, 0.0, text) for text in present]
     values, codes = np.unique(column.values, return_inverse=True)
     return codes, [(0, float(value), _spell_label(value)) for value in values]
 

@@ -32,15 +32,16 @@ class Opened:
 
 
 def open_table(
-    table: ir.Table, spec: TableSpec, value: Any, where: str | None, known: tuple[str, ...] | None, folders: tuple[Path, ...]
+    table: ir.Table, spec: TableSpec, value: Any, where: str | None, elements: tuple[str, ...] | None, folders: tuple[Path, ...]
 ) -> Opened:
     """The table's rows after ``where``. F0504 where there are no data, F0510 where no rows are left.
 
-    ``value`` replaces the section's source, ``where`` its condition; ``known`` are the elements of a family's set, if known.
+    ``value`` replaces the section's source, ``where`` its condition; ``elements`` are those of a family's set, None where only
+    the data list them.
     """
     if table.family is None:
         return _open_one(table, spec, value, where, folders)
-    return _open_family(table, spec, value, where, known, folders)
+    return _open_family(table, spec, value, where, elements, folders)
 
 
 def _open_one(table: ir.Table, spec: TableSpec, value: Any, where: str | None, folders: tuple[Path, ...]) -> Opened:
@@ -55,7 +56,7 @@ def _open_one(table: ir.Table, spec: TableSpec, value: Any, where: str | None, f
     rows = Rows(total=raw.n)
     if where:
         with at(spec.where_place if where == spec.where else ""):
-            rows = Rows(total=raw.n, chosen=_where.rows(where, raw))
+            rows = Rows(total=raw.n, indices=_where.rows(where, raw))
         record["where"] = where
         record["dropped"].append({"reason": f"where {where}", "rows": raw.n - rows.n})
         if rows.n == 0:
@@ -64,20 +65,20 @@ def _open_one(table: ir.Table, spec: TableSpec, value: Any, where: str | None, f
 
 
 def _open_family(
-    table: ir.Table, spec: TableSpec, value: Any, where: str | None, known: tuple[str, ...] | None, folders: tuple[Path, ...]
+    table: ir.Table, spec: TableSpec, value: Any, where: str | None, elements: tuple[str, ...] | None, folders: tuple[Path, ...]
 ) -> Opened:
     binder = table.family
     assert binder is not None
-    given: dict[str, Any] = dict(spec.members)
+    members: dict[str, Any] = dict(spec.members)
     if isinstance(value, Mapping) and (spec.family is None or not set(value) & set(table.columns)):
-        given |= {str(name): member for name, member in value.items()}
+        members |= {str(name): member for name, member in value.items()}
         value = None
-    if given and (value is not None or spec.source is not None):
-        refuse(errors.families.source_and_members(table.name, given))
-    if given:
-        return _join(table, spec, given, where, known, folders)
+    if members and (value is not None or spec.source is not None):
+        refuse(errors.families.source_and_members(table.name, members))
+    if members:
+        return _join(table, spec, members, where, elements, folders)
     if value is None and spec.source is None:
-        refuse(errors.demands.no_family(table.name, binder.domain.name, known[0] if known else "MEMBER"))
+        refuse(errors.demands.no_family(table.name, binder.domain.name, elements[0] if elements else "MEMBER"))
     if spec.family is None:
         refuse(errors.families.no_column(table.name))
     opened = _open_one(table, spec, value, where, folders)
@@ -85,55 +86,57 @@ def _open_family(
         demand_column(opened.raw, name, f"{table.name}: family")
     built = labels(opened.raw, spec.family, opened.rows, f"{table.name}: family")
     assert built.labels is not None
-    return _placed(table, opened, built.values, built.labels, known)
+    return _in_set_order(table, opened, built.values, built.labels, elements)
 
 
-def _placed(table: ir.Table, opened: Opened, codes: np.ndarray, found: tuple[str, ...], known: tuple[str, ...] | None) -> Opened:
+def _in_set_order(
+    table: ir.Table, opened: Opened, codes: np.ndarray, member_labels: tuple[str, ...], elements: tuple[str, ...] | None
+) -> Opened:
     """The family's positions in the order of its set; F0527 where a member lacks rows or is unknown."""
     assert table.family is not None
-    order = known if known is not None else found
-    name = table.family.domain.name
-    if extra := [label for label in found if label not in order]:
-        refuse(errors.families.not_a_member(table.name, extra[0], name, order))
-    if lacking := [label for label in order if label not in found]:
-        refuse(errors.families.members_without_data(table.name, lacking, name))
-    place = np.array([order.index(label) for label in found], np.int64)
-    return Opened(raw=opened.raw, rows=opened.rows, record=opened.record, family=place[codes], members=order)
+    order = elements if elements is not None else member_labels
+    set_name = table.family.domain.name
+    if extra := [label for label in member_labels if label not in order]:
+        refuse(errors.families.not_a_member(table.name, extra[0], set_name, order))
+    if lacking := [label for label in order if label not in member_labels]:
+        refuse(errors.families.members_without_data(table.name, lacking, set_name))
+    position = np.array([order.index(label) for label in member_labels], np.int64)
+    return Opened(raw=opened.raw, rows=opened.rows, record=opened.record, family=position[codes], members=order)
 
 
 def _join(
     table: ir.Table,
     spec: TableSpec,
-    given: Mapping[str, Any],
+    members: Mapping[str, Any],
     where: str | None,
-    known: tuple[str, ...] | None,
+    elements: tuple[str, ...] | None,
     folders: tuple[Path, ...],
 ) -> Opened:
     """Members one after another, in the order of their set."""
-    order = [name for name in known if name in given] if known is not None else list(given)
-    order += [name for name in given if name not in order]
+    order = [name for name in elements if name in members] if elements is not None else list(members)
+    order += [name for name in members if name not in order]
     opened: list[Opened] = []
     for name in order:
-        member = given[name] if isinstance(given[name], TableSpec) else spec.members.get(name, TableSpec())
+        member_spec = members[name] if isinstance(members[name], TableSpec) else spec.members.get(name, TableSpec())
         merged = TableSpec(
-            source=member.source,
-            where=member.where or spec.where,
-            options={**spec.options, **member.options},
-            where_place=member.where_place if member.where else spec.where_place,
+            source=member_spec.source,
+            where=member_spec.where or spec.where,
+            options={**spec.options, **member_spec.options},
+            where_place=member_spec.where_place if member_spec.where else spec.where_place,
         )
-        value = None if isinstance(given[name], TableSpec) else given[name]
-        single = ir.Table(name=f"{table.name}.{name}", columns=table.columns)
-        opened.append(_open_one(single, merged, value, where, folders))
+        value = None if isinstance(members[name], TableSpec) else members[name]
+        member_table = ir.Table(name=f"{table.name}.{name}", columns=table.columns)
+        opened.append(_open_one(member_table, merged, value, where, folders))
     raws = [part.raw for part in opened]
     starts = np.cumsum([0, *(raw.n for raw in raws)])
-    chosen = [
-        start + (np.arange(raw.n) if part.rows.chosen is None else part.rows.chosen)
+    indices = [
+        start + (np.arange(raw.n) if part.rows.indices is None else part.rows.indices)
         for start, raw, part in zip(starts, raws, opened, strict=False)
     ]
-    everything = all(part.rows.chosen is None for part in opened)
+    unfiltered = all(part.rows.indices is None for part in opened)
     rows = Rows(
         total=int(starts[-1]),
-        chosen=None if everything else np.concatenate(chosen),
+        indices=None if unfiltered else np.concatenate(indices),
         parts=tuple((f"{table.name}.{name}", int(start)) for name, start in zip(order, starts, strict=False)),
     )
     record: dict[str, Any] = {
@@ -144,7 +147,7 @@ def _join(
     }
     codes = np.repeat(np.arange(len(order)), [part.rows.n for part in opened])
     joined = Opened(raw=_concatenated(raws, str(record["origin"])), rows=rows, record=record)
-    return _placed(table, joined, codes, tuple(order), known)
+    return _in_set_order(table, joined, codes, tuple(order), elements)
 
 
 def _concatenated(raws: list[RawTable], origin: str) -> RawTable:
@@ -154,8 +157,8 @@ def _concatenated(raws: list[RawTable], origin: str) -> RawTable:
 
     def load(name: str) -> RawColumn:
         parts = [raw.load(name) for raw in raws]
-        if bad := next((part for part in parts if part.unusable), None):
-            return bad
+        if unusable_part := next((part for part in parts if part.unusable), None):
+            return unusable_part
         if all(part.categories is None for part in parts):
             shapes = {part.values.shape[1:] for part in parts}
             if len(shapes) > 1:
@@ -168,8 +171,8 @@ def _concatenated(raws: list[RawTable], origin: str) -> RawTable:
         categories: dict[str, int] = {}
         codes = []
         for part in parts:
-            table = np.array([*(categories.setdefault(text, len(categories)) for text in part.categories or ()), -1])
-            codes.append(table[part.values])
+            recode = np.array([*(categories.setdefault(text, len(categories)) for text in part.categories or ()), -1])
+            codes.append(recode[part.values])
         return RawColumn(values=np.concatenate(codes), categories=tuple(categories), dtype=parts[0].dtype)
 
     return RawTable(

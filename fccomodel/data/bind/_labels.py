@@ -20,8 +20,8 @@ def positions(built: Built, domain: ir.LabelSet, what: str, draft: Draft, sizes:
     codes, unknown = sizes.positions(domain.name, built.labels, built.values)
     if unknown:
         first = int(np.flatnonzero(codes < 0)[0])
-        known, place = sizes.labels[domain.name], sizes.ordered[domain.name]
-        refuse(errors.sizes.not_in_set(what, unknown, domain.name, known, place, draft.rows.called(first)))
+        set_labels, place = sizes.labels[domain.name], sizes.label_places[domain.name]
+        refuse(errors.sizes.not_in_set(what, unknown, domain.name, set_labels, place, draft.rows.called(first)))
     if absent := len(sizes.labels[domain.name]) - len(np.unique(codes)):
         missing = np.setdiff1d(np.arange(len(sizes.labels[domain.name])), codes)[:4]
         shown = ", ".join(sizes.labels[domain.name][k] for k in missing) + (", ..." if absent > 4 else "")
@@ -31,15 +31,15 @@ def positions(built: Built, domain: ir.LabelSet, what: str, draft: Draft, sizes:
 
 def encoding_of(draft: Draft, sizes: Sizes) -> dict[str, Any]:
     """What was learned from the rows, by column, with the labels of the sets in it; JSON-like."""
-    found: dict[str, Any] = {name: dict(built.encoding) for name, built in draft.columns.items()}
-    named = {name: kind.domain for name, kind in draft.table.columns.items() if isinstance(kind.domain, ir.LabelSet)}
+    records: dict[str, Any] = {name: dict(built.encoding) for name, built in draft.columns.items()}
+    domains = {name: kind.domain for name, kind in draft.table.columns.items() if isinstance(kind.domain, ir.LabelSet)}
     if draft.table.family is not None and isinstance(draft.table.family.domain, ir.LabelSet):
-        named[ir.FAMILY] = draft.table.family.domain
-        found[ir.FAMILY] = {"kind": "family"}
-    names = {name: domain.name for name, domain in named.items()}
-    first = {name: str(kind.shape[0]) for name, kind in draft.table.columns.items() if kind.shape}
-    names |= {name: chosen for name, chosen in first.items() if chosen in sizes.labels}
-    for name, chosen in names.items():
-        if name in found and chosen in sizes.labels:
-            found[name] |= {"set": chosen, "labels": list(sizes.labels[chosen])}
-    return found
+        domains[ir.FAMILY] = draft.table.family.domain
+        records[ir.FAMILY] = {"kind": "family"}
+    set_names = {name: domain.name for name, domain in domains.items()}
+    first_axes = {name: str(kind.shape[0]) for name, kind in draft.table.columns.items() if kind.shape}
+    set_names |= {name: set_name for name, set_name in first_axes.items() if set_name in sizes.labels}
+    for name, set_name in set_names.items():
+        if name in records and set_name in sizes.labels:
+            records[name] |= {"set": set_name, "labels": list(sizes.labels[set_name])}
+    return records

@@ -7,19 +7,19 @@ import re
 
 def key_lines(text: str) -> dict[tuple[str, ...], int]:
     """The line (from 1) of every section and key of a TOML text; values over several lines are passed over."""
-    found: dict[tuple[str, ...], int] = {}
+    lines: dict[tuple[str, ...], int] = {}
     section: tuple[str, ...] = ()
     depth, quote = 0, ""
     for number, line in enumerate(text.splitlines(), start=1):
         if depth == 0 and not quote:
             if head := re.match(r"\s*\[+\s*([^\]]+?)\s*\]", line):
                 section = _dotted(head[1])
-                found.setdefault(section, number)
+                lines.setdefault(section, number)
                 continue
             if key := re.match(r"""\s*((?:"[^"]*"|'[^']*'|[\w.-]|\s(?=[.\w"']))+?)\s*=""", line):
-                found.setdefault(section + _dotted(key[1]), number)
+                lines.setdefault(section + _dotted(key[1]), number)
         depth, quote = _brackets(line, depth, quote)
-    return found
+    return lines
 
 
 def _dotted(text: str) -> tuple[str, ...]:

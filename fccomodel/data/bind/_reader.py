@@ -36,10 +36,10 @@ def read(problem: ir.Problem, spec: Mapping[str, Any] | str | Path | None, folde
         refuse(errors.binding_file.unreadable(path.name, error))
     except tomllib.TOMLDecodeError as error:
         message = str(error)
-        at = re.search(r"\(at (?:line (\d+), column (\d+)|end of document)\)", message)
-        where = f"{path.name}:{at[1]}:{at[2]}" if at and at[1] else f"{path.name}, at its end"
-        said = message[: at.start()].strip() if at else message
-        refuse(errors.binding_file.not_toml(where, said))
+        location = re.search(r"\(at (?:line (\d+), column (\d+)|end of document)\)", message)
+        place = f"{path.name}:{location[1]}:{location[2]}" if location and location[1] else f"{path.name}, at its end"
+        reason = message[: location.start()].strip() if location else message
+        refuse(errors.binding_file.not_toml(place, reason))
     except RecursionError:
         refuse(errors.binding_file.nested_too_deeply(path.name))
     places = {key: f"{path.name}:{line}" for key, line in key_lines(text).items()}
@@ -49,8 +49,8 @@ def read(problem: ir.Problem, spec: Mapping[str, Any] | str | Path | None, folde
 class _Reader:
     """One pass over a binding's content."""
 
-    def __init__(self, problem: ir.Problem, errors: Errors, places: Mapping[tuple[str, ...], str]):
-        self.problem, self.errors, self.places = problem, errors, places
+    def __init__(self, problem: ir.Problem, collected: Errors, places: Mapping[tuple[str, ...], str]):
+        self.problem, self.errors, self.places = problem, collected, places
 
     def place(self, *path: str) -> str:
         return Spec(places=self.places).place(*path)
@@ -77,13 +77,13 @@ class _Reader:
             ("sets", problem.sets),
             ("dims", problem.dims),
         ):
-            kept = {}
+            declared = {}
             for name, value in extra[section].items():
                 if name in names:
-                    kept[name] = value
+                    declared[name] = value
                     continue
                 self.errors.add(errors.binding_file.undeclared(section, name, names), place=self.place(section, name))
-            extra[section] = kept
+            extra[section] = declared
         return Spec(
             tables=tables,
             arrays=arrays,
@@ -112,10 +112,10 @@ class _Reader:
         return None
 
     def size(self, name: str, value: Any) -> bool:
-        good = isinstance(value, int) and not isinstance(value, bool) and value > 0
-        if not good:
+        valid = isinstance(value, int) and not isinstance(value, bool) and value > 0
+        if not valid:
             self.errors.add(errors.binding_file.not_a_size(name), place=self.place("dims", name))
-        return good
+        return valid
 
     def table(self, table: ir.Table, content: Mapping[str, Any], path: tuple[str, ...]) -> TableSpec:
         """``[D]``, or one member ``[D.member]`` of a family, which has its own source and filter alone."""
@@ -169,8 +169,8 @@ class _Reader:
             refuse(errors.binding_file.column(name))
         if "columns" in value and columns != "*":
             columns = [columns] if isinstance(columns, str) else columns
-            good = isinstance(columns, list | tuple) and columns and all(isinstance(item, str) for item in columns)
-            if not good or len(set(columns)) < len(columns):
+            valid = isinstance(columns, list | tuple) and columns and all(isinstance(item, str) for item in columns)
+            if not valid or len(set(columns)) < len(columns):
                 refuse(errors.binding_file.columns(name))
         _entry_values(name, value)
         return Entry(
@@ -191,8 +191,8 @@ class _Reader:
         """``[c]`` with ``values`` or ``source``, or the values themselves, or a path."""
         place = self.place(name)
         if not isinstance(value, Mapping):
-            given = {"source": value} if isinstance(value, str) else {"values": value}
-            return ArraySpec(**given, place=place, raw=value)
+            settings = {"source": value} if isinstance(value, str) else {"values": value}
+            return ArraySpec(**settings, place=place, raw=value)
         if not set(value) & {"source", "values"}:
             return ArraySpec(values=value, place=place, raw=value)
         for key in value:
@@ -221,8 +221,8 @@ def _entry_values(name: str, value: Mapping[str, Any]) -> None:
         refuse(errors.binding_file.scale(name, value["scale"]))
     if not isinstance(value.get("intercept", False), bool):
         refuse(errors.binding_file.intercept(name))
-    rows = value.get("min_rows", 0)
-    if not isinstance(rows, int) or isinstance(rows, bool) or rows < 0:
+    min_rows = value.get("min_rows", 0)
+    if not isinstance(min_rows, int) or isinstance(min_rows, bool) or min_rows < 0:
         refuse(errors.binding_file.min_rows(name))
     mapping = value.get("map", {})
     if "map" in value and (not isinstance(mapping, Mapping) or not mapping):

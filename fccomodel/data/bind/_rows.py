@@ -17,23 +17,23 @@ class Rows:
     """The rows in use: their numbers in the source (None for all ``total`` of them), and for a family its members' first rows."""
 
     total: int
-    chosen: np.ndarray | None = None
+    indices: np.ndarray | None = None
     parts: tuple[tuple[str, int], ...] = ()
 
     @property
     def n(self) -> int:
-        return self.total if self.chosen is None else len(self.chosen)
+        return self.total if self.indices is None else len(self.indices)
 
     def called(self, position: int) -> str:
         """``row 17`` of the source, counted from 0, and the member it is in."""
-        number = int(position if self.chosen is None else self.chosen[position])
+        number = int(position if self.indices is None else self.indices[position])
         member = max((part for part in self.parts if part[1] <= number), key=lambda part: part[1], default=None)
         return f"row {number}" if member is None else f"row {number - member[1]} of {member[0]}"
 
     def keep(self, mask: np.ndarray) -> Rows:
         """Those where ``mask`` (over the rows in use) holds."""
         kept = np.flatnonzero(mask)
-        return Rows(total=self.total, chosen=kept if self.chosen is None else self.chosen[kept], parts=self.parts)
+        return Rows(total=self.total, indices=kept if self.indices is None else self.indices[kept], parts=self.parts)
 
 
 def read(raw: RawTable, name: str, rows: Rows, what: str) -> RawColumn:
@@ -41,7 +41,7 @@ def read(raw: RawTable, name: str, rows: Rows, what: str) -> RawColumn:
     column = raw.load(name)
     if column.unusable:
         refuse(errors.columns.unusable(what, name, raw.called, column.unusable))
-    return column.take(rows.chosen)
+    return column.take(rows.indices)
 
 
 def missing(column: RawColumn) -> np.ndarray:
@@ -55,11 +55,11 @@ def missing(column: RawColumn) -> np.ndarray:
 
 def demand_finite(column: RawColumn, name: str, rows: Rows, what: str) -> None:
     """F0511 where a value is missing or infinite."""
-    demand_all([(name, count_bad(column))], rows, what)
+    demand_all([(name, count_non_finite(column))], rows, what)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bad:
+class NonFinite:
     """How many values are missing or infinite, and where the first is."""
 
     missing: int
@@ -67,7 +67,7 @@ class Bad:
     first: int
 
 
-def count_bad(column: RawColumn) -> Bad | None:
+def count_non_finite(column: RawColumn) -> NonFinite | None:
     """What is missing or infinite in a column; None where nothing is."""
     if column.categories is None and column.values.dtype.kind != "f":
         return None
@@ -75,24 +75,26 @@ def count_bad(column: RawColumn) -> Bad | None:
         return None
     infinite = np.isinf(column.values).reshape(len(column.values), -1).any(1) if column.categories is None else np.zeros(1, bool)
     absent = missing(column)
-    bad = absent | infinite
-    if not bad.any():
+    non_finite = absent | infinite
+    if not non_finite.any():
         return None
-    return Bad(missing=int(absent.sum()), infinite=int(infinite.sum()), first=int(bad.argmax()))
+    return NonFinite(missing=int(absent.sum()), infinite=int(infinite.sum()), first=int(non_finite.argmax()))
 
 
-def demand_all(found: Sequence[tuple[str, Bad | None]], rows: Rows, what: str) -> None:
+def demand_all(columns: Sequence[tuple[str, NonFinite | None]], rows: Rows, what: str) -> None:
     """F0511 with every column that lacks values."""
-    bad = [(name, lack) for name, lack in found if lack is not None]
-    if not bad:
+    lacking = [(name, counts) for name, counts in columns if counts is not None]
+    if not lacking:
         return
-    first, told = bad[0][1], [(name, _lacks(lack)) for name, lack in bad]
+    first, lacks = lacking[0][1], [(name, _lacks(counts)) for name, counts in lacking]
     row, values = rows.called(first.first), first.missing + first.infinite
-    refuse(errors.columns.missing(what, told, row, values=values, infinite=first.infinite > 0))
+    refuse(errors.columns.missing(what, lacks, row, values=values, infinite=first.infinite > 0))
 
 
-def _lacks(lack: Bad) -> str:
-    return " and ".join(f"{count} {kind}" for count, kind in ((lack.missing, "missing"), (lack.infinite, "infinite")) if count)
+def _lacks(counts: NonFinite) -> str:
+    return " and ".join(
+        f"{count} {kind}" for count, kind in ((counts.missing, "missing"), (counts.infinite, "infinite")) if count
+    )
 
 
 def writable(values: np.ndarray) -> np.ndarray:

@@ -16,7 +16,7 @@ from fccomodel.data.bound import Claim
 
 
 @dataclass(frozen=True, kw_only=True)
-class Known:
+class PlacedSize:
     """A size and what it was read from, in words."""
 
     size: int
@@ -24,20 +24,20 @@ class Known:
 
 
 class Sizes:
-    """What is known of dims and sets so far; every new finding is compared with the first."""
+    """Sizes of dims and sets, and labels, so far; every new one is compared with the first."""
 
     def __init__(self, problem: ir.Problem, value: Callable[[ir.Expr], float]):
         self.problem, self._value = problem, value
-        self.known: dict[str, Known] = {}
+        self.by_name: dict[str, PlacedSize] = {}
         self.labels: dict[str, tuple[str, ...]] = {}
-        self.ordered: dict[str, str] = {}  # label sets whose order is fixed, with what fixed it
+        self.label_places: dict[str, str] = {}  # label sets whose order is fixed, with what fixed it
         self.learned: dict[str, dict[str, Key]] = {}  # label sets that collect labels from columns
         self.claims: list[Claim] = []  # sizes of filtered rows, to be compared when the rows are known
 
     def declare_labels(self, name: str, labels: tuple[str, ...], place: str) -> None:
         """Labels in their final order."""
-        self.labels[name], self.ordered[name] = labels, place
-        self.known[name] = Known(size=len(labels), place=place)
+        self.labels[name], self.label_places[name] = labels, place
+        self.by_name[name] = PlacedSize(size=len(labels), place=place)
 
     def learn(self, name: str, labels: tuple[str, ...], keys: tuple[Key, ...]) -> None:
         """Labels met in a column; they are sorted when all columns have been read."""
@@ -45,48 +45,50 @@ class Sizes:
 
     def settle(self) -> None:
         """Sort what the columns taught."""
-        for name, found in self.learned.items():
+        for name, keys in self.learned.items():
             if name not in self.labels:
-                self.declare_labels(name, tuple(sorted(found, key=found.__getitem__)), "the data's labels")
+                self.declare_labels(name, tuple(sorted(keys, key=keys.__getitem__)), "the data's labels")
 
     def of(self, dim: ir.Dim) -> int | None:
-        """A size as far as it is known."""
+        """A size; None as long as nothing fixes it."""
         if isinstance(dim, int):
             return dim
-        if dim not in self.known and isinstance(chosen := self.problem.sets.get(dim), ir.ValueSet):
-            self.known[dim] = Known(size=len(members(chosen, self._value)), place=f"set {dim}")
-        return self.known[dim].size if dim in self.known else None
+        if dim not in self.by_name and isinstance(index_set := self.problem.sets.get(dim), ir.ValueSet):
+            self.by_name[dim] = PlacedSize(size=len(members(index_set, self._value)), place=f"set {dim}")
+        return self.by_name[dim].size if dim in self.by_name else None
 
     def unify(self, dim: ir.Dim, size: int, what: str, place: str, names: tuple[str, ...] | None = None) -> None:
         """Note that an axis declared as ``dim`` has ``size`` elements (called ``names``) in the data; F0516 if it has not."""
-        chosen = self.problem.sets.get(dim) if isinstance(dim, str) else None
-        if isinstance(dim, str) and isinstance(chosen, ir.RowSet):
+        index_set = self.problem.sets.get(dim) if isinstance(dim, str) else None
+        if isinstance(dim, str) and isinstance(index_set, ir.RowSet):
             self.claims.append(Claim(set=dim, size=size, what=what))
             return
-        if isinstance(dim, str) and isinstance(chosen, ir.LabelSet) and names is not None:
+        if isinstance(dim, str) and isinstance(index_set, ir.LabelSet) and names is not None:
             self._unify_labels(dim, names, what, place)
             return
-        known = self.of(dim)
-        if known is None:
+        expected = self.of(dim)
+        if expected is None:
             assert isinstance(dim, str)
-            self.known[dim] = Known(size=size, place=place)
-            if isinstance(chosen, ir.LabelSet):
+            self.by_name[dim] = PlacedSize(size=size, place=place)
+            if isinstance(index_set, ir.LabelSet):
                 self.declare_labels(dim, tuple(str(k + 1) for k in range(size)), place)
-        elif known != size:
-            refuse(errors.sizes.disagree(what, size, place, dim, known, self.known[dim].place if isinstance(dim, str) else ""))
+        elif expected != size:
+            refuse(
+                errors.sizes.disagree(what, size, place, dim, expected, self.by_name[dim].place if isinstance(dim, str) else "")
+            )
 
     def _unify_labels(self, name: str, names: tuple[str, ...], what: str, place: str) -> None:
-        known = self.labels.get(name)
-        if known is None:
+        labels = self.labels.get(name)
+        if labels is None:
             self.declare_labels(name, names, place)
-        elif known != names:
-            refuse(errors.sizes.other_labels(what, names, name, known, self.ordered[name]))
+        elif labels != names:
+            refuse(errors.sizes.other_labels(what, names, name, labels, self.label_places[name]))
 
     def positions(self, name: str, labels: tuple[str, ...], codes: np.ndarray) -> tuple[np.ndarray, list[str]]:
         """Positions in the set for positions in ``labels`` (-1 for unknown), and the labels it does not have."""
-        place = {label: k for k, label in enumerate(self.labels[name])}
-        table = np.array([place.get(label, -1) for label in labels], np.int64)
-        return table[codes] if len(labels) else codes, [label for label in labels if label not in place]
+        position = {label: k for k, label in enumerate(self.labels[name])}
+        recode = np.array([position.get(label, -1) for label in labels], np.int64)
+        return recode[codes] if len(labels) else codes, [label for label in labels if label not in position]
 
 
 def start(
@@ -95,24 +97,24 @@ def start(
     """Sizes known from the model and from label lists of the binding file."""
     sizes = Sizes(problem, value)
     literal = {c.domain.name: c.domain for t in problem.tables.values() for c in t.columns.values() if c.domain is not None}
-    for name, chosen in {**literal, **problem.sets}.items():
-        if isinstance(chosen, ir.LabelSet) and chosen.labels is not None:
-            sizes.declare_labels(name, chosen.labels, f"set {name} of the model")
+    for name, index_set in {**literal, **problem.sets}.items():
+        if isinstance(index_set, ir.LabelSet) and index_set.labels is not None:
+            sizes.declare_labels(name, index_set.labels, f"set {name} of the model")
         elif name in sets:
             sizes.declare_labels(name, sets[name], places("sets", name) or "the binding")
     return sizes
 
 
-def members(chosen: ir.ValueSet, value: Callable[[ir.Expr], float]) -> np.ndarray:
+def members(value_set: ir.ValueSet, value: Callable[[ir.Expr], float]) -> np.ndarray:
     """The numbers of a value set, float64, in order."""
-    if chosen.items is not None:
-        return np.array([value(item) for item in chosen.items], float)
-    assert chosen.low is not None and chosen.high is not None
-    low, high, step = value(chosen.low), value(chosen.high), value(chosen.step) if chosen.step is not None else 1.0
+    if value_set.items is not None:
+        return np.array([value(item) for item in value_set.items], float)
+    assert value_set.low is not None and value_set.high is not None
+    low, high, step = value(value_set.low), value(value_set.high), value(value_set.step) if value_set.step is not None else 1.0
     if step == 0 or not all(map(math.isfinite, (low, high, step))):
-        refuse(errors.numbers.not_a_range(chosen.name, low, high, step))
+        refuse(errors.numbers.not_a_range(value_set.name, low, high, step))
     count = math.floor((high - low) / step + 1e-9) + 1
     if count > 10_000_000:
-        refuse(errors.numbers.too_many_elements(chosen.name, count))
+        refuse(errors.numbers.too_many_elements(value_set.name, count))
     digits = 12 - math.floor(math.log10(abs(step)))
     return np.round(low + step * np.arange(max(count, 0)), digits) + 0.0  # 0.1 * 3 is 0.3, and no -0

@@ -61,7 +61,7 @@ class ArraySpec:
 
 @dataclass(frozen=True, kw_only=True)
 class Spec:
-    """A whole binding file; ``folder`` is where its relative paths start, ``lines`` the place of every section and key."""
+    """A whole binding file; ``folder`` is where its relative paths start, ``places`` the line of every section and key."""
 
     tables: Mapping[str, TableSpec] = field(default_factory=dict)
     arrays: Mapping[str, ArraySpec] = field(default_factory=dict)

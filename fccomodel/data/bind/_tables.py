@@ -58,23 +58,25 @@ def draft(
                 entries[name] = _automatic(table, name, kind, raw, spec, sizes)
     taken = {column for entry in entries.values() if entry.columns != "*" for column in entry.columns}
     taken |= set(spec.family.columns) if spec.family is not None else set()
-    chosen: dict[str, tuple[str, ...]] = {}
+    source_columns: dict[str, tuple[str, ...]] = {}
     for name, entry in entries.items():
         with collected.collect(place=entry.place, span=table.columns[name].span):
-            chosen[name] = _chosen(table, name, entry, raw, taken, stored.get(name))
+            source_columns[name] = _source_columns(table, name, entry, raw, taken, stored.get(name))
     notes: list[str] = []
-    if len(chosen) == len(table.columns):
+    if len(source_columns) == len(table.columns):
         with collected.collect(place=spec.place, span=table.span):
-            rows, opened = _filtered(table, spec, entries, chosen, opened, stored, notes)
+            rows, opened = _filtered(table, spec, entries, source_columns, opened, stored, notes)
     else:
         return Draft(table=table, rows=rows, columns={}, entries=entries, opened=opened, record=opened.record)
-    notes += _automatic_notes(table, spec, chosen, stored)
+    notes += _automatic_notes(table, spec, source_columns, stored)
     columns: dict[str, Built] = {}
     for name, entry in entries.items():
         with collected.collect(place=entry.place, span=table.columns[name].span):
-            columns[name] = _column(table, name, entry, chosen[name], raw, rows, stored.get(name), sizes, domains.get(name, ()))
+            columns[name] = _column(
+                table, name, entry, source_columns[name], raw, rows, stored.get(name), sizes, domains.get(name, ())
+            )
             notes += columns[name].notes
-    used = set().union(*chosen.values()) if chosen else set()
+    used = set().union(*source_columns.values()) if source_columns else set()
     unused = [name for name in raw.names if name not in used and name not in raw.hidden]
     record = opened.record | {
         "rows": rows.n,
@@ -117,8 +119,8 @@ def _stored_entry(record: Mapping[str, Any] | None) -> Entry | None:
 def _demand_all(raw: RawTable, entry: Entry, what: str) -> None:
     """Every column that an entry names; all that are missing at once."""
     named = (*(entry.columns if entry.columns != "*" else ()), *entry.skip)
-    if missing := [name for name in named if name not in raw.numeric]:
-        refuse(*(errors.tables.no_column(what, name, raw) for name in missing))
+    if absent := [name for name in named if name not in raw.numeric]:
+        refuse(*(errors.tables.no_column(what, name, raw) for name in absent))
 
 
 # ------------------------------------------------------------------------------------------------------ without an entry
@@ -144,12 +146,12 @@ def _automatic(table: ir.Table, name: str, kind: ir.ColumnType, raw: RawTable, s
 
 
 def _automatic_notes(
-    table: ir.Table, spec: TableSpec, chosen: Mapping[str, tuple[str, ...]], stored: Mapping[str, Any]
+    table: ir.Table, spec: TableSpec, source_columns: Mapping[str, tuple[str, ...]], stored: Mapping[str, Any]
 ) -> list[str]:
     """Which columns became a vector without being named."""
     return [
         f"{table.name}.{name} is made of the columns {columns[0]} .. {columns[-1]} ({len(columns)} of them)"
-        for name, columns in chosen.items()
+        for name, columns in source_columns.items()
         if name not in spec.entries and name not in stored and len(columns) > 1
     ]
 
@@ -157,14 +159,18 @@ def _automatic_notes(
 def _numbered(name: str, raw: RawTable, what: str) -> tuple[str, ...]:
     """``x_0 .. x_9``, ``x1 .. x10`` and the like, in the order of their numbers; () where there are none."""
     for pattern in (rf"{re.escape(name)}_(\d+)", rf"{re.escape(name)}(\d+)"):
-        found = {int(match[1]): column for column in raw.names if (match := re.fullmatch(pattern, column))}
-        if not found:
+        by_number = {int(match[1]): column for column in raw.names if (match := re.fullmatch(pattern, column))}
+        if not by_number:
             continue
-        order = sorted(found)
+        order = sorted(by_number)
         gaps = sorted(set(range(order[0], order[-1] + 1)) - set(order))
         if order[0] > 1 or gaps:
-            refuse(errors.tables.numbers_left_out(what, found[order[0]], found[order[-1]], raw.called, gaps[0] if gaps else 1))
-        return tuple(found[number] for number in order)
+            refuse(
+                errors.tables.numbers_left_out(
+                    what, by_number[order[0]], by_number[order[-1]], raw.called, gaps[0] if gaps else 1
+                )
+            )
+        return tuple(by_number[number] for number in order)
     return ()
 
 
@@ -173,7 +179,7 @@ def _is_label(kind: ir.ColumnType) -> bool:
     return isinstance(kind.domain, ir.LabelSet)
 
 
-def _chosen(
+def _source_columns(
     table: ir.Table, name: str, entry: Entry, raw: RawTable, taken: set[str], learned: Mapping[str, Any] | None
 ) -> tuple[str, ...]:
     """The source columns of one column; ``"*"`` spelled out; the kind of entry compared with the kind of column."""
@@ -213,7 +219,7 @@ def _filtered(
     table: ir.Table,
     spec: TableSpec,
     entries: Mapping[str, Entry],
-    chosen: Mapping[str, tuple[str, ...]],
+    source_columns: Mapping[str, tuple[str, ...]],
     opened: Opened,
     stored: Mapping[str, Any],
     notes: list[str],
@@ -221,21 +227,21 @@ def _filtered(
     """Rows left by ``missing = "drop"`` and by ``min_rows``; where labels were learned before, by these labels."""
     raw, rows, record = opened.raw, opened.rows, opened.record
     record = record | {"dropped": list(record["dropped"])}
-    kept = np.ones(rows.n, bool)
+    complete = np.ones(rows.n, bool)
     if spec.missing == "drop":
-        for column in sorted(set().union(*chosen.values())):
-            kept &= ~missing(read(raw, column, rows, table.name))
-        rows = _narrowed(rows, kept, f"{table.name}: rows with missing values", record, notes)
-    family = opened.family if opened.family is None else opened.family[kept]
+        for column in sorted(set().union(*source_columns.values())):
+            complete &= ~missing(read(raw, column, rows, table.name))
+        rows = _narrowed(rows, complete, f"{table.name}: rows with missing values", record, notes)
+    family = opened.family if opened.family is None else opened.family[complete]
     for name, entry in entries.items():
         learned = stored.get(name, {})
-        known = learned.get("labels")
-        if not (learned.get("min_rows") if known else entry.min_rows):
+        stored_labels = learned.get("labels")
+        if not (learned.get("min_rows") if stored_labels else entry.min_rows):
             continue
         built = _encode.labels(raw, entry, rows, f"{table.name}.{name}", learned.get("map"))
         assert built.labels is not None
-        if known:
-            keep = np.array([label in known for label in built.labels], bool)
+        if stored_labels:
+            keep = np.array([label in stored_labels for label in built.labels], bool)
             why = f"{table.name}.{name}: rows of groups that were not there when the answer was found"
         else:
             keep = np.bincount(built.values, minlength=len(built.labels)) >= entry.min_rows
@@ -289,35 +295,35 @@ def _column(
 
 
 def check_domain(built: Built, kind: ir.ColumnType, what: str, members: np.ndarray | None, rows: Rows) -> None:
-    """Whole numbers for ``int``, elements of the set for a value set; F0513 with what was found."""
+    """Whole numbers for ``int``, elements of the set for a value set; F0513 with the values outside."""
     values = built.values
     if kind.kind == "int":
-        bad = values != np.rint(values)
+        outside = values != np.rint(values)
         expected, fix = "whole numbers", f"declare {what.partition('.')[2]}: real, or round the data"
     elif members is not None:
-        ordered = np.sort(members)
-        place = np.clip(np.searchsorted(ordered, values), 0, len(ordered) - 1)
-        near = np.minimum(np.abs(ordered[place] - values), np.abs(ordered[np.maximum(place - 1, 0)] - values))
-        bad = ~(near <= 1e-9 * np.maximum(1, np.abs(values)))
+        ascending = np.sort(members)
+        position = np.clip(np.searchsorted(ascending, values), 0, len(ascending) - 1)
+        distance = np.minimum(np.abs(ascending[position] - values), np.abs(ascending[np.maximum(position - 1, 0)] - values))
+        outside = ~(distance <= 1e-9 * np.maximum(1, np.abs(values)))
         shown = ", ".join(f"{member:g}" for member in members[:8]) + (", ..." if len(members) > 8 else "")
         expected, fix = f"one of {{{shown}}}", _domain_fix(built, what, values, members)
     else:
         return
-    if not bad.any():
+    if not outside.any():
         return
-    distinct, counts = np.unique(values[bad], return_counts=True)
-    found = list(zip(distinct.tolist(), counts.tolist(), strict=True))
-    first = int(bad.reshape(len(bad), -1).any(1).argmax())
-    refuse(errors.columns.outside(what, expected, found, rows.called(first), fix))
+    distinct, counts = np.unique(values[outside], return_counts=True)
+    occurrences = list(zip(distinct.tolist(), counts.tolist(), strict=True))
+    first = int(outside.reshape(len(outside), -1).any(1).argmax())
+    refuse(errors.columns.outside(what, expected, occurrences, rows.called(first), fix))
 
 
 def _domain_fix(built: Built, what: str, values: np.ndarray, members: np.ndarray) -> str:
     """The map to write when the data have as many values as the set."""
-    found = np.unique(values)
-    if built.encoding.get("map") or len(found) > 12:
+    distinct = np.unique(values)
+    if built.encoding.get("map") or len(distinct) > 12:
         return "give data within the set, or leave other rows out with where"
-    targets = [f"{member:g}" for member in sorted(members)] if len(found) == len(members) else ["..."] * len(found)
-    pairs = [(_encode.spelled(_short(value)), target) for value, target in zip(found, targets, strict=True)]
+    targets = [f"{member:g}" for member in sorted(members)] if len(distinct) == len(members) else ["..."] * len(distinct)
+    pairs = [(_encode.spelled(_short(value)), target) for value, target in zip(distinct, targets, strict=True)]
     return words.map_entry(what, built.encoding.get("column", "..."), pairs)
 
 

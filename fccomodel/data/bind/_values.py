@@ -32,11 +32,11 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
 
 
 class Values:
-    """Parameters by name, given or by default, and the value of expressions in constants, parameters and sizes."""
+    """Parameters by name, bound or by default, and the value of expressions in constants, parameters and sizes."""
 
-    def __init__(self, problem: ir.Problem, given: Mapping[str, Any], size: Callable[[ir.Dim], int | None]):
-        self.problem, self.given, self.size = problem, given, size
-        self.known: dict[str, np.ndarray] = {}
+    def __init__(self, problem: ir.Problem, raw_params: Mapping[str, Any], size: Callable[[ir.Dim], int | None]):
+        self.problem, self.raw_params, self.size = problem, raw_params, size
+        self.params: dict[str, np.ndarray] = {}
         self.arrays: dict[str, np.ndarray] = {}
         self._pending: list[str] = []
 
@@ -77,8 +77,8 @@ class Values:
 
     def param(self, name: str) -> np.ndarray:
         """A parameter's value, float64 of its declared shape. F0519, F0520."""
-        if name in self.known:
-            return self.known[name]
+        if name in self.params:
+            return self.params[name]
         parameter = self.problem.params[name]
         if name in self._pending:
             refuse(errors.numbers.defined_by_itself(name))
@@ -87,13 +87,13 @@ class Values:
             value = self._value(parameter)
         finally:
             self._pending.pop()
-        self.known[name] = value
+        self.params[name] = value
         return value
 
     def _value(self, parameter: ir.Parameter) -> np.ndarray:
         name = parameter.name
-        if name in self.given:
-            raw = self.given[name]
+        if name in self.raw_params:
+            raw = self.raw_params[name]
         elif parameter.default is not None:
             raw = self.of(parameter.default)
         else:
@@ -135,9 +135,9 @@ def bind_params(
     problem: ir.Problem, values: Values, spec: Spec, keywords: Mapping[str, Any], collected: Errors
 ) -> dict[str, np.ndarray]:
     """Every declared parameter's value."""
-    found: dict[str, np.ndarray] = {}
+    params: dict[str, np.ndarray] = {}
     for name, parameter in problem.params.items():
         place = "" if name in keywords or name not in spec.params else spec.place("params", name)
         with collected.collect(span=parameter.span, place=place):
-            found[name] = values.param(name)
-    return found
+            params[name] = values.param(name)
+    return params

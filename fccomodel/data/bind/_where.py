@@ -143,9 +143,9 @@ class _Evaluator:
             case ast.BinOp(op=op, left=left, right=right) if type(op) in ARITHMETIC:
                 with np.errstate(all="ignore"):
                     return ARITHMETIC[type(op)](self.number(left), self.number(right))
-            case ast.Compare(left=left, ops=ops, comparators=others):
-                links = zip(ops, [left, *others], others, strict=False)
-                return np.logical_and.reduce([self.compare(link, first, other) for link, first, other in links])
+            case ast.Compare(left=left, ops=ops, comparators=rights):
+                links = zip(ops, [left, *rights], rights, strict=False)
+                return np.logical_and.reduce([self.compare(link, a, b) for link, a, b in links])
             case ast.Call(
                 func=ast.Attribute(value=column, attr="isna" | "isnull" | "notna" | "notnull" as method), args=[], keywords=[]
             ):
@@ -186,10 +186,10 @@ class _Evaluator:
         if isinstance(op, ast.In | ast.NotIn):
             if not isinstance(b, list):
                 refuse(errors.where.not_a_list(self.text, self.source(right)))
-            found = np.zeros(self.table.n, bool)
+            mask = np.zeros(self.table.n, bool)
             for item in b:
-                found |= self.pair(ast.Eq(), a, item, left, right)
-            return found ^ isinstance(op, ast.NotIn)
+                mask |= self.pair(ast.Eq(), a, item, left, right)
+            return mask ^ isinstance(op, ast.NotIn)
         if type(op) not in COMPARE:
             refuse(errors.where.is_not_allowed(self.text))
         return self.pair(op, a, b, left, right)

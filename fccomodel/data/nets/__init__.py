@@ -27,29 +27,37 @@ FILE = re.compile(r"(?P<file>.+\.py):(?P<name>[^:/\\]*)")
 
 
 def build(
-    net: ir.Net, given: Any, dims: Mapping[str, int], *, seed: int = 0, allow_python: bool = False, folders: tuple[Path, ...] = ()
+    net: ir.Net,
+    definition: Any,
+    dims: Mapping[str, int],
+    *,
+    seed: int = 0,
+    allow_python: bool = False,
+    folders: tuple[Path, ...] = (),
 ) -> tuple[torch.nn.Module, list[str]]:
     """The module of a declared net, and notes for the report.
 
-    ``given`` is a torch module (taken as it is, with its weights), a class or function that makes one, ``"mlp(64, 64)"``
+    ``definition`` is a torch module (taken as it is, with its weights), a class or function that makes one, ``"mlp(64, 64)"``
     or ``"file.py:Name"``. What is made here starts from weights drawn under ``seed``. The module maps (rows, *input) to
     (rows, *output), and all its parameters are free. F0522 - F0526.
     """
-    input, output = _shape(net, net.input, dims), _shape(net, net.output, dims)
-    if given is None:
-        refuse(errors.missing(net.name, input, output))
+    input_shape, output_shape = _shape(net, net.input, dims), _shape(net, net.output, dims)
+    if definition is None:
+        refuse(errors.missing(net.name, input_shape, output_shape))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        if isinstance(given, str):
-            match = FILE.fullmatch(given.strip())
-            module = _from_file(net, match, input, output, dims, allow_python, folders) if match else make(given, input, output)
-        elif isinstance(given, torch.nn.Module):
-            module = given
-        elif callable(given):
-            module = _call(given, getattr(given, "__name__", "the function"), input, output, dims)
+        if isinstance(definition, str):
+            if match := FILE.fullmatch(definition.strip()):
+                module = _from_file(net, match, input_shape, output_shape, dims, allow_python, folders)
+            else:
+                module = make(definition, input_shape, output_shape)
+        elif isinstance(definition, torch.nn.Module):
+            module = definition
+        elif callable(definition):
+            module = _call(definition, getattr(definition, "__name__", "the function"), input_shape, output_shape, dims)
         else:
-            refuse(errors.value_not_a_net(net.name, given))
-    return _checked(net, module, input, output)
+            refuse(errors.value_not_a_net(net.name, definition))
+    return _checked(net, module, input_shape, output_shape)
 
 
 def size(module: torch.nn.Module) -> int:
@@ -67,8 +75,8 @@ def _shape(net: ir.Net, shape: ir.Shape, dims: Mapping[str, int]) -> tuple[int, 
 def _from_file(
     net: ir.Net,
     match: re.Match[str],
-    input: tuple[int, ...],
-    output: tuple[int, ...],
+    input_shape: tuple[int, ...],
+    output_shape: tuple[int, ...],
     dims: Mapping[str, int],
     allow_python: bool,
     folders: tuple[Path, ...],
@@ -86,20 +94,22 @@ def _from_file(
         spec.loader.exec_module(loaded)
     except Exception as error:  # whatever the user's file does
         refuse(errors.file_fails(path.name, error))
-    found = getattr(loaded, name, None) if name else None
-    if found is None:
+    definition = getattr(loaded, name, None) if name else None
+    if definition is None:
         names = [key for key, value in vars(loaded).items() if callable(value) or isinstance(value, torch.nn.Module)]
-        own = [key for key in names if getattr(getattr(loaded, key), "__module__", None) == loaded.__name__]
-        refuse(errors.no_such_name(path.name, name, own))
-    return found if isinstance(found, torch.nn.Module) else _call(found, name, input, output, dims)
+        defined_here = [key for key in names if getattr(getattr(loaded, key), "__module__", None) == loaded.__name__]
+        refuse(errors.no_such_name(path.name, name, defined_here))
+    return definition if isinstance(definition, torch.nn.Module) else _call(definition, name, input_shape, output_shape, dims)
 
 
-def _call(make_net: Any, name: str, input: tuple[int, ...], output: tuple[int, ...], dims: Mapping[str, int]) -> torch.nn.Module:
+def _call(
+    make_net: Any, name: str, input_shape: tuple[int, ...], output_shape: tuple[int, ...], dims: Mapping[str, int]
+) -> torch.nn.Module:
     """A class or function called with the sizes it asks for by name; a single nameless one gets the input's size."""
     sizes: dict[str, Any] = {
         **dims,
-        "input": input[0] if len(input) == 1 else input,
-        "output": output[0] if len(output) == 1 else output,
+        "input": input_shape[0] if len(input_shape) == 1 else input_shape,
+        "output": output_shape[0] if len(output_shape) == 1 else output_shape,
     }
     try:
         parameters = inspect.signature(make_net).parameters.values()
@@ -109,8 +119,8 @@ def _call(make_net: Any, name: str, input: tuple[int, ...], output: tuple[int, .
     keywords = {p.name: sizes[p.name] for p in plain if p.name in sizes and p.kind is not p.POSITIONAL_ONLY}
     needed = [p for p in plain if p.default is p.empty and p.name not in keywords]
     positional = []
-    if len(needed) == 1 and not keywords and len(input) == 1:
-        positional, needed = [input[0]], []
+    if len(needed) == 1 and not keywords and len(input_shape) == 1:
+        positional, needed = [input_shape[0]], []
     if needed:
         refuse(errors.arguments(name, [p.name for p in needed], sizes))
     try:
@@ -123,24 +133,24 @@ def _call(make_net: Any, name: str, input: tuple[int, ...], output: tuple[int, .
 
 
 def _checked(
-    net: ir.Net, module: torch.nn.Module, input: tuple[int, ...], output: tuple[int, ...]
+    net: ir.Net, module: torch.nn.Module, input_shape: tuple[int, ...], output_shape: tuple[int, ...]
 ) -> tuple[torch.nn.Module, list[str]]:
     """A module that is a function of its parameters and one row: right shapes, no randomness, no look at other rows."""
-    if bad := train_mode(module):
-        refuse(*(errors.train_mode(net.name, layer, why) for layer, why in bad))
+    if layers := train_mode(module):
+        refuse(*(errors.train_mode(net.name, layer, why) for layer, why in layers))
     module, notes = _freed(net, module)
     if size(module) == 0:
         refuse(errors.no_parameters(net.name))
     if any(parameter.is_complex() or not parameter.is_floating_point() for parameter in module.parameters()):
         refuse(errors.parameters_not_real(net.name))
     first = next(module.parameters())
-    rows = torch.randn((3, *input), generator=torch.Generator().manual_seed(0)).to(first.device, first.dtype)
+    rows = torch.randn((3, *input_shape), generator=torch.Generator().manual_seed(0)).to(first.device, first.dtype)
     value = _forward(net, module, rows)
-    if not output and value.shape == (3, 1):
+    if not output_shape and value.shape == (3, 1):
         module, value = torch.nn.Sequential(module, torch.nn.Flatten(-2)), value[:, 0]
         notes.append(f"net {net.name}: its output of size 1 is taken as a number")
-    if value.shape != (3, *output):
-        refuse(errors.shape_of_output(net.name, tuple(value.shape), input, output))
+    if value.shape != (3, *output_shape):
+        refuse(errors.shape_of_output(net.name, tuple(value.shape), input_shape, output_shape))
     _demand_function(net, module, rows, value)
     facts = walk(module)
     notes.append(

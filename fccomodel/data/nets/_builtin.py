@@ -60,32 +60,36 @@ def _width(node: ast.expr, text: str) -> int:
 def _option(name: str, node: ast.expr) -> Any:
     value = node.id if isinstance(node, ast.Name) else node.value if isinstance(node, ast.Constant) else None
     if name == "bias":
-        known = {"true": True, "false": False, True: True, False: False}
-        if value not in known:
+        booleans = {"true": True, "false": False, True: True, False: False}
+        if value not in booleans:
             refuse(errors.not_a_bias(node))
-        return known[value]
+        return booleans[value]
     if value not in ACTIVATIONS:
         refuse(errors.unknown_activation(node, value, ACTIVATIONS))
     return value
 
 
-def make(text: str, input: tuple[int, ...], output: tuple[int, ...]) -> torch.nn.Module:
+def make(text: str, input_shape: tuple[int, ...], output_shape: tuple[int, ...]) -> torch.nn.Module:
     """Layers of the given widths with the activation between them; the last is linear, and a real output has no axis of its own.
 
     (rows, *input) -> (rows, *output), of torch's own layers alone.
     """
     hidden, options = parse(text)
-    sizes = (math.prod(input), *hidden, math.prod(output))
+    sizes = (math.prod(input_shape), *hidden, math.prod(output_shape))
     if sum(a * b for a, b in zip(sizes, sizes[1:], strict=False)) > LARGEST:
         refuse(errors.too_large(text, LARGEST))
     layers: list[torch.nn.Module] = (
-        [] if len(input) == 1 else [torch.nn.Flatten(-len(input))] if input else [torch.nn.Unflatten(-1, (-1, 1))]
+        []
+        if len(input_shape) == 1
+        else [torch.nn.Flatten(-len(input_shape))]
+        if input_shape
+        else [torch.nn.Unflatten(-1, (-1, 1))]
     )
     for k, (a, b) in enumerate(zip(sizes, sizes[1:], strict=False)):
         layers += [ACTIVATIONS[options["activation"]]()] if k else []
         layers.append(torch.nn.Linear(a, b, bias=options["bias"]))
-    if not output:
+    if not output_shape:
         layers.append(torch.nn.Flatten(-2))
-    elif len(output) > 1:
-        layers.append(torch.nn.Unflatten(-1, output))
+    elif len(output_shape) > 1:
+        layers.append(torch.nn.Unflatten(-1, output_shape))
     return torch.nn.Sequential(*layers)

@@ -1,8 +1,8 @@
-"""What is known of a net as a function of its parameters: smooth, weakly convex, or unknown, and why.
+"""How smooth a net is as a function of its parameters: smooth, weakly convex, or unknown, and why.
 
 Every operation is followed from the input (which does not depend on the parameters) to the output. A value is ``constant``,
 ``affine`` or ``smooth`` in the parameters, ``weakly convex``, or ``unknown``. A convex kink (ReLU) of a smooth value is weakly
-convex; a layer with free weights after it may multiply the kink by a negative number, so that nothing is known.
+convex; a layer with free weights after it may multiply the kink by a negative number, so that the value is ``unknown``.
 """
 
 from __future__ import annotations
@@ -122,27 +122,27 @@ def walk(module: nn.Module) -> NetFacts:
             warnings.simplefilter("ignore")
             graph = torch.fx.Tracer().trace(module)
     except Exception as error:  # whatever a user's forward does with a traced value
-        said = (str(error).strip() or type(error).__name__).splitlines()[0]
-        return NetFacts(kind=UNKNOWN, reasons=(f"the forward of {type(module).__name__} cannot be followed: {said}",))
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        return NetFacts(kind=UNKNOWN, reasons=(f"the forward of {type(module).__name__} cannot be followed: {reason}",))
     states: dict[torch.fx.Node, str] = {}
     kinks: dict[str, list[str]] = {}
     unknown: list[str] = []
-    turned = ""
+    negating = ""
     for node in graph.nodes:
         before = max((states[source] for source in node.all_input_nodes), key=ORDER.index, default=CONSTANT)
         states[node] = _step(module, node, states, before)
         if before != CONSTANT and _bends(module, node) and _step(module, node, states, SMOOTH) == WEAK:
             kinks.setdefault(_called(module, node), []).append(str(node.target))
         elif states[node] == UNKNOWN and before == WEAK:
-            turned = turned or f"{_called(module, node)}{_where(module, [node.target])}"
+            negating = negating or f"{_called(module, node)}{_where(module, [node.target])}"
         elif states[node] == UNKNOWN and before != UNKNOWN:
             unknown.append(f"{_called(module, node)}{_where(module, [node.target])}")
     final = next(states[node] for node in graph.nodes if node.op == "output")
     layers = ", ".join(f"{name}{_where(module, paths)}" for name, paths in kinks.items())
     if final == UNKNOWN:
         reasons = (
-            [f"{layers}: a kink where the argument is 0, which {turned} after it may multiply by a negative number"]
-            if turned
+            [f"{layers}: a kink where the argument is 0, which {negating} after it may multiply by a negative number"]
+            if negating
             else []
         )
         reasons += [f"{name}: not differentiable everywhere, or not known here" for name in dict.fromkeys(unknown)]
@@ -253,15 +253,15 @@ def _arithmetic(node: torch.fx.Node, states: Mapping[torch.fx.Node, str], before
 
 def train_mode(module: nn.Module) -> list[tuple[str, str]]:
     """Layers that, as they are set, make the output random or dependent on other rows: (what, why)."""
-    found = []
+    layers = []
     for path, layer in module.named_modules():
         called = f"{type(layer).__name__}{f' (layer {path})' if path else ''}"
         if isinstance(layer, nn.modules.batchnorm._BatchNorm) and (layer.training or layer.running_mean is None):
-            found.append((called, "in train mode the output for a row depends on the other rows of its batch"))
+            layers.append((called, "in train mode the output for a row depends on the other rows of its batch"))
         elif isinstance(layer, nn.modules.dropout._DropoutNd) and layer.training and layer.p > 0:
-            found.append((called, "in train mode the output is random"))
+            layers.append((called, "in train mode the output is random"))
         elif isinstance(layer, nn.RReLU) and layer.training:
-            found.append((called, "in train mode the output is random"))
+            layers.append((called, "in train mode the output is random"))
         elif isinstance(layer, nn.RNNBase | nn.MultiheadAttention) and layer.training and layer.dropout > 0:
-            found.append((called, "in train mode its dropout makes the output random"))
-    return found
+            layers.append((called, "in train mode its dropout makes the output random"))
+    return layers

@@ -38,9 +38,9 @@ def value_not_a_net(net: str, value: object) -> Diagnostic:
     )
 
 
-def unknown_kind(name: str, known: Collection[str]) -> Diagnostic:
+def unknown_kind(name: str, kinds: Collection[str]) -> Diagnostic:
     """A net that is named is built in."""
-    fix = did_you_mean(name, known) or f'the built-in nets are {" and ".join(known)}: "{EXAMPLE}"; others are "nets.py:Name"'
+    fix = did_you_mean(name, kinds) or f'the built-in nets are {" and ".join(kinds)}: "{EXAMPLE}"; others are "nets.py:Name"'
     return SPECIFICATION.error(f"there is no built-in net named {name}", fix=fix)
 
 
@@ -49,9 +49,9 @@ def hidden_layers_of_linear() -> Diagnostic:
     return SPECIFICATION.error("linear has no hidden layers", fix=f'write "linear()", or "{EXAMPLE}"')
 
 
-def unknown_option(net: str, option: str | None, known: Collection[str]) -> Diagnostic:
+def unknown_option(net: str, option: str | None, options: Collection[str]) -> Diagnostic:
     """An option is one that the built-in net has."""
-    fix = did_you_mean(str(option), known) or f"{net} has {' and '.join(known)}"
+    fix = did_you_mean(str(option), options) or f"{net} has {' and '.join(options)}"
     return SPECIFICATION.error(f"{net} has no option {option}", fix=fix)
 
 
@@ -67,9 +67,9 @@ def not_a_bias(node: ast.expr) -> Diagnostic:
     return SPECIFICATION.error(f"bias = {ast.unparse(node)} is neither true nor false", fix="bias = false")
 
 
-def unknown_activation(node: ast.expr, value: object, known: Collection[str]) -> Diagnostic:
+def unknown_activation(node: ast.expr, value: object, activations: Collection[str]) -> Diagnostic:
     """An activation is built in."""
-    fix = did_you_mean(str(value), known) or f"there are {', '.join(known)}"
+    fix = did_you_mean(str(value), activations) or f"there are {', '.join(activations)}"
     return SPECIFICATION.error(f"there is no activation named {ast.unparse(node)}", fix=fix)
 
 
@@ -79,11 +79,11 @@ def too_large(text: str, most: int) -> Diagnostic:
 
 
 # ----------------------------------------------------------------------------------------------------------- what is missing
-def missing(net: str, input: Shape, output: Shape) -> Diagnostic:
+def missing(net: str, input_shape: Shape, output_shape: Shape) -> Diagnostic:
     """Every declared net is bound."""
     return MISSING.error(
         f"no net is bound to {net}",
-        reason=f"{net} maps {_spelled(input)} to {_spelled(output)}",
+        reason=f"{net} maps {_spelled(input_shape)} to {_spelled(output_shape)}",
         fix=f'--net "{net}={EXAMPLE}", or [nets] {net} = "{EXAMPLE}", or a torch module in Python',
     )
 
@@ -108,11 +108,11 @@ def file_fails(file: str, error: Exception) -> Diagnostic:
     return FIT.error(f"{file} cannot be run: {type(error).__name__}: {first_line(error)}", fix="mend the file")
 
 
-def no_such_name(file: str, name: str, known: Sequence[str]) -> Diagnostic:
+def no_such_name(file: str, name: str, names: Sequence[str]) -> Diagnostic:
     """The file of a net has it."""
     return FIT.error(
         f"{file} has no {name or 'name after the colon'}",
-        fix=did_you_mean(name, known) or f"it has {', '.join(known) or 'no class'}",
+        fix=did_you_mean(name, names) or f"it has {', '.join(names) or 'no class'}",
     )
 
 
@@ -175,11 +175,11 @@ def parameters_not_real(net: str) -> Diagnostic:
     return FIT.error(f"net {net} has parameters that are not real numbers", fix="bind a module with real parameters")
 
 
-def shape_of_output(net: str, value: Shape, input: Shape, output: Shape) -> Diagnostic:
+def shape_of_output(net: str, actual: Shape, input_shape: Shape, output_shape: Shape) -> Diagnostic:
     """A net's output has the declared shape; ``value`` is that of the output for some rows."""
     return FIT.error(
-        f"net {net} gives {value[1:]} per row, declared {_spelled(output)}",
-        reason=f"for 3 rows of {_spelled(input)} it returned shape {value}",
+        f"net {net} gives {actual[1:]} per row, declared {_spelled(output_shape)}",
+        reason=f"for 3 rows of {_spelled(input_shape)} it returned shape {actual}",
         fix="change its last layer, or the declaration",
     )
 
@@ -189,10 +189,10 @@ def not_finite(net: str) -> Diagnostic:
     return FIT.error(f"net {net} gives values that are not finite", fix="check its weights")
 
 
-def forward_fails(net: str, input: Shape, error: Exception) -> Diagnostic:
+def forward_fails(net: str, input_shape: Shape, error: Exception) -> Diagnostic:
     """A net takes rows of the declared shape."""
     return FIT.error(
-        f"net {net} cannot be applied to rows of {_spelled(input)}",
+        f"net {net} cannot be applied to rows of {_spelled(input_shape)}",
         reason=f"{type(error).__name__}: {first_line(error)}",
         fix="change its first layer, or the data bound to its argument",
     )

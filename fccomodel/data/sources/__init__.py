@@ -20,12 +20,12 @@ __all__ = ["RawColumn", "RawTable", "Request", "Source", "all", "find_file", "op
 @cache
 def all() -> dict[str, Source]:
     """Every source by its name."""
-    found: dict[str, Source] = {}
+    sources: dict[str, Source] = {}
     for module in sorted(info.name for info in pkgutil.iter_modules(__path__) if not info.name.startswith("_")):
         for value in vars(importlib.import_module(f"{__name__}.{module}")).values():
             if isinstance(value, Source):
-                found[value.name] = value
-    return found
+                sources[value.name] = value
+    return sources
 
 
 def open(value: Any, request: Request) -> RawTable:
@@ -55,7 +55,7 @@ def find_file(text: str | Path, folders: tuple[Path, ...]) -> Path:
     if folder is not None:
         refuse(errors.folder_as_file(folder))
     near = [
-        name.name for candidate in tried if candidate.parent.is_dir() for name in candidate.parent.iterdir() if name.is_file()
+        file.name for candidate in tried if candidate.parent.is_dir() for file in candidate.parent.iterdir() if file.is_file()
     ]
     refuse(errors.no_file(path.name, [candidate.parent for candidate in tried], near))
 

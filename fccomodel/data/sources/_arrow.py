@@ -34,10 +34,10 @@ def hidden_columns(schema: Any) -> frozenset[str]:
     """The columns that ``"*"`` leaves out: an index that pandas stored, and bytes (pictures, but also identifiers)."""
     import pyarrow.types as t
 
-    stored = (schema.metadata or {}).get(b"pandas")
-    index = json.loads(stored).get("index_columns", []) if stored else []
-    bytes_ = [field.name for field in schema if t.is_fixed_size_binary(field.type)]
-    return frozenset(name for name in [*index, *bytes_] if name in schema.names)
+    metadata = (schema.metadata or {}).get(b"pandas")
+    index = json.loads(metadata).get("index_columns", []) if metadata else []
+    binary = [field.name for field in schema if t.is_fixed_size_binary(field.type)]
+    return frozenset(name for name in [*index, *binary] if name in schema.names)
 
 
 def column(array: Any) -> RawColumn:

@@ -106,8 +106,8 @@ class Source:
 
 def demand_distinct(names: Sequence[str], what: str) -> None:
     """F0506 where a name means several columns."""
-    if twice := sorted({name for name in names if names.count(name) > 1}):
-        refuse(errors.repeated_column(what, twice[0]))
+    if repeated := sorted({name for name in names if names.count(name) > 1}):
+        refuse(errors.repeated_column(what, repeated[0]))
 
 
 def encode_text(values: Any) -> tuple[np.ndarray, tuple[str, ...]]:

@@ -28,16 +28,16 @@ def to_numpy(value: Any, what: str) -> np.ndarray:
 
 def from_mapping(columns: Mapping[str, Any], origin: str = "arrays") -> RawTable:
     """Arrays of one length; each is a column, and axes after the first are its shape."""
-    found = {str(name): to_numpy(value, str(name)) for name, value in columns.items()}
-    if not found:
+    arrays = {str(name): to_numpy(value, str(name)) for name, value in columns.items()}
+    if not arrays:
         refuse(errors.no_columns(origin))
-    scalars = sorted(name for name, array in found.items() if array.ndim == 0)
+    scalars = sorted(name for name, array in arrays.items() if array.ndim == 0)
     if scalars:
         refuse(errors.single_value(scalars[0]))
-    lengths = {name: len(array) for name, array in found.items()}
+    lengths = {name: len(array) for name, array in arrays.items()}
     if len(set(lengths.values())) > 1:
         refuse(errors.lengths(lengths))
-    raw: dict[str, RawColumn] = {name: from_array(array) for name, array in found.items()}
+    raw: dict[str, RawColumn] = {name: from_array(array) for name, array in arrays.items()}
     numeric = {name: column.categories is None and not column.unusable for name, column in raw.items()}
     vectors = frozenset(name for name, column in raw.items() if numeric[name] and column.values.ndim > 1)
     return RawTable(origin=origin, n=next(iter(lengths.values())), numeric=numeric, load=raw.__getitem__, vectors=vectors)

@@ -21,9 +21,9 @@ def _open(path: Path, request: Request) -> RawTable:
     except (pd.errors.ParserError, UnicodeError, OSError, ValueError, EOFError) as error:
         refuse(errors.not_csv(path.name, error))
     if len(data.columns) == 1 and separator == ",":
-        other = next((mark for mark in ";\t|" if mark in str(data.columns[0])), None)
-        if other is not None:
-            refuse(errors.other_separator(path.name, str(data.columns[0]), other, request.name))
+        likely = next((mark for mark in ";\t|" if mark in str(data.columns[0])), None)
+        if likely is not None:
+            refuse(errors.other_separator(path.name, str(data.columns[0]), likely, request.name))
     return frame.from_pandas(data, str(path))
 
 

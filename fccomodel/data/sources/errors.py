@@ -42,9 +42,9 @@ def no_file(name: str, folders: Iterable[Path], near: Collection[str]) -> Diagno
     )
 
 
-def no_data_set(name: str, known: Sequence[str]) -> Diagnostic:
+def no_data_set(name: str, data_sets: Sequence[str]) -> Diagnostic:
     """A data set of scikit-learn is one that it comes with."""
-    fix = did_you_mean(name, known) or f"use one of {', '.join(known)}"
+    fix = did_you_mean(name, data_sets) or f"use one of {', '.join(data_sets)}"
     return FILE.error(f"scikit-learn comes with no data set named {name or 'that'}", fix=fix)
 
 
@@ -113,9 +113,9 @@ def not_npz(name: str, error: Exception) -> Diagnostic:
     return UNREADABLE.error(f"{name} cannot be read: {first_line(error)}", fix="write the file again, or give the right one")
 
 
-def no_array_of_name(name: str, array: str, known: Iterable[str]) -> Diagnostic:
+def no_array_of_name(name: str, array: str, arrays: Iterable[str]) -> Diagnostic:
     """A NumPy file of several arrays has one of the model's name."""
-    return COLUMN.error(f"{name} has no array named {array}; it has {', '.join(sorted(known))}", fix="rename the array")
+    return COLUMN.error(f"{name} has no array named {array}; it has {', '.join(sorted(arrays))}", fix="rename the array")
 
 
 def repeated_column(what: str, name: str) -> Diagnostic:
@@ -149,11 +149,11 @@ def address(value: str | Path) -> Diagnostic:
     )
 
 
-def unknown_scheme(scheme: str, known: Collection[str]) -> Diagnostic:
+def unknown_scheme(scheme: str, schemes: Collection[str]) -> Diagnostic:
     """The word before a colon is a kind of data."""
     return NOT_A_TABLE.error(
         f"{scheme}: is not a kind of data",
-        fix=did_you_mean(scheme, known) or f"{', '.join(f'{s}:NAME' for s in sorted(known))} or a path are understood",
+        fix=did_you_mean(scheme, schemes) or f"{', '.join(f'{s}:NAME' for s in sorted(schemes))} or a path are understood",
     )
 
 

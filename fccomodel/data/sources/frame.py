@@ -18,12 +18,12 @@ def from_pandas(data: Any, origin: str = "a DataFrame") -> RawTable:
     """A pandas DataFrame; a column's index and the frame's index do not count."""
     names = [str(name) for name in data.columns]
     demand_distinct(names, origin)
-    place = {name: position for position, name in enumerate(names)}
+    index = {name: position for position, name in enumerate(names)}
 
     def load(name: str) -> RawColumn:
-        return _pandas_column(data.iloc[:, place[name]])
+        return _pandas_column(data.iloc[:, index[name]])
 
-    series = {name: data.iloc[:, place[name]] for name in names}
+    series = {name: data.iloc[:, index[name]] for name in names}
     return RawTable(
         origin=origin,
         n=len(data),

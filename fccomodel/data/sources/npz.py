@@ -29,10 +29,10 @@ def _open(path: Path, request: Request) -> RawTable:
 
 
 def _array(path: Path, request: Request) -> np.ndarray:
-    found = _read(path)
-    if request.name in found or len(found) == 1:
-        return found.get(request.name, next(iter(found.values())))
-    refuse(errors.no_array_of_name(path.name, request.name, found))
+    content = _read(path)
+    if request.name in content or len(content) == 1:
+        return content.get(request.name, next(iter(content.values())))
+    refuse(errors.no_array_of_name(path.name, request.name, content))
 
 
 SOURCE = Source(name="npz", meaning="a NumPy file", open=_open, suffixes=(".npz", ".npy"), array=_array)

@@ -20,10 +20,10 @@ def unreadable(name: str, error: Exception) -> Diagnostic:
     return BINDING_FILE.error(f"{name} cannot be read: {first_line(error)}", fix="write the binding file as UTF-8 text")
 
 
-def not_toml(place: str, said: str) -> Diagnostic:
+def not_toml(place: str, message: str) -> Diagnostic:
     """A binding file is TOML."""
     return BINDING_FILE.error(
-        f"{place}: {said}", reason="the binding file is TOML", fix="text is in quotes; a section's name is in [ ]"
+        f"{place}: {message}", reason="the binding file is TOML", fix="text is in quotes; a section's name is in [ ]"
     )
 
 
@@ -68,9 +68,9 @@ def unknown_key(section: str, key: str, columns: Sequence[str], settings: Sequen
     )
 
 
-def unknown_setting(of: str, key: str, known: Sequence[str], what: str) -> Diagnostic:
+def unknown_setting(of: str, key: str, settings: Sequence[str], what: str) -> Diagnostic:
     """An entry or an array has a few settings; ``what`` calls them."""
-    fix = did_you_mean(key, known) or f"{what} are {', '.join(known)}"
+    fix = did_you_mean(key, settings) or f"{what} are {', '.join(settings)}"
     return UNKNOWN_KEY.error(f"{of} has no setting named {key}", fix=fix)
 
 

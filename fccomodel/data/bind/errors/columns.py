@@ -15,22 +15,22 @@ MAP = Code("F0514", "map")
 
 
 # ----------------------------------------------------------------------------------------------------------- missing values
-def missing(what: str, found: Sequence[tuple[str, str]], row: str, *, values: int, infinite: bool) -> Diagnostic:
+def missing(what: str, columns: Sequence[tuple[str, str]], row: str, *, values: int, infinite: bool) -> Diagnostic:
     """No value is missing or infinite.
 
-    ``found``  the columns with what they lack, in words; the first one lacks it in ``row``, and ``values`` in all
+    ``columns``  their names with what they lack, in words; the first one lacks it in ``row``, and ``values`` in all
     ``infinite``  some of these are infinite
     """
-    name, lacks = found[0]
+    name, lacks = columns[0]
     label = f"`{name}`" if not name.isidentifier() else name
     drop, where = 'missing = "drop" or ', f"{label}.notna()"
     if infinite:
         drop, where = "", f"-1e300 < {label} < 1e300"
     reason = f"the first is in {row} of {name} (rows count from 0); nothing is filled in silently"
     message = f"{what}: column {name} has {lacks} value{'s' * (values > 1)}"
-    if len(found) > 1:
-        told = [f"{column} ({lack})" for column, lack in found[:8]] + ["..."] * (len(found) > 8)
-        message, reason = f"{what}: {len(found)} columns have missing or infinite values", f"{', '.join(told)}; {reason}"
+    if len(columns) > 1:
+        shown = [f"{column} ({lack})" for column, lack in columns[:8]] + ["..."] * (len(columns) > 8)
+        message, reason = f"{what}: {len(columns)} columns have missing or infinite values", f"{', '.join(shown)}; {reason}"
     fix = f'leave such rows out with {drop}where = "{where}", or leave such columns out, or mend the data'
     return MISSING.error(message, reason=reason, fix=fix)
 
@@ -79,21 +79,21 @@ def column_of_array(name: str, column: str, source: str) -> Diagnostic:
 
 
 # -------------------------------------------------------------------------------------------------------- maps and domains
-def not_in_map(what: str, name: str, unnamed: Sequence[str], found: Sequence[str], keys: Sequence[str]) -> Diagnostic:
+def not_in_map(what: str, name: str, unnamed: Sequence[str], values: Sequence[str], keys: Sequence[str]) -> Diagnostic:
     """A map names every value of its column."""
     return MAP.error(
         f"{what}: map does not say what {texts(unnamed)} in column {name} stand{'s' if len(unnamed) == 1 else ''} for",
-        reason=f"the column holds {texts(found)}; map names {texts(keys)}; keys are compared as text",
+        reason=f"the column holds {texts(values)}; map names {texts(keys)}; keys are compared as text",
         fix="add the missing values to map, or leave their rows out with where",
     )
 
 
-def outside(what: str, expected: str, found: Sequence[tuple[float, int]], row: str, fix: str) -> Diagnostic:
-    """A column's values are in its domain; ``found`` are those that are not with how often they occur, the first in ``row``."""
-    told = ", ".join(f"{value:g} ({count} time{'s' * (count > 1)})" for value, count in found[:4])
-    more = f" and {len(found) - 4} other values" if len(found) > 4 else ""
+def outside(what: str, expected: str, values: Sequence[tuple[float, int]], row: str, fix: str) -> Diagnostic:
+    """A column's values are in its domain; ``values`` are those that are not with how often they occur, the first in ``row``."""
+    shown = ", ".join(f"{value:g} ({count} time{'s' * (count > 1)})" for value, count in values[:4])
+    more = f" and {len(values) - 4} other values" if len(values) > 4 else ""
     return DOMAIN.error(
-        f"{what} must be {expected}; the data have {told}{more}", reason=f"the first is in {row} (counted from 0)", fix=fix
+        f"{what} must be {expected}; the data have {shown}{more}", reason=f"the first is in {row} (counted from 0)", fix=fix
     )
 
 
@@ -111,9 +111,9 @@ def vector_for_label(what: str, name: str, shape: tuple[int, ...]) -> Diagnostic
     return SHAPE.error(f"{what} is one label per row, and column {name} holds {shape}", fix="name another column")
 
 
-def axes_of_column(what: str, declared: int, name: str, found: int) -> Diagnostic:
+def axes_of_column(what: str, declared: int, name: str, actual: int) -> Diagnostic:
     """A column of matrices has the declared axes."""
-    return SHAPE.error(f"{what} has {declared} axes per row, and column {name} has {found}", fix="reshape the data")
+    return SHAPE.error(f"{what} has {declared} axes per row, and column {name} has {actual}", fix="reshape the data")
 
 
 def axes_of_rows(what: str, name: str, shape: tuple[int, ...], declared: int) -> Diagnostic:

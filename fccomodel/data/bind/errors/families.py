@@ -25,9 +25,9 @@ def no_column(name: str) -> Diagnostic:
     )
 
 
-def not_a_member(name: str, label: str, domain: str, known: Sequence[str]) -> Diagnostic:
+def not_a_member(name: str, label: str, domain: str, elements: Sequence[str]) -> Diagnostic:
     """Members are elements of the family's set."""
-    fix = did_you_mean(label, known) or f"{domain} has {', '.join(known[:8])}"
+    fix = did_you_mean(label, elements) or f"{domain} has {', '.join(elements[:8])}"
     return FAMILY.error(f"{name}: {label} is not an element of {domain}", fix=fix)
 
 

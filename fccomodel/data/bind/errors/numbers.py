@@ -29,9 +29,9 @@ def not_a_number(name: str, shown: str) -> Diagnostic:
     return VALUE.error(f"param {name} = {shown} is not a number", fix=f"give a number: --param {name}=0.1")
 
 
-def shape(name: str, given: tuple[int, ...], declared: tuple[int, ...]) -> Diagnostic:
+def shape(name: str, actual: tuple[int, ...], declared: tuple[int, ...]) -> Diagnostic:
     """A param has its declared shape, or is one number."""
-    return VALUE.error(f"param {name} has shape {given}, declared {declared}", fix="give values of the declared shape")
+    return VALUE.error(f"param {name} has shape {actual}, declared {declared}", fix="give values of the declared shape")
 
 
 def not_finite(name: str, value: float) -> Diagnostic:
@@ -59,9 +59,9 @@ def not_a_size(dim: str, value: object) -> Diagnostic:
     return VALUE.error(f"dim {dim} = {value} is not a whole number above 0", fix=f"--param {dim}=10")
 
 
-def not_a_scalar(text: str, given: tuple[int, ...]) -> Diagnostic:
+def not_a_scalar(text: str, actual: tuple[int, ...]) -> Diagnostic:
     """Bounds and elements of sets are numbers."""
-    return VALUE.error(f"{text} has shape {given} where a number is needed", fix="use one of its elements")
+    return VALUE.error(f"{text} has shape {actual} where a number is needed", fix="use one of its elements")
 
 
 def not_known_before_solving(text: str) -> Diagnostic:

@@ -13,28 +13,28 @@ LABELS = Code("F0521", "labels")
 
 
 # -------------------------------------------------------------------------------------------------------------------- sizes
-def disagree(what: str, size: int, place: str, dim: ir.Dim, known: int, by: str) -> Diagnostic:
-    """Axes declared with one dim have one size: ``known`` by the place ``by``, or by the model itself."""
-    declared = f"{dim}" if isinstance(dim, int) else f"{dim} = {known}"
+def disagree(what: str, size: int, place: str, dim: ir.Dim, expected: int, by: str) -> Diagnostic:
+    """Axes declared with one dim have one size: ``expected`` by the place ``by``, or by the model itself."""
+    declared = f"{dim}" if isinstance(dim, int) else f"{dim} = {expected}"
     origin = "in the model" if isinstance(dim, int) else f"by {by}"
     return SIZES.error(
         f"{what} has {size} elements where the model has {declared}",
-        reason=f"{size} by {place}; {known} {origin}",
+        reason=f"{size} by {place}; {expected} {origin}",
         fix="bind columns of one size to both, or declare two dims",
     )
 
 
-def other_labels(what: str, names: Sequence[str], name: str, known: Sequence[str], by: str) -> Diagnostic:
+def other_labels(what: str, names: Sequence[str], name: str, labels: Sequence[str], by: str) -> Diagnostic:
     """An axis over a set has one element for each of its labels, in their order."""
-    lacking = [label for label in known if label not in names]
-    extra = [label for label in names if label not in known]
+    lacking = [label for label in labels if label not in names]
+    extra = [label for label in names if label not in labels]
     if lacking or extra:
-        told = [f"{label} is missing" for label in lacking[:4]] + [f"{label} is not in {name}" for label in extra[:4]]
+        differences = [f"{label} is missing" for label in lacking[:4]] + [f"{label} is not in {name}" for label in extra[:4]]
     else:
-        told = ["they come in another order"]
+        differences = ["they come in another order"]
     return SIZES.error(
-        f"{what} does not have the {len(known)} elements of {name}: {', '.join(told)}",
-        reason=f"{name} = {cut(known, 6)} by {by}",
+        f"{what} does not have the {len(labels)} elements of {name}: {', '.join(differences)}",
+        reason=f"{name} = {cut(labels, 6)} by {by}",
         fix=f"give one value for each element of {name}; columns = [...] lists them in their order",
     )
 
@@ -49,12 +49,12 @@ def rows_of_set(what: str, size: int, name: str, rows: int) -> Diagnostic:
 
 
 # ------------------------------------------------------------------------------------------------------------------- labels
-def not_in_set(what: str, unknown: Sequence[str], name: str, known: Sequence[str], by: str, row: str) -> Diagnostic:
+def not_in_set(what: str, unknown: Sequence[str], name: str, labels: Sequence[str], by: str, row: str) -> Diagnostic:
     """A label column holds labels of its set; ``row`` is the first that does not."""
     return LABELS.error(
         f"{what}: {cut([repr(label) for label in unknown], 4)} {'are' if len(unknown) > 1 else 'is'} not in {name}",
-        reason=f"{name} = {cut(known, 8)} by {by}; the first is in {row} (counted from 0)",
-        fix=did_you_mean(unknown[0], known) or "leave such rows out with where, or map them to labels of the set",
+        reason=f"{name} = {cut(labels, 8)} by {by}; the first is in {row} (counted from 0)",
+        fix=did_you_mean(unknown[0], labels) or "leave such rows out with where, or map them to labels of the set",
     )
 
 

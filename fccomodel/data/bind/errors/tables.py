@@ -60,11 +60,11 @@ def no_column_of_numbers(what: str, source: str) -> Diagnostic:
 def vector(table: str, name: str, shape: ir.Shape, raw: RawTable, numbers: Sequence[str], source: str) -> Diagnostic:
     """The columns of a vector are named; ``numbers`` may be meant, ``source`` is what an entry says before them."""
     several = f'{name} = {{ columns = "*" }}' if numbers and len(shape) == 1 else f'{name} = {{ column = "..." }}'
-    known = f"; it has {len(numbers)} other columns of numbers: {cut(numbers, 6)}" if numbers else ""
+    others = f"; it has {len(numbers)} other columns of numbers: {cut(numbers, 6)}" if numbers else ""
     scalar = f"; its column {name} holds one number per row" if name in raw.numeric else ""
     return AMBIGUOUS.error(
         f"{table}.{name} is a vector ({', '.join(map(str, shape))}), and {raw.called} does not say which columns make it",
-        reason=f"there is no column {name} with vectors, and no columns {name}1, {name}2, ..{scalar}{known}. Nothing is guessed",
+        reason=f"there is no column {name} with vectors, and no columns {name}1, {name}2, ..{scalar}{others}. Nothing is guessed",
         fix=f"write in a binding file: [{table}]  {source}{several}",
     )
 
