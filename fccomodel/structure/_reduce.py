@@ -86,6 +86,9 @@ def _composed(node: ir.Reduce, kind: Reduction, body: Facts, site: Site, options
         if not kind.homogeneous and body.size.value.finite:
             draft.propose("size", SOME, "finite data", "", [body.size])
         return draft.finish()
+    if not amiss and kind.curvature(site) == "none":
+        amiss = f"{kind.name} is neither convex nor concave"
+        draft.propose("lipschitz", times(slope, body.lipschitz.value), kind.rule, "", [body.lipschitz])
     if amiss:
         _amiss(draft, kind, body, site, amiss, fix)
     elif kind.curvature(site) == "affine":

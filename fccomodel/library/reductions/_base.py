@@ -165,7 +165,7 @@ class Reduction:
     value         (elements, options) -> R(e); where it is not ``kinked``, by operations that torch can differentiate
     slope         (elements, R(e), options) -> dR/de     kinked    piecewise linear, with kinks where elements change places
     program       value(x, dim, *options, mask=None) in plain torch, whose source emitted programs carry; None for a mean, a sum,
-                  or what is ``lowered`` to them
+                  or what is ``lowered`` to them, or else taken ``by_means``
     program_slope slope(x, value, dim, *options, mask=None), likewise
     lowered       (graph, mean, body) -> the value by means over the same elements, ``mean(body)`` being one
 

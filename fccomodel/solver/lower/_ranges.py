@@ -11,6 +11,7 @@ import torch
 from fccomodel.core import ir
 from fccomodel.evaluation import elements, interpret
 from fccomodel.evaluation import selections as selection
+from fccomodel.library.reductions.sum import SUM
 from fccomodel.solver import errors
 from fccomodel.solver.lower._records import Part, Ranged, Segment, Slot
 from fccomodel.solver.lower._slots import Slots
@@ -184,7 +185,7 @@ class Ranging(Slots):
 
     def combinations(self, node: ir.Reduce, env: Env) -> Val:
         """How many combinations of a reduction's binders satisfy its condition, for each cell of the binders around it."""
-        one = ir.Reduce(kind="sum", binders=node.binders, body=ir.Const(value=1.0), condition=node.condition, span=node.span)
+        one = ir.Reduce(kind=SUM.name, binders=node.binders, body=ir.Const(value=1.0), condition=node.condition, span=node.span)
         parents = [b for b in self.free(one) if b in env]
         lists = [elements.ids(self.bound, b.domain) for b in parents]
         with torch.no_grad():

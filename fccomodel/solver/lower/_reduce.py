@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fccomodel.core import ir
 from fccomodel.evaluation import selections
 from fccomodel.library import reductions
+from fccomodel.library.reductions.expectation import E
 from fccomodel.solver import errors
 from fccomodel.solver.lower._algebra import Logarithms, Numbers
 from fccomodel.solver.lower._pairs import Pairing
@@ -34,6 +35,8 @@ LISTED = 4096
 @dataclass(eq=False)
 class Reducing(Pairing):
     """Reductions of expressions, and the estimates of those under nonlinear functions."""
+
+    spelled: dict[int, tuple[ir.Reduce, ir.Expr]] = field(default_factory=dict)
 
     def reduce(self, node: ir.Reduce, env: Env, linear: Linear) -> Val:
         """A reduction; in a minibatch under a nonlinear function, the estimate u of it that is tracked."""
@@ -73,6 +76,8 @@ class Reducing(Pairing):
         if self.coupled and not self.full and kind.coupling:
             return self.couple(node, env)
         logs, averaged = kind.logarithmic, kind.linear or kind.logarithmic
+        if not averaged and kind.lowered is None and kind.program is None:
+            return self.expr(self.spelled_out(node), env, linear)
         ranged = self.ranges(
             node.binders, node.condition, env, body=node.body, inner=averaged, chunk=chunk, whole=not averaged, dense=not averaged
         )
@@ -93,6 +98,14 @@ class Reducing(Pairing):
         if self.full or linear == ("log" if logs else True) or self.again or not sampled or not body.varying:
             return body
         return self.track(node, body, env, logs)
+
+    def spelled_out(self, node: ir.Reduce) -> ir.Expr:
+        """A reduction of a kind without operations of its own as a function of means."""
+        if id(node) not in self.spelled:
+            form = reductions.of(node).by_means
+            assert form is not None, f"no program can compute {node.kind}"
+            self.spelled[id(node)] = node, form.of(node, lambda body: E.over(node, body))
+        return self.spelled[id(node)][1]
 
     def averaged(self, total: bool, ranged: Ranged, body: Val, algebra: Numbers) -> Val:
         """One mean or sum after another, from the last binder to the first."""
