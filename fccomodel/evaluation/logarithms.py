@@ -24,18 +24,18 @@ from fccomodel.data.bound import Bound
 from fccomodel.evaluation import elements
 from fccomodel.library import atoms, reductions
 from fccomodel.library.atoms import Interval
+from fccomodel.library.ranges import Ranges
 
 #: where a factor that may vanish is cut off, so that its logarithm has a derivative
 TINY = 1e-30
-REALS, POSITIVE = Interval(), Interval(0.0, math.inf)
+REALS = Interval()
 
 
 @dataclasses.dataclass(frozen=True)
 class _Seen:
-    """What is known of a node: where it lies, whether exponentials (or high powers) are multiplied up in it, and whether they
-    are in an expectation there."""
+    """What is known of a node: whether exponentials (or high powers) are multiplied up in it, and whether they are in an
+    expectation there."""
 
-    range: Interval
     steep: bool = False
     mean: bool = False
 
@@ -55,6 +55,7 @@ class Logarithms:
         self.lets: dict[int, ir.Let] = {}
         self.forms: dict[int, tuple[ir.Expr, ir.Expr | None]] = {}
         self.columns: dict[tuple[str, str], Interval] = {}
+        self.ranges = Ranges(self._leaf_range)
 
     # ------------------------------------------------------------------------------------------------------------ the forms
     def stable(self, node: ir.Expr) -> ir.Expr | None:
@@ -118,10 +119,8 @@ class Logarithms:
                 logs = [self.log(x) for x in _summands(node)]
                 known = [a for a in logs if a is not None]
                 return _tree(known) if len(known) == len(logs) else None
-            case ir.Apply(op="pow", args=(x, p)):
-                return self._times(p, self.log(x))
-            case ir.Apply(op="square" | "sqrt" | "inv" as op, args=(x,)):
-                return self._times(const({"square": 2.0, "sqrt": 0.5, "inv": -1.0}[op]), self.log(x))
+            case ir.Apply() if (power := atoms.as_power(node)) is not None:
+                return self._times(power[1], self.log(power[0]))
             case ir.Reduce() if (kind := reductions.logarithm(reductions.of(node))) is not None:
                 body = self.log(node.body)
                 return None if body is None else kind.over(node, body)
@@ -142,7 +141,7 @@ class Logarithms:
 
     def leaf(self, node: ir.Expr) -> ir.Expr | None:
         """A factor by its plain logarithm."""
-        if self.see(node).range.lo < 0:
+        if self.ranges(node).lo < 0:
             return None
         if isinstance(node, ir.Const):
             return const(math.log(node.value) if node.value > 0 else -math.inf)
@@ -159,32 +158,28 @@ class Logarithms:
 
     def _see(self, node: ir.Expr) -> _Seen:
         match node:
-            case ir.Apply(op=op, args=args):
+            case ir.Apply(op="exp"):
+                return _Seen(steep=True)
+            case ir.Apply(op="mul" | "div" | "add", args=args):
                 own = [self.nodes[id(a)][1] for a in args]
-                where = _range(op, [s.range for s in own])
-                if op == "exp":
-                    return _Seen(where, steep=True)
-                if op == "pow":
-                    return _Seen(where, own[0].steep or own[0].range.lo >= 0 and not _low(args[1]), own[0].mean)
-                if op in ("mul", "div", "add", "square", "sqrt", "inv"):
-                    return _Seen(where, any(s.steep for s in own), any(s.mean for s in own))
-                return _Seen(where)
+                return _Seen(any(s.steep for s in own), any(s.mean for s in own))
+            case ir.Apply() if (found := atoms.as_power(node)) is not None:
+                base, p = found
+                own_base = self.nodes[id(base)][1]
+                high = node.op == "pow" and self.ranges(base).lo >= 0 and not _low(p)
+                return _Seen(own_base.steep or high, own_base.mean)
             case ir.Reduce():
                 body, kind = self.nodes[id(node.body)][1], reductions.of(node)
                 steep = kind.additive and body.steep and not any(isinstance(b.domain, ir.VectorSet) for b in node.binders)
-                return _Seen(kind.interval(body.range), steep, steep)
+                return _Seen(steep, steep)
             case ir.LetRef():
                 return self.nodes[id(node.let.body)][1]
-        return _Seen(self._leaf_range(node))
+        return _Seen()
 
     def _leaf_range(self, node: ir.Expr) -> Interval:
         bound = self.owner()
         assert bound is not None
         match node:
-            case ir.Const(value=value):
-                return Interval.point(value)
-            case ir.Size():
-                return Interval(1.0, math.inf)
             case ir.Param(name=name):
                 return _ends(bound.params[name] if name in bound.params else bound.arrays[name])
             case ir.Column(binder=binder, name=str() as name) if isinstance(binder.domain, ir.RowSet):
@@ -197,28 +192,15 @@ class Logarithms:
                 return _ends(elements.values(bound, binder.domain))
             case ir.Var(name=name):
                 variable = bound.problem.variables.get(name)
-                families = {s.family for s in variable.sets} if variable is not None else set()
-                return POSITIVE if families & {"nonneg", "simplex", "capped_simplex"} else REALS
-            case ir.Item(base=base):
-                return self.see(base).range
+                found = [elements.Pointwise(bound).simple_set(s) for s in variable.sets] if variable is not None else []
+                inside = [simple.entries(*args) for simple, args in found]
+                return Interval(max((u.lo for u in inside), default=-math.inf), min((u.hi for u in inside), default=math.inf))
         return REALS
 
 
 def _low(p: ir.Expr) -> bool:
     """A power whose plain mean is no trouble."""
     return isinstance(p, ir.Const) and p.value <= 2
-
-
-def _range(op: str, args: list[Interval]) -> Interval:
-    """Where an atom's value lies."""
-    atom = atoms.get(op)
-    if atom is None:
-        return REALS
-    try:
-        found = atom.range(*args)
-    except (ArithmeticError, ValueError, TypeError):
-        return REALS
-    return REALS if math.isnan(found.lo) or math.isnan(found.hi) else found
 
 
 def _ends(values: object) -> Interval:

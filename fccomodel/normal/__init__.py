@@ -11,7 +11,7 @@ from fccomodel.core import ir
 from fccomodel.core.diagnostics import refuse
 from fccomodel.core.rewrite import shared
 from fccomodel.data.bound import Bound
-from fccomodel.library import reductions
+from fccomodel.library import atoms, reductions
 from fccomodel.normal import errors, reformulations
 from fccomodel.normal._constants import constants
 from fccomodel.normal._passes import without_pairs
@@ -23,10 +23,6 @@ from fccomodel.normal.reformulations import Chain, Reformulation
 from fccomodel.normal.smoothing import Smoothed, envelopes
 
 __all__ = ["NormalForm", "Prox", "Term", "constants", "normalise", "sampled"]
-
-#: functions that are constant wherever they have a derivative
-STEPS = {"le", "lt", "ge", "gt", "eq", "ne", "sign", "step"}
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class NormalForm:
@@ -169,7 +165,8 @@ def treatment(
 
 def outer_words(original: ir.Expr) -> str:
     """What smoothing does to an outer function."""
-    least = isinstance(original, ir.Apply) and original.op == "min"
+    atom = atoms.of(original)
+    least = atom is not None and atom.extreme < 0
     if least or isinstance(original, ir.Reduce) and reductions.of(original).sign < 0:
         return "a concave non-smooth outer function, smoothed from below: the theorem covers the smoothed problem alone"
     return "a non-smooth outer function, by its Moreau envelope"
@@ -178,6 +175,17 @@ def outer_words(original: ir.Expr) -> str:
 def refuse_steps(problem: ir.Problem) -> None:
     """Raises F0610 for every condition on the variables: its derivative is zero wherever there is one."""
     roots = [problem.objective.expr, *(c.body for c in problem.constraints)]
-    nodes = {id(n): n for root in roots for n in ir.walk(root) if isinstance(n, ir.Apply) and n.op in STEPS}
+    nodes = {id(n): n for root in roots for n in ir.walk(root) if _step(n)}
     if found := [node for node in nodes.values() if ir.variables_of(node)]:
         refuse(*(errors.step_function(problem, node) for node in found), source=problem.source)
+
+
+def _step(node: ir.Expr) -> bool:
+    """A function of numbers that is constant wherever it has a derivative."""
+    atom = atoms.of(node)
+    return atom is not None and atom.flat and not any(_is_truth(child) for child in node.children)
+
+
+def _is_truth(node: ir.Expr) -> bool:
+    atom = atoms.of(node)
+    return atom is not None and atom.boolean

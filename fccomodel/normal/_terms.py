@@ -9,7 +9,7 @@ from fccomodel.core import ir
 from fccomodel.core.rewrite import apply as make
 from fccomodel.core.rewrite import const, with_children
 from fccomodel.data.bound import Bound
-from fccomodel.library import reductions
+from fccomodel.library import atoms, reductions
 from fccomodel.library.sums import summands
 
 #: terms from which a sum is built as a tree
@@ -162,16 +162,11 @@ def _cut(node: ir.Expr, holes: list[ir.Reduce], memo: dict[int, ir.Expr]) -> ir.
 
 def _affine(f: ir.Expr) -> bool:
     """Affine in its holes, by sums and constant factors."""
-    match f:
-        case ir.Hole():
-            return True
-        case ir.Apply(op="add" | "sub" | "neg", args=args):
-            return all(_affine(a) or not _has_hole(a) for a in args)
-        case ir.Apply(op="mul", args=(a, b)):
-            return (_affine(a) and not _has_hole(b)) or (_affine(b) and not _has_hole(a))
-        case ir.Apply(op="div", args=(a, b)):
-            return _affine(a) and not _has_hole(b)
-    return not _has_hole(f)
+    if isinstance(f, ir.Hole) or not _has_hole(f):
+        return True
+    atom = atoms.of(f)
+    linear = isinstance(atom, atoms.ScalarAtom) and atom.linear([_has_hole(a) for a in f.children])
+    return linear and all(_affine(a) for a in f.children)
 
 
 def _has_hole(node: ir.Expr) -> bool:

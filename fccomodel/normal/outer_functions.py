@@ -5,29 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fccomodel.core import ir
+from fccomodel.library import atoms
+from fccomodel.library.atoms import ScalarAtom
 from fccomodel.library.proximal import Largest, Proximal, Smooth, line, of
 from fccomodel.structure import facts_of
-
-#: operations through which a piecewise linear-quadratic function of one argument is composed
-COMPOSED = {
-    "add",
-    "sub",
-    "neg",
-    "mul",
-    "div",
-    "pos",
-    "abs",
-    "max",
-    "min",
-    "sqhinge",
-    "huber",
-    "pinball",
-    "eps_insensitive",
-    "smooth_hinge",
-    "scad",
-    "mcp",
-    "clip",
-}
 
 
 def outer_function(
@@ -49,7 +30,8 @@ def outer_function(
         found += [] if isinstance(form, str) else [form[::-1]]
     if found:
         return *min(found, key=lambda pair: (isinstance(pair[0], Smooth), pair[0].weak > 0)), None
-    if isinstance(node, ir.Apply) and node.op == "max" and not node.shape:
+    atom = atoms.of(node)
+    if atom is not None and atom.extreme > 0 and not node.shape:
         return Largest.of(), None, None
     if isinstance(node, ir.Reduce) and not node.shape:
         whole = of(node, (node.body,), facts_of, constant)
@@ -71,7 +53,7 @@ def leaves(node: ir.Expr, constant: Callable[[ir.Expr], float | None], *, deep: 
         part = stack.pop()
         if constant(part) is not None:
             continue
-        if isinstance(part, ir.Apply) and part.op in COMPOSED and (part is node or deep and _composed(part)):
+        if isinstance(part, ir.Apply) and _bends(part) is not None and (part is node or deep and _composed(part)):
             stack.extend(reversed(part.args))
         else:
             found[id(part)] = part
@@ -92,7 +74,7 @@ def arguments(node: ir.Expr, constant: Callable[[ir.Expr], float | None]) -> lis
 
 def _array(node: ir.Expr, constant: Callable[[ir.Expr], float | None]) -> list[ir.Expr]:
     """The array that a norm or a sum is of, an affine function of which the node may be."""
-    while isinstance(node, ir.Apply) and node.op in ("add", "sub", "neg", "mul", "div") and not node.shape:
+    while isinstance(node, ir.Apply) and _bends(node) is False and not node.shape:
         varying = [a for a in node.args if constant(a) is None]
         if len(varying) != 1:
             return []
@@ -106,8 +88,17 @@ def _composed(part: ir.Expr) -> bool:
     stack = [part]
     while stack:
         node = stack.pop()
-        if isinstance(node, ir.Apply) and node.op in COMPOSED:
-            if node.op not in ("add", "sub", "neg", "mul", "div"):
-                return True
-            stack.extend(node.args)
+        bends = _bends(node)
+        if bends:
+            return True
+        if bends is False:
+            stack.extend(node.children)
     return False
+
+
+def _bends(node: ir.Expr) -> bool | None:
+    """True for an operation that is polynomial on several pieces, False for a sum, product or quotient; None for any other."""
+    atom = atoms.of(node)
+    if atom is None or not (atom.bent or isinstance(atom, ScalarAtom) and atom.linear([True, *[False] * (atom.min_count - 1)])):
+        return None
+    return atom.bent

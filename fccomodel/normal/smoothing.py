@@ -5,13 +5,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import inf
 from typing import Any
 
 from fccomodel.core import ir
 from fccomodel.core.rewrite import Rewriter, with_children
 from fccomodel.core.rewrite import apply as make
 from fccomodel.library import atoms, reductions
+from fccomodel.library.kinks import kinked
 from fccomodel.library.piecewise import of_expression
 from fccomodel.library.proximal import Largest, Piecewise, Proximal, line
 from fccomodel.normal.outer_functions import arguments, leaves, outer_function
@@ -160,11 +160,12 @@ class Smoother:
 
     def smooth_in(self, node: ir.Expr) -> ir.Expr | None:
         """Of a power p >= 2 of a function with kinks at its zeros alone, what it is smooth in: max(0, u)^2 has no kink."""
-        if not isinstance(node, ir.Apply) or node.op not in ("pow", "square") or not kinked(node.args[0]):
+        base, exponent = atoms.as_power(node) or (None, None)
+        if base is None or exponent is None or not kinked(base):
             return None
-        power = 2.0 if node.op == "square" else self.constant(node.args[1])
-        for argument in arguments(node.args[0], self.constant):
-            graph = of_expression(node.args[0], argument, self.constant)
+        power = self.constant(exponent)
+        for argument in arguments(base, self.constant):
+            graph = of_expression(base, argument, self.constant)
             if graph is not None and power is not None and power >= 2 and not any(map(graph.value, graph.kinks)):
                 return argument
         return None
@@ -188,7 +189,7 @@ class Smoother:
     def opposite(self, node: ir.Expr) -> ir.Expr | None:
         """``min e`` as ``-max(-e)``; None for anything else."""
         negated: ir.Expr
-        if isinstance(node, ir.Apply) and node.op == "min" and not node.shape:
+        if isinstance(node, ir.Apply) and _extreme(node) < 0 and not node.shape:
             negated = dataclasses.replace(node, op="max", args=tuple(make("neg", a, span=a.span) for a in node.args))
         elif isinstance(node, ir.Reduce) and reductions.of(node).sign < 0 and reductions.of(node).opposite and not node.shape:
             negated = dataclasses.replace(
@@ -200,12 +201,12 @@ class Smoother:
 
     def entrywise(self, node: ir.Expr) -> ir.Expr | None:
         """Of arrays, ``max(u, v)`` as ``v + pos(u - v)`` and ``min(u, v)`` as ``u - pos(u - v)``; None for anything else."""
-        if not (isinstance(node, ir.Apply) and node.op in ("max", "min") and node.shape):
+        if not (isinstance(node, ir.Apply) and _extreme(node) and node.shape):
             return None
         u, *rest = node.args
         for v in rest:
             apart = make("pos", make("sub", u, v, span=node.span), span=node.span)
-            u = make("add", v, apart, span=node.span) if node.op == "max" else make("sub", u, apart, span=node.span)
+            u = make("add", v, apart, span=node.span) if _extreme(node) > 0 else make("sub", u, apart, span=node.span)
         return u
 
     def _add(
@@ -231,20 +232,10 @@ def envelopes(*roots: ir.Expr) -> list[Smoothed]:
     return sorted(found.values(), key=lambda s: int(s.name[1:]))
 
 
-def kinked(node: ir.Expr) -> bool:
-    """An operation that has no gradient somewhere."""
-    if isinstance(node, ir.Reduce):
-        return reductions.of(node).kinked
-    if not isinstance(node, ir.Apply):
-        return False
-    atom = atoms.get(node.op)
-    if atom is None or node.op in ("add", "sub", "mul", "div", "neg", "pow", "matmul", "dot"):
-        return False
-    everywhere = tuple(atoms.Interval(-inf, inf) for _ in node.args)
-    if isinstance(atom, atoms.ScalarAtom):
-        return node.op in ("max", "min") or bool(atom.kinks(*everywhere))
-    domains = (d or atoms.Interval(-inf, inf) for d in atom.domains(*everywhere))
-    return atom.gradient_lipschitz(*(atoms.Interval(d.lo, d.hi, True, True) for d in domains)) is None
+def _extreme(node: ir.Expr) -> int:
+    """1 for the largest of some arguments, -1 for the smallest, 0 for anything else."""
+    atom = atoms.of(node)
+    return 0 if atom is None else atom.extreme
 
 
 def _blocks_inside(body: ir.Expr) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 
 from fccomodel.core import ir
 from fccomodel.data.bound import Bound
+from fccomodel.library import sets
 from fccomodel.library.amounts import SOME, Amount, amount
 from fccomodel.library.atoms import Interval
 from fccomodel.structure.facts import Standing
@@ -215,23 +216,12 @@ class Context:
 
     def vector(self, domain: ir.VectorSet, shape: ir.Shape) -> Leaf:
         """Entries and norm of the vectors of a simple set."""
-        if domain.family in ("simplex", "capped_simplex"):
-            rows = self.entries(shape[:-1])
-            return Leaf(interval=Interval(0.0, 1.0), size=amount(rows**0.5) if rows < inf else SOME)
-        if domain.family in ("ball", "ball1"):
-            radius = self._end(domain.args[0]) if domain.args else REALS
-            return Leaf(interval=interval(-radius.hi, radius.hi), size=amount(radius.hi) if radius.hi < inf else SOME)
-        if domain.family == "nonneg":
-            return Leaf(interval=interval(0.0, inf), size=amount(inf))
-        if domain.family == "box" and len(domain.args) == 2:
-            low, high = (self._end(a) for a in domain.args)
-            where = interval(low.lo, high.hi)
-            n = self.entries(shape)
-            ends = all(not isinstance(a, ir.Const) or abs(a.value) < inf for a in domain.args)
-            if where.mag < inf and n < inf:
-                return Leaf(interval=where, size=amount(where.mag * n**0.5))
-            return Leaf(interval=where, size=SOME if ends else amount(inf))
-        return Leaf(size=amount(inf))
+        simple, ends = sets.get(domain.family), [self._end(a) for a in domain.args]
+        if simple is None:
+            return Leaf(size=amount(inf))
+        length = simple.longest(tuple(self.dim(n) for n in shape), *ends)
+        size = amount(length) if length < inf else SOME if simple.bounded(*ends) else amount(inf)
+        return Leaf(interval=opened(simple.entries(*ends)), size=size)
 
     # -------------------------------------------------------------------------------------------------------------- data
     def measured(self, values: np.ndarray, *, rows: bool) -> Leaf:

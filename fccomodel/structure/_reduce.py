@@ -7,7 +7,7 @@ from math import inf
 from typing import Any, Protocol
 
 from fccomodel.core import ir
-from fccomodel.library import atoms, reductions
+from fccomodel.library import atoms, reductions, sets
 from fccomodel.library.amounts import NONE, ONE, SOME, ZERO, Amount, amount, most, plus, times
 from fccomodel.library.atoms import Interval
 from fccomodel.library.reductions import Reduction, Site
@@ -225,7 +225,7 @@ def _worst(node: ir.Reduce, body: Facts, ctx: Context, see: See) -> Facts:
     q = node.binders[0]
     average, cost, mu = _split(node.body)
     risk = _risk(average, q)
-    if risk is None or kind.sign < 0 or q.domain.family not in ("simplex", "capped_simplex"):  # type: ignore[attr-defined]
+    if risk is None or kind.sign < 0 or not _weights(q.domain):
         return replace(facts, below=replace(facts.below, rule="worst distribution")) if facts.below.holds else facts
     r = see(risk)
     draft = Draft(expr=node, args=(r,))
@@ -245,6 +245,12 @@ def _worst(node: ir.Reduce, body: Facts, ctx: Context, see: See) -> Facts:
         bent = plus(r.gradient.value, times(inverse, r.lipschitz.value, r.lipschitz.value))
         draft.propose("gradient", bent, "worst distribution", "L_r + C_r^2 / mu", [r.gradient, r.lipschitz])
     return draft.finish()
+
+
+def _weights(domain: ir.Set) -> bool:
+    """Its members are nonnegative with sum 1."""
+    simple = sets.get(domain.family) if isinstance(domain, ir.VectorSet) else None
+    return simple is not None and simple.cap is not None
 
 
 def _split(body: ir.Expr) -> tuple[ir.Expr, ir.Expr | None, ir.Expr | None]:

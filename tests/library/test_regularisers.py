@@ -269,6 +269,23 @@ def test_not_recognised(term):
     assert regularisers.recognise(term, "w", constant) is None
 
 
+@BOOK.checks("round", "scales", "sum_of")
+@named
+def test_make_up(r):
+    """A round one sees the length alone; one that scales shrinks every vector alike; one that is a sum is that sum."""
+    c = coefficients(r)
+    v = torch.tensor(np.random.default_rng(2).normal(size=6))
+    if r.round:
+        turned = torch.linalg.qr(torch.tensor(np.random.default_rng(3).normal(size=(6, 6)))).Q @ v
+        assert float(r.value(turned, *c)) == pytest.approx(float(r.value(v, *c)))
+    if r.scales:
+        ratios = [r.prox(w, 0.7, *c) / w for w in (v, 10 * v, v.abs() + 1)]
+        assert torch.allclose(torch.stack(ratios), ratios[0][0])
+    if r.sum_of:
+        parts = [ALL[name].value(v, value) for name, value in zip(r.sum_of, c, strict=True)]
+        assert float(r.value(v, *c)) == pytest.approx(float(sum(parts)))
+
+
 def test_combined():
     terms = [
         call("norm1", W),

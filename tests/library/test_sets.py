@@ -13,6 +13,7 @@ from fccomodel import normal, pipeline
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.source import Source, Span
 from fccomodel.library import sets
+from fccomodel.library.atoms import Interval
 from fccomodel.library.sets import SimpleSet
 from fccomodel.library.sets.capped_simplex import project_capped
 from fccomodel.solver.emit.carried import carried
@@ -139,12 +140,36 @@ def test_support(simple, args):
             assert float((far * s).sum()) == pytest.approx(support, abs=1e-5)
 
 
+@BOOK.checks("length", "bounded", "round", "cap")
+@cases
+def test_sizes(simple, args):
+    """No point is longer than ``longest`` says, which is finite where the set is bounded; the largest weight is ``cap``."""
+    near = [torch.as_tensor(a, dtype=torch.float64) for a in args]
+    ends = [Interval(float(a.min()), float(a.max())) for a in near]
+    most = simple.longest((N,), *ends)
+    points = members(simple, args)
+    assert all(float(c.norm()) <= most * (1 + 1e-9) for c in points)
+    assert (most < math.inf) <= simple.bounded(*ends)
+    far = simple.project(vectors(1, 1e6)[0], *simple.prepare(*args))
+    assert simple.bounded(*ends) or float(far.norm()) > 1e3
+    if simple.cap is not None:
+        assert bool((points >= -1e-9).all()) and float((points.sum(-1) - 1).abs().max()) < 1e-9
+        assert float(points.max()) == pytest.approx(min(1.0, simple.cap(N, *args)))
+    if simple.round:
+        turned = torch.linalg.qr(torch.tensor(np.random.default_rng(1).normal(size=(N, N)))).Q
+        assert all(simple.contains(turned @ c, *args, tolerance=1e-9) for c in points)
+
+
 @BOOK.checks("entries", "entrywise")
 @cases
 def test_entries(simple, args):
     where = simple.entries(*args)
     for c in members(simple, args):
         assert bool(((c >= where.lo - 1e-9) & (c <= where.hi + 1e-9)).all())
+        near = [torch.as_tensor(a, dtype=torch.float64) for a in args]
+        ends = [Interval(float(a.min()) - 0.1, float(a.max())) for a in near]
+        wider = simple.entries(*ends)
+        assert where.inside(wider), "arguments known by intervals"
     if simple.entrywise:
         v, w = vectors(2)
         moved = v.clone()

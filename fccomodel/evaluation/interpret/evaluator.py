@@ -25,7 +25,7 @@ from fccomodel.evaluation.interpret import inner_maximum, pairs, ranging, scores
 from fccomodel.evaluation.interpret.net_rows import NetRows, net_apply
 from fccomodel.evaluation.interpret.reductions import Block, Plan, collapse, stream
 from fccomodel.evaluation.interpret.spaces import Listing, Product
-from fccomodel.library import reductions
+from fccomodel.library import atoms, reductions
 from fccomodel.library.reductions import Reduction
 from fccomodel.library.reductions.sum import SUM
 
@@ -33,11 +33,6 @@ from fccomodel.library.reductions.sum import SUM
 CHUNK, BLOCK = 1 << 21, 1 << 17
 #: Elements whose order a tail mean may need.
 MOST_SORTED = 1 << 27
-#: Atoms whose value and derivative are finite at every number: safe to evaluate at elements that a condition will leave out.
-SAFE = frozenset(
-    """add sub mul neg dot matmul sum sumsq square tanh sigmoid log1pexp logsigmoid pos sqhinge abs smooth_hinge huber erf
-    normcdf max min""".split()
-)
 
 
 def evaluate(
@@ -362,7 +357,8 @@ class Evaluator(Pointwise):
 # ------------------------------------------------------------------------------------------------------------------ helpers
 def safe(node: ir.Expr) -> bool:
     """Its value and derivative are finite wherever its columns are."""
-    return all(n.op in SAFE for n in ir.walk(node, lets=False) if isinstance(n, ir.Apply))
+    found = [atoms.of(n) for n in ir.walk(node, lets=False) if isinstance(n, ir.Apply)]
+    return all(atom is not None and atom.safe for atom in found)
 
 
 def row_text(node: ir.Expr) -> str | None:

@@ -35,7 +35,7 @@ ACCURACY = 1e-10
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Form:
-    """``affine(q) - weight * divergence(q, reference)``; without a divergence the body is affine."""
+    """``affine(q) - weight * divergence(q, reference)``, the divergence by its generator; without one the body is affine."""
 
     divergence: str = ""
     weight: ir.Expr | None = None
@@ -84,12 +84,14 @@ def maximiser(evaluator: Evaluator, node: ir.Reduce, env: Env) -> Named:
     r = slope(p)[1]  # at q = p the divergence's own slope is the same for every entry, which no simplex sees
     if not bool((mu > 0).all()):
         return Named(vertex(r, most), axes)
-    return Named((tilted if form.divergence == "kl" else shifted)(r, p, mu, most), axes)
+    return Named(MAXIMISERS[form.divergence](r, p, mu, most), axes)
 
 
 def cap(evaluator: Evaluator, domain: ir.VectorSet, n: int) -> float:
     """The largest weight that a simplex of n entries allows."""
-    return 1.0 if domain.family == "simplex" else 1 / (float(evaluator.value(domain.args[0], {}).data) * n)
+    simple, args = evaluator.simple_set(domain)
+    assert simple.cap is not None, domain.family
+    return simple.cap(n, *args)
 
 
 def _concave(evaluator: Evaluator, node: ir.Reduce, slope: concave.Slope, start: torch.Tensor, most: float) -> torch.Tensor:
@@ -159,6 +161,10 @@ def shifted(r: torch.Tensor, p: torch.Tensor, mu: torch.Tensor, cap: float) -> t
     return q + missing * inside * p / (inside * p).sum(-1, keepdim=True).clamp(min=1e-300)
 
 
+#: divergences whose maximiser is known, by their generators
+MAXIMISERS = {"t * log(t)": tilted, "square(t - 1)": shifted}
+
+
 # -------------------------------------------------------------------------------------------------------------- recognition
 def recognise(body: ir.Expr, q: ir.Binder) -> Form | None:
     """The form of a body that is affine in q, or affine less a multiple of kl(q, p) or chi2(q, p); None for any other."""
@@ -182,12 +188,13 @@ def _penalty(node: ir.Expr, q: ir.Binder) -> Form | None:
             if constant(factor, q):
                 weight, node = factor, rest
                 break
-    if not (isinstance(node, ir.Apply) and node.op in ("kl", "chi2")):
+    generator = atoms.generator(node)
+    if generator not in MAXIMISERS:
         return None
-    first, second = node.args
+    first, second = node.children
     if not (isinstance(first, ir.Element) and first.binder is q and constant(second, q)):
         return None
-    return Form(divergence=node.op, weight=weight, reference=second)
+    return Form(divergence=generator, weight=weight, reference=second)
 
 
 def constant(node: ir.Expr, q: ir.Binder) -> bool:
@@ -203,12 +210,10 @@ def affine(node: ir.Expr, q: ir.Binder) -> bool:
             return True
         case ir.Item(base=base):
             return affine(base, q)
-        case ir.Apply(op="add" | "sub" | "neg" | "sum" | "concat", args=args):
-            return all(affine(arg, q) for arg in args)
-        case ir.Apply(op="mul" | "dot" | "matmul", args=(left, right)):
-            return constant(left, q) and affine(right, q) or affine(left, q) and constant(right, q)
-        case ir.Apply(op="div", args=(left, right)):
-            return affine(left, q) and constant(right, q)
+        case ir.Apply(args=args):
+            atom = atoms.of(node)
+            linear = atom is not None and atom.linear([not constant(arg, q) for arg in args])
+            return linear and all(affine(arg, q) for arg in args)
         case ir.Reduce(body=body, condition=condition) if reductions.of(node).additive:
             return affine(body, q) and (condition is None or constant(condition, q))
     return False
@@ -219,12 +224,12 @@ def additive(node: ir.Expr, q: ir.Binder) -> bool:
     if affine(node, q):
         return True
     match node:
-        case ir.Apply(op="add" | "sub" | "neg", args=args):
-            return all(additive(arg, q) for arg in args)
-        case ir.Apply(op="mul" | "div", args=(left, right)):
-            return additive(left, q) and constant(right, q) or node.op == "mul" and constant(left, q) and additive(right, q)
-        case ir.Apply(op="sum" | "mean" | "norm1" | "sumsq" | "kl" | "chi2", args=args):
-            return all(_entrywise(arg, q) for arg in args)
+        case ir.Apply(args=args):
+            atom = atoms.of(node)
+            if isinstance(atom, atoms.ArrayAtom):
+                return atom.separable(*(arg.shape for arg in args)) and all(_entrywise(arg, q) for arg in args)
+            linear = atom is not None and atom.linear([not constant(arg, q) for arg in args])
+            return linear and all(additive(arg, q) for arg in args)
         case ir.Reduce(body=body, binders=binders) if reductions.of(node).additive:
             return _of_one_entry(body, q, binders)
     return False
@@ -234,8 +239,7 @@ def _entrywise(node: ir.Expr, q: ir.Binder) -> bool:
     """Entry k depends on q[k] alone."""
     if constant(node, q) or (isinstance(node, ir.Element) and node.binder is q):
         return True
-    known = isinstance(node, ir.Apply) and isinstance(atoms.get(node.op), atoms.ScalarAtom)
-    return known and all(_entrywise(child, q) for child in node.children)
+    return isinstance(atoms.of(node), atoms.ScalarAtom) and all(_entrywise(child, q) for child in node.children)
 
 
 def _of_one_entry(node: ir.Expr, q: ir.Binder, k: tuple[ir.Binder, ...]) -> bool:

@@ -62,7 +62,7 @@ def _mean(evaluator: Evaluator, body: ir.Expr, space: Product, inner: Env) -> Na
         return _average(evaluator.value(body, inner), over)
     if not isinstance(body, ir.Apply):
         return None
-    if body.op in ("add", "sub", "neg"):
+    if atoms.signed(body) is not None:
         parts = [_mean(evaluator, arg, space, inner) for arg in body.args]
         known = [part for part in parts if part is not None]
         return apply_atom(body.op, known, [None] * len(known)) if len(known) == len(parts) else None
@@ -94,12 +94,13 @@ def _average(part: Named, over: frozenset[int]) -> Named:
 
 def _kernel(node: ir.Apply) -> tuple[str, ir.Expr] | None:
     """(exp or a piecewise polynomial, its argument)."""
-    atom = atoms.get(node.op)
+    atom = atoms.of(node)
     name = node.op if atom is None else atom.name
-    if name == "pow" and isinstance(node.args[1], ir.Const) and node.args[1].value == 2:
-        name = "square"
-    if name == "square" and isinstance(node.args[0], ir.Apply) and _is(node.args[0], "pos"):
-        return "sqhinge", node.args[0].args[0]
+    if (base := atoms.squared(node)) is not None:
+        inner = atoms.of(base)
+        if inner is not None and inner.squared in PIECES:
+            return inner.squared, base.children[0]
+        return "square", base
     return (name, node.args[0]) if name == "exp" or name in PIECES else None
 
 
@@ -117,9 +118,8 @@ def _terms(evaluator: Evaluator, argument: ir.Expr, inner: Env, over: frozenset[
     stack: list[tuple[ir.Expr, float]] = [(argument, 1.0)]
     while stack:
         node, sign = stack.pop()
-        if isinstance(node, ir.Apply) and node.op in ("add", "sub", "neg"):
-            signs = (sign, -sign) if node.op == "sub" else (-sign,) if node.op == "neg" else (sign, sign)
-            stack.extend(zip(node.args, signs, strict=True))
+        if (signed := atoms.signed(node)) is not None:
+            stack.extend((part, own * sign) for own, part in signed)
             continue
         axes = frozenset(evaluator.axes(node, inner))
         mine = axes & over
@@ -238,8 +238,8 @@ def _run_mean(evaluator: Evaluator, body: ir.Expr, space: Listing, inner: Env) -
     if not isinstance(body, ir.Apply):
         return None
     own = [space.own in evaluator.axes(arg, inner) for arg in body.args]
-    linear = body.op in ("add", "sub", "neg") or body.op == "mul" and not all(own) or body.op == "div" and not own[1]
-    if linear:
+    atom = atoms.of(body)
+    if isinstance(atom, atoms.ScalarAtom) and atom.linear(own):
         parts = [_run_mean(evaluator, arg, space, inner) for arg in body.args]
         known = [part for part in parts if part is not None]
         return apply_atom(body.op, known, [None] * len(known)) if len(known) == len(parts) else None

@@ -14,7 +14,6 @@ from fccomodel.language.check import (
     expressions,
     names,
     shapes,
-    vector_sets,
 )
 from fccomodel.language.check.context import (
     BrokenSymbol,
@@ -24,6 +23,7 @@ from fccomodel.language.check.context import (
     Scope,
 )
 from fccomodel.language.check.shapes import described, show
+from fccomodel.library import sets
 
 #: What other languages call it.
 FOREIGN: Mapping[str, str] = {
@@ -103,7 +103,7 @@ def _unknown(ctx: Context, node: syntax.Call) -> None:
     at = Span(start=node.span.start, end=node.span.start + len(name))
     if name in ir.DISTRIBUTIONS:
         ctx.report(errors.sorts.distribution_as_number(name, ctx.quote(node), at))
-    elif name in vector_sets.VECTOR_SETS:
+    elif name in sets.all():
         ctx.report(errors.sorts.vectors_as_number(name, ctx.quote(node), at))
     elif name == "params":
         ctx.report(errors.sorts.parameters_as_number(ctx.quote(node), at))

@@ -10,7 +10,7 @@ from fccomodel.core.diagnostics import Diagnostic
 from fccomodel.core.source import Source, Span
 from fccomodel.language import errors, syntax
 from fccomodel.language.errors.words import Quote
-from fccomodel.library.atoms import Interval
+from fccomodel.library.ranges import Ranges
 
 # ------------------------------------------------------------------------------------------------------------- local names
 #: What a local name stands for: a binder, an argument of the ``def`` being inlined, or None after an error.
@@ -158,7 +158,7 @@ class Context:
     inlined: dict[tuple, ir.Expr | None] = field(default_factory=dict)
     kept: list[object] = field(default_factory=list)  # keeps the objects alive whose ids key ``inlined``
     pending: dict[ir.Binder, ir.Expr | None] = field(default_factory=dict)  # free index binders and the conditions of their sets
-    intervals: dict[int, Interval] = field(default_factory=dict)
+    ranges: Ranges | None = None
     nodes: int = 0
     overgrown: bool = False
     missing: set[str] = field(default_factory=set)  # names reported as unknown

@@ -11,7 +11,6 @@ from fccomodel.language.check import (
     literals,
     shapes,
     signs,
-    vector_sets,
 )
 from fccomodel.language.check.context import (
     Context,
@@ -19,6 +18,7 @@ from fccomodel.language.check.context import (
     Scope,
 )
 from fccomodel.language.check.shapes import described, show
+from fccomodel.library import sets
 
 
 def distribution(ctx: Context, scope: Scope, node: syntax.Call, items: tuple[syntax.Expr, ...], span: Span) -> Domain | None:
@@ -28,7 +28,7 @@ def distribution(ctx: Context, scope: Scope, node: syntax.Call, items: tuple[syn
         at = Span(start=node.span.start, end=node.span.start + len(node.func))
         ctx.report(errors.calls.unknown_distribution(node.func, ir.DISTRIBUTIONS, at))
         return None
-    if wanted is None and node.func in vector_sets.VECTOR_SETS:
+    if wanted is None and node.func in sets.all():
         ctx.report(errors.sets.vectors_without_distribution(ctx.quote(node)))
         return None
     args = _ordered(ctx, scope, node, wanted)

@@ -2,81 +2,43 @@
 
 from __future__ import annotations
 
-from math import inf, isnan
+from math import inf
 
 from fccomodel.core import ir
 from fccomodel.core.source import Span
 from fccomodel.language import errors
 from fccomodel.language.check import shapes
 from fccomodel.language.check.context import Context
-from fccomodel.library import atoms, reductions
+from fccomodel.library import atoms, sets
 from fccomodel.library.atoms import Interval
+from fccomodel.library.ranges import Ranges
 
 REALS = Interval()
 
 
 def interval(ctx: Context, expr: ir.Expr) -> Interval:
-    """Where a value (each entry of it) lies, as far as the text says; not recursive."""
-    stack = [expr]
-    while stack:
-        node = stack[-1]
-        if id(node) in ctx.intervals:
-            stack.pop()
-            continue
-        inner = [*node.children, node.let.body] if isinstance(node, ir.LetRef) else list(node.children)
-        missing = [c for c in inner if id(c) not in ctx.intervals]
-        if missing:
-            stack.extend(missing)
-            continue
-        ctx.kept.append(node)
-        ctx.intervals[id(node)] = _own(ctx, node)
-        stack.pop()
-    return ctx.intervals[id(expr)]
+    """Where a value (each entry of it) lies, as far as the text says."""
+    if ctx.ranges is None:
+        ctx.ranges = Ranges(lambda node: _leaf(ctx, node))
+    return ctx.ranges(expr)
 
 
-def _own(ctx: Context, node: ir.Expr) -> Interval:
+def _leaf(ctx: Context, node: ir.Expr) -> Interval:
     match node:
-        case ir.Const():
-            return Interval.point(node.value)
-        case ir.Size():
-            return Interval(1.0, inf)
         case ir.Param():
             return _param(ctx, node)
         case ir.Var():
             return _variable(ctx, node)
+        case ir.Column(name=None):
+            return _draw(ctx, node.binder.domain)
         case ir.Column():
-            if node.name is None:
-                return _draw(ctx, node.binder.domain)
             kind = shapes.column_type(ctx, node)
             return _values(None if kind is None else kind.domain)
-        case ir.Element():
-            if isinstance(node.binder.domain, ir.VectorSet):
-                return _vector_set(ctx, node.binder.domain)
-            return _values(node.binder.domain)
-        case ir.Item():
-            return ctx.intervals[id(node.base)]
-        case ir.LetRef():
-            return ctx.intervals[id(node.let.body)]
-        case ir.Apply():
-            return _applied(ctx, node)
-        case ir.Reduce():
-            return reductions.of(node).interval(ctx.intervals[id(node.body)])
+        case ir.Element(binder=binder) if isinstance(binder.domain, ir.VectorSet):
+            return _vector_set(ctx, binder.domain)
+        case ir.Element(binder=binder):
+            return _values(binder.domain)
     return REALS
-
-
-def _applied(ctx: Context, node: ir.Apply) -> Interval:
-    atom = atoms.get(node.op)
-    if atom is None or shapes.sort(ctx, node) == "truth":
-        return REALS
-    args = [ctx.intervals[id(a)] for a in node.args]
-    for own, wanted in zip(args, atom.domains(*args), strict=False):
-        if wanted is not None and not own.inside(wanted):
-            return REALS
-    try:
-        found = atom.range(*args)
-    except (ArithmeticError, ValueError, TypeError):
-        return REALS
-    return REALS if isnan(found.lo) or isnan(found.hi) else found
 
 
 def _param(ctx: Context, node: ir.Param) -> Interval:
@@ -97,17 +59,7 @@ def _variable(ctx: Context, node: ir.Var) -> Interval:
 
 def _vector_set(ctx: Context, vectors: ir.VectorSet) -> Interval:
     """Where each entry lies."""
-    if vectors.family in ("simplex", "capped_simplex"):
-        return Interval(0.0, 1.0)
-    if vectors.family == "nonneg":
-        return Interval(0.0, inf)
-    if vectors.family in ("ball", "ball1"):
-        radius = interval(ctx, vectors.args[0])
-        return Interval(-radius.hi, radius.hi)
-    if vectors.family == "box":
-        low, high = (interval(ctx, a) for a in vectors.args)
-        return Interval(low.lo, high.hi)
-    return REALS
+    return sets.all()[vectors.family].entries(*(interval(ctx, a) for a in vectors.args))
 
 
 def _values(domain: ir.Set | None) -> Interval:
@@ -138,7 +90,7 @@ def operation_is_defined(ctx: Context, op: str, left: ir.Expr, right: ir.Expr, s
 def in_domain(ctx: Context, name: str, args: tuple[ir.Expr, ...], span: Span) -> bool:
     """True, or an error where an argument lies wholly outside of the function's domain."""
     atom = atoms.get(name)
-    if atom is None or name in ("add", "sub", "mul", "neg", "max", "min"):
+    if atom is None or not atom.domain and not atom.nonzero:
         return True
     own = [interval(ctx, a) for a in args]
     for k, (arg, wanted) in enumerate(zip(args, atom.domains(*own), strict=False)):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from fccomodel.core import ir
 from fccomodel.core.source import Span
 from fccomodel.language import errors, syntax
@@ -18,17 +16,7 @@ from fccomodel.language.check.context import (
     Scope,
 )
 from fccomodel.language.check.shapes import describe, described, show
-
-#: vector set -> how it is written
-VECTOR_SETS: Mapping[str, str] = {
-    "box": "box(low, high)",
-    "simplex": "simplex(K)",
-    "capped_simplex": "capped_simplex(K, alpha)",
-    "ball": "ball(radius)",
-    "ball1": "ball1(radius)",
-    "nonneg": "nonneg",
-    "affine": "affine(A, b)",
-}
+from fccomodel.library import sets
 
 
 def vector_set(ctx: Context, scope: Scope, node: syntax.Expr, shape: ir.Shape | None) -> ir.VectorSet | None:
@@ -36,15 +24,17 @@ def vector_set(ctx: Context, scope: Scope, node: syntax.Expr, shape: ir.Shape | 
     family = node.func if isinstance(node, syntax.Call) else node.id if isinstance(node, syntax.Name) else ""
     args = node.args if isinstance(node, syntax.Call) else ()
     span = node.span
-    if family not in VECTOR_SETS:
-        ctx.report(errors.sets.not_a_set_of_vectors(ctx.quote(node), family, VECTOR_SETS))
+    simple = sets.get(family)
+    if simple is None:
+        known = {name: s.signature for name, s in sets.all().items()}
+        ctx.report(errors.sets.not_a_set_of_vectors(ctx.quote(node), family, known))
         return None
-    wanted = {"box": 2, "simplex": 1, "capped_simplex": 2, "ball": 1, "ball1": 1, "nonneg": 0, "affine": 2}[family]
+    wanted = len(simple.arguments) + (simple.cap is not None)
     keywords = node.keywords if isinstance(node, syntax.Call) else ()
-    if keywords or (len(args) != wanted and not (family == "simplex" and not args and shape)):
-        ctx.report(errors.calls.set_arguments(ctx.quote(node), family, len(args) + len(keywords), wanted, VECTOR_SETS[family]))
+    if keywords or (len(args) != wanted and not (simple.cap is not None and not simple.arguments and not args and shape)):
+        ctx.report(errors.calls.set_arguments(ctx.quote(node), family, len(args) + len(keywords), wanted, simple.signature))
         return None
-    if family in ("simplex", "capped_simplex"):
+    if simple.cap is not None:
         return _simplex(ctx, scope, family, args, shape, span)
     if shape is None:
         ctx.report(errors.sets.vectors_without_size(ctx.quote(node)))

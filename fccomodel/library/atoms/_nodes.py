@@ -20,14 +20,6 @@ def of(node: ir.Expr) -> Atom | None:
     return get(node.op) if isinstance(node, ir.Apply) else None
 
 
-def kinked(node: ir.Expr) -> bool:
-    """An operation that has no gradient at some point: an atom with a kink, a maximum, a tail mean."""
-    if isinstance(node, ir.Reduce):
-        return node.kind in ("max", "min", "cvar", "topk")
-    atom = of(node)
-    return atom is not None and atom.kinked
-
-
 def as_power(node: ir.Expr) -> tuple[ir.Expr, ir.Expr] | None:
     """u and p of ``u^p``, ``square(u)``, ``sqrt(u)``, ``inv(u)``; None for anything else."""
     atom = of(node)

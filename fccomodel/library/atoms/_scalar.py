@@ -51,6 +51,15 @@ class ScalarAtom(Atom):
 
         return evaluate(self.definition(len(args)), dict(zip(self.names(len(args)), args, strict=True)))
 
+    def symbolic(self, args: Sequence[Any]) -> Any:
+        """The formula at sympy expressions."""
+        from fccomodel.library.atoms._formula import symbolic
+
+        formula = symbolic(self.definition(len(args)))
+        symbols = {symbol.name: symbol for symbol in formula.free_symbols}
+        known = {symbols[name]: arg for name, arg in zip(self.names(len(args)), args, strict=True) if name in symbols}
+        return formula.subs(known, simultaneous=True)
+
     def kinks(self, *intervals: Interval) -> tuple[Interval, ...]:
         ends = [self._breaks(tuple(u[end] for u in intervals[1:])) for end in (0, 1)]
         return tuple(Interval(min(pair), max(pair)) for pair in zip(*ends, strict=True))

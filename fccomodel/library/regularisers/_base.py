@@ -27,6 +27,8 @@ class Regulariser:
     step_per_entry   the step may be a tensor of v's shape: argmin over w of r(w) + sum of (w - v)^2/(2 step)
     subdifferential  where r is a sum over entries: (w, *coefficients) -> the least and the largest subgradient of each entry
     distance         (s, w, *coefficients) -> the Euclidean distance of s to the subdifferential at w
+    round            r is a function of |w|_2; ``scales``: and its prox is one multiple of v, whatever v is
+    sum_of           regularisers of one coefficient each that r is the sum of
     critical         (g, *coefficients) -> the least value of the first coefficient for which 0 minimises g.w + r(w); inf if none
     cite             where the prox is from
     """
@@ -40,15 +42,19 @@ class Regulariser:
     distance: Callable[..., torch.Tensor]
     critical: Callable[..., float]
     step_per_entry: bool = False
+    round: bool = False
+    scales: bool = False
+    sum_of: tuple[str, ...] = ()
     subdifferential: Callable[..., tuple[torch.Tensor, torch.Tensor]] | None = None
     cite: str = ""
 
     def then_projected(self, family: str) -> bool:
         """The prox of r plus the indicator of a set of this family is the prox of r, then the projection."""
-        if self.name == "squared_l2":
-            return True
+        from fccomodel.library import sets
+
+        simple = sets.all()[family]
         separable = self.subdifferential is not None
-        return (separable and family in ("box", "nonneg")) or (self.name == "l2" and family == "ball")
+        return self.scales or separable and simple.entrywise or self.round and simple.round
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -31,22 +31,24 @@ def recognise(term: ir.Expr, variable: str, constant: Constant) -> Recognised | 
 
 
 def combine(found: Sequence[Recognised]) -> tuple[Recognised, ...]:
-    """The same sum with fewer terms: those of one kind and variable added up, l1 and squared l2 together as an elastic net."""
+    """The same sum with fewer terms: those of one kind and variable added up, those whose sum has a name as one."""
     merged: dict[tuple[str, str, tuple[float, ...]], float] = {}
     for item in found:
-        first, *rest = item.coefficients.values()
-        parts: list[tuple[str, float, tuple[float, ...]]] = [(item.name, first, tuple(rest))]
-        if item.name == "elastic_net":
-            parts = [("l1", first, ()), ("squared_l2", rest[0], ())]
+        values = tuple(item.coefficients.values())
+        parts = [(item.name, values[0], values[1:])]
+        if item.regulariser.sum_of:
+            parts = [(name, value, ()) for name, value in zip(item.regulariser.sum_of, values, strict=True)]
         for name, factor, others in parts:
             key = (item.variable, name, others)
             merged[key] = merged.get(key, 0.0) + factor
     result = []
-    for (variable, name, others), factor in merged.items():
-        if name == "l1" and (variable, "squared_l2", ()) in merged:
-            result.append(_made("elastic_net", variable, (factor, merged[variable, "squared_l2", ()])))
-        elif name != "squared_l2" or (variable, "l1", ()) not in merged:
-            result.append(_made(name, variable, (factor, *others)))
+    for variable, name, others in list(merged):
+        whole = next((r for r in all().values() if name in r.sum_of and not others), None)
+        keys = [(variable, part, ()) for part in whole.sum_of] if whole is not None else []
+        if whole is None or not merged.keys() >= set(keys):
+            result.append(_made(name, variable, (merged[variable, name, others], *others)))
+        elif name == whole.sum_of[0]:
+            result.append(_made(whole.name, variable, tuple(merged[key] for key in keys)))
     return tuple(result)
 
 

@@ -39,6 +39,7 @@ elastic_net = Regulariser(
     value=value_elastic_net,
     prox=prox_elastic_net,
     step_per_entry=True,
+    sum_of=("l1", "squared_l2"),
     subdifferential=subdifferential_elastic_net,
     distance=distance_elastic_net,
     critical=lambda g, *_: float(g.abs().max()),

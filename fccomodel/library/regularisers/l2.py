@@ -34,6 +34,7 @@ l2 = Regulariser(
     forms=("norm2", "norm_fro"),
     value=value_l2,
     prox=prox_l2,
+    round=True,
     distance=distance_l2,
     critical=lambda g, *_: float(g.norm()),
 )

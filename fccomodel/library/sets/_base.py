@@ -5,14 +5,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from math import inf
+from typing import TYPE_CHECKING, Any
 
-import torch
-
+from fccomodel.core.lazy import Lazy
 from fccomodel.library.atoms import Interval
 from fccomodel.library.sums import Form
+
+if TYPE_CHECKING:
+    import torch
+else:
+    torch = Lazy("torch")
 
 
 def as_given(*args: Any) -> tuple[Any, ...]:
@@ -53,9 +59,12 @@ class SimpleSet:
                      nearest normal; a condition within ``tolerance`` of its bound counts as active
     support          (s, *arguments) -> max over w in C of s.w
     empty            (shape, *arguments) -> why C has no points, '' if it has some
-    entries          (*arguments) -> an interval that holds every entry of every point
+    entries          (*arguments) -> an interval that holds every entry of every point; arguments may be known by intervals too
+    bounded          (*intervals) -> whether C is bounded, of arguments in these intervals that are finite numbers
+    length           (shape, *intervals) -> the largest |w|_2 over C, inf where it is none or not known; else from ``entries``
     normals          (w, *arguments, tolerance) -> what generates C's normal cone at w, of conditions active within ``tolerance``
-    entrywise        C is a product of intervals, one per entry
+    entrywise        C is a product of intervals, one per entry      round  C is a ball of the Euclidean norm around 0
+    cap              of weights, w >= 0 with sum 1: (n, *arguments) -> the largest that one of n weights can be
     levels           how models write C as a constraint: f (a form, see ``forms``) -> the arguments of the set of all w with
                      f(w) <= t, where t >= 0
     cite             where the projection is from
@@ -71,19 +80,38 @@ class SimpleSet:
     support: Callable[..., torch.Tensor]
     empty: Callable[..., str]
     entries: Callable[..., Interval]
+    bounded: Callable[..., bool] = lambda *_: True
+    length: Callable[..., float] | None = None
     prepare: Callable[..., tuple[Any, ...]] = as_given
     entrywise: bool = False
+    round: bool = False
+    cap: Callable[..., float] | None = None
     in_steps: Callable[..., torch.Tensor] | None = None
     levels: Mapping[Form, Callable[[float], tuple[float, ...]]] = field(default_factory=dict)
     cite: str = ""
+
+    @property
+    def signature(self) -> str:
+        """As models write it: ``ball(radius)``; weights of a set name it, ``simplex(K)``."""
+        names = (*(("K",) if self.cap is not None else ()), *self.arguments)
+        return f"{self.name}({', '.join(names)})" if names else self.name
 
     def normal_distance(self, s: torch.Tensor, w: torch.Tensor, *arguments: Any, tolerance: float = 0.0) -> torch.Tensor:
         """The Euclidean distance of s to C's normal cone at w."""
         return self.tangent(s, w, *arguments, tolerance=tolerance).norm()
 
+    def longest(self, shape: tuple[float, ...], *intervals: Interval) -> float:
+        """The largest Euclidean norm of an array of this shape in C, of arguments in these intervals; inf: none, or not known."""
+        if self.length is not None:
+            return self.length(shape, *intervals)
+        most, entries = self.entries(*intervals).mag, math.prod(shape)
+        return inf if inf in (most, entries) else most * math.sqrt(entries)
+
 
 def bounds(x: Any, largest: bool) -> float:
-    """The extreme entry of a number or an array."""
+    """The extreme entry of a number, of an array, or of what lies in an interval."""
+    if isinstance(x, Interval):
+        return x.hi if largest else x.lo
     if not hasattr(x, "max"):
         return float(x)
     return float(x.max() if largest else x.min())

@@ -8,6 +8,7 @@ from math import inf
 
 from fccomodel.core import ir
 from fccomodel.core.rewrite import Rewriter, const
+from fccomodel.library.atoms import Interval
 from fccomodel.library.sets import _registry
 from fccomodel.library.sums import Constant, factored, is_variable, matched, summands
 
@@ -48,7 +49,14 @@ def recognise(
 
 def _nonnegative(variable: ir.Variable, constant: Constant) -> bool:
     """Its bounds are 0 from below."""
-    return any(s.family == "nonneg" or s.family == "box" and constant(s.args[0]) == 0 for s in variable.sets)
+    known = (_entries(s, constant) for s in variable.sets if _registry.all()[s.family].entrywise)
+    return any(where is not None and where.lo == 0 for where in known)
+
+
+def _entries(domain: ir.VectorSet, constant: Constant) -> Interval | None:
+    """Where the entries of its points lie; None where its arguments are not known."""
+    args = [constant(a) for a in domain.args]
+    return None if None in args else _registry.all()[domain.family].entries(*args)
 
 
 def _made(family: str, values: tuple[float, ...], variable: ir.Variable) -> ir.VectorSet:
@@ -72,20 +80,21 @@ def _entry(constraint: ir.Constraint, variable: ir.Variable) -> ir.Expr | None:
 
 
 def intersection(sets: tuple[ir.VectorSet, ...], constant: Constant) -> tuple[ir.VectorSet, ...]:
-    """Boxes (bounds, ``nonneg``) as one box; other sets as they are, without repetitions of what a simplex implies."""
-    boxes = [s for s in sets if s.family in ("box", "nonneg")]
-    others = tuple(s for s in sets if s.family not in ("box", "nonneg"))
-    ends = [(0.0, inf) if s.family == "nonneg" else tuple(constant(a) for a in s.args) for s in boxes]
-    if others and all(s.family in ("simplex", "capped_simplex") for s in others):
-        implied = [e[0] is not None and e[0] <= 0 and e[1] is not None and e[1] >= 1 for e in ends]
-        boxes = [s for s, known in zip(boxes, implied, strict=True) if not known]
-    if len(boxes) < 2 or any(end is None for pair in ends for end in pair):
+    """Bounds of every entry (``box``, ``nonneg``) as one box; other sets as they are, without bounds that these imply."""
+    entrywise = [_registry.all()[s.family].entrywise for s in sets]
+    others = tuple(s for s, each in zip(sets, entrywise, strict=True) if not each)
+    within = [where for s in others if (where := _entries(s, constant)) is not None]
+    bounds = [(s, _entries(s, constant)) for s, each in zip(sets, entrywise, strict=True) if each]
+    bounds = [(s, where) for s, where in bounds if where is None or not any(u.inside(where) for u in within)]
+    boxes, ends = [s for s, _ in bounds], [where for _, where in bounds]
+    known = [where for where in ends if where is not None]
+    if len(boxes) < 2 or len(known) < len(ends):
         return (*boxes, *others)
-    low, high = max(e[0] for e in ends), min(e[1] for e in ends)  # type: ignore[type-var]
+    low, high = max(u.lo for u in known), min(u.hi for u in known)
     joined = dataclasses.replace(
         boxes[0],
         name=", ".join(s.name for s in boxes),
         family="box",
-        args=(const(low), const(high)),  # type: ignore[arg-type]
+        args=(const(low), const(high)),
     )
     return (joined, *others)

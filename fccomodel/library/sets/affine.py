@@ -59,4 +59,5 @@ affine = SimpleSet(
     support=_support,
     empty=_empty,
     entries=lambda A, b: Interval(),
+    bounded=lambda A, b: False,
 )

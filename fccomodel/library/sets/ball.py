@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fccomodel.library.atoms import Interval
-from fccomodel.library.sets._base import Normals, SimpleSet, everywhere
+from fccomodel.library.sets._base import Normals, SimpleSet, bounds, everywhere
 
 if TYPE_CHECKING:
     import torch
@@ -63,7 +63,9 @@ ball = SimpleSet(
     tangent=_tangent,
     support=lambda s, radius: radius * s.norm(),
     empty=lambda shape, radius: f"The radius, {float(radius):g}, is negative." if float(radius) < 0 else "",
-    entries=lambda radius: Interval(-float(radius), float(radius)),
+    entries=lambda radius: Interval(-bounds(radius, True), bounds(radius, True)),
+    round=True,
+    length=lambda shape, radius: radius.hi,
     levels={
         "norm2": lambda t: (t,),
         "norm_fro": lambda t: (t,),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fccomodel.library.atoms import Interval
-from fccomodel.library.sets._base import Normals, SimpleSet, everywhere
+from fccomodel.library.sets._base import Normals, SimpleSet, bounds, everywhere
 from fccomodel.library.sets.simplex import project_simplex
 
 if TYPE_CHECKING:
@@ -72,7 +72,8 @@ ball1 = SimpleSet(
     tangent=_tangent,
     support=lambda s, radius: radius * s.abs().max(),
     empty=lambda shape, radius: f"The radius, {float(radius):g}, is negative." if float(radius) < 0 else "",
-    entries=lambda radius: Interval(-float(radius), float(radius)),
+    entries=lambda radius: Interval(-bounds(radius, True), bounds(radius, True)),
+    length=lambda shape, radius: radius.hi,
     levels={"norm1": lambda t: (t,), ("sum", "abs"): lambda t: (t,)},
     cite="J. Duchi, S. Shalev-Shwartz, Y. Singer, T. Chandra, Efficient projections onto the l1-ball, ICML 2008",
 )

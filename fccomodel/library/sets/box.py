@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from fccomodel.library.atoms import Interval
@@ -56,6 +57,7 @@ box = SimpleSet(
     support=_support,
     empty=_empty,
     entries=lambda low, high: Interval(bounds(low, False), bounds(high, True)),
+    bounded=lambda low, high: low.hi > -inf and high.lo < inf,
     entrywise=True,
     levels={"norminf": lambda t: (-t, t), "abs": lambda t: (-t, t), "square": lambda t: (-(t**0.5), t**0.5)},
 )

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-import torch
+import math
+from typing import TYPE_CHECKING
 
+from fccomodel.core.lazy import Lazy
 from fccomodel.library.atoms import Interval
 from fccomodel.library.sets._base import Normals, SimpleSet, sums, tangent_to_sum
+
+if TYPE_CHECKING:
+    import torch
+else:
+    torch = Lazy("torch")
 
 
 def project_capped(v: torch.Tensor, cap: float | torch.Tensor) -> torch.Tensor:
@@ -79,4 +86,6 @@ capped_simplex = SimpleSet(
     support=_support,
     empty=_empty,
     entries=lambda alpha: Interval(0.0, 1.0),
+    length=lambda shape, alpha: math.sqrt(math.prod(shape[:-1])),
+    cap=lambda n, alpha: 1 / (float(alpha) * n),
 )

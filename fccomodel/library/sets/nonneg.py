@@ -37,5 +37,6 @@ nonneg = SimpleSet(
     support=lambda s: s.new_tensor(inf if bool((s > 0).any()) else 0.0),
     empty=lambda shape: "",
     entries=lambda: Interval(0.0, inf),
+    bounded=lambda: False,
     entrywise=True,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from fccomodel.library.atoms import Interval
@@ -44,5 +45,7 @@ simplex = SimpleSet(
     support=lambda s: s.amax(-1).sum(),
     empty=lambda shape: "A simplex without entries has no point whose sum is 1." if shape and shape[-1] == 0 else "",
     entries=lambda: Interval(0.0, 1.0),
+    length=lambda shape: math.sqrt(math.prod(shape[:-1])),
+    cap=lambda n: 1.0,
     cite="J. Duchi, S. Shalev-Shwartz, Y. Singer, T. Chandra, Efficient projections onto the l1-ball, ICML 2008",
 )

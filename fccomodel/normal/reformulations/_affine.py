@@ -7,7 +7,7 @@ import dataclasses
 from fccomodel.core import ir
 from fccomodel.core.rewrite import apply as make
 from fccomodel.core.rewrite import substitute
-from fccomodel.library import reductions
+from fccomodel.library import atoms, reductions
 from fccomodel.library.reductions.expectation import E
 
 
@@ -52,11 +52,10 @@ def argument(expr: ir.Expr) -> ir.Expr:
 
 def _terms(expr: ir.Expr, sign: int, factors: tuple) -> list[tuple[int, tuple[tuple[str, ir.Expr], ...], ir.Expr]]:
     """The leaves of an affine function: sign, constant factors from the inside, expression."""
+    signed = atoms.signed(expr) if not expr.shape else None
+    if signed is not None:
+        return [term for own, part in signed for term in _terms(part, sign * own, factors)]
     match expr:
-        case ir.Apply(op="add" | "sub", args=(a, b)) if not expr.shape:
-            return _terms(a, sign, factors) + _terms(b, -sign if expr.op == "sub" else sign, factors)
-        case ir.Apply(op="neg", args=(a,)):
-            return _terms(a, -sign, factors)
         case ir.Apply(op="mul", args=(a, b)) if _fixed(a) != _fixed(b):
             return _terms(b if _fixed(a) else a, sign, (("mul", a if _fixed(a) else b), *factors))
         case ir.Apply(op="div", args=(a, b)) if _fixed(b):
@@ -65,14 +64,9 @@ def _terms(expr: ir.Expr, sign: int, factors: tuple) -> list[tuple[int, tuple[tu
 
 
 def _affine(node: ir.Apply) -> bool:
-    match node:
-        case ir.Apply(op="add" | "sub" | "neg"):
-            return True
-        case ir.Apply(op="mul", args=(a, b)):
-            return _fixed(a) or _fixed(b)
-        case ir.Apply(op="div", args=(_, b)):
-            return _fixed(b)
-    return False
+    """A sum, a multiple, a quotient by what is fixed."""
+    atom = atoms.of(node)
+    return isinstance(atom, atoms.ScalarAtom) and atom.linear([not _fixed(a) for a in node.args])
 
 
 def _fixed(node: ir.Expr) -> bool:

@@ -5,34 +5,19 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from math import inf
-from typing import Any
 
 import sympy
 
 from fccomodel.core import ir
 from fccomodel.core.rewrite import apply as make
 from fccomodel.core.rewrite import const
+from fccomodel.library import atoms
 from fccomodel.library.piecewise import PiecewiseLQ, of_expression
 from fccomodel.normal.penalty import indicator
 from fccomodel.normal.reformulations._base import Constant
 
 #: t -> max over q >= 0 of t q - psi(q), as expressions
 Conjugate = Callable[[ir.Expr], ir.Expr]
-#: atoms of ``psi`` that sympy differentiates
-KNOWN: dict[str, Callable[..., Any]] = {
-    "add": lambda a, b: a + b,
-    "sub": lambda a, b: a - b,
-    "mul": lambda a, b: a * b,
-    "div": lambda a, b: a / b,
-    "pow": lambda a, b: a**b,
-    "neg": lambda a: -a,
-    "square": lambda a: a**2,
-    "sqrt": sympy.sqrt,
-    "inv": lambda a: 1 / a,
-    "exp": sympy.exp,
-    "log": sympy.log,
-    "entr": lambda a: -a * sympy.log(a),
-}
 
 
 def conjugate(psi: ir.Expr, q: ir.Hole, constant: Constant, sign: Callable[[ir.Expr], int]) -> Conjugate | None:
@@ -125,10 +110,11 @@ def _formula(
             symbol = sympy.Symbol(f"p{len(symbols)}", positive=True) if way > 0 else sympy.Symbol(f"p{len(symbols)}", real=True)
             symbols[symbol] = node
         return symbol
-    if not isinstance(node, ir.Apply) or node.op not in KNOWN:
+    atom = atoms.of(node)
+    if not isinstance(atom, atoms.ScalarAtom) or atom.kinked or atom.boolean:
         return None
-    args = [_formula(a, q, at, symbols, sign) for a in node.args]
-    return None if None in args else KNOWN[node.op](*args)
+    args = [_formula(a, q, at, symbols, sign) for a in node.children]
+    return None if None in args else atom.symbolic(args)
 
 
 def _expression(formula: sympy.Expr, symbols: dict[sympy.Symbol, ir.Expr]) -> ir.Expr:

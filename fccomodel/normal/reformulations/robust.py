@@ -9,7 +9,7 @@ from fccomodel.core import ir
 from fccomodel.core.diagnostics import Diagnostic, refuse
 from fccomodel.core.rewrite import Rewriter, const, rewrite_problem, substitute
 from fccomodel.core.rewrite import apply as make
-from fccomodel.library import reductions
+from fccomodel.library import atoms, reductions, sets
 from fccomodel.library.reductions import Reduction
 from fccomodel.library.reductions.cvar import CVAR
 from fccomodel.library.reductions.logmeanexp import LOGMEANEXP
@@ -95,7 +95,7 @@ def _apply(problem: ir.Problem, constant: Constant) -> tuple[ir.Problem, Recover
             body = dataclasses.replace(duals[id(node.binders[0])](t), span=parts.risk.span)
             over = kind.over(common, body)
             return make("add", s, make("mul", parts.mu, over, span=node.span), span=node.span)
-        if parts.domain.family == "capped_simplex":
+        if parts.domain.args:
             sentences.append(f"{text} = cvar(tail = alpha) r, the dual of the capped simplex")
             return CVAR.over(common, tail=parts.domain.args[-1])
         sentences.append(f"{text} = max r, the value at a vertex of the simplex")
@@ -110,7 +110,8 @@ def tilted(node: ir.Reduce, problem: ir.Problem) -> Tilted | None:
     domain = node.binders[0].domain
     if not is_largest(node) or len(node.binders) > 1 or node.condition is not None or not isinstance(domain, ir.VectorSet):
         return None
-    if domain.family not in ("simplex", "capped_simplex"):
+    simple = sets.get(domain.family)
+    if simple is None or simple.cap is None:
         return None
     body, q = node.body, node.binders[0]
     cost: ir.Expr | None = None
@@ -126,7 +127,7 @@ def tilted(node: ir.Reduce, problem: ir.Problem) -> Tilted | None:
                 return Tilted(total=body, risk=risk, domain=domain)
             mu, of_q = _factored(cost, q)
             divergence = _divergence(of_q, q, body)
-            known = divergence is not None and domain.family == "simplex"
+            known = divergence is not None and not domain.args
             if not known or sign_of(mu, problem) <= 0 or ir.variables_of(mu) or mu.shape:
                 return None
             return Tilted(total=body, risk=risk, domain=domain, mu=mu, divergence=divergence)
@@ -150,12 +151,11 @@ def _divergence(cost: ir.Expr, q: ir.Binder, total: ir.Reduce) -> Divergence | N
     """``kl`` or ``chi2`` from the uniform weights, or a sum or mean of a function of each weight, at the binder of ``total``."""
     (k,) = total.binders
     t = ir.Hole(name="t")
-    if isinstance(cost, ir.Apply) and cost.op in ("kl", "chi2"):
-        if not (_is(cost.args[0], q) and _uniform(cost.args[1])):
+    if generator := atoms.generator(cost):
+        if not (_is(cost.children[0], q) and _uniform(cost.children[1])):
             return None
-        closed = cost.op == "kl"
-        phi = make("mul", t, make("log", t)) if closed else make("square", make("sub", t, const(1)))
-        return Divergence(phi=phi, hole=t, kind=MEAN, unit=const(1), closed=closed)
+        phi = atoms.expression(generator, {"t": t})
+        return Divergence(phi=phi, hole=t, kind=MEAN, unit=const(1), closed=generator == "t * log(t)")
     if (
         not isinstance(cost, ir.Reduce)
         or cost.kind not in (SUM.name, MEAN.name)

@@ -1,0 +1,64 @@
+"""Where the values of expressions lie: one walk of interval arithmetic, whatever is known of the leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf, isnan
+
+from fccomodel.core import ir
+from fccomodel.library import atoms, reductions
+from fccomodel.library.atoms import Interval
+
+REALS = Interval()
+
+
+class Ranges:
+    """Where each entry of an expression's value lies, wherever it is defined; children first, each node once.
+
+    leaf  of a parameter, a variable, a column, an element: an interval that holds each of its entries
+    """
+
+    def __init__(self, leaf: Callable[[ir.Expr], Interval]):
+        self.leaf = leaf
+        self.known: dict[int, tuple[ir.Expr, Interval]] = {}
+
+    def __call__(self, expr: ir.Expr) -> Interval:
+        stack = [expr]
+        while stack:
+            node = stack[-1]
+            inner = (*node.children, node.let.body) if isinstance(node, ir.LetRef) else node.children
+            missing = [] if id(node) in self.known else [c for c in inner if id(c) not in self.known]
+            stack.extend(missing)
+            if not missing:
+                if id(node) not in self.known:
+                    self.known[id(node)] = (node, self._of(node))
+                stack.pop()
+        return self.known[id(expr)][1]
+
+    def _of(self, node: ir.Expr) -> Interval:
+        match node:
+            case ir.Const(value=value):
+                return Interval.point(value)
+            case ir.Size():
+                return Interval(1.0, inf)
+            case ir.Item(base=base):
+                return self(base)
+            case ir.LetRef(let=let):
+                return self(let.body)
+            case ir.Apply(args=args):
+                atom = atoms.of(node)
+                return REALS if atom is None else applied(atom, tuple(self(a) for a in args))
+            case ir.Reduce(body=body):
+                return reductions.of(node).interval(self(body))
+        return self.leaf(node)
+
+
+def applied(atom: atoms.Atom, args: tuple[Interval, ...]) -> Interval:
+    """Where an atom's value lies, of arguments in these intervals as far as it is defined there."""
+    limits = atom.domains(*args)
+    inside = [u if limit is None else u.meet(limit) for u, limit in zip(args, limits, strict=True)]
+    try:
+        found = atom.range(*inside)
+    except ArithmeticError:
+        return REALS
+    return REALS if isnan(found.lo) or isnan(found.hi) else found
