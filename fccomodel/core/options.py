@@ -114,8 +114,8 @@ def check_value(name: str, value: Any, origin: str) -> Any:
 def _number(name: str, value: Any, origin: str) -> float:
     """A number of the kind and in the range that the option has."""
     whole, low, high = NUMBERS[name]
-    good = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    if not good or not low <= value <= high or whole and value != int(value):
+    finite = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    if not finite or not low <= value <= high or whole and value != int(value):
         least = "above 0" if low == ABOVE_ZERO else f"of at least {low:g}"
         kind = f"{name} is a {'whole ' if whole else ''}number {least}" + (
             f" and at most {high:g}" if math.isfinite(high) else ""

@@ -96,8 +96,8 @@ def _in_set_order(
     assert table.family is not None
     order = elements if elements is not None else member_labels
     set_name = table.family.domain.name
-    if extra := [label for label in member_labels if label not in order]:
-        refuse(errors.families.not_a_member(table.name, extra[0], set_name, order))
+    if unknown := [label for label in member_labels if label not in order]:
+        refuse(errors.families.not_a_member(table.name, unknown[0], set_name, order))
     if lacking := [label for label in order if label not in member_labels]:
         refuse(errors.families.members_without_data(table.name, lacking, set_name))
     position = np.array([order.index(label) for label in member_labels], np.int64)
@@ -127,11 +127,11 @@ def _join(
         value = None if isinstance(members[name], TableSpec) else members[name]
         member_table = ir.Table(name=f"{table.name}.{name}", columns=table.columns)
         opened.append(_open_one(member_table, merged, value, where, folders))
-    raws = [part.raw for part in opened]
-    starts = np.cumsum([0, *(raw.n for raw in raws)])
+    raw_tables = [part.raw for part in opened]
+    starts = np.cumsum([0, *(raw.n for raw in raw_tables)])
     indices = [
         start + (np.arange(raw.n) if part.rows.indices is None else part.rows.indices)
-        for start, raw, part in zip(starts, raws, opened, strict=False)
+        for start, raw, part in zip(starts, raw_tables, opened, strict=False)
     ]
     unfiltered = all(part.rows.indices is None for part in opened)
     rows = Rows(
@@ -140,23 +140,23 @@ def _join(
         parts=tuple((f"{table.name}.{name}", int(start)) for name, start in zip(order, starts, strict=False)),
     )
     record: dict[str, Any] = {
-        "origin": ", ".join(dict.fromkeys(raw.origin for raw in raws)),
+        "origin": ", ".join(dict.fromkeys(raw.origin for raw in raw_tables)),
         "rows_read": int(starts[-1]),
         "dropped": [drop for part in opened for drop in part.record["dropped"]],
         "members": {name: part.record for name, part in zip(order, opened, strict=True)},
     }
     codes = np.repeat(np.arange(len(order)), [part.rows.n for part in opened])
-    joined = Opened(raw=_concatenated(raws, str(record["origin"])), rows=rows, record=record)
+    joined = Opened(raw=_concatenated(raw_tables, str(record["origin"])), rows=rows, record=record)
     return _in_set_order(table, joined, codes, tuple(order), elements)
 
 
-def _concatenated(raws: list[RawTable], origin: str) -> RawTable:
+def _concatenated(raw_tables: list[RawTable], origin: str) -> RawTable:
     """Tables with the columns that all of them have."""
-    first = raws[0]
-    names = [name for name in first.names if all(name in raw.numeric for raw in raws)]
+    first = raw_tables[0]
+    names = [name for name in first.names if all(name in raw.numeric for raw in raw_tables)]
 
     def load(name: str) -> RawColumn:
-        parts = [raw.load(name) for raw in raws]
+        parts = [raw.load(name) for raw in raw_tables]
         if unusable_part := next((part for part in parts if part.unusable), None):
             return unusable_part
         if all(part.categories is None for part in parts):
@@ -177,11 +177,11 @@ def _concatenated(raws: list[RawTable], origin: str) -> RawTable:
 
     return RawTable(
         origin=origin,
-        n=sum(raw.n for raw in raws),
-        numeric={name: all(raw.numeric[name] for raw in raws) for name in names},
+        n=sum(raw.n for raw in raw_tables),
+        numeric={name: all(raw.numeric[name] for raw in raw_tables) for name in names},
         load=load,
-        vectors=frozenset(name for name in names if any(name in raw.vectors for raw in raws)),
-        hidden=frozenset(name for name in names if any(name in raw.hidden for raw in raws)),
+        vectors=frozenset(name for name in names if any(name in raw.vectors for raw in raw_tables)),
+        hidden=frozenset(name for name in names if any(name in raw.hidden for raw in raw_tables)),
     )
 
 

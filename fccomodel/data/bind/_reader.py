@@ -59,7 +59,7 @@ class _Reader:
         """Every section by its kind."""
         problem = self.problem
         tables, arrays = {}, {}
-        extra: dict[str, Mapping[str, Any]] = {name: {} for name in SECTIONS}
+        sections: dict[str, Mapping[str, Any]] = {name: {} for name in SECTIONS}
         for name, value in content.items():
             if name in problem.tables and isinstance(value, Mapping):
                 tables[name] = self.table(problem.tables[name], value, (name,))
@@ -68,7 +68,7 @@ class _Reader:
             elif name in problem.arrays:
                 arrays[name] = self.array(value, name)
             elif name in SECTIONS and isinstance(value, Mapping):
-                extra[name] = value
+                sections[name] = value
             else:
                 self.unknown_section(name, value)
         for section, names in (
@@ -78,19 +78,19 @@ class _Reader:
             ("dims", problem.dims),
         ):
             declared = {}
-            for name, value in extra[section].items():
+            for name, value in sections[section].items():
                 if name in names:
                     declared[name] = value
                     continue
                 self.errors.add(errors.binding_file.undeclared(section, name, names), place=self.place(section, name))
-            extra[section] = declared
+            sections[section] = declared
         return Spec(
             tables=tables,
             arrays=arrays,
-            params=extra["params"],
-            nets=extra["nets"],
-            sets={name: labels for name, value in extra["sets"].items() if (labels := self.labels(name, value)) is not None},
-            dims={name: value for name, value in extra["dims"].items() if self.size(name, value)},
+            params=sections["params"],
+            nets=sections["nets"],
+            sets={name: labels for name, value in sections["sets"].items() if (labels := self.labels(name, value)) is not None},
+            dims={name: value for name, value in sections["dims"].items() if self.size(name, value)},
             folder=folder,
             places=self.places,
         )

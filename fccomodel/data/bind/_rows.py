@@ -32,8 +32,8 @@ class Rows:
 
     def keep(self, mask: np.ndarray) -> Rows:
         """Those where ``mask`` (over the rows in use) holds."""
-        kept = np.flatnonzero(mask)
-        return Rows(total=self.total, indices=kept if self.indices is None else self.indices[kept], parts=self.parts)
+        positions = np.flatnonzero(mask)
+        return Rows(total=self.total, indices=positions if self.indices is None else self.indices[positions], parts=self.parts)
 
 
 def read(raw: RawTable, name: str, rows: Rows, what: str) -> RawColumn:

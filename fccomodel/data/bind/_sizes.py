@@ -96,8 +96,13 @@ def start(
 ) -> Sizes:
     """Sizes known from the model and from label lists of the binding file."""
     sizes = Sizes(problem, value)
-    literal = {c.domain.name: c.domain for t in problem.tables.values() for c in t.columns.values() if c.domain is not None}
-    for name, index_set in {**literal, **problem.sets}.items():
+    column_domains = {
+        column.domain.name: column.domain
+        for table in problem.tables.values()
+        for column in table.columns.values()
+        if column.domain is not None
+    }
+    for name, index_set in {**column_domains, **problem.sets}.items():
         if isinstance(index_set, ir.LabelSet) and index_set.labels is not None:
             sizes.declare_labels(name, index_set.labels, f"set {name} of the model")
         elif name in sets:

@@ -56,12 +56,12 @@ def draft(
                 entries[name] = entry
             else:
                 entries[name] = _automatic(table, name, kind, raw, spec, sizes)
-    taken = {column for entry in entries.values() if entry.columns != "*" for column in entry.columns}
-    taken |= set(spec.family.columns) if spec.family is not None else set()
+    named_columns = {column for entry in entries.values() if entry.columns != "*" for column in entry.columns}
+    named_columns |= set(spec.family.columns) if spec.family is not None else set()
     source_columns: dict[str, tuple[str, ...]] = {}
     for name, entry in entries.items():
         with collected.collect(place=entry.place, span=table.columns[name].span):
-            source_columns[name] = _source_columns(table, name, entry, raw, taken, stored.get(name))
+            source_columns[name] = _source_columns(table, name, entry, raw, named_columns, stored.get(name))
     notes: list[str] = []
     if len(source_columns) == len(table.columns):
         with collected.collect(place=spec.place, span=table.span):
@@ -118,8 +118,8 @@ def _stored_entry(record: Mapping[str, Any] | None) -> Entry | None:
 
 def _demand_all(raw: RawTable, entry: Entry, what: str) -> None:
     """Every column that an entry names; all that are missing at once."""
-    named = (*(entry.columns if entry.columns != "*" else ()), *entry.skip)
-    if absent := [name for name in named if name not in raw.numeric]:
+    column_names = (*(entry.columns if entry.columns != "*" else ()), *entry.skip)
+    if absent := [name for name in column_names if name not in raw.numeric]:
         refuse(*(errors.tables.no_column(what, name, raw) for name in absent))
 
 
@@ -180,7 +180,7 @@ def _is_label(kind: ir.ColumnType) -> bool:
 
 
 def _source_columns(
-    table: ir.Table, name: str, entry: Entry, raw: RawTable, taken: set[str], learned: Mapping[str, Any] | None
+    table: ir.Table, name: str, entry: Entry, raw: RawTable, named_columns: set[str], learned: Mapping[str, Any] | None
 ) -> tuple[str, ...]:
     """The source columns of one column; ``"*"`` spelled out; the kind of entry compared with the kind of column."""
     kind, what = table.columns[name], f"{table.name}.{name}"
@@ -208,7 +208,7 @@ def _source_columns(
     columns = tuple(
         column
         for column in raw.names
-        if raw.numeric[column] and column not in taken and column not in entry.skip and column not in raw.hidden
+        if raw.numeric[column] and column not in named_columns and column not in entry.skip and column not in raw.hidden
     )
     if not columns:
         refuse(errors.tables.no_column_of_numbers(what, raw.called))

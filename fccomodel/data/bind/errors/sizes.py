@@ -27,9 +27,9 @@ def disagree(what: str, size: int, place: str, dim: ir.Dim, expected: int, by: s
 def other_labels(what: str, names: Sequence[str], name: str, labels: Sequence[str], by: str) -> Diagnostic:
     """An axis over a set has one element for each of its labels, in their order."""
     lacking = [label for label in labels if label not in names]
-    extra = [label for label in names if label not in labels]
-    if lacking or extra:
-        differences = [f"{label} is missing" for label in lacking[:4]] + [f"{label} is not in {name}" for label in extra[:4]]
+    unknown = [label for label in names if label not in labels]
+    if lacking or unknown:
+        differences = [f"{label} is missing" for label in lacking[:4]] + [f"{label} is not in {name}" for label in unknown[:4]]
     else:
         differences = ["they come in another order"]
     return SIZES.error(
