@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 import torch
 from emitted_models import compiled
-from fccomodel.solver.emit.taped import TapedPrinter
 from torch import Tensor
 
 from fccomodel import pipeline
 from fccomodel.algorithms.runtime import support
 from fccomodel.library.proximal import maps
 from fccomodel.normal import normalise
+from fccomodel.solver.emit.printer import Printer
 from fccomodel.solver.lower import Lowering
 
 HEAD = """model m; dim d; data D : table(x: real[d], y: {0, 1}, t: real, c: real, k: int); param mu >= 0 default 0.5;
@@ -41,10 +41,10 @@ def full_pass(text: str, data: dict[str, np.ndarray], **options: Any) -> tuple[C
     bound = pipeline.bind(made, pipeline.Binding(data={"D": data}))
     lowering = Lowering(bound=bound, full=True, **options)
     root = lowering.expr(made.problem.objective.expr, {}, True)
-    printer = TapedPrinter(graph=lowering.graph, layout={"w": (0, 3, (3,))}, double=True)
+    printer = Printer(layout={"w": (0, 3, (3,))}, autograd=True)
     printer.print([root])
     known = {name: f for module in (maps, support) for name, f in vars(module).items()}
-    body = "\n".join(f"    {line}" for line in [*printer.prepared, *printer.lines, f"return {printer.ref(root)}"])
+    body = "\n".join(f"    {line}" for line in [*printer.prepared.lines, *printer.lines, f"return {printer.ref(root)}"])
     names = {**known, "torch": torch, "math": math}
     exec(f"def whole(data, w):\n{body}", names)
     arrays = {key: torch.as_tensor(np.array(value)) for key, value in lowering.data.items()}

@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 import pytest
 from emitted_models import CASES, HEAD, Case, made, table
-from fccomodel.solver.lower._names import reserved
 from rich.table import Table
 from rich.text import Text
 
@@ -29,6 +28,7 @@ from fccomodel.core import quoting
 from fccomodel.core.diagnostics import FccoError, error, render
 from fccomodel.core.source import Source
 from fccomodel.solver import emit, run
+from fccomodel.solver.names import reserved
 
 ATTACK = 'open("PWNED", "w")'
 ENDS = "".join(c for c in map(chr, range(sys.maxunicode + 1)) if len(f"a{c}b".splitlines()) > 1)
