@@ -209,12 +209,25 @@ class Reduce(Expr):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
+class Exists(Expr):
+    """Some element of ``binder`` satisfies the condition: a condition on the binders around it (made by ``check``)."""
+
+    binder: Binder
+    condition: Expr
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        return (self.condition,)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Let:
-    """A named quantity, or a family of them over ``binders``."""
+    """A named quantity, or a family of them over ``binders``: its members are those that ``condition`` accepts."""
 
     name: str
     binders: tuple[Binder, ...]
     body: Expr
+    condition: Expr | None = None
     span: Span = NOWHERE
 
 
@@ -400,6 +413,8 @@ def free_binders(expr: Expr, *, lets: bool = True) -> tuple[Binder, ...]:
                     for arg in binder.domain.args:
                         free.extend(free_binders(arg))
             free = [b for b in free if all(b is not bound for bound in node.binders)]
+        elif isinstance(node, Exists):
+            free = [b for b in free if b is not node.binder]
         elif lets and isinstance(node, LetRef):
             free.extend(b for b in memo[id(node.let.body)] if all(b is not bound for bound in node.let.binders))
         unique: dict[int, Binder] = {id(b): b for b in free}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from fccomodel.core import ir
 
@@ -29,6 +29,8 @@ def with_children(node: ir.Expr, children: tuple[ir.Expr, ...]) -> ir.Expr:
             return dataclasses.replace(
                 node, body=children[0], condition=condition, options=dict(zip(node.options, rest, strict=True))
             )
+        case ir.Exists():
+            return dataclasses.replace(node, condition=children[0])
     return dataclasses.replace(node, args=children) if children else node  # type: ignore[call-arg]
 
 
@@ -132,3 +134,36 @@ def apply(op: str, *args: ir.Expr, span: ir.Span = ir.NOWHERE) -> ir.Expr:
     """An entrywise atom; the shape is that of the argument with the most dimensions."""
     shape = max((a.shape for a in args), key=len)
     return ir.Apply(op=op, args=args, shape=shape, span=span)
+
+
+def conjuncts(condition: ir.Expr | None) -> list[ir.Expr]:
+    """``a and b and c`` as a list; not recursive."""
+    found: list[ir.Expr] = []
+    stack = [] if condition is None else [condition]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ir.Apply) and node.op == "and":
+            stack.extend(reversed(node.args))
+        else:
+            found.append(node)
+    return found
+
+
+def conjunction(parts: Iterable[ir.Expr | None]) -> ir.Expr | None:
+    """All of the conditions that are there, joined by ``and``; None for none."""
+    joined: ir.Expr | None = None
+    for part in parts:
+        if part is not None:
+            joined = part if joined is None else apply("and", joined, part, span=joined.span | part.span)
+    return joined
+
+
+def exists(node: ir.Reduce) -> ir.Expr | None:
+    """That a reduction has elements, as a condition on the binders around it; None where it has no condition."""
+    conditions = conjuncts(node.condition)
+    for binder in reversed(node.binders):
+        own = conjunction(c for c in conditions if binder in ir.free_binders(c))
+        if own is not None:
+            conditions = [c for c in conditions if binder not in ir.free_binders(c)]
+            conditions.append(ir.Exists(binder=binder, condition=own, span=node.span))
+    return conjunction(conditions)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
+import numpy as np
 import torch
 
 from fccomodel.core import ir
@@ -42,6 +43,11 @@ Env = Mapping[ir.Binder, Named]
 def new_axis() -> int:
     """A new axis; it is laid out after all those that exist."""
     return next(_serial)
+
+
+def along(ids: np.ndarray, axis: int) -> Named:
+    """Numbers along one axis."""
+    return Named(torch.from_numpy(np.ascontiguousarray(ids)), (axis,))
 
 
 def union(values: Iterable[Named]) -> tuple[int, ...]:

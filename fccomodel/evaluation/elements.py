@@ -201,12 +201,18 @@ def labels_of(bound: Bound, node: ir.Expr) -> ir.LabelSet | None:
 
 
 # --------------------------------------------------------------------------------------------------------------- pointwise
-def accepted(bound: Bound, binder: ir.Binder, conditions: Iterable[ir.Expr], elements: np.ndarray) -> np.ndarray:
+def accepted(
+    bound: Bound,
+    binder: ir.Binder,
+    conditions: Iterable[ir.Expr],
+    elements: np.ndarray,
+    evaluate: Callable[[Bound], Pointwise] | None = None,
+) -> np.ndarray:
     """Which elements satisfy all conditions (about this binder alone), as booleans."""
     keep = np.ones(len(elements), dtype=bool)
     env = {binder: Named(torch.from_numpy(elements), (new_axis(),))}
     for condition in conditions:
-        keep &= Pointwise(bound).value(condition, env).data.bool().numpy()
+        keep &= (evaluate or Pointwise)(bound).value(condition, env).data.bool().numpy()
     return keep
 
 

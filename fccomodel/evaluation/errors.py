@@ -72,7 +72,8 @@ def group_left_empty(binder: ir.Binder, where: str) -> Diagnostic:
         f"no element of `{binder.domain.name}` is left for `{binder.name}`" + (f" where {where}" if where else ""),
         span=binder.span,
         reason="A mean over no elements has no value.",
-        fix="Bind data that has them, or leave this case out of the outer set; `E(empty = drop)[...]` leaves such cases out.",
+        fix="Bind data that has them"
+        + (", or leave this case out of the outer set; `E(empty = drop)[...]` leaves such cases out." if where else "."),
     )
 
 

@@ -1,9 +1,12 @@
-"""Families of constraints and quantities: which members there are on the bound data, and what their binders stand for."""
+"""Families of constraints and quantities: which members there are on the bound data, what they are called, and what their binders
+stand for. Emission, the answers of a run, reports and displays all go through a family by this."""
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Mapping
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -11,37 +14,97 @@ import torch
 from fccomodel.core import ir
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation import elements, selections
-from fccomodel.evaluation.axes import Named, new_axis, spread
-from fccomodel.evaluation.elements import Pointwise
+from fccomodel.evaluation.axes import Env, Named, along, new_axis, spread, union
+from fccomodel.evaluation.selections import Selection
 
 
-def family(
-    bound: Bound, name: str, binders: tuple[ir.Binder, ...], body: ir.Expr, condition: ir.Expr | None = None
-) -> tuple[Mapping[ir.Binder, Named], np.ndarray, list[str]]:
-    """What the binders stand for (one axis each), the places of the members in that grid, and their labels ``name[k1,k2]``."""
-    env: dict[ir.Binder, Named] = {}
-    lists = []
-    for binder in binders:
-        own = selections.ids(bound, binder.domain)
-        own = own[selections.occupied(bound, binder, own, body)]
-        env[binder] = Named(torch.from_numpy(np.ascontiguousarray(own)), (new_axis(),))
-        lists.append(own)
-    shape = tuple(len(own) for own in lists)
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Members:
+    """The combinations of elements of some binders that a condition accepts; the first binder's elements vary slowest.
+
+    lists    ids of each binder's elements, less those that conditions on this binder alone leave out
+    places   int64, (members,): where each member stands in the product of the lists
+    """
+
+    bound: Bound
+    binders: tuple[ir.Binder, ...]
+    lists: tuple[np.ndarray, ...]
+    places: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of the product of the lists."""
+        return tuple(len(own) for own in self.lists)
+
+    @property
+    def whole(self) -> bool:
+        """Every combination of the lists is a member."""
+        return len(self.places) == math.prod(self.shape)
+
+    @cached_property
+    def ids(self) -> tuple[np.ndarray, ...]:
+        """For each binder its element's id in every member: int64, (members,)."""
+        at = np.unravel_index(self.places, self.shape) if self.binders else ()
+        return tuple(own[k] for own, k in zip(self.lists, at, strict=True))
+
+    def labels(self, name: str) -> list[str]:
+        """The members as shown to people: ``name[k1,k2]``, or the name alone where there are no binders."""
+        if not self.binders:
+            return [name] * len(self.places)
+        shown = [
+            {int(k): elements.name_of(self.bound, b.domain, int(k)) for k in own}
+            for b, own in zip(self.binders, self.lists, strict=True)
+        ]
+        cells = zip(*(own.tolist() for own in self.ids), strict=True)
+        return [f"{name}[{','.join(names[k] for names, k in zip(shown, cell, strict=True))}]" for cell in cells]
+
+    @cached_property
+    def env(self) -> Env:
+        """What the binders stand for: an axis each, or where not every combination is a member, one axis of members."""
+        if self.whole:
+            return {b: along(own, new_axis()) for b, own in zip(self.binders, self.lists, strict=True)}
+        axis = new_axis()
+        return {b: along(own, axis) for b, own in zip(self.binders, self.ids, strict=True)}
+
+    def over(self, value: Named) -> torch.Tensor:
+        """A value in ``env`` at the members, one after the other: (members, *event)."""
+        lengths = {axis: at.length(axis) for at in self.env.values() for axis in at.axes}
+        full = spread(value, tuple(lengths)).expand((*lengths.values(), *value.event))
+        return full.reshape(-1, *value.event)
+
+    def of(self, grid: np.ndarray) -> np.ndarray:
+        """The members' entries of an array over the product of the lists, however it is laid out."""
+        return grid.reshape(-1)[self.places]
+
+
+def members(bound: Bound, binders: Sequence[ir.Binder], condition: ir.Expr | None = None) -> Members:
+    """The members of a family."""
+    parts = selections.split(binders, condition)
+    lists = tuple(selections.index(bound, alone(part)).rows for part in parts)
+    env = {b: along(own, new_axis()) for b, own in zip(binders, lists, strict=True)}
+    keep = accepted(bound, parts, env, tuple(len(own) for own in lists))
+    return Members(bound=bound, binders=tuple(binders), lists=lists, places=np.flatnonzero(keep.ravel()))
+
+
+def of(bound: Bound, family: ir.Constraint | ir.Let) -> Members:
+    """The members of a family of constraints or of lets, found once for a bound problem."""
+    return elements.remember(bound, ("members", family), lambda: members(bound, family.binders, family.condition))
+
+
+def alone(part: Selection) -> Selection:
+    """A selection without its conditions with other binders."""
+    return Selection(binder=part.binder, static=part.static)
+
+
+def accepted(bound: Bound, parts: Sequence[Selection], env: Env, shape: tuple[int, ...]) -> np.ndarray:
+    """Which combinations of the elements in ``env`` satisfy the selections' conditions with other binders, as booleans of a shape
+    with a dim for each of its axes."""
     keep = np.ones(shape, dtype=bool)
-    if condition is not None:
-        found = Pointwise(bound).value(condition, env)
-        axes = tuple(at.axes[0] for at in env.values())
-        keep = np.broadcast_to(spread(found, axes).bool().numpy(), shape)
-    places = np.flatnonzero(keep.ravel())
-    if not binders:
-        return env, places, [name]
-    shown = [[elements.name_of(bound, b.domain, int(k)) for k in own] for b, own in zip(env, lists, strict=True)]
-    members = list(itertools.product(*shown))
-    return env, places, [f"{name}[{','.join(members[place])}]" for place in places]
-
-
-def over(value: Named, env: Mapping[ir.Binder, Named], places: np.ndarray) -> torch.Tensor:
-    """A value at the members of a family, one after the other: (members, *event)."""
-    axes = tuple(at.axes[0] for at in env.values())
-    full = spread(value, axes).expand([*(at.length(at.axes[0]) for at in env.values()), *value.event])
-    return full.reshape(-1, *value.event)[torch.from_numpy(places)]
+    axes = union(env.values())
+    for part in parts:
+        for condition in selections.relations(part):
+            keep &= spread(selections.Conditions(bound).value(condition, env), axes).bool().numpy()
+    return keep

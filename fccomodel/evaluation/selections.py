@@ -12,10 +12,22 @@ import torch
 
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import refuse
+from fccomodel.core.rewrite import conjuncts
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation import errors
 from fccomodel.evaluation.axes import Env, Named, new_axis, spread
-from fccomodel.evaluation.elements import Pointwise, accepted, extent, ids, name_of, names, remember, size, values
+from fccomodel.evaluation.elements import (
+    Pointwise,
+    accepted,
+    extent,
+    ids,
+    matching,
+    name_of,
+    names,
+    remember,
+    size,
+    values,
+)
 
 __all__ = ["Index", "Ranges", "Selection", "ids", "index", "names", "realise", "size", "split", "values"]
 
@@ -80,19 +92,6 @@ def split(binders: Sequence[ir.Binder], condition: ir.Expr | None) -> tuple[Sele
     return tuple(parts)
 
 
-def conjuncts(condition: ir.Expr | None) -> list[ir.Expr]:
-    """``a and b and c`` as a list; not recursive."""
-    found: list[ir.Expr] = []
-    stack = [] if condition is None else [condition]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, ir.Apply) and node.op == "and":
-            stack.extend(reversed(node.args))
-        else:
-            found.append(node)
-    return found
-
-
 def listed(binder: ir.Binder) -> bool:
     """It ranges over a finite list (not over draws of a distribution or over vectors)."""
     return not isinstance(binder.domain, ir.Distribution | ir.VectorSet)
@@ -128,6 +127,70 @@ def _same_row(left: ir.Expr, right: ir.Expr) -> bool:
     return isinstance(a, ir.RowSet) and isinstance(b, ir.RowSet) and a.table == b.table
 
 
+def taken_by(root: ir.Expr) -> dict[ir.Binder, Selection]:
+    """How the reductions of an expression take each binder's elements; all of them where two reductions differ in it."""
+    found: dict[ir.Binder, Selection] = {}
+    conditions: dict[ir.Binder, ir.Expr | None] = {}
+    for node in ir.walk(root):
+        for part in split(node.binders, node.condition) if isinstance(node, ir.Reduce) else ():
+            assert isinstance(node, ir.Reduce)
+            differ = part.binder in found and conditions[part.binder] is not node.condition
+            found[part.binder] = Selection(binder=part.binder) if differ else part
+            conditions[part.binder] = node.condition
+    return found
+
+
+def relations(selection: Selection) -> list[ir.Expr]:
+    """Its conditions with other binders, as conditions again."""
+    found = [ir.Apply(op="eq", args=pair) for pair in selection.keys]
+    found += [ir.Apply(op=op, args=(own, outer)) for op, own, outer in selection.orders]
+    own = ir.Element(binder=selection.binder)
+    found += [ir.Apply(op="ne", args=(own, ir.Element(binder=other))) for other in selection.excludes]
+    return [*found, *selection.masks]
+
+
+class Conditions(Pointwise):
+    """Conditions at the elements that binders stand for: what is pointwise, and whether a range has elements."""
+
+    def other(self, node: ir.Expr, env: Env) -> Named:
+        match node:
+            case ir.Exists():
+                return self.exists(node, env)
+            case ir.LetRef():
+                return self.value(node.let.body, self.members(node, env))
+        return super().other(node, env)
+
+    def members(self, node: ir.LetRef, env: Env) -> dict[ir.Binder, Named]:
+        """What the binders of a family of lets stand for in a use of it."""
+        inner: dict[ir.Binder, Named] = {}
+        for binder, arg in zip(node.let.binders, node.args, strict=True):
+            if isinstance(arg, ir.Const):
+                inner[binder] = self.memo.setdefault(("member", int(arg.value)), Named(torch.tensor(int(arg.value))))
+                continue
+            assert isinstance(arg, ir.Element)
+            place = matching(self.bound, arg.binder.domain, binder.domain)
+            at = env[arg.binder]
+            inner[binder] = at if place is None else Named(torch.from_numpy(place)[at.data], at.axes)
+        return inner
+
+    def exists(self, node: ir.Exists, env: Env) -> Named:
+        (part,) = remember(self.bound, ("split", node), lambda: split((node.binder,), node.condition))
+        if part.masks:
+            table = remember(self.bound, ("exists", node), lambda: _exists(self.bound, part))
+            at, axes = _aligned([env[parent] for parent in part.parents])
+            return _named(table[tuple(at)].astype(np.float64), axes)
+        _, count, skip = index(self.bound, part).locate(env)
+        (number, left_out), axes = _aligned([count, skip or _named(np.full((), -1), ())])
+        return _named((number > (left_out >= 0)).astype(np.float64), axes)
+
+
+def _exists(bound: Bound, selection: Selection) -> np.ndarray:
+    """For every combination of the parents' ids whether a selection with masks has elements."""
+    ranges = realise(bound, selection, empty="keep")
+    assert ranges.size is not None and ranges.accept is not None
+    return (ranges.size > 0) & (ranges.accept > 0)
+
+
 # ------------------------------------------------------------------------------------------------------------------ indexing
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Index:
@@ -153,7 +216,7 @@ class Index:
 
     def locate(self, env: Env) -> tuple[Named, Named, Named | None]:
         """(start, size, skip) for the combinations of the parents' elements in ``env``, over the axes that decide them."""
-        evaluate = Pointwise(self.bound)
+        evaluate = Conditions(self.bound)
         group = Named(torch.zeros((), dtype=torch.int64))
         code, known = _joined([evaluate.value(outer, env) for _, outer in self.selection.keys], self.keys)
         if self.keys:
@@ -218,10 +281,10 @@ def _index(bound: Bound, selection: Selection) -> Index:
     binder = selection.binder
     rows = ids(bound, binder.domain)
     if selection.static:
-        rows = rows[accepted(bound, binder, selection.static, rows)]
+        rows = rows[accepted(bound, binder, selection.static, rows, Conditions)]
     axis = new_axis()
     env = {binder: _named(np.ascontiguousarray(rows), (axis,))}
-    evaluate = Pointwise(bound)
+    evaluate = Conditions(bound)
 
     def own(expr: ir.Expr) -> np.ndarray:
         found = evaluate.value(expr, env)
@@ -301,20 +364,6 @@ def no_elements(bound: Bound, binder: ir.Binder, which: Mapping[ir.Binder, int] 
     refuse(errors.group_left_empty(binder, where + more), source=bound.problem.source)
 
 
-def occupied(bound: Bound, binder: ir.Binder, elements: np.ndarray, body: ir.Expr) -> np.ndarray:
-    """Which elements of an outer binder keep some rows in every ``(empty = drop)`` reduction of a body, as booleans."""
-    keep = np.ones(len(elements), dtype=bool)
-    for node in ir.walk(body):
-        option = node.options.get("empty") if isinstance(node, ir.Reduce) else None
-        if not (isinstance(node, ir.Reduce) and isinstance(option, ir.Label) and option.text == "drop"):
-            continue
-        for part in split(node.binders, node.condition):
-            if part.parents == (binder,) and listed(part.binder):
-                _, count, skip = index(bound, part).locate({binder: _named(elements, (new_axis(),))})
-                keep &= (count.data - (0 if skip is None else (skip.data >= 0).long()) > 0).numpy()
-    return keep
-
-
 def _accepted(bound: Bound, selection: Selection, ranges: Ranges) -> np.ndarray:
     """The fraction of each cell's run that passes the masks, for elements of the parents' sets (0 for other ids)."""
     assert ranges.start is not None and ranges.size is not None
@@ -334,7 +383,7 @@ def _accepted(bound: Bound, selection: Selection, ranges: Ranges) -> np.ndarray:
             env[parent] = _named(own[at], (axis,))
         keep = np.ones(len(rows), dtype=bool) if skip is None else offset != skip[cell]
         for mask in selection.masks:
-            keep &= np.broadcast_to(Pointwise(bound).value(mask, env).data.bool().numpy(), keep.shape)
+            keep &= np.broadcast_to(Conditions(bound).value(mask, env).data.bool().numpy(), keep.shape)
         passed += np.bincount(cell[keep], minlength=len(count))
     valid = count - (0 if skip is None else (skip >= 0))
     accept = np.zeros(ranges.size.shape)

@@ -37,7 +37,7 @@ def level(bound: Bound, point: Point, *, seed: int = 0) -> Level:
     with torch.no_grad():
         objective = float(evaluator.value(bound.problem.objective.expr, {}).data)
         for c in bound.problem.constraints:
-            found = _members(bound, evaluator, c.label, c.binders, c.body, c.condition)
+            found = _by_label(evaluator, c, c.label)
             constraints |= found
             violations += [abs(value) if c.kind == "eq" else value for value in found.values()]
     return Level(objective=objective, constraints=constraints, violation=max(violations))
@@ -47,7 +47,7 @@ def values(bound: Bound, point: Point, wanted: Sequence[ir.Let], *, seed: int = 
     """The lets by name. They may hold step functions of the variables (error rates), which an objective may not."""
     evaluator = _evaluator(bound, point, seed)
     with torch.no_grad():
-        found = {let.name: _members(bound, evaluator, let.name, let.binders, let.body) for let in wanted}
+        found = {let.name: _by_label(evaluator, let, let.name) for let in wanted}
     return {let.name: found[let.name] if let.binders else found[let.name][let.name] for let in wanted}
 
 
@@ -64,15 +64,8 @@ def _evaluator(bound: Bound, point: Point, seed: int) -> Evaluator:
     return Evaluator(bound, {name: torch.as_tensor(value, dtype=torch.float64) for name, value in point.items()}, seed=seed)
 
 
-def _members(
-    bound: Bound,
-    evaluator: Evaluator,
-    name: str,
-    binders: tuple[ir.Binder, ...],
-    body: ir.Expr,
-    condition: ir.Expr | None = None,
-) -> dict[str, Any]:
+def _by_label(evaluator: Evaluator, family: ir.Constraint | ir.Let, name: str) -> dict[str, Any]:
     """A family's values by label; one entry where there are no binders."""
-    env, places, labels = members.family(bound, name, binders, body, condition)
-    data = members.over(evaluator.value(body, env), env, places)
-    return dict(zip(labels, data.double().tolist(), strict=True))
+    own = members.of(evaluator.bound, family)
+    data = own.over(evaluator.value(family.body, own.env))
+    return dict(zip(own.labels(name), data.double().tolist(), strict=True))

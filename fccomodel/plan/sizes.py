@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from math import inf
 
 from fccomodel.core import ir
 from fccomodel.core.options import Origins
 from fccomodel.data.bound import Bound
-from fccomodel.evaluation import elements
+from fccomodel.evaluation import members, selections
 from fccomodel.normal import NormalForm
 
 #: (binder, its elements, inner) -> how many of them a step takes, None for all
@@ -39,11 +39,9 @@ def counted(normal: NormalForm, bound: Bound, batch: Batch) -> dict[str, int]:
 
     def size(node: ir.Reduce | ir.Constraint, inner: bool) -> tuple[int, int]:
         whole, drawn = 1, 1
-        for binder in node.binders:
-            if isinstance(binder.domain, LISTED):
-                count = len(elements.ids(bound, binder.domain))
-                taken = batch(binder, count, inner)
-                whole, drawn = whole * count, drawn * (count if taken is None else min(taken, count))
+        for binder, count in taken(node, bound):
+            size = batch(binder, count, inner)
+            whole, drawn = whole * count, drawn * (count if size is None else min(size, count))
         return whole, drawn
 
     reformed = normal.reformed
@@ -60,11 +58,16 @@ def rounds(normal: NormalForm, bound: Bound | None, batch: Batch) -> float:
     if bound is None:
         return inf
     most = 1.0
-    for binder in (binder for node in _outer(normal.objective) for binder in node.binders):
-        if isinstance(binder.domain, LISTED):
-            count = len(elements.ids(bound, binder.domain))
-            most = max(most, count / (batch(binder, count, False) or count))
+    for binder, count in (pair for node in _outer(normal.objective) for pair in taken(node, bound)):
+        most = max(most, count / (batch(binder, count, False) or count))
     return most
+
+
+def taken(node: ir.Reduce | ir.Constraint, bound: Bound) -> Iterator[tuple[ir.Binder, int]]:
+    """The binders over sets that can be listed, and how many elements each takes by itself, one at least."""
+    for part in selections.split(node.binders, node.condition):
+        if isinstance(part.binder.domain, LISTED):
+            yield part.binder, max(1, len(selections.index(bound, members.alone(part)).rows))
 
 
 def _outer(root: ir.Expr) -> list[ir.Reduce]:

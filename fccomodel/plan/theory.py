@@ -7,14 +7,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import zip_longest
-from math import exp, inf, isfinite, log, prod, sqrt
+from math import exp, inf, isfinite, log, sqrt
 
 from fccomodel import structure
 from fccomodel.algorithms import Algorithm, Constants
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data.bound import Bound
-from fccomodel.evaluation import elements
+from fccomodel.evaluation import members
 from fccomodel.plan import errors
 from fccomodel.plan.assumptions import Block, Setting, modulus
 from fccomodel.structure.facts import Fact, Standing
@@ -148,7 +148,7 @@ def _least(setting: Setting) -> float:
 def _penalties(setting: Setting, bound: Bound) -> Iterable[tuple[ir.Expr, int]]:
     """The penalty of each family of constraints, and how many it has."""
     for c in setting.reformed.constraints if setting.penalty is not None else ():
-        yield setting.penalised(c.body, c.kind), prod(len(elements.ids(bound, b.domain)) for b in c.binders)
+        yield setting.penalised(c.body, c.kind), len(members.of(bound, c))
 
 
 def _far(setting: Setting, mu: float, fall: Known) -> Known:

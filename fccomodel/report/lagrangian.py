@@ -30,7 +30,7 @@ def roots(system: System, multipliers: Array) -> list[Root]:
     """The functions that the Lagrangian is the sum of."""
     found, start = [Root(system.problem.objective.expr, system.sign)], 0
     for constraint in system.problem.constraints:
-        own = multipliers[start : start + len(system.family(constraint)[2])]
+        own = multipliers[start : start + len(members.of(system.bound, constraint))]
         start += len(own)
         if own.any():
             found.append(Root(constraint.body, 1.0, own, constraint))
@@ -47,8 +47,8 @@ def gradient(system: System, terms: list[tuple[Root, ir.Expr]], at: Array, weigh
         if root.constraint is None or root.weights is None:
             total = total + root.sign * evaluator.value(expr, {}).data
         else:
-            env, keep, _ = system.family(root.constraint)
-            total = total + members.over(evaluator.value(expr, env), env, keep) @ torch.from_numpy(root.weights)
+            own = members.of(system.bound, root.constraint)
+            total = total + own.over(evaluator.value(expr, own.env)) @ torch.from_numpy(root.weights)
     leaves = [evaluator.point[name] for name in system.names]
     if weights:
         recorder = Recorder(system.kinks, frozen=system.records)

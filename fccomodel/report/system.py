@@ -8,13 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import torch
 
-from fccomodel.core import ir
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data.bound import Bound
-from fccomodel.evaluation import elements
 from fccomodel.evaluation import errors as evaluation_errors
-from fccomodel.evaluation import members as families
-from fccomodel.evaluation.axes import DTYPE, Named
+from fccomodel.evaluation import members
+from fccomodel.evaluation.axes import DTYPE
 from fccomodel.evaluation.interpret import Evaluator
 from fccomodel.library import sets
 from fccomodel.report import errors
@@ -28,21 +26,15 @@ AT_BOUND, STEP = 1e-7, 1e-5
 MOST_ENTRIES = 50_000_000
 
 
-def members(bound: Bound, constraint: ir.Constraint) -> tuple[Mapping[ir.Binder, Named], Array, list[str]]:
-    """What a family's binders stand for, which members there are, and their labels."""
-    own = (constraint.label, constraint.binders, constraint.body, constraint.condition)
-    return elements.remember(bound, ("family", constraint), lambda: families.family(bound, *own))
-
-
 def functions(evaluator: Evaluator) -> tuple[torch.Tensor, torch.Tensor, list[str], list[bool]]:
     """The objective as written, all constraints' values one after the other, their labels, and which of them are equalities."""
     bound, parts, labels, equal = evaluator.bound, [torch.zeros(0, dtype=DTYPE)], [], []
     objective = evaluator.value(bound.problem.objective.expr, {}).data
     for constraint in bound.problem.constraints:
-        env, keep, text = members(bound, constraint)
-        parts.append(families.over(evaluator.value(constraint.body, env), env, keep))
-        labels += text
-        equal += [constraint.kind == "eq"] * len(text)
+        own = members.of(bound, constraint)
+        parts.append(own.over(evaluator.value(constraint.body, own.env)))
+        labels += own.labels(constraint.label)
+        equal += [constraint.kind == "eq"] * len(own)
     return objective, torch.cat(parts), labels, equal
 
 
@@ -91,10 +83,6 @@ class System:
         evaluator = Evaluator(self.bound, point, seed=self.seed if seed is None else seed, cuts=recorder.cuts())
         objective, values, labels, equal = functions(evaluator)
         return self.sign * objective, values, labels, equal, evaluator
-
-    def family(self, constraint: ir.Constraint) -> tuple[Mapping[ir.Binder, Named], Array, list[str]]:
-        """What a family's binders stand for, which members there are, and their labels."""
-        return members(self.bound, constraint)
 
     def _finite(self) -> None:
         wrong = [label for label, value in zip(self.labels, self.values, strict=True) if not np.isfinite(value)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import types
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -15,7 +16,9 @@ import torch
 from emitted_models import CASES, HEAD, Made, make, settings, table, with_form
 from test_gradients import check, value_of
 
-from fccomodel.evaluation import interpret
+from fccomodel.core import ir
+from fccomodel.data.bound import Bound
+from fccomodel.evaluation import interpret, members
 from fccomodel.normal import reformulations
 from fccomodel.normal.smoothing import Smoothed
 from fccomodel.solver import run
@@ -130,12 +133,19 @@ def settled(case: Made, w: torch.Tensor) -> tuple[Any, torch.Tensor]:
     return types.SimpleNamespace(w=w, c=c, h=h, exact=exact), slope
 
 
+def family(bound: Bound, constraint: ir.Constraint) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """The members of a family of constraints: labels, and the ids of their elements."""
+    own = members.of(bound, constraint)
+    ids = [tuple(int(k) for k in cell) for cell in zip(*own.ids, strict=True)] if own.ids else [()]
+    return zip(own.labels(constraint.label), ids, strict=True)
+
+
 def lagrangian(case: Made, w: torch.Tensor, nu: dict[str, float]) -> np.ndarray:
     """The gradient of the original Lagrangian."""
     leaf = w.clone().requires_grad_()
     total = interpret.evaluate(case.bound, case.bound.problem.objective.expr, {"w": leaf})
     for constraint in case.bound.problem.constraints:
-        for key, index in run.members(case.bound, constraint):
+        for key, index in family(case.bound, constraint):
             env = dict(zip(constraint.binders, index, strict=True))
             if key in nu:
                 total = total + nu[key] * interpret.evaluate(case.bound, constraint.body, {"w": leaf}, env)
@@ -189,7 +199,7 @@ def test_multipliers_of_cvxpy_are_a_fixed_point(form: str) -> None:
     c = solver.centres("cpu", torch.float64)
     for constraint in case.bound.problem.constraints:
         penalty = case.program.penalties[constraint.label]
-        for key, index in run.members(case.bound, constraint):
+        for key, index in family(case.bound, constraint):
             env, slopes = dict(zip(constraint.binders, index, strict=True)), []
             for expr in (constraint.body, penalty.argument):
                 leaf = w.clone().requires_grad_()

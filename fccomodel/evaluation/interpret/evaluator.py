@@ -16,15 +16,17 @@ import torch
 
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import refuse
+from fccomodel.core.rewrite import conjuncts, exists
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation import elements, errors, logarithms, selections
 from fccomodel.evaluation.axes import DTYPE, Env, Named, new_axis, spread
 from fccomodel.evaluation.draws import DRAWS
-from fccomodel.evaluation.elements import Pointwise, remember
+from fccomodel.evaluation.elements import remember
 from fccomodel.evaluation.interpret import inner_maximum, pairs, ranging, scores
 from fccomodel.evaluation.interpret.net_rows import NetRows, net_apply
 from fccomodel.evaluation.interpret.reductions import Block, Plan, collapse, stream
 from fccomodel.evaluation.interpret.spaces import Listing, Product
+from fccomodel.evaluation.selections import Conditions
 from fccomodel.library import atoms, reductions
 from fccomodel.library.reductions import Reduction
 from fccomodel.library.reductions.sum import SUM
@@ -70,7 +72,7 @@ def evaluate(
 Handler = Callable[["Evaluator", ir.Expr, Env], Named]
 
 
-class Evaluator(Pointwise):
+class Evaluator(Conditions):
     """Values of expressions at one point. ``cuts`` replaces nodes (by id): a handler says what such a node is worth."""
 
     def __init__(
@@ -127,8 +129,6 @@ class Evaluator(Pointwise):
                 return Named(self.point[name])
             case ir.NetCall():
                 return self.net(node, env)
-            case ir.LetRef():
-                return self.let(node, env)
             case ir.Reduce():
                 return self.reduce(node, env)
         return super().other(node, env)
@@ -209,19 +209,6 @@ class Evaluator(Pointwise):
             value = NetRows.apply(module, weights, rows)
         return Named(value.reshape(*arg.data.shape[: len(arg.axes)], *output), arg.axes)
 
-    # ----------------------------------------------------------------------------------------------------------------- lets
-    def let(self, node: ir.LetRef, env: Env) -> Named:
-        inner: dict[ir.Binder, Named] = {}
-        for binder, arg in zip(node.let.binders, node.args, strict=True):
-            if isinstance(arg, ir.Const):
-                inner[binder] = self.memo.setdefault(("member", int(arg.value)), Named(torch.tensor(int(arg.value))))
-                continue
-            assert isinstance(arg, ir.Element)
-            place = elements.matching(self.bound, arg.binder.domain, binder.domain)
-            at = env[arg.binder]
-            inner[binder] = at if place is None else Named(torch.from_numpy(place)[at.data], at.axes)
-        return self.value(node.let.body, inner)
-
     # ----------------------------------------------------------------------------------------------------------- reductions
     def reduce(self, node: ir.Reduce, env: Env) -> Named:
         if any(isinstance(binder.domain, ir.VectorSet) for binder in node.binders):
@@ -300,7 +287,8 @@ class Evaluator(Pointwise):
         event, seen, stack = self.event(body), {id(body)}, [body]
         while stack:
             node = stack.pop()
-            alone = len(merged.intersection(self.axes(node, inner))) <= 1 and (not tested or safe(node))
+            alone = len(merged.intersection(self.axes(node, inner))) <= 1
+            alone = alone and (not tested or safe(node) and self.never_empty(node, inner))
             if alone and (id(node) in self.cuts or not self.heavy(node, inner)) and (root or node is not body):
                 found.append(node)
                 continue
@@ -314,6 +302,12 @@ class Evaluator(Pointwise):
             stack.extend(fresh)
         once = {leaf.name if isinstance(leaf, ir.Var) else id(leaf): leaf for leaf in found}
         return list(once.values()), event
+
+    def never_empty(self, expr: ir.Expr, env: Env) -> bool:
+        """Every reduction in an expression has elements, whatever the binders around it stand for in ``env``."""
+        found = (remember(self.bound, ("some", n), lambda n=n: exists(n)) for n in ir.walk(expr) if isinstance(n, ir.Reduce))
+        known = (c for c in found if c is not None and all(b in env for b in self.free(c)))
+        return all(bool(self.value(part, env).data.all()) for c in known for part in conjuncts(c))
 
     def in_block(
         self, body: ir.Expr, inner: Env, leaves: Sequence[ir.Expr], block: Block, seeds: Sequence[Named] | None = None

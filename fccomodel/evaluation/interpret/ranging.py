@@ -43,9 +43,7 @@ def all_of(evaluator: Evaluator, part: selections.Selection, node: ir.Reduce, in
     """A binder at all of its elements (its static condition applied), along a new axis; or at fixed draws."""
     binder, domain = part.binder, part.binder.domain
     if not isinstance(domain, ir.Distribution):
-        rows = selections.index(evaluator.bound, part).rows
-        keep = selections.occupied(evaluator.bound, binder, rows, node.body)
-        return Named(evaluator.whole(domain, rows if keep.all() else rows[keep]), (new_axis(),))
+        return Named(evaluator.whole(domain, selections.index(evaluator.bound, part).rows), (new_axis(),))
     args = [evaluator.value(arg, inner) for arg in domain.args]
     event = math.prod(elements.shape(evaluator.bound, domain.shape))
     around = evaluator.axes(node.body, {b: value for b, value in inner.items() if b is not binder})

@@ -17,7 +17,7 @@ import torch
 from fccomodel.core import ir
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation.axes import Named, new_axis, spread
-from fccomodel.evaluation.elements import Pointwise
+from fccomodel.evaluation.selections import Conditions
 
 Slices = Mapping[int, tuple[int, int]]
 
@@ -220,7 +220,7 @@ class Listing:
                 keep_tensor = torch.ones(len(before), dtype=torch.bool)
                 env = {binder: block.take(value) for binder, value in self.env.items()}
                 for test in self.tests:
-                    keep_tensor &= Pointwise(self.bound).value(test, env).data.bool()
+                    keep_tensor &= Conditions(self.bound).value(test, env).data.bool()
                 block = self.make({axis: places[keep_tensor] for axis, places in index.items()})
             yield block
 

@@ -9,7 +9,7 @@ from fccomodel.core import ir
 from fccomodel.core.diagnostics import Diagnostic, FccoError
 from fccomodel.core.source import Source, Span
 from fccomodel.language import errors, syntax
-from fccomodel.language.check import constraints, functions, include, index_sets, lint, numbers, tables, variables
+from fccomodel.language.check import constraints, functions, groups, include, index_sets, lint, numbers, tables, variables
 from fccomodel.language.check.context import Context
 
 #: Python frames that the deepest model needs; the parser bounds the depth of a formula.
@@ -50,7 +50,7 @@ def check(model: syntax.Model, source: Source) -> ir.Problem:
         _bounded(ctx, problem)
     if problem is None or ctx.errors:
         raise FccoError(_ordered(ctx.errors), source)
-    return problem
+    return groups.leave_out(problem)
 
 
 def _bounded(ctx: Context, problem: ir.Problem) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fccomodel.core import ir
+from fccomodel.core.rewrite import conjunction
 from fccomodel.core.source import Span
 from fccomodel.language import errors, syntax
 from fccomodel.language.check import (
@@ -47,7 +48,7 @@ def compare(ctx: Context, scope: Scope, node: syntax.Compare) -> ir.Expr | None:
             links.append(_compare(ctx, op, left, right, left.span | right.span if len(node.ops) > 1 else node.span))
     if any(link is None for link in links):
         return None
-    return expressions.conjunction(links)
+    return conjunction(links)
 
 
 def _compare(ctx: Context, op: str, left: ir.Expr, right: ir.Expr, span: Span) -> ir.Expr | None:

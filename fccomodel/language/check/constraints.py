@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fccomodel.core import ir
+from fccomodel.core.rewrite import conjunction
 from fccomodel.core.source import Span
 from fccomodel.language import errors, syntax
 from fccomodel.language.check import (
@@ -60,7 +61,7 @@ def constraint(ctx: Context, node: syntax.Constraint, label: str) -> list[ir.Con
         if not _all_settled(ctx, body, binders):
             return []
         free = reductions.needed(body, {b: c for b, c in ctx.pending.items() if b.kind == "in"})
-        own = expressions.conjunction([*(ctx.pending[b] for b in free), condition])
+        own = conjunction([*(ctx.pending[b] for b in free), condition])
         kind = "eq" if relation.ops[0] == "==" else "le"
         one = ir.Constraint(
             label=label + suffix, body=body, kind=kind, binders=(*free, *binders), condition=own, options=options, span=node.span

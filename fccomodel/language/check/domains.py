@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fccomodel.core import ir
+from fccomodel.core.rewrite import conjunction
 from fccomodel.core.source import Span
 from fccomodel.language import errors, syntax
 from fccomodel.language.check import (
@@ -173,7 +174,7 @@ def condition_of(ctx: Context, domain: Domain, binder: ir.Binder) -> ir.Expr | N
             parts.append(ir.Apply(op="eq", args=(own, rule.place), span=span))
         else:
             parts.append(comparisons.condition(ctx, rule.scope.with_local(rule.name, binder), rule.condition, "what follows `|`"))
-    return expressions.conjunction(parts)
+    return conjunction(parts)
 
 
 def comprehension(ctx: Context, scope: Scope, node: syntax.SetComprehension, kind: str) -> Domain | None:
@@ -219,7 +220,7 @@ def as_rows(ctx: Context, domain: Domain, span: Span, own: syntax.Binder) -> Dom
         from fccomodel.core.rewrite import substitute
 
         old = substitute(domain.set.where, {domain.set.row: ir.Element(binder=probe, span=own.span)})
-        condition = expressions.conjunction([old, condition])
+        condition = conjunction([old, condition])
     return Domain(set=ir.RowSet(name=ctx.text(span, 10_000), table=domain.set.table, row=probe, where=condition))
 
 

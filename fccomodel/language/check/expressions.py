@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 from fccomodel.core import ir
 from fccomodel.core.source import Span
@@ -174,10 +173,3 @@ def fold(ctx: Context, name: str, left: ir.Const, right: ir.Const, span: Span) -
     return ir.Const(value=float(value), span=span)
 
 
-def conjunction(parts: Sequence[ir.Expr | None]) -> ir.Expr | None:
-    """All of the conditions that are there, joined by ``and``; None for none."""
-    joined: ir.Expr | None = None
-    for part in parts:
-        if part is not None:
-            joined = part if joined is None else ir.Apply(op="and", args=(joined, part), span=joined.span | part.span)
-    return joined

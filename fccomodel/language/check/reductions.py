@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from fccomodel.core import ir
+from fccomodel.core.rewrite import conjunction
 from fccomodel.core.source import Span
 from fccomodel.language import errors, syntax
 from fccomodel.language.check import (
@@ -96,7 +97,7 @@ def bind(
         own = comparisons.condition(ctx, scope, condition, "what follows `|`")
         broken = broken or own is None
         conditions.append(own)
-    joined = expressions.conjunction(conditions)
+    joined = conjunction(conditions)
     if joined is not None and not domains.condition_is_fixed(ctx, joined):
         broken = True
     return Head(scope=scope, binders=tuple(made), condition=joined, broken=broken)
@@ -207,7 +208,7 @@ def _free(ctx: Context, scope: Scope, node: syntax.Reduce, kind: Reduction, opti
         declared = [n for n, s in ctx.symbols.items() if isinstance(s, IndexSymbol) and s.binder.kind == "~"]
         ctx.report(errors.reductions.nothing_drawn(ctx.quote(node), node.kind, declared, kind.form))
         return None
-    condition = expressions.conjunction([pending[b] for b in binders])
+    condition = conjunction([pending[b] for b in binders])
     _lint_quotient(ctx, node, inner, binders, body)
     shape = () if kind.condition else body.shape
     return ir.Reduce(

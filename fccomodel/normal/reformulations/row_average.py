@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 
 from fccomodel.core import ir
-from fccomodel.core.rewrite import apply as make
-from fccomodel.core.rewrite import rewrite_problem, substitute
-from fccomodel.evaluation.selections import conjuncts
+from fccomodel.core.rewrite import conjunction, conjuncts, rewrite_problem, substitute
 from fccomodel.library import reductions
 from fccomodel.normal.reformulations._base import Constant, Cost, Recover, Reformulation, same
 from fccomodel.normal.reformulations._features import COUPLING
@@ -39,8 +36,7 @@ def pooled(family: ir.Reduce) -> ir.Expr | None:
     if not isinstance(member, ir.Reduce) or not reductions.of(member).average:
         return None
     own = set(family.binders)
-    kept = [c for c in conjuncts(member.condition) if own.isdisjoint(ir.free_binders(c))] if member.condition is not None else []
-    condition = functools.reduce(lambda a, b: make("and", a, b), kept) if kept else None
+    condition = conjunction(c for c in conjuncts(member.condition) if own.isdisjoint(ir.free_binders(c)))
     everything = dataclasses.replace(member, condition=condition, span=family.span)
     return everything if own.isdisjoint(ir.free_binders(everything)) else None
 

@@ -22,7 +22,7 @@ from collections.abc import Callable
 
 from fccomodel.core import ir
 from fccomodel.core.rewrite import apply as make
-from fccomodel.core.rewrite import const
+from fccomodel.core.rewrite import conjunction, conjuncts, const
 from fccomodel.evaluation import selections
 from fccomodel.evaluation.selections import Selection
 from fccomodel.library import reductions
@@ -93,13 +93,13 @@ class Separation:
             total = (LOGSUMEXP if log else SUM).over(node)
             whole, count = self.form(total), self.form(dataclasses.replace(total, body=const(0.0 if log else 1.0)))
             return None if whole is None or count is None else make("sub" if log else "div", whole, count)
-        conjuncts = selections.conjuncts(node.condition)
+        conditions = conjuncts(node.condition)
         for last in reversed(own):
-            within = [c for c in conjuncts if last in self.free(c)]
-            inner = dataclasses.replace(node, binders=(last,), condition=_all(within))
+            within = [c for c in conditions if last in self.free(c)]
+            inner = dataclasses.replace(node, binders=(last,), condition=conjunction(within))
             found = self.form(inner) or (inner if self.run(inner) else None)
             if found is not None:
-                rest, around = tuple(b for b in own if b is not last), _all([c for c in conjuncts if c not in within])
+                rest, around = tuple(b for b in own if b is not last), conjunction(c for c in conditions if c not in within)
                 outer = dataclasses.replace(node, binders=rest, body=found, condition=around)
                 return self.form(outer) or outer
         return None
@@ -110,11 +110,3 @@ def _separable(node: ir.Reduce) -> bool:
     kind = reductions.of(node)
     known = kind.additive or kind.logarithmic
     return known and not node.shape and "theta" not in node.options and all(map(selections.listed, node.binders))
-
-
-def _all(conditions: list[ir.Expr]) -> ir.Expr | None:
-    """The conjunction."""
-    whole: ir.Expr | None = None
-    for condition in conditions:
-        whole = condition if whole is None else make("and", whole, condition)
-    return whole

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from fccomodel.core import ir
 from fccomodel.core.quoting import comment, literal
+from fccomodel.evaluation import selections
 from fccomodel.normal.smoothing import Smoothed
 from fccomodel.solver.emit.printer import Printer
 from fccomodel.solver.emit.stochastic import Stochastic
@@ -14,6 +15,7 @@ from fccomodel.solver.names import Names
 from fccomodel.solver.operations import Axis, Val, union
 from fccomodel.solver.operations._base import number
 from fccomodel.solver.operations._envelopes import lam_text, slope_text
+from fccomodel.solver.operations.entrywise import spread
 from fccomodel.solver.operations.sources import take
 
 #: a smoothed function with the ids of its cells, its argument and the axes of a maximum
@@ -58,6 +60,9 @@ class Exact(Stochastic):
             value = lowering.expr(constraint.body, env, True)
             for mask in weights:
                 value = graph.apply("mul", mask, value)
+            whole = union([value, *(slot.ids for slot in env.values())])
+            if value.axes != whole:  # every member has a value, whichever binders it depends on
+                value = graph.make(spread, [value], axes=whole)
             found[constraint.label] = (constraint.kind, value)
         return found
 
@@ -65,11 +70,16 @@ class Exact(Stochastic):
         """The exact arguments of the smoothed functions, and their slopes: where centres and multipliers come from."""
         if not self.step_centres():
             return 'def blocks(data, w):\n    """No function is smoothed with a centre."""\n    return {}'
-        found = [(s, *self.exact.block(s)) for s in self.step_centres()]
+        found = self.blocks_of(self.step_centres())
         self.cells = {i.attrs["key"] for _, ids, _, _ in found for i in ids if i.op is take}
         lines, inside = self.block_lines(found)
         about = "Per smoothed function: cells, exact arguments, slope, and its largest slope if it is a penalty."
         return function("blocks", about, [*lines, f"return {{{', '.join(inside)}}}"])
+
+    def blocks_of(self, smoothed: Iterable[Smoothed]) -> list[Block]:
+        """Smoothed functions in a full pass, at the elements that the objective takes."""
+        within = selections.taken_by(self.normal.objective)
+        return [(s, *self.exact.block(s, within)) for s in smoothed]
 
     def block_lines(self, found: list[Block]) -> tuple[list[str], list[str]]:
         """Statements, and the entries of ``blocks`` that they are for."""

@@ -110,21 +110,21 @@ class Entries(Lowering):
         axis, op = (self.sliced(own), chunk) if own is chunked else (self.known[own], arange)
         pos = self.graph.make(op, axis=axis)
         taken = self.take(self.ship(slot.ids.attrs["key"], ids), pos, ()) if slot.ids.op is take else pos
-        return Slot(binder=slot.binder, ids=taken, pos=pos, n=slot.n, members=ids)
+        return replace(slot, ids=taken, pos=pos, members=ids)
 
     def sampled_slot(
-        self, sel: Selection, env: Env, inner: bool, whole: bool, own: set[ir.Binder], body: ir.Expr
+        self, sel: Selection, env: Env, inner: bool, whole: bool, own: set[ir.Binder], body: ir.Expr, total: bool
     ) -> tuple[Slot, Part, Any]:
         """A minibatch; one draw of a table's rows serves every component."""
         if sel.parents:
-            return super().sampled_slot(sel, env, inner, whole, own, body)
-        rows = self.members(sel, body)
+            return super().sampled_slot(sel, env, inner, whole, own, body, total)
+        rows = self.members(sel)
         key = (self.set_key(sel.binder.domain), self.batch(sel.binder, len(rows), inner), len(rows), rows.tobytes())
         if key in self.drawn:
             slot, part = self.drawn[key]
             if not any(a in s.ids.axes for a in slot.ids.axes for s in env.values()):
                 return replace(slot, binder=sel.binder), replace(part, binder=sel.binder), {}
-        slot, part, aliases = super().sampled_slot(sel, env, inner, whole, own, body)
+        slot, part, aliases = super().sampled_slot(sel, env, inner, whole, own, body, total)
         self.drawn.setdefault(key, (slot, part))
         return slot, part, aliases
 

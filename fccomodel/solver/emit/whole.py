@@ -86,7 +86,7 @@ class Finishing(Exact):
 
     def all_blocks_text(self, rows: Iterable[Smoothed]) -> str:
         """``blocks`` with the functions inside expectations."""
-        lines, inside = self.block_lines([(s, *self.exact.block(s)) for s in rows])
+        lines, inside = self.block_lines(self.blocks_of(rows))
         about = "``blocks``, and the same of functions inside expectations, row by row."
         return function("all_blocks", about, [*lines, f"return {{{', '.join(['**blocks(data, w)', *inside])}}}"])
 

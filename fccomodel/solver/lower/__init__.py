@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from fccomodel.core import ir
-from fccomodel.evaluation import elements
+from fccomodel.evaluation import elements, selections
+from fccomodel.evaluation.axes import along, new_axis
+from fccomodel.evaluation.axes import spread as spread_over
 from fccomodel.library import atoms
 from fccomodel.normal.penalty import Penalty
 from fccomodel.normal.separation import PiecewiseMean
 from fccomodel.normal.smoothing import Smoothed
 from fccomodel.solver import errors
+from fccomodel.solver.lower._met import taken
 from fccomodel.solver.lower._records import Slot
 from fccomodel.solver.lower._smooth import Smoothing
 from fccomodel.solver.lower._state import Env, Linear
@@ -95,6 +98,8 @@ class Lowering(Smoothing):
                 return g.apply("mul", g.make(hyper, name=scale), self.expr(node.function, env, linear))
             case ir.Reduce():
                 return self.reduce(node, env, linear)
+            case ir.Exists():
+                return self.exists(node, env)
             case PiecewiseMean():
                 return self.piecewise_mean(node, env)
         self.refuse(errors.no_value(self.bound.problem, node))
@@ -125,6 +130,16 @@ class Lowering(Smoothing):
     def column_key(self, binder: ir.Binder, name: str) -> str:
         assert isinstance(binder.domain, ir.RowSet)
         return self.ship(f"{binder.domain.table}_{name.strip('_')}", self.column(binder, name))
+
+    def exists(self, node: ir.Exists, env: Env) -> Val:
+        """Where a range has elements: known of the data alone, for every combination of the ids around it."""
+        around = self.free(node)
+        sizes = [self.total(b) for b in around]
+        at = {b: along(np.arange(n), new_axis()) for b, n in zip(around, sizes, strict=True)}
+        found = selections.Conditions(self.bound).value(node, at)
+        table = spread_over(found, tuple(a.axes[0] for a in at.values())).expand(sizes).numpy()
+        number = self.cells(self.unique(f"{node.binder.name}_exists"), table, [env[b].ids for b in around])
+        return self.graph.apply("gt", number, self.graph.const(0.0))
 
     # ------------------------------------------------------------------------------------------------------ atoms, items
     def atom(self, node: ir.Apply, env: Env, linear: Linear) -> Val:
@@ -241,7 +256,7 @@ class Lowering(Smoothing):
             return self.expr(let.body, env, linear)
         sizes = [len(elements.ids(self.bound, b.domain)) for b in let.binders]
         rows = any(isinstance(b.domain, ir.RowSet) for b in let.binders)
-        if not rows and math.prod(sizes) <= WHOLE_LET:
+        if not rows and let.condition is None and math.prod(sizes) <= WHOLE_LET:
             return self.member(node, env, linear)
         inner = dict(env)
         for binder, arg in zip(let.binders, node.args, strict=True):
@@ -254,7 +269,7 @@ class Lowering(Smoothing):
             slot = env[arg.binder]
             if place is not None:
                 ids = self.take(self.ship(f"same_in_{self.set_key(binder.domain)}", place), slot.ids, ())
-                slot = Slot(binder=binder, ids=ids, pos=ids, n=self.total(binder))
+                slot = replace(slot, ids=ids, pos=ids, n=self.total(binder), members=place[taken(self.bound, arg.binder, env)])
             inner[binder] = slot
         return self.expr(let.body, inner, linear)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from fccomodel.library import reductions
 from fccomodel.normal import constants
 from fccomodel.normal.separation import PiecewiseMean, Separation
 from fccomodel.normal.smoothing import Smoothed
+from fccomodel.solver.lower._met import counted, filled, vacant
 from fccomodel.solver.lower._ranges import Ranging
 from fccomodel.solver.lower._records import Slot
 from fccomodel.solver.lower._state import Env
@@ -44,6 +45,12 @@ class Run:
     after: bool
     places: np.ndarray
     groups: np.ndarray | None = None
+
+    def filled(self, vacant: np.ndarray) -> Run:
+        """The same where vacant places have the run of another."""
+        other = np.unravel_index(int(np.argmax(counted(self.ranges) > 0)), vacant.shape)
+        places = np.where(vacant, self.places[other], self.places)
+        return replace(self, ranges=filled(self.ranges, vacant), places=places)
 
 
 @dataclass(eq=False)
@@ -77,9 +84,7 @@ class Pairing(Ranging):
             b = self.expr(own.body, ranged.env)
             mean = g.make(piecewise_mean, [a, b], pieces=pieces)
             return g.apply("mul", ranged.parts[0].count, mean) if total else mean
-        found = selections.realise(self.bound, sel, empty="keep")
-        if not total:
-            self.no_empty_cell(sel, found, env)
+        found = selections.realise(self.bound, sel, empty="keep") if total else self.complete_ranges(sel, env)
         assert found.start is not None and found.size is not None
         stem, parents = self.unique(f"{sel.binder.name}_runs"), [env[p].ids for p in sel.parents]
         slot = self.listed(sel, self.ship(f"{stem}_rows", found.rows))
@@ -95,10 +100,11 @@ class Pairing(Ranging):
         run = self.run(node)
         if run is None:
             return None
-        sel, found = run.selection, run.ranges
         kind = reductions.of(node)
         if not kind.total:
-            self.no_empty_cell(sel, found, env)
+            empty = vacant(self.bound, run.selection.binder, run.selection.parents, counted(run.ranges), env)
+            run = run if empty is None else run.filled(empty)
+        sel, found = run.selection, run.ranges
         g, log, parents = self.graph, kind.logarithmic, [env[p].ids for p in sel.parents]
         stem = self.unique(f"{sel.binder.name}_runs")
         assert found.size is not None
@@ -130,7 +136,8 @@ class Pairing(Ranging):
         axis = self.graph.axis(self.unique(sel.binder.name), len(self.data[key]), "all")
         pos = self.graph.make(arange, axis=axis)
         ids = self.take(key, pos, ())
-        return Slot(binder=sel.binder, ids=ids, pos=ids, n=self.total(sel.binder), members=self.data[key])
+        rows = self.data[key]
+        return Slot(binder=sel.binder, ids=ids, pos=ids, n=self.total(sel.binder), members=rows, selection=sel)
 
     # ---------------------------------------------------------------------------------------------------------------- sizes
     def pairs(self, node: ir.Expr, around: Mapping[ir.Binder, int] | None = None, through: ir.Binder | None = None) -> float:

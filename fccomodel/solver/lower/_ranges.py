@@ -9,10 +9,11 @@ import numpy as np
 import torch
 
 from fccomodel.core import ir
-from fccomodel.evaluation import elements, interpret
+from fccomodel.evaluation import interpret
 from fccomodel.evaluation import selections as selection
 from fccomodel.library.reductions.sum import SUM
 from fccomodel.solver import errors
+from fccomodel.solver.lower._met import counted, filled, taken, vacant
 from fccomodel.solver.lower._records import Part, Ranged, Segment, Slot
 from fccomodel.solver.lower._slots import Slots
 from fccomodel.solver.lower._state import Env
@@ -37,14 +38,16 @@ class Ranging(Slots):
         chunk: bool = False,
         whole: bool = False,
         dense: bool = False,
+        total: bool = False,
     ) -> Ranged:
         """The binders of a reduction of ``body`` made concrete.
 
         inner   drawn for a mean       chunk   the first binder goes through in slices (full pass)
         whole   no minibatch           dense   no rows laid out flat by their keys
+        total   it has a value over no elements
         """
         outside = tuple((id(b), s.ids.id) for b, s in env.items())
-        key = (tuple(id(b) for b in binders), id(condition), outside, chunk, whole, dense, self.again)
+        key = (tuple(id(b) for b in binders), id(condition), outside, chunk, whole, dense, total, self.again)
         if key in self.slots:
             return self.slots[key]
         env = dict(env)
@@ -64,10 +67,10 @@ class Ranging(Slots):
             elif self.full:
                 single = sum(bool(s.parents) for s in selections) == 1
                 flat = not dense and (not any(p in own for p in sel.parents) or single and all(p in own for p in sel.parents))
-                slot, part, aliases = self.full_slot(sel, env, chunk and not parts, averaged, own, body, flat)
+                slot, part, aliases = self.full_slot(sel, env, chunk and not parts, averaged, own, flat, total)
                 env.update(aliases)
             else:
-                slot, part, aliases = self.sampled_slot(sel, env, inner, whole, own, body)
+                slot, part, aliases = self.sampled_slot(sel, env, inner, whole, own, body, total)
                 env.update(aliases)
             env[sel.binder] = slot
             parts.append(part)
@@ -77,31 +80,32 @@ class Ranging(Slots):
 
     # ------------------------------------------------------------------------------------------------------- minibatches
     def sampled_slot(
-        self, sel: selection.Selection, env: Env, inner: bool, whole: bool, own: set[ir.Binder], body: ir.Expr
+        self, sel: selection.Selection, env: Env, inner: bool, whole: bool, own: set[ir.Binder], body: ir.Expr, total: bool
     ) -> tuple[Slot, Part, Mapping[ir.Binder, Slot]]:
         """A minibatch of the binder's elements, given the sampled elements around it; all of them where that costs no more."""
         if not sel.parents:
             return (*self.free_slot(sel, env, inner, whole, body), {})
         binder, related = sel.binder, any(p in own for p in sel.parents)
-        realised = selection.realise(self.bound, sel if not related else replace(sel, masks=()), empty="keep")
-        if not related:
-            self.no_empty_cell(sel, realised, env)
+        if related or total:
+            realised = selection.realise(self.bound, replace(sel, masks=()), empty="keep")
+        else:
+            realised = self.complete_ranges(sel, env)
         if realised.size is not None and (whole or self.complete(sel, env)):
-            return (*self.masked_slot(sel, env, body), {})
+            return (*self.masked_slot(sel, env, own, total), {})
         n = len(realised.rows) if realised.size is None else int(realised.size.max())
         if not related and self.keyed(sel):
-            found = self.segments(sel, env, own, most=min(n, self.batch(binder, n, inner) or n))
+            found = self.segments(sel, env, own, total, most=min(n, self.batch(binder, n, inner) or n))
             if found is not None:
                 return found
         return (*self.cell_slot(sel, realised, env, min(n, self.batch(binder, n, inner) or n) or 1, related, body), {})
 
     def free_slot(self, sel: selection.Selection, env: Env, inner: bool, whole: bool, body: ir.Expr) -> tuple[Slot, Part]:
         """A minibatch of elements that nothing around restricts."""
-        g, binder, rows = self.graph, sel.binder, self.members(sel, body)
+        g, binder, rows = self.graph, sel.binder, self.members(sel)
         n = len(rows)
         size = None if whole else self.batch(binder, n, inner)
         if size is None or size >= n:
-            slot = self.all_slot(sel, body=body)
+            slot = self.all_slot(sel)
             return slot, Part(binder=binder, axis=slot.ids.axes[0], count=g.const(n))
         axis = g.axis(self.unique(binder.name), size, "sample")
         around = self.blocks_around(binder, env, body)
@@ -140,7 +144,7 @@ class Ranging(Slots):
             pos = g.make(draw_range, bounds, axes=(*axes, axis), axis=axis, most=int(realised.size.max()))
         self.draws.append(pos)
         ids = self.take(self.ship(f"{stem}_rows", realised.rows), pos, ())
-        slot = Slot(binder=binder, ids=ids, pos=ids, n=self.total(binder))
+        slot = Slot(binder=binder, ids=ids, pos=ids, n=self.total(binder), members=self.members(sel), selection=sel)
         count = g.make(number, [count]) if count.op is cell else count
         weight = accept = None
         if sel.masks:
@@ -156,72 +160,74 @@ class Ranging(Slots):
         """A small set of values or labels under a condition: all of it, with a mask."""
         return not sel.keys and not isinstance(sel.binder.domain, ir.RowSet) and self.total(sel.binder) <= 64
 
-    def masked_slot(self, sel: selection.Selection, env: Env, body: ir.Expr) -> tuple[Slot, Part]:
+    def masked_slot(self, sel: selection.Selection, env: Env, own: set[ir.Binder], total: bool) -> tuple[Slot, Part]:
         """All elements, with a mask for those that the condition accepts."""
         slot = self.all_slot(sel)
-        mask = self.mask(sel, {**env, sel.binder: slot})
+        mask = self.complete_mask(sel, {**env, sel.binder: slot}, own, total)
         axis = slot.ids.axes[0]
         n = self.graph.const(axis.size)
         accept = self.graph.average(mask, [axis])
         return slot, Part(binder=sel.binder, axis=axis, weight=mask, count=n, accept=accept, parents=sel.parents)
 
-    def no_empty_cell(self, sel: selection.Selection, realised: selection.Ranges, env: Env) -> None:
-        """F0705 where an element that can be met has nothing in its range."""
-        if realised.size is None:
-            return
-        count = realised.size if realised.skip is None else realised.size - (realised.skip >= 0)
-        count = count * (1 if realised.accept is None else realised.accept)
-        lists = self.met_ids(sel, env)
-        found = count[np.ix_(*lists)]
-        if found.size and not (found > 0).all():
-            cell = np.unravel_index(int(np.argmin(found > 0)), found.shape)
-            which = {p: int(ids[at]) for p, ids, at in zip(sel.parents, lists, cell, strict=True)}
-            selection.no_elements(self.bound, sel.binder, which, int((found <= 0).sum()))
+    def complete_ranges(self, sel: selection.Selection, env: Env) -> selection.Ranges:
+        """A selection's ranges, none of them empty: F0705 where one that is met is, others borrow."""
+        found = selection.realise(self.bound, sel, empty="keep")
+        if found.size is None:
+            return found
+        empty = vacant(self.bound, sel.binder, sel.parents, counted(found), env)
+        return found if empty is None else filled(found, empty)
 
-    def met_ids(self, sel: selection.Selection, env: Env) -> list[np.ndarray]:
-        """The ids that each parent of a selection takes."""
-        known = [(p, env[p].members) for p in sel.parents]
-        return [elements.ids(self.bound, p.domain) if members is None else members for p, members in known]
+    def complete_mask(self, sel: selection.Selection, env: Env, own: set[ir.Binder], total: bool) -> Val:
+        """``mask``; where a combination around this reduction that is not met has no elements, all of them."""
+        mask, parents = self.mask(sel, env), [env[p] for p in sel.parents]
+        related = any(p in own for p in sel.parents)
+        if total or related or sel.masks and all(slot.selection is None for slot in parents):
+            return mask
+        count = counted(selection.realise(self.bound, sel, empty="keep"))
+        empty = vacant(self.bound, sel.binder, sel.parents, count, env)
+        if empty is None:
+            return mask
+        whole = self.cells(self.unique(f"{sel.binder.name}_empty"), empty.astype(np.float64), [env[p].ids for p in sel.parents])
+        return self.graph.apply("max", mask, whole)
 
     def combinations(self, node: ir.Reduce, env: Env) -> Val:
         """How many combinations of a reduction's binders satisfy its condition, for each cell of the binders around it."""
         one = ir.Reduce(kind=SUM.name, binders=node.binders, body=ir.Const(value=1.0), condition=node.condition, span=node.span)
         parents = [b for b in self.free(one) if b in env]
-        lists = [elements.ids(self.bound, b.domain) for b in parents]
+        lists = [taken(self.bound, b, env) for b in parents]
         with torch.no_grad():
             found = interpret.evaluate(self.bound, one, {}, dict(zip(parents, lists, strict=True))).numpy()
-        if not (found > 0).all():
-            selection.no_elements(self.bound, node.binders[-1])
         if not parents:
+            if not found > 0:
+                selection.no_elements(self.bound, node.binders[-1])
             return self.graph.const(float(found))
         table = np.ones(tuple(self.total(b) for b in parents))
         table[np.ix_(*lists)] = found
+        empty = vacant(self.bound, node.binders[-1], parents, table, env)
+        table = table if empty is None else np.where(empty, 1.0, table)
         return self.cells(self.unique(f"{node.binders[0].name}_combinations"), table, [env[b].ids for b in parents])
 
     # -------------------------------------------------------------------------------------------------------- full passes
     def full_slot(
-        self, sel: selection.Selection, env: Env, chunk: bool, averaged: bool, own: set[ir.Binder], body: ir.Expr, flat: bool
+        self, sel: selection.Selection, env: Env, chunk: bool, averaged: bool, own: set[ir.Binder], flat: bool, total: bool
     ) -> tuple[Slot, Part, Mapping[ir.Binder, Slot]]:
         """All elements of the binder; keyed to complete axes they lie flat, otherwise a mask says which pairs count."""
         g, binder = self.graph, sel.binder
         if not sel.parents:
-            slot = self.all_slot(sel, "chunk" if chunk else "all", averaged, body)
+            slot = self.all_slot(sel, "chunk" if chunk else "all", averaged)
             axis = slot.ids.axes[0]
             return slot, Part(binder=binder, axis=axis, count=g.const(axis.size)), {}
         if flat and self.keyed(sel):
-            found = self.segments(sel, env, own)
+            found = self.segments(sel, env, own, total)
             if found is not None:
                 return found
         slot = self.all_slot(sel)
-        mask = self.mask(sel, {**env, binder: slot})
+        mask = self.complete_mask(sel, {**env, binder: slot}, own, total)
         axis = slot.ids.axes[0]
-        part = Part(binder=binder, axis=axis, weight=mask, count=g.total(mask, [axis]), parents=sel.parents)
-        if not sel.masks and not any(p in own for p in sel.parents):
-            self.no_empty_cell(sel, selection.realise(self.bound, sel, empty="keep"), env)
-        return slot, part, {}
+        return slot, Part(binder=binder, axis=axis, weight=mask, count=g.total(mask, [axis]), parents=sel.parents), {}
 
     def segments(
-        self, sel: selection.Selection, env: Env, own: set[ir.Binder], most: int | None = None
+        self, sel: selection.Selection, env: Env, own: set[ir.Binder], total: bool, most: int | None = None
     ) -> tuple[Slot, Part, Mapping[ir.Binder, Slot]] | None:
         """Rows partitioned by key: one flat axis, each row knowing the cell of parents that it belongs to; None where binders
         around them do not lie along the parents' axes alone, or where there are more than ``most`` rows for each cell."""
@@ -233,9 +239,10 @@ class Ranging(Slots):
         moved = {b: s for b, s in env.items() if any(a in axes for a in s.ids.axes)}
         if any(len(s.ids.axes) != 1 or s.draw is not None or not s.ids.static for s in moved.values()):
             return None
-        realised = selection.realise(self.bound, sel, empty="keep")
-        if not any(p in own for p in sel.parents):
-            self.no_empty_cell(sel, realised, env)
+        if total or any(p in own for p in sel.parents):
+            realised = selection.realise(self.bound, sel, empty="keep")
+        else:
+            realised = self.complete_ranges(sel, env)
         assert realised.start is not None and realised.size is not None
         lists = [self.known_ids(s) for s in parents]
         grid = np.ix_(*lists)
@@ -253,7 +260,7 @@ class Ranging(Slots):
 
         rows = realised.rows[np.repeat(start, size) + offset]
         own_ids = per_row("rows", rows)
-        slot = Slot(binder=binder, ids=own_ids, pos=own_ids, n=self.total(binder), members=np.unique(rows))
+        slot = Slot(binder=binder, ids=own_ids, pos=own_ids, n=self.total(binder), members=np.unique(rows), selection=sel)
         places = dict(zip(axes, np.unravel_index(cell, tuple(len(x) for x in lists)), strict=True))
         aliases = {}
         for b, s in moved.items():

@@ -7,12 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from fccomodel.core import ir
+from fccomodel.evaluation.selections import Selection
 from fccomodel.solver.operations import Axis, Val
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Slot:
-    """What a binder stands for: ``ids`` of its elements in the table or set, ``pos`` in an estimator's buffer of length ``n``."""
+    """What a binder stands for: ``ids`` of its elements in the table or set, ``pos`` in an estimator's buffer of length ``n``.
+
+    members     ids that it takes
+    selection   the conditions that these satisfy, where some are about other binders
+    """
 
     binder: ir.Binder
     ids: Val
@@ -20,6 +25,7 @@ class Slot:
     n: int
     draw: Val | None = None
     members: np.ndarray | None = None
+    selection: Selection | None = None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

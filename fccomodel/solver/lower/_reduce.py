@@ -79,8 +79,9 @@ class Reducing(Pairing):
         if not averaged and kind.lowered is None and kind.program is None:
             return self.expr(self.spelled_out(node), env, linear)
         ranged = self.ranges(
-            node.binders, node.condition, env, body=node.body, inner=averaged, chunk=chunk, whole=not averaged, dense=not averaged
-        )
+            node.binders, node.condition, env, body=node.body, inner=averaged, chunk=chunk, whole=not averaged,
+            dense=not averaged, total=kind.total,
+        )  # fmt: skip
         if not averaged:
             return self.other(node, self.expr(node.body, ranged.env, False), ranged, env)
         algebra = Logarithms(self.graph) if logs else Numbers(self.graph)
@@ -178,7 +179,8 @@ class Reducing(Pairing):
         name = f"q{len(self.centres) + 1}"
         self.centres[name] = (slot.n,)
         body = self.expr(node.body, ranged.env, True)
-        everyone = slot.pos if slot.pos.static else self.all_slot(selections.Selection(binder=node.binders[0])).ids
+        (part,) = selections.split(node.binders, node.condition)
+        everyone = slot.pos if slot.pos.static else self.all_slot(part).ids
         share = len(slot.members) / slot.pos.axes[0].size
         return g.make(couple, [body, slot.pos, everyone, alpha], name=name, share=share)
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from fccomodel.core import ir
-from fccomodel.evaluation import draws, elements, selections
+from fccomodel.evaluation import draws, elements, members, selections
 from fccomodel.solver import errors
 from fccomodel.solver.lower._records import Part, Ranged, Slot
 from fccomodel.solver.lower._state import Env, State
@@ -27,26 +27,21 @@ class Slots(State):
     """The slots that need no choice of samples, and what all slots are made of."""
 
     # ---------------------------------------------------------------------------------------------------- all elements
-    def everything(self, binder: ir.Binder) -> Slot:
-        """The binder at every element of its set."""
-        key = ("all", id(binder))
+    def everything(self, binder: ir.Binder, sel: selections.Selection | None = None) -> Slot:
+        """The binder at every element of its set, or of those that a condition on it alone accepts."""
+        key = ("all", id(binder), id(sel))
         if key not in self.slots:
-            self.slots[key] = Ranged(env={binder: self.all_slot(selections.Selection(binder=binder))}, parts=())
-            self.alive.append(binder)
+            self.slots[key] = Ranged(env={binder: self.all_slot(sel or selections.Selection(binder=binder))}, parts=())
+            self.alive.append((binder, sel))
         return self.slots[key].env[binder]
 
-    def members(self, sel: selections.Selection, body: ir.Expr | None) -> np.ndarray:
-        """The ids of a binder's elements by itself, less those that ``empty = drop`` in ``body`` leaves out."""
-        alone = replace(sel, keys=(), orders=(), excludes=(), masks=(), parents=())
-        rows = selections.realise(self.bound, alone).rows
-        if body is None:
-            return rows
-        keep = selections.occupied(self.bound, sel.binder, rows, body)
-        return rows if keep.all() else rows[keep]
+    def members(self, sel: selections.Selection) -> np.ndarray:
+        """The ids of a binder's elements by itself."""
+        return selections.realise(self.bound, members.alone(sel)).rows
 
-    def all_slot(self, sel: selections.Selection, kind: str = "all", averaged: bool = False, body: ir.Expr | None = None) -> Slot:
+    def all_slot(self, sel: selections.Selection, kind: str = "all", averaged: bool = False) -> Slot:
         """Every element; in a full pass over many pairs, rows that are averaged over are kept as an array that can be thinned."""
-        rows = self.members(sel, body)
+        rows = self.members(sel)
         axis = self.graph.axis(self.unique(sel.binder.name), len(rows), kind)
         heavy = self.full and averaged and bool(self.nests)
         key = self.rows_key(sel, rows, heavy)
@@ -54,7 +49,8 @@ class Slots(State):
         ids = pos if key is None else self.take(key, pos, ())
         if heavy and key is not None:
             self.nests[-1][key] = len(rows)
-        return Slot(binder=sel.binder, ids=ids, pos=ids, n=self.total(sel.binder), members=rows)
+        related = sel if sel.parents else None
+        return Slot(binder=sel.binder, ids=ids, pos=ids, n=self.total(sel.binder), members=rows, selection=related)
 
     def total(self, binder: ir.Binder) -> int:
         """How many ids there are: the rows of its table, or the members of its set."""

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from fccomodel.core import ir
+from fccomodel.core.rewrite import conjuncts
 from fccomodel.evaluation import selections
 from fccomodel.normal.smoothing import Smoothed
 from fccomodel.solver import errors
@@ -62,28 +65,29 @@ class Smoothing(Reducing):
         positions = [s.pos for s in slots if s.pos is not None]
         return [self.graph.make(centre, positions, name=node.name, event=event)]
 
-    def block(self, node: Smoothed) -> tuple[list[Val], Val, tuple[Axis, ...]]:
+    def block(self, node: Smoothed, within: Mapping[ir.Binder, selections.Selection]) -> tuple[list[Val], Val, tuple[Axis, ...]]:
         """In a full pass: the ids of all cells of an envelope, its argument there (a list of terms along the last axis), and
-        the axes of a maximum."""
+        the axes of a maximum. ``within``: the selections that its binders' elements are taken by."""
         inside = node.over
         argument = inside.body if inside is not None else node.argument
         exact = [argument] if argument is not None else list(node.original.children)
         outer = dict.fromkeys(b for e in ([inside] if inside is not None else exact) for b in self.free(e))
         binders = (*outer, *(inside.binders if inside is not None else ()))
-        cells = {b: self.everything(b) for b in binders}
-        env = dict(cells)
+        cells = {b: self.everything(b, within.get(b)) for b in binders}
+        related = [p for slot in cells.values() if slot.selection is not None for p in slot.selection.parents]
+        env = {p: self.everything(p, within.get(p)) for p in related} | cells
         around = {b: cells[b].ids.axes[0].size for b in binders}
         size = max(math.prod(around.values()), *(self.pairs(e, around) for e in exact))
         self.nests.append({})
         chunked = binders[0] if binders and size > DENSE else None
         if chunked is not None:
-            env[chunked] = self.all_slot(selections.Selection(binder=chunked), "chunk")
+            env[chunked] = self.all_slot(within.get(chunked) or selections.Selection(binder=chunked), "chunk")
         values = [self.expr(e, env, False) for e in exact]
         value = values[0] if argument is not None else self.graph.make(stack, values)
         if inside is not None and inside.condition is not None:
             for sel in selections.split(inside.binders, inside.condition):
                 if sel.parents or sel.static:
-                    own = [self.expr(c, env, False) for c in selections.conjuncts(inside.condition)]
+                    own = [self.expr(c, env, False) for c in conjuncts(inside.condition)]
                     for mask in own:
                         value = self.graph.make(masked, [value, mask])
                     break

@@ -132,6 +132,8 @@ class State:
             for binder in bound:
                 for arg in getattr(binder.domain, "args", ()):
                     own |= dict.fromkeys(self.free(arg))
+        elif isinstance(node, ir.Exists):
+            bound = (node.binder,)
         elif isinstance(node, ir.LetRef):
             own |= {b: None for b in self.freed[id(node.let.body)][1] if b not in node.let.binders}
         return tuple(b for b in own if b not in bound)

@@ -15,10 +15,10 @@ from fccomodel.core.failure import Failure
 from fccomodel.data.bound import Bound
 from fccomodel.solver.emit import Program
 from fccomodel.solver.run import answers
-from fccomodel.solver.run.answers import exact_values, members, multipliers
+from fccomodel.solver.run.answers import exact_values, multipliers
 from fccomodel.solver.run.machine import nothing_finite, refuse_size, solved
 
-__all__ = ["Failure", "Progress", "Solution", "exact_values", "members", "multipliers", "run"]
+__all__ = ["Failure", "Progress", "Solution", "exact_values", "multipliers", "run"]
 
 
 @dataclass(frozen=True, kw_only=True)

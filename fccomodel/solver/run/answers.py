@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
-import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -14,7 +12,8 @@ import torch
 from fccomodel.core import ir
 from fccomodel.core.failure import Failure
 from fccomodel.data.bound import Bound
-from fccomodel.evaluation import elements, selections
+from fccomodel.evaluation import members
+from fccomodel.evaluation.members import Members
 from fccomodel.normal.penalty import Penalty
 from fccomodel.normal.smoothing import Smoothed
 from fccomodel.solver.emit import Program
@@ -50,14 +49,14 @@ def multipliers(program: Program, bound: Bound, found: Any, values: Mapping[str,
                 slopes = getattr(found.c, name).cpu().double().numpy()
                 array = np.where(slopes < 0, slopes / below, slopes / above)
                 order = [constraint.binders.index(b) for b in dict.fromkeys(b for a in args for b in ir.free_binders(a))]
-                for key, index in members(bound, constraint):
-                    result[key] = float(array[tuple(index[k] for k in order)])
+                own = members.of(bound, constraint)
+                result |= labelled(own, constraint, np.broadcast_to(array[tuple(own.ids[k] for k in order)], len(own)))
             case None if not ir.variables_of(constraint.body):
-                result |= {key: 0.0 for key, _ in members(bound, constraint)}
+                result |= dict.fromkeys(members.of(bound, constraint).labels(constraint.label), 0.0)
             case Penalty(scale=str(scale)) as penalty:
                 array = penalty.multiplier(values[constraint.label][1].cpu().double().numpy(), getattr(found.h, scale))
-                for key, value in zip([key for key, _ in members(bound, constraint)], array.reshape(-1), strict=True):
-                    result[key] = float(value)
+                own = members.of(bound, constraint)
+                result |= labelled(own, constraint, own.of(array))
     return result
 
 
@@ -83,14 +82,15 @@ def failure(
     if said["kind"] == "infeasible":
         found: dict[str, float] = {}
         for constraint in bound.problem.constraints:
-            excess = said["weights"][constraint.label].cpu().reshape(-1).tolist()
-            found |= dict(zip([key for key, _ in members(bound, constraint)], excess, strict=True))
+            own = members.of(bound, constraint)
+            found |= labelled(own, constraint, own.of(said["weights"][constraint.label].cpu().numpy()))
         least = 1e-3 * max(found.values())
         conflict = {label: v for label, v in sorted(found.items(), key=lambda pair: -pair[1]) if v > least}
         for constraint in bound.problem.constraints:
             if constraint.label not in program.penalties and ir.variables_of(constraint.body):
-                value = values[constraint.label][1].cpu().reshape(-1).tolist()
-                conflict |= {key: 0.0 for (key, _), v in zip(members(bound, constraint), value, strict=True) if v > -AT_BOUND}
+                own = members.of(bound, constraint)
+                excess = labelled(own, constraint, own.of(values[constraint.label][1].cpu().numpy()))
+                conflict |= {key: 0.0 for key, v in excess.items() if v > -AT_BOUND}
         return Failure(kind="infeasible", conflict=conflict, nearest=said["nearest"])
     w = said["direction"].cpu()
     k = int(w.abs().argmax())
@@ -99,20 +99,9 @@ def failure(
     return Failure(kind=said["kind"], along=(f"{name}[{index}]" if shape else name, bool(w[k] > 0)))
 
 
-def members(bound: Bound, constraint: ir.Constraint) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """The members of a constraint family: ``label[k1,k2]`` and the ids of their elements."""
-    if not constraint.binders:
-        yield constraint.label, ()
-        return
-    parts = selections.split(constraint.binders, constraint.condition)
-    if any(part.parents for part in parts):
-        parts = tuple(dataclasses.replace(p, keys=(), orders=(), excludes=(), masks=(), parents=()) for p in parts)
-    lists = [selections.realise(bound, part).rows for part in parts]
-    shown = [elements.names(bound, part.binder.domain) for part in parts]
-    places = [{int(i): k for k, i in enumerate(elements.ids(bound, part.binder.domain))} for part in parts]
-    for cell in itertools.product(*lists):
-        text = ",".join(names[place[int(i)]] for names, place, i in zip(shown, places, cell, strict=True))
-        yield f"{constraint.label}[{text}]", tuple(int(i) for i in cell)
+def labelled(own: Members, constraint: ir.Constraint, values: np.ndarray) -> dict[str, float]:
+    """The members' values by label."""
+    return dict(zip(own.labels(constraint.label), values.tolist(), strict=True))
 
 
 def notes(program: Program, module: Any, found: Any) -> list[str]:
