@@ -1,4 +1,7 @@
-"""The whole flow as one page: text -> syntax -> problem -> bound data -> plan -> program -> solution -> report.
+"""The whole flow on one page; each arrow is one pure function from frozen records to a frozen record:
+
+    Source -parse-> syntax.Model -check-> ir.Problem -bind-> Bound -analyse-> Analysis -choose-> Choice -normalise-> NormalForm
+        -settle-> Plan -emit-> Program -run-> Solution -report-> KKTReport
 
 The stages that need torch are imported where they are used, so that ``check`` and ``format`` start at once.
 """
@@ -8,12 +11,12 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fccomodel.core import ir, options
-from fccomodel.core.diagnostics import FccoError
+from fccomodel.core.diagnostics import quoting
 from fccomodel.core.source import Source
 from fccomodel.language import syntax
 
@@ -89,6 +92,20 @@ class Planned:
     options: options.Origins
     holdout: str | None = None
 
+    @property
+    def problem(self) -> ir.Problem:
+        return self.compiled.problem
+
+    @property
+    def data(self) -> Bound:
+        """The bound data: of a plan that is for more than explanation."""
+        assert self.bound is not None, "planned for explanation alone"
+        return self.bound
+
+    @property
+    def seed(self) -> int:
+        return self.options["seed"][0]
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Outcome:
@@ -105,14 +122,14 @@ class Outcome:
 
     @property
     def problem(self) -> ir.Problem:
-        return self.planned.compiled.problem
+        return self.planned.problem
 
     @property
     def bound(self) -> Bound:
-        assert self.planned.bound is not None
-        return self.planned.bound
+        return self.planned.data
 
 
+# ------------------------------------------------------------------------------------------------- text -> problem -> data
 def compile_model(source: Source) -> Compiled:
     """Text to a checked problem; raises with every error found."""
     from fccomodel.language.check import check
@@ -133,28 +150,34 @@ def bind(
 ) -> Bound:
     """Give every name of the problem its data. ``encoding`` is a stored result's; ``where`` chooses rows in place of the
     binding's own condition, ``without`` leaves some of its rows out."""
-    from fccomodel.data.bind import bind as bind_data
+    from fccomodel.data import bind as data
     from fccomodel.evaluation import claims
 
-    try:
-        bound = bind_data(
-            compiled.problem,
-            spec=binding.spec,
-            data=binding.data,
-            params=binding.params,
-            nets=binding.nets,
-            samplers=binding.samplers,
-            data_dir=binding.data_dir,
-            allow_python=binding.allow_python,
-            seed=seed,
-            encoding=encoding,
-            where=where,
-            without=without,
-        )
+    with quoting(compiled.problem.source):
+        given = {entry.name: getattr(binding, entry.name) for entry in fields(binding)}
+        bound = data.bind(compiled.problem, **given, seed=seed, encoding=encoding, where=where, without=without)
         claims.check(bound)
         return bound
-    except FccoError as error:
-        raise with_source(error, compiled.problem.source) from None
+
+
+# ------------------------------------------------------------------------------------------------------ structure -> plan
+def analyse(problem: ir.Problem, bound: Bound | None = None) -> Analysis:
+    """The structure: curvature, monotonicity, smoothness, each with its reason. Without data, what the text alone proves."""
+    from fccomodel import structure
+
+    with quoting(problem.source):
+        return structure.analyse(problem, bound)
+
+
+def decide(analysis: Analysis, given: options.Origins | None = None) -> Plan:
+    """How the problem is solved: the algorithm, the normal form that it takes, and what the options leave open."""
+    from fccomodel.normal import normalise
+    from fccomodel.plan import choose, settle
+
+    with quoting(analysis.problem.source):
+        choice = choose(analysis, given or {})
+        normal = normalise(analysis.problem, analysis.bound, **choice.treatment)
+        return settle(choice, normal)
 
 
 def plan(
@@ -166,37 +189,31 @@ def plan(
     explaining: bool = False,
     holdout: str | None = None,
 ) -> Planned:
-    """Bind (unless bound already), find the structure, and choose the algorithm; to explain a model, no data is needed.
+    """Bind (unless bound already) and decide; to explain a model, no data is needed.
 
     ``holdout`` is a condition on rows that are left out, to judge the answer by.
     """
-    from fccomodel import plan as planner
-    from fccomodel import structure
-
-    problem = compiled.problem
     if bound is None and (binding or not explaining):
-        bound = bind(compiled, binding, seed=chosen.get("seed", (0, options.AUTOMATIC))[0], without=holdout)
-    try:
-        analysis = structure.analyse(problem, bound)
-        made = planner.make(problem, bound=bound, analysis=analysis, options=chosen)
-    except FccoError as error:
-        raise with_source(error, compiled.problem.source) from None
+        bound = bind(compiled, binding, seed=_seed(chosen), without=holdout)
+    analysis = analyse(compiled.problem, bound)
+    made = decide(analysis, chosen)
     settled = {**_automatic(made), **chosen, **made.options}
     return Planned(
         compiled=compiled, binding=binding, bound=bound, analysis=analysis, plan=made, options=settled, holdout=holdout
     )
 
 
-def candidates(compiled: Compiled, binding: Binding, chosen: options.Origins) -> dict[str, Candidate]:
+def candidates(compiled: Compiled, binding: Binding, chosen: options.Origins) -> Mapping[str, Candidate]:
     """Every algorithm with how a model meets the assumptions of its theorem; no data is needed."""
-    from fccomodel import structure
     from fccomodel.plan import choice
 
-    bound = bind(compiled, binding, seed=chosen.get("seed", (0, options.AUTOMATIC))[0]) if binding else None
-    try:
-        return choice.candidates(compiled.problem, bound, structure.analyse(compiled.problem, bound))
-    except FccoError as error:
-        raise with_source(error, compiled.problem.source) from None
+    analysis = analyse(compiled.problem, bind(compiled, binding, seed=_seed(chosen)) if binding else None)
+    with quoting(compiled.problem.source):
+        return choice.candidates(analysis)
+
+
+def _seed(chosen: options.Origins) -> int:
+    return chosen.get("seed", (0, options.AUTOMATIC))[0]
 
 
 def _automatic(made: Plan) -> options.Origins:
@@ -205,31 +222,28 @@ def _automatic(made: Plan) -> options.Origins:
     return {name: (value, options.AUTOMATIC) for name, value in values.items()}
 
 
+# ------------------------------------------------------------------------------------------------------ program -> answer
 def emit(planned: Planned) -> Program:
     """The text of a standalone solver and the data that it reads."""
-    from fccomodel.solver.emit import emit as emit_program
+    from fccomodel.solver import emit as printing
 
-    assert planned.bound is not None, "planned for explanation alone"
-    try:
-        return emit_program(planned.compiled.problem, planned.bound, planned.plan)
-    except FccoError as error:
-        raise with_source(error, planned.compiled.problem.source) from None
+    with quoting(planned.problem.source):
+        return printing.emit(planned.problem, planned.data, planned.plan)
 
 
 def run(planned: Planned, progress: Callable[[Progress], None] | None = None) -> tuple[Planned, Program, Solution]:
     """Emit and run; the plan comes back with the device that was picked."""
-    from fccomodel.solver.run import run as execute
+    from fccomodel.solver import run as running
 
     program = emit(planned)
     value = {name: entry[0] for name, entry in planned.options.items()}
     seconds, iterations, oracles = options.parse_budget(value["budget"])
     device = options.pick_device(value["device"])
     planned = replace(planned, options={**planned.options, "device": (device, planned.options["device"][1])})
-    assert planned.bound is not None
-    try:
-        solution = execute(
+    with quoting(planned.problem.source):
+        solution = running.run(
             program,
-            planned.bound,
+            planned.data,
             seed=value["seed"],
             device=device,
             precision=value["precision"],
@@ -239,11 +253,28 @@ def run(planned: Planned, progress: Callable[[Progress], None] | None = None) ->
             polish=planned.plan.polish,
             progress=progress,
         )
-    except FccoError as error:
-        raise with_source(error, planned.compiled.problem.source) from None
     if planned.plan.schedule is not None:
         solution = replace(solution, notes=(*planned.plan.schedule.told(solution.iterations), *solution.notes))
     return planned, program, solution
+
+
+def report(planned: Planned, solution: Solution, *, sensitive: bool = False) -> KKTReport:
+    """How far a solution is from the optimality conditions of the problem as written, over all bound rows."""
+    from fccomodel import report as judging
+
+    with quoting(planned.problem.source):
+        found = judging.report(
+            planned.data,
+            solution.variables,
+            multipliers=solution.multipliers,
+            limits=solution.limits,
+            seed=planned.seed,
+            analysis=planned.analysis,
+            sensitive=sensitive,
+        )
+        if solution.failure is None:
+            return found
+        return judging.failed(found, solution.failure, convex=planned.analysis.convex_constraints)
 
 
 def solve(
@@ -258,45 +289,26 @@ def solve(
     show        names of lets whose values are wanted
     sensitive   report how the optimum moves with the constraints' right sides
     """
-    from fccomodel import report as kkt
     from fccomodel.evaluation.values import lets, values
-    from fccomodel.report.confidence import intervals
 
     began = time.perf_counter()
-    wanted = lets(planned.compiled.problem, show)
+    wanted = lets(planned.problem, show)
     planned, program, solution = run(planned, progress)
-    assert planned.bound is not None
-    try:
-        seed = planned.options["seed"][0]
-        report = kkt.report(
-            planned.bound,
-            solution.variables,
-            multipliers=solution.multipliers,
-            limits=solution.limits,
-            seed=seed,
-            analysis=planned.analysis,
-            sensitive=sensitive,
-        )
-        other = _held_out(planned)
-        heldout = None if other is None else intervals(other, solution.variables, seed=seed)
-        if solution.failure is not None:
-            report = kkt.failed(report, solution.failure, convex=planned.analysis.convex_constraints)
-        shown = values(planned.bound, solution.variables, wanted, seed=seed)
-    except FccoError as error:
-        raise with_source(error, planned.compiled.problem.source) from None
+    found = report(planned, solution, sensitive=sensitive)
+    heldout = held_out(planned, solution)
+    with quoting(planned.problem.source):
+        shown = values(planned.data, solution.variables, wanted, seed=planned.seed)
     wall = time.perf_counter() - began
-    return Outcome(planned=planned, program=program, solution=solution, report=report, wall_s=wall, shown=shown, heldout=heldout)
+    return Outcome(planned=planned, program=program, solution=solution, report=found, wall_s=wall, shown=shown, heldout=heldout)
 
 
-def _held_out(planned: Planned) -> Bound | None:
-    """The rows held out, with the scaling and the categories of those solved on."""
-    if planned.holdout is None or planned.bound is None:
+def held_out(planned: Planned, solution: Solution) -> Intervals | None:
+    """How a solution does on the rows held out, with the scaling and the categories of those solved on."""
+    from fccomodel.report.confidence import intervals
+
+    if planned.holdout is None:
         return None
-    encoding = {name: table.encoding for name, table in planned.bound.tables.items()}
-    seed = planned.options["seed"][0]
-    return bind(planned.compiled, planned.binding, seed=seed, encoding=encoding, where=planned.holdout)
-
-
-def with_source(error: FccoError, source: Source) -> FccoError:
-    """The same error knowing the text that its places are in."""
-    return error if error.source is not None else FccoError(error.diagnostics, source)
+    encoding = {name: table.encoding for name, table in planned.data.tables.items()}
+    other = bind(planned.compiled, planned.binding, seed=planned.seed, encoding=encoding, where=planned.holdout)
+    with quoting(planned.problem.source):
+        return intervals(other, solution.variables, seed=planned.seed)

@@ -419,7 +419,7 @@ def make(name: str, case: Case | None = None, **options: Any) -> Made:
 
 def finish(name: str, problem: Any, bound: Any, options: Mapping[str, Any], scale: float = 0.3) -> Made:
     given = {"unverified": True, **options}
-    planned = plan.make(problem, bound=bound, options={key: (value, "test") for key, value in given.items()})
+    planned = pipeline.decide(pipeline.analyse(problem, bound), {key: (value, "test") for key, value in given.items()})
     return emitted(name, planned, bound, scale)
 
 

@@ -17,7 +17,7 @@ from ir_text import problem_text
 from places import GOLDEN, ROOT
 
 import fccomodel
-from fccomodel import pipeline, plan, structure
+from fccomodel import pipeline, structure
 from fccomodel.app import explain
 from fccomodel.core.files import model_source
 from fccomodel.language import syntax
@@ -121,7 +121,7 @@ def test_stages(path: Path, update_golden: bool) -> None:
     compiled = pipeline.compile_model(dataclasses.replace(source, name=path.name))
     bound = pipeline.bind(compiled, pipeline.Binding(spec=path.with_suffix(".toml")))
     analysis = structure.analyse(compiled.problem, bound)
-    made = plan.make(compiled.problem, bound=bound, analysis=analysis, options={})
+    made = pipeline.decide(analysis)
     program = emit.emit(compiled.problem, bound, made)
     assert isinstance(compiled.model, syntax.Model)
     stages = {

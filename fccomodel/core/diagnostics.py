@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import textwrap
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
@@ -52,6 +53,17 @@ class FccoError(Exception):
 def refuse(*diagnostics: Diagnostic, source: Source | None = None) -> NoReturn:
     """Raise diagnostics; one that is nowhere in the text has no place."""
     raise FccoError((replace(d, span=None) if d.span == NOWHERE else d for d in diagnostics), source)
+
+
+@contextmanager
+def quoting(source: Source) -> Iterator[None]:
+    """Errors raised inside know the text that their places are in."""
+    try:
+        yield
+    except FccoError as error:
+        if error.source is not None:
+            raise
+        raise FccoError(error.diagnostics, source) from None
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,5 @@
-"""From a normal form to a plan: the algorithm by its requirements, batch sizes and hyper-parameters with their origin."""
+"""From a structure to the algorithm by its requirements; from the normal form that it takes to a plan: batch sizes and
+hyper-parameters, each with its origin."""
 
 from __future__ import annotations
 
@@ -6,19 +7,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from fccomodel.algorithms import Algorithm, Constants
-from fccomodel.core import ir
 from fccomodel.core.options import Budget, Origins
-from fccomodel.data.bound import Bound
 from fccomodel.normal import NormalForm, reformulations
 from fccomodel.plan import rates, settings, sizes
 from fccomodel.plan.assumptions import Finding, Setting, modulus
-from fccomodel.plan.choice import Candidate, alike, candidates, choose, rejected
-from fccomodel.plan.settings import OPTIONS, RHO, SECONDS, SMOOTHING, value
+from fccomodel.plan.choice import Candidate, Choice, alike, choose, rejected
+from fccomodel.plan.settings import OPTIONS, SECONDS, SMOOTHING, value
 from fccomodel.plan.sizes import Batch
 from fccomodel.plan.theory import TheoremSchedule, constants, of_theorem
-from fccomodel.structure import Analysis, analyse
+from fccomodel.structure import Analysis
 
-__all__ = ["OPTIONS", "Plan", "make"]
+__all__ = ["OPTIONS", "Choice", "Plan", "choose", "settle"]
 
 SCHEDULES = {
     "practical": "practical step sizes",
@@ -108,18 +107,11 @@ class Plan:
         return self.whole and all(v.net is None for v in self.normal.variables.values())
 
 
-def make(
-    problem: ir.Problem, *, bound: Bound | None = None, analysis: Analysis | None = None, options: Origins | None = None
-) -> Plan:
-    """The plan; raises F06xx where no algorithm applies, or the one named lacks something."""
-    given = dict(options or {})
-    settings.refuse_unknown(given, problem)
-    analysis = analysis or analyse(problem, bound)
-    named = value(given, "algorithm")
-    found = candidates(problem, bound, analysis, rho=float(value(given, "rho", RHO)))
-    chosen = choose(found, None if named in (None, "auto") else str(named), bool(value(given, "unverified", False)), problem)
-    record, normal, setting = chosen.record, chosen.normal, chosen.setting
-    settled = settings.by_algorithm(given, record, normal, problem)
+def settle(choice: Choice, normal: NormalForm) -> Plan:
+    """What the options leave open, by the algorithm, its theorem and the data; F06xx for options that contradict them."""
+    problem, bound, chosen = choice.analysis.problem, choice.analysis.bound, choice.chosen
+    record, setting = chosen.record, chosen.setting
+    settled = settings.by_algorithm(choice.options, record, normal, problem)
     nets, step, kind = bool(problem.nets), value(settled, "step"), value(settled, "schedule")
     batch, own = sizes.batches(settled, nets)
     settings.settle(settled, own)
@@ -137,10 +129,10 @@ def make(
     hyper = settings.hyper_parameters(settled, defaults, scheduled)
     rate = rates.told(record.rate, {**(counts or {}), **_modulus(setting)}, eps) if bound is not None else ""
     return Plan(
-        algorithm=record.name, algorithm_record=record, via=normal.via, rejected=rejected(found, chosen),
-        others=alike(found, chosen), options=settled, summary=summarise(normal, record, step, str(kind), rate),
+        algorithm=record.name, algorithm_record=record, via=normal.via, rejected=rejected(choice.candidates, chosen),
+        others=alike(choice.candidates, chosen), options=settled, summary=summarise(normal, record, step, str(kind), rate),
         normal=normal, batch=batch, hyper=hyper, step=step, findings=chosen.findings, unverified=uncovered(chosen, settled),
-        rate=rate, schedule=schedule, budget=settings.budget(settled), undefined=undefined(analysis), smoothing=smoothing,
+        rate=rate, schedule=schedule, budget=settings.budget(settled), undefined=undefined(choice.analysis), smoothing=smoothing,
         polish=bool(value(settled, "polish")), steady=waiting and kind == "practical",
     )  # fmt: skip
 

@@ -16,9 +16,9 @@ from fccomodel import algorithms
 from fccomodel.algorithms import Algorithm
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import Diagnostic, refuse
-from fccomodel.data.bound import Bound
+from fccomodel.core.options import Origins
 from fccomodel.normal import NormalForm, normalise
-from fccomodel.plan import assumptions, errors, rates
+from fccomodel.plan import assumptions, errors, rates, settings
 from fccomodel.plan.assumptions import Finding, Setting
 from fccomodel.structure import Analysis
 
@@ -70,21 +70,48 @@ def sentence(record: Algorithm, name: str, found: Finding) -> str:
     return f"{assumptions.ALL[name].meaning} ({record.requires[name]}); {found.why}"
 
 
-def candidates(problem: ir.Problem, bound: Bound | None, analysis: Analysis, *, rho: float = 10.0) -> dict[str, Candidate]:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Choice:
+    """The algorithm for a problem, what it was chosen among (by name), and the options given, with their origins."""
+
+    analysis: Analysis
+    options: Origins
+    candidates: Mapping[str, Candidate]
+    chosen: Candidate
+
+    @property
+    def treatment(self) -> dict[str, Any]:
+        """How the algorithm wants non-smooth parts and constraints to be treated: arguments of ``normalise``."""
+        return treatment(self.chosen.record)
+
+
+def choose(analysis: Analysis, options: Origins) -> Choice:
+    """The algorithm that the options name, or the first that suits; F06xx where none does, or the one named lacks something."""
+    problem = analysis.problem
+    settings.refuse_unknown(options, problem)
+    named = settings.value(options, "algorithm")
+    found = candidates(analysis, rho=float(settings.value(options, "rho", settings.RHO)))
+    unverified = bool(settings.value(options, "unverified", False))
+    chosen = select(found, None if named in (None, "auto") else str(named), unverified, problem)
+    return Choice(analysis=analysis, options=options, candidates=found, chosen=chosen)
+
+
+def candidates(analysis: Analysis, *, rho: float = settings.RHO) -> dict[str, Candidate]:
     """Every algorithm with what was found; raises where the problem has no normal form at all."""
+    problem, bound = analysis.problem, analysis.bound
     normal = normalise(problem, bound)
-    settings: dict[str | None, Setting] = {}
+    by_penalty: dict[str | None, Setting] = {}
     decided: dict[tuple[str | None, str], Finding] = {}
     found = {}
     for name, record in algorithms.all().items():
         penalty = record.penalty if problem.constraints else None
-        if penalty not in settings:
-            settings[penalty] = Setting(normal=normal, analysis=analysis, bound=bound, penalty=penalty, rho=rho)
+        if penalty not in by_penalty:
+            by_penalty[penalty] = Setting(normal=normal, analysis=analysis, bound=bound, penalty=penalty, rho=rho)
         for needed in record.requires:
             if (penalty, needed) not in decided:
-                decided[penalty, needed] = assumptions.ALL[needed].decide(settings[penalty])
+                decided[penalty, needed] = assumptions.ALL[needed].decide(by_penalty[penalty])
         findings = {needed: decided[penalty, needed] for needed in record.requires}
-        found[name] = Candidate(record=record, setting=settings[penalty], findings=findings)
+        found[name] = Candidate(record=record, setting=by_penalty[penalty], findings=findings)
     return found
 
 
@@ -96,7 +123,7 @@ def treatment(record: Algorithm) -> dict[str, Any]:
 
 
 # --------------------------------------------------------------------------------------------------------------- choosing
-def choose(found: Mapping[str, Candidate], name: str | None, unverified: bool, problem: ir.Problem) -> Candidate:
+def select(found: Mapping[str, Candidate], name: str | None, unverified: bool, problem: ir.Problem) -> Candidate:
     """The one named, checked all the same; else the first whose theorem holds; ``unverified``: else the first that can run."""
     if name is not None and name not in found:
         refuse(errors.unknown_algorithm(name, list(found)), source=problem.source)

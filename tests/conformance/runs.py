@@ -55,7 +55,7 @@ def planned(problem: Conformance, **options: Any) -> plan.Plan:
     """The plan, with options as from the command line."""
     bound = bound_problem(problem)
     chosen = {name: (value, "command line") for name, value in {**problem.options, **options}.items()}
-    return plan.make(bound.problem, bound=bound, options=chosen)
+    return pipeline.decide(pipeline.analyse(bound.problem, bound), chosen)
 
 
 def solved(

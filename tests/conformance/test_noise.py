@@ -12,7 +12,7 @@ import torch
 
 from conformance.problems import ALL
 from conformance.runs import needs_cvxpy, outcome, planned
-from fccomodel import algorithms, pipeline, plan
+from fccomodel import algorithms, pipeline
 from fccomodel.algorithms.runtime import block_loop, progress, steps
 from fccomodel.algorithms.runtime.schedules import Practical
 from fccomodel.algorithms.runtime.settings import BlockSettings
@@ -126,7 +126,7 @@ def test_multipliers_answer_to_minibatches_of_a_family() -> None:
     )
     bound = pipeline.bind(pipeline.compile_model(Source(text=text, name="m")), pipeline.Binding(data=BY_NAME["cvar"].data()))
     options = {"algorithm": ("icppac", "test"), "unverified": (True, "test"), "inner_batch": (6, "test")}
-    program = emit.emit(bound.problem, bound, plan.make(bound.problem, bound=bound, options=options)).text
+    program = emit.emit(bound.problem, bound, pipeline.decide(pipeline.analyse(bound.problem, bound), options)).text
     body = program[program.index("def gradient(") : program.index("def evaluate(")]
     assert "extrapolate(" in body and "multiplier(" in body and "track(" not in body
 

@@ -14,7 +14,7 @@ import torch
 
 from conformance.problems import HEAD, regression
 from conformance.runs import judged
-from fccomodel import algorithms, pipeline, plan
+from fccomodel import algorithms, pipeline
 from fccomodel.algorithms import Constants
 from fccomodel.algorithms.runtime.vector_oracle import oracle_of
 from fccomodel.core.diagnostics import FccoError
@@ -46,7 +46,7 @@ class Made:
         compiled = pipeline.compile_model(Source(text=text, name="model"))
         self.bound = pipeline.bind(compiled, pipeline.Binding(data=regression()))
         chosen = {"algorithm": algorithm, "unverified": True, **options}
-        self.plan = plan.make(compiled.problem, bound=self.bound, options={k: (v, "test") for k, v in chosen.items()})
+        self.plan = pipeline.decide(pipeline.analyse(compiled.problem, self.bound), {k: (v, "test") for k, v in chosen.items()})
         self.emitter = emit.emitter(compiled.problem, self.bound, self.plan)
         assert isinstance(self.emitter, VectorEmitter)
         self.program = self.emitter.program()

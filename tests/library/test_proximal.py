@@ -197,13 +197,13 @@ def test_the_derivative_behind_newtons_method():
 
 
 def test_an_algorithm_that_needs_the_prox_says_why_there_is_none():
-    from fccomodel import pipeline, plan
+    from fccomodel import pipeline
     from fccomodel.core.source import Source
 
     text = "model m; dim d; data D : table(x: real[d], g: {0, 1}); var w[d];"
     text += "minimize mean[k in 0 .. 1] clip(E[z ~ D | z.g == k] dot(w, z.x)^2, 0, 1) + sumsq(w);"
     problem = pipeline.compile_model(Source(text=text, name="m")).problem
     with pytest.raises(diagnostics.FccoError) as error:
-        plan.make(problem, options={"algorithm": ("sonex", "command line")})
+        pipeline.decide(pipeline.analyse(problem), {"algorithm": ("sonex", "command line")})
     found = error.value.diagnostics[0]
     assert found.code == "F0604" and "its kink at 1 points downward: not weakly convex" in found.reason

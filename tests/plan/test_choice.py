@@ -36,12 +36,12 @@ def data() -> dict[str, np.ndarray]:
 def made(text: str, **options: Any) -> plan.Plan:
     compiled = pipeline.compile_model(Source(text=HEAD + text, name="m"))
     bound = pipeline.bind(compiled, pipeline.Binding(data={"D": data()}))
-    return plan.make(compiled.problem, bound=bound, options={k: (v, "command line") for k, v in options.items()})
+    return pipeline.decide(pipeline.analyse(compiled.problem, bound), {k: (v, "command line") for k, v in options.items()})
 
 
 def found(text: str) -> dict[str, choice.Candidate]:
     problem = pipeline.compile_model(Source(text=HEAD + text, name="m")).problem
-    return choice.candidates(problem, None, structure.analyse(problem))
+    return choice.candidates(structure.analyse(problem))
 
 
 # ----------------------------------------------------------------------------------------------------------------- refusals
@@ -127,7 +127,7 @@ def test_unverified_on_the_command_line(tmp_path, capsys) -> None:
 # -------------------------------------------------------------------------------------------------------------------- order
 def test_practice_goes_before_rates_and_rates_before_names() -> None:
     candidates = found(SMOOTH)
-    chosen = choice.choose(candidates, None, False, candidates["sox"].setting.problem)
+    chosen = choice.select(candidates, None, False, candidates["sox"].setting.problem)
     assert chosen.record.preference == min(c.record.preference for c in candidates.values() if c.covered)
     same = [c for c in candidates.values() if c.covered and c.record.preference == chosen.record.preference]
     assert rates.order(chosen.record.rate) == min(rates.order(c.record.rate) for c in same)
@@ -140,7 +140,7 @@ def test_practice_goes_before_rates_and_rates_before_names() -> None:
 def test_another_problem_is_never_chosen() -> None:
     for text in (SMOOTH, WORST):
         candidates = found(text)
-        chosen = choice.choose(candidates, None, False, candidates["sox"].setting.problem)
+        chosen = choice.select(candidates, None, False, candidates["sox"].setting.problem)
         assert chosen.record.surrogate is None
 
 
@@ -150,7 +150,7 @@ MODELS = sorted(EXAMPLES.glob("*.fcco"))
 @pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
 def test_the_examples_are_covered_by_an_algorithm_that_was_measured(path: Path) -> None:
     problem = pipeline.compile_model(Source(text=path.read_text(), name=path.name)).problem
-    chosen = choice.choose(choice.candidates(problem, None, structure.analyse(problem)), None, False, problem)
+    chosen = choice.select(choice.candidates(structure.analyse(problem)), None, False, problem)
     assert chosen.covered and chosen.record.preference == (0.0,)
 
 

@@ -24,7 +24,7 @@ def made(text: str, data: bool = False, **options: Any) -> plan.Plan:
         rng = np.random.default_rng(0)
         columns = {"x": rng.normal(size=(30, 3)), "y": rng.normal(size=30), "g": np.arange(30) % 3.0}
         bound = pipeline.bind(compiled, pipeline.Binding(data={"D": columns}))
-    return plan.make(compiled.problem, bound=bound, options={k: (v, "command line") for k, v in options.items()})
+    return pipeline.decide(pipeline.analyse(compiled.problem, bound), {k: (v, "command line") for k, v in options.items()})
 
 
 def code(text: str, **options: Any) -> str:

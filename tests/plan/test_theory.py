@@ -32,7 +32,7 @@ def made(text: str, **options: Any) -> plan.Plan:
     compiled = pipeline.compile_model(Source(text=HEAD + text, name="m"))
     bound = pipeline.bind(compiled, pipeline.Binding(data={"D": data()}))
     given = {"schedule": "theory", **options}
-    return plan.make(compiled.problem, bound=bound, options={k: (v, "command line") for k, v in given.items()})
+    return pipeline.decide(pipeline.analyse(compiled.problem, bound), {k: (v, "command line") for k, v in given.items()})
 
 
 def constants(text: str, **options: Any) -> Constants:

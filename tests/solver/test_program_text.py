@@ -22,7 +22,7 @@ from rich.table import Table
 from rich.text import Text
 
 import fccomodel
-from fccomodel import pipeline, plan
+from fccomodel import pipeline
 from fccomodel.app import cli, display
 from fccomodel.core import quoting
 from fccomodel.core.diagnostics import FccoError, error, render
@@ -80,7 +80,7 @@ def program(text: str, case: Case, name: str = "m.fcco", **options: Any) -> Any:
     compiled = pipeline.compile_model(Source(text=text, name=name))
     bound = pipeline.bind(compiled, pipeline.Binding(data=case.data(), params=case.params, nets=case.nets()))
     given = {key: (value, "test") for key, value in {"unverified": True, **case.options, **options}.items()}
-    return emit.emit(bound.problem, bound, plan.make(bound.problem, bound=bound, options=given))
+    return emit.emit(bound.problem, bound, pipeline.decide(pipeline.analyse(bound.problem, bound), given))
 
 
 def commented(text: str, remarks: list[str]) -> str:
@@ -124,7 +124,7 @@ def test_each_text_at_the_head() -> None:
     text = "param mu default 0.1; var w[3] >= -1; minimize sumsq(w - 1) + mu * norm1(w) + abs(w[1]); subject to c: sum(w) <= 1;"
     compiled = pipeline.compile_model(Source(text=text))
     bound = pipeline.bind(compiled, pipeline.Binding())
-    made = plan.make(bound.problem, bound=bound)
+    made = pipeline.decide(pipeline.analyse(bound.problem, bound))
     trees = set()
     for piece in ["harmless", *PIECES, *ENDS]:
         remark = "\n# " + piece.replace("\n", "").replace("\r", "")
@@ -201,7 +201,7 @@ def solved(text: str, **given: Any) -> dict[str, np.ndarray]:
     """Where two steps of the program end."""
     compiled = pipeline.compile_model(Source(text=text))
     bound = pipeline.bind(compiled, pipeline.Binding(**given))
-    made = plan.make(bound.problem, bound=bound)
+    made = pipeline.decide(pipeline.analyse(bound.problem, bound))
     return run.run(emit.emit(bound.problem, bound, made), bound, seed=1, budget_it=2).variables
 
 

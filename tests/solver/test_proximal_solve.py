@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from fccomodel import pipeline, plan
+from fccomodel import pipeline
 from fccomodel.core.source import Source
 from fccomodel.evaluation import interpret
 from fccomodel.solver import emit, run
@@ -27,7 +27,7 @@ def solved(body: str, algorithm: str) -> tuple[float, str]:
     """The objective at the point found, by the interpreter; and the emitted program."""
     compiled = pipeline.compile_model(Source(text=f"model m; {HEAD}{body}", name="m"))
     bound = pipeline.bind(compiled, pipeline.Binding(data=table()))
-    made = plan.make(compiled.problem, bound=bound, options={"algorithm": (algorithm, "command line")})
+    made = pipeline.decide(pipeline.analyse(compiled.problem, bound), {"algorithm": (algorithm, "command line")})
     program = emit.emit(compiled.problem, bound, made)
     solution = run.run(program, bound, seed=3, budget_it=4000, precision="float64")
     point = {name: torch.as_tensor(value) for name, value in solution.variables.items()}

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from fccomodel import pipeline, plan
+from fccomodel import pipeline
 from fccomodel.algorithms.estimators import moving_average, msvr
 from fccomodel.algorithms.runtime import progress, steps
 from fccomodel.algorithms.runtime.settings import BlockSettings
@@ -33,7 +33,7 @@ def program(text: str = TEXT, **options: Any) -> tuple[Any, Any]:
     compiled = pipeline.compile_model(Source(text=text, name="m"))
     data = {"D": {"x": rng.normal(size=(50, 3)), "y": np.sign(rng.normal(size=50))}}
     bound = pipeline.bind(compiled, pipeline.Binding(data=data))
-    chosen = plan.make(compiled.problem, bound=bound, options={k: (v, "command line") for k, v in options.items()})
+    chosen = pipeline.decide(pipeline.analyse(compiled.problem, bound), {k: (v, "command line") for k, v in options.items()})
     return emit.emit(compiled.problem, bound, chosen), bound
 
 
