@@ -305,8 +305,8 @@ class Evaluator(Conditions):
 
     def never_empty(self, expr: ir.Expr, env: Env) -> bool:
         """Every reduction in an expression has elements, whatever the binders around it stand for in ``env``."""
-        found = (remember(self.bound, ("some", n), lambda n=n: exists(n)) for n in ir.walk(expr) if isinstance(n, ir.Reduce))
-        known = (c for c in found if c is not None and all(b in env for b in self.free(c)))
+        asked = remember(self.bound, ("asked", expr), lambda: [exists(n) for n in ir.walk(expr) if isinstance(n, ir.Reduce)])
+        known = (c for c in asked if c is not None and all(b in env for b in self.free(c)))
         return all(bool(self.value(part, env).data.all()) for c in known for part in conjuncts(c))
 
     def in_block(
