@@ -10,7 +10,7 @@ import pytest
 from conformance.problems import PROBLEMS
 from emitted_models import CASES, HEAD, Case, compiled, made, make
 
-from fccomodel import pipeline, plan
+from fccomodel import pipeline
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.solver import emit
 from fccomodel.solver.graph import Graph
@@ -53,7 +53,7 @@ def test_forms(name: str, algorithm: str, graphs: list[Graph]) -> None:
     case = made(name)
     options = {"unverified": True, "algorithm": algorithm, **CASES[name].options}
     try:
-        planned = plan.make(case.bound.problem, bound=case.bound, options={k: (v, "test") for k, v in options.items()})
+        planned = pipeline.decide(pipeline.analyse(case.bound.problem, case.bound), {k: (v, "test") for k, v in options.items()})
     except FccoError:
         return
     emit.emit(case.bound.problem, case.bound, planned)
@@ -64,8 +64,8 @@ def test_forms(name: str, algorithm: str, graphs: list[Graph]) -> None:
 def test_conformance_problems(problem: Any, graphs: list[Graph]) -> None:
     model = compiled(problem.text, problem.name)
     bound = pipeline.bind(model, pipeline.Binding(data=problem.data()))
-    options = {"unverified": True, **problem.options}
-    emit.emit(model.problem, bound, plan.make(model.problem, bound=bound, options={k: (v, "t") for k, v in options.items()}))
+    options = {name: (value, "test") for name, value in {"unverified": True, **problem.options}.items()}
+    emit.emit(model.problem, bound, pipeline.decide(pipeline.analyse(model.problem, bound), options))
     well_formed(graphs)
 
 
