@@ -1,0 +1,90 @@
+"""What the page on adding says: each of its files, put into a copy of the package, is found by itself, kept to what it declares,
+and solves its model."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from places import ROOT
+
+pytestmark = pytest.mark.slow
+
+PAGE = ROOT / "tutorials" / "03_extending.md"
+FILES = dict(re.findall(r"^```python\n# (fccomodel/\S+\.py)\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL))
+BLOCKS = re.findall(r"^```fcco\nmodel (\w+);(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+MODELS = {name: f"model {name};{text}" for name, text in BLOCKS}
+PYTHON = """
+import json, sys
+import numpy as np
+import fccomodel
+rng = np.random.default_rng(0)
+x = rng.normal(size=(60, 4))
+y = x @ [0.5, -1.0, 0.0, 2.0] + rng.normal(size=60)
+with open("rows.jsonl", "w") as file:
+    for a, b in zip(x.tolist(), y.tolist()):
+        print(json.dumps({f"x{k}": v for k, v in enumerate(a)} | {"y": b}), file=file)
+model = fccomodel.compile(sys.argv[1])
+rows = {"source": "rows.jsonl", "x": {"columns": [f"x{k}" for k in range(4)]}}
+bound = model.bind(spec={"D": rows}) if sys.argv[2] == "rows" else model.bind(data={"D": {"x": x, "y": y}})
+found = bound.solve(budget="2000it", **dict(option.split("=") for option in sys.argv[3:]))
+print(json.dumps({"w": found.variables["w"].tolist(), "epsilon": found.report.epsilon, "objective": found.objective}))
+"""
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the package with the page's files in it."""
+    home = tmp_path_factory.mktemp("extended")
+    for folder in ("fccomodel", "grammar"):
+        shutil.copytree(ROOT / folder, home / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    for name, text in FILES.items():
+        assert not (home / name).exists(), f"{name} is in the package already"
+        (home / name).write_text(text)
+    return home
+
+
+def run(home: Path, *command: str) -> str:
+    environment = os.environ | {"PYTHONPATH": str(home), "XDG_CONFIG_HOME": str(home), "OMP_NUM_THREADS": "1"}
+    done = subprocess.run([sys.executable, *command], cwd=home, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    return done.stdout
+
+
+def solved(home: Path, name: str, data: str = "table", **options: str) -> dict:
+    (home / f"{name}.fcco").write_text(MODELS[name])
+    given = [f"{key}={value}" for key, value in options.items()]
+    return json.loads(run(home, "-c", PYTHON, f"{name}.fcco", data, *given).splitlines()[-1])
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_each_model_is_solved(home: Path, name: str) -> None:
+    assert solved(home, name)["epsilon"] <= 1e-3
+
+
+def test_answers_are_those_of_what_was_added(home: Path) -> None:
+    plain = np.array(solved(home, "linf")["w"])
+    assert np.abs(plain).max() - np.sort(np.abs(plain))[-2] >= 0 and abs(np.array(solved(home, "slab")["w"]).sum()) <= 0.2 + 1e-6
+
+
+def test_rows_of_the_new_source(home: Path) -> None:
+    assert solved(home, "linf", data="rows")["objective"] == pytest.approx(solved(home, "linf")["objective"], rel=1e-5)
+
+
+def test_the_algorithm_runs_when_it_is_named(home: Path) -> None:
+    found = solved(home, "rms", algorithm="normalised_sox")
+    assert found["objective"] == pytest.approx(solved(home, "rms")["objective"], rel=1e-2)
+
+
+def test_each_keeps_what_it_declares(home: Path) -> None:
+    """The tests of each kind, on the new ones among it; a reduction's values by brute force are a table of the tests."""
+    names = " or ".join(Path(name).stem for name in FILES)
+    chosen = f"({names}) and not brute_force and not where_elements_are"
+    run(home, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(ROOT / "tests" / "library"), "-k", chosen)
