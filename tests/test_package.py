@@ -82,13 +82,14 @@ def test_the_package_starts_without_torch():
     assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
 
 
-def test_the_facts_of_a_text_need_no_torch():
+def test_a_text_is_explained_without_torch():
+    """Every example without its data, and every algorithm's card."""
     code = (
-        "import sys; from fccomodel import pipeline, structure; from fccomodel.core.source import Source; "
-        "text = 'dim d; data D : table(x: real[d]); var w[d]; minimize sqrt(E[z ~ D] dot(w, z.x)^2 + 1);'; "
-        "structure.analyse(pipeline.compile_model(Source(text=text, name='m')).problem); sys.exit('torch' in sys.modules)"
+        "import sys, fccomodel; from fccomodel import algorithms; from pathlib import Path; "
+        "texts = [str(fccomodel.compile(path).explain()) for path in sorted(Path('examples').glob('*.fcco'))]; "
+        "sys.exit('torch' in sys.modules or not algorithms.all() or not (texts and all(texts)))"
     )
-    assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
+    assert subprocess.run([sys.executable, "-c", code], timeout=120, cwd=ROOT).returncode == 0
 
 
 def test_the_version_is_the_installed_one():

@@ -2,14 +2,13 @@
 
 from math import ceil, isfinite, log, sqrt
 
-import torch
-
 from fccomodel.algorithms import _grids
 from fccomodel.algorithms._base import Algorithm, Constants
 from fccomodel.algorithms.estimators import msvr
 from fccomodel.algorithms.runtime import steps
 from fccomodel.algorithms.runtime.proximal_point import inner_step
 from fccomodel.algorithms.runtime.steps import shrink_gamma
+from fccomodel.core.lazy import torch
 
 
 def begin(state, h):

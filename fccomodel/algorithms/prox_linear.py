@@ -2,11 +2,10 @@
 
 import math
 
-import torch
-
 from fccomodel.algorithms import _grids
 from fccomodel.algorithms._base import Algorithm, Constants
 from fccomodel.algorithms.runtime import vector_loop
+from fccomodel.core.lazy import torch
 
 
 def begin(state, F, h):

@@ -1,16 +1,29 @@
-"""A module that is imported when it is first used."""
+"""torch, imported where it is first used: a model's text is checked and explained without it.
+
+``from fccomodel.core.lazy import torch`` stands for ``import torch`` in rooms that such commands go through.
+"""
 
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 
 class Lazy:
-    """Stands for a module, of which most of those who read its importer have no need."""
+    """Stands for a module; what is read of it is kept."""
 
     def __init__(self, name: str):
-        self.name = name
+        self._name = name
 
     def __getattr__(self, attribute: str) -> Any:
-        return getattr(importlib.import_module(self.name), attribute)
+        value = getattr(importlib.import_module(self._name), attribute)
+        setattr(self, attribute, value)
+        return value
+
+
+if TYPE_CHECKING:
+    import torch
+else:
+    torch = Lazy("torch")
+
+__all__ = ["Lazy", "torch"]

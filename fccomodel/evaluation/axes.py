@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-import torch
 
 from fccomodel.core import ir
+from fccomodel.core.lazy import torch
 from fccomodel.library import atoms
 
-DTYPE = torch.float64
 _serial = itertools.count()
 
 

@@ -13,7 +13,7 @@ from fccomodel.core import ir
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation import errors
-from fccomodel.evaluation.axes import DTYPE, Named, new_axis, spread, union
+from fccomodel.evaluation.axes import Named, new_axis, spread, union
 from fccomodel.evaluation.elements import remember, shape
 
 DRAWS = 20_000
@@ -45,9 +45,9 @@ def sample(
     generator = torch.Generator().manual_seed(stream(bound, binder, seed))
     size = (*(lengths[a] for a in axes), *event)
     if domain.family == "normal":
-        base = Named(torch.randn(size, generator=generator, dtype=DTYPE), axes)
+        base = Named(torch.randn(size, generator=generator, dtype=torch.float64), axes)
     elif domain.family in FAMILIES:
-        base = Named(torch.rand(size, generator=generator, dtype=DTYPE), axes)
+        base = Named(torch.rand(size, generator=generator, dtype=torch.float64), axes)
     else:
         return user(bound, domain, args, axes, size, seed=stream(bound, binder, seed))
     everything = union([base, *args])
@@ -59,7 +59,7 @@ def sample(
 FAMILIES: dict[str, Callable[..., torch.Tensor]] = {
     "normal": lambda z, mean, sd: mean + sd * z,
     "uniform": lambda u, low, high: low + (high - low) * u,
-    "bernoulli": lambda u, p: (u < p).to(DTYPE),
+    "bernoulli": lambda u, p: (u < p).to(torch.float64),
     "laplace": lambda u, mean, scale: mean - scale * (u - 0.5).sign() * torch.log1p(-2 * (u - 0.5).abs()),
     "exponential": lambda u, rate: -torch.log1p(-u) / rate,
 }
@@ -78,7 +78,7 @@ def user(
     drawn = np.asarray(sampler(np.random.default_rng(seed), math.prod(size[: len(axes)]), *(arg.data.numpy() for arg in args)))
     if drawn.shape != (math.prod(size[: len(axes)]), *event):
         refuse(errors.shape_of_draws(domain.family, drawn.shape, (size[0], *event)), source=bound.problem.source)
-    return Named(torch.as_tensor(drawn, dtype=DTYPE).reshape(size), axes)
+    return Named(torch.as_tensor(drawn, dtype=torch.float64).reshape(size), axes)
 
 
 def stream(bound: Bound, binder: ir.Binder, seed: int) -> int:

@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
-import torch
 
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import refuse
+from fccomodel.core.lazy import torch
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation import errors
-from fccomodel.evaluation.axes import DTYPE, Env, Named, align, apply_atom, new_axis, spread, union
+from fccomodel.evaluation.axes import Env, Named, align, apply_atom, new_axis, spread, union
 from fccomodel.library import sets
 
 # --------------------------------------------------------------------------------------------------------- memory of a bound
@@ -43,7 +43,7 @@ def as_tensor(array: Any) -> torch.Tensor:
     array = np.asarray(array)
     if not array.flags.writeable:  # torch warns of arrays that it could write to by accident
         array = array.copy()
-    return torch.as_tensor(array).to(DTYPE)
+    return torch.as_tensor(array).to(torch.float64)
 
 
 # --------------------------------------------------------------------------------------------------------------------- sets
@@ -270,9 +270,9 @@ class Pointwise:
         """The value of one node whose ``inner`` ones are known."""
         match node:
             case ir.Const(value=value):
-                return Named(torch.full(shape(self.bound, node.shape), value, dtype=DTYPE))
+                return Named(torch.full(shape(self.bound, node.shape), value, dtype=torch.float64))
             case ir.Size(dim=dim):
-                return Named(torch.tensor(float(size(self.bound, dim)), dtype=DTYPE))
+                return Named(torch.tensor(float(size(self.bound, dim)), dtype=torch.float64))
             case ir.Param(name=name):
                 known = self.bound.params if name in self.bound.params else self.bound.arrays
                 return Named(remember(self.bound, ("array", name), lambda: as_tensor(known[name])))
@@ -314,7 +314,7 @@ class Pointwise:
         if isinstance(binder.domain, ir.Distribution | ir.VectorSet):
             return at
         if not isinstance(binder.domain, ir.ValueSet):
-            return Named(at.data.to(DTYPE), at.axes)
+            return Named(at.data.to(torch.float64), at.axes)
         return Named(as_tensor(values(self.bound, binder.domain))[at.data], at.axes)
 
     def item(self, node: ir.Item, env: Env) -> Named:

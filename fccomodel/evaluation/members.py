@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import torch
 
 from fccomodel.core import ir
+from fccomodel.core.lazy import torch
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation import elements, selections
 from fccomodel.evaluation.axes import Env, Named, along, new_axis, spread, union

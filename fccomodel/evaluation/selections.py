@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from typing import Literal, NoReturn, cast
 
 import numpy as np
-import torch
 
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import refuse
+from fccomodel.core.lazy import torch
 from fccomodel.core.rewrite import conjuncts
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation import errors

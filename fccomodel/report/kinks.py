@@ -15,7 +15,7 @@ import torch
 from fccomodel.core import ir
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation import elements
-from fccomodel.evaluation.axes import DTYPE, Env, Named, align, new_axis
+from fccomodel.evaluation.axes import Env, Named, align, new_axis
 from fccomodel.evaluation.interpret import Evaluator, inner_maximum, ranging
 from fccomodel.evaluation.interpret.spaces import Product
 from fccomodel.library import atoms, reductions
@@ -173,7 +173,7 @@ def _spectral(evaluator: Evaluator, node: ir.Apply) -> Weights:
 def _weights(evaluator: Evaluator, count: int, node: ir.Reduce) -> Weights:
     cap = reductions.of(node).cap
     assert cap is not None
-    return Weights(kind="simplex", high=min(1.0, float(cap(torch.tensor(count, dtype=DTYPE), evaluator.options(node)))))
+    return Weights(kind="simplex", high=min(1.0, float(cap(torch.tensor(count, dtype=torch.float64), evaluator.options(node)))))
 
 
 def _over_vectors(node: ir.Reduce, sign: float) -> Kink | None:
@@ -242,5 +242,5 @@ def _at_vertices(evaluator: Evaluator, node: ir.Expr, env: Env) -> Named | None:
     (binder,) = node.binders
     assert isinstance(binder.domain, ir.VectorSet)
     axis, n = new_axis(), elements.shape(evaluator.bound, binder.domain.shape)[0]
-    value = evaluator.value(node.body, {**env, binder: Named(torch.eye(n, dtype=DTYPE), (axis,))})
+    value = evaluator.value(node.body, {**env, binder: Named(torch.eye(n, dtype=torch.float64), (axis,))})
     return Named(value.data.movedim(value.axes.index(axis), -1), tuple(a for a in value.axes if a != axis))

@@ -12,7 +12,6 @@ from fccomodel.core.diagnostics import refuse
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation import errors as evaluation_errors
 from fccomodel.evaluation import members
-from fccomodel.evaluation.axes import DTYPE
 from fccomodel.evaluation.interpret import Evaluator
 from fccomodel.library import sets
 from fccomodel.report import errors
@@ -28,7 +27,7 @@ MOST_ENTRIES = 50_000_000
 
 def functions(evaluator: Evaluator) -> tuple[torch.Tensor, torch.Tensor, list[str], list[bool]]:
     """The objective as written, all constraints' values one after the other, their labels, and which of them are equalities."""
-    bound, parts, labels, equal = evaluator.bound, [torch.zeros(0, dtype=DTYPE)], [], []
+    bound, parts, labels, equal = evaluator.bound, [torch.zeros(0, dtype=torch.float64)], [], []
     objective = evaluator.value(bound.problem.objective.expr, {}).data
     for constraint in bound.problem.constraints:
         own = members.of(bound, constraint)
@@ -129,9 +128,9 @@ class System:
 
     def pull(self, weights: Sequence[tuple[torch.Tensor, Array | float]]) -> Array:
         """The gradient of a weighted sum of f, c and terms (kinks held fixed), flat; F0701 where it is not finite."""
-        total = torch.zeros((), dtype=DTYPE)
+        total = torch.zeros((), dtype=torch.float64)
         for tensor, weight in weights:
-            total = total + (tensor * torch.as_tensor(weight, dtype=DTYPE)).sum()
+            total = total + (tensor * torch.as_tensor(weight, dtype=torch.float64)).sum()
         if not total.requires_grad:
             return np.zeros(self.d)
         gradient = self._flat(torch.autograd.grad(total, self.leaves, retain_graph=True, allow_unused=True))

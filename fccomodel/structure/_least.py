@@ -17,7 +17,6 @@ import torch
 
 from fccomodel.core import ir
 from fccomodel.evaluation import elements
-from fccomodel.evaluation.axes import DTYPE
 from fccomodel.evaluation.elements import Pointwise
 from fccomodel.evaluation.interpret import concave, evaluate
 from fccomodel.library import atoms, reductions
@@ -112,9 +111,9 @@ class _Function:
 
     def least_of_quadratic(self) -> float:
         """c - b' A^+ b / 2 of w' A w / 2 + b' w + c; -inf where it is none, or lost in rounding."""
-        zero = torch.zeros(self.size, dtype=DTYPE)
+        zero = torch.zeros(self.size, dtype=torch.float64)
         c, b = self(zero)
-        A = torch.stack([self(e)[1] - b for e in torch.eye(self.size, dtype=DTYPE)])
+        A = torch.stack([self(e)[1] - b for e in torch.eye(self.size, dtype=torch.float64)])
         if not bool(torch.isfinite(A).all()):
             return -inf
         curvature, axes = torch.linalg.eigh((A + A.T) / 2)
@@ -137,7 +136,7 @@ class _Function:
             value, gradient = self(w)
             return -value, -gradient
 
-        v = concave.ascent(rising, project, project(torch.zeros(self.size, dtype=DTYPE)), steps=STEPS)
+        v = concave.ascent(rising, project, project(torch.zeros(self.size, dtype=torch.float64)), steps=STEPS)
         f, gradient = self(v)
         furthest = sum(float(s.support(-g, *args)) for g, (s, args) in zip(self.split(gradient).values(), simple, strict=True))
         value = float(f - gradient @ v) - furthest

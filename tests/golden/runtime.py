@@ -676,7 +676,7 @@ def gradients(solver: BlockSolver, data, w, c, h: BlockSettings, rng):
 
 
 def solve(
-    solver: BlockSolver, data, *, seed=0, device="cpu", dtype=torch.float32, seconds=30.0, iterations=None, oracles=None,
+    solver: BlockSolver, data, *, seed=0, device="cpu", dtype=None, seconds=30.0, iterations=None, oracles=None,
     progress=None, stop=None, tol=None, exact=None,
 ):  # fmt: skip
     """Run to the end of the budget, or until stages gain nothing more, or until the KKT residual is at most ``tol`` in two of
@@ -688,7 +688,7 @@ def solve(
     ``run`` is where it stands: the algorithm's state, estimates u and centres c; the average of the ``kept`` iterates; the best
     point so far with its value, centres and rho; how many steps (``count``) and how many stages without a gain (``calm``).
     """
-    began = time.perf_counter()
+    began, dtype = time.perf_counter(), dtype or torch.float32
     if oracles is not None:
         iterations = min(iterations or math.inf, max(1, int(oracles // max(solver.oracles, 1))))
     ended = ending(began, stop, seconds, iterations)
@@ -928,7 +928,7 @@ def gradients(solver: VectorSolver, data, w, c, h: VectorSettings, rng):
 
 
 def solve(
-    solver: VectorSolver, data, *, seed=0, device="cpu", dtype=torch.float32, seconds=30.0, iterations=None, oracles=None,
+    solver: VectorSolver, data, *, seed=0, device="cpu", dtype=None, seconds=30.0, iterations=None, oracles=None,
     progress=None, stop=None, tol=None, exact=None,
 ):  # fmt: skip
     """Run to the end of the budget, or until epochs gain nothing more, or until the KKT residual is at most ``tol`` in two looks
@@ -939,7 +939,7 @@ def solve(
     ``run`` is where it stands: the algorithm's state; the epoch's length, the steps left in it, its average and the merit that
     it began with (``held``); the best point so far and its value; the first merit; steps (``count``), epochs without a gain.
     """
-    began = time.perf_counter()
+    began, dtype = time.perf_counter(), dtype or torch.float32
     ended = ending(began, stop, seconds, iterations, oracles)
     exact, quick, data = opened(solver, data, device, dtype, exact)
     rng = torch.Generator(device=device).manual_seed(seed)

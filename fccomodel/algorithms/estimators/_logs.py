@@ -2,7 +2,7 @@
 
 import math
 
-import torch
+from fccomodel.core.lazy import torch
 
 
 def log_weight(x):

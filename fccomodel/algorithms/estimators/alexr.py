@@ -1,8 +1,7 @@
 """The dual updates of ALEXR in terms of inner values (alexr-2025, Algorithm 1, lines 6 and 7)."""
 
-import torch
-
 from fccomodel.algorithms.estimators._logs import log_corrected
+from fccomodel.core.lazy import torch
 
 needs_previous = True
 

@@ -1,8 +1,7 @@
 """The exponential moving average of SOX (sox-2022, Algorithm 1)."""
 
-import torch
-
 from fccomodel.algorithms.estimators._logs import log_average, log_weight
+from fccomodel.core.lazy import torch
 
 needs_previous = False
 

@@ -1,8 +1,7 @@
 """The exponential moving average that is used as soon as it is updated (SOAP; sox-2022, equation (2))."""
 
-import torch
-
 from fccomodel.algorithms.estimators._logs import log_average
+from fccomodel.core.lazy import torch
 
 needs_previous = False
 

@@ -1,8 +1,7 @@
 """The variance-reduced estimator MSVR, used by SONEX and ALEXR2 (sonex-alexr2-2025, Algorithm 1)."""
 
-import torch
-
 from fccomodel.algorithms.estimators._logs import log_corrected
+from fccomodel.core.lazy import torch
 
 needs_previous = True
 

@@ -1,8 +1,7 @@
 """MSVR with the correction's weight as its theorem sets it (sonex-alexr2-2025, Theorem 4.7; alexr-2025, section 3.2)."""
 
-import torch
-
 from fccomodel.algorithms.estimators._logs import log_corrected, log_weight
+from fccomodel.core.lazy import torch
 
 needs_previous = True
 needs_share = True

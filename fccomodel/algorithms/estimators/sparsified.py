@@ -1,8 +1,7 @@
 """The moving average of the whole vector g, of which the sampled blocks are a scaled sparse estimate (MOAP; sox-2022, (3))."""
 
-import torch
-
 from fccomodel.algorithms.estimators._logs import log_weight
+from fccomodel.core.lazy import torch
 
 needs_previous = False
 needs_share = True

@@ -17,8 +17,6 @@ import math
 import time
 from types import SimpleNamespace
 
-import torch
-
 from fccomodel.algorithms.runtime.progress import (
     centre_at,
     ending,
@@ -36,6 +34,7 @@ from fccomodel.algorithms.runtime.progress import (
 from fccomodel.algorithms.runtime.residual import observe, reached, watching
 from fccomodel.algorithms.runtime.settings import BlockSettings
 from fccomodel.algorithms.runtime.solver import BlockSolver
+from fccomodel.core.lazy import torch
 
 
 def copy_state(state):
@@ -150,7 +149,7 @@ def go_back(run, solver: BlockSolver, h: BlockSettings, finite):
 
 
 def solve(
-    solver: BlockSolver, data, *, seed=0, device="cpu", dtype=torch.float32, seconds=30.0, iterations=None, oracles=None,
+    solver: BlockSolver, data, *, seed=0, device="cpu", dtype=None, seconds=30.0, iterations=None, oracles=None,
     progress=None, stop=None, tol=None, exact=None,
 ):  # fmt: skip
     """Run to the end of the budget, or until stages gain nothing more, or until the KKT residual is at most ``tol`` in two of
@@ -162,7 +161,7 @@ def solve(
     ``run`` is where it stands: the algorithm's state, estimates u and centres c; the average of the ``kept`` iterates; the best
     point so far with its value, centres and rho; how many steps (``count``) and how many stages without a gain (``calm``).
     """
-    began = time.perf_counter()
+    began, dtype = time.perf_counter(), dtype or torch.float32
     if oracles is not None:
         iterations = min(iterations or math.inf, max(1, int(oracles // max(solver.oracles, 1))))
     ended = ending(began, stop, seconds, iterations)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import time
 
-import torch
-
 from fccomodel.algorithms.runtime.solver import Solver
+from fccomodel.core.lazy import torch
 
 
 def solve_then_finish(

@@ -6,12 +6,11 @@ from __future__ import annotations
 import math
 from types import SimpleNamespace
 
-import torch
-
 from fccomodel.algorithms.runtime.panoc import cautious_step, forward_backward, panoc
 from fccomodel.algorithms.runtime.progress import merit, summary
 from fccomodel.algorithms.runtime.settings import LoopSettings
 from fccomodel.algorithms.runtime.solver import Solver
+from fccomodel.core.lazy import torch
 
 
 def excess(solver: Solver, data, w):

@@ -11,13 +11,12 @@ import math
 import time
 from types import SimpleNamespace
 
-import torch
-
 from fccomodel.algorithms.runtime.failure import conflict, falls_for_ever, least_violation, stagnant, without_end
 from fccomodel.algorithms.runtime.panoc import cautious_step, forward_backward, panoc
 from fccomodel.algorithms.runtime.progress import merit, record, slope_at, status, summary
 from fccomodel.algorithms.runtime.settings import LoopSettings
 from fccomodel.algorithms.runtime.solver import Solver
+from fccomodel.core.lazy import torch
 
 
 def differentiated(solver: Solver, data, c, h: LoopSettings, count):

@@ -6,10 +6,9 @@ import math
 import time
 from types import SimpleNamespace
 
-import torch
-
 from fccomodel.algorithms.runtime.settings import LoopSettings
 from fccomodel.algorithms.runtime.solver import Solver
+from fccomodel.core.lazy import torch
 
 
 def opened(solver: Solver, data, device, dtype, exact=None):

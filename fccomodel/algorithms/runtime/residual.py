@@ -19,11 +19,10 @@ import time
 from types import SimpleNamespace
 from typing import Any
 
-import torch
-
 from fccomodel.algorithms.runtime.progress import slope_at, thinned, value_at
 from fccomodel.algorithms.runtime.settings import LoopSettings
 from fccomodel.algorithms.runtime.solver import Solver
+from fccomodel.core.lazy import torch
 
 
 def watching(tol, cost, z=1.96, few=8):

@@ -6,10 +6,9 @@ from __future__ import annotations
 import time
 from types import SimpleNamespace
 
-import torch
-
 from fccomodel.algorithms.runtime.progress import merit, summary, thinned
 from fccomodel.algorithms.runtime.solver import Solver
+from fccomodel.core.lazy import torch
 
 
 def constraint_row(solver: Solver, data, w):

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import torch
-
 from fccomodel.algorithms.runtime.settings import BlockSettings
 from fccomodel.algorithms.runtime.solver import BlockSolver
+from fccomodel.core.lazy import torch
 
 
 def begin(state, h):

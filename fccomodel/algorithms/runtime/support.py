@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-import torch
+from fccomodel.core.lazy import torch
 
 
 def in_range(start, size, r, skip=None):

@@ -1,7 +1,7 @@
 """Estimates of the gradient of phi(F(w)) that several algorithms share, corrected at a reference point or hybrid, and weights
 that decay. The emitter copies what an algorithm uses."""
 
-import torch
+from fccomodel.core.lazy import torch
 
 
 def pulled(now, s, then, t):

@@ -11,8 +11,6 @@ import math
 import time
 from types import SimpleNamespace
 
-import torch
-
 from fccomodel.algorithms.runtime.progress import (
     centre_at,
     ending,
@@ -31,6 +29,7 @@ from fccomodel.algorithms.runtime.residual import observe, reached, watching
 from fccomodel.algorithms.runtime.settings import VectorSettings
 from fccomodel.algorithms.runtime.solver import VectorSolver
 from fccomodel.algorithms.runtime.vector_oracle import oracle_of
+from fccomodel.core.lazy import torch
 
 #: matrix: the largest Jacobian kept as a matrix, entries     probe: samples by which the first step size is found
 #: look: steps of an epoch between exact evaluations           pass_limit: samples above which F is not computed exactly
@@ -146,7 +145,7 @@ def close_epoch(run, solver: VectorSolver, last, h: VectorSettings):
 
 
 def solve(
-    solver: VectorSolver, data, *, seed=0, device="cpu", dtype=torch.float32, seconds=30.0, iterations=None, oracles=None,
+    solver: VectorSolver, data, *, seed=0, device="cpu", dtype=None, seconds=30.0, iterations=None, oracles=None,
     progress=None, stop=None, tol=None, exact=None,
 ):  # fmt: skip
     """Run to the end of the budget, or until epochs gain nothing more, or until the KKT residual is at most ``tol`` in two looks
@@ -157,7 +156,7 @@ def solve(
     ``run`` is where it stands: the algorithm's state; the epoch's length, the steps left in it, its average and the merit that
     it began with (``held``); the best point so far and its value; the first merit; steps (``count``), epochs without a gain.
     """
-    began = time.perf_counter()
+    began, dtype = time.perf_counter(), dtype or torch.float32
     ended = ending(began, stop, seconds, iterations, oracles)
     exact, quick, data = opened(solver, data, device, dtype, exact)
     rng = torch.Generator(device=device).manual_seed(seed)

@@ -6,10 +6,9 @@ from __future__ import annotations
 import math
 from types import SimpleNamespace
 
-import torch
-
 from fccomodel.algorithms.runtime.settings import VectorSettings
 from fccomodel.algorithms.runtime.solver import VectorSolver
+from fccomodel.core.lazy import torch
 
 
 def linearised(f, w):

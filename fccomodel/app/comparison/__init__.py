@@ -13,7 +13,6 @@ from fccomodel.app.comparison.runs import Bench, Job, Task, cores, score
 from fccomodel.core import options
 from fccomodel.core.diagnostics import FccoError, refuse
 from fccomodel.data.bound import Bound
-from fccomodel.evaluation.values import lets
 from fccomodel.plan.errors import LACKING
 
 __all__ = ["Comparison", "Step", "compare"]
@@ -52,6 +51,8 @@ def compare(
 
     Ctrl-C ends it with the runs that are done.
     """
+    from fccomodel.evaluation.values import lets
+
     names, seeds = tuple(dict.fromkeys(algorithms)), tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds)
     if not names or not seeds:
         refuse(errors.nothing_to_compare())

@@ -10,8 +10,6 @@ from collections.abc import Callable
 
 import torch
 
-from fccomodel.evaluation.axes import DTYPE
-
 STEPS, TOLERANCE = 20_000, 1e-12
 #: a step shorter than any smooth function asks for: there is a kink
 KINKED = 1e-9
@@ -32,7 +30,7 @@ def gap(slope: Slope, furthest: Project, q: torch.Tensor) -> torch.Tensor:
 
 def ascent(slope: Slope, project: Project, q: torch.Tensor, steps: int = STEPS) -> torch.Tensor:
     """argmax of a smooth concave function: FISTA with backtracking and restarts; at a kink it stops."""
-    step = torch.ones((*q.shape[:-1], 1), dtype=DTYPE)
+    step = torch.ones((*q.shape[:-1], 1), dtype=torch.float64)
     ahead, momentum = q, 1.0
     now, gradient = slope(ahead)
     for _ in range(steps):
@@ -64,11 +62,11 @@ def additive(slope: Slope, shape: tuple[int, ...], cap: float) -> torch.Tensor:
     entry only as far as the sign of the sum less 1 asks for. Where entries jump (f_k has a kink's slope nu), any share of the
     jump is as good, and one share for all makes the sum 1.
     """
-    start = torch.full(shape, 1 / shape[-1], dtype=DTYPE)
+    start = torch.full(shape, 1 / shape[-1], dtype=torch.float64)
     slopes = slope(start)[1]
     margin = 1e-3 * (1 + slopes.abs().amax(-1, keepdim=True))  # an entry may jump at an end
     left, right = slopes.amin(-1, keepdim=True) - margin, slopes.amax(-1, keepdim=True) + margin
-    least, most = torch.zeros(shape, dtype=DTYPE), torch.full(shape, cap, dtype=DTYPE)
+    least, most = torch.zeros(shape, dtype=torch.float64), torch.full(shape, cap, dtype=torch.float64)
     for _ in range(100):
         nu = (left + right) / 2
         low, high = _entries(slope, nu, least, most, whole=False)
@@ -98,16 +96,16 @@ def _entries(
 
 def ellipsoid(slope: Slope, project: Project, q: torch.Tensor) -> torch.Tensor:
     """argmax of any concave function, cutting the ellipsoid around q that holds it (entries sum to 1) through its middle."""
-    basis = torch.linalg.svd(torch.ones(1, q.shape[-1], dtype=DTYPE)).Vh[1:].mT
+    basis = torch.linalg.svd(torch.ones(1, q.shape[-1], dtype=torch.float64)).Vh[1:].mT
     m = basis.shape[-1]
     if not m:
         return q
-    spread, centre, best = torch.eye(m, dtype=DTYPE).expand(*q.shape[:-1], m, m) * RADIUS**2, q, q
-    most, bound = slope(q)[0], torch.full(q.shape[:-1], math.inf, dtype=DTYPE)
+    spread, centre, best = torch.eye(m, dtype=torch.float64).expand(*q.shape[:-1], m, m) * RADIUS**2, q, q
+    most, bound = slope(q)[0], torch.full(q.shape[:-1], math.inf, dtype=torch.float64)
     for _ in range(200 * m * (m + 1)):
         near = project(centre)
         away = centre - near
-        outside = (away.abs().amax(-1, keepdim=True) > 1e-13).to(DTYPE)
+        outside = (away.abs().amax(-1, keepdim=True) > 1e-13).to(torch.float64)
         value, rise = slope(near)
         normal = (outside * away - (1 - outside) * rise) @ basis
         along = (spread @ normal.unsqueeze(-1)).squeeze(-1)

@@ -19,7 +19,7 @@ from fccomodel.core.diagnostics import refuse
 from fccomodel.core.rewrite import conjuncts, exists
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation import elements, errors, logarithms, selections
-from fccomodel.evaluation.axes import DTYPE, Env, Named, new_axis, spread
+from fccomodel.evaluation.axes import Env, Named, new_axis, spread
 from fccomodel.evaluation.draws import DRAWS
 from fccomodel.evaluation.elements import remember
 from fccomodel.evaluation.interpret import inner_maximum, pairs, ranging, scores
@@ -227,7 +227,7 @@ class Evaluator(Conditions):
         if isinstance(space, Listing) and space.alone and not set(space.cells).intersection(self.axes(node.body, inner)):
             runs, which = space.distinct()
             if len(which) > runs.entries:  # many outer elements have the same run, and it is worth the same for all of them
-                self.not_empty(node, space, torch.from_numpy(space.step.size).to(DTYPE), inner)
+                self.not_empty(node, space, torch.from_numpy(space.step.size).to(torch.float64), inner)
                 found = self.over(node, runs, inner)
                 return space.finish(found.data.index_select(len(space.kept), which))
         leaves, event = self.leaves(node.body, space, inner)
@@ -376,7 +376,7 @@ def row_text(node: ir.Expr) -> str | None:
 def _fitted(bound: Bound, name: str, value: torch.Tensor) -> torch.Tensor:
     """A variable's tensor in float64 with its declared shape."""
     tensor = torch.as_tensor(value)
-    tensor = tensor if tensor.dtype == DTYPE else tensor.to(DTYPE)
+    tensor = tensor if tensor.dtype == torch.float64 else tensor.to(torch.float64)
     variable = bound.problem.variables.get(name)
     if variable is None:
         return tensor

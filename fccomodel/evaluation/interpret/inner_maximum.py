@@ -21,7 +21,7 @@ import torch
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import refuse
 from fccomodel.evaluation import elements, errors
-from fccomodel.evaluation.axes import DTYPE, Env, Named, spread
+from fccomodel.evaluation.axes import Env, Named, spread
 from fccomodel.evaluation.interpret import concave
 from fccomodel.library import atoms, reductions
 from fccomodel.library.sets.capped_simplex import project_capped
@@ -60,7 +60,7 @@ def maximiser(evaluator: Evaluator, node: ir.Reduce, env: Env) -> Named:
     shape = elements.shape(bound, domain.shape)
     lengths = evaluator.axes(node, env)
     axes = tuple(sorted(lengths))
-    start = torch.full((*(lengths[axis] for axis in axes), *shape), 1 / max(1, math.prod(shape)), dtype=DTYPE)
+    start = torch.full((*(lengths[axis] for axis in axes), *shape), 1 / max(1, math.prod(shape)), dtype=torch.float64)
     most = cap(evaluator, domain, shape[0])
 
     def slope(q: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -80,7 +80,7 @@ def maximiser(evaluator: Evaluator, node: ir.Reduce, env: Env) -> Named:
     assert form.reference is not None
     p = spread(evaluator.value(form.reference, env), axes).expand(start.shape).detach()
     mu = 1.0 if form.weight is None else spread(evaluator.value(form.weight, env), axes).detach()
-    mu = torch.as_tensor(mu, dtype=DTYPE).expand(start.shape[: len(axes)]).unsqueeze(-1)
+    mu = torch.as_tensor(mu, dtype=torch.float64).expand(start.shape[: len(axes)]).unsqueeze(-1)
     r = slope(p)[1]  # at q = p the divergence's own slope is the same for every entry, which no simplex sees
     if not bool((mu > 0).all()):
         return Named(vertex(r, most), axes)
@@ -124,7 +124,7 @@ def _concave(evaluator: Evaluator, node: ir.Reduce, slope: concave.Slope, start:
 # --------------------------------------------------------------------------------------------------------- known maximisers
 def vertex(r: torch.Tensor, cap: float) -> torch.Tensor:
     """argmax r.q over 0 <= q <= cap, sum q = 1."""
-    rank = torch.arange(r.shape[-1], dtype=DTYPE)
+    rank = torch.arange(r.shape[-1], dtype=torch.float64)
     return torch.zeros_like(r).scatter(
         -1, r.argsort(dim=-1, descending=True, stable=True), (1 - cap * rank).clamp(0, cap).expand(r.shape)
     )
@@ -156,7 +156,7 @@ def shifted(r: torch.Tensor, p: torch.Tensor, mu: torch.Tensor, cap: float) -> t
         above = at(middle).sum(-1, keepdim=True) > 1
         low, high = torch.where(above, middle, low), torch.where(above, high, middle)
     q = at((low + high) / 2)
-    inside = ((q > 0) & (q < cap)).to(DTYPE)
+    inside = ((q > 0) & (q < cap)).to(torch.float64)
     missing = 1 - q.sum(-1, keepdim=True)
     return q + missing * inside * p / (inside * p).sum(-1, keepdim=True).clamp(min=1e-300)
 

@@ -11,7 +11,7 @@ import torch
 from fccomodel.core import ir
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation import draws, selections
-from fccomodel.evaluation.axes import DTYPE, Env, Named, new_axis, spread, union
+from fccomodel.evaluation.axes import Env, Named, new_axis, spread, union
 from fccomodel.evaluation.elements import ids
 from fccomodel.evaluation.interpret.evaluator import Evaluator
 from fccomodel.evaluation.interpret.reductions import collapse
@@ -53,7 +53,7 @@ class Minibatch(Evaluator):
 
     def drawn(self, node: ir.Reduce, env: Env) -> tuple[dict[ir.Binder, Named], int, Named]:
         """What the binders of a reduction stand for: elements drawn along a new axis; the axis; the number of all."""
-        inner, axis, counts = dict(env), new_axis(), [Named(torch.ones((), dtype=DTYPE))]
+        inner, axis, counts = dict(env), new_axis(), [Named(torch.ones((), dtype=torch.float64))]
         for part in self.parts(node):
             inner = dict(inner)  # values are remembered by their environment, which must not change
             rng = torch.Generator().manual_seed(draws.stream(self.bound, part.binder, self.seed))
@@ -77,13 +77,13 @@ class Minibatch(Evaluator):
             args = [self.value(arg, env) for arg in domain.args]
             seed = int(torch.randint(1 << 31, (), generator=rng))
             made = draws.sample(self.bound, part.binder, args, self.batch, seed)
-            return Named(made.data, (*made.axes[:-1], axis)), Named(torch.ones((), dtype=DTYPE))
+            return Named(made.data, (*made.axes[:-1], axis)), Named(torch.ones((), dtype=torch.float64))
         found = selections.index(self.bound, part)
         start, size, skip = found.locate(env)
         room = size if skip is None else _less_one(size, skip)
         axes = tuple(sorted({*union([start, size, *([] if skip is None else [skip])]), axis}))
         lengths = {a: v.length(a) for v in (start, size, *([] if skip is None else [skip])) for a in v.axes} | {axis: self.batch}
-        uniform = torch.rand(tuple(lengths[a] for a in axes), generator=rng, dtype=DTYPE)
+        uniform = torch.rand(tuple(lengths[a] for a in axes), generator=rng, dtype=torch.float64)
         number = spread(room, axes)
         offset = (uniform * number).long().clamp(min=0).minimum((number - 1).clamp(min=0))
         if skip is not None:
@@ -91,8 +91,9 @@ class Minibatch(Evaluator):
             offset = offset + ((left_out >= 0) & (offset >= left_out)).long()
         rows = torch.from_numpy(found.rows)
         if not len(rows):
-            return Named(torch.zeros_like(offset), axes), Named(torch.zeros((), dtype=DTYPE))
-        return Named(rows[(spread(start, axes) + offset).clamp(max=len(rows) - 1)], axes), Named(room.data.to(DTYPE), room.axes)
+            return Named(torch.zeros_like(offset), axes), Named(torch.zeros((), dtype=torch.float64))
+        drawn = rows[(spread(start, axes) + offset).clamp(max=len(rows) - 1)]
+        return Named(drawn, axes), Named(room.data.to(torch.float64), room.axes)
 
     def _kept(self, part: selections.Selection, env: Env) -> Named:
         """Whether the elements drawn satisfy the conditions that are tested one by one."""

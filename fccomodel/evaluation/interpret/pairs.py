@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from fccomodel.core import ir
-from fccomodel.evaluation.axes import DTYPE, Env, Named, align, apply_atom
+from fccomodel.evaluation.axes import Env, Named, align, apply_atom
 from fccomodel.evaluation.interpret.reductions import collapse
 from fccomodel.evaluation.interpret.spaces import Listing, Product
 from fccomodel.library import atoms, reductions
@@ -138,7 +138,7 @@ def _added(parts: Sequence[Named]) -> Named:
     return total
 
 
-ZERO = Named(torch.zeros((), dtype=DTYPE))
+ZERO = Named(torch.zeros((), dtype=torch.float64))
 
 
 def _log_mean(evaluator: Evaluator, argument: ir.Expr, space: Product, inner: Env) -> Named | None:
@@ -221,7 +221,7 @@ def _runs(evaluator: Evaluator, node: ir.Reduce, space: Listing, inner: Env) -> 
     mean = (_run_log if kind.logarithmic else _run_mean)(evaluator, node.body, space, inner)
     if mean is None or not kind.total:
         return mean
-    sizes = space.finish(torch.from_numpy(space.step.size).to(DTYPE).expand(space.shape))
+    sizes = space.finish(torch.from_numpy(space.step.size).to(torch.float64).expand(space.shape))
     if kind.logarithmic:
         return _added([mean, Named(sizes.data.log(), sizes.axes)])
     return apply_atom("mul", [mean, sizes], [None, None])
@@ -272,7 +272,7 @@ def _over_runs(part: Named, space: Listing, cumulate: Callable[..., torch.Tensor
     if (after or before) and bool((order >= 0).all()):
         values = part.data[order]
         sums = cumulate(values.flip(0), 0).flip(0) if after else cumulate(values, 0)
-        found, size = sums[torch.from_numpy(step.start if after else ends - 1)], torch.from_numpy(step.size).to(DTYPE)
+        found, size = sums[torch.from_numpy(step.start if after else ends - 1)], torch.from_numpy(step.size).to(torch.float64)
         found = found - size.log() if kind.logarithmic else found / size
     else:
         runs, which = space.distinct()

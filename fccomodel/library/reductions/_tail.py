@@ -3,15 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
-from fccomodel.library.lazy import Lazy
+from fccomodel.core.lazy import torch
 from fccomodel.library.reductions._base import Elements, Options, Slope
-
-if TYPE_CHECKING:
-    import torch
-else:
-    torch = Lazy("torch")
 
 Cap = Callable[["torch.Tensor", Options], "torch.Tensor"]
 #: The law of every tail mean.

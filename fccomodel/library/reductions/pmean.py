@@ -4,22 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import inf
-from typing import TYPE_CHECKING
 
 from fccomodel.core import ir
+from fccomodel.core.lazy import torch
 from fccomodel.core.rewrite import apply as make
 from fccomodel.core.rewrite import const
 from fccomodel.library.amounts import NONE, ONE, SOME, Amount
 from fccomodel.library.atoms import Interval
-from fccomodel.library.lazy import Lazy
 from fccomodel.library.reductions._base import ByMeans, Elements, Here, Option, Options, Reduction, Site, Slope
 from fccomodel.library.reductions._tail import counted
 from fccomodel.library.reductions.logmeanexp import LOGMEANEXP
-
-if TYPE_CHECKING:
-    import torch
-else:
-    torch = Lazy("torch")
 
 
 def reduce_pmean(x, dim, p, mask=None):

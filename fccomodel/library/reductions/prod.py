@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 from math import inf
-from typing import TYPE_CHECKING
 
+from fccomodel.core.lazy import torch
 from fccomodel.library.amounts import NONE, SOME
 from fccomodel.library.atoms import Interval
-from fccomodel.library.lazy import Lazy
 from fccomodel.library.reductions._base import Elements, Here, Options, Reduction, Site, Slope
 from fccomodel.library.reductions.sum import SUM
-
-if TYPE_CHECKING:
-    import torch
-else:
-    torch = Lazy("torch")
 
 
 def reduce_prod(x, dim, mask=None):

@@ -9,16 +9,11 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from fccomodel.core.lazy import Lazy
+from fccomodel.core.lazy import torch
 from fccomodel.library.atoms import Interval
 from fccomodel.library.sums import Form
-
-if TYPE_CHECKING:
-    import torch
-else:
-    torch = Lazy("torch")
 
 
 def as_given(*args: Any) -> tuple[Any, ...]:

@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
-from fccomodel.core.lazy import Lazy
+from fccomodel.core.lazy import torch
 from fccomodel.library.atoms import Interval
 from fccomodel.library.sets._base import Normals, SimpleSet, sums, tangent_to_sum
-
-if TYPE_CHECKING:
-    import torch
-else:
-    torch = Lazy("torch")
 
 
 def project_capped(v: torch.Tensor, cap: float | torch.Tensor) -> torch.Tensor:
