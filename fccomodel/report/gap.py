@@ -37,11 +37,12 @@ Array = np.ndarray
 Support = Callable[[torch.Tensor], float]
 #: Entries up to which a full Hessian is made; the share of its largest eigenvalue that counts as zero; a sum's rounding.
 DENSE, ROUNDING, PRECISION = 400, 1e-10, 1e-14
-#: the norm whose unit ball has this support function
+#: the support function of a norm's unit ball, by the shape of its dual's
 SUPPORTS: Mapping[str, Callable[[torch.Tensor], torch.Tensor]] = {
-    "norm1": lambda s: s.abs().max(),
-    "norm2": lambda s: s.norm(),
-    "norminf": lambda s: s.abs().sum(),
+    "box": lambda s: s.abs().max(),
+    "ball": lambda s: s.norm(),
+    "cross": lambda s: s.abs().sum(),
+    "spectral": lambda s: torch.linalg.matrix_norm(s, 2),
 }
 
 
@@ -190,20 +191,10 @@ def _part(kink: Kink, parts: Parts, analysis: Analysis) -> bool:
     return parts.convex and id(kink.node) in parts.leaves and _sound(kink, analysis)
 
 
-def _terms(kink: Kink) -> tuple[list[ir.Expr], bool]:
-    """What a kink weighs, and whether with weights of either sign."""
-    node = kink.node
-    if isinstance(node, ir.Reduce):
-        return [node.body], False
-    assert isinstance(node, ir.Apply)
-    return (list(node.args) if node.op in ("max", "min") else [node.args[0]]), node.op not in ("max", "min", "pos")
-
-
 def _sound(kink: Kink, analysis: Analysis) -> bool:
     """Every weighted sum of the terms is convex (concave for a minimum)."""
-    terms, signed = _terms(kink)
-    facts = [analysis.see(term) for term in terms]
-    return all(f.affine if signed else f.convex if kink.sign > 0 else f.concave for f in facts)
+    facts = [analysis.see(term) for term in kink.weighed]
+    return all(f.affine if kink.signed else f.convex if kink.sign > 0 else f.concave for f in facts)
 
 
 def _curving(system: System, found: Optimum, analysis: Analysis) -> list[tuple[int, Array]]:
@@ -211,7 +202,7 @@ def _curving(system: System, found: Optimum, analysis: Analysis) -> list[tuple[i
     kept = []
     for k, weights in found.weights:
         parts = Parts(see=analysis.see)
-        for term in _terms(system.records[k].kink)[0]:
+        for term in system.records[k].kink.weighed:
             parts.quadratic(term, system.records[k].kink.sign)
         if not parts.higher and weights.any():
             kept.append((k, weights))
@@ -241,7 +232,7 @@ def _support(simple: SimpleSet, args: tuple, s: torch.Tensor) -> float:
 
 
 def _norm_ball(size: Size, s: torch.Tensor) -> float:
-    return size.radius * float(SUPPORTS[size.norm](s))
+    return size.radius * float(SUPPORTS[size.ball](s))
 
 
 def _reach(system: System, gradient: Array, supports: Mapping[str, list[Support]]) -> float:

@@ -6,7 +6,7 @@ The weights are what optimality conditions choose: a subgradient of phi at t, up
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -18,8 +18,8 @@ from fccomodel.evaluation import elements
 from fccomodel.evaluation.axes import Env, Named, align, new_axis
 from fccomodel.evaluation.interpret import Evaluator, inner_maximum, ranging
 from fccomodel.evaluation.interpret.spaces import Product
-from fccomodel.library import atoms, reductions
-from fccomodel.library.atoms import ScalarAtom
+from fccomodel.library import atoms, reductions, sets
+from fccomodel.library.kinks import kinked
 from fccomodel.report.weights import Weights
 
 #: Numbers that the terms of a kink may be; terms of a kink whose own kinks are weighed too.
@@ -32,6 +32,7 @@ Terms = Callable[[Evaluator, ir.Expr, Env], Named | None]
 class Kink:
     """A node phi(t) with the function that evaluates its terms t (its axes, then one dim of terms); ``sign`` -1 for a minimum.
 
+    ``signed``: weights may be negative.
     ``rows``: it is inside an expectation or another reduction, so that there is one for every row.
     """
 
@@ -39,7 +40,16 @@ class Kink:
     weights: Callable[[Evaluator, int], Weights]
     terms: Terms
     sign: float = 1.0
+    signed: bool = False
     rows: bool = False
+
+    @property
+    def weighed(self) -> tuple[ir.Expr, ...]:
+        """What the terms are, or are affine functions of."""
+        if isinstance(self.node, ir.Reduce):
+            return (self.node.body,)
+        atom = atoms.of(self.node)
+        return self.node.children if atom is not None and atom.extreme else self.node.children[:1]
 
 
 def find(bound: Bound, roots: Iterable[ir.Expr]) -> tuple[dict[int, Kink], list[tuple[ir.Expr, str]]]:
@@ -105,49 +115,13 @@ def _inside(roots: tuple[ir.Expr, ...], why: str, left: dict[int, tuple[ir.Expr,
                 left.setdefault(id(node), (node, why))
 
 
-def kinked(node: ir.Expr) -> bool:
-    """It has no gradient somewhere: an atom with a kink, a maximum, a tail mean."""
-    if isinstance(node, ir.Reduce):
-        return reductions.of(node).kinked
-    if not isinstance(node, ir.Apply):
-        return False
-    if node.op in ("max", "min", "norm1", "norm2", "norminf", "group_norm", "norm_nuc", "norm_fro"):
-        return True
-    atom = atoms.get(node.op)
-    if not isinstance(atom, ScalarAtom) or atom.boolean:
-        return False
-    return bool(atom.breaks)
-
-
-#: entrywise atoms that are a maximum of multiples of their argument: name -> the multiples' range
-SLOPES: Mapping[str, tuple[float, float]] = {"abs": (-1.0, 1.0), "pos": (0.0, 1.0)}
-NORMS: Mapping[str, Weights] = {
-    "norm1": Weights(kind="box", low=-1.0, high=1.0),
-    "norm2": Weights(kind="ball"),
-    "norminf": Weights(kind="cross"),
-    "norm_fro": Weights(kind="ball"),
-}
 SIMPLEX = Weights(kind="simplex")
 
 
 def of(node: ir.Expr) -> Kink | None:
     """The kink that a node is, or None."""
     if isinstance(node, ir.Apply):
-        atom = atoms.get(node.op)
-        name = node.op if atom is None else atom.name
-        if name in SLOPES:
-            low, high = SLOPES[name]
-            return Kink(node=node, weights=_fixed(Weights(kind="box", low=low, high=high)), terms=_argument)
-        if name == "pinball":
-            return Kink(node=node, weights=lambda evaluator, count: _pinball(evaluator, node), terms=_argument)
-        if name == "eps_insensitive":
-            return Kink(node=node, weights=_fixed(SIMPLEX), terms=_insensitive)
-        if name in NORMS:
-            return Kink(node=node, weights=_fixed(NORMS[name]), terms=_entries)
-        if name == "norm_nuc":
-            return Kink(node=node, weights=lambda evaluator, count: _spectral(evaluator, node), terms=_entries)
-        if name in ("max", "min"):
-            return Kink(node=node, weights=_fixed(SIMPLEX), terms=_arguments, sign=1.0 if name == "max" else -1.0)
+        return _of_atom(node, atoms.of(node))
     if isinstance(node, ir.Reduce):
         kind = reductions.of(node)
         if any(isinstance(binder.domain, ir.VectorSet) for binder in node.binders):
@@ -157,17 +131,47 @@ def of(node: ir.Expr) -> Kink | None:
     return None
 
 
+def _of_atom(node: ir.Apply, atom: atoms.Atom | None) -> Kink | None:
+    """The largest (least) of the arguments, a norm, or a largest of affine functions of a number with known parameters."""
+    if isinstance(atom, atoms.ArrayAtom):
+        norm = atom.ball is not None and not atom.in_groups
+        return Kink(node=node, weights=partial(_ball, node=node), terms=_entries, signed=True) if norm else None
+    if not isinstance(atom, atoms.ScalarAtom):
+        return None
+    if atom.extreme:
+        return Kink(node=node, weights=_fixed(SIMPLEX), terms=_arguments, sign=float(atom.extreme))
+    pieces = atom.affine_pieces(*atom.typical)
+    if len(pieces) < 2 or any(ir.free_binders(arg) for arg in node.args[1:]):
+        return None
+    signed = any(slope < 0 for slope, _ in pieces)
+    if any(shift for _, shift in pieces):
+        return Kink(node=node, weights=_fixed(SIMPLEX), terms=_pieces, signed=signed)
+    return Kink(node=node, weights=partial(_slopes, node=node), terms=_argument, signed=signed)
+
+
+def _affine_pieces(evaluator: Evaluator, node: ir.Apply) -> tuple[tuple[float, float], ...]:
+    """The affine functions whose largest a scalar atom is, at the values of its parameters."""
+    atom = atoms.of(node)
+    assert isinstance(atom, atoms.ScalarAtom)
+    return atom.affine_pieces(*(float(evaluator.value(arg, {}).data) for arg in node.args[1:]))
+
+
+def _slopes(evaluator: Evaluator, count: int, node: ir.Apply) -> Weights:
+    """Of a largest of multiples of a number: between the least and the largest multiple."""
+    slopes = [slope for slope, _ in _affine_pieces(evaluator, node)]
+    return Weights(kind="box", low=min(slopes), high=max(slopes))
+
+
+def _ball(evaluator: Evaluator, count: int, node: ir.Apply) -> Weights:
+    """Of a norm: the unit ball of its dual."""
+    atom = atoms.of(node)
+    assert isinstance(atom, atoms.ArrayAtom) and atom.ball is not None
+    columns = elements.shape(evaluator.bound, node.args[0].shape)[-1]
+    return Weights(kind=atom.ball.kind, low=-1.0 if atom.ball.kind == "box" else 0.0, columns=columns)
+
+
 def _fixed(weights: Weights) -> Callable[[Evaluator, int], Weights]:
     return lambda evaluator, count: weights
-
-
-def _pinball(evaluator: Evaluator, node: ir.Apply) -> Weights:
-    tau = float(evaluator.value(node.args[1], {}).data)
-    return Weights(kind="box", low=tau - 1, high=tau)
-
-
-def _spectral(evaluator: Evaluator, node: ir.Apply) -> Weights:
-    return Weights(kind="spectral", columns=elements.shape(evaluator.bound, node.args[0].shape)[-1])
 
 
 def _weights(evaluator: Evaluator, count: int, node: ir.Reduce) -> Weights:
@@ -182,7 +186,7 @@ def _over_vectors(node: ir.Reduce, sign: float) -> Kink | None:
     domain, form = binder.domain, inner_maximum.recognise(node.body, binder)
     if (
         not isinstance(domain, ir.VectorSet)
-        or domain.family not in ("simplex", "capped_simplex")
+        or sets.all()[domain.family].cap is None
         or form is None
         or form.divergence
     ):
@@ -201,11 +205,12 @@ def _argument(evaluator: Evaluator, node: ir.Expr, env: Env) -> Named | None:
     return Named(value.data.unsqueeze(-1), value.axes)
 
 
-def _insensitive(evaluator: Evaluator, node: ir.Expr, env: Env) -> Named | None:
-    """max(0, |u| - eps) is the largest of 0, u - eps and -u - eps."""
+def _pieces(evaluator: Evaluator, node: ir.Expr, env: Env) -> Named | None:
+    """The affine functions of a number of which the atom is the largest."""
     assert isinstance(node, ir.Apply)
-    (u, eps), axes = align([evaluator.value(arg, env) for arg in node.args], entrywise=True)
-    return Named(torch.stack(torch.broadcast_tensors(torch.zeros_like(u), u - eps, -u - eps), -1), axes)
+    value = evaluator.value(node.args[0], env)
+    terms = [slope * value.data + shift for slope, shift in _affine_pieces(evaluator, node)]
+    return Named(torch.stack(terms, -1), value.axes)
 
 
 def _entries(evaluator: Evaluator, node: ir.Expr, env: Env) -> Named | None:

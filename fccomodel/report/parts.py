@@ -9,11 +9,8 @@ from typing import NamedTuple
 
 from fccomodel.core import ir
 from fccomodel.core.rewrite import apply
-from fccomodel.library import reductions
+from fccomodel.library import atoms, reductions
 from fccomodel.structure import Analyser
-
-#: Norms of a variable, by atom.
-NORMS = ("norm1", "norm2", "norminf", "sumsq")
 
 
 @dataclass(eq=False, kw_only=True)
@@ -40,10 +37,9 @@ class Parts:
             case ir.LetRef(let=let):
                 found = self.quadratic(let.body, sign)
                 return None if let.binders else found
-            case ir.Apply(op="add" | "sub" | "neg", args=args):
-                signs = [sign, -sign] if node.op == "sub" else [-sign if node.op == "neg" else sign] * len(args)
-                inside = [self.quadratic(arg, s) for arg, s in zip(args, signs, strict=True)]
-                kept = [_signed(q, s * sign) for q, s in zip(inside, signs, strict=True) if q is not None]
+            case ir.Apply() if (terms := atoms.signed(node)) is not None:
+                inside = [(own, self.quadratic(part, sign * own)) for own, part in terms]
+                kept = [_signed(q, own) for own, q in inside if q is not None]
                 return kept[0] if len(kept) == 1 else apply("add", *kept) if kept else None
             case ir.Apply(op="mul" | "div", args=(a, b)) if (factor := self._factor(node)) is not None:
                 inner = b if factor is a else a
@@ -73,20 +69,9 @@ class Parts:
 
     def _squared(self, node: ir.Expr) -> bool:
         """It is a polynomial of degree two in the variables."""
-        match node:
-            case ir.Apply(op="sumsq", args=(inner,)) if self.plain:
-                return isinstance(inner, ir.Var)
-            case _ if self.plain:
-                return False
-            case ir.Apply(op="sumsq" | "square", args=(inner,)):
-                return self.see(inner).affine
-            case ir.Apply(op="pow", args=(inner, ir.Const(value=2.0))):
-                return self.see(inner).affine
-            case ir.Apply(op="dot" | "mul", args=(a, b)):
-                return self.see(a).affine and self.see(b).affine
-            case ir.Reduce(body=body) if reductions.of(node).degree == 2:
-                return not _conditional(node) and self.see(body).affine
-        return False
+        if self.plain:
+            return isinstance(node, ir.Apply) and node.op == "sumsq" and isinstance(node.args[0], ir.Var)
+        return self.see(node).degree == 2
 
 
 def _signed(node: ir.Expr, sign: float) -> ir.Expr:
@@ -99,10 +84,10 @@ def _conditional(node: ir.Reduce) -> bool:
 
 
 class Size(NamedTuple):
-    """``|variable| <= radius`` in the norm that the atom computes, wherever a sum of parts is at most a level."""
+    """``|variable| <= radius`` in the norm whose dual's unit ball has this shape, wherever a sum of parts is at most a level."""
 
     variable: str
-    norm: str
+    ball: str
     radius: float
 
 
@@ -115,29 +100,23 @@ def sizes(expr: ir.Expr, sign: float, level: float, see: Analyser) -> Iterator[S
         lows.append(ends.lo if s > 0 else -ends.hi)
     for k, (node, s) in enumerate(terms):
         if (found := _norm(node, s, see)) is not None:
-            name, norm, factor = found
+            name, ball, power, factor = found
             radius = max(0.0, level - sum(lows[:k] + lows[k + 1 :])) / factor
-            yield Size(name, "norm2", radius**0.5) if norm == "sumsq" else Size(name, norm, radius)
+            yield Size(name, ball, radius ** (1 / power))
 
 
 def _terms(node: ir.Expr, sign: float) -> Iterator[tuple[ir.Expr, float]]:
-    match node:
-        case ir.LetRef(let=let) if not let.binders:
-            yield from _terms(let.body, sign)
-        case ir.Apply(op="add", args=args):
-            for arg in args:
-                yield from _terms(arg, sign)
-        case ir.Apply(op="sub", args=(a, b)):
-            yield from _terms(a, sign)
-            yield from _terms(b, -sign)
-        case ir.Apply(op="neg", args=(a,)):
-            yield from _terms(a, -sign)
-        case _:
-            yield node, sign
+    if isinstance(node, ir.LetRef) and not node.let.binders:
+        yield from _terms(node.let.body, sign)
+    elif (terms := atoms.signed(node)) is not None:
+        for own, part in terms:
+            yield from _terms(part, sign * own)
+    else:
+        yield node, sign
 
 
-def _norm(node: ir.Expr, sign: float, see: Analyser) -> tuple[str, str, float] | None:
-    """(variable, atom, a positive lower bound of the factor)."""
+def _norm(node: ir.Expr, sign: float, see: Analyser) -> tuple[str, str, int, float] | None:
+    """(variable, the shape of the ball, the norm's power, a positive lower bound of the factor)."""
     factor = sign
     while isinstance(node, ir.Apply) and node.op == "mul":
         a, b = node.args if not ir.variables_of(node.args[0]) else node.args[::-1]
@@ -145,6 +124,10 @@ def _norm(node: ir.Expr, sign: float, see: Analyser) -> tuple[str, str, float] |
         if ir.variables_of(a) or a.shape or ends.lo < 0:
             return None
         factor, node = factor * ends.lo, b
-    if factor > 0 and isinstance(node, ir.Apply) and node.op in NORMS and isinstance(node.args[0], ir.Var):
-        return node.args[0].name, node.op, factor
+    atom = atoms.of(node)
+    if factor <= 0 or not isinstance(atom, atoms.ArrayAtom) or not isinstance(node.children[0], ir.Var):
+        return None
+    for norm, power in ((atom, 1), *((root, 2) for root in atoms.all().values() if root.squared == atom.name)):
+        if isinstance(norm, atoms.ArrayAtom) and norm.ball is not None and not norm.in_groups:
+            return node.children[0].name, norm.ball.kind, power, factor
     return None

@@ -75,8 +75,25 @@ class ScalarAtom(Atom):
     @cached_property
     def _jumps(self) -> tuple[int, ...]:
         """The places among the points of its graph where it rises without moving."""
-        points, _, _ = self.subdifferential(*(3.0 for _ in self.parameters))
+        points, _, _ = self.subdifferential(*self.typical)
         return tuple(k for k, (a, b) in enumerate(zip(points, points[1:], strict=False)) if a[0] == b[0] and a[1] != b[1])
+
+    @cached_property
+    def typical(self) -> tuple[float, ...]:
+        """Parameters inside the domain."""
+        limits = self.domains(*self.everywhere)[len(self.arguments) - len(self.parameters) :] if self.parameters else ()
+        return tuple(_inner(limit or REALS) for limit in limits)
+
+    def affine_pieces(self, *parameters: float) -> tuple[tuple[float, float], ...]:
+        """(a, b) of the affine functions a u + b whose largest it is, from the left; none if it is not the largest of some."""
+        if self.graph is None:
+            return ()
+        points, *ends = self.subdifferential(*parameters)
+        rises = all(p[0] == q[0] and p[1] <= q[1] or p[1] == q[1] for p, q in zip(points, points[1:], strict=False))
+        if not rises or any(ends):
+            return ()
+        at = {y: x for x, y in points}
+        return tuple((y, float(self.value(x, *parameters)) - y * x) for y, x in at.items())
 
     def subdifferential(self, *parameters: float) -> tuple:
         """Its ``graph`` at these parameters."""
@@ -126,3 +143,10 @@ class ScalarAtom(Atom):
         limit = self.domains(*near)[k]
         ends = k in self.poles(*near) or limit is not None and limit.lo == 0
         return ends and self.lipschitz(*near, argument=k) == inf
+
+
+def _inner(u: Interval) -> float:
+    """A number inside an interval."""
+    if u.lo == -inf:
+        return 1.0 if u.hi == inf else u.hi - 1
+    return u.lo + 1 if u.hi == inf else (u.lo + u.hi) / 2
