@@ -74,17 +74,17 @@ def tokens(text: str) -> list[Token]:
     a string without an end a ``JUNK_STRING``.
     """
     g = grammar()
-    found: list[Token] = []
+    words: list[Token] = []
     line = 1
     for match in g.pattern.finditer(text):
         kind, value = str(match.lastgroup), match.group()
         if kind == "NAME":
             kind = g.words.get(value, kind)
-        elif kind == JUNK and found and found[-1].type == JUNK:
-            value = found.pop().value + value
-        found.append(Token(kind, value, match.end() - len(value), line, end_pos=match.end()))
+        elif kind == JUNK and words and words[-1].type == JUNK:
+            value = words.pop().value + value
+        words.append(Token(kind, value, match.end() - len(value), line, end_pos=match.end()))
         line += value.count("\n")
-    return found
+    return words
 
 
 def is_name(token: Token) -> bool:

@@ -71,33 +71,33 @@ def unknown_statement(words: Sequence[Token], constrained: bool) -> Diagnostic:
     first, at = str(words[0]), lexer.span(words[0])
     if "".join(words[:2]) in ("//", "/*"):
         return errors.syntax.operator_elsewhere("".join(words[:2]), Span(start=at.start, end=at.end + 1))
-    known = _OTHER_WORDS.get(first.lower()) or (nearest(first, FORMS) if lexer.is_name(words[0]) else None)
-    if known is None and not constrained and any(word.type in ("CMP", "EQUAL") for word in words):
+    intended = _OTHER_WORDS.get(first.lower()) or (nearest(first, FORMS) if lexer.is_name(words[0]) else None)
+    if intended is None and not constrained and any(word.type in ("CMP", "EQUAL") for word in words):
         return errors.statements.early_constraint(at)
-    return errors.statements.unknown_statement(first, FORMS, known, at)
+    return errors.statements.unknown_statement(first, FORMS, intended, at)
 
 
 def order(statements: Sequence[syntax.Statement]) -> list[Diagnostic]:
     """``model`` comes first, ``options`` last, and neither twice."""
-    found: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     for k, statement in enumerate(statements):
         if isinstance(statement, syntax.ModelDecl) and k > 0:
-            found.append(errors.statements.model_not_first(statement.span.start))
+            diagnostics.append(errors.statements.model_not_first(statement.span.start))
         if isinstance(statement, syntax.Options) and k < len(statements) - 1:
-            found.append(errors.statements.options_not_last(statement.span.start))
-    return found
+            diagnostics.append(errors.statements.options_not_last(statement.span.start))
+    return diagnostics
 
 
 def subscripts(statements: Sequence[syntax.Statement], indices: frozenset[str]) -> list[Diagnostic]:
     """Names given to something that would afterwards read as a reduction: ``let mean_i = 1;`` beside ``index i in P;``."""
-    found: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     for statement in statements:
         names = (*getattr(statement, "names", ()), *getattr(statement, "params", ()), getattr(statement, "name", ""))
         for name in names:
             kind, _, index = name.partition("_")
             if lexer.subscript(name) in indices:
-                found.append(errors.syntax.reads_as_reduction(name, kind, index, statement.span))
-    return found
+                diagnostics.append(errors.syntax.reads_as_reduction(name, kind, index, statement.span))
+    return diagnostics
 
 
 # ------------------------------------------------------------------------------------------------------ inside a statement
@@ -134,9 +134,9 @@ def unexpected(words: Sequence[Token], k: int, expected: Iterable[str]) -> Diagn
         return errors.syntax.ends_early(words[-1].end_pos or 0, _reason(words[-1], kinds), form)
     slip = Slip(words=words, k=k, expected=kinds)
     for mistake in MISTAKES:
-        found = mistake.explained(slip)
-        if found is not None:
-            return found
+        diagnostic = mistake.explained(slip)
+        if diagnostic is not None:
+            return diagnostic
     return errors.syntax.unexpected(words[k], _reason(slip.before, kinds), form, slip.at)
 
 
@@ -155,13 +155,13 @@ class Mistake:
     example: str
 
     def explained(self, s: Slip) -> Diagnostic | None:
-        found = _match(self.words.split(), s.words, s.k)
-        return None if found is None else self.explain(s, *found)
+        named = _match(self.words.split(), s.words, s.k)
+        return None if named is None else self.explain(s, *named)
 
 
 def _match(pattern: Sequence[str], words: Sequence[Token], k: int) -> list[Token] | None:
     """The words that a pattern names where it ends at word k; None where it does not."""
-    found: list[Token] = []
+    named: list[Token] = []
     for item in reversed(pattern):
         if item in ("...", "[]"):
             opening = _opening(words, k + 1 if item == "..." else k)
@@ -171,9 +171,9 @@ def _match(pattern: Sequence[str], words: Sequence[Token], k: int) -> list[Token
             continue
         if k < 0 or not _is(words[k], item):
             return None
-        found.insert(0, words[k])
+        named.insert(0, words[k])
         k -= 1
-    return found
+    return named
 
 
 def _is(word: Token, kinds: str) -> bool:
@@ -243,11 +243,11 @@ def _wrong_brackets(s: Slip, reduction: Token, *_: Token) -> Diagnostic:
 
 
 def _no_reduction(s: Slip, name: Token, bracket: Token, index: Token, word: Token) -> Diagnostic:
-    known = sorted(lexer.grammar().reductions)
+    kinds = sorted(lexer.grammar().reductions)
     written = _REDUCTIONS.get(str(name).lower(), "").format(f"[{index} {word} ...]")
-    close = nearest(str(name), known)
+    close = nearest(str(name), kinds)
     fix = f"write `{written}`" if written else f"did you mean `{close}`?" if close else "use one of these"
-    return errors.syntax.no_reduction(name, known, fix, lexer.span(name))
+    return errors.syntax.no_reduction(name, kinds, fix, lexer.span(name))
 
 
 def _two_bodies(s: Slip, reduction: Token, *_: Token) -> Diagnostic:
@@ -287,7 +287,7 @@ def _product(s: Slip, *_: Token) -> Diagnostic | None:
     return errors.syntax.no_operator(s.at) if _may_multiply(s) else None
 
 
-#: The first that explains a slip is told.
+#: The first that explains a slip is reported.
 MISTAKES = (
     Mistake("any", _operator, "minimize u ** 2;"),
     Mistake("any any", _semicolon, "options { seed = 1 }"),

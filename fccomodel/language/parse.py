@@ -33,14 +33,14 @@ def parse(source: Source) -> syntax.Model:
     if refused is not None:
         raise FccoError([refused], source)
     words = [word for word in lexer.tokens(text) if word.type not in lexer.SPACE]
-    found = characters.all_junk(words, MAX_ERRORS)
+    diagnostics = characters.all_junk(words, MAX_ERRORS)
     pieces, faults = split(words, text, max_errors=MAX_ERRORS)
-    found += faults
+    diagnostics += faults
     statements: list[syntax.Statement] = []
     indices = declared_indices(pieces)
     constrained = False
     waiting = pieces[::-1]
-    while waiting and len(found) < MAX_ERRORS:
+    while waiting and len(diagnostics) < MAX_ERRORS:
         piece = waiting.pop()
         constrained = constrained or piece.words[0].type == "SUBJECT"
         if piece.broken:
@@ -48,26 +48,26 @@ def parse(source: Source) -> syntax.Model:
         try:
             statements.append(_statement(piece, constrained, indices))
         except Refusal as refusal:
-            found.append(refusal.diagnostic)
+            diagnostics.append(refusal.diagnostic)
             if refusal.rest is not None:
                 waiting.append(replace(piece, words=piece.words[refusal.rest :]))
         else:
             if not piece.closed:
-                found.append(mistakes.not_closed(piece))
-    found += mistakes.order(statements) + mistakes.subscripts(statements, indices)
+                diagnostics.append(mistakes.not_closed(piece))
+    diagnostics += mistakes.order(statements) + mistakes.subscripts(statements, indices)
     if not words:
-        found.append(errors.text.no_statement(comments=bool(text.strip())))
-    if found:
-        raise FccoError(_sorted(found), source)
+        diagnostics.append(errors.text.no_statement(comments=bool(text.strip())))
+    if diagnostics:
+        raise FccoError(_sorted(diagnostics), source)
     return syntax.Model(statements=tuple(statements), span=Span(start=0, end=len(text)))
 
 
-def _sorted(found: list[Diagnostic]) -> list[Diagnostic]:
-    """In the order of the text, cut off at ``MAX_ERRORS``, which is then said."""
-    found = sorted(found, key=lambda d: d.span.start if d.span else -1)
-    if len(found) < MAX_ERRORS:
-        return found
-    return [*found[:MAX_ERRORS], errors.text.too_many_errors(MAX_ERRORS)]
+def _sorted(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
+    """In the order of the text, cut off at ``MAX_ERRORS``, with a last error that says so."""
+    diagnostics = sorted(diagnostics, key=lambda d: d.span.start if d.span else -1)
+    if len(diagnostics) < MAX_ERRORS:
+        return diagnostics
+    return [*diagnostics[:MAX_ERRORS], errors.text.too_many_errors(MAX_ERRORS)]
 
 
 def declared_indices(pieces: list[Piece]) -> frozenset[str]:
@@ -102,9 +102,9 @@ def _statement(piece: Piece, constrained: bool, indices: frozenset[str]) -> synt
         tree = parser.feed_eof(words[-1])
     except UnexpectedToken:
         acceptable = _acceptable(parser, states)
-        found = mistakes.unexpected(words, k, acceptable)
-        missing = found.code == errors.statements.SEMICOLON.id and "$END" in acceptable
-        raise Refusal(found, rest=k if missing else None) from None
+        diagnostic = mistakes.unexpected(words, k, acceptable)
+        missing = diagnostic.code == errors.statements.SEMICOLON.id and "$END" in acceptable
+        raise Refusal(diagnostic, rest=k if missing else None) from None
     return build(tree)
 
 
@@ -122,16 +122,16 @@ def _as_read(word: Token, choices: Mapping[str, Any], indices: frozenset[str]) -
 def _acceptable(parser: InteractiveParser, before: list[int]) -> set[str]:
     """Types of the words that the parser would shift in the states ``before``: its table lists more, shared between states."""
     table, end = parser.parser_state.parse_conf.parse_table.states, parser.parser_state.parse_conf.end_state
-    found: set[str] = set()
+    shiftable: set[str] = set()
     for kind in filter(str.isupper, table[before[-1]]):
         states = list(before)
         while kind in table[states[-1]]:
             action, rule = table[states[-1]][kind]
             if action.name == "Shift":
-                found.add(kind)
+                shiftable.add(kind)
                 break
             del states[len(states) - len(rule.expansion) :]
             states.append(table[states[-1]][rule.origin.name][1])
         if kind == "$END" and states[-1] == end:
-            found.add(kind)
-    return found
+            shiftable.add(kind)
+    return shiftable

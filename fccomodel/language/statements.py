@@ -151,8 +151,8 @@ class _Splitter:
             return f"of line {opener.line}"
         return f"of column {start - self.text.rfind(chr(10), 0, start)}"
 
-    def fault(self, found: Diagnostic) -> None:
+    def fault(self, diagnostic: Diagnostic) -> None:
         """Report a fault of this statement, unless one has been."""
         if not self.broken:
-            self.errors.append(found)
+            self.errors.append(diagnostic)
         self.broken = True

@@ -61,11 +61,11 @@ def build(tree: Tree) -> Any:
 def _chain(tree: Tree) -> list:
     """Operands and operators in turn of the chain that ends in this operation: ``a + b - c``, or ``a * b / c``."""
     family = next((pair for pair in _INVERSE.items() if tree.children[1] in pair), None)
-    found: list = []
+    parts: list = []
     while family is not None and isinstance(tree, Tree) and tree.data == "binary" and tree.children[1] in family:
         tree, op, right = tree.children
-        found += [right, op]
-    return [tree, *found[::-1]]
+        parts += [right, op]
+    return [tree, *parts[::-1]]
 
 
 def _balanced(c: list, at: Span) -> syntax.Expr:
@@ -171,7 +171,7 @@ def _reduce_subscript(c: list, at: Span) -> syntax.Expr:
 def _reduce_free(c: list, at: Span) -> syntax.Expr:
     kind = str(c[0])
     if not reductions.all()[kind].drawn:
-        raise Refusal(errors.syntax.no_index(kind, reductions.named(lambda known: known.drawn), _at(c[0])))
+        raise Refusal(errors.syntax.no_index(kind, reductions.named(lambda reduction: reduction.drawn), _at(c[0])))
     return syntax.Reduce(kind=kind, body=c[1], span=at)
 
 

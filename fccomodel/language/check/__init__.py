@@ -56,12 +56,12 @@ def check(model: syntax.Model, source: Source) -> ir.Problem:
 def _bounded(ctx: Context, problem: ir.Problem) -> None:
     """An error for each formula that lets and definitions make deeper than ``MAX_LEVELS``."""
     levels: dict[int, int] = {}
-    for whole in (problem.objective.expr, *(c.body for c in problem.constraints)):
-        for node in ir.walk(whole):
+    for formula in (problem.objective.expr, *(c.body for c in problem.constraints)):
+        for node in ir.walk(formula):
             inner = (*node.children, node.let.body) if isinstance(node, ir.LetRef) else node.children
             levels[id(node)] = 1 + max((levels[id(child)] for child in inner), default=0)
-        if levels[id(whole)] > MAX_LEVELS:
-            ctx.report(errors.problem.formula_too_deep(levels[id(whole)], MAX_LEVELS, whole.span))
+        if levels[id(formula)] > MAX_LEVELS:
+            ctx.report(errors.problem.formula_too_deep(levels[id(formula)], MAX_LEVELS, formula.span))
 
 
 def _check(ctx: Context, statements: tuple[syntax.Statement, ...]) -> ir.Problem | None:
@@ -71,10 +71,10 @@ def _check(ctx: Context, statements: tuple[syntax.Statement, ...]) -> ir.Problem
             ctx.later.setdefault(declared, statement.span)
     objectives: list[syntax.Objective] = []
     objective: ir.Objective | None = None
-    found: list[ir.Constraint] = []
+    relations: list[ir.Constraint] = []
     options: dict[str, object] = {}
     labels: dict[str, Span] = {s.label: s.span for s in statements if isinstance(s, syntax.Objective) and s.label is not None}
-    written = {s.label for s in statements if isinstance(s, syntax.Constraint) and s.label is not None}
+    reserved = {s.label for s in statements if isinstance(s, syntax.Constraint) and s.label is not None}
     number = 0
     for statement in statements:
         ctx.statement = statement
@@ -85,11 +85,11 @@ def _check(ctx: Context, statements: tuple[syntax.Statement, ...]) -> ir.Problem
                 objectives.append(statement)
                 if len(objectives) > 1:
                     _second_objective(ctx, objectives[0], statement)
-                made = constraints.objective(ctx, statement)
-                objective = objective or made
+                candidate = constraints.objective(ctx, statement)
+                objective = objective or candidate
             case syntax.Constraint():
-                label, number = constraints.label_of(ctx, statement, labels, number, written)
-                found.extend(constraints.constraint(ctx, statement, label))
+                label, number = constraints.label_of(ctx, statement, labels, number, reserved)
+                relations.extend(constraints.constraint(ctx, statement, label))
             case syntax.Options():
                 constraints.options(ctx, statement, options)
             case syntax.SubjectTo() | syntax.Include():
@@ -106,7 +106,7 @@ def _check(ctx: Context, statements: tuple[syntax.Statement, ...]) -> ir.Problem
         name=name,
         source=ctx.source,
         objective=objective,
-        constraints=tuple(found),
+        constraints=tuple(relations),
         dims=tuple(ctx.dims),
         sets=ctx.sets,
         tables=ctx.tables,
@@ -116,7 +116,7 @@ def _check(ctx: Context, statements: tuple[syntax.Statement, ...]) -> ir.Problem
         variables=ctx.variables,
         lets=ctx.lets,
         options=options,
-        warnings=tuple(_ordered(ctx.found)),
+        warnings=tuple(_ordered(ctx.diagnostics)),
     )
 
 
@@ -139,13 +139,13 @@ def names_of(statement: syntax.Statement) -> tuple[str, ...]:
             return tuple(b.name for b in statement.binders)
         case syntax.ModelDecl():
             return ()
-    own = getattr(statement, "name", None)
-    return (own,) if isinstance(own, str) else ()
+    name = getattr(statement, "name", None)
+    return (name,) if isinstance(name, str) else ()
 
 
-def _ordered(found: list[Diagnostic]) -> list[Diagnostic]:
+def _ordered(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
     """Errors first, each kind in the order of the text."""
-    return sorted(found, key=lambda d: (d.severity != "error", d.span.start if d.span else 0))
+    return sorted(diagnostics, key=lambda d: (d.severity != "error", d.span.start if d.span else 0))
 
 
 __all__ = ["check"]

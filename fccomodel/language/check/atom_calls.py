@@ -32,8 +32,8 @@ UNNAMED = frozenset({"add", "sub", "mul", "div", "neg", "pow", "matmul", *shapes
 
 def named_atoms() -> dict[str, Atom]:
     """The functions that a model can call, by every name."""
-    known = {name: atom for name, atom in registry.all().items() if not atom.internal and name not in UNNAMED}
-    return known | {alias: known[name] for alias, name in registry.aliases().items() if name in known}
+    named = {name: atom for name, atom in registry.all().items() if not atom.internal and name not in UNNAMED}
+    return named | {alias: named[name] for alias, name in registry.aliases().items() if name in named}
 
 
 def apply_atom(ctx: Context, scope: Scope, node: syntax.Call, atom: Atom) -> ir.Expr | None:
@@ -68,16 +68,16 @@ def _arguments(ctx: Context, scope: Scope, node: syntax.Call, atom: Atom) -> lis
     elif named:
         reason = "its arguments have no names"
     if not reason and (not atom.accepts(len(values)) or (len(values) < len(node.args) + len(named))):
-        own = len(atom.arguments)
-        needed = f"{atom.min_count} or more arguments are" if atom.variadic else f"{counted(own, 'argument')} {are(own)}"
+        arity = len(atom.arguments)
+        needed = f"{atom.min_count} or more arguments are" if atom.variadic else f"{counted(arity, 'argument')} {are(arity)}"
         reason = f"{needed} needed, {len(values)} {are(len(values))} given"
-    known = [v for v in values if v is not None]
+    arguments = [v for v in values if v is not None]
     if not reason:
-        return known if len(known) == len(values) else None
-    if len(values) == 1 and atom.name in ("max", "min") and known and known[0].shape:
+        return arguments if len(arguments) == len(values) else None
+    if len(values) == 1 and atom.name in ("max", "min") and arguments and arguments[0].shape:
         ctx.report(errors.calls.extreme_of_a_vector(atom.name, node.span))
-    elif len(known) == len(values):
-        _misfit(ctx, node, known, atom, reason)
+    elif len(arguments) == len(values):
+        _misfit(ctx, node, arguments, atom, reason)
     return None
 
 
@@ -97,16 +97,16 @@ def _parameters_fixed(ctx: Context, atom: Atom, args: list[ir.Expr]) -> bool:
 
 def _shape(ctx: Context, node: syntax.Call, atom: Atom, args: Sequence[ir.Expr]) -> ir.Shape | None:
     """The shape of the value, by the atom's own rule; sizes known from the text count as numbers where names differ."""
-    own = tuple(v.shape for v in args)
+    argument_shapes = tuple(v.shape for v in args)
     try:
-        return atom.shape(own)
+        return atom.shape(argument_shapes)
     except ShapeError as error:
         try:
-            return atom.shape(tuple(tuple(shapes.size(ctx, n) or n for n in shape) for shape in own))
+            return atom.shape(tuple(tuple(shapes.size(ctx, n) or n for n in shape) for shape in argument_shapes))
         except ShapeError:
-            others = _candidates(ctx, node, args, atom)
-            given = [described(ctx, v, 30) for v in args]
-            ctx.report(errors.shapes.arguments(node.func, _sentence(atom, str(error)), given, others, node.span))
+            alternatives = _candidates(ctx, node, args, atom)
+            descriptions = [described(ctx, v, 30) for v in args]
+            ctx.report(errors.shapes.arguments(node.func, _sentence(atom, str(error)), descriptions, alternatives, node.span))
     return None
 
 
@@ -117,35 +117,35 @@ def _sentence(atom: Atom, text: str) -> str:
 
 def _candidates(ctx: Context, node: syntax.Call, args: Sequence[ir.Expr], atom: Atom) -> str:
     """Signatures of other functions of a similar name that take these arguments."""
-    found = []
-    for other in registry.all().values():
-        if other is atom or other.internal or other.name in UNNAMED or not other.accepts(len(args)):
+    signatures = []
+    for rival in registry.all().values():
+        if rival is atom or rival.internal or rival.name in UNNAMED or not rival.accepts(len(args)):
             continue
-        if _distance(other, atom) <= 1 and type(other) is type(atom):
+        if _distance(rival, atom) <= 1 and type(rival) is type(atom):
             try:
-                other.shape(tuple(v.shape for v in args))
+                rival.shape(tuple(v.shape for v in args))
             except ShapeError:
                 continue
-            found.append(f"`{other.signature}`")
-    return " or ".join(found[:3])
+            signatures.append(f"`{rival.signature}`")
+    return " or ".join(signatures[:3])
 
 
 def _misfit(ctx: Context, node: syntax.Call, values: Sequence[ir.Expr], atom: Atom, reason: str) -> None:
     """The error of a call with the wrong arguments: candidates, nearest first, each with why it does not fit."""
-    told = [(atom.signature, reason)]
-    for other in sorted(registry.all().values(), key=lambda a: (_distance(a, atom), a.name)):
-        if other is atom or other.internal or other.name in UNNAMED or _distance(other, atom) > 2 or len(told) > 3:
+    candidates = [(atom.signature, reason)]
+    for rival in sorted(registry.all().values(), key=lambda a: (_distance(a, atom), a.name)):
+        if rival is atom or rival.internal or rival.name in UNNAMED or _distance(rival, atom) > 2 or len(candidates) > 3:
             continue
-        if not other.accepts(len(values)):
-            why = f"{other.min_count} or more" if other.variadic else counted(len(other.arguments), "argument")
-            told.append((other.signature, f"{why} needed"))
+        if not rival.accepts(len(values)):
+            needed = f"{rival.min_count} or more" if rival.variadic else counted(len(rival.arguments), "argument")
+            candidates.append((rival.signature, f"{needed} needed"))
             continue
         try:
-            other.shape(tuple(v.shape for v in values))
-            told.append((other.signature, f"would fit; {other.meaning}"))
+            rival.shape(tuple(v.shape for v in values))
+            candidates.append((rival.signature, f"would fit; {rival.meaning}"))
         except ShapeError as error:
-            told.append((other.signature, str(error)))
-    ctx.report(errors.calls.arguments_of_atom(ctx.quote(node), atom.signature, atom.meaning, told))
+            candidates.append((rival.signature, str(error)))
+    ctx.report(errors.calls.arguments_of_atom(ctx.quote(node), atom.signature, atom.meaning, candidates))
 
 
 def _distance(a: Atom, b: Atom) -> int:
@@ -169,16 +169,16 @@ def _fold(atom: Atom, values: list[float]) -> float | None:
 
 def uniform_weights(ctx: Context, scope: Scope, node: syntax.Call) -> ir.Expr | None:
     """``uniform(K)``: the vector with 1/|K| for each element of K."""
-    inner = node.args[0]
-    symbol = names.find(ctx, inner.id) if isinstance(inner, syntax.Name) else None
+    argument = node.args[0]
+    symbol = names.find(ctx, argument.id) if isinstance(argument, syntax.Name) else None
     if not isinstance(symbol, SetSymbol | TableSymbol) and (symbol is None or symbol.what != "a dim"):
-        if isinstance(inner, syntax.Name) and symbol is None:
-            names.unknown(ctx, scope, inner.id, inner.span)
+        if isinstance(argument, syntax.Name) and symbol is None:
+            names.unknown(ctx, scope, argument.id, argument.span)
         else:
             ctx.report(errors.calls.weights_of_no_set(ctx.quote(node)))
         return None
-    dim = literals.declared_dim(ctx, scope, inner)
+    dim = literals.declared_dim(ctx, scope, argument)
     if dim is None:
         return None
     ones = ir.Const(value=1.0, shape=(dim,), span=node.span)
-    return ir.Apply(op="div", args=(ones, ir.Size(dim=dim, span=inner.span)), shape=(dim,), span=node.span)
+    return ir.Apply(op="div", args=(ones, ir.Size(dim=dim, span=argument.span)), shape=(dim,), span=node.span)

@@ -125,10 +125,10 @@ def _net(ctx: Context, scope: Scope, node: syntax.Call, net: ir.Net) -> ir.Expr 
     if weights is None or value is None:
         return None
     if not isinstance(weights, ir.Var) or weights.shape != (f"params({net.name})",):
-        given = described(ctx, weights)
+        description = described(ctx, weights)
         if shapes.is_net_parameters(weights):
-            given = replace(given, what="the parameters of another net")
-        ctx.report(errors.calls.net_parameters(given, net.name, owner))
+            description = replace(description, what="the parameters of another net")
+        ctx.report(errors.calls.net_parameters(description, net.name, owner))
         return None
     if not expressions.is_number(ctx, value, "a net's input"):
         return None

@@ -70,13 +70,13 @@ def _numbers(ctx: Context, op: str, left: ir.Expr, right: ir.Expr, span: Span) -
         if side.shape:
             ctx.report(errors.shapes.compared(described(ctx, side)))
             return False
-    for own, other in ((left, right), (right, left)):
-        if isinstance(other, ir.Const) and op in ("==", "!="):
-            domain = _value_domain(ctx, own)
-            known = None if domain is None else shapes.members(domain)
-            if known is not None and not any(abs(v - other.value) <= 1e-9 * max(1.0, abs(v)) for v in known):
+    for value, constant in ((left, right), (right, left)):
+        if isinstance(constant, ir.Const) and op in ("==", "!="):
+            domain = _value_domain(ctx, value)
+            members = None if domain is None else shapes.members(domain)
+            if members is not None and not any(abs(v - constant.value) <= 1e-9 * max(1.0, abs(v)) for v in members):
                 name = domain.name if domain else ""
-                ctx.report(errors.values.never_equal(ctx.quote(own), other.value, op, name, known, span))
+                ctx.report(errors.values.never_equal(ctx.quote(value), constant.value, op, name, members, span))
                 return False
     return True
 
@@ -101,10 +101,10 @@ def _labels(ctx: Context, op: str, left: ir.Expr, right: ir.Expr, span: Span) ->
             return True
         ctx.report(errors.sorts.labels_of_two_sets(ctx.quote(left), ctx.quote(right), (sets[0].name, sets[1].name), span))
         return False
-    own, text = (sets[0], right) if sets[0] is not None else (sets[1], left)
-    assert own is not None and isinstance(text, ir.Label)
-    if own.labels is not None and text.text not in own.labels:
-        ctx.report(errors.values.no_such_label(text.text, own.name, own.labels, text.span))
+    label_set, text = (sets[0], right) if sets[0] is not None else (sets[1], left)
+    assert label_set is not None and isinstance(text, ir.Label)
+    if label_set.labels is not None and text.text not in label_set.labels:
+        ctx.report(errors.values.no_such_label(text.text, label_set.name, label_set.labels, text.span))
         return False
     return True
 
@@ -123,10 +123,10 @@ def _rows(ctx: Context, op: str, left: ir.Expr, right: ir.Expr, span: Span) -> b
 
 def _mixed(ctx: Context, left: ir.Expr, right: ir.Expr, span: Span) -> None:
     sides = described(ctx, left), described(ctx, right), span
-    label, other = (left, right) if sort(ctx, left) == "label" else (right, left)
+    label, counterpart = (left, right) if sort(ctx, left) == "label" else (right, left)
     domain = labels_of(ctx, label) if sort(ctx, label) == "label" else None
-    if domain is not None and isinstance(other, ir.Const):
-        ctx.report(errors.sorts.label_compared_with_number(*sides, ctx.quote(label), other.value))
+    if domain is not None and isinstance(counterpart, ir.Const):
+        ctx.report(errors.sorts.label_compared_with_number(*sides, ctx.quote(label), counterpart.value))
     elif isinstance(label, ir.Label) and domain is None:
         ctx.report(errors.sorts.number_compared_with_label(*sides, label.text))
     elif "row" in (sort(ctx, left), sort(ctx, right)):

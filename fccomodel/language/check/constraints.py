@@ -51,26 +51,32 @@ def constraint(ctx: Context, node: syntax.Constraint, label: str) -> list[ir.Con
     options = _with(ctx, node)
     if any(s is None for s in sides) or options is None:
         return []
-    known = [s for s in sides if s is not None]
+    operands = [s for s in sides if s is not None]
     if relation.ops[0] == ">=":
-        known = known[::-1]
-    bodies = [_difference(a, b, relation.span) for a, b in zip(known, known[1:], strict=False)]
-    made: list[ir.Constraint] = []
+        operands = operands[::-1]
+    bodies = [_difference(a, b, relation.span) for a, b in zip(operands, operands[1:], strict=False)]
+    constraints: list[ir.Constraint] = []
     suffixes = [""] if len(bodies) == 1 else [".lower", ".upper"]
     for suffix, body in zip(suffixes, bodies, strict=True):
         if not _all_settled(ctx, body, binders):
             return []
         free = reductions.needed(body, {b: c for b, c in ctx.pending.items() if b.kind == "in"})
-        own = conjunction([*(ctx.pending[b] for b in free), condition])
+        joint = conjunction([*(ctx.pending[b] for b in free), condition])
         kind = "eq" if relation.ops[0] == "==" else "le"
         one = ir.Constraint(
-            label=label + suffix, body=body, kind=kind, binders=(*free, *binders), condition=own, options=options, span=node.span
+            label=label + suffix,
+            body=body,
+            kind=kind,
+            binders=(*free, *binders),
+            condition=joint,
+            options=options,
+            span=node.span,
         )
         if not _possible(ctx, one, relation):
             return []
-        made.append(one)
-    _lint(ctx, made, node, label)
-    return made
+        constraints.append(one)
+    _lint(ctx, constraints, node, label)
+    return constraints
 
 
 def _all_settled(ctx: Context, body: ir.Expr, binders: tuple[ir.Binder, ...]) -> bool:
@@ -92,35 +98,35 @@ def _difference(left: ir.Expr, right: ir.Expr, span: Span) -> ir.Expr:
 
 def _possible(ctx: Context, one: ir.Constraint, relation: syntax.Compare) -> bool:
     """True, or an error where no point can satisfy a constraint."""
-    lies = signs.interval(ctx, one.body)
-    never = lies.positive or (one.kind == "eq" and lies.negative)
-    if never:
-        ctx.report(errors.problem.infeasible(ctx.quote(relation), lies, equality=one.kind == "eq"))
-    return not never
+    enclosure = signs.interval(ctx, one.body)
+    infeasible = enclosure.positive or (one.kind == "eq" and enclosure.negative)
+    if infeasible:
+        ctx.report(errors.problem.infeasible(ctx.quote(relation), enclosure, equality=one.kind == "eq"))
+    return not infeasible
 
 
-def _lint(ctx: Context, made: list[ir.Constraint], node: syntax.Constraint, label: str) -> None:
+def _lint(ctx: Context, constraints: list[ir.Constraint], node: syntax.Constraint, label: str) -> None:
     """Remarks: no variable in it; a plain bound on a variable, which a declaration would project on."""
     relation = node.relation
-    for one in made:
+    for one in constraints:
         if not ir.variables_of(one.body):
             ctx.report(errors.problem.constant_constraint(label, relation.span))
             return
-    if (bounds := _as_bounds(ctx, node, made)) is not None:
+    if (bounds := _as_bounds(ctx, node, constraints)) is not None:
         ctx.report(errors.problem.bound_as_constraint(ctx.quote(relation), bounds))
 
 
-def _as_bounds(ctx: Context, node: syntax.Constraint, made: list[ir.Constraint]) -> str | None:
+def _as_bounds(ctx: Context, node: syntax.Constraint, constraints: list[ir.Constraint]) -> str | None:
     """``x[K] >= 0, <= 1`` where a constraint bounds a variable, or every entry of one, by constants; None elsewhere."""
     relation = node.relation
     assert isinstance(relation, syntax.Compare)
     flipped = {"<=": ">=", ">=": "<="}
-    if "==" in relation.ops or any(c.condition is not None for c in made):
+    if "==" in relation.ops or any(c.condition is not None for c in constraints):
         return None
     for k, operand in enumerate(relation.operands):
         base = operand.obj if isinstance(operand, syntax.Index) and node.family is not None else operand
-        others = [o for o in relation.operands if o is not operand]
-        if not isinstance(base, syntax.Name) or base.id not in ctx.variables or not all(_is_number(o) for o in others):
+        other_operands = [o for o in relation.operands if o is not operand]
+        if not isinstance(base, syntax.Name) or base.id not in ctx.variables or not all(_is_number(o) for o in other_operands):
             continue
         shape = ctx.variables[base.id].shape
         parts = [f"{relation.ops[k]} {ctx.text(relation.operands[k + 1].span)}"] if k + 1 < len(relation.operands) else []
@@ -135,7 +141,7 @@ def _is_number(node: syntax.Expr) -> bool:
 
 def _with(ctx: Context, node: syntax.Constraint) -> dict[str, ir.Expr] | None:
     """``with name = value``: numbers that are fixed, or words."""
-    found: dict[str, ir.Expr] = {}
+    option_values: dict[str, ir.Expr] = {}
     for option in node.options:
         value: ir.Expr | None
         if isinstance(option.value, syntax.Name) and option.value.id not in ctx.symbols:
@@ -144,11 +150,11 @@ def _with(ctx: Context, node: syntax.Constraint) -> dict[str, ir.Expr] | None:
             value = expressions.evaluate(ctx, Scope(), option.value)
         if value is None or not literals.is_fixed(ctx, value):
             return None
-        found[option.name] = value
-    return found
+        option_values[option.name] = value
+    return option_values
 
 
-def label_of(ctx: Context, node: syntax.Constraint, taken: dict[str, Span], number: int, written: set[str]) -> tuple[str, int]:
+def label_of(ctx: Context, node: syntax.Constraint, taken: dict[str, Span], number: int, reserved: set[str]) -> tuple[str, int]:
     """The constraint's label; an unlabelled one is c1, c2, ..., and noted."""
     if node.label is not None:
         span = Span(start=node.span.start, end=node.span.start + len(node.label))
@@ -157,7 +163,7 @@ def label_of(ctx: Context, node: syntax.Constraint, taken: dict[str, Span], numb
         taken.setdefault(node.label, span)
         return node.label, number
     number += 1
-    while f"c{number}" in taken or f"c{number}" in written:
+    while f"c{number}" in taken or f"c{number}" in reserved:
         number += 1
     label = f"c{number}"
     taken[label] = node.span
@@ -195,8 +201,8 @@ def _plain(ctx: Context, node: syntax.Expr) -> object:
         case syntax.Call():
             return ctx.text(node.span)
         case syntax.Binary():
-            before = len(ctx.found)
+            before = len(ctx.diagnostics)
             value = expressions.evaluate(ctx, Scope(), node)
-            del ctx.found[before:]
+            del ctx.diagnostics[before:]
             return value.value if isinstance(value, ir.Const) else None
     return None

@@ -151,7 +151,7 @@ class Context:
     symbols: dict[str, Symbol] = field(default_factory=dict)
     later: dict[str, Span] = field(default_factory=dict)
     used: set[str] = field(default_factory=set)
-    found: list[Diagnostic] = field(default_factory=list)
+    diagnostics: list[Diagnostic] = field(default_factory=list)
     reported: set[tuple] = field(default_factory=set)
     statement: syntax.Node | None = None
     calls: list[tuple[str, Span]] = field(default_factory=list)
@@ -173,21 +173,21 @@ class Context:
     lets: dict[str, ir.Let] = field(default_factory=dict)
 
     # ------------------------------------------------------------------------------------------------------------- findings
-    def report(self, found: Diagnostic) -> None:
+    def report(self, diagnostic: Diagnostic) -> None:
         """Note a finding once; inside an inlined ``def`` the reason of an error says which call led there."""
-        if self.calls and found.severity == "error":
+        if self.calls and diagnostic.severity == "error":
             name, place = self.calls[-1]
             call = f"This is the body of `{name}`, as called in `{self.text(place)}` (line {self.line(place)})."
-            found = replace(found, reason=f"{found.reason} {call}".lstrip())
-        assert found.span is not None
-        key = (found.code, found.span.start, found.span.end)
+            diagnostic = replace(diagnostic, reason=f"{diagnostic.reason} {call}".lstrip())
+        assert diagnostic.span is not None
+        key = (diagnostic.code, diagnostic.span.start, diagnostic.span.end)
         if key not in self.reported:
             self.reported.add(key)
-            self.found.append(found)
+            self.diagnostics.append(diagnostic)
 
     @property
     def errors(self) -> list[Diagnostic]:
-        return [d for d in self.found if d.severity == "error"]
+        return [d for d in self.diagnostics if d.severity == "error"]
 
     # ----------------------------------------------------------------------------------------------------------------- text
     def text(self, span: Span, limit: int = 60) -> str:
@@ -197,8 +197,8 @@ class Context:
 
     def line(self, span: Span) -> str:
         """The number of a line; in another file than the model's own with its name."""
-        source, own = self.source.at(span)
-        return str(source.place(own)[0]) + ("" if source.name == self.source.name else f" of {source.name}")
+        source, local_span = self.source.at(span)
+        return str(source.place(local_span)[0]) + ("" if source.name == self.source.name else f" of {source.name}")
 
     def quote(self, place: Span | syntax.Node | ir.Expr | ir.Binder, limit: int = 60) -> Quote:
         """What is written at a place, for a message."""
@@ -208,10 +208,10 @@ class Context:
     # ---------------------------------------------------------------------------------------------------------------- names
     def declare(self, symbol: Symbol) -> bool:
         """Add a name; False (and an error) where it exists already."""
-        old = self.symbols.get(symbol.name)
+        earlier = self.symbols.get(symbol.name)
         self.later.pop(symbol.name, None)
-        if old is not None:
-            self.report(errors.names.declared_twice(symbol.name, old.what, self.line(old.span), symbol.span))
+        if earlier is not None:
+            self.report(errors.names.declared_twice(symbol.name, earlier.what, self.line(earlier.span), symbol.span))
             return False
         self.symbols[symbol.name] = symbol
         return True

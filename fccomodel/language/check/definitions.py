@@ -20,11 +20,11 @@ DEEPEST = 100
 
 def definition(ctx: Context, scope: Scope, node: syntax.Call, symbol: DefSymbol, subscripts: tuple[str, ...]) -> ir.Expr | None:
     """The body of a ``def`` with its parameters standing for the arguments; equal calls give one node."""
-    given = _match_parameters(ctx, scope, node, symbol, subscripts)
-    if given is None:
+    arguments = _match_parameters(ctx, scope, node, symbol, subscripts)
+    if arguments is None:
         return None
     values: dict[str, ir.Expr | None] = {}
-    for parameter, argument in given.items():
+    for parameter, argument in arguments.items():
         values[parameter] = expressions.evaluate(ctx, scope, argument)
     if len(ctx.calls) >= DEEPEST:
         ctx.report(errors.problem.definitions_too_deep(DEEPEST, node.span))
@@ -68,7 +68,7 @@ def _match_parameters(
     ctx: Context, scope: Scope, node: syntax.Call, symbol: DefSymbol, subscripts: tuple[str, ...]
 ) -> dict[str, syntax.Expr] | None:
     """Each parameter with its argument: subscripts and keywords by name, the rest in order, a left-out index by its own name."""
-    given: dict[str, syntax.Expr] = {}
+    arguments: dict[str, syntax.Expr] = {}
     signature = f"{symbol.name}({', '.join(symbol.params)})"
 
     written = ctx.quote(node), signature, ctx.line(symbol.span)
@@ -76,16 +76,16 @@ def _match_parameters(
         if name not in symbol.params:
             ctx.report(errors.calls.no_such_subscript(*written, name))
             return None
-        given[name] = syntax.Name(id=name, span=node.span)
+        arguments[name] = syntax.Name(id=name, span=node.span)
     for keyword in node.keywords:
-        if keyword.name in given:
+        if keyword.name in arguments:
             ctx.report(errors.calls.parameter_twice(*written, keyword.name))
             return None
         if keyword.name not in symbol.params:
             ctx.report(errors.calls.no_such_parameter(*written, keyword.name))
             return None
-        given[keyword.name] = keyword.value
-    rest = [p for p in symbol.params if p not in given]
+        arguments[keyword.name] = keyword.value
+    rest = [p for p in symbol.params if p not in arguments]
     if len(node.args) < len(rest):
         plain = [p for p in rest if not isinstance(ctx.symbols.get(p), IndexSymbol)]
         if len(node.args) == len(plain):
@@ -97,9 +97,9 @@ def _match_parameters(
             if not isinstance(ctx.symbols.get(name), IndexSymbol):
                 ctx.report(errors.calls.left_out(*written, name, len(node.args)))
                 return None
-            given[name] = syntax.Name(id=name, span=node.span)
+            arguments[name] = syntax.Name(id=name, span=node.span)
     if len(node.args) > len(rest):
         ctx.report(errors.calls.too_many_arguments(*written, len(node.args), len(rest)))
         return None
-    given |= dict(zip(rest, node.args, strict=True))
-    return {p: given[p] for p in symbol.params}
+    arguments |= dict(zip(rest, node.args, strict=True))
+    return {p: arguments[p] for p in symbol.params}

@@ -23,15 +23,15 @@ from fccomodel.library import sets
 
 def distribution(ctx: Context, scope: Scope, node: syntax.Call, items: tuple[syntax.Expr, ...], span: Span) -> Domain | None:
     """``normal(0, 0.1)[d]``; an unknown family is a sampler to be given from Python."""
-    wanted = ir.DISTRIBUTIONS.get(node.func)
-    if wanted is None and nearest(node.func, ir.DISTRIBUTIONS):
+    parameters = ir.DISTRIBUTIONS.get(node.func)
+    if parameters is None and nearest(node.func, ir.DISTRIBUTIONS):
         at = Span(start=node.span.start, end=node.span.start + len(node.func))
         ctx.report(errors.calls.unknown_distribution(node.func, ir.DISTRIBUTIONS, at))
         return None
-    if wanted is None and node.func in sets.all():
+    if parameters is None and node.func in sets.all():
         ctx.report(errors.sets.vectors_without_distribution(ctx.quote(node)))
         return None
-    args = _ordered(ctx, scope, node, wanted)
+    args = _ordered(ctx, scope, node, parameters)
     if args is None:
         return None
     shape = literals.declared_shape(ctx, scope, items)
@@ -46,23 +46,23 @@ def distribution(ctx: Context, scope: Scope, node: syntax.Call, items: tuple[syn
         if ir.variables_of(arg):
             ctx.report(errors.reductions.distribution_on_variable(ctx.quote(arg)))
             return None
-    if wanted is not None and not signs.distribution_is_defined(ctx, node.func, args):
+    if parameters is not None and not signs.distribution_is_defined(ctx, node.func, args):
         return None
     return Domain(set=ir.Distribution(name=ctx.text(span), family=node.func, args=tuple(args), shape=shape))
 
 
-def _ordered(ctx: Context, scope: Scope, node: syntax.Call, wanted: tuple[str, ...] | None) -> list[ir.Expr] | None:
+def _ordered(ctx: Context, scope: Scope, node: syntax.Call, parameters: tuple[str, ...] | None) -> list[ir.Expr] | None:
     """A distribution's parameters in order."""
     parts = list(node.args)
     if node.keywords:
         named = {k.name: k.value for k in node.keywords}
-        rest = (wanted or ())[len(parts) :]
-        if wanted is None or set(named) != set(rest) or len(named) != len(node.keywords):
-            ctx.report(errors.calls.parameters_by_name(ctx.quote(node), node.func, wanted or ()))
+        rest = (parameters or ())[len(parts) :]
+        if parameters is None or set(named) != set(rest) or len(named) != len(node.keywords):
+            ctx.report(errors.calls.parameters_by_name(ctx.quote(node), node.func, parameters or ()))
             return None
         parts += [named[name] for name in rest]
-    if wanted is not None and len(parts) != len(wanted):
-        ctx.report(errors.calls.parameters_counted(node.func, wanted, len(parts), node.span))
+    if parameters is not None and len(parts) != len(parameters):
+        ctx.report(errors.calls.parameters_counted(node.func, parameters, len(parts), node.span))
         return None
     values = [expressions.number(ctx, scope, p, "a distribution's parameter", scalar=False) for p in parts]
     return None if any(v is None for v in values) else [v for v in values if v is not None]

@@ -49,8 +49,8 @@ def domain_of(ctx: Context, scope: Scope, node: syntax.Expr, kind: str) -> Domai
         case syntax.Call():
             if kind == "~":
                 return distributions.distribution(ctx, scope, node, (), node.span)
-            found = vector_sets.vector_set(ctx, scope, node, None)
-            return None if found is None else Domain(set=found)
+            vectors = vector_sets.vector_set(ctx, scope, node, None)
+            return None if vectors is None else Domain(set=vectors)
         case syntax.Number() | syntax.Binary() | syntax.Unary():
             ctx.report(errors.sets.number_as_set(ctx.quote(node)))
             return None
@@ -155,8 +155,8 @@ def _family_member(ctx: Context, scope: Scope, item: syntax.Expr, binder: ir.Bin
         return None
     if isinstance(value, ir.Element) and (shapes.same_set(value.binder.domain, binder.domain)):
         return value
-    known = shapes.members(binder.domain)
-    if isinstance(value, ir.Const) and known is not None and value.value in known:
+    members = shapes.members(binder.domain)
+    if isinstance(value, ir.Const) and members is not None and value.value in members:
         return value
     if isinstance(value, ir.Label) and isinstance(binder.domain, ir.LabelSet):
         return value
@@ -170,8 +170,8 @@ def condition_of(ctx: Context, domain: Domain, binder: ir.Binder) -> ir.Expr | N
     for rule in domain.rules:
         if isinstance(rule, FamilyRule):
             span = rule.condition.span
-            own = ir.Column(binder=binder, name=ir.FAMILY, span=span)
-            parts.append(ir.Apply(op="eq", args=(own, rule.place), span=span))
+            family_column = ir.Column(binder=binder, name=ir.FAMILY, span=span)
+            parts.append(ir.Apply(op="eq", args=(family_column, rule.place), span=span))
         else:
             parts.append(comparisons.condition(ctx, rule.scope.with_local(rule.name, binder), rule.condition, "what follows `|`"))
     return conjunction(parts)
@@ -183,30 +183,30 @@ def comprehension(ctx: Context, scope: Scope, node: syntax.SetComprehension, kin
     if len(binders) != 1 or binders[0].kind != "in":
         ctx.report(errors.reductions.set_of_several(node.span))
         return None
-    own = binders[0]
-    base = domain_of(ctx, scope, own.domain, "in")
-    check_new(ctx, scope, own)
+    binder = binders[0]
+    base = domain_of(ctx, scope, binder.domain, "in")
+    check_new(ctx, scope, binder)
     if base is None:
         comparisons.condition(
-            ctx, scope.with_local(own.name, None), node.indexing.condition, ""
+            ctx, scope.with_local(binder.name, None), node.indexing.condition, ""
         ) if node.indexing.condition else None
         return None
     if isinstance(base.set, ir.VectorSet):
-        ctx.report(errors.sets.vectors_without_members(ctx.quote(own.domain)))
+        ctx.report(errors.sets.vectors_without_members(ctx.quote(binder.domain)))
         return None
     if node.indexing.condition is None:
         return base
     return as_rows(
         ctx,
-        Domain(set=base.set, rules=(*base.rules, Rule(name=own.name, condition=node.indexing.condition, scope=scope))),
+        Domain(set=base.set, rules=(*base.rules, Rule(name=binder.name, condition=node.indexing.condition, scope=scope))),
         node.span,
-        own,
+        binder,
     )
 
 
-def as_rows(ctx: Context, domain: Domain, span: Span, own: syntax.Binder) -> Domain | None:
+def as_rows(ctx: Context, domain: Domain, span: Span, binder: syntax.Binder) -> Domain | None:
     """A set of rows whose conditions are about the row alone is a RowSet of its own; any other domain stays as it is."""
-    probe = ir.Binder(name=own.name, kind="in", domain=unfiltered(ctx, domain.set), span=own.span)
+    probe = ir.Binder(name=binder.name, kind="in", domain=unfiltered(ctx, domain.set), span=binder.span)
     before = len(ctx.errors)
     condition = condition_of(ctx, domain, probe)
     if condition is None:
@@ -219,8 +219,8 @@ def as_rows(ctx: Context, domain: Domain, span: Span, own: syntax.Binder) -> Dom
         assert domain.set.row is not None
         from fccomodel.core.rewrite import substitute
 
-        old = substitute(domain.set.where, {domain.set.row: ir.Element(binder=probe, span=own.span)})
-        condition = conjunction([old, condition])
+        inherited = substitute(domain.set.where, {domain.set.row: ir.Element(binder=probe, span=binder.span)})
+        condition = conjunction([inherited, condition])
     return Domain(set=ir.RowSet(name=ctx.text(span, 10_000), table=domain.set.table, row=probe, where=condition))
 
 
@@ -251,12 +251,12 @@ def check_new(ctx: Context, scope: Scope, binder: syntax.Binder) -> bool:
         what = f"{symbol.what}, declared on line {ctx.line(symbol.span)}"
     else:
         return True
-    ctx.report(errors.names.taken_by_binder(name, what, binder.span, _other(ctx, scope, name)))
+    ctx.report(errors.names.taken_by_binder(name, what, binder.span, _free_name(ctx, scope, name)))
     return False
 
 
-def _other(ctx: Context, scope: Scope, name: str) -> str:
-    for other in (*"zijkpqnmrst", f"{name}1", f"{name}2"):
-        if other not in scope.locals and other not in ctx.symbols and other not in ctx.later:
-            return other
+def _free_name(ctx: Context, scope: Scope, name: str) -> str:
+    for candidate in (*"zijkpqnmrst", f"{name}1", f"{name}2"):
+        if candidate not in scope.locals and candidate not in ctx.symbols and candidate not in ctx.later:
+            return candidate
     return f"{name}_new"

@@ -30,8 +30,8 @@ def def_(ctx: Context, node: syntax.DefDecl) -> None:
             declarations.broken(ctx, node, node.name)
             return
     before = len(ctx.errors)
-    unknown = Scope(locals=dict.fromkeys(node.params))
-    expressions.evaluate(ctx, reductions.indices_open(ctx, unknown, pending={}), node.body)
+    scope = Scope(locals=dict.fromkeys(node.params))
+    expressions.evaluate(ctx, reductions.indices_open(ctx, scope, pending={}), node.body)
     if node.name in atom_calls.named_atoms():
         declarations.taken(ctx, node.name, span)
     if len(ctx.errors) > before:
@@ -67,9 +67,9 @@ def let(ctx: Context, node: syntax.LetDecl) -> None:
     ):
         declarations.broken(ctx, node, node.name)
         return
-    made = ir.Let(name=node.name, binders=binders, body=body, span=span)
-    if ctx.declare(LetSymbol(name=node.name, what="a `let`", span=span, let=made)):
-        ctx.lets[node.name] = made
+    quantity = ir.Let(name=node.name, binders=binders, body=body, span=span)
+    if ctx.declare(LetSymbol(name=node.name, what="a `let`", span=span, let=quantity)):
+        ctx.lets[node.name] = quantity
 
 
 def settled(ctx: Context, body: ir.Expr, binders: Sequence[ir.Binder], what: str, *, family: bool = False) -> bool:

@@ -23,8 +23,8 @@ class Joined(Source):
         return source, Span(start=span.start - offset, end=span.end - offset)
 
     def place(self, span: Span) -> tuple[int, int]:
-        source, own = self.at(span)
-        return source.place(own)
+        source, local_span = self.at(span)
+        return source.place(local_span)
 
 
 def expand(statements: tuple[syntax.Statement, ...], source: Source) -> tuple[tuple[syntax.Statement, ...], Source]:
@@ -36,8 +36,8 @@ def expand(statements: tuple[syntax.Statement, ...], source: Source) -> tuple[tu
         return statements, source
     joiner = _Joiner(source)
     expanded = joiner.expand(statements, source, (_path(source),))
-    if joiner.found:
-        raise FccoError(joiner.found, joiner.joined())
+    if joiner.diagnostics:
+        raise FccoError(joiner.diagnostics, joiner.joined())
     return expanded, joiner.joined()
 
 
@@ -49,8 +49,8 @@ class _Joiner:
     def __init__(self, source: Source):
         self.parts: list[tuple[int, Source]] = [(0, source)]
         self.length = len(source.text) + 1
-        self.known: dict[Path, syntax.Include] = {}
-        self.found: list[Diagnostic] = []
+        self.included: dict[Path, syntax.Include] = {}
+        self.diagnostics: list[Diagnostic] = []
 
     def joined(self) -> Joined:
         text = "\n".join(part.text for _, part in self.parts)
@@ -76,16 +76,16 @@ class _Joiner:
         shown = Path(source.name).parent / node.path
         path = shown.resolve()
         if path in chain:
-            self.found.append(errors.names.includes_itself(node.path, node.span))
+            self.diagnostics.append(errors.names.includes_itself(node.path, node.span))
             return ()
-        if path in self.known:
-            self.found.append(errors.names.included_twice(node.path, node.span))
+        if path in self.included:
+            self.diagnostics.append(errors.names.included_twice(node.path, node.span))
             return ()
-        self.known[path] = node
+        self.included[path] = node
         try:
             text = read_text(shown, kind="model", limit=LONGEST_MODEL)
         except FccoError as error:
-            self.found.extend(errors.names.not_included(found, node.span) for found in error.diagnostics)
+            self.diagnostics.extend(errors.names.not_included(diagnostic, node.span) for diagnostic in error.diagnostics)
             return ()
         part = Source(text=text, name=str(shown))
         offset = self.length
@@ -94,6 +94,6 @@ class _Joiner:
         try:
             model = parse(Source(text=" " * offset + text, name=str(shown)))
         except FccoError as error:
-            self.found.extend(error.diagnostics)
+            self.diagnostics.extend(error.diagnostics)
             return ()
         return self.expand(model.statements, part, (*chain, path))

@@ -95,9 +95,9 @@ def family(ctx: Context, indexing: syntax.Indexing, what: str, scope: Scope = de
     head = reductions.bind(ctx, scope, indexing.binders, indexing.condition)
     if head.broken:
         return None
-    for made in head.binders:
-        if isinstance(made.domain, ir.VectorSet):
-            ctx.report(errors.sets.family_over_vectors(made.name, made.span))
+    for bound in head.binders:
+        if isinstance(bound.domain, ir.VectorSet):
+            ctx.report(errors.sets.family_over_vectors(bound.name, bound.span))
             return None
     return head
 

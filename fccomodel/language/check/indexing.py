@@ -25,8 +25,8 @@ def field(ctx: Context, scope: Scope, node: syntax.Field) -> ir.Expr | None:
     if row is None:
         return None
     if sort(ctx, row) != "row":
-        given = described(ctx, row, at=node.obj)
-        ctx.report(errors.sorts.no_columns(given, node.name, node.span))
+        description = described(ctx, row, at=node.obj)
+        ctx.report(errors.sorts.no_columns(description, node.name, node.span))
         return None
     assert isinstance(row, ir.Element) and isinstance(row.binder.domain, ir.RowSet)
     table = ctx.tables[row.binder.domain.table]
@@ -96,10 +96,10 @@ def member(ctx: Context, scope: Scope, node: syntax.Index, symbol: LetSymbol) ->
 
 
 def _counted(ctx: Context, node: syntax.Index, wanted: int, what: str) -> bool:
-    given = len(node.items)
-    if given == wanted:
+    count = len(node.items)
+    if count == wanted:
         return True
-    ctx.report(errors.indices.wrong_number(ctx.quote(node), given, what, wanted))
+    ctx.report(errors.indices.wrong_number(ctx.quote(node), count, what, wanted))
     return False
 
 
@@ -152,9 +152,9 @@ def _counts_to(ctx: Context, domain: ir.Set, dim: ir.Dim) -> bool:
     """The set is 1, 2, ..., dim."""
     if not isinstance(domain, ir.ValueSet):
         return False
-    known, size = shapes.members(domain), shapes.size(ctx, dim)
-    if known is not None:
-        return size is not None and known == tuple(float(k) for k in range(1, size + 1))
+    members, size = shapes.members(domain), shapes.size(ctx, dim)
+    if members is not None:
+        return size is not None and members == tuple(float(k) for k in range(1, size + 1))
     low, step = domain.low, domain.step
     starts = isinstance(low, ir.Const) and low.value == 1 and (step is None or (isinstance(step, ir.Const) and step.value == 1))
     return starts and isinstance(domain.high, ir.Size) and domain.high.dim == dim
@@ -177,11 +177,11 @@ def _constant_place(ctx: Context, value: ir.Const, axis: ir.Set | ir.Dim) -> ir.
 
 def _number_place(ctx: Context, value: ir.Const, axis: ir.ValueSet) -> ir.Const | None:
     """The place of a number among listed ones, or among the steps of a range whose high end is not known."""
-    x, known = value.value, shapes.members(axis)
+    x, numbers = value.value, shapes.members(axis)
     low, step = axis.low, axis.step if axis.step is not None else ir.Const(value=1.0, span=value.span)
-    if known is not None:
-        place = next((float(k) for k, member in enumerate(known) if abs(member - x) <= 1e-9 * max(1.0, abs(member))), None)
-        wrong = errors.indices.no_number(x, axis, value.span, known)
+    if numbers is not None:
+        place = next((float(k) for k, member in enumerate(numbers) if abs(member - x) <= 1e-9 * max(1.0, abs(member))), None)
+        wrong = errors.indices.no_number(x, axis, value.span, numbers)
     elif isinstance(low, ir.Const) and isinstance(step, ir.Const):
         steps = (x - low.value) / step.value
         place = float(round(steps)) if steps >= -1e-9 and abs(steps - round(steps)) <= 1e-9 else None

@@ -31,21 +31,21 @@ def literal_set(ctx: Context, scope: Scope, node: syntax.SetLiteral) -> ir.Set |
         return None
     values = [i for i in items if i is not None]
     text = ctx.text(node.span, 10_000)
-    if all(isinstance(v, ir.Label) for v in values):
-        labels = tuple(v.text for v in values if isinstance(v, ir.Label))
+    if all(isinstance(value, ir.Label) for value in values):
+        labels = tuple(value.text for value in values if isinstance(value, ir.Label))
         if not _distinct(ctx, labels, values):
             return None
         return ir.LabelSet(name=text, labels=labels)
-    for v in values:
-        if isinstance(v, ir.Label):
-            ctx.report(errors.sorts.numbers_and_labels(v.span))
+    for value in values:
+        if isinstance(value, ir.Label):
+            ctx.report(errors.sorts.numbers_and_labels(value.span))
             return None
-        if not expressions.is_number(ctx, v, "a member of a set"):
+        if not expressions.is_number(ctx, value, "a member of a set"):
             return None
-        if v.shape or not data_free(v):
-            ctx.report(errors.values.member_not_known(ctx.quote(v)))
+        if value.shape or not data_free(value):
+            ctx.report(errors.values.member_not_known(ctx.quote(value)))
             return None
-    if not _distinct(ctx, tuple(v.value for v in values if isinstance(v, ir.Const)), values):
+    if not _distinct(ctx, tuple(value.value for value in values if isinstance(value, ir.Const)), values):
         return None
     return ir.ValueSet(name=text, items=tuple(values))
 

@@ -150,15 +150,15 @@ def unknown(ctx: Context, scope: Scope, name: str, span: Span, *, sets: list[str
             what = "name" if sets is None else "set"
             ctx.report(errors.names.column_without_row(name, span, domain.table, local, what=what))
             return
-    known = errors.names.unknown if sets is None else errors.names.unknown_set
-    ctx.report(known(name, span, candidates))
+    error = errors.names.unknown if sets is None else errors.names.unknown_set
+    ctx.report(error(name, span, candidates))
 
 
 def _too_early(ctx: Context, name: str, span: Span) -> None:
     """F0202 for a name in its own statement, or before it."""
     place = ctx.later.get(name) or ctx.symbols[name].span
-    own = any(c[0] == name for c in ctx.calls) or (isinstance(ctx.statement, syntax.DefDecl) and ctx.statement.name == name)
-    if own or (isinstance(ctx.statement, syntax.Statement) and getattr(ctx.statement, "name", None) == name):
+    recursive = any(c[0] == name for c in ctx.calls) or (isinstance(ctx.statement, syntax.DefDecl) and ctx.statement.name == name)
+    if recursive or (isinstance(ctx.statement, syntax.Statement) and getattr(ctx.statement, "name", None) == name):
         ctx.report(errors.names.uses_itself(name, span))
         return
     ctx.report(errors.names.too_early(name, ctx.line(place), span))

@@ -40,18 +40,18 @@ Bounds = tuple[float, float, bool, bool]
 def param(ctx: Context, node: syntax.ParamDecl) -> None:
     span = declarations.name_span(ctx, node, node.name)
     shape = literals.declared_shape(ctx, declarations.HERE, node.shape)
-    found = _bounds(ctx, node)
+    bounds = _bounds(ctx, node)
     default = (
         None if node.default is None else expressions.number(ctx, declarations.HERE, node.default, "a default", scalar=False)
     )
-    if shape is None or found is None or (node.default is not None and default is None):
+    if shape is None or bounds is None or (node.default is not None and default is None):
         declarations.broken(ctx, node, node.name)
         return
-    low, high, strict_low, strict_high = found
-    if default is not None and not _default_fits(ctx, node, default, shape, found):
+    low, high, strict_low, strict_high = bounds
+    if default is not None and not _default_fits(ctx, node, default, shape, bounds):
         declarations.broken(ctx, node, node.name)
         return
-    made = ir.Parameter(
+    parameter = ir.Parameter(
         name=node.name,
         shape=shape,
         lower=low,
@@ -64,7 +64,7 @@ def param(ctx: Context, node: syntax.ParamDecl) -> None:
     if ctx.declare(
         NumberSymbol(name=node.name, what="a param", span=span, node=ir.Param(name=node.name, shape=shape, span=span))
     ):
-        ctx.params[node.name] = made
+        ctx.params[node.name] = parameter
 
 
 def _default_fits(ctx: Context, node: syntax.ParamDecl, default: ir.Expr, shape: ir.Shape, bounds: Bounds) -> bool:

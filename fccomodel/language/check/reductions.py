@@ -70,7 +70,7 @@ def bind(
     ctx: Context, scope: Scope, binders: Sequence[syntax.Binder], condition: syntax.Expr | None, *, at: Span | None = None
 ) -> Head:
     """Make binders one after the other, each visible to the next; ``at`` is the place of use of declared indices."""
-    made: list[ir.Binder] = []
+    bound: list[ir.Binder] = []
     conditions: list[ir.Expr | None] = []
     broken = False
     for binder in binders:
@@ -86,7 +86,7 @@ def bind(
         new: ir.Binder | None = None
         if domain is not None:
             new = ir.Binder(name=binder.name, kind=binder.kind, domain=domain.set, span=at or binder.span)
-            made.append(new)
+            bound.append(new)
             conditions.append(domains.condition_of(ctx, domain, new))
         broken = broken or new is None or not good or len(ctx.errors) > before
         scope = scope.with_local(binder.name, new)
@@ -94,13 +94,13 @@ def bind(
             ctx.used.add(binder.name)
             scope = scope.with_index(binder.name, new, opened=True)
     if condition is not None:
-        own = comparisons.condition(ctx, scope, condition, "what follows `|`")
-        broken = broken or own is None
-        conditions.append(own)
+        restriction = comparisons.condition(ctx, scope, condition, "what follows `|`")
+        broken = broken or restriction is None
+        conditions.append(restriction)
     joined = conjunction(conditions)
     if joined is not None and not domains.condition_is_fixed(ctx, joined):
         broken = True
-    return Head(scope=scope, binders=tuple(made), condition=joined, broken=broken)
+    return Head(scope=scope, binders=tuple(bound), condition=joined, broken=broken)
 
 
 def _restates(ctx: Context, binder: syntax.Binder, symbol: object) -> bool:
@@ -152,9 +152,9 @@ def _enough(ctx: Context, kind: Reduction, k: ir.Expr, head: Head) -> bool:
     """True, or an error: the largest k of fewer than k elements."""
     assert kind.option is not None
     sizes = [shapes.count(b.domain) for b in head.binders]
-    known = math.prod(n for n in sizes if n is not None)
-    if isinstance(k, ir.Const) and None not in sizes and k.value > known:
-        ctx.report(errors.values.more_than_all(kind.name, kind.option.name, k.value, known, k.span))
+    elements = math.prod(n for n in sizes if n is not None)
+    if isinstance(k, ir.Const) and None not in sizes and k.value > elements:
+        ctx.report(errors.values.more_than_all(kind.name, kind.option.name, k.value, elements, k.span))
         return False
     return True
 
@@ -164,7 +164,7 @@ def indices_open(
     ctx: Context, scope: Scope, kinds: str = "in ~", *, pending: dict[ir.Binder, ir.Expr | None] | None = None
 ) -> Scope:
     """The scope with a new binder for each declared index that nothing around this place binds; conditions go to ``pending``."""
-    into = ctx.pending if pending is None else pending
+    conditions = ctx.pending if pending is None else pending
     for name, symbol in ctx.symbols.items():
         if not isinstance(symbol, IndexSymbol) or symbol.binder.kind not in kinds.split() or name in scope.opened:
             continue
@@ -176,24 +176,24 @@ def indices_open(
         binder = None
         if domain is not None:
             binder = ir.Binder(name=name, kind=symbol.binder.kind, domain=domain.set, span=symbol.binder.span)
-            into[binder] = domains.condition_of(ctx, domain, binder)
+            conditions[binder] = domains.condition_of(ctx, domain, binder)
         scope = scope.with_index(name, binder)
     return scope
 
 
 def needed(expr: ir.Expr, pending: Mapping[ir.Binder, ir.Expr | None]) -> tuple[ir.Binder, ...]:
     """The open binders that an expression depends on, through the conditions of their sets too, in the order of declaration."""
-    found: set[ir.Binder] = set()
+    reached: set[ir.Binder] = set()
     work = list(ir.free_binders(expr))
     while work:
         binder = work.pop()
-        if binder in pending and binder not in found:
-            found.add(binder)
+        if binder in pending and binder not in reached:
+            reached.add(binder)
             condition = pending[binder]
             args = binder.domain.args if isinstance(binder.domain, ir.Distribution) else ()
             for part in (*([] if condition is None else [condition]), *args):
                 work.extend(ir.free_binders(part))
-    return tuple(b for b in pending if b in found)
+    return tuple(b for b in pending if b in reached)
 
 
 def _free(ctx: Context, scope: Scope, node: syntax.Reduce, kind: Reduction, options: dict[str, ir.Expr] | None) -> ir.Expr | None:
@@ -219,11 +219,11 @@ def _free(ctx: Context, scope: Scope, node: syntax.Reduce, kind: Reduction, opti
 # ---------------------------------------------------------------------------------------------------------------- options
 def _options(ctx: Context, scope: Scope, node: syntax.Reduce, kind: Reduction) -> dict[str, ir.Expr] | None:
     """The named options, checked; None after an error."""
-    found: dict[str, ir.Expr] = {}
+    options: dict[str, ir.Expr] = {}
     good, option = True, kind.option
     for keyword in node.keywords:
         if keyword.name == "empty" and isinstance(keyword.value, syntax.Name) and keyword.value.id in ("drop", "error"):
-            found["empty"] = ir.Label(text=keyword.value.id, span=keyword.value.span)
+            options["empty"] = ir.Label(text=keyword.value.id, span=keyword.value.span)
             continue
         if option is None or keyword.name != option.name:
             allowed = [option.name, "empty"] if option is not None else ["empty"]
@@ -240,11 +240,11 @@ def _options(ctx: Context, scope: Scope, node: syntax.Reduce, kind: Reduction) -
             good = False
         elif not signs.within(ctx, value, option.low, option.high, what, low_open=option.low_open):
             good = False
-        found[keyword.name] = value
-    if good and option is not None and option.name not in found:
+        options[keyword.name] = value
+    if good and option is not None and option.name not in options:
         ctx.report(errors.reductions.needs_option(node.kind, option.name, kind.form, head_span(node)))
         good = False
-    return found if good else None
+    return options if good else None
 
 
 # ------------------------------------------------------------------------------------------------------------------- body

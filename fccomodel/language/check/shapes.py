@@ -33,9 +33,9 @@ def members(domain: ir.Set) -> tuple[float, ...] | None:
 
 def member(domain: ir.ValueSet, place: int) -> float:
     """The number at a place counted from 0, of a list or of a range whose low end and step are constants."""
-    known = members(domain)
-    if known is not None:
-        return known[place]
+    numbers = members(domain)
+    if numbers is not None:
+        return numbers[place]
     assert isinstance(domain.low, ir.Const)
     return domain.low.value + place * (domain.step.value if isinstance(domain.step, ir.Const) else 1.0)
 
@@ -44,8 +44,8 @@ def count(domain: ir.Set) -> int | None:
     """The number of a set's elements where the text alone says it."""
     if isinstance(domain, ir.LabelSet):
         return None if domain.labels is None else len(domain.labels)
-    known = members(domain)
-    return None if known is None else len(known)
+    numbers = members(domain)
+    return None if numbers is None else len(numbers)
 
 
 def size(ctx: Context, dim: ir.Dim) -> int | None:
@@ -61,8 +61,8 @@ def same_dim(ctx: Context, a: ir.Dim, b: ir.Dim) -> bool:
         return True
     if isinstance(a, str) and isinstance(b, str):
         return False
-    known = size(ctx, a), size(ctx, b)
-    return known[0] is not None and known[0] == known[1]
+    sizes = size(ctx, a), size(ctx, b)
+    return sizes[0] is not None and sizes[0] == sizes[1]
 
 
 def same_shape(ctx: Context, a: ir.Shape, b: ir.Shape) -> bool:
@@ -88,8 +88,8 @@ def same_set(a: ir.Set, b: ir.Set) -> bool:
         return a.table == b.table and b.where is None
     if isinstance(a, ir.LabelSet) and isinstance(b, ir.LabelSet):
         return a.labels is not None and a.labels == b.labels
-    known = members(a)
-    return known is not None and known == members(b)
+    numbers = members(a)
+    return numbers is not None and numbers == members(b)
 
 
 # ------------------------------------------------------------------------------------------------------------------- sorts

@@ -44,16 +44,18 @@ def _leaf(ctx: Context, node: ir.Expr) -> Interval:
 def _param(ctx: Context, node: ir.Param) -> Interval:
     if node.name in ctx.arrays:
         return _values(ctx.arrays[node.name].type.domain)
-    known = ctx.params.get(node.name)
-    return REALS if known is None else Interval(known.lower, known.upper, known.strict_lower, known.strict_upper)
+    parameter = ctx.params.get(node.name)
+    if parameter is None:
+        return REALS
+    return Interval(parameter.lower, parameter.upper, parameter.strict_lower, parameter.strict_upper)
 
 
 def _variable(ctx: Context, node: ir.Var) -> Interval:
     variable = ctx.variables.get(node.name)
     low, high = -inf, inf
     for vectors in variable.sets if variable is not None else ():
-        inner = _vector_set(ctx, vectors)
-        low, high = max(low, inner.lo), min(high, inner.hi)
+        entries = _vector_set(ctx, vectors)
+        low, high = max(low, entries.lo), min(high, entries.hi)
     return Interval(low, high)
 
 
@@ -65,8 +67,8 @@ def _vector_set(ctx: Context, vectors: ir.VectorSet) -> Interval:
 def _values(domain: ir.Set | None) -> Interval:
     if not isinstance(domain, ir.ValueSet):
         return REALS
-    known = shapes.members(domain)
-    return Interval(min(known), max(known)) if known else REALS
+    numbers = shapes.members(domain)
+    return Interval(min(numbers), max(numbers)) if numbers else REALS
 
 
 def _draw(ctx: Context, domain: ir.Set) -> Interval:
@@ -92,9 +94,9 @@ def in_domain(ctx: Context, name: str, args: tuple[ir.Expr, ...], span: Span) ->
     atom = atoms.get(name)
     if atom is None or not atom.domain and not atom.nonzero:
         return True
-    own = [interval(ctx, a) for a in args]
-    for k, (arg, wanted) in enumerate(zip(args, atom.domains(*own), strict=False)):
-        if wanted is not None and own[k].disjoint(wanted):
+    enclosures = [interval(ctx, a) for a in args]
+    for k, (arg, wanted) in enumerate(zip(args, atom.domains(*enclosures), strict=False)):
+        if wanted is not None and enclosures[k].disjoint(wanted):
             what = (
                 "the base of a power"
                 if name == "pow"
@@ -102,10 +104,10 @@ def in_domain(ctx: Context, name: str, args: tuple[ir.Expr, ...], span: Span) ->
                 if k == 0
                 else f"`{atom.arguments[k]}` of `{atom.signature}`"
             )
-            ctx.report(errors.values.out_of_domain(ctx.quote(arg), own[k], what, wanted))
+            ctx.report(errors.values.out_of_domain(ctx.quote(arg), enclosures[k], what, wanted))
             return False
-    for k in atom.poles(*own):
-        if own[k].is_point and own[k].lo == 0:
+    for k in atom.poles(*enclosures):
+        if enclosures[k].is_point and enclosures[k].lo == 0:
             ctx.report(errors.values.division_by_zero(ctx.quote(span), args[k].span))
             return False
     return True
@@ -113,9 +115,9 @@ def in_domain(ctx: Context, name: str, args: tuple[ir.Expr, ...], span: Span) ->
 
 def within(ctx: Context, value: ir.Expr, low: float, high: float, what: str, *, low_open: bool = False) -> bool:
     """True, or an error where a value lies wholly outside of an interval."""
-    own, wanted = interval(ctx, value), Interval(low, high, low_open, False)
-    if own.disjoint(wanted):
-        ctx.report(errors.values.out_of_interval(what, own, wanted, value.span))
+    enclosure, wanted = interval(ctx, value), Interval(low, high, low_open, False)
+    if enclosure.disjoint(wanted):
+        ctx.report(errors.values.out_of_interval(what, enclosure, wanted, value.span))
         return False
     return True
 

@@ -46,11 +46,11 @@ def net(ctx: Context, node: syntax.NetDecl) -> None:
     if any(e is None for e in ends) or any(a is None for a in assume):
         declarations.broken(ctx, node, node.name)
         return
-    made = ir.Net(
+    network = ir.Net(
         name=node.name, input=ends[0] or (), output=ends[1] or (), assume=tuple(a for a in assume if a is not None), span=span
     )
-    if ctx.declare(NetSymbol(name=node.name, what="a net", span=span, net=made)):
-        ctx.nets[node.name] = made
+    if ctx.declare(NetSymbol(name=node.name, what="a net", span=span, net=network)):
+        ctx.nets[node.name] = network
 
 
 def _assumption(ctx: Context, node: syntax.Expr) -> tuple[str, tuple[float, ...]] | None:
@@ -78,14 +78,14 @@ def var(ctx: Context, node: syntax.VarDecl) -> None:
     if shape is None:
         declarations.broken(ctx, node, node.name)
         return
-    found = variable_sets(ctx, node, shape)
-    if found is None:
+    sets = variable_sets(ctx, node, shape)
+    if sets is None:
         declarations.broken(ctx, node, node.name)
         return
     if ctx.declare(
         NumberSymbol(name=node.name, what="a variable", span=span, node=ir.Var(name=node.name, shape=shape, span=span))
     ):
-        ctx.variables[node.name] = ir.Variable(name=node.name, shape=shape, sets=found, span=span)
+        ctx.variables[node.name] = ir.Variable(name=node.name, shape=shape, sets=sets, span=span)
 
 
 def _net_variable(ctx: Context, node: syntax.VarDecl, span: Span) -> None:
@@ -121,14 +121,14 @@ def variable_sets(ctx: Context, node: syntax.VarDecl, shape: ir.Shape) -> tuple[
     """A variable's simple sets: its bounds together as one box, then the sets after ``in``."""
     low: ir.Expr = ir.Const(value=-inf, span=node.span)
     high: ir.Expr = ir.Const(value=inf, span=node.span)
-    others: list[ir.VectorSet] = []
+    named_sets: list[ir.VectorSet] = []
     spans: list[Span] = []
     for bound in node.bounds:
         if bound.op == "in":
-            found = _variable_set(ctx, node, bound, shape)
-            if found is None:
+            vectors = _variable_set(ctx, node, bound, shape)
+            if vectors is None:
                 return None
-            others.append(found)
+            named_sets.append(vectors)
             continue
         if bound.op not in (">=", "<="):
             ctx.report(errors.values.bound_of_variable(bound.op, bound.span))
@@ -145,13 +145,13 @@ def variable_sets(ctx: Context, node: syntax.VarDecl, shape: ir.Shape) -> tuple[
             high = _tighter(high, value, min, "min")
         spans.append(bound.span)
     if not spans:
-        return tuple(others)
+        return tuple(named_sets)
     if signs.interval(ctx, low).lo > signs.interval(ctx, high).hi:
-        asked = signs.interval(ctx, low).lo, signs.interval(ctx, high).hi
-        ctx.report(errors.values.no_value_left("value", node.name, *asked, spans[0] | spans[-1]))
+        ends = signs.interval(ctx, low).lo, signs.interval(ctx, high).hi
+        ctx.report(errors.values.no_value_left("value", node.name, *ends, spans[0] | spans[-1]))
         return None
     text = ", ".join(ctx.text(s) for s in spans)
-    return (ir.VectorSet(name=text, family="box", args=(low, high), shape=shape), *others)
+    return (ir.VectorSet(name=text, family="box", args=(low, high), shape=shape), *named_sets)
 
 
 def _tighter(old: ir.Expr, new: ir.Expr, pick: Callable[[float, float], float], atom: str) -> ir.Expr:

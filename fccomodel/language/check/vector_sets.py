@@ -26,13 +26,13 @@ def vector_set(ctx: Context, scope: Scope, node: syntax.Expr, shape: ir.Shape | 
     span = node.span
     simple = sets.get(family)
     if simple is None:
-        known = {name: s.signature for name, s in sets.all().items()}
-        ctx.report(errors.sets.not_a_set_of_vectors(ctx.quote(node), family, known))
+        signatures = {name: s.signature for name, s in sets.all().items()}
+        ctx.report(errors.sets.not_a_set_of_vectors(ctx.quote(node), family, signatures))
         return None
-    wanted = len(simple.arguments) + (simple.cap is not None)
+    arity = len(simple.arguments) + (simple.cap is not None)
     keywords = node.keywords if isinstance(node, syntax.Call) else ()
-    if keywords or (len(args) != wanted and not (simple.cap is not None and not simple.arguments and not args and shape)):
-        ctx.report(errors.calls.set_arguments(ctx.quote(node), family, len(args) + len(keywords), wanted, simple.signature))
+    if keywords or (len(args) != arity and not (simple.cap is not None and not simple.arguments and not args and shape)):
+        ctx.report(errors.calls.set_arguments(ctx.quote(node), family, len(args) + len(keywords), arity, simple.signature))
         return None
     if simple.cap is not None:
         return _simplex(ctx, scope, family, args, shape, span)
@@ -48,11 +48,11 @@ def vector_set(ctx: Context, scope: Scope, node: syntax.Expr, shape: ir.Shape | 
 def _simplex(
     ctx: Context, scope: Scope, family: str, args: tuple[syntax.Expr, ...], shape: ir.Shape | None, span: Span
 ) -> ir.VectorSet | None:
-    own = literals.declared_shape(ctx, scope, args[:1]) if args else shape
-    if own is None:
+    simplex_shape = literals.declared_shape(ctx, scope, args[:1]) if args else shape
+    if simplex_shape is None:
         return None
-    if shape is not None and not shapes.same_shape(ctx, own, shape[-1:]):
-        ctx.report(errors.shapes.simplex(ctx.quote(span), family, own[0], shape, show(shape)))
+    if shape is not None and not shapes.same_shape(ctx, simplex_shape, shape[-1:]):
+        ctx.report(errors.shapes.simplex(ctx.quote(span), family, simplex_shape[0], shape, show(shape)))
         return None
     rest: tuple[ir.Expr, ...] = ()
     if family == "capped_simplex":
@@ -64,7 +64,7 @@ def _simplex(
         ):
             return None
         rest = (cap,)
-    return ir.VectorSet(name=ctx.text(span), family=family, args=rest, shape=own if shape is None else shape)
+    return ir.VectorSet(name=ctx.text(span), family=family, args=rest, shape=simplex_shape if shape is None else shape)
 
 
 def _with_values(ctx: Context, family: str, values: list[ir.Expr], shape: ir.Shape, span: Span) -> ir.VectorSet | None:

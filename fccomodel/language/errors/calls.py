@@ -15,10 +15,10 @@ NET = Code("F0313", "net")
 
 
 # --------------------------------------------------------------------------------------------------------------- functions
-def unknown_function(name: str, arguments: int, known: Collection[str], elsewhere: str, span: Span) -> Diagnostic:
+def unknown_function(name: str, arguments: int, callables: Collection[str], elsewhere: str, span: Span) -> Diagnostic:
     """Functions are atoms, and what ``def`` and ``net`` declare; ``elsewhere`` is what other languages mean by the name."""
-    near = did_you_mean(name, known)
-    similar = sorted(n for n in known if n.startswith(name[:3]) and len(name) >= 3)
+    near = did_you_mean(name, callables)
+    similar = sorted(n for n in callables if n.startswith(name[:3]) and len(name) >= 3)
     parameters = ", ".join("uvxyz"[: max(1, min(5, arguments))])
     return UNKNOWN_FUNCTION.error(
         f"there is no function `{name}`",
@@ -29,13 +29,13 @@ def unknown_function(name: str, arguments: int, known: Collection[str], elsewher
     )
 
 
-def unknown_distribution(name: str, known: Collection[str], span: Span) -> Diagnostic:
+def unknown_distribution(name: str, distributions: Collection[str], span: Span) -> Diagnostic:
     """A distribution's name is not that of one of the language, misspelt."""
     return UNKNOWN_FUNCTION.error(
         f"there is no distribution `{name}`",
         span=span,
-        reason=f"The distributions are {listed(known)}.",
-        fix=did_you_mean(name, known),
+        reason=f"The distributions are {listed(distributions)}.",
+        fix=did_you_mean(name, distributions),
     )
 
 
@@ -81,8 +81,9 @@ def parameter_twice(call: Quote, signature: str, line: str, name: str) -> Diagno
 
 def left_out(call: Quote, signature: str, line: str, name: str, given: int) -> Diagnostic:
     """Only a declared index may be left out of the arguments of a ``def``."""
-    said = f"{counted(given, 'argument')} {are(given)} given, and `{name}` is left out; only an index declared by `index` may be."
-    return _does_not_fit(call, signature, line, said)
+    arguments = f"{counted(given, 'argument')} {are(given)} given"
+    reason = f"{arguments}, and `{name}` is left out; only an index declared by `index` may be."
+    return _does_not_fit(call, signature, line, reason)
 
 
 def too_many_arguments(call: Quote, signature: str, line: str, given: int, needed: int) -> Diagnostic:

@@ -132,13 +132,13 @@ def not_mapped_by_nets(written: Quote) -> Diagnostic:
     )
 
 
-def unknown_assumption(written: Quote, name: str, known: Collection[str]) -> Diagnostic:
+def unknown_assumption(written: Quote, name: str, assumptions: Collection[str]) -> Diagnostic:
     """What can be assumed of a net."""
     return ASSUMPTION_OR_OPTION.error(
         f"{written} is no assumption about a net",
         span=written.span,
         reason="Known are `smooth`, `smooth(L)`, `lipschitz(C)`, `weakly_convex(rho)` and `convex`.",
-        fix=did_you_mean(name, known) or "Use one of these, or leave `assume` out.",
+        fix=did_you_mean(name, assumptions) or "Use one of these, or leave `assume` out.",
     )
 
 

@@ -34,8 +34,8 @@ def unknown_set(name: str, span: Span, sets: Collection[str]) -> Diagnostic:
 
 def _unknown(what: str, name: str, span: Span, visible: Collection[str], fix: str) -> Diagnostic:
     hint = did_you_mean(name, visible)
-    known = f"The names visible here are {listed(visible)}." if visible else "No name is visible here."
-    return UNKNOWN_NAME.error(f"{what} `{name}` is not declared", span=span, reason="" if hint else known, fix=hint or fix)
+    reason = f"The names visible here are {listed(visible)}." if visible else "No name is visible here."
+    return UNKNOWN_NAME.error(f"{what} `{name}` is not declared", span=span, reason="" if hint else reason, fix=hint or fix)
 
 
 def column_without_row(name: str, span: Span, table: str, row: str, *, what: str = "name") -> Diagnostic:
@@ -50,11 +50,11 @@ def column_without_row(name: str, span: Span, table: str, row: str, *, what: str
 
 def unknown_size(name: str, span: Span, sizes: Collection[str]) -> Diagnostic:
     """A size is a dim or a set that is declared above it."""
-    known = f"The dims and sets declared so far are {listed(sizes)}." if sizes else "No dim or set is declared so far."
+    reason = f"The dims and sets declared so far are {listed(sizes)}." if sizes else "No dim or set is declared so far."
     return UNKNOWN_NAME.error(
         f"size `{name}` is not declared",
         span=span,
-        reason=known,
+        reason=reason,
         fix=did_you_mean(name, sizes) or f"Declare `dim {name};` before this statement.",
     )
 
@@ -143,9 +143,9 @@ def taken(name: str, what: str, span: Span, fix: str) -> Diagnostic:
     )
 
 
-def taken_by_binder(name: str, what: str, span: Span, other: str) -> Diagnostic:
-    """A binder may not reuse a visible name; ``other`` is one that is free."""
-    return taken(name, what, span, f"Take another letter, for instance `{other}`, here and in the body.")
+def taken_by_binder(name: str, what: str, span: Span, free_name: str) -> Diagnostic:
+    """A binder may not reuse a visible name; ``free_name`` may stand instead."""
+    return taken(name, what, span, f"Take another letter, for instance `{free_name}`, here and in the body.")
 
 
 def taken_by_subscript(name: str, span: Span) -> Diagnostic:
@@ -204,11 +204,11 @@ def included_twice(path: str, span: Span) -> Diagnostic:
     )
 
 
-def not_included(found: Diagnostic, span: Span) -> Diagnostic:
-    """An included file can be read; ``found`` says why this one cannot."""
+def not_included(cause: Diagnostic, span: Span) -> Diagnostic:
+    """An included file can be read; ``cause`` says why this one cannot."""
     return INCLUDE.error(
-        found.message,
+        cause.message,
         span=span,
-        reason=found.reason or "The path is relative to the file that includes it.",
-        fix=found.fix or "Correct the path.",
+        reason=cause.reason or "The path is relative to the file that includes it.",
+        fix=cause.fix or "Correct the path.",
     )

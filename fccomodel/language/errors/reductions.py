@@ -71,9 +71,9 @@ def set_of_several(span: Span) -> Diagnostic:
 def nothing_drawn(written: Quote, reduction: str, declared: Sequence[str], form: str) -> Diagnostic:
     """``E[...]`` draws the ``~`` indices that are free in its body; ``declared`` are those of the model."""
     reason = f"`{reduction}[...]` draws the `~` indices that are free in its body"
-    known = f"; declared are {listed(declared)}, and none is free here." if declared else ", and no `index z ~ D;` is declared."
+    indices = f"; declared are {listed(declared)}, and none is free here." if declared else ", and no `index z ~ D;` is declared."
     return IN_OR_DRAW.error(
-        f"nothing is drawn in {written}", span=written.span, reason=reason + known, fix=f"Say what is drawn: `{form}`."
+        f"nothing is drawn in {written}", span=written.span, reason=reason + indices, fix=f"Say what is drawn: `{form}`."
     )
 
 

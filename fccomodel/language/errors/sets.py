@@ -129,13 +129,13 @@ def long_range(written: Quote) -> Diagnostic:
 
 
 # ------------------------------------------------------------------------------------------------------- sets of variables
-def not_a_set_of_vectors(written: Quote, family: str, known: Mapping[str, str]) -> Diagnostic:
-    """A variable lies in one of the simple sets; ``known`` says how each is written."""
+def not_a_set_of_vectors(written: Quote, family: str, forms: Mapping[str, str]) -> Diagnostic:
+    """A variable lies in one of the simple sets; ``forms`` says how each is written."""
     return SET_OF_VARIABLE.error(
         f"{written} is not a set of vectors",
         span=written.span,
-        reason=f"Those known are {listed(known.values())}.",
-        fix=(did_you_mean(family, known) if family else "") or "Write a condition on the variable as a labelled constraint.",
+        reason=f"Those known are {listed(forms.values())}.",
+        fix=(did_you_mean(family, forms) if family else "") or "Write a condition on the variable as a labelled constraint.",
     )
 
 

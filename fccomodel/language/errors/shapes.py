@@ -39,9 +39,9 @@ def matrix_product(left: Quote, right: Quote, span: Span, *, with_scalar: bool) 
     )
 
 
-def arguments(function: str, rule: str, given: list[Quote], others: str, span: Span) -> Diagnostic:
+def arguments(function: str, rule: str, values: list[Quote], others: str, span: Span) -> Diagnostic:
     """The arguments of an atom have shapes that its rule allows; ``others`` are functions that take them."""
-    here = ", ".join(f"{value} is {value.what}" for value in given)
+    here = ", ".join(f"{value} is {value.what}" for value in values)
     return SHAPE.error(
         f"the arguments of `{function}` do not fit",
         span=span,

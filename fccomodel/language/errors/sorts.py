@@ -29,12 +29,12 @@ def condition_as_number(value: Quote, place: str) -> Diagnostic:
 
 def row_as_number(value: Quote, place: str, row: str, columns: Iterable[str]) -> Diagnostic:
     """A row has columns; it is not itself a number."""
-    known = [f"`{row}.{column}`" for column in columns]
+    fields = [f"`{row}.{column}`" for column in columns]
     return ROW_AS_NUMBER.error(
         f"{value} is {value.what}, and {place} must be a number",
         span=value.span,
         reason="A row has columns; it is not itself a number.",
-        fix=f"Name a column: {' or '.join(known[:3])}." if known else "",
+        fix=f"Name a column: {' or '.join(fields[:3])}." if fields else "",
     )
 
 

@@ -78,9 +78,9 @@ def default_out_of_bounds(value: float, bounds: str, span: Span) -> Diagnostic:
 
 
 # ------------------------------------------------------------------------------------------------------------------ domains
-def out_of_domain(argument: Quote, own: Interval, what: str, wanted: Interval) -> Diagnostic:
-    """An atom's argument lies in its domain; ``own`` is where this one lies."""
-    lies = f"is {own.lo:g}" if own.is_point else f"lies in {own}"
+def out_of_domain(argument: Quote, enclosure: Interval, what: str, wanted: Interval) -> Diagnostic:
+    """An atom's argument lies in its domain; ``enclosure`` is where this one lies."""
+    lies = f"is {enclosure.lo:g}" if enclosure.is_point else f"lies in {enclosure}"
     return DOMAIN.error(
         f"{argument} {lies}, outside of what {what} is defined for",
         span=argument.span,
@@ -109,10 +109,10 @@ def constant_without_value(written: Quote, *, by_zero: bool) -> Diagnostic:
     )
 
 
-def out_of_interval(what: str, own: Interval, wanted: Interval, span: Span) -> Diagnostic:
+def out_of_interval(what: str, enclosure: Interval, wanted: Interval, span: Span) -> Diagnostic:
     """An option or a distribution's parameter lies in its interval."""
     return OPTION_VALUE.error(
-        f"{what} is {own.lo:g}" if own.is_point else f"{what} is in {own}",
+        f"{what} is {enclosure.lo:g}" if enclosure.is_point else f"{what} is in {enclosure}",
         span=span,
         reason=f"It must lie in {wanted}.",
         fix="Correct it, or the bounds of its param.",
