@@ -25,8 +25,9 @@ import fccomodel
 from fccomodel import pipeline
 from fccomodel.app import cli, display
 from fccomodel.core import quoting
-from fccomodel.core.diagnostics import FccoError, error, render
+from fccomodel.core.diagnostics import FccoError, render
 from fccomodel.core.source import Source
+from fccomodel.data.bind.errors.sizes import LABELS
 from fccomodel.solver import emit, run
 from fccomodel.solver.names import reserved
 
@@ -308,9 +309,9 @@ def test_labels_on_a_terminal(capsys: pytest.CaptureFixture[str], tmp_path: Path
 
 def test_messages_on_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     bad = "\x1b]0;title\x07"
-    shown = render([error("F0521", bad, reason=bad, fix=bad)], Source(text="var w;", name=f"{bad}.fcco"))
+    shown = render([LABELS.error(bad, reason=bad, fix=bad)], Source(text="var w;", name=f"{bad}.fcco"))
     assert shown.count("\\x1b]0;title\\x07") == 4 and "\x1b" not in shown
     assert cli.main(["check", f"{bad}.fcco"]) == 2
     err = capsys.readouterr().err
     assert "\\x1b]0" in err and "\x1b" not in err
-    assert "\x1b" in render([error("F0521", "m")], colour=True), "colours are our own"
+    assert "\x1b" in render([LABELS.error("m")], colour=True), "colours are our own"
