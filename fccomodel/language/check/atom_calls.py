@@ -61,8 +61,8 @@ def _arguments(ctx: Context, scope: Scope, node: syntax.Call, atom: Atom) -> lis
     if named and not atom.variadic:
         order = atom.arguments[len(values) :]
         if set(named) - set(order):
-            wrong = next(n for n in named if n not in order)
-            reason = f"`{wrong}` is {'given twice' if wrong in atom.arguments else 'none of its arguments'}"
+            misnamed = next(n for n in named if n not in order)
+            reason = f"`{misnamed}` is {'given twice' if misnamed in atom.arguments else 'none of its arguments'}"
         else:
             values += [named[n] for n in order if n in named]
     elif named:

@@ -110,8 +110,8 @@ def _unknown(ctx: Context, node: syntax.Call) -> None:
     elif name in ctx.later or name in ctx.symbols:
         names.unknown(ctx, Scope(), name, at)
     else:
-        callable_ = [*atom_calls.named_atoms(), *(n for n, s in ctx.symbols.items() if isinstance(s, DefSymbol | NetSymbol))]
-        ctx.report(errors.calls.unknown_function(name, len(node.args), callable_, FOREIGN.get(name, ""), at))
+        callables = [*atom_calls.named_atoms(), *(n for n, s in ctx.symbols.items() if isinstance(s, DefSymbol | NetSymbol))]
+        ctx.report(errors.calls.unknown_function(name, len(node.args), callables, FOREIGN.get(name, ""), at))
 
 
 def _net(ctx: Context, scope: Scope, node: syntax.Call, net: ir.Net) -> ir.Expr | None:

@@ -54,15 +54,15 @@ def compare(ctx: Context, scope: Scope, node: syntax.Compare) -> ir.Expr | None:
 def _compare(ctx: Context, op: str, left: ir.Expr, right: ir.Expr, span: Span) -> ir.Expr | None:
     sorts = sort(ctx, left), sort(ctx, right)
     if sorts == ("number", "number"):
-        good = _numbers(ctx, op, left, right, span)
+        comparable = _numbers(ctx, op, left, right, span)
     elif sorts == ("label", "label"):
-        good = _labels(ctx, op, left, right, span)
+        comparable = _labels(ctx, op, left, right, span)
     elif sorts == ("row", "row"):
-        good = _rows(ctx, op, left, right, span)
+        comparable = _rows(ctx, op, left, right, span)
     else:
-        good = False
+        comparable = False
         _mixed(ctx, left, right, span)
-    return ir.Apply(op=OPS[op], args=(left, right), span=span) if good else None
+    return ir.Apply(op=OPS[op], args=(left, right), span=span) if comparable else None
 
 
 def _numbers(ctx: Context, op: str, left: ir.Expr, right: ir.Expr, span: Span) -> bool:
@@ -101,10 +101,10 @@ def _labels(ctx: Context, op: str, left: ir.Expr, right: ir.Expr, span: Span) ->
             return True
         ctx.report(errors.sorts.labels_of_two_sets(ctx.quote(left), ctx.quote(right), (sets[0].name, sets[1].name), span))
         return False
-    label_set, text = (sets[0], right) if sets[0] is not None else (sets[1], left)
-    assert label_set is not None and isinstance(text, ir.Label)
-    if label_set.labels is not None and text.text not in label_set.labels:
-        ctx.report(errors.values.no_such_label(text.text, label_set.name, label_set.labels, text.span))
+    label_set, literal = (sets[0], right) if sets[0] is not None else (sets[1], left)
+    assert label_set is not None and isinstance(literal, ir.Label)
+    if label_set.labels is not None and literal.text not in label_set.labels:
+        ctx.report(errors.values.no_such_label(literal.text, label_set.name, label_set.labels, literal.span))
         return False
     return True
 

@@ -190,8 +190,8 @@ def _plain(ctx: Context, node: syntax.Expr) -> object:
         case syntax.String():
             return node.value
         case syntax.Number():
-            whole = node.text.isdigit()
-            return int(node.text) if whole else node.value
+            is_whole = node.text.isdigit()
+            return int(node.text) if is_whole else node.value
         case syntax.Unary(op="-", arg=syntax.Number() as inner):
             value = _plain(ctx, inner)
             return -value if isinstance(value, int | float) else None
@@ -201,8 +201,8 @@ def _plain(ctx: Context, node: syntax.Expr) -> object:
         case syntax.Call():
             return ctx.text(node.span)
         case syntax.Binary():
-            before = len(ctx.diagnostics)
+            reported = len(ctx.diagnostics)
             value = expressions.evaluate(ctx, Scope(), node)
-            del ctx.diagnostics[before:]
+            del ctx.diagnostics[reported:]
             return value.value if isinstance(value, ir.Const) else None
     return None

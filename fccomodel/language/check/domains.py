@@ -207,10 +207,10 @@ def comprehension(ctx: Context, scope: Scope, node: syntax.SetComprehension, kin
 def as_rows(ctx: Context, domain: Domain, span: Span, binder: syntax.Binder) -> Domain | None:
     """A set of rows whose conditions are about the row alone is a RowSet of its own; any other domain stays as it is."""
     probe = ir.Binder(name=binder.name, kind="in", domain=unfiltered(ctx, domain.set), span=binder.span)
-    before = len(ctx.errors)
+    errors_before = len(ctx.errors)
     condition = condition_of(ctx, domain, probe)
     if condition is None:
-        return None if len(ctx.errors) > before else domain
+        return None if len(ctx.errors) > errors_before else domain
     if not condition_is_fixed(ctx, condition):
         return None
     if not isinstance(domain.set, ir.RowSet) or any(b is not probe for b in ir.free_binders(condition)):

@@ -171,5 +171,3 @@ def fold(ctx: Context, name: str, left: ir.Const, right: ir.Const, span: Span) -
         ctx.report(errors.values.constant_without_value(ctx.quote(span), by_zero=name == "div" and y == 0))
         return None
     return ir.Const(value=float(value), span=span)
-
-

@@ -29,12 +29,12 @@ def def_(ctx: Context, node: syntax.DefDecl) -> None:
             ctx.report(errors.names.parameter_twice(node.name, parameter, span))
             declarations.broken(ctx, node, node.name)
             return
-    before = len(ctx.errors)
+    errors_before = len(ctx.errors)
     scope = Scope(locals=dict.fromkeys(node.params))
     expressions.evaluate(ctx, reductions.indices_open(ctx, scope, pending={}), node.body)
     if node.name in atom_calls.named_atoms():
         declarations.taken(ctx, node.name, span)
-    if len(ctx.errors) > before:
+    if len(ctx.errors) > errors_before:
         declarations.broken(ctx, node, node.name)
         return
     ctx.declare(

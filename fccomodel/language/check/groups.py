@@ -46,9 +46,9 @@ class Dropping:
 
     def let(self, let: ir.Let) -> ir.Let:
         ref = ir.LetRef(let=let, args=tuple(ir.Element(binder=b) for b in let.binders))
-        found = self.rewrite(ref)
-        assert isinstance(found, ir.LetRef)
-        return found.let
+        rewritten = self.rewrite(ref)
+        assert isinstance(rewritten, ir.LetRef)
+        return rewritten.let
 
     def about(self, body: ir.Expr, binders: tuple[ir.Binder, ...]) -> list[ir.Expr]:
         """What a rewritten body asks of these binders."""
@@ -57,33 +57,34 @@ class Dropping:
     def rule(self, node: ir.Expr) -> ir.Expr | None:
         below = (c for child in node.children for c in self.asked[id(child)])
         asked = list({id(c): c for c in below}.values())
-        new = node
+        rewritten = node
         if isinstance(node, ir.Reduce):
-            new, asked = self.reduce(node, asked)
+            rewritten, asked = self.reduce(node, asked)
         elif isinstance(node, ir.LetRef):
-            new = self.use(node)
-            args = dict(zip(new.let.binders, node.args, strict=True))
-            for member in self.lets[id(new.let)][2]:
-                own = tuple(args[b] for b in member.binders)
-                asked += [ir.LetRef(let=member, args=own, span=node.span)] if any(isinstance(a, ir.Element) for a in own) else []
-        self.asked[id(new)] = tuple(asked)
-        return new
+            rewritten = self.use(node)
+            args = dict(zip(rewritten.let.binders, node.args, strict=True))
+            for member in self.lets[id(rewritten.let)][2]:
+                places = tuple(args[b] for b in member.binders)
+                if any(isinstance(place, ir.Element) for place in places):
+                    asked.append(ir.LetRef(let=member, args=places, span=node.span))
+        self.asked[id(rewritten)] = tuple(asked)
+        return rewritten
 
     def reduce(self, node: ir.Reduce, asked: list[ir.Expr]) -> tuple[ir.Reduce, list[ir.Expr]]:
-        own = self.about(node.body, node.binders)
-        new = dataclasses.replace(node, condition=conjunction([node.condition, *own])) if own else node
-        rest = [c for c in asked if c not in own]
-        if drops(node) and (found := exists(new)) is not None and ir.free_binders(found):
-            rest.append(found)
-        return new, rest
+        conditions = self.about(node.body, node.binders)
+        restricted = dataclasses.replace(node, condition=conjunction([node.condition, *conditions])) if conditions else node
+        outer = [c for c in asked if c not in conditions]
+        if drops(node) and (nonempty := exists(restricted)) is not None and ir.free_binders(nonempty):
+            outer.append(nonempty)
+        return restricted, outer
 
     def use(self, node: ir.LetRef) -> ir.LetRef:
         """A use of a let whose family knows its members; kept with it, the families of truth values that say which there are."""
         if id(node.let) not in self.lets:
             conditions = self.about(node.let.body, node.let.binders)
-            made = dataclasses.replace(node.let, condition=conjunction(conditions)) if conditions else node.let
-            own = (tuple(b for b in node.let.binders if b in ir.free_binders(c)) for c in conditions)
-            which = tuple(dataclasses.replace(node.let, binders=b, body=c) for b, c in zip(own, conditions, strict=True))
-            self.lets[id(node.let)] = self.lets[id(made)] = (node.let, made, which)
-        made = self.lets[id(node.let)][1]
-        return node if made is node.let else dataclasses.replace(node, let=made)
+            restricted = dataclasses.replace(node.let, condition=conjunction(conditions)) if conditions else node.let
+            bound = (tuple(b for b in node.let.binders if b in ir.free_binders(c)) for c in conditions)
+            memberships = tuple(dataclasses.replace(node.let, binders=b, body=c) for b, c in zip(bound, conditions, strict=True))
+            self.lets[id(node.let)] = self.lets[id(restricted)] = (node.let, restricted, memberships)
+        restricted = self.lets[id(node.let)][1]
+        return node if restricted is node.let else dataclasses.replace(node, let=restricted)

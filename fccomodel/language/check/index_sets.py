@@ -67,9 +67,9 @@ def _set_family(ctx: Context, node: syntax.SetDecl, span: Span) -> None:
     if head is None:
         declarations.broken(ctx, node, node.name)
         return
-    before = len(ctx.errors)
+    errors_before = len(ctx.errors)
     domain = domains.domain_of(ctx, head.scope, node.value, "in")
-    if domain is None or len(ctx.errors) > before:
+    if domain is None or len(ctx.errors) > errors_before:
         declarations.broken(ctx, node, node.name)
         return
     if not isinstance(domain.set, ir.RowSet) and not domain.rules:

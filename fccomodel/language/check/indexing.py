@@ -181,15 +181,15 @@ def _number_place(ctx: Context, value: ir.Const, axis: ir.ValueSet) -> ir.Const 
     low, step = axis.low, axis.step if axis.step is not None else ir.Const(value=1.0, span=value.span)
     if numbers is not None:
         place = next((float(k) for k, member in enumerate(numbers) if abs(member - x) <= 1e-9 * max(1.0, abs(member))), None)
-        wrong = errors.indices.no_number(x, axis, value.span, numbers)
+        error = errors.indices.no_number(x, axis, value.span, numbers)
     elif isinstance(low, ir.Const) and isinstance(step, ir.Const):
         steps = (x - low.value) / step.value
         place = float(round(steps)) if steps >= -1e-9 and abs(steps - round(steps)) <= 1e-9 else None
-        wrong = errors.indices.no_step_of_range(x, axis, value.span, low.value, step.value)
+        error = errors.indices.no_step_of_range(x, axis, value.span, low.value, step.value)
     else:
-        place, wrong = None, errors.indices.number_without_place(x, axis, value.span)
+        place, error = None, errors.indices.number_without_place(x, axis, value.span)
     if place is None:
-        ctx.report(wrong)
+        ctx.report(error)
         return None
     return ir.Const(value=place, span=value.span)
 

@@ -80,8 +80,8 @@ def range_set(ctx: Context, scope: Scope, node: syntax.Range) -> ir.ValueSet | N
         return None
     if isinstance(low, ir.Const) and isinstance(high, ir.Const):
         if low.value > high.value:
-            turned = f"{ctx.text(node.high.span)} .. {ctx.text(node.low.span)}"
-            ctx.report(errors.sets.empty_range(ctx.quote(node), low.value, high.value, turned))
+            reversed_range = f"{ctx.text(node.high.span)} .. {ctx.text(node.low.span)}"
+            ctx.report(errors.sets.empty_range(ctx.quote(node), low.value, high.value, reversed_range))
             return None
         if (high.value - low.value) / (step.value if isinstance(step, ir.Const) else 1.0) > 1e6:
             ctx.report(errors.sets.long_range(ctx.quote(node)))

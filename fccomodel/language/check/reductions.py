@@ -78,17 +78,17 @@ def bind(
         is_index = isinstance(symbol, IndexSymbol) and names.find(ctx, binder.name) is symbol
         outside = Scope(indices=scope.indices, opened=scope.opened) if at is not None else scope
         if at is None:
-            good = domains.check_new(ctx, scope, binder) and (not is_index or _restates(ctx, binder, symbol))
+            allowed = domains.check_new(ctx, scope, binder) and (not is_index or _restates(ctx, binder, symbol))
         else:
-            good = True
-        before = len(ctx.errors)
+            allowed = True
+        errors_before = len(ctx.errors)
         domain = domains.domain_of(ctx, outside, binder.domain, binder.kind)
         new: ir.Binder | None = None
         if domain is not None:
             new = ir.Binder(name=binder.name, kind=binder.kind, domain=domain.set, span=at or binder.span)
             bound.append(new)
             conditions.append(domains.condition_of(ctx, domain, new))
-        broken = broken or new is None or not good or len(ctx.errors) > before
+        broken = broken or new is None or not allowed or len(ctx.errors) > errors_before
         scope = scope.with_local(binder.name, new)
         if is_index:
             ctx.used.add(binder.name)
@@ -184,15 +184,15 @@ def indices_open(
 def needed(expr: ir.Expr, pending: Mapping[ir.Binder, ir.Expr | None]) -> tuple[ir.Binder, ...]:
     """The open binders that an expression depends on, through the conditions of their sets too, in the order of declaration."""
     reached: set[ir.Binder] = set()
-    work = list(ir.free_binders(expr))
-    while work:
-        binder = work.pop()
+    unvisited = list(ir.free_binders(expr))
+    while unvisited:
+        binder = unvisited.pop()
         if binder in pending and binder not in reached:
             reached.add(binder)
             condition = pending[binder]
             args = binder.domain.args if isinstance(binder.domain, ir.Distribution) else ()
             for part in (*([] if condition is None else [condition]), *args):
-                work.extend(ir.free_binders(part))
+                unvisited.extend(ir.free_binders(part))
     return tuple(b for b in pending if b in reached)
 
 
@@ -220,7 +220,7 @@ def _free(ctx: Context, scope: Scope, node: syntax.Reduce, kind: Reduction, opti
 def _options(ctx: Context, scope: Scope, node: syntax.Reduce, kind: Reduction) -> dict[str, ir.Expr] | None:
     """The named options, checked; None after an error."""
     options: dict[str, ir.Expr] = {}
-    good, option = True, kind.option
+    valid, option = True, kind.option
     for keyword in node.keywords:
         if keyword.name == "empty" and isinstance(keyword.value, syntax.Name) and keyword.value.id in ("drop", "error"):
             options["empty"] = ir.Label(text=keyword.value.id, span=keyword.value.span)
@@ -228,23 +228,23 @@ def _options(ctx: Context, scope: Scope, node: syntax.Reduce, kind: Reduction) -
         if option is None or keyword.name != option.name:
             allowed = [option.name, "empty"] if option is not None else ["empty"]
             ctx.report(errors.reductions.no_such_option(node.kind, keyword.name, allowed, kind.form, keyword.span))
-            good = False
+            valid = False
             continue
         value = expressions.number(ctx, scope, keyword.value, f"`{keyword.name}` of `{node.kind}`")
         if value is None or not literals.is_fixed(ctx, value):
-            good = False
+            valid = False
             continue
         what = f"`{keyword.name}` of `{node.kind}`"
         if option.counts and isinstance(value, ir.Const) and value.value != int(value.value):
             ctx.report(errors.values.not_whole(what, value.value, value.span))
-            good = False
+            valid = False
         elif not signs.within(ctx, value, option.low, option.high, what, low_open=option.low_open):
-            good = False
+            valid = False
         options[keyword.name] = value
-    if good and option is not None and option.name not in options:
+    if valid and option is not None and option.name not in options:
         ctx.report(errors.reductions.needs_option(node.kind, option.name, kind.form, head_span(node)))
-        good = False
-    return options if good else None
+        valid = False
+    return options if valid else None
 
 
 # ------------------------------------------------------------------------------------------------------------------- body

@@ -22,12 +22,12 @@ def members(domain: ir.Set) -> tuple[float, ...] | None:
         return tuple(i.value for i in domain.items) if all(isinstance(i, ir.Const) for i in domain.items) else None  # type: ignore[attr-defined]
     low, high, step = domain.low, domain.high, domain.step
     if isinstance(low, ir.Const) and isinstance(high, ir.Const) and (step is None or isinstance(step, ir.Const)):
-        by = 1.0 if step is None else step.value
-        count = math.floor((high.value - low.value) / by + 1e-9) + 1
-        if by <= 0 or count > 1_000_000:
+        increment = 1.0 if step is None else step.value
+        count = math.floor((high.value - low.value) / increment + 1e-9) + 1
+        if increment <= 0 or count > 1_000_000:
             return None
-        digits = 12 - math.floor(math.log10(by))
-        return tuple(round(low.value + by * k, digits) + 0.0 for k in range(count))  # 0.1 * 3 is 0.3
+        digits = 12 - math.floor(math.log10(increment))
+        return tuple(round(low.value + increment * k, digits) + 0.0 for k in range(count))  # 0.1 * 3 is 0.3
     return None
 
 

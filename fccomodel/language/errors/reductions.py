@@ -24,10 +24,10 @@ def iterates_or_draws(
 
     ``subscript``: the index is declared, and written as ``mean_i``.
     """
-    other = "~" if binding == "in" else "in"
-    fix = f"Write `{reduction}[{index} {other} {domain}]`" + (f", or `{instead}` in place of `{reduction}`." if instead else ".")
+    sign = "~" if binding == "in" else "in"
+    fix = f"Write `{reduction}[{index} {sign} {domain}]`" + (f", or `{instead}` in place of `{reduction}`." if instead else ".")
     if subscript:
-        fix = f"Write `{instead}_{index}`." if instead else f"Declare another index by `{other}`."
+        fix = f"Write `{instead}_{index}`." if instead else f"Declare another index by `{sign}`."
     return IN_OR_DRAW.error(
         f"`{reduction}` does not go with `{index} {binding} {domain}`",
         span=span,
