@@ -138,24 +138,25 @@ def _report(
     end = began + budget
     system = System(bound, point, seed=seed)
     shared = gradients(system, end)
-    found = optimum(system, shared, end)
+    optimal = optimum(system, shared, end)
     complete = bool(system.labels) and set(system.labels) <= (multipliers or {}).keys()
-    own = optimum(system, shared, end, multipliers) if complete else None
-    if own is not None and _residual(system, own) < _residual(system, found):  # many dependent gradients: the search ended early
-        found = own
+    solvers = optimum(system, shared, end, multipliers) if complete else None
+    if solvers is not None and _residual(system, solvers) < _residual(system, optimal):
+        # Many dependent gradients: the search ended early.
+        optimal = solvers
     rows = {
         label: Row(float(value), float(nu), float(abs(value * nu)))
-        for label, value, nu in zip(system.labels, system.values, found.multipliers, strict=True)
+        for label, value, nu in zip(system.labels, system.values, optimal.multipliers, strict=True)
     }
     complementarity = max((row.complementarity for row in rows.values()), default=0.0)
     feasibility = max([0.0, *system.violations, system.outside])
-    stationarity, size = math.hypot(found.gradient, found.slack), _residual(system, found)
+    stationarity, size = math.hypot(optimal.gradient, optimal.slack), _residual(system, optimal)
     epsilon = max(stationarity, feasibility, complementarity)
     parts = {"stationarity": stationarity, "feasibility": feasibility, "complementarity": complementarity}
-    sentence, advice = verdict(system, rows, parts, own, judging)
+    sentence, advice = verdict(system, rows, parts, solvers, judging)
     gap = None
     if not judging:
-        candidates = [found] if own is None else [found, own]
+        candidates = [optimal] if solvers is None else [optimal, solvers]
         gap = certify(system, shared, analysis or analyse(bound.problem, bound), candidates, end)
     return KKTReport(
         objective=system.objective,
@@ -163,31 +164,32 @@ def _report(
         stationarity=stationarity,
         feasibility=feasibility,
         complementarity=complementarity,
-        slack=found.slack,
+        slack=optimal.slack,
         residual=max(size, feasibility),
         epsilon=epsilon,
         verdict=sentence,
         advice=advice,
-        own=None if own is None else _own(system, own),
-        gradient=found.plain,
+        own=None if solvers is None else _with_solvers(system, solvers),
+        gradient=optimal.plain,
         gap=gap,
         qualification=qualification(system, shared) if system.labels else None,
-        sensitivity=sensitivity(system, shared, found, end) if sensitive and system.labels else None,
+        sensitivity=sensitivity(system, shared, optimal, end) if sensitive and system.labels else None,
         exact=not system.evaluator.sampled,
-        notes=(*at_bound(multipliers or {}, limits), *notes_of(system, found)),
+        notes=(*at_bound(multipliers or {}, limits), *notes_of(system, optimal)),
         wall_s=time.perf_counter() - began,
     )
 
 
-def _residual(system: System, found: Optimum) -> float:
+def _residual(system: System, optimal: Optimum) -> float:
     """Stationarity and complementarity in one number."""
-    products = (float(v * nu) for v, nu in zip(system.values, found.multipliers, strict=True))
-    return math.hypot(found.gradient, found.slack, *products)
+    products = (float(v * nu) for v, nu in zip(system.values, optimal.multipliers, strict=True))
+    return math.hypot(optimal.gradient, optimal.slack, *products)
 
 
-def _own(system: System, own: Optimum) -> dict[str, Any]:
+def _with_solvers(system: System, optimal: Optimum) -> dict[str, Any]:
+    products = (abs(float(v * nu)) for v, nu in zip(system.values, optimal.multipliers, strict=True))
     return {
-        "stationarity": math.hypot(own.gradient, own.slack),
-        "complementarity": max((abs(float(v * nu)) for v, nu in zip(system.values, own.multipliers, strict=True)), default=0.0),
-        "multipliers": {label: float(nu) for label, nu in zip(system.labels, own.multipliers, strict=True)},
+        "stationarity": math.hypot(optimal.gradient, optimal.slack),
+        "complementarity": max(products, default=0.0),
+        "multipliers": {label: float(nu) for label, nu in zip(system.labels, optimal.multipliers, strict=True)},
     }

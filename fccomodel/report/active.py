@@ -51,12 +51,12 @@ class Qualification:
         if not self.dependent:
             return f"regular: the active gradients are independent (smallest singular value {self.least:.1e})"
         names = _listed(self.dependent)
-        what = f"gradient of {names} vanishes" if len(self.dependent) == 1 else f"gradients of {names} are dependent"
-        said = f"degenerate (the {what}: multipliers are not unique)"
+        event = f"gradient of {names} vanishes" if len(self.dependent) == 1 else f"gradients of {names} are dependent"
+        words = f"degenerate (the {event}: multipliers are not unique)"
         if self.direction:
-            return f"{said}; a direction leads into all of them, so multipliers exist and are bounded"
+            return f"{words}; a direction leads into all of them, so multipliers exist and are bounded"
         why = "the kinks' stationarity" if self.nonsmooth else "stationarity"
-        return f"{said}; no direction leads into all of them: {why} need not hold at an optimum, nor tell one from other points"
+        return f"{words}; no direction leads into all of them: {why} need not hold at an optimum, nor tell one from other points"
 
 
 def _listed(names: tuple[str, ...]) -> str:
@@ -148,20 +148,20 @@ class Sensitivity:
     why: str = ""
 
 
-def sensitivity(system: System, shared: Gradients, found: Optimum, end: float) -> Sensitivity:
+def sensitivity(system: System, shared: Gradients, optimal: Optimum, end: float) -> Sensitivity:
     """From the multipliers, and from the KKT equations with the held constraints as equations (the implicit function theorem;
     A. Fiacco, Introduction to Sensitivity and Stability Analysis in Nonlinear Programming, 1983, Theorem 3.2.2)."""
-    objective = {label: float(-system.sign * nu) + 0.0 for label, nu in zip(system.labels, found.multipliers, strict=True)}
+    objective = {label: float(-system.sign * nu) + 0.0 for label, nu in zip(system.labels, optimal.multipliers, strict=True)}
     rows = jacobian(system, shared)
-    strength = found.multipliers * np.linalg.norm(rows, axis=1)
-    held = np.flatnonzero(np.array(system.equal, dtype=bool) | (strength > HELD * max(1.0, found.plain)))
+    strength = optimal.multipliers * np.linalg.norm(rows, axis=1)
+    held = np.flatnonzero(np.array(system.equal, dtype=bool) | (strength > HELD * max(1.0, optimal.plain)))
     moves = np.flatnonzero(free(system))
     if not len(held):
         return Sensitivity(objective=objective, why="no constraint is held at its bound")
     if why := _fixed(system, moves, end):
         return Sensitivity(objective=objective, why=why)
     matrix = np.zeros((len(moves) + len(held),) * 2)
-    matrix[: len(moves), : len(moves)] = _hessian(system, found, moves)
+    matrix[: len(moves), : len(moves)] = _hessian(system, optimal, moves)
     matrix[len(moves) :, : len(moves)] = rows[np.ix_(held, moves)]
     matrix[: len(moves), len(moves) :] = rows[np.ix_(held, moves)].T
     right = np.vstack([np.zeros((len(moves), len(held))), np.eye(len(held))])
@@ -185,14 +185,14 @@ def _fixed(system: System, moves: Array, end: float) -> str:
     return ""
 
 
-def _hessian(system: System, found: Optimum, moves: Array) -> Array:
+def _hessian(system: System, optimal: Optimum, moves: Array) -> Array:
     """The Hessian of the Lagrangian by central differences of its gradient."""
-    terms = [(root, root.expr) for root in roots(system, found.multipliers)]
+    terms = [(root, root.expr) for root in roots(system, optimal.multipliers)]
     flat = torch.cat([value.reshape(-1) for value in system.point.values()]).numpy()
     columns = []
     for k in moves:
         step = STEP * (1 + abs(flat[k]))
         ends = [gradient(system, terms, flat + sign * step * (np.arange(system.d) == k)) for sign in (1, -1)]
         columns.append((ends[0] - ends[1])[moves] / (2 * step))
-    made = np.stack(columns, axis=1)
-    return (made + made.T) / 2
+    hessian = np.stack(columns, axis=1)
+    return (hessian + hessian.T) / 2

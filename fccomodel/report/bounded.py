@@ -64,10 +64,10 @@ def solve(matrix: Array, offset: Array, rows: Rows, equations: tuple[Array, Arra
         mean = float(s @ y) / len(s)
         if mean <= SMALL * first or time.perf_counter() > deadline:
             break
-        made = square.copy()
-        rows.add_square(made, y / s)
-        made[np.diag_indices(size)] += RIDGE * made.trace() / size
-        lower, failed = torch.linalg.cholesky_ex(torch.from_numpy(made))
+        normal = square.copy()
+        rows.add_square(normal, y / s)
+        normal[np.diag_indices(size)] += RIDGE * normal.trace() / size
+        lower, failed = torch.linalg.cholesky_ex(torch.from_numpy(normal))
         if failed:
             break
         across = torch.cholesky_solve(torch.from_numpy(E.T.copy()), lower).numpy()  # made^-1 E'

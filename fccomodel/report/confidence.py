@@ -81,8 +81,8 @@ def intervals(bound: Bound, point: Mapping[str, np.ndarray], *, seed: int = 0, b
 
 def _values(bound: Bound, point: Mapping[str, np.ndarray], seed: int) -> tuple[np.ndarray, list[str], list[bool]]:
     with torch.no_grad():
-        given = {name: torch.as_tensor(np.array(value, dtype=np.float64)) for name, value in point.items()}
-        objective, values, labels, equal = functions(Evaluator(bound, given, seed=seed))
+        tensors = {name: torch.as_tensor(np.array(value, dtype=np.float64)) for name, value in point.items()}
+        objective, values, labels, equal = functions(Evaluator(bound, tensors, seed=seed))
     return np.append(float(objective), values.numpy()), labels, equal
 
 
@@ -103,10 +103,10 @@ def _variance(bound: Bound, name: str, point: Mapping[str, np.ndarray], seed: in
     group = np.empty(table.n, dtype=np.int64)
     group[order] = np.arange(table.n) % count
     group[np.bincount(strata)[strata] == 1] = -1
-    found = np.stack([_values(subsets.part(bound, {name: group != k}), point, seed)[0] for k in range(count)])
-    if found.shape[1] != size:
+    estimates = np.stack([_values(subsets.part(bound, {name: group != k}), point, seed)[0] for k in range(count)])
+    if estimates.shape[1] != size:
         return np.full(size, np.nan)
-    return (count - 1) / count * ((found - found.mean(axis=0)) ** 2).sum(axis=0)
+    return (count - 1) / count * ((estimates - estimates.mean(axis=0)) ** 2).sum(axis=0)
 
 
 def _holds(value: float, spread: float, two: float, one: float, equal: bool) -> bool | None:

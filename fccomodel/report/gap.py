@@ -86,13 +86,13 @@ def certify(system: System, shared: Gradients, analysis: Analysis, candidates: l
         _convex(analysis)
         admissible = [candidate for candidate in candidates if _admissible(system, candidate)]
         if composed := _composed(system, analysis):
-            given = [dict(zip(system.labels, c.multipliers.tolist(), strict=True)) for c in admissible]
-            admissible = [optimum(system, shared, end, multipliers, held=composed) for multipliers in given]
-        found = [_with(system, analysis, candidate, end) for candidate in admissible]
-        why = "" if found else "no multipliers"
+            multipliers = [dict(zip(system.labels, c.multipliers.tolist(), strict=True)) for c in admissible]
+            admissible = [optimum(system, shared, end, by_label, held=composed) for by_label in multipliers]
+        gaps = [_with(system, analysis, candidate, end) for candidate in admissible]
+        why = "" if gaps else "no multipliers"
     except _Refused as refusal:
-        found, why = [], str(refusal)
-    return min([*found, _by_range(system, analysis, why)], key=lambda gap: math.inf if gap.value is None else gap.value)
+        gaps, why = [], str(refusal)
+    return min([*gaps, _by_range(system, analysis, why)], key=lambda gap: math.inf if gap.value is None else gap.value)
 
 
 def _by_range(system: System, analysis: Analysis, why: str) -> Gap:
@@ -108,30 +108,30 @@ def _by_range(system: System, analysis: Analysis, why: str) -> Gap:
 def _convex(analysis: Analysis) -> None:
     facts = {"the objective": (analysis.minimised, False)}
     facts |= {f"`{c.label}`": (analysis.constraints[c.label], c.kind == "eq") for c in analysis.problem.constraints}
-    for name, (own, equation) in facts.items():
-        if not (own.affine if equation else own.convex):
+    for name, (fact, equation) in facts.items():
+        if not (fact.affine if equation else fact.convex):
             raise _Refused(f"{name} is not proved to be {'affine' if equation else 'convex'}")
-        if own.below.standing > Standing.BOUNDED:
-            raise _Refused(f"that {name} is convex is {own.below.standing}, not proved")
+        if fact.below.standing > Standing.BOUNDED:
+            raise _Refused(f"that {name} is convex is {fact.below.standing}, not proved")
 
 
-def _admissible(system: System, found: Optimum) -> bool:
-    return all(equal or nu >= 0 for equal, nu in zip(system.equal, found.multipliers, strict=True))
+def _admissible(system: System, optimal: Optimum) -> bool:
+    return all(equal or nu >= 0 for equal, nu in zip(system.equal, optimal.multipliers, strict=True))
 
 
-def _with(system: System, analysis: Analysis, found: Optimum, end: float) -> Gap:
-    functions = roots(system, found.multipliers)
+def _with(system: System, analysis: Analysis, optimal: Optimum, end: float) -> Gap:
+    functions = roots(system, optimal.multipliers)
     parts = Parts(see=analysis.see)
     quadratics = [parts.quadratic(root.expr, root.sign) for root in functions]
-    _kinks(system, found.multipliers, analysis, parts)
-    hessian = _hessian(system, functions, quadratics, analysis, found, end) if parts.convex else None
-    base = found.missed - float(found.multipliers @ system.values)
-    base += PRECISION * (abs(system.objective) + float(np.abs(found.multipliers * system.values).sum()))
+    _kinks(system, optimal.multipliers, analysis, parts)
+    hessian = _hessian(system, functions, quadratics, analysis, optimal, end) if parts.convex else None
+    base = optimal.missed - float(optimal.multipliers @ system.values)
+    base += PRECISION * (abs(system.objective) + float(np.abs(optimal.multipliers * system.values).sum()))
     feasible = system.outside <= 0 and max(system.violations, default=0.0) <= 0
-    best = _bounded(system, found, hessian, _supports(system, analysis, level=feasible), base)
+    best = _bounded(system, optimal, hessian, _supports(system, analysis, level=feasible), base)
     if not feasible:
         # An optimum that is no worse than w is in the level set of w; if it is worse, the gap is below 0.
-        near = _bounded(system, found, hessian, _supports(system, analysis, level=True), base)
+        near = _bounded(system, optimal, hessian, _supports(system, analysis, level=True), base)
         best = min(best, near._replace(value=max(near.value, 0.0)))
     if best.value == math.inf:
         supports = _supports(system, analysis, level=feasible)
@@ -149,14 +149,14 @@ class _Bound(NamedTuple):
 
 
 def _bounded(
-    system: System, found: Optimum, hessian: Array | None, supports: Mapping[str, list[Support]], base: float
+    system: System, optimal: Optimum, hessian: Array | None, supports: Mapping[str, list[Support]], base: float
 ) -> _Bound:
     """``base`` and the most that the Lagrangian falls from w over what bounds the variables: curvature, and sets."""
-    direct = _reach(system, found.lagrangian, supports)
-    normals, rest = 0.0, found.lagrangian
+    direct = _reach(system, optimal.lagrangian, supports)
+    normals, rest = 0.0, optimal.lagrangian
     if system.projected:
-        rest = system.tangent(found.lagrangian)
-        normals = sum(_past(system, name, own) for name, _, own in system.normals(found.lagrangian))
+        rest = system.tangent(optimal.lagrangian)
+        normals = sum(_past(system, name, normal) for name, _, normal in system.normals(optimal.lagrangian))
     curved, mu, tail = _curved(system, rest, hessian, supports)
     words = f"strong convexity {mu:.2g}" if mu and direct > curved + normals else "bounded variables"
     words += " and bounded variables" if tail and not words.startswith("bounded") else ""
@@ -182,7 +182,7 @@ def _composed(system: System, analysis: Analysis) -> frozenset[int]:
     for constraint in system.problem.constraints:
         parts.quadratic(constraint.body, 1.0)
     rows = (k for k, record in enumerate(system.records) if record.near is not None)
-    inner = {other for found in system.inside.values() for _, _, other, _, _ in found}
+    inner = {inside for uses in system.inside.values() for _, _, inside, _, _ in uses}
     return frozenset({k for k in rows if not _part(system.records[k].kink, parts, analysis)} | inner)
 
 
@@ -197,10 +197,10 @@ def _sound(kink: Kink, analysis: Analysis) -> bool:
     return all(f.affine if kink.signed else f.convex if kink.sign > 0 else f.concave for f in facts)
 
 
-def _curving(system: System, found: Optimum, analysis: Analysis) -> list[tuple[int, Array]]:
+def _curving(system: System, optimal: Optimum, analysis: Analysis) -> list[tuple[int, Array]]:
     """The weights of the kinks whose terms are quadratic: phi >= q.t, whose Hessian is a constant."""
     kept = []
-    for k, weights in found.weights:
+    for k, weights in optimal.weights:
         parts = Parts(see=analysis.see)
         for term in system.records[k].kink.weighed:
             parts.quadratic(term, system.records[k].kink.sign)
@@ -213,18 +213,18 @@ def _curving(system: System, found: Optimum, analysis: Analysis) -> list[tuple[i
 def _supports(system: System, analysis: Analysis, *, level: bool) -> dict[str, list[Support]]:
     """Of sets that each variable of an optimum lies in: its own, and norms that a constraint or, with ``level``, the objective of
     a point no worse than w bounds."""
-    found: dict[str, list[Support]] = {name: [] for name in system.names}
+    supports: dict[str, list[Support]] = {name: [] for name in system.names}
     for name in system.names:
         for simple, args in system.sets_of(name):
-            found[name].append(partial(_support, simple, args))
+            supports[name].append(partial(_support, simple, args))
     levels = [(system.problem.objective.expr, system.sign, system.sign * system.objective)] if level else []
     for c in system.problem.constraints:
         levels += [] if c.binders else [(c.body, sign, 0.0) for sign in ((1.0,) if c.kind == "le" else (1.0, -1.0))]
     for expr, sign, value in levels:
         for size in sizes(expr, sign, value, analysis.see):
             if size.radius < math.inf:
-                found[size.variable].append(partial(_norm_ball, size))
-    return found
+                supports[size.variable].append(partial(_norm_ball, size))
+    return supports
 
 
 def _support(simple: SimpleSet, args: tuple, s: torch.Tensor) -> float:
@@ -247,13 +247,13 @@ def _reach(system: System, gradient: Array, supports: Mapping[str, list[Support]
 
 def _past(system: System, name: str, normals: list[torch.Tensor]) -> float:
     """By how much normals at w miss to be normals: the largest n.(x - w) over the sets."""
-    own = zip(system.sets_of(name), normals, strict=True)
-    return sum(max(0.0, float(simple.support(n, *args)) - float((n * system.point[name]).sum())) for (simple, args), n in own)
+    pairs = zip(system.sets_of(name), normals, strict=True)
+    return sum(max(0.0, float(simple.support(n, *args)) - float((n * system.point[name]).sum())) for (simple, args), n in pairs)
 
 
 # -------------------------------------------------------------------------------------------------------- strong convexity
 def _hessian(
-    system: System, functions: list[Root], quadratics: list[ir.Expr | None], analysis: Analysis, found: Optimum, end: float
+    system: System, functions: list[Root], quadratics: list[ir.Expr | None], analysis: Analysis, optimal: Optimum, end: float
 ) -> Array | None:
     """The Hessian of the quadratic parts: a matrix, or where that takes too long its diagonal for squares of whole variables."""
     dense = system.d <= DENSE and time.perf_counter() + 3 * system.forward_s * system.d < end
@@ -261,7 +261,7 @@ def _hessian(
         plain = Parts(see=analysis.see, plain=True)
         quadratics = [plain.quadratic(root.expr, root.sign) for root in functions]
     terms = [(root, q) for root, q in zip(functions, quadratics, strict=True) if q is not None]
-    weights = _curving(system, found, analysis) if dense else []
+    weights = _curving(system, optimal, analysis) if dense else []
     if not terms and not weights:
         return None
     origin = gradient(system, terms, np.zeros(system.d), weights)
@@ -280,9 +280,9 @@ def _curved(
     if hessian.ndim == 1:
         values, total, tail = hessian, 0.0, np.zeros_like(rest)
         for name, at in system.split(np.arange(system.d, dtype=float)).items():
-            own = at.long().numpy().ravel()
-            alone = np.where(np.isin(np.arange(system.d), own), rest, 0.0)
-            curved = float((rest[own] ** 2 / (2 * values[own])).sum()) if (values[own] > 0).all() else math.inf
+            places = at.long().numpy().ravel()
+            alone = np.where(np.isin(np.arange(system.d), places), rest, 0.0)
+            curved = float((rest[places] ** 2 / (2 * values[places])).sum()) if (values[places] > 0).all() else math.inf
             if _reach(system, alone, {name: supports[name]} | {n: [] for n in system.names if n != name}) <= curved:
                 tail += alone
             else:

@@ -58,9 +58,9 @@ class Part:
         """The weights with the least ``slope . z``, as a vector of all unknowns, and this least."""
         total, below = slope[self.at].astype(float), {}
         for place, parts in self.inside.items():
-            found = [part.lowest(slope) for part in parts]
-            below[place] = sum((z for z, _ in found), np.zeros(len(slope)))
-            total[self.at == place] += sum(value for _, value in found)
+            lowest = [part.lowest(slope) for part in parts]
+            below[place] = sum((z for z, _ in lowest), np.zeros(len(slope)))
+            total[self.at == place] += sum(value for _, value in lowest)
         z = np.zeros(len(slope))
         z[self.at] = chosen = self.weights.top(-total)
         for place, rest in below.items():
@@ -154,10 +154,10 @@ def _root(f: Callable[[float], float], low: float, high: float, accuracy: float 
         place = guess + inward * min(0.4 * half**2 / length, abs(middle - guess))
         reach = accuracy * length * 2.0 ** (steps - k) - half
         place = place if abs(place - middle) <= reach else middle - inward * reach
-        here = f(place)
-        if here == 0:
+        f_place = f(place)
+        if f_place == 0:
             return place
-        low, f_low, high, f_high = (place, here, high, f_high) if here < 0 else (low, f_low, place, here)
+        low, f_low, high, f_high = (place, f_place, high, f_high) if f_place < 0 else (low, f_low, place, f_place)
     return (low + high) / 2
 
 
@@ -177,8 +177,8 @@ def scaled_parts(groups: Sequence[Group]) -> Iterator[tuple[Part, int, float]]:
     def below(part: Part, place: int, scale: float) -> Iterator[tuple[Part, int, float]]:
         yield part, place, scale
         for inner, parts in part.inside.items():
-            for own in parts:
-                yield from below(own, inner, 1.0)
+            for nested in parts:
+                yield from below(nested, inner, 1.0)
 
     for group in groups:
         if isinstance(group, Weighing):

@@ -28,13 +28,13 @@ class Root(NamedTuple):
 
 def roots(system: System, multipliers: Array) -> list[Root]:
     """The functions that the Lagrangian is the sum of."""
-    found, start = [Root(system.problem.objective.expr, system.sign)], 0
+    functions, start = [Root(system.problem.objective.expr, system.sign)], 0
     for constraint in system.problem.constraints:
-        own = multipliers[start : start + len(members.of(system.bound, constraint))]
-        start += len(own)
-        if own.any():
-            found.append(Root(constraint.body, 1.0, own, constraint))
-    return found
+        weights = multipliers[start : start + len(members.of(system.bound, constraint))]
+        start += len(weights)
+        if weights.any():
+            functions.append(Root(constraint.body, 1.0, weights, constraint))
+    return functions
 
 
 def gradient(system: System, terms: list[tuple[Root, ir.Expr]], at: Array, weights: Sequence[tuple[int, Array]] = ()) -> Array:
@@ -47,16 +47,16 @@ def gradient(system: System, terms: list[tuple[Root, ir.Expr]], at: Array, weigh
         if root.constraint is None or root.weights is None:
             total = total + root.sign * evaluator.value(expr, {}).data
         else:
-            own = members.of(system.bound, root.constraint)
-            total = total + own.over(evaluator.value(expr, own.env)) @ torch.from_numpy(root.weights)
+            family = members.of(system.bound, root.constraint)
+            total = total + family.over(evaluator.value(expr, family.env)) @ torch.from_numpy(root.weights)
     leaves = [evaluator.point[name] for name in system.names]
     if weights:
         recorder = Recorder(system.kinks, frozen=system.records)
         system.evaluate(evaluator.point, recorder)
-        total = total + sum((recorder.records[k].terms * torch.from_numpy(own)).sum() for k, own in weights)
+        total = total + sum((recorder.records[k].terms * torch.from_numpy(factors)).sum() for k, factors in weights)
     if not total.requires_grad:
         return np.zeros(system.d)
-    found = torch.autograd.grad(total, leaves, allow_unused=True)
+    slopes = torch.autograd.grad(total, leaves, allow_unused=True)
     return np.concatenate(
-        [np.zeros(leaf.numel()) if g is None else g.numpy().ravel() for g, leaf in zip(found, leaves, strict=True)]
+        [np.zeros(leaf.numel()) if g is None else g.numpy().ravel() for g, leaf in zip(slopes, leaves, strict=True)]
     )

@@ -32,7 +32,7 @@ class Generators:
 
 def nearest(matrix: Array, offset: Array, generators: Generators, start: Array, deadline: float) -> tuple[Array, bool]:
     """(z, whether it is the nearest): the search ends early at ``deadline`` (perf_counter) or where it makes no progress."""
-    held = [start]
+    corral = [start]
     images = [matrix @ start + offset]
     is_ray, weights = [False], np.ones(1)
     x = images[0]
@@ -50,31 +50,31 @@ def nearest(matrix: Array, offset: Array, generators: Generators, start: Array, 
             if length > 0 and (gain := -float(x @ image) / length * np.sqrt(size)) > best_gain:
                 best_gain, best = gain, (ray / length, image / length, True)
         if best is None:
-            return _combined(held, weights), True
-        if len(held) >= MOST_HELD or time.perf_counter() > deadline:
+            return _combined(corral, weights), True
+        if len(corral) >= MOST_HELD or time.perf_counter() > deadline:
             break
-        held.append(best[0])
+        corral.append(best[0])
         images.append(best[1])
         is_ray.append(best[2])
-        held, images, is_ray, weights = _moved(held, images, is_ray, np.append(weights, 0.0))
+        corral, images, is_ray, weights = _moved(corral, images, is_ray, np.append(weights, 0.0))
         new = _combined(images, weights)
         if float(new @ new) >= size * (1 - 1e-15):
             break
         x = new
-    return _combined(held, weights), False
+    return _combined(corral, weights), False
 
 
 def _combined(vectors: list[Array], weights: Array) -> Array:
     return np.asarray(weights) @ np.stack(vectors)
 
 
-def _moved(held: list[Array], images: list[Array], is_ray: list[bool], weights: Array):
+def _moved(corral: list[Array], images: list[Array], is_ray: list[bool], weights: Array):
     """To the least norm over the hull of what is held; vertices and rays that get no weight on the way are let go."""
     while True:
         target = _affine(images, is_ray)
         falling = target < 1e-14
         if not falling.any():
-            return held, images, is_ray, target
+            return corral, images, is_ray, target
         ratios = weights[falling] / np.maximum(weights[falling] - target[falling], 1e-300)
         step = min(1.0, float(ratios.min()))
         weights = weights + step * (target - weights)
@@ -85,9 +85,9 @@ def _moved(held: list[Array], images: list[Array], is_ray: list[bool], weights: 
         if all(gone[k] for k in points):  # one vertex stays
             gone[max(points, key=lambda k: weights[k])] = False
             if not gone.any():
-                return held, images, is_ray, np.maximum(weights, 0)
+                return corral, images, is_ray, np.maximum(weights, 0)
         keep = np.flatnonzero(~gone)
-        held, images, is_ray = [held[k] for k in keep], [images[k] for k in keep], [is_ray[k] for k in keep]
+        corral, images, is_ray = [corral[k] for k in keep], [images[k] for k in keep], [is_ray[k] for k in keep]
         weights = weights[keep]
         weights[[not ray for ray in is_ray]] /= weights[[not ray for ray in is_ray]].sum()
 
@@ -96,12 +96,12 @@ def _affine(images: list[Array], is_ray: list[bool]) -> Array:
     """Weights (of sum 1 over the vertices) of the least norm, of any sign."""
     first = is_ray.index(False)
     base = images[first]
-    others = [k for k in range(len(images)) if k != first]
-    if not others:
+    rest = [k for k in range(len(images)) if k != first]
+    if not rest:
         return np.ones(1)
-    columns = np.stack([images[k] if is_ray[k] else images[k] - base for k in others], axis=1)
-    found = np.linalg.lstsq(columns, -base, rcond=1e-15)[0]
+    columns = np.stack([images[k] if is_ray[k] else images[k] - base for k in rest], axis=1)
+    solution = np.linalg.lstsq(columns, -base, rcond=1e-15)[0]
     weights = np.empty(len(images))
-    weights[others] = found
-    weights[first] = 1 - sum(value for k, value in zip(others, found, strict=True) if not is_ray[k])
+    weights[rest] = solution
+    weights[first] = 1 - sum(value for k, value in zip(rest, solution, strict=True) if not is_ray[k])
     return weights

@@ -31,10 +31,10 @@ class Squares:
     tangent: Callable[[Array], Array] | None = None
 
     def residual(self, z: Array) -> Array:
-        found = self.matrix @ z + self.offset
+        residual = self.matrix @ z + self.offset
         if self.tangent is not None:
-            found[: self.d] = self.tangent(found[: self.d])
-        return found
+            residual[: self.d] = self.tangent(residual[: self.d])
+        return residual
 
 
 def solve(problem: Squares, start: Array, deadline: float) -> Array:
@@ -47,16 +47,16 @@ def solve(problem: Squares, start: Array, deadline: float) -> Array:
     if problem.tangent is None:
         matrix, offset = _compressed(problem.matrix, problem.offset)
         if len(start) > MANY and all(part.weights.kind in ("box", "simplex") for part in parts_of(problem.groups)):
-            found = bounded.solve(matrix, offset, _bounds(problem.groups), _sums(problem.groups, len(start)), deadline)
+            z = bounded.solve(matrix, offset, _bounds(problem.groups), _sums(problem.groups, len(start)), deadline)
             for group in problem.groups:
-                group.project(found)
-            if np.linalg.norm(problem.residual(found)) <= np.linalg.norm(problem.residual(start)):
-                return found
+                group.project(z)
+            if np.linalg.norm(problem.residual(z)) <= np.linalg.norm(problem.residual(start)):
+                return z
         soon = min(deadline, time.perf_counter() + PATIENCE_S)
-        found, exact = min_norm.nearest(matrix, offset, _generators(problem.groups, start), start, soon)
+        z, exact = min_norm.nearest(matrix, offset, _generators(problem.groups, start), start, soon)
         if exact:
-            return found
-        start = found
+            return z
+        start = z
     return descend(problem, start, deadline)
 
 
@@ -85,11 +85,11 @@ def _sums(groups: Sequence[Group], size: int) -> tuple[Array, Array]:
     rows, right = [np.zeros((0, size))], [np.zeros(0)]
     for part, place, scale in scaled_parts(groups):
         if part.weights.kind == "simplex" and part.at.size:
-            own = np.zeros((len(part.at), size))
-            np.put_along_axis(own, part.at, 1.0, 1)
+            equations = np.zeros((len(part.at), size))
+            np.put_along_axis(equations, part.at, 1.0, 1)
             if place >= 0:
-                own[:, place] -= part.weights.total
-            rows.append(own)
+                equations[:, place] -= part.weights.total
+            rows.append(equations)
             right.append(np.full(len(part.at), 0.0 if place >= 0 else part.weights.total * scale))
     return np.concatenate(rows), np.concatenate(right)
 
@@ -161,8 +161,8 @@ def _scales(problem: Squares) -> Array:
     scale = np.ones(len(norms))
     for group in problem.groups:
         if isinstance(group, Simple):
-            own = norms[group.at]
-            scale[group.at] = np.where(own > 1e-12 * typical, typical / np.maximum(own, 1e-12 * typical), 1.0)
+            sizes = norms[group.at]
+            scale[group.at] = np.where(sizes > 1e-12 * typical, typical / np.maximum(sizes, 1e-12 * typical), 1.0)
         elif isinstance(group, Cone):
             places = np.concatenate([[group.at], *(p.at.ravel() for part in group.parts for p in part.all())]).astype(int)
             size = float(norms[places].max())

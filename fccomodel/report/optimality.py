@@ -112,14 +112,14 @@ def gradients(system: System, end: float) -> Gradients:
     return Gradients(c=rows, terms=None if system.records else ())
 
 
-def jacobian(system: System, found: Gradients) -> Array:
+def jacobian(system: System, shared: Gradients) -> Array:
     """The gradients of the constraints, by row; kinks at their largest terms."""
-    rows, (weighed, held) = found.c.copy(), _pairs(system, weighed=found.terms is not None)
+    rows, (weighed, topped) = shared.c.copy(), _pairs(system, weighed=shared.terms is not None)
     top = [record.top() for record in system.records]
     z = _at_top(weighed, top, np.ones(len(rows)))
     for pair in (p for p in weighed if p.function):
         rows[pair.function - 1] += system.pull([(system.records[pair.record].terms, pair.spread(system, pair.of(z)))])
-    for pair in (p for p in held if p.function):
+    for pair in (p for p in topped if p.function):
         rows[pair.function - 1] += system.pull([(system.records[pair.record].terms, _share(system, pair, top))])
     return rows
 
@@ -134,9 +134,9 @@ def _at_top(pairs: list[Pair], top: list[Array], nu: Array) -> Array:
 
 def optimum(
     system: System,
-    found: Gradients,
+    shared: Gradients,
     end: float,
-    given: Mapping[str, float] | None = None,
+    prescribed: Mapping[str, float] | None = None,
     held: Collection[int] = (),
 ) -> Optimum:
     """The least residual over all admissible multipliers and weights; over the weights alone where multipliers are given.
@@ -145,23 +145,23 @@ def optimum(
     """
     count = len(system.values)
     top = [record.top() for record in system.records]
-    nu = np.zeros(count) if given is None else np.array([float(given.get(label, 0.0)) for label in system.labels])
-    pairs, topped = _pairs(system, weighed=found.terms is not None, held=held)
+    nu = np.zeros(count) if prescribed is None else np.array([float(prescribed.get(label, 0.0)) for label in system.labels])
+    pairs, topped = _pairs(system, weighed=shared.terms is not None, held=held)
     fixed = [(system.records[p.record].terms, _share(system, p, top)) for p in topped if p.function == 0]
     base = system.slope + system.pull(fixed)
     z = _at_top(pairs, top, nu)
     kinked = system.pull([(system.records[p.record].terms, p.spread(system, p.of(z))) for p in pairs if p.function == 0])
     plain = np.linalg.norm(system.tangent(base + kinked))
-    c = found.c.copy()
+    c = shared.c.copy()
     for pair in (p for p in topped if p.function):
         c[pair.function - 1] += system.pull([(system.records[pair.record].terms, _share(system, pair, top))])
-    if pairs or (count and given is None):
-        z = _solve(system, found, pairs, base, c, z, end, fixed=given is not None)
+    if pairs or (count and prescribed is None):
+        z = _solve(system, shared, pairs, base, c, z, end, fixed=prescribed is not None)
     multipliers = z[:count]
     weights = [(p.record, p.spread(system, p.of(z))) for p in pairs]
     weights += [(p.record, _share(system, p, top) * (multipliers[p.function - 1] if p.function else 1.0)) for p in topped]
     weighted: list = [(system.c[k], nu_k) for k, nu_k in enumerate(multipliers) if nu_k]
-    weighted += [(system.records[record].terms, own) for record, own in weights]
+    weighted += [(system.records[record].terms, shares) for record, shares in weights]
     lagrangian, slacks = system.slope + system.pull(weighted), _slacks(system, pairs, z)
     return Optimum(
         multipliers=multipliers,
@@ -171,8 +171,8 @@ def optimum(
         missed=float(slacks.sum()),
         weights=tuple(weights),
         plain=float(plain),
-        weighed=found.terms is not None,
-        missing=() if given is None else tuple(label for label in system.labels if label not in given),
+        weighed=shared.terms is not None,
+        missing=() if prescribed is None else tuple(label for label in system.labels if label not in prescribed),
     )
 
 
@@ -198,13 +198,13 @@ def _pairs(system: System, *, weighed: bool, held: Collection[int] = ()) -> tupl
             at=at, held=rest,
         )  # fmt: skip
         (pairs if free else topped).append(pair)
-        known = pair.held if free else top
-        for instance, term, other, own, slopes in system.inside.get(record, ()):
+        fixed = pair.held if free else top
+        for instance, term, inner, places, slopes in system.inside.get(record, ()):
             for row in np.flatnonzero(instances == instance):
                 if term in terms[row]:
-                    add(function, int(at[row, list(terms[row]).index(term)]), other, own, slope[row] * slopes, free)
-                elif known[row, term]:
-                    add(function, factor, other, own, slope[row] * known[row, term] * slopes, free)
+                    add(function, int(at[row, list(terms[row]).index(term)]), inner, places, slope[row] * slopes, free)
+                elif fixed[row, term]:
+                    add(function, factor, inner, places, slope[row] * fixed[row, term] * slopes, free)
 
     for function, slopes in enumerate(system.slopes):
         free = weighed and not (function and system.equal[function - 1])
@@ -229,15 +229,15 @@ def _slack_row(system: System, pair: Pair) -> tuple[Array, float]:
 
 def _slacks(system: System, pairs: list[Pair], z: Array) -> Array:
     """The slack of every function's subgradients."""
-    found = np.zeros(1 + len(system.values))
+    slacks = np.zeros(1 + len(system.values))
     for pair in pairs:
         by_term, constant = _slack_row(system, pair)
-        found[pair.function] += float((by_term * pair.of(z)).sum()) + constant * pair.times(z)
-    return np.maximum(found, 0.0)
+        slacks[pair.function] += float((by_term * pair.of(z)).sum()) + constant * pair.times(z)
+    return np.maximum(slacks, 0.0)
 
 
 def _solve(
-    system: System, found: Gradients, pairs: list[Pair], base: Array, c: Array, z: Array, end: float, *, fixed: bool
+    system: System, shared: Gradients, pairs: list[Pair], base: Array, c: Array, z: Array, end: float, *, fixed: bool
 ) -> Array:
     d, count = system.d, len(system.values)
     matrix, offset = np.zeros((d + 2 * count + 1, len(z))), np.zeros(d + 2 * count + 1)
@@ -245,9 +245,9 @@ def _solve(
     matrix[:d, :count] = c.T
     matrix[d + np.arange(count), np.arange(count)] = system.values
     for pair in pairs:
-        assert found.terms is not None
+        assert shared.terms is not None
         slopes = np.repeat(pair.slope, pair.at.shape[1])
-        rows = found.terms[pair.record].reshape(-1, pair.held.shape[1], d)[pair.instances]
+        rows = shared.terms[pair.record].reshape(-1, pair.held.shape[1], d)[pair.instances]
         chosen = np.take_along_axis(rows, pair.terms[:, :, None], 1).reshape(-1, d)
         matrix[:d, pair.at.ravel()] = (slopes[:, None] * chosen).T
         by_term, constant = _slack_row(system, pair)
@@ -282,8 +282,8 @@ def _parts(pairs: list[Pair], count: int, shift: int = 0) -> list[tuple[Pair, Pa
 
     def part(pair: Pair) -> Part:
         inside: dict[int, tuple[Part, ...]] = {}
-        for other in (p for p in unknown if p.factor >= count and p.factor in pair.at):
-            inside[other.factor - shift] = (*inside.get(other.factor - shift, ()), part(other))
+        for inner in (p for p in unknown if p.factor >= count and p.factor in pair.at):
+            inside[inner.factor - shift] = (*inside.get(inner.factor - shift, ()), part(inner))
         return Part(at=pair.at - shift, weights=pair.weights, inside=inside)
 
     return [(pair, part(pair)) for pair in unknown if pair.factor < count]
@@ -298,7 +298,7 @@ def _groups(system: System, pairs: list[Pair]) -> list[Group]:
             groups.append(Weighing(part=part))
         else:
             coned.setdefault(pair.factor, []).append(part)
-    groups += [Cone(at=k, parts=tuple(own)) for k, own in coned.items()]
+    groups += [Cone(at=k, parts=tuple(members)) for k, members in coned.items()]
     plain = np.array([k for k in range(len(system.values)) if k not in coned], dtype=int)
     if len(plain):
         groups.append(Simple(at=plain, free=np.array(system.equal)[plain]))

@@ -35,19 +35,19 @@ class Parts:
             return None
         match node:
             case ir.LetRef(let=let):
-                found = self.quadratic(let.body, sign)
-                return None if let.binders else found
+                q = self.quadratic(let.body, sign)
+                return None if let.binders else q
             case ir.Apply() if (terms := atoms.signed(node)) is not None:
-                inside = [(own, self.quadratic(part, sign * own)) for own, part in terms]
-                kept = [_signed(q, own) for own, q in inside if q is not None]
+                inside = [(sign_of_term, self.quadratic(part, sign * sign_of_term)) for sign_of_term, part in terms]
+                kept = [_signed(q, sign_of_term) for sign_of_term, q in inside if q is not None]
                 return kept[0] if len(kept) == 1 else apply("add", *kept) if kept else None
             case ir.Apply(op="mul" | "div", args=(a, b)) if (factor := self._factor(node)) is not None:
                 inner = b if factor is a else a
-                found = self.quadratic(inner, sign * (1 if self.see(factor).interval.value.lo >= 0 else -1))
-                return None if found is None else dataclasses.replace(node, args=(a, found) if factor is a else (found, b))
+                q = self.quadratic(inner, sign * (1 if self.see(factor).interval.value.lo >= 0 else -1))
+                return None if q is None else dataclasses.replace(node, args=(a, q) if factor is a else (q, b))
             case ir.Reduce(body=body) if reductions.of(node).additive and not _conditional(node):
-                found = self.quadratic(body, sign)
-                return None if found is None or self.plain else dataclasses.replace(node, body=found)
+                q = self.quadratic(body, sign)
+                return None if q is None or self.plain else dataclasses.replace(node, body=q)
         return self._leaf(node, sign)
 
     def _leaf(self, node: ir.Expr, sign: float) -> ir.Expr | None:
@@ -99,8 +99,8 @@ def sizes(expr: ir.Expr, sign: float, level: float, see: Analyser) -> Iterator[S
         ends = see(node).interval.value
         lows.append(ends.lo if s > 0 else -ends.hi)
     for k, (node, s) in enumerate(terms):
-        if (found := _norm(node, s, see)) is not None:
-            name, ball, power, factor = found
+        if (bounded := _norm(node, s, see)) is not None:
+            name, ball, power, factor = bounded
             radius = max(0.0, level - sum(lows[:k] + lows[k + 1 :])) / factor
             yield Size(name, ball, radius ** (1 / power))
 
@@ -109,8 +109,8 @@ def _terms(node: ir.Expr, sign: float) -> Iterator[tuple[ir.Expr, float]]:
     if isinstance(node, ir.LetRef) and not node.let.binders:
         yield from _terms(node.let.body, sign)
     elif (terms := atoms.signed(node)) is not None:
-        for own, part in terms:
-            yield from _terms(part, sign * own)
+        for sign_of_term, part in terms:
+            yield from _terms(part, sign * sign_of_term)
     else:
         yield node, sign
 

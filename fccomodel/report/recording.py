@@ -70,12 +70,12 @@ class Recorder:
         kink, call = self.kinks[id(node)], self.calls + 1
         self.calls = call
         earlier = None if self.frozen is None else next((r for r in self.frozen if r.call == call), None)
-        found = kink.terms(evaluator, node, env) if evaluator.numel(node, env) <= MOST_NUMBERS else None
-        if found is None or self.frozen is not None and earlier is None:
-            self.refused += [node] if found is None else []
+        values = kink.terms(evaluator, node, env) if evaluator.numel(node, env) <= MOST_NUMBERS else None
+        if values is None or self.frozen is not None and earlier is None:
+            self.refused += [node] if values is None else []
             return evaluator.uncut(node, env)
-        shape, count = found.data.shape[:-1], found.data.shape[-1]
-        terms = found.data.reshape(-1, count)
+        shape, count = values.data.shape[:-1], values.data.shape[-1]
+        terms = values.data.reshape(-1, count)
         weights, plain = kink.weights(evaluator, count), kink.sign * terms.detach().numpy()
         if earlier is None and weights.curved and bool((weights.margin(plain) > NEAR * (1 + np.abs(plain).max())).all()):
             return evaluator.uncut(node, env)  # it has one subgradient, here and nearby
@@ -88,12 +88,12 @@ class Recorder:
             phi = kink.sign * weights.support(plain)
         else:
             phi = kink.sign * weights.support(plain[near])
-            held = (torch.from_numpy(np.ascontiguousarray(weights.top(plain))) * terms).sum(-1)
-            terms = at_rows(kink, evaluator, node, env, found, near) if found.axes else terms[near]
+            plain_value = (torch.from_numpy(np.ascontiguousarray(weights.top(plain))) * terms).sum(-1)
+            terms = at_rows(kink, evaluator, node, env, values, near) if values.axes else terms[near]
         value = torch.from_numpy(np.ascontiguousarray(phi)).requires_grad_(True) if earlier is None else earlier.value
         self.records.append(Record(kink=kink, weights=weights, call=call, terms=terms, value=value, near=near, within=within))
-        whole = value if near is None else held.index_put((torch.from_numpy(near),), value)
-        return Named(whole.reshape(shape), found.axes)
+        whole = value if near is None else plain_value.index_put((torch.from_numpy(near),), value)
+        return Named(whole.reshape(shape), values.axes)
 
     def chosen(self, kink: Kink, weights: Weights, terms: np.ndarray) -> tuple[np.ndarray | None, float]:
         """Which instances of a kink are weighed, and how far from it they are at most; None for all."""
@@ -105,18 +105,18 @@ class Recorder:
         return near, float(margin[near].max(initial=0.0))
 
 
-def at_rows(kink: Kink, evaluator: Evaluator, node: ir.Expr, env: Env, found: Named, chosen: np.ndarray) -> torch.Tensor:
+def at_rows(kink: Kink, evaluator: Evaluator, node: ir.Expr, env: Env, values: Named, chosen: np.ndarray) -> torch.Tensor:
     """The terms of the chosen instances alone, (instances, terms), from the rows that they are at: a small graph."""
-    place = np.unravel_index(chosen, found.data.shape[:-1])
-    along = {axis: torch.from_numpy(at) for axis, at in zip(found.axes, place, strict=False)}
+    place = np.unravel_index(chosen, values.data.shape[:-1])
+    along = {axis: torch.from_numpy(at) for axis, at in zip(values.axes, place, strict=False)}
     axis, rows = new_axis(), {}
     for binder in evaluator.free(node):
         value = env[binder]
-        own = tuple(along[a] for a in value.axes)
-        rows[binder] = Named(value.data[own], (axis,)) if own else value
+        places = tuple(along[a] for a in value.axes)
+        rows[binder] = Named(value.data[places], (axis,)) if places else value
     terms = kink.terms(evaluator, node, {**env, **rows})
     assert terms is not None
-    return terms.data[(torch.arange(len(chosen)), *map(torch.from_numpy, place[len(found.axes) :]))]
+    return terms.data[(torch.arange(len(chosen)), *map(torch.from_numpy, place[len(values.axes) :]))]
 
 
 def notes(

@@ -30,10 +30,10 @@ def functions(evaluator: Evaluator) -> tuple[torch.Tensor, torch.Tensor, list[st
     bound, parts, labels, equal = evaluator.bound, [torch.zeros(0, dtype=torch.float64)], [], []
     objective = evaluator.value(bound.problem.objective.expr, {}).data
     for constraint in bound.problem.constraints:
-        own = members.of(bound, constraint)
-        parts.append(own.over(evaluator.value(constraint.body, own.env)))
-        labels += own.labels(constraint.label)
-        equal += [constraint.kind == "eq"] * len(own)
+        family = members.of(bound, constraint)
+        parts.append(family.over(evaluator.value(constraint.body, family.env)))
+        labels += family.labels(constraint.label)
+        equal += [constraint.kind == "eq"] * len(family)
     return objective, torch.cat(parts), labels, equal
 
 
@@ -87,12 +87,12 @@ class System:
         wrong = [label for label, value in zip(self.labels, self.values, strict=True) if not np.isfinite(value)]
         if np.isfinite(self.objective) and not wrong:
             return
-        what = "the objective" if not np.isfinite(self.objective) else f"constraint `{wrong[0]}`"
+        quantity = "the objective" if not np.isfinite(self.objective) else f"constraint `{wrong[0]}`"
         value = self.objective if not np.isfinite(self.objective) else self.values[self.labels.index(wrong[0])]
         span = self.problem.objective.span
         if np.isfinite(self.objective):
             span = next(c.span for c in self.problem.constraints if c.label == wrong[0].partition("[")[0])
-        refuse(errors.value(what, value, span), source=self.problem.source)
+        refuse(errors.value(quantity, value, span), source=self.problem.source)
 
     # ---------------------------------------------------------------------------------------------------------- gradients
     def _slopes(self) -> list[list[Array | None]]:
@@ -100,13 +100,13 @@ class System:
         values = [record.value for record in self.records]
         if not values:
             return [[] for _ in range(1 + len(self.values))]
-        found = []
+        slopes = []
         for root in (self.f, *self.c):
             grads: Sequence[torch.Tensor | None] = [None] * len(values)
             if root.requires_grad:
                 grads = torch.autograd.grad(root, values, retain_graph=True, allow_unused=True)
-            found.append([None if g is None or not bool((g != 0).any()) else g.numpy() for g in grads])
-        return found
+            slopes.append([None if g is None or not bool((g != 0).any()) else g.numpy() for g in grads])
+        return slopes
 
     def _inside(self) -> Iterator[tuple[int, list[tuple[int, int, int, Array, Array]]]]:
         values = [record.value for record in self.records]
@@ -115,16 +115,16 @@ class System:
             if not terms.requires_grad:
                 continue
             whole = torch.autograd.grad(terms.sum(), values, retain_graph=True, allow_unused=True)
-            others = [j for j, g in enumerate(whole) if g is not None]
-            found = []
-            for place in np.ndindex(*terms.shape) if others else ():
-                grads = torch.autograd.grad(terms[place], [values[j] for j in others], retain_graph=True, allow_unused=True)
-                for j, g in zip(others, grads, strict=True):
+            depending = [j for j, g in enumerate(whole) if g is not None]
+            nonzero = []
+            for place in np.ndindex(*terms.shape) if depending else ():
+                grads = torch.autograd.grad(terms[place], [values[j] for j in depending], retain_graph=True, allow_unused=True)
+                for j, g in zip(depending, grads, strict=True):
                     if g is not None and bool((g != 0).any()):
                         instances = np.flatnonzero(g.numpy())
-                        found.append((*place, j, instances, g.numpy().reshape(-1)[instances]))
-            if found:
-                yield k, found
+                        nonzero.append((*place, j, instances, g.numpy().reshape(-1)[instances]))
+            if nonzero:
+                yield k, nonzero
 
     def pull(self, weights: Sequence[tuple[torch.Tensor, Array | float]]) -> Array:
         """The gradient of a weighted sum of f, c and terms (kinks held fixed), flat; F0701 where it is not finite."""
@@ -153,19 +153,19 @@ class System:
         differences).
         """
         parts = [self.c, *(record.terms for record in self.records if terms)]
-        wanted = [(part, k) for part in parts for k in range(part.numel())]
-        if not wanted:
+        entries = [(part, k) for part in parts for k in range(part.numel())]
+        if not entries:
             return np.zeros((0, self.d))
-        if len(wanted) * self.d > MOST_ENTRIES:
+        if len(entries) * self.d > MOST_ENTRIES:
             return None
         began = time.perf_counter()
-        first = self._row(*wanted[0])
-        by_row = (time.perf_counter() - began) * len(wanted)
+        first = self._row(*entries[0])
+        by_row = (time.perf_counter() - began) * len(entries)
         by_column = 2 * self.forward_s * self.d
-        if len(wanted) > 16 and min(by_row, by_column) > end - time.perf_counter():
+        if len(entries) > 16 and min(by_row, by_column) > end - time.perf_counter():
             return None
-        if by_row <= by_column or len(wanted) <= 16:
-            return np.stack([first, *(self._row(part, k) for part, k in wanted[1:])])
+        if by_row <= by_column or len(entries) <= 16:
+            return np.stack([first, *(self._row(part, k) for part, k in entries[1:])])
         return self._differences(terms=terms)
 
     def _row(self, part: torch.Tensor, k: int) -> Array:
@@ -225,12 +225,12 @@ class System:
                 if not normals.whole:
                     return None
                 low, high = (mask.reshape(-1).numpy() for mask in (normals.low, normals.high))
-                held = np.flatnonzero(low | high)
-                made = np.zeros((self.d, len(held) + len(normals.rows)))
-                made[place + held, np.arange(len(held))] = np.where(high[held], 1.0, -1.0)
-                made[place : place + value.numel(), len(held) :] = normals.rows.numpy().T
-                columns.append(made)
-                free.append(np.concatenate([(low & high)[held], np.full(len(normals.rows), normals.equation)]))
+                at_end = np.flatnonzero(low | high)
+                normal_columns = np.zeros((self.d, len(at_end) + len(normals.rows)))
+                normal_columns[place + at_end, np.arange(len(at_end))] = np.where(high[at_end], 1.0, -1.0)
+                normal_columns[place : place + value.numel(), len(at_end) :] = normals.rows.numpy().T
+                columns.append(normal_columns)
+                free.append(np.concatenate([(low & high)[at_end], np.full(len(normals.rows), normals.equation)]))
                 if sum(part.shape[1] for part in columns) > most:
                     return None
             place += value.numel()
@@ -254,11 +254,11 @@ class System:
         parts = zip(self.point.items(), np.split(flat, ends), strict=True)
         return {name: torch.from_numpy(np.ascontiguousarray(part)).reshape(value.shape) for (name, value), part in parts}
 
-    def _normals(self, s: torch.Tensor, w: torch.Tensor, own: list[tuple[sets.SimpleSet, tuple]]) -> list[torch.Tensor]:
+    def _normals(self, s: torch.Tensor, w: torch.Tensor, simple_sets: list[tuple[sets.SimpleSet, tuple]]) -> list[torch.Tensor]:
         """Normals at w, one of each set, whose sum is nearest to ``s``."""
-        normals = [torch.zeros_like(s) for _ in own]
-        for _ in range(1 if len(own) <= 1 else 200):
-            for k, (simple, args) in enumerate(own):
+        normals = [torch.zeros_like(s) for _ in simple_sets]
+        for _ in range(1 if len(simple_sets) <= 1 else 200):
+            for k, (simple, args) in enumerate(simple_sets):
                 rest = s - sum((n for j, n in enumerate(normals) if j != k), torch.zeros_like(s))
                 normals[k] = rest - simple.tangent(rest, w, *args, tolerance=AT_BOUND)
         return normals

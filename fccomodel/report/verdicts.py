@@ -38,7 +38,7 @@ REPEATS = 4
 
 
 def verdict(
-    system: System, rows: Mapping[str, Row], parts: Mapping[str, float], own: Optimum | None, judging: bool = False
+    system: System, rows: Mapping[str, Row], parts: Mapping[str, float], solvers: Optimum | None, judging: bool = False
 ) -> tuple[str, str]:
     """(one line, advice): the epsilon for which the point is epsilon-KKT, what decides it, and what would lower it."""
     epsilon = max(parts.values())
@@ -47,7 +47,7 @@ def verdict(
     where = _where(system, rows, name)
     decided = f", decided by {name}{where}" if system.labels or system.projected else ""
     sentence = f"{grade}: an ε-KKT point with ε = {epsilon:.1e}{decided}."
-    advice = "" if judging or epsilon <= GOOD else _advice(name, own, parts["stationarity"])
+    advice = "" if judging or epsilon <= GOOD else _advice(name, solvers, parts["stationarity"])
     return (f"{sentence} {advice}" if advice else sentence), advice
 
 
@@ -59,36 +59,36 @@ def _where(system: System, rows: Mapping[str, Row], name: str) -> str:
     return f" ({max(rows, key=lambda label: rows[label].complementarity)})" if name == "complementarity" else ""
 
 
-def _advice(name: str, own: Optimum | None, stationarity: float) -> str:
+def _advice(name: str, solvers: Optimum | None, stationarity: float) -> str:
     if name == "feasibility":
         return "Constraints are still violated: run longer (--budget), or with a smaller smoothing."
     if name == "complementarity":
         return "A constraint with a positive multiplier is not at its bound yet: run longer (--budget)."
-    if own is not None and own.gradient > 10 * max(stationarity, 1e-12) and not math.isnan(own.gradient):
+    if solvers is not None and solvers.gradient > 10 * max(stationarity, 1e-12) and not math.isnan(solvers.gradient):
         return "The variables are ahead of the solver's multipliers: run longer (--budget)."
     return "The gradient has not settled: run longer (--budget), with larger batches or smaller final steps."
 
 
-def failed(found: KKTReport, failure: Failure, *, convex: bool) -> KKTReport:
+def failed(report: KKTReport, failure: Failure, *, convex: bool) -> KKTReport:
     """The report of a point where the solver found that there is no solution; ``convex``: the constraints are. Where there is
     no optimal value either, it has no gap."""
     match failure.kind:
         case "infeasible":
             names = list(failure.conflict)
             shown = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
-            least = f"Least squares of violations leave {found.feasibility:.3g}; the constraints that conflict: {shown}."
+            least = f"Least squares of violations leave {report.feasibility:.3g}; the constraints that conflict: {shown}."
             where = f" within {failure.nearest:.1e} of this one" if math.isfinite(failure.nearest) else ""
             proof = f"Infeasible, proved: every point{where} violates a constraint."
             sentence = f"{proof if convex else 'Infeasible near this point, and constraints are not convex.'} {least}"
             advice = "Loosen one of them, or give them a weight in the objective instead."
         case "unbounded":
-            sentence = f"Unbounded: the objective is {found.objective:.1e} here and goes on without end as {_moving(failure)}."
+            sentence = f"Unbounded: the objective is {report.objective:.1e} here and goes on without end as {_moving(failure)}."
             advice = "Bound the variable by a constraint or a set, or add a regulariser; check the objective's sign."
         case _:
             sentence = f"No solution is attained: the objective improves for ever, ever more slowly, as {_moving(failure)}."
             advice = "Add a regulariser, such as 1e-4 * sumsq(w), or a bound, such as `in ball(100)`. (Separable data do this.)"
-    gap = found.gap if failure.kind == "unattained" else None
-    return dataclasses.replace(found, verdict=f"{sentence} {advice}", advice=advice, gap=gap)
+    gap = report.gap if failure.kind == "unattained" else None
+    return dataclasses.replace(report, verdict=f"{sentence} {advice}", advice=advice, gap=gap)
 
 
 def _moving(failure: Failure) -> str:
@@ -98,11 +98,11 @@ def _moving(failure: Failure) -> str:
 
 
 # ------------------------------------------------------------------------------------------------------------------- notes
-def notes_of(system: System, found: Optimum) -> Iterator[str]:
+def notes_of(system: System, optimal: Optimum) -> Iterator[str]:
     """What a reader must know to trust the numbers."""
     yield from _sampled(system)
     yield from recording.notes(system.left, system.refused, system.records, lambda node: _quoted(system, node))
-    if not found.weighed:
+    if not optimal.weighed:
         yield (
             "The weights of the maxima were not chosen, for want of time: each subgradient is that of the largest terms, and the "
             "stationarity is an upper bound"
@@ -138,9 +138,9 @@ def _below_roots(system: System) -> Iterator[str]:
 def at_bound(multipliers: Mapping[str, float], limits: Mapping[str, float]) -> Iterator[str]:
     """Which of the solver's multipliers are as large as its penalties allow."""
     for name, limit in limits.items():
-        own = [label for label, nu in multipliers.items() if label.partition("[")[0] == name and abs(nu) >= NEARLY * limit > 0]
-        if own:
-            shown = ", ".join(f"`{label}`" for label in own[:4]) + (f" and {len(own) - 4} more" if len(own) > 4 else "")
+        labels = [label for label, nu in multipliers.items() if label.partition("[")[0] == name and abs(nu) >= NEARLY * limit > 0]
+        if labels:
+            shown = ", ".join(f"`{label}`" for label in labels[:4]) + (f" and {len(labels) - 4} more" if len(labels) > 4 else "")
             yield (
                 f"{shown}: the solver's multiplier is at the penalty's bound, {limit:.3g}: the penalty is too weak to hold the "
                 f"constraint (--option rho={4 * limit:.3g})"

@@ -92,9 +92,9 @@ class Weights:
         first, last = int((t > edge + tie).sum(-1).min()), int((t >= edge - tie).sum(-1).max())
         full = max(0, min(int(1 / self.high) - most // 2, n - most, first))
         most = max(most, min(last - full, MOST_TIED))
-        held = np.zeros(t.shape)
-        np.put_along_axis(held, order[:, :full], self.high, -1)
-        return replace(self, total=1 - self.high * full), order[:, full : full + most], held
+        full_weights = np.zeros(t.shape)
+        np.put_along_axis(full_weights, order[:, :full], self.high, -1)
+        return replace(self, total=1 - self.high * full), order[:, full : full + most], full_weights
 
     def _matrix(self, t: np.ndarray) -> np.ndarray:
         return t.reshape((*t.shape[:-1], -1, self.columns))

@@ -89,9 +89,9 @@ def seer(
 
     within  where some expressions are taken to lie
     """
-    given = Context(problem=problem, holes=dict(holes or {}), values=dict(params or {}), within=dict(within or {}))
-    see = Analyser(given)
-    return see if bound is None else Analyser(replace(given, bound=bound), base=see)
+    context = Context(problem=problem, holes=dict(holes or {}), values=dict(params or {}), within=dict(within or {}))
+    see = Analyser(context)
+    return see if bound is None else Analyser(replace(context, bound=bound), base=see)
 
 
 def estimate(
@@ -125,7 +125,7 @@ def estimate(
     """
     from fccomodel.structure._sampling import Probe
 
-    found = Probe(problem=problem, bound=bound, expr=expr, seed=seed, samples=samples).facts(points, radius)
+    facts = Probe(problem=problem, bound=bound, expr=expr, seed=seed, samples=samples).facts(points, radius)
     if not facts_of(expr, problem=problem, bound=bound).smooth:
-        found.pop("gradient", None)
-    return found
+        facts.pop("gradient", None)
+    return facts

@@ -32,7 +32,7 @@ class Analyser:
         self.base = base
         self.memo: dict[int, tuple[ir.Expr, Facts]] = {}
         self.keys: dict[int, int] = {}
-        self.known: dict[tuple, int] = {}
+        self.numbers: dict[tuple, int] = {}
         self.scalars: set[str] = set()  # variables and holes that are single numbers
         self._wide: Analyser | None = None
 
@@ -71,15 +71,15 @@ class Analyser:
             return facts
         where = facts.interval.value.meet(interval(low))
         reason = f"its least value on the data is at least {low:.3g}"
-        found = make("interval", where, facts.expr, "least value", reason, [facts.below], standing=Standing.BOUNDED)
-        return replace(facts, interval=found, restricted=facts.restricted or not self.ctx.free)
+        fact = make("interval", where, facts.expr, "least value", reason, [facts.below], standing=Standing.BOUNDED)
+        return replace(facts, interval=fact, restricted=facts.restricted or not self.ctx.free)
 
     def key(self, expr: ir.Expr) -> int:
         """A number that two expressions share only if they have the same value."""
         for node in ir.walk(expr, lets=False):
             if id(node) not in self.keys:
                 parts = tuple(self.keys[id(c)] for c in node.children)
-                self.keys[id(node)] = self.known.setdefault((*_own(node), parts), len(self.known))
+                self.keys[id(node)] = self.numbers.setdefault((*_identity(node), parts), len(self.numbers))
         return self.keys[id(expr)]
 
     def _pieces(self, node: ir.Expr, facts: Facts) -> Facts:
@@ -136,11 +136,11 @@ class Analyser:
 
     def _leaf(self, node: ir.Expr, leaf: Leaf) -> Draft:
         draft = Draft(expr=node, entries=self.ctx.entries(node.shape), random=leaf.random, compact=not leaf.random)
-        known = leaf.standing == Standing.BOUNDED
+        measured = leaf.standing == Standing.BOUNDED
         if leaf.interval != REALS:
-            draft.propose("interval", leaf.interval, "data range" if known else "declared range", standing=leaf.standing)
+            draft.propose("interval", leaf.interval, "data range" if measured else "declared range", standing=leaf.standing)
         if leaf.size.finite:
-            rule = "data range" if known else "finite data" if not leaf.size.known else "declared range"
+            rule = "data range" if measured else "finite data" if not leaf.size.known else "declared range"
             draft.propose("size", leaf.size, rule, standing=leaf.standing)
         return draft
 
@@ -200,9 +200,9 @@ class Analyser:
             case _ if atom.signs is not None:
                 return _arithmetic.add(node, args, atom.signs, entries)
             case _ if atom.bilinear and len(moving) == 1:
-                factor, other = (args[0], args[1]) if args[0].constant else (args[1], args[0])
+                factor, varying = (args[0], args[1]) if args[0].constant else (args[1], args[0])
                 count = sizes[0] if factor is args[1] else sizes[1]
-                return _arithmetic.scale(node, factor, other, entries, op, _arithmetic.spread_to(count))
+                return _arithmetic.scale(node, factor, varying, entries, op, _arithmetic.spread_to(count))
             case _ if atom.bilinear and len(moving) == 2:
                 return self._square(node, op, args, sizes, entries) or self._product(node, op, args, entries)
             case "div" if moving:
@@ -224,8 +224,8 @@ class Analyser:
             return replace(_arithmetic.renamed(facts, "square"), powers=None if p is None else (p, atoms.Interval(0.0, 0.0)))
         if op not in ("dot", "matmul") or not len(left.shape) == len(right.shape) == 1:
             return None
-        for x, other in ((left, right), (right, left)):
-            factors = other.args if isinstance(other, ir.Apply) and other.op == "matmul" else ()
+        for x, image in ((left, right), (right, left)):
+            factors = image.args if isinstance(image, ir.Apply) and image.op == "matmul" else ()
             for matrix, vector in (factors, factors[::-1]) if factors else ():
                 if self.key(vector) == self.key(x) and len(matrix.shape) == 2 and self(matrix).constant:
                     low, high = self._spectrum(matrix)
@@ -311,7 +311,7 @@ def _same_rows(a: ir.Set, b: ir.Set) -> bool:
     return isinstance(a, ir.RowSet) and isinstance(b, ir.RowSet) and a.table == b.table and a.where is None and b.where is None
 
 
-def _own(node: ir.Expr) -> tuple:
+def _identity(node: ir.Expr) -> tuple:
     """What tells a node apart besides its children."""
     match node:
         case ir.Const(value=value):

@@ -39,8 +39,8 @@ def add(expr: ir.Expr, args: tuple[Facts, ...], signs: tuple[int, ...], entries:
         return draft.finish()
     draft.leaves = merged([(a.leaves, s) for a, s in varying])
     draft.parts = {n: plus(*(a.parts[n] for a, _ in varying if n in a.parts)) for n in draft.leaves}
-    for kind, other in (("below", "above"), ("above", "below")):
-        uses = [getattr(a, kind if s > 0 else other) for a, s in varying]
+    for kind, opposite in (("below", "above"), ("above", "below")):
+        uses = [getattr(a, kind if s > 0 else opposite) for a, s in varying]
         value = plus(*(u.value for u in uses))
         worst = [u for u in uses if not u.value.zero]
         curved, other_side = ("convex", "concave") if kind == "below" else ("concave", "convex")
@@ -82,8 +82,8 @@ def merged(signed: list[tuple]) -> dict[str, int]:
     """Signs of monotonicity of a sum: kept where they agree."""
     leaves: dict[str, int] = {}
     for names, sign in signed:
-        for name, own in names.items():
-            new = own * sign
+        for name, direction in names.items():
+            new = direction * sign
             leaves[name] = new if leaves.get(name, new) == new else NEITHER
     return leaves
 
@@ -117,7 +117,7 @@ def scale(expr: ir.Expr, factor: Facts, g: Facts, entries: float, op: str = "mul
     by = factor.size.value if linear else largest(factor)
     if by.zero:
         return draft.finish()
-    draft.leaves = {name: own * sign for name, own in g.leaves.items()}
+    draft.leaves = {name: direction * sign for name, direction in g.leaves.items()}
     draft.parts = {name: times(by, value) for name, value in g.parts.items()}
     draft.propose(
         "lipschitz",
@@ -128,8 +128,8 @@ def scale(expr: ir.Expr, factor: Facts, g: Facts, entries: float, op: str = "mul
     )
     rule = "linear map" if linear else "scaling"
     word = {INCREASING: "nonnegative", DECREASING: "nonpositive", NEITHER: "of unknown sign"}[sign]
-    for kind, other in (("below", "above"), ("above", "below")):
-        sides = {INCREASING: (kind,), DECREASING: (other,), NEITHER: ("below", "above")}[sign]
+    for kind, opposite in (("below", "above"), ("above", "below")):
+        sides = {INCREASING: (kind,), DECREASING: (opposite,), NEITHER: ("below", "above")}[sign]
         uses = tuple(getattr(g, s) for s in sides)
         bend = most(*(u.value for u in uses))
         value = times(by, spread, bend) if linear else times(by, bend)
@@ -154,11 +154,11 @@ def _unscaled(expr: ir.Expr, g: Facts, kind: str, sign: int, uses: tuple[Fact, .
     if g.expr is expr:  # a step inside the expression, such as 1/b in a/b: its own reason
         return next(((u.lacks, u.fix) for u in uses if u.lacks), ("", ""))
     convex = (kind == "below") == (sign == INCREASING)
-    wanted = "affine" if sign == NEITHER else "convex" if convex else "concave"
+    required = "affine" if sign == NEITHER else "convex" if convex else "concave"
     word = {INCREASING: "a nonnegative factor", DECREASING: "a nonpositive factor", NEITHER: "a factor of unknown sign"}[sign]
-    known = "of unknown curvature" if g.curvature == "unknown" else g.curvature
+    actual = "of unknown curvature" if g.curvature == "unknown" else g.curvature
     fix = "declare the factor's sign, as in `param c >= 0`." if sign == NEITHER and (g.convex or g.concave) else ""
-    return f"with {word}, the other one would have to be {wanted}, and it is {known}", fix
+    return f"with {word}, the other one would have to be {required}, and it is {actual}", fix
 
 
 def _range(op: str, u: Interval, v: Interval) -> Interval:

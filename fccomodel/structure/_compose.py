@@ -43,7 +43,7 @@ class Composition(Placed):
 
     def _undefined(self) -> tuple[Fact, ...]:
         """Conditions of the atom's domain that are not proved."""
-        found = []
+        conditions = []
         poles = self.atom.poles(*self.intervals)
         for i, (arg, domain) in enumerate(zip(self.args, self.domains, strict=True)):
             lies = opened(arg.interval.value)
@@ -52,8 +52,8 @@ class Composition(Placed):
                 needs = "other than 0"
             if needs:
                 text = f"{self.called} needs an argument {needs}, and this one is only known to lie in {lies}"
-                found.append(make("domain", False, arg.expr, "no rule", text, [arg.interval]))
-        return tuple(found)
+                conditions.append(make("domain", False, arg.expr, "no rule", text, [arg.interval]))
+        return tuple(conditions)
 
     def _range(self, draft: Draft) -> None:
         where = settled(self.atom.range(*self.intervals))
@@ -77,7 +77,7 @@ class Composition(Placed):
             if self.slopes[i].zero:
                 continue
             for name, sign in arg.leaves.items():
-                new = sign * self.ways[i]
+                new = sign * self.signs[i]
                 leaves[name] = new if leaves.get(name, new) == new else NEITHER
                 parts.setdefault(name, []).append(times(self.slopes[i], arg.parts[name]))
         draft.leaves = leaves
@@ -90,18 +90,18 @@ class Composition(Placed):
         return f"{self.called} has slope {' and '.join(dict.fromkeys(texts))} where its argument lies"
 
     def _curvature(self, draft: Draft, kind: str) -> None:
-        own = self.weak if kind == "below" else self.weak_above
+        bend = self.weak if kind == "below" else self.weak_above
         terms, uses = [], list(self.ranges)
         for i, _ in self.active:
             value, facts = self.side(i, kind)
             terms.append(value)
             uses.extend(facts)
         steep = length(a.lipschitz.value for _, a in self.active)
-        bent = times(own, steep, steep)
-        if not own.zero:
+        bent = times(bend, steep, steep)
+        if not bend.zero:
             uses.extend(a.lipschitz for _, a in self.active)
         total = plus(self.total(*terms), bent)
-        rule, reason = why(self, kind, own, total)
+        rule, reason = why(self, kind, bend, total)
         missing = "" if total.zero else lacks(self, kind)
         fix = "" if total.zero else advice(self.atom, self.args, kind)
         draft.propose(kind, total, rule, reason, uses, lacks=missing, fix=fix)
@@ -134,8 +134,8 @@ class Composition(Placed):
         total = plus(bent, self.total(*(times(self.slopes[i], a.gradient.value) for i, a in self.active)))
         curved = [(i, a) for i, a in self.active if not a.gradient.value.zero]
         needed = [a.gradient for _, a in curved] + ([] if self.bend.zero else [a.lipschitz for _, a in self.active])
-        said = [f"C_f = {self.slopes[i]}" for i, _ in curved] + ([] if self.bend.zero else [f"L_f = {self.bend}"])
-        draft.propose("gradient", total, "smooth of smooth", ", ".join(dict.fromkeys(said)), needed)
+        constants = [f"C_f = {self.slopes[i]}" for i, _ in curved] + ([] if self.bend.zero else [f"L_f = {self.bend}"])
+        draft.propose("gradient", total, "smooth of smooth", ", ".join(dict.fromkeys(constants)), needed)
 
 
 def spread(facts: Facts, entries: float) -> Facts:

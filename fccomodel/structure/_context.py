@@ -150,10 +150,10 @@ class Context:
             or node.name not in self.bound.tables[domain.table].columns
         ):
             return declared
-        found = self.measured(self.bound.tables[domain.table].columns[node.name], rows=True)
-        if found.interval.inside(declared.interval) and not declared.interval.inside(found.interval):
-            return found
-        return replace(found, interval=declared.interval) if node.shape else declared
+        data = self.measured(self.bound.tables[domain.table].columns[node.name], rows=True)
+        if data.interval.inside(declared.interval) and not declared.interval.inside(data.interval):
+            return data
+        return replace(data, interval=declared.interval) if node.shape else declared
 
     def _typed(self, kind: ir.ColumnType, shape: ir.Shape) -> Leaf:
         """What a declared type says: the values' ends."""
@@ -169,8 +169,8 @@ class Context:
         if isinstance(domain, ir.ValueSet):
             if domain.items is not None:
                 numbers = [self.number(item) for item in domain.items]
-                known = [n for n in numbers if n is not None]
-                return interval(min(known), max(known)) if known and len(known) == len(numbers) else REALS
+                finite = [n for n in numbers if n is not None]
+                return interval(min(finite), max(finite)) if finite and len(finite) == len(numbers) else REALS
             low, high = self.number(domain.low), self.number(domain.high)
             return interval(-inf if low is None else low, inf if high is None else high)
         return REALS
@@ -190,9 +190,9 @@ class Context:
             return Leaf(interval=interval(low.lo, high.hi))
         if domain.family == "bernoulli":
             return Leaf(interval=Interval(0.0, 1.0))
-        known = domain.family in ("normal", "laplace", "exponential")
+        recognised = domain.family in ("normal", "laplace", "exponential")
         where = interval(0.0, inf) if domain.family == "exponential" else REALS
-        return Leaf(interval=where, random=True, standing=Standing.PROVED if known else Standing.ASSUMED)
+        return Leaf(interval=where, random=True, standing=Standing.PROVED if recognised else Standing.ASSUMED)
 
     def _end(self, expr: ir.Expr) -> Interval:
         value = self.number(expr)
@@ -209,9 +209,9 @@ class Context:
         if declared is None or self.free:
             return result
         for domain in declared.sets:
-            found = self.vector(domain, declared.shape)
-            size = min(found.size, result.size, key=lambda a: (not a.finite, not a.known, a.value))
-            result = Leaf(interval=found.interval.meet(result.interval), size=size, standing=max(result.standing, found.standing))
+            leaf = self.vector(domain, declared.shape)
+            size = min(leaf.size, result.size, key=lambda a: (not a.finite, not a.known, a.value))
+            result = Leaf(interval=leaf.interval.meet(result.interval), size=size, standing=max(result.standing, leaf.standing))
         return result
 
     def vector(self, domain: ir.VectorSet, shape: ir.Shape) -> Leaf:

@@ -20,7 +20,7 @@ DEFAULTS: dict[str, Any] = {
 
 @dataclass(eq=False, kw_only=True)
 class Draft:
-    """The facts of ``expr`` as they are found; ``args`` are those of the expressions it is made of.
+    """The facts of ``expr`` as they are proposed; ``args`` are those of the expressions it is made of.
 
     ``leaves`` maps each variable to the sign of monotonicity, ``parts`` to its Lipschitz constant.
     """
@@ -37,7 +37,7 @@ class Draft:
     random: bool | None = None
     compact: bool | None = None
     restricted: bool | None = None
-    found: dict[str, Fact] = field(default_factory=dict)
+    facts: dict[str, Fact] = field(default_factory=dict)
 
     def propose(
         self,
@@ -53,7 +53,7 @@ class Draft:
     ) -> None:
         """A candidate; it replaces what is weaker."""
         fact = make(kind, value, self.expr, rule, reason, uses, standing=standing, lacks=lacks, fix=fix)
-        self.found[kind] = self.found[kind].better(fact) if kind in self.found else fact
+        self.facts[kind] = self.facts[kind].better(fact) if kind in self.facts else fact
 
     def both(
         self, value: Amount, rule: str, reason: str = "", uses: Iterable[Fact] = (), *, lacks: str = "", fix: str = ""
@@ -65,7 +65,7 @@ class Draft:
 
     def value(self, kind: str) -> Any:
         """The strongest value proposed so far."""
-        return self.found[kind].value if kind in self.found else DEFAULTS[kind]
+        return self.facts[kind].value if kind in self.facts else DEFAULTS[kind]
 
     @property
     def where(self) -> Interval:
@@ -82,7 +82,7 @@ class Draft:
         else:
             self._complete_curvature()
         for kind, default in DEFAULTS.items():
-            if kind not in self.found:
+            if kind not in self.facts:
                 self.propose(kind, default, "no rule")
         domain = {id(f): f for a in self.args for f in a.domain} | {id(f): f for f in self.domain}
         return Facts(
@@ -96,22 +96,22 @@ class Draft:
             compact=compact,
             restricted=any(a.restricted for a in self.args) if self.restricted is None else self.restricted,
             domain=tuple(domain.values()),
-            interval=self.found["interval"],
-            size=self.found["size"],
-            below=self.found["below"],
-            above=self.found["above"],
-            lipschitz=self.found["lipschitz"],
-            gradient=self.found["gradient"],
-            differentiable=self.found["differentiable"],
+            interval=self.facts["interval"],
+            size=self.facts["size"],
+            below=self.facts["below"],
+            above=self.facts["above"],
+            lipschitz=self.facts["lipschitz"],
+            gradient=self.facts["gradient"],
+            differentiable=self.facts["differentiable"],
         )
 
     def _complete_size(self, compact: bool) -> None:
         ends = self.where
         if ends.mag < float("inf") and self.entries < float("inf"):
-            uses = [self.found["interval"]] if "interval" in self.found else []
+            uses = [self.facts["interval"]] if "interval" in self.facts else []
             self.propose("size", amount(ends.mag * sqrt(self.entries)), "bounded value", uses=uses)
         elif ends.mag < float("inf"):
-            self.propose("size", SOME, "bounded value", uses=[self.found["interval"]])
+            self.propose("size", SOME, "bounded value", uses=[self.facts["interval"]])
         if compact and not self.value("size").finite and not self.domain:
             self.propose("size", SOME, "compact domain", uses=[a.size for a in self.args])
         size = self.value("size")
@@ -120,35 +120,35 @@ class Draft:
                 "interval",
                 Interval(max(-size.value, ends.lo), min(size.value, ends.hi)),
                 "bounded value",
-                uses=[self.found["size"]],
+                uses=[self.facts["size"]],
             )
 
     def _constant(self) -> None:
         for kind in ("below", "above", "lipschitz", "gradient"):
-            self.found[kind] = make(kind, ZERO, self.expr, "constant", "it depends on no variable")
-        self.found["differentiable"] = make("differentiable", True, self.expr, "constant", "it depends on no variable")
+            self.facts[kind] = make(kind, ZERO, self.expr, "constant", "it depends on no variable")
+        self.facts["differentiable"] = make("differentiable", True, self.expr, "constant", "it depends on no variable")
 
     def _complete_curvature(self) -> None:
         """Affine functions are smooth, smooth ones weakly convex; the whole constant is no larger than its parts' norm."""
         below, above = self.value("below"), self.value("above")
         if below.zero and above.zero:
-            uses = [self.found["below"], self.found["above"]]
+            uses = [self.facts["below"], self.facts["above"]]
             self.propose("gradient", ZERO, "affine", "it is affine", uses)
             self.propose("differentiable", True, "affine", "it is affine", uses)
         total = length(self.parts.get(name, NONE) for name in self.leaves)
-        if total.finite and "lipschitz" in self.found:
-            kept = self.found["lipschitz"]
+        if total.finite and "lipschitz" in self.facts:
+            kept = self.facts["lipschitz"]
             self.propose("lipschitz", total, kept.rule, kept.reason, kept.uses, standing=kept.standing)
         if not self.value("differentiable"):
-            self.found.pop("gradient", None)
+            self.facts.pop("gradient", None)
         elif self.value("gradient").finite and not (below.zero and above.zero):
             bend = self.value("gradient")
             for kind, side in (("below", "convex"), ("above", "concave")):
                 if self._weaker(self.value(kind), bend):
-                    old = self.found.get(kind)
+                    old = self.facts.get(kind)
                     self.propose(
                         kind, bend, "smooth", f"its gradient is Lipschitz, so it is weakly {side}",
-                        [self.found["gradient"]], lacks=(old.lacks or old.reason) if old else "", fix=old.fix if old else "",
+                        [self.facts["gradient"]], lacks=(old.lacks or old.reason) if old else "", fix=old.fix if old else "",
                     )  # fmt: skip
 
     @staticmethod

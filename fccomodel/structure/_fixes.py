@@ -14,6 +14,6 @@ def advice(atom: Atom, args: tuple[Facts, ...], kind: str) -> str:
     """A rewrite for an atom that does not have what is wanted: ``smooth``, or convex (``below``) or concave (``above``)."""
     square = atoms.all()["square"]
     p = args[1].interval.value if isinstance(atom.exponent, str) else None
-    known = square if p is not None and p.is_point and p.lo == square.exponent else atom
-    found = known.instead.get(WANTED.get(kind, kind), "")
-    return found or ("" if kind not in WANTED or args[0].affine else known.instead.get("unsmooth", ""))
+    source = square if p is not None and p.is_point and p.lo == square.exponent else atom
+    rewrite = source.instead.get(WANTED.get(kind, kind), "")
+    return rewrite or ("" if kind not in WANTED or args[0].affine else source.instead.get("unsmooth", ""))

@@ -36,9 +36,9 @@ def least(facts: Facts, ctx: Context, see: See) -> float | None:
     it are taken, inside the variables' simple sets; None where none is found, or what it takes is too much."""
     if ctx.problem is None or ctx.bound is None or ctx.holes or ctx.within or not facts.convex or facts.expr.shape:
         return None
-    found = elements.remember(ctx.bound, ("least", facts.expr, ctx.problem, ctx.free), lambda: _least(facts, ctx, see))
-    if found is not None or facts.interval.value.lo < 0:
-        return found
+    lowest = elements.remember(ctx.bound, ("least", facts.expr, ctx.problem, ctx.free), lambda: _least(facts, ctx, see))
+    if lowest is not None or facts.interval.value.lo < 0:
+        return lowest
     match facts.expr:
         case ir.Reduce(body=body) if reductions.of(facts.expr).average:
             return least(see(body), ctx, see)
@@ -67,14 +67,14 @@ def _least(facts: Facts, ctx: Context, see: See) -> float | None:
     rows = max([1.0, *(prod(ctx.count(b.domain) for b in n.binders) for n in nodes if isinstance(n, ir.Reduce))])
     if not passes or prod(len(m) for m in members) > MOST_MEMBERS or passes * rows * size > MOST_WORK:
         return None
-    found = inf
+    lowest = inf
     for chosen in itertools.product(*members):
         f = _Function(ctx, expr, names, dict(zip(free, chosen, strict=True)))
         ends = [f.least_of_quadratic()] if square else []
         if bounded and facts.smooth and not (ends and ends[0] > 0):
             ends.append(f.least_inside(domains))
-        found = min(found, max(ends))
-    return found if 0 < found < inf else None
+        lowest = min(lowest, max(ends))
+    return lowest if 0 < lowest < inf else None
 
 
 def _sampled(node: ir.Expr) -> bool:

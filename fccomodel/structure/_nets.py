@@ -26,7 +26,7 @@ def call(node: ir.NetCall, args: tuple[Facts, ...], ctx: Context) -> Facts:
     module = ctx.bound.nets.get(node.net) if ctx.bound is not None else None
     if module is not None:
         _layers(draft, node, module)
-    if not draft.found:
+    if not draft.facts:
         fix = f'bind a net with smooth activations, as --net "{node.net}=mlp(64, 64, activation = elu)"; or declare'
         fix += f" `net {node.net} : ... assume smooth;` (reports will say that it is your assumption)."
         draft.both(NONE, "no rule", f"net {node.net} is not bound yet, and the model assumes nothing of it", fix=fix)
@@ -35,22 +35,22 @@ def call(node: ir.NetCall, args: tuple[Facts, ...], ctx: Context) -> Facts:
 
 
 def _assume(draft: Draft, name: str, values: tuple[float, ...], node: ir.NetCall) -> None:
-    rule, given = "network assumption", Standing.ASSUMED
+    rule, standing = "network assumption", Standing.ASSUMED
     number = amount(values[0]) if values else SOME
-    said = f"the model assumes that {node.net} is {name.replace('_', ' ')}" + (f" with constant {values[0]:g}" if values else "")
+    words = f"the model assumes that {node.net} is {name.replace('_', ' ')}" + (f" with constant {values[0]:g}" if values else "")
     if name in ("smooth", "lipschitz", "weakly_convex"):
         draft.both(NONE, "no rule", f"the model does not assume that {node.net} is convex")
     if name == "smooth":
-        draft.propose("differentiable", True, rule, said, standing=given)
-        draft.propose("gradient", number, rule, said, standing=given)
-        draft.propose("lipschitz", SOME, rule, f"{said}, {BOUNDED}", standing=given)
+        draft.propose("differentiable", True, rule, words, standing=standing)
+        draft.propose("gradient", number, rule, words, standing=standing)
+        draft.propose("lipschitz", SOME, rule, f"{words}, {BOUNDED}", standing=standing)
     elif name == "lipschitz":
-        draft.propose("lipschitz", number, rule, said, standing=given)
+        draft.propose("lipschitz", number, rule, words, standing=standing)
     elif name == "weakly_convex":
-        draft.propose("below", number, rule, said, standing=given)
-        draft.propose("lipschitz", SOME, rule, f"{said}, {BOUNDED}", standing=given)
+        draft.propose("below", number, rule, words, standing=standing)
+        draft.propose("lipschitz", SOME, rule, f"{words}, {BOUNDED}", standing=standing)
     elif name == "convex":
-        draft.propose("below", ZERO, rule, said, standing=given)
+        draft.propose("below", ZERO, rule, words, standing=standing)
     if draft.value("lipschitz").finite:
         draft.parts = {leaf: draft.value("lipschitz") for leaf in draft.leaves}
 
@@ -58,25 +58,25 @@ def _assume(draft: Draft, name: str, values: tuple[float, ...], node: ir.NetCall
 def _layers(draft: Draft, node: ir.NetCall, module: object) -> None:
     from fccomodel.data.nets import walk
 
-    found = walk(module)  # type: ignore[arg-type]
-    said = "; ".join(found.reasons)
-    if found.affine:
-        draft.both(ZERO, "network", f"{node.net}: {said}")
+    layers = walk(module)  # type: ignore[arg-type]
+    reasons = "; ".join(layers.reasons)
+    if layers.affine:
+        draft.both(ZERO, "network", f"{node.net}: {reasons}")
         draft.propose("lipschitz", SOME, "finite data")
-    elif found.smooth:
+    elif layers.smooth:
         draft.both(
             NONE, "no rule", f"{node.net} has free weights before free weights, so it is neither convex nor concave in them"
         )
-        draft.propose("differentiable", True, "network", f"{node.net}: {said}")
+        draft.propose("differentiable", True, "network", f"{node.net}: {reasons}")
         draft.propose("gradient", SOME, "network", f"{node.net} is smooth {BOUNDED}", standing=Standing.ASSUMED)
         draft.propose("lipschitz", SOME, "network", f"{node.net} is smooth {BOUNDED}", standing=Standing.ASSUMED)
     else:
         fix = "use smooth activations (SiLU, softplus, ELU, tanh); or declare `assume smooth`"
-        draft.propose("differentiable", False, "network", f"{node.net}: {said}", fix=fix)
-        if found.kind == "weakly convex":
-            draft.propose("below", SOME, "network", f"{node.net}: {said}, {BOUNDED}", standing=Standing.ASSUMED)
+        draft.propose("differentiable", False, "network", f"{node.net}: {reasons}", fix=fix)
+        if layers.kind == "weakly convex":
+            draft.propose("below", SOME, "network", f"{node.net}: {reasons}, {BOUNDED}", standing=Standing.ASSUMED)
             draft.propose("lipschitz", SOME, "network", f"{node.net} is weakly convex {BOUNDED}", standing=Standing.ASSUMED)
         else:
-            draft.both(NONE, "no rule", f"{node.net}: {said}", fix=fix + " (reports will say that it is your assumption).")
+            draft.both(NONE, "no rule", f"{node.net}: {reasons}", fix=fix + " (reports will say that it is your assumption).")
     if draft.value("lipschitz").finite:
         draft.parts = {leaf: draft.value("lipschitz") for leaf in draft.leaves}

@@ -12,10 +12,10 @@ def pieces(node: ir.Expr, parts: tuple[int | None, ...], *, scalar: bool, whole:
     scalar   it depends on one number alone, so that its pieces are intervals whatever their degree
     whole    there may be one piece alone: a polynomial
     """
-    known = [d for d in parts if d is not None]
-    if len(known) < len(parts):
+    degrees = [d for d in parts if d is not None]
+    if len(degrees) < len(parts):
         return None
-    top = max(known, default=0)
+    top = max(degrees, default=0)
     if top == 0:
         return 0
     match node:
@@ -29,5 +29,5 @@ def pieces(node: ir.Expr, parts: tuple[int | None, ...], *, scalar: bool, whole:
         case ir.Apply(args=args):
             atom = atoms.of(node)
             numbers = [a.value if isinstance(a, ir.Const) else None for a in args]
-            return None if atom is None else atom.degree(known, numbers, scalar=scalar, whole=whole)
+            return None if atom is None else atom.degree(degrees, numbers, scalar=scalar, whole=whole)
     return None

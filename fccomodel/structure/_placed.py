@@ -39,11 +39,11 @@ class Placed:
     @cached_property
     def intervals(self) -> tuple[Interval, ...]:
         """Where the arguments lie, as far as the atom is defined."""
-        found = []
+        places = []
         for arg, domain in zip(self.args, self.domains, strict=True):
             lies = opened(arg.interval.value)
-            found.append(lies if domain is None else lies.meet(opened(domain)))
-        return tuple(found)
+            places.append(lies if domain is None else lies.meet(opened(domain)))
+        return tuple(places)
 
     @cached_property
     def varying(self) -> tuple[bool, ...]:
@@ -67,10 +67,10 @@ class Placed:
         return self.atom.curvature(*self.intervals, varying=self.varying)
 
     @cached_property
-    def ways(self) -> tuple[int, ...]:
+    def signs(self) -> tuple[int, ...]:
         """Monotonicity per argument."""
-        found = (self.atom.monotone(*self.intervals, argument=self._argument(i)) for i in range(len(self.args)))
-        return tuple(SIGNS.get(way, INCREASING) for way in found)
+        words = (self.atom.monotone(*self.intervals, argument=self._argument(i)) for i in range(len(self.args)))
+        return tuple(SIGNS.get(way, INCREASING) for way in words)
 
     def _argument(self, i: int) -> int:
         return 0 if self.atom.variadic and not isinstance(self.atom.properties.monotone, tuple) else i
@@ -103,8 +103,8 @@ class Placed:
         """The atom's own weak convexity constant."""
         if self.curvature in ("convex", "affine", "constant"):
             return ZERO
-        own = self.at(lambda u: self.atom.weak_convexity(*u, varying=self.varying))
-        return own if self.bend is None else least(own, self.bend)
+        bend = self.at(lambda u: self.atom.weak_convexity(*u, varying=self.varying))
+        return bend if self.bend is None else least(bend, self.bend)
 
     @cached_property
     def weak_above(self) -> Amount:
@@ -156,20 +156,20 @@ class Placed:
     # ------------------------------------------------------------------------------------------------- slopes and bends
     def rising_and_falling(self, i: int) -> tuple[Amount, Amount]:
         """The steepest the atom rises in argument i, and the steepest it falls."""
-        slope, way = self.slopes[i], self.ways[i]
+        slope, way = self.slopes[i], self.signs[i]
         if way == INCREASING:
             return slope, ZERO
         if way == DECREASING:
             return ZERO, slope
         lies = self.intervals[i]
         if not isinstance(self.atom, ArrayAtom) and lies.lo < 0 < lies.hi:  # a valley or a hill with its turn at 0
-            found = {}
+            steepness = {}
             for side in (interval(lies.lo, 0.0), interval(0.0, lies.hi)):
                 part = tuple(side if k == i else u for k, u in enumerate(self.intervals))
                 direction = SIGNS.get(self.atom.monotone(*part, argument=self._argument(i)), NEITHER)
-                found[direction] = amount(self.atom.lipschitz(*part, argument=self._argument(i)))
-            if set(found) == {INCREASING, DECREASING}:
-                return tuple(v if v.finite else slope for v in (found[INCREASING], found[DECREASING]))  # type: ignore[return-value]
+                steepness[direction] = amount(self.atom.lipschitz(*part, argument=self._argument(i)))
+            if set(steepness) == {INCREASING, DECREASING}:
+                return tuple(v if v.finite else slope for v in (steepness[INCREASING], steepness[DECREASING]))  # type: ignore[return-value]
         return slope, slope
 
     def side(self, i: int, kind: str) -> tuple[Amount, tuple[Fact, ...]]:

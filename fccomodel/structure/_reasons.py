@@ -10,7 +10,7 @@ from fccomodel.structure.facts import DECREASING, INCREASING, NEITHER, Facts
 WORDS = {INCREASING: "non-decreasing", DECREASING: "non-increasing", NEITHER: "neither non-decreasing nor non-increasing"}
 
 
-def why(f: Placed, kind: str, own: Amount, total: Amount) -> tuple[str, str]:
+def why(f: Placed, kind: str, bend: Amount, total: Amount) -> tuple[str, str]:
     """The rule's name, and what it says here."""
     name, curved = f.called, {"below": "convex", "above": "concave"}[kind]
     affine = all(a.affine for _, a in f.active)
@@ -18,36 +18,36 @@ def why(f: Placed, kind: str, own: Amount, total: Amount) -> tuple[str, str]:
         if affine:
             shape = curved if f.curvature not in ("affine", "constant") else f.curvature
             return "affine argument", f"{name} is {shape} where its argument lies, and {_arguments(f.active)} affine"
-        parts = [f"{WORDS[f.ways[i]]} in its {_curved(a)} argument" for i, a in f.active]
+        parts = [f"{WORDS[f.signs[i]]} in its {_curved(a)} argument" for i, a in f.active]
         return "composition", f"{name} is {curved}, and {' and '.join(dict.fromkeys(parts))}"
     if not total.finite:
-        return "no rule", lacks(f, kind) + _lacks_constants(f, kind, own)
-    if own.zero and all(f.ways[i] != NEITHER for i, _ in f.active):
+        return "no rule", lacks(f, kind) + _lacks_constants(f, kind, bend)
+    if bend.zero and all(f.signs[i] != NEITHER for i, _ in f.active):
         return (
             "monotone over weakly convex",
             f"{name} is {curved}, monotone and Lipschitz, and {_arguments(f.active)} weakly {curved}",
         )
     slope = " and ".join(dict.fromkeys(str(f.slopes[i]) for i, _ in f.active))
-    return "weak composition", f"{name} has slope {slope} and bends by {own} where its argument lies"
+    return "weak composition", f"{name} has slope {slope} and bends by {bend} where its argument lies"
 
 
 def lacks(f: Placed, kind: str) -> str:
     """Why the rule of convex (or concave) composition does not apply."""
     name, curved = f.called, {"below": "convex", "above": "concave"}[kind]
-    own = f.curvature
-    if own not in (curved, "affine", "constant"):
+    shape = f.curvature
+    if shape not in (curved, "affine", "constant"):
         where = "" if f.intervals[0] == REALS else f" over {f.intervals[0]}"
-        return f"{name} is {own}{where}, not {curved}" if own != "none" else f"{name} is neither convex nor concave{where}"
+        return f"{name} is {shape}{where}, not {curved}" if shape != "none" else f"{name} is neither convex nor concave{where}"
     for i, arg in f.active:
         value, _ = f.side(i, kind)
         if not value.zero:
-            needs = {INCREASING: curved, DECREASING: "concave" if kind == "below" else "convex", NEITHER: "affine"}[f.ways[i]]
-            which = "its argument" if len(f.args) == 1 else f"argument {i + 1}"
-            return f"{name} is {curved} and {WORDS[f.ways[i]]}, so {which} must be {needs}, and it is {_known(arg)}"
+            needs = {INCREASING: curved, DECREASING: "concave" if kind == "below" else "convex", NEITHER: "affine"}[f.signs[i]]
+            argument = "its argument" if len(f.args) == 1 else f"argument {i + 1}"
+            return f"{name} is {curved} and {WORDS[f.signs[i]]}, so {argument} must be {needs}, and it is {_curvature_words(arg)}"
     return ""
 
 
-def _lacks_constants(f: Placed, kind: str, own: Amount) -> str:
+def _lacks_constants(f: Placed, kind: str, bend: Amount) -> str:
     """What the rule of weak composition misses."""
     missing = []
     for i, arg in f.active:
@@ -60,9 +60,9 @@ def _lacks_constants(f: Placed, kind: str, own: Amount) -> str:
                     if not arg.smooth
                     else "the argument's gradient has no Lipschitz constant"
                 )
-    if not own.finite:
+    if not bend.finite:
         missing.append(f"{f.called} bends without bound where its argument lies")
-    elif not own.zero and any(not a.lipschitz.value.finite for _, a in f.active):
+    elif not bend.zero and any(not a.lipschitz.value.finite for _, a in f.active):
         missing.append("the argument has no Lipschitz constant")
     return "; nor is it weakly convex by composition: " + ", ".join(dict.fromkeys(missing)) if missing else ""
 
@@ -75,5 +75,5 @@ def _curved(a: Facts) -> str:
     return a.curvature if a.curvature != "unknown" else "argument's"
 
 
-def _known(a: Facts) -> str:
+def _curvature_words(a: Facts) -> str:
     return {"unknown": "of unknown curvature", "constant": "constant"}.get(a.curvature, a.curvature)

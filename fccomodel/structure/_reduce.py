@@ -141,14 +141,14 @@ def _carry(
     draft.parts = {name: times(factor, value) for name, value in body.parts.items()}
     words = {"below": "convex", "above": "concave", "lipschitz": "Lipschitz", "gradient": "smooth"}
     for kind in kinds:
-        own = getattr(body, kind)
-        value = times(factor, own.value)
-        good = "is" if own.value.zero else "is weakly" if kind in ("below", "above") else "is"
+        fact = getattr(body, kind)
+        value = times(factor, fact.value)
+        good = "is" if fact.value.zero else "is weakly" if kind in ("below", "above") else "is"
         reason = f"every member {good} {words[kind]}" if value.finite else f"its members are not known to be {words[kind]}"
         if not value.finite and kind in ("below", "above"):
             reason = f"its members are not known to be weakly {words[kind]}"
         lacks = "" if value.zero or kind not in ("below", "above") else f"its members are not {words[kind]}"
-        draft.propose(kind, value, rule if value.finite else "no rule", reason, [own], lacks=lacks)
+        draft.propose(kind, value, rule if value.finite else "no rule", reason, [fact], lacks=lacks)
     if "gradient" in kinds:
         draft.propose("differentiable", body.smooth, rule if body.smooth else "kink",
                       "every member is" if body.smooth else "its members are not known to be", [body.differentiable])  # fmt: skip
@@ -210,11 +210,11 @@ def _with_logarithm(node: ir.Reduce, kind: Reduction, body: Facts, site: Site, f
         return _whole.attach_log(facts, _whole.log_sum(node, (body.log,), opened(kind.range(site))))
     if kind.through_log is None or not body.interval.value.positive:
         return facts
-    found = _whole.logarithm(body)
-    if found is None:
+    log = _whole.logarithm(body)
+    if log is None:
         return facts
-    site = replace(site, where=found.interval.value, size=found.size.value, random=found.random, compact=found.compact)
-    return _whole.attach_log(facts, _composed(node, kind.through_log, found, site, []))
+    site = replace(site, where=log.interval.value, size=log.size.value, random=log.random, compact=log.compact)
+    return _whole.attach_log(facts, _composed(node, kind.through_log, log, site, []))
 
 
 # ----------------------------------------------------------------------------------------------------- worst distribution
@@ -274,8 +274,8 @@ def _risk(average: ir.Expr, q: ir.Binder) -> ir.Expr | None:
     ):
         return None
     for weight, risk in (average.body.args, average.body.args[::-1]):
-        own = isinstance(weight, ir.Item) and isinstance(weight.base, ir.Element) and weight.base.binder is q
-        if own and all(b is not q for b in ir.free_binders(risk)):
+        weighted = isinstance(weight, ir.Item) and isinstance(weight.base, ir.Element) and weight.base.binder is q
+        if weighted and all(b is not q for b in ir.free_binders(risk)):
             return risk
     return None
 

@@ -50,11 +50,11 @@ class Probe:
 
     def facts(self, points: Sequence[Mapping[str, Any]], radius: float) -> dict[str, Fact]:
         """What is seen around some points, each fact with the words that say how (see ``structure.estimate``)."""
-        found = self.at(self.around(points or [self.start], radius))
+        largest = self.at(self.around(points or [self.start], radius))
         where = f"at {POINTS * max(1, len(points))} points within {radius:g} of {'those given' if points else 'the start'}"
         return {
             kind: make(kind, value, self.expr, "sampling", f"{WORDS[kind]} {self.said}, {where}", standing=Standing.ESTIMATED)
-            for kind, value in found.items()
+            for kind, value in largest.items()
         }
 
     # ------------------------------------------------------------------------------------------------------- what is sampled
@@ -77,18 +77,18 @@ class Probe:
     @cached_property
     def blocks(self) -> dict[ir.Binder, Named]:
         """A few of the elements that the free binders stand for, along one axis."""
-        axis, rng, found = new_axis(), np.random.default_rng(self.seed), {}
+        axis, rng, blocks = new_axis(), np.random.default_rng(self.seed), {}
         for binder in ir.free_binders(self.node):
             domain = binder.domain
             if isinstance(domain, ir.Distribution):
-                made = draws.sample(self.bound, binder, [self._plain(a) for a in domain.args], BLOCKS, self.seed)
-                found[binder] = Named(made.data, (axis,))
+                drawn = draws.sample(self.bound, binder, [self._plain(a) for a in domain.args], BLOCKS, self.seed)
+                blocks[binder] = Named(drawn.data, (axis,))
             elif isinstance(domain, ir.VectorSet):
-                made_up = torch.from_numpy(rng.normal(size=(BLOCKS, *elements.shape(self.bound, domain.shape))))
-                found[binder] = Named(torch.stack([self._inside(domain, v) for v in made_up]), (axis,))
+                normals = torch.from_numpy(rng.normal(size=(BLOCKS, *elements.shape(self.bound, domain.shape))))
+                blocks[binder] = Named(torch.stack([self._inside(domain, v) for v in normals]), (axis,))
             else:
-                found[binder] = Named(torch.from_numpy(rng.choice(elements.ids(self.bound, domain), BLOCKS)), (axis,))
-        return found
+                blocks[binder] = Named(torch.from_numpy(rng.choice(elements.ids(self.bound, domain), BLOCKS)), (axis,))
+        return blocks
 
     @property
     def said(self) -> str:
@@ -100,28 +100,28 @@ class Probe:
     @cached_property
     def start(self) -> dict[str, torch.Tensor]:
         """Zero, inside the simple sets; nets as they are bound."""
-        found = {}
+        start = {}
         for name in self.names:
             net = self.problem.variables[name].net
             if net is not None:
                 weights = [p.detach().double().reshape(-1) for p in self.bound.nets[net].parameters()]
-                found[name] = torch.cat(weights)
+                start[name] = torch.cat(weights)
             else:
                 shape = elements.shape(self.bound, self.problem.variables[name].shape)
-                found[name] = self.projected(name, torch.zeros(shape, dtype=torch.float64))
-        return found
+                start[name] = self.projected(name, torch.zeros(shape, dtype=torch.float64))
+        return start
 
     def around(self, centres: Sequence[Mapping[str, Any]], radius: float) -> list[dict[str, torch.Tensor]]:
         """Each centre, and points drawn around it at distances up to ``radius``."""
-        rng, found = torch.Generator().manual_seed(self.seed), []
+        rng, points = torch.Generator().manual_seed(self.seed), []
         for centre in centres:
-            given = {name: torch.as_tensor(centre[name], dtype=torch.float64) for name in self.names}
-            total = sum(value.numel() for value in given.values())
+            start = {name: torch.as_tensor(centre[name], dtype=torch.float64) for name in self.names}
+            total = sum(value.numel() for value in start.values())
             for k in range(POINTS):
                 far = radius * k / max(1, POINTS - 1) / sqrt(max(1, total))
-                moved = {n: v + far * torch.randn(v.shape, generator=rng, dtype=torch.float64) for n, v in given.items()}
-                found.append({name: self.projected(name, value) for name, value in moved.items()})
-        return found
+                moved = {n: v + far * torch.randn(v.shape, generator=rng, dtype=torch.float64) for n, v in start.items()}
+                points.append({name: self.projected(name, value) for name, value in moved.items()})
+        return points
 
     def projected(self, name: str, value: torch.Tensor) -> torch.Tensor:
         for domain in self.problem.variables[name].sets:
@@ -140,9 +140,9 @@ class Probe:
         """g_i(w; xi) as [blocks, draws, entries], one draw where nothing is drawn; NaN for a block without rows."""
         batch = Minibatch(self.bound, point, batch=self.samples, seed=self.seed)
         block = next((at.axes[0] for at in self.blocks.values()), None)
-        found, draw = self._drawn(batch)
+        value, draw = self._drawn(batch)
         lengths = {axis: n for axis, n in ((block, BLOCKS), (draw, self.samples)) if axis is not None}
-        data = spread(found, tuple(lengths)).expand((*lengths.values(), *found.event))
+        data = spread(value, tuple(lengths)).expand((*lengths.values(), *value.event))
         return data.reshape(1 if block is None else BLOCKS, 1 if draw is None else self.samples, -1)
 
     def _drawn(self, batch: Minibatch) -> tuple[Named, int | None]:
@@ -165,7 +165,7 @@ class Probe:
         steepest: list[tuple[float, Mapping[str, torch.Tensor], int, int]] = []
         for point in points:
             leaves = {name: value.detach().clone().requires_grad_(True) for name, value in point.items()}
-            own, values = [leaves[name] for name in self.names], self.values(leaves)
+            weights, values = [leaves[name] for name in self.names], self.values(leaves)
             shown = values.detach()
             usable = torch.isfinite(shown).all(2).all(1)
             if not bool(usable.any()):
@@ -175,7 +175,7 @@ class Probe:
             if values.shape[1] > 1:
                 top["value noise"] = max(top["value noise"], float(shown[usable].var(1).sum(1).max()))
             for block in usable.nonzero()[:, 0].tolist():
-                slope, noise, entry = self._block(values[block], own, rng)
+                slope, noise, entry = self._block(values[block], weights, rng)
                 top["lipschitz"], top["gradient noise"] = max(top["lipschitz"], slope), max(top["gradient noise"], noise)
                 steepest.append((slope, point, block, entry))
         if not steepest:
@@ -184,9 +184,9 @@ class Probe:
         near = radius_of(points)
         for _, point, block, entry in steepest[:POINTS]:
             top["gradient"] = max(top["gradient"], self._bend(point, block, entry, near, rng))
-        wanted = ("lipschitz", "gradient") + (("value noise", "gradient noise") if self.random else ())
-        found = {kind: Amount(top[kind]) for kind in wanted if isfinite(top[kind])}
-        return {"interval": Interval(low, high)} | found
+        kinds = ("lipschitz", "gradient") + (("value noise", "gradient noise") if self.random else ())
+        constants = {kind: Amount(top[kind]) for kind in kinds if isfinite(top[kind])}
+        return {"interval": Interval(low, high)} | constants
 
     def _block(self, values: torch.Tensor, leaves: list[torch.Tensor], rng: torch.Generator) -> tuple[float, float, int]:
         """(slope, variance of the gradient over the draws, the steepest entry) of one block: [draws, entries]."""
@@ -214,28 +214,28 @@ class Probe:
         def slope(at: Mapping[str, torch.Tensor]) -> torch.Tensor:
             return self.slope(at, lambda values: values[block, :, entry].mean())
 
-        here, found = slope(point), 0.0
-        direction = torch.randn(here.shape, generator=rng, dtype=torch.float64)
+        base, steepest = slope(point), 0.0
+        direction = torch.randn(base.shape, generator=rng, dtype=torch.float64)
         for _ in range(POWER_STEPS):
             norm = float(direction.norm())
             if not norm > 0 or not isfinite(norm):
                 break
-            there = self._moved(point, direction * (step / norm))
-            length = float(sum((there[name] - point[name]).square().sum() for name in self.names)) ** 0.5
-            change = slope(there) - here
+            moved = self._moved(point, direction * (step / norm))
+            length = float(sum((moved[name] - point[name]).square().sum() for name in self.names)) ** 0.5
+            change = slope(moved) - base
             if length > 0 and bool(torch.isfinite(change).all()):
-                found = max(found, float(change.norm()) / length)
+                steepest = max(steepest, float(change.norm()) / length)
             direction = change
-        return found
+        return steepest
 
     def _moved(self, point: Mapping[str, torch.Tensor], step: torch.Tensor) -> dict[str, torch.Tensor]:
         """A point after a step, back inside the simple sets."""
-        found, start = {}, 0
+        moved, start = {}, 0
         for name in self.names:
             value = point[name]
-            found[name] = self.projected(name, value + step[start : start + value.numel()].reshape(value.shape))
+            moved[name] = self.projected(name, value + step[start : start + value.numel()].reshape(value.shape))
             start += value.numel()
-        return found
+        return moved
 
 
 def radius_of(points: Sequence[Mapping[str, torch.Tensor]]) -> float:
@@ -248,14 +248,14 @@ def radius_of(points: Sequence[Mapping[str, torch.Tensor]]) -> float:
 def _gradient(value: torch.Tensor, leaves: list[torch.Tensor]) -> torch.Tensor:
     if not value.requires_grad:
         return torch.zeros(sum(leaf.numel() for leaf in leaves), dtype=value.dtype)
-    found = torch.autograd.grad(value, leaves, retain_graph=True, allow_unused=True)
-    parts = [torch.zeros_like(leaf) if g is None else g for g, leaf in zip(found, leaves, strict=True)]
+    slopes = torch.autograd.grad(value, leaves, retain_graph=True, allow_unused=True)
+    parts = [torch.zeros_like(leaf) if g is None else g for g, leaf in zip(slopes, leaves, strict=True)]
     return torch.cat([part.reshape(-1) for part in parts])
 
 
 def _gradients(values: torch.Tensor, leaves: list[torch.Tensor]) -> torch.Tensor:
     """The gradient of each of some values, one per row."""
-    ones = torch.eye(len(values), dtype=values.dtype)
-    found = torch.autograd.grad(values, leaves, ones, retain_graph=True, allow_unused=True, is_grads_batched=True)
-    parts = [leaf.new_zeros(len(values), leaf.numel()) if g is None else g for g, leaf in zip(found, leaves, strict=True)]
+    units = torch.eye(len(values), dtype=values.dtype)
+    slopes = torch.autograd.grad(values, leaves, units, retain_graph=True, allow_unused=True, is_grads_batched=True)
+    parts = [leaf.new_zeros(len(values), leaf.numel()) if g is None else g for g, leaf in zip(slopes, leaves, strict=True)]
     return torch.cat([part.reshape(len(values), -1) for part in parts], 1)

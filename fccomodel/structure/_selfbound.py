@@ -46,9 +46,9 @@ def self_bounded(f: Placed, draft: Draft, free: Callable[[Facts], Facts] | None)
         gradient = plus(times(f.slopes[i], inner.gradient.value), quad)
         draft.propose("gradient", gradient, RULE, reason, (*uses, inner.gradient))
         for kind in ("below", "above"):
-            own = f.weak if kind == "below" else f.weak_above
+            bend = f.weak if kind == "below" else f.weak_above
             value, facts = f.side(i, kind)
-            total = plus(value, ZERO if own.zero else quad)
+            total = plus(value, ZERO if bend.zero else quad)
             fix = advice(f.atom, f.args, kind)
             draft.propose(kind, total, RULE, reason, (*facts, *uses), lacks=lacks(f, kind), fix=fix)
 
@@ -60,18 +60,18 @@ def _tails(f: Placed, i: int, anchor: float, sign: float) -> tuple[Amount, Amoun
     """
     slope = bent = before = 0.0
     far_off: list[tuple[float, float]] = []
-    own = f.intervals[i]
-    limit = own.hi - anchor if sign > 0 else anchor - own.lo
+    lies = f.intervals[i]
+    limit = lies.hi - anchor if sign > 0 else anchor - lies.lo
     for after in _steps():
         far = min(after, limit)
         near, end = sorted((anchor + sign * before, anchor + sign * far))
-        piece = interval(near, end, before > 0 or own.lo_open)
+        piece = interval(near, end, before > 0 or lies.lo_open)
         pieces = tuple(piece if k == i else u for k, u in enumerate(f.intervals))
         second = f.atom.gradient_lipschitz(*pieces, varying=f.varying)
-        here = f.atom.lipschitz(*pieces, argument=i) * sqrt(far), inf if second is None else second * far
-        slope, bent = max(slope, here[0]), max(bent, here[1])
+        tail = f.atom.lipschitz(*pieces, argument=i) * sqrt(far), inf if second is None else second * far
+        slope, bent = max(slope, tail[0]), max(bent, tail[1])
         if far > FAR_OFF:
-            far_off.append(here)
+            far_off.append(tail)
         if slope == inf and bent == inf or after >= limit:
             break
         before = after

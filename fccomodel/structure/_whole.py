@@ -79,22 +79,22 @@ def log_sum(expr: ir.Expr, terms: tuple[Facts, ...], whole: Interval) -> Facts:
     return draft.finish()
 
 
-def attach_log(facts: Facts, found: Facts | None) -> Facts:
+def attach_log(facts: Facts, log_facts: Facts | None) -> Facts:
     """Give an expression the facts of its logarithm, and itself what follows from them."""
-    if found is None:
+    if log_facts is None:
         return facts
     exp = atoms.get("exp")
     assert exp is not None
-    through = compose(facts.expr, exp, (found,))
-    if found.convex and not found.constant:
+    through = compose(facts.expr, exp, (log_facts,))
+    if log_facts.convex and not log_facts.constant:
         through = replace(
-            through, below=_said(through.below, "log-convex", f"its logarithm is {found.curvature}", (found.below,))
+            through, below=_restated(through.below, "log-convex", f"its logarithm is {log_facts.curvature}", (log_facts.below,))
         )
-    known = replace(facts, log=found)
-    return combine(known, replace(through, leaves=dict(found.leaves), interval=facts.interval, size=facts.size))
+    logged = replace(facts, log=log_facts)
+    return combine(logged, replace(through, leaves=dict(log_facts.leaves), interval=facts.interval, size=facts.size))
 
 
-def _said(fact: Fact, rule: str, reason: str, uses: tuple[Fact, ...]) -> Fact:
+def _restated(fact: Fact, rule: str, reason: str, uses: tuple[Fact, ...]) -> Fact:
     return replace(fact, rule=rule, reason=reason, uses=uses)
 
 
@@ -102,18 +102,18 @@ def apply_log(expr: ir.Apply, args: tuple[Facts, ...], facts: Facts) -> Facts | 
     """The logarithm's facts of an operation on functions that have them, or are positive."""
     if expr.shape or facts.constant:
         return None
-    found = _applied(expr, args, facts)
+    log_facts = _applied(expr, args, facts)
     atom = atoms.of(expr)
     direct = atom is not None and bool(atom.logarithm)
-    return found if found is None or direct else leaning_on(found, tuple(a for a in args if a.log is None))
+    return log_facts if log_facts is None or direct else leaning_on(log_facts, tuple(a for a in args if a.log is None))
 
 
 def _applied(expr: ir.Apply, args: tuple[Facts, ...], facts: Facts) -> Facts | None:
     structural = any(a.log is not None for a in args)
     if expr.op == "mul" and structural and not all(a.interval.value.positive for a in args):
-        factor, other = (args[0], args[1]) if args[0].constant else (args[1], args[0])
-        if factor.constant and factor.interval.value.lo >= 0 and other.log is not None:
-            return _weighted(expr, factor, other.log)
+        factor, varying = (args[0], args[1]) if args[0].constant else (args[1], args[0])
+        if factor.constant and factor.interval.value.lo >= 0 and varying.log is not None:
+            return _weighted(expr, factor, varying.log)
     atom = atoms.of(expr)
     if atom is not None and atom.logarithm:
         return _direct(expr, atom, args)
@@ -128,8 +128,8 @@ def _applied(expr: ir.Apply, args: tuple[Facts, ...], facts: Facts) -> Facts | N
             return log_sum(expr, terms, facts.interval.value) if len(terms) == len(logs) else None
     if power is not None and (args[0].log is not None or args[0].interval.value.positive):
         factor = args[1] if isinstance(power, str) else number(expr, power)
-        found = logarithm(args[0])
-        return scale(expr, factor, found, 1.0) if found is not None and factor.constant else None
+        log_facts = logarithm(args[0])
+        return scale(expr, factor, log_facts, 1.0) if log_facts is not None and factor.constant else None
     if atom is not None and atom.extreme > 0 and structural and all(a.interval.value.positive for a in args):
         logs = [logarithm(a) for a in args]
         terms = tuple(x for x in logs if x is not None)
@@ -139,11 +139,11 @@ def _applied(expr: ir.Apply, args: tuple[Facts, ...], facts: Facts) -> Facts | N
 
 def _direct(expr: ir.Apply, atom: atoms.Atom, args: tuple[Facts, ...]) -> Facts | None:
     """The facts of an atom's declared logarithm: its argument, or another atom of its arguments."""
-    found = atoms.expression(atom.logarithm, dict(zip(atom.names(len(args)), expr.args, strict=True)))
-    if found is expr.args[0]:
+    formula = atoms.expression(atom.logarithm, dict(zip(atom.names(len(args)), expr.args, strict=True)))
+    if formula is expr.args[0]:
         return args[0]
-    other = atoms.of(found)
-    return compose(expr, other, args) if other is not None and found.children == expr.args else None
+    outer = atoms.of(formula)
+    return compose(expr, outer, args) if outer is not None and formula.children == expr.args else None
 
 
 def _weighted(expr: ir.Expr, factor: Facts, h: Facts) -> Facts:
@@ -170,19 +170,19 @@ def log_of(expr: ir.Apply, arg: Facts, facts: Facts) -> Facts:
     """``log(arg)`` or ``log1p(arg)`` where the argument's logarithm is known better than by composition."""
     if arg.log is None:
         return facts
-    found = arg.log
+    log_facts = arg.log
     if expr.op == "log1p":
-        found = log_sum(expr, (number(expr, 0.0), arg.log), interval(1.0, 1 + arg.interval.value.hi))
-    return combine(facts, credited(replace(found, expr=expr), expr))
+        log_facts = log_sum(expr, (number(expr, 0.0), arg.log), interval(1.0, 1 + arg.interval.value.hi))
+    return combine(facts, credited(replace(log_facts, expr=expr), expr))
 
 
 def credited(facts: Facts, expr: ir.Expr) -> Facts:
     """Facts of a rewritten expression, told of the one that was written."""
 
-    def told(fact: Fact) -> Fact:
+    def of_expression(fact: Fact) -> Fact:
         return fact if fact.subject is expr else replace(fact, subject=expr)
 
-    return facts.with_facts({kind: told(getattr(facts, kind)) for kind in KINDS})
+    return facts.with_facts({kind: of_expression(getattr(facts, kind)) for kind in KINDS})
 
 
 # ----------------------------------------------------------------------------------------------------------------- powers
@@ -202,14 +202,14 @@ def powers_of(expr: ir.Expr, args: tuple[Facts, ...]) -> tuple[float, Interval] 
         case "add":
             return _added(args)
         case "mul" | "div":
-            factor, other = (args[0], args[1]) if args[0].constant else (args[1], args[0])
+            factor, varying = (args[0], args[1]) if args[0].constant else (args[1], args[0])
             if (
                 factor.constant
                 and factor.interval.value.lo >= 0
-                and other.powers is not None
+                and varying.powers is not None
                 and (expr.op == "mul" or factor is args[1])
             ):
-                p, c = other.powers
+                p, c = varying.powers
                 return p, nothing if c.hi == 0 else Interval(0.0, float("inf"), c.positive and factor.interval.value.positive)
     return None
 
@@ -288,8 +288,8 @@ def squared_part(expr: ir.Expr, arg: Facts, entries: Callable[[ir.Shape], float]
         return facts
     norm = isinstance(atom, atoms.ArrayAtom)
     size = entries(inner.expr.shape if norm else expr.shape)
-    found = compose(expr, atom, (inner,), (size,), 1.0 if norm else size, None if norm else free)
-    return combine(renamed(found, "square of a norm" if norm else "positive part"), facts)
+    square = compose(expr, atom, (inner,), (size,), 1.0 if norm else size, None if norm else free)
+    return combine(renamed(square, "square of a norm" if norm else "positive part"), facts)
 
 
 def quadratic_form(
@@ -313,6 +313,6 @@ def quadratic_form(
         draft.propose("differentiable", True, "quadratic form", where, (x.differentiable,))
         draft.propose("gradient", times(top, steep), "quadratic form", where, (x.lipschitz,), standing=standing)
     elif low == 0 and x.convex and x.interval.value.lo >= 0 and matrix.interval.value.lo >= 0:
-        said = f"{where}, its entries and x are nonnegative, so it is non-decreasing in x, which is convex"
-        draft.propose("below", ZERO, "quadratic form", said, (x.below, x.interval, matrix.interval), standing=standing)
+        reason = f"{where}, its entries and x are nonnegative, so it is non-decreasing in x, which is convex"
+        draft.propose("below", ZERO, "quadratic form", reason, (x.below, x.interval, matrix.interval), standing=standing)
     return combine(facts, draft.finish())

@@ -61,20 +61,20 @@ class Fact:
             return self.value.finite
         return self.value != Interval() if isinstance(self.value, Interval) else bool(self.value)
 
-    def better(self, other: Fact) -> Fact:
+    def better(self, rival: Fact) -> Fact:
         """The stronger of two facts of one kind about one expression; at a tie the better founded, then this one."""
         if isinstance(self.value, Interval):
-            mine, theirs = self.value.inside(other.value), other.value.inside(self.value)
+            mine, theirs = self.value.inside(rival.value), rival.value.inside(self.value)
             if not mine and not theirs:  # each knows one end better
-                worst, uses = max(self.standing, other.standing), (*self.uses, *other.uses)
-                return replace(self, value=self.value.meet(other.value), standing=worst, uses=uses)
+                worst, uses = max(self.standing, rival.standing), (*self.uses, *rival.uses)
+                return replace(self, value=self.value.meet(rival.value), standing=worst, uses=uses)
             if not mine or not theirs:
-                return self if mine else other
+                return self if mine else rival
         else:
-            first, second = _strength(self), _strength(other)
+            first, second = _strength(self), _strength(rival)
             if first != second:
-                return self if first < second else other
-        return other if other.standing < self.standing else self
+                return self if first < second else rival
+        return rival if rival.standing < self.standing else self
 
     def __str__(self) -> str:
         return describe(self.kind, self.value)

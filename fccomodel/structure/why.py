@@ -32,13 +32,13 @@ def why(analysis: Analysis, subject: str, width: int) -> list[str]:
     fact = f.curvature_fact
     lines = [f"{subject}: {f.curvature} ({fact.standing})" if f.curvature != "unknown" else f"{subject}: unknown curvature", ""]
     rules: dict[str, None] = {}
-    wanted = f.negated() if maximised else f
+    minimised = f.negated() if maximised else f
     if f.curvature == "unknown":
         lines += ["Neither convex, concave nor weakly convex, because"]
         lines += _lost(analysis, f.expr, weakly_curved, _why_unknown, width)
     else:
         lines += _tree(analysis, fact, width, rules)
-        if not wanted.convex:
+        if not minimised.convex:
             lines += ["", f"Not {'concave' if maximised else 'convex'}, because"]
             lines += _lost(analysis, f.expr, curved, lambda g: _why_curved(g, f, maximised), width)
     if not f.smooth:
@@ -47,7 +47,7 @@ def why(analysis: Analysis, subject: str, width: int) -> list[str]:
         lines += ["", "Not proved to be defined"]
         for one in f.domain:
             lines += _failure(analysis, one.subject, one.reason, DOMAIN_FIX, width)
-    lines += ["", "Known", *_known(analysis, f, width)]
+    lines += ["", "Known", *_properties(analysis, f, width)]
     if rules:
         lines += ["", "Rules"]
         for name in rules:
@@ -55,7 +55,7 @@ def why(analysis: Analysis, subject: str, width: int) -> list[str]:
     return lines
 
 
-def _known(analysis: Analysis, f: Facts, width: int) -> list[str]:
+def _properties(analysis: Analysis, f: Facts, width: int) -> list[str]:
     """Range, monotonicity, constants and smoothness, each with its rule and its standing."""
     lines = []
     for name, fact in (("range", f.interval), ("value", f.lipschitz), ("gradient", f.gradient), ("smoothness", f.differentiable)):
@@ -64,9 +64,9 @@ def _known(analysis: Analysis, f: Facts, width: int) -> list[str]:
         by = f" by `{fact.rule}`" if fact.holds and fact.rule != "no rule" else ""
         standing = f", {fact.standing}" if fact.standing != Standing.PROVED and fact.holds else ""
         lines += wrap(f"{fact}{by}{standing}", width, f"  {name:<12} ", " " * 15)
-    ways = {"increasing": "non-decreasing", "decreasing": "non-increasing", "none": "not monotone"}
+    directions = {"increasing": "non-decreasing", "decreasing": "non-increasing", "none": "not monotone"}
     for variable in sorted(f.leaves):
-        lines += wrap(f"{ways[f.monotone(variable)]}", width, f"  in {variable:<9} ", " " * 15)
+        lines += wrap(f"{directions[f.monotone(variable)]}", width, f"  in {variable:<9} ", " " * 15)
     return lines
 
 
@@ -90,18 +90,18 @@ def brief(text: str, width: int) -> str:
     """A text of at most ``width`` characters: what stands in brackets left out, the deepest and longest first."""
     while len(text) > width:
         opened: list[int] = []
-        found: list[tuple[int, int, int]] = []
+        brackets: list[tuple[int, int, int]] = []
         for at, letter in enumerate(text):
             if letter in "([":
                 opened.append(at)
             elif letter in ")]" and opened:
                 start = opened.pop()
                 if at - start > 3:
-                    found.append((len(opened), at - start, start))
-        if not found:
+                    brackets.append((len(opened), at - start, start))
+        if not brackets:
             return text if len(text) <= width else f"{text[: width - 3].rsplit(' ', 1)[0].rstrip()} .."
-        deepest = max(found)[0]
-        _, length, start = max(one for one in found if one[0] == deepest)
+        deepest = max(brackets)[0]
+        _, length, start = max(bracket for bracket in brackets if bracket[0] == deepest)
         text = f"{text[: start + 1]}..{text[start + length :]}"
     return text
 
@@ -125,36 +125,36 @@ def _tree(analysis: Analysis, root: Fact, width: int, rules: dict[str, None]) ->
         text = shown(analysis, fact.subject, max(24, width - len(pad)))
         see = analysis.see(fact.subject)
         flat = fact.kind in (*CURVATURE, "gradient", "differentiable") and see.affine
-        what = "affine" if flat and not see.constant else str(fact)
+        value = "affine" if flat and not see.constant else str(fact)
         standing = "" if fact.standing == Standing.PROVED else f", {fact.standing}"
         lines.append(f"{pad}{text}")
         if id(fact) in seen and fact.uses:
-            lines += wrap(f"{what} (shown above)", width, f"{pad}  ")
+            lines += wrap(f"{value} (shown above)", width, f"{pad}  ")
             continue
         seen.add(id(fact))
         rules[fact.rule] = None
-        said = f" ({fact.reason})" if fact.reason else ""
-        lines += wrap(f"{what} by `{fact.rule}`{said}{standing}", width, f"{pad}  ", f"{pad}    ")
+        reason = f" ({fact.reason})" if fact.reason else ""
+        lines += wrap(f"{value} by `{fact.rule}`{reason}{standing}", width, f"{pad}  ", f"{pad}    ")
         if not flat:
-            stack.extend((use, depth + 1) for use in reversed(_told(fact)))
+            stack.extend((use, depth + 1) for use in reversed(_premises(fact)))
     return lines
 
 
-def _told(fact: Fact) -> list[Fact]:
+def _premises(fact: Fact) -> list[Fact]:
     """The facts worth showing below one: none about constants, and one where curvature from both sides says affine."""
-    found: list[Fact] = []
+    chosen: list[Fact] = []
     for use in _terms(fact):
         if use.rule == "constant" or isinstance(use.subject, ir.Const):
             continue
-        twin = next((u for u in found if u.subject is use.subject and u.kind in CURVATURE and use.kind in CURVATURE), None)
+        twin = next((u for u in chosen if u.subject is use.subject and u.kind in CURVATURE and use.kind in CURVATURE), None)
         if twin is None:
-            found.append(use)
-    return found
+            chosen.append(use)
+    return chosen
 
 
 def _terms(fact: Fact) -> list[Fact]:
     """The facts used; for a sum of sums, those of all its terms."""
-    found: list[Fact] = []
+    terms: list[Fact] = []
     stack = list(reversed(fact.uses))
     while stack:
         use = stack.pop()
@@ -166,8 +166,8 @@ def _terms(fact: Fact) -> list[Fact]:
         ):
             stack.extend(reversed(use.uses))
         else:
-            found.append(use)
-    return found
+            terms.append(use)
+    return terms
 
 
 def _through(fact: Fact) -> Fact:
@@ -198,7 +198,7 @@ def first(analysis: Analysis, failures: list[Failure]) -> str:
 
 def _lowest(analysis: Analysis, expr: ir.Expr, good: Callable[[Facts], bool]) -> list[Facts]:
     """The expressions deepest down that lack a property while all they are made of have it."""
-    found: list[Facts] = []
+    lowest: list[Facts] = []
     seen: set[int] = set()
     stack = [expr]
     while stack:
@@ -214,8 +214,8 @@ def _lowest(analysis: Analysis, expr: ir.Expr, good: Callable[[Facts], bool]) ->
         if bad:
             stack.extend(reversed(bad))
         elif not good(analysis.see(node)):
-            found.append(analysis.see(node))
-    return found
+            lowest.append(analysis.see(node))
+    return lowest
 
 
 def _is_condition(expr: ir.Expr) -> bool:
@@ -230,7 +230,7 @@ def _is_sum(node: ir.Expr) -> bool:
 
 def _parts(node: ir.Expr) -> list[ir.Expr]:
     """What an expression is made of: names that ``let`` gives opened, the terms of a long sum side by side."""
-    found: list[ir.Expr] = []
+    parts: list[ir.Expr] = []
     stack = [c for c in reversed(node.children) if not _is_condition(c)]
     long = _is_sum(node)
     while stack:
@@ -240,8 +240,8 @@ def _parts(node: ir.Expr) -> list[ir.Expr]:
         if long and _is_sum(part):
             stack.extend(reversed(part.children))
         else:
-            found.append(part)
-    return found
+            parts.append(part)
+    return parts
 
 
 def _lost(
@@ -255,7 +255,7 @@ def _lost(
     """The path from an expression down to where a property is lost: the rule that failed, and (``parts``) what it met."""
     lines: list[str] = []
     seen: set[int] = set()
-    told: set[tuple[str, str]] = set()
+    explained: set[tuple[str, str]] = set()
     stack: list[tuple[ir.Expr, int]] = [(root, 0)]
     while stack:
         node, depth = stack.pop()
@@ -273,15 +273,15 @@ def _lost(
         line, column = analysis.problem.source.place(node.span)
         place = "" if bad else f"{line}:{column}  "
         lines.append(f"{pad}{place}{shown(analysis, node, max(24, width - len(pad) - len(place)))}")
-        given = [c for c in made_of if not analysis.see(c).constant and not isinstance(c, ir.Var) and c not in bad]
-        given = given if parts and len(given) <= MOST_GIVEN else []
-        if bad and not (given and isinstance(node, ir.Apply) and atoms.signed(node) is None):
+        others = [c for c in made_of if not analysis.see(c).constant and not isinstance(c, ir.Var) and c not in bad]
+        others = others if parts and len(others) <= MOST_GIVEN else []
+        if bad and not (others and isinstance(node, ir.Apply) and atoms.signed(node) is None):
             continue
-        said = words(analysis.see(node))
-        reason, fix = said if said not in told else (f"{said[0]} (as above)", "")
-        told.add(said)
+        explanation = words(analysis.see(node))
+        reason, fix = explanation if explanation not in explained else (f"{explanation[0]} (as above)", "")
+        explained.add(explanation)
         lines += wrap(reason, width, f"{pad}    ")
-        for part in given:
+        for part in others:
             lines += wrap(f"{shown(analysis, part, 50)} is {analysis.see(part).curvature}", width, f"{pad}    - ", f"{pad}      ")
         lines += wrap(f"Fix: {fix}", width, f"{pad}    ", f"{pad}         ") if fix and not bad else []
     return lines
@@ -301,11 +301,11 @@ def weakly_curved(f: Facts) -> bool:
 def _why_curved(g: Facts, whole: Facts, maximised: bool) -> tuple[str, str]:
     """Why a node is neither convex nor concave; of the whole, why it has the wrong one."""
     kind = "above" if maximised else "below"
-    wanted = getattr(g, kind)
+    side = getattr(g, kind)
     if g.expr is whole.expr and curved(g):
-        return ("it is convex, and it is maximised" if maximised else "it is concave, and it is minimised"), wanted.fix
-    facts = [fact for fact in (wanted, g.below, g.above) if fact.lacks or fact.rule == "no rule"]
-    fact = facts[0] if facts else wanted
+        return ("it is convex, and it is maximised" if maximised else "it is concave, and it is minimised"), side.fix
+    facts = [fact for fact in (side, g.below, g.above) if fact.lacks or fact.rule == "no rule"]
+    fact = facts[0] if facts else side
     return fact.lacks or fact.reason or RULES[fact.rule], fact.fix
 
 

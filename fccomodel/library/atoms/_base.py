@@ -149,9 +149,9 @@ class Atom:
 
     def site(self, texts: tuple[str, ...], shapes: tuple[Shape, ...] = (), numbers: tuple[float | None, ...] = ()) -> Site:
         """A use with these texts; without ``shapes`` all are scalars, and a text that reads as a number is one."""
-        known = numbers or tuple(_number(text) for text in texts)
+        values = numbers or tuple(_number(text) for text in texts)
         python = tuple(_number(text) is not None for text in texts)
-        return Site(shapes=shapes or ((),) * len(texts), numbers=known, python=python)
+        return Site(shapes=shapes or ((),) * len(texts), numbers=values, python=python)
 
     # ------------------------------------------------------------------------------------------------------ text
     def lower(self, texts: tuple[str, ...], site: Site | None = None) -> str:
@@ -184,7 +184,7 @@ class Atom:
         return self.nonzero(*intervals) if callable(self.nonzero) else self.nonzero
 
     def curvature(self, *intervals: Interval, varying: tuple[bool, ...] | None = None) -> str:
-        """constant, affine, convex, concave or none, in the varying arguments jointly (all that may vary, unless told)."""
+        """constant, affine, convex, concave or none, in the varying arguments jointly (all that may vary, unless said)."""
         return at(self.properties.curvature, *self._varying(len(intervals), varying), *intervals)
 
     def monotone(self, *intervals: Interval, argument: int = 0) -> str:

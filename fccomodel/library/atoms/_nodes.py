@@ -31,8 +31,8 @@ def as_power(node: ir.Expr) -> tuple[ir.Expr, ir.Expr] | None:
 
 def squared(node: ir.Expr) -> ir.Expr | None:
     """u of ``square(u)`` and ``u^2``; None for anything else."""
-    found = as_power(node)
-    return found[0] if found is not None and isinstance(found[1], ir.Const) and found[1].value == 2 else None
+    power = as_power(node)
+    return power[0] if power is not None and isinstance(power[1], ir.Const) and power[1].value == 2 else None
 
 
 def signed(node: ir.Expr) -> tuple[tuple[int, ir.Expr], ...] | None:

@@ -16,12 +16,12 @@ def all() -> Mapping[str, Atom]:
     """Every atom by its name, in alphabetical order."""
     import fccomodel.library.atoms as package
 
-    found: dict[str, Atom] = {}
+    atoms: dict[str, Atom] = {}
     for module in pkgutil.iter_modules(package.__path__):
         if not module.name.startswith("_"):
             content = vars(importlib.import_module(f"{package.__name__}.{module.name}"))
-            found.update((atom.name, atom) for atom in content.values() if isinstance(atom, Atom))
-    return MappingProxyType(dict(sorted(found.items())))
+            atoms.update((atom.name, atom) for atom in content.values() if isinstance(atom, Atom))
+    return MappingProxyType(dict(sorted(atoms.items())))
 
 
 @cache

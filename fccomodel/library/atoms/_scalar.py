@@ -38,8 +38,8 @@ class ScalarAtom(Atom):
         arrays = [shape for shape in shapes if shape]
         for shape in arrays[1:]:
             if shape != arrays[0]:
-                found = f"{show(arrays[0])} and {show(shape)}"
-                raise ShapeError(f"{self.name} works entry by entry, so its arguments are scalars or have one shape, not {found}")
+                both = f"{show(arrays[0])} and {show(shape)}"
+                raise ShapeError(f"{self.name} works entry by entry, so its arguments are scalars or have one shape, not {both}")
         return arrays[0] if arrays else ()
 
     def definition(self, count: int) -> str:
@@ -57,8 +57,8 @@ class ScalarAtom(Atom):
 
         formula = symbolic(self.definition(len(args)))
         symbols = {symbol.name: symbol for symbol in formula.free_symbols}
-        known = {symbols[name]: arg for name, arg in zip(self.names(len(args)), args, strict=True) if name in symbols}
-        return formula.subs(known, simultaneous=True)
+        substitutions = {symbols[name]: arg for name, arg in zip(self.names(len(args)), args, strict=True) if name in symbols}
+        return formula.subs(substitutions, simultaneous=True)
 
     def kinks(self, *intervals: Interval) -> tuple[Interval, ...]:
         ends = [self._breaks(tuple(u[end] for u in intervals[1:])) for end in (0, 1)]
@@ -69,8 +69,8 @@ class ScalarAtom(Atom):
 
         if self.graph is not None:
             return [float(self.subdifferential(*parameters)[0][k][0]) for k in self._jumps]
-        known = dict(zip(self.parameters, parameters, strict=False))
-        return [float(evaluate(text, known)) for text in self.breaks]
+        values = dict(zip(self.parameters, parameters, strict=False))
+        return [float(evaluate(text, values)) for text in self.breaks]
 
     @cached_property
     def _jumps(self) -> tuple[int, ...]:
@@ -117,19 +117,19 @@ class ScalarAtom(Atom):
         self, degrees: Sequence[int], numbers: Sequence[float | None], *, scalar: bool = True, whole: bool = False
     ) -> int | None:
         names = self.names(len(degrees))
-        known = {name: number for name, number in zip(names, numbers, strict=True) if number is not None}
+        values = {name: number for name, number in zip(names, numbers, strict=True) if number is not None}
         if self.boolean or any(d for d, name in zip(degrees, names, strict=True) if name in self.parameters):
             return None
-        found = _syntax.degree(
-            self.definition(len(degrees)), dict(zip(names, degrees, strict=True)), known, scalar=scalar, whole=whole
+        top = _syntax.degree(
+            self.definition(len(degrees)), dict(zip(names, degrees, strict=True)), values, scalar=scalar, whole=whole
         )
-        return found if found is None or not any(degrees) else max(1, found)
+        return top if top is None or not any(degrees) else max(1, top)
 
     @cached_property
     def bent(self) -> bool:
         degrees = [int(k in self.free) for k in range(self.min_count)]
-        known = self.degree(degrees, [None] * self.min_count) is not None
-        return known and not self.flat and _syntax.pieced(self.definition(self.min_count))
+        pieced = self.degree(degrees, [None] * self.min_count) is not None
+        return pieced and not self.flat and _syntax.pieced(self.definition(self.min_count))
 
     @cached_property
     def moderate(self) -> bool:

@@ -54,17 +54,17 @@ def degree(
     """
 
     def top(*nodes: ast.expr) -> int | None:
-        found = [of(node) for node in nodes]
-        return None if None in found else max((d for d in found if d is not None), default=0)
+        powers = [of(node) for node in nodes]
+        return None if None in powers else max((d for d in powers if d is not None), default=0)
 
     def parted(*nodes: ast.expr) -> int | None:
         """Of functions whose comparison parts the pieces."""
-        found = top(*nodes)
-        return found if found == 0 or found is not None and not whole and (scalar or found == 1) else None
+        highest = top(*nodes)
+        return highest if highest == 0 or highest is not None and not whole and (scalar or highest == 1) else None
 
     def of(node: ast.expr) -> int | None:
-        found = rule(node)
-        return None if found is None or found > 2 else found
+        power = rule(node)
+        return None if power is None or power > 2 else power
 
     def rule(node: ast.expr) -> int | None:
         match node:

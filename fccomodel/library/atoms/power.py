@@ -103,9 +103,9 @@ def _torch(site: Site) -> str:
 
 def _derivative(site: Site) -> tuple[str, ...]:
     exponent = site.numbers[1]
-    known = {0.0: "0", 0.5: "0.5 / y", 1.0: "1", 2.0: "2 * u", -1.0: "-y^2", 3.0: "3 * u^2"}
-    if exponent is not None and exponent in known:
-        first = known[exponent]
+    derivatives = {0.0: "0", 0.5: "0.5 / y", 1.0: "1", 2.0: "2 * u", -1.0: "-y^2", 3.0: "3 * u^2"}
+    if exponent is not None and exponent in derivatives:
+        first = derivatives[exponent]
     elif exponent is not None and exponent < 0:
         first = "v * y / u"
     else:

@@ -91,12 +91,12 @@ def _concat_torch(site: Site) -> str:
 
 
 def _concat_derivative(site: Site) -> tuple[str, ...]:
-    found, start = [], "0"
+    derivatives, start = [], "0"
     for shape in site.shapes:
         stop = str(shape[0] if shape else 1) if start == "0" else f"{start} + {shape[0] if shape else 1}"
-        found.append(f"part(dy, {start}, {stop})" if shape else f"sum(part(dy, {start}, {stop}))")
+        derivatives.append(f"part(dy, {start}, {stop})" if shape else f"sum(part(dy, {start}, {stop}))")
         start = stop
-    return tuple(found)
+    return tuple(derivatives)
 
 
 _PRODUCT = replace(_BILINEAR, lipschitz=(lambda u, v, size: inf if v.mag else 0.0, lambda u, v, size: inf if u.mag else 0.0))

@@ -14,9 +14,9 @@ from fccomodel.library.piecewise.pieces import Pieces, add, compose, extreme, pi
 
 def of_max(*pieces: tuple[float, float]) -> PiecewiseLQ:
     """The largest of affine functions a x + b, given as (a, b)."""
-    found = weakly_convex(extreme(max, [[(-inf, inf, 0.0, a, b)] for a, b in pieces]))
-    assert found is not None
-    return found
+    f = weakly_convex(extreme(max, [[(-inf, inf, 0.0, a, b)] for a, b in pieces]))
+    assert f is not None
+    return f
 
 
 def of_atom(atom: atoms.ScalarAtom, parameters: Sequence[float] = ()) -> PiecewiseLQ | None:
@@ -34,8 +34,8 @@ def downward_kink(expr: ir.Expr, argument: ir.Expr, constants: Callable[[ir.Expr
     if pieces is None:
         return None
     joints = zip(pieces, pieces[1:], strict=False)
-    found = (x for (_, x, a0, b0, _), (_, _, a1, b1, _) in joints if 2 * a1 * x + b1 < 2 * a0 * x + b0 - 1e-9 * (1 + abs(b0)))
-    return next((x + 0.0 for x in found), None)
+    bends = (x for (_, x, a0, b0, _), (_, _, a1, b1, _) in joints if 2 * a1 * x + b1 < 2 * a0 * x + b0 - 1e-9 * (1 + abs(b0)))
+    return next((x + 0.0 for x in bends), None)
 
 
 def pieces_along(expr: ir.Expr, argument: ir.Expr, constants: Callable[[ir.Expr], float | None]) -> Pieces | None:
@@ -63,10 +63,10 @@ def of_expression(expr: ir.Expr, argument: ir.Expr, constants: Callable[[ir.Expr
 
     ``constants`` gives the number of a subexpression without the argument (None: unknown).
     """
-    found = along_line(expr, (argument,), constants)
-    if found is None:
+    function = along_line(expr, (argument,), constants)
+    if function is None:
         return None
-    f, (factor,) = found
+    f, (factor,) = function
     return f if factor == 1 else f.precomposed(factor)
 
 
@@ -91,7 +91,7 @@ class _Walk:
 
     def __init__(self, arguments: Sequence[ir.Expr], constants: Callable[[ir.Expr], float | None]):
         unit = [tuple(float(j == k) for j in range(len(arguments))) for k in range(len(arguments))]
-        self.found: dict[int, _Affine | Pieces] = {
+        self.forms: dict[int, _Affine | Pieces] = {
             id(node): _Affine(coefficients=unit[k], constant=0.0) for k, node in enumerate(arguments)
         }
         self.constants = constants
@@ -100,18 +100,18 @@ class _Walk:
 
     def run(self, expr: ir.Expr) -> tuple[Pieces, tuple[float, ...]]:
         for node in ir.walk(expr, lets=False):
-            if id(node) not in self.found and any(id(child) in self.found for child in node.children):
+            if id(node) not in self.forms and any(id(child) in self.forms for child in node.children):
                 if not isinstance(node, ir.Apply):
                     raise _OffTheLine
-                self.found[id(node)] = self.apply(node)
-        if id(expr) not in self.found:
+                self.forms[id(node)] = self.apply(node)
+        if id(expr) not in self.forms:
             raise _OffTheLine
-        pieces = self.pieces(self.found[id(expr)])
+        pieces = self.pieces(self.forms[id(expr)])
         return pieces, self.line or (0.0,) * self.size
 
     def number(self, node: ir.Expr) -> float | None:
         """The node's value where it is constant."""
-        if id(node) in self.found:
+        if id(node) in self.forms:
             return None
         value = self.constants(node)
         if value is None:
@@ -120,7 +120,7 @@ class _Walk:
 
     def operand(self, node: ir.Expr) -> _Affine | Pieces:
         value = self.number(node)
-        return self.found[id(node)] if value is None else _Affine(coefficients=(0.0,) * self.size, constant=value)
+        return self.forms[id(node)] if value is None else _Affine(coefficients=(0.0,) * self.size, constant=value)
 
     def pieces(self, value: _Affine | Pieces) -> Pieces:
         """The value along the line, which the first affine form that needs it sets."""
@@ -158,10 +158,10 @@ class _Walk:
             case "neg":
                 return self.scale(self.operand(args[0]), -1.0)
             case "mul":
-                for factor, other in (args, args[::-1]):
+                for factor, varying in (args, args[::-1]):
                     if (number := self.number(factor)) is not None:
-                        return self.scale(self.operand(other), number)
-                return _required(product(*(self.pieces(self.found[id(arg)]) for arg in args)))
+                        return self.scale(self.operand(varying), number)
+                return _required(product(*(self.pieces(self.forms[id(arg)]) for arg in args)))
             case "div":
                 number = self.number(args[1])
                 if not number:
@@ -183,13 +183,13 @@ class _Walk:
     def outer(self, node: ir.Apply) -> Pieces:
         """A scalar atom that declares its graph, of one argument and constant parameters."""
         atom = atoms.get(node.op)
-        if not isinstance(atom, atoms.ScalarAtom) or atom.graph is None or id(node.args[0]) not in self.found:
+        if not isinstance(atom, atoms.ScalarAtom) or atom.graph is None or id(node.args[0]) not in self.forms:
             raise _OffTheLine
         parameters = [self.number(arg) for arg in node.args[1:]]
         f = None if None in parameters else of_atom(atom, [p for p in parameters if p is not None])
         if f is None:
             raise _OffTheLine
-        return _required(compose(pieces_of(f), self.pieces(self.found[id(node.args[0])])))
+        return _required(compose(pieces_of(f), self.pieces(self.forms[id(node.args[0])])))
 
 
 def _required(pieces: Pieces | None) -> Pieces:

@@ -17,13 +17,13 @@ def pieces_of(f: PiecewiseLQ) -> Pieces:
     """f, finite everywhere, as pieces."""
     xs = sorted({x for x, _ in f.points})
     ends = [-inf, *xs, inf]
-    found = []
+    pieces = []
     for k, (low, high) in enumerate(zip(ends, ends[1:], strict=False)):
         at = high if k == 0 else low
         y = f.subdifferential(at)[0 if k == 0 else 1]
         slope = f.left if k == 0 else f.right if k == len(xs) else (f.subdifferential(high)[0] - y) / (high - low)
-        found.append((low, high, slope / 2, y - slope * at, float(f.value(at)) - y * at + slope * at * at / 2))
-    return found
+        pieces.append((low, high, slope / 2, y - slope * at, float(f.value(at)) - y * at + slope * at * at / 2))
+    return pieces
 
 
 def weakly_convex(pieces: Pieces) -> PiecewiseLQ | None:
@@ -83,30 +83,30 @@ def add(f: Pieces, g: Pieces) -> Pieces:
 
 
 def product(f: Pieces, g: Pieces) -> Pieces | None:
-    found = []
+    pieces = []
     for low, high, (a, b, c), (p, q, r) in _zip(f, g):
         if a * p or a * q + b * p:
             return None
-        found.append((low, high, a * r + b * q + c * p, b * r + c * q, c * r))
-    return found
+        pieces.append((low, high, a * r + b * q + c * p, b * r + c * q, c * r))
+    return pieces
 
 
 def extreme(better: Callable, functions: Sequence[Pieces]) -> Pieces:
     """The pointwise max or min (``better``)."""
     best = functions[0]
-    for other in functions[1:]:
-        found = []
-        for low, high, p, q in _zip(best, other):
+    for function in functions[1:]:
+        pieces = []
+        for low, high, p, q in _zip(best, function):
             for start, stop in _cut(low, high, _roots(*(s - t for s, t in zip(p, q, strict=True)))):
                 x = _middle(start, stop)
-                found.append((start, stop, *better((p, q), key=lambda f: (f[0] * x + f[1]) * x + f[2])))
-        best = found
+                pieces.append((start, stop, *better((p, q), key=lambda f: (f[0] * x + f[1]) * x + f[2])))
+        best = pieces
     return best
 
 
 def compose(outer: Pieces, inner: Pieces) -> Pieces | None:
     """outer(inner(x)); None where a piece is no longer quadratic."""
-    found = []
+    pieces = []
     for low, high, a, b, c in inner:
         breaks = [x for piece in outer[1:] for x in _roots(a, b, c - piece[0])]
         for start, stop in _cut(low, high, breaks):
@@ -114,5 +114,5 @@ def compose(outer: Pieces, inner: Pieces) -> Pieces | None:
             p, q, r = _at(outer, (a * x + b) * x + c)
             if p and a:
                 return None
-            found.append((start, stop, p * b * b + q * a, 2 * p * b * c + q * b, (p * c + q) * c + r))
-    return found
+            pieces.append((start, stop, p * b * b + q * a, 2 * p * b * c + q * b, (p * c + q) * c + r))
+    return pieces

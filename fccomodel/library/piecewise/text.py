@@ -85,16 +85,16 @@ def _stretches(f: PiecewiseLQ) -> list[_Stretch]:
     for k in range(len(xs) - 1):
         ends.append((ys[k], ys[k + 1], inf if xs[k + 1] == xs[k] else (ys[k + 1] - ys[k]) / (xs[k + 1] - xs[k]), k))
     ends.append((ys[-1], -inf if f.right < 0 else inf, f.right, len(xs) - 1))
-    found: list[_Stretch] = []
+    stretches: list[_Stretch] = []
     for low, high, slope, k in ends:
         if slope == 0 or low == high:
             continue
         root, base = xs[k] - ys[k] / slope, float(values[k]) - ys[k] ** 2 / (2 * slope)
-        last = found[-1] if found else None
+        last = stretches[-1] if stretches else None
         if last and last.high == low and last.slope == slope and last.root == root:
-            low = found.pop().low
-        found.append(_Stretch(low=low, high=high, slope=slope, root=root, base=base))
-    return found
+            low = stretches.pop().low
+        stretches.append(_Stretch(low=low, high=high, slope=slope, root=root, base=base))
+    return stretches
 
 
 def _terms(f: PiecewiseLQ, lam: float | str, u: str) -> list[_Term]:

@@ -39,9 +39,9 @@ def affine(node: ir.Expr, holes: Sequence[ir.Hole]) -> Affine | None:
             both = zip(first.coefficients, second.coefficients, strict=True)
             return Affine(coefficients=tuple(p + sign * q for p, q in both), constant=first.constant + sign * second.constant)
         case "mul":
-            for number, other in ((first, second), (second, first)):
+            for number, form in ((first, second), (second, first)):
                 if not any(number.coefficients):
-                    return _times(other, number.constant)
+                    return _times(form, number.constant)
         case "div" if not any(second.coefficients) and second.constant:
             return _times(first, 1 / second.constant)
     return None
@@ -66,7 +66,7 @@ def _two(node: ir.Expr) -> bool:
 
 def flat_terms(expr: ir.Expr, factor: float = 1.0) -> list[tuple[float, ir.Expr]]:
     """A sum as its terms with their constant factors, left to right."""
-    found: list[tuple[float, ir.Expr]] = []
+    terms: list[tuple[float, ir.Expr]] = []
     stack = [(factor, expr)]
     while stack:
         times, node = stack.pop()
@@ -83,5 +83,5 @@ def flat_terms(expr: ir.Expr, factor: float = 1.0) -> list[tuple[float, ir.Expr]
                 stack.append((times / value, a))
             case _:
                 if times:
-                    found.append((times, node))
-    return found
+                    terms.append((times, node))
+    return terms

@@ -43,13 +43,13 @@ def whole(expr: ir.Expr, hole: ir.Hole, facts: FactsOf) -> Proximal:
         raise NoProx("a constant that the size of the argument decides")
     if not rest:
         square = PiecewiseLQ(points=((0.0, 0.0),), left=q, right=q)
-        found: Proximal = Separable.of(Piecewise.of(square), size, rank)
+        function: Proximal = Separable.of(Piecewise.of(square), size, rank)
     else:
-        found = _norms(rest, hole, rank, size, facts)
-        found = Perturbed.of(found, q) if q else found
+        function = _norms(rest, hole, rank, size, facts)
+        function = Perturbed.of(function, q) if q else function
     if tilt:
-        found = Tilted.of(found, tilt)
-    return Scaled.of(found, 1.0, constant) if constant else found
+        function = Tilted.of(function, tilt)
+    return Scaled.of(function, 1.0, constant) if constant else function
 
 
 def _norms(terms: list[tuple[float, ir.Expr]], hole: ir.Hole, rank: int, size: float, facts: FactsOf) -> Proximal:
@@ -65,9 +65,9 @@ def _norms(terms: list[tuple[float, ir.Expr]], hole: ir.Hole, rank: int, size: f
         if any(f == 0 for f, _ in parts):
             raise NoProx("a mean over a number of entries that is not known")
         return Separable.of(scalar(summed(parts), number, facts), size, rank)
-    (factor, term), *others = terms
-    if isinstance(term, ir.Apply) and factor > 0 and not others and (found := _named(term, hole)) is not None:
-        return found if factor == 1 else Scaled.of(found, factor)
+    (factor, term), *more_terms = terms
+    if isinstance(term, ir.Apply) and factor > 0 and not more_terms and (norm := _named(term, hole)) is not None:
+        return norm if factor == 1 else Scaled.of(norm, factor)
     return _radial(summed(terms), hole, rank, facts)
 
 
@@ -93,19 +93,19 @@ def _radial(expr: ir.Expr, hole: ir.Hole, rank: int, facts: FactsOf) -> Proximal
     """phi(|u|), phi(|.|) convex or weakly convex on the reals."""
     number = ir.Hole(name=hole.name, span=hole.span)
     length: ir.Expr = ir.Apply(op="abs", args=(number,), span=hole.span)
-    made: dict[int, ir.Expr] = {}
+    images: dict[int, ir.Expr] = {}
     for node in ir.walk(expr):
         if isinstance(node, ir.Apply) and node.op in ("norm2", "norm_fro", "sumsq") and node.args[0] is hole:
-            made[id(node)] = length if node.op != "sumsq" else ir.Apply(op="square", args=(number,), span=node.span)
+            images[id(node)] = length if node.op != "sumsq" else ir.Apply(op="square", args=(number,), span=node.span)
         elif isinstance(node, ir.Apply) and not node.shape:
-            if any(id(a) not in made for a in node.args):
+            if any(id(a) not in images for a in node.args):
                 raise NoProx(f"`{node.op}` of this array: no rule for it")
-            made[id(node)] = ir.Apply(op=node.op, args=tuple(made[id(a)] for a in node.args), span=node.span)
+            images[id(node)] = ir.Apply(op=node.op, args=tuple(images[id(a)] for a in node.args), span=node.span)
         elif isinstance(node, ir.Const):
-            made[id(node)] = node
-    if id(expr) not in made:
+            images[id(node)] = node
+    if id(expr) not in images:
         raise NoProx("no rule for this function of an array")
-    return Radial.of(scalar(made[id(expr)], number, facts), rank)
+    return Radial.of(scalar(images[id(expr)], number, facts), rank)
 
 
 def _size(shape: ir.Shape) -> float:

@@ -148,5 +148,5 @@ def _maps() -> dict[str, Any]:
     from fccomodel.library import reductions
     from fccomodel.library.proximal import maps
 
-    known = {name: f for name, f in vars(maps).items() if callable(f)}
-    return {"torch": torch, "math": math, **known, **reductions.programs()}
+    functions = {name: f for name, f in vars(maps).items() if callable(f)}
+    return {"torch": torch, "math": math, **functions, **reductions.programs()}

@@ -38,12 +38,12 @@ def scalar(expr: ir.Expr, hole: ir.Hole, facts: FactsOf, where: Interval = REALS
     kink = downward_kink(expr, hole, literals)
     if kink is not None:
         raise NoProx(f"its kink at {kink:g} points downward: not weakly convex, so no lambda makes the prox one point")
-    found = Smooth.of(expr, hole, facts)
-    if isinstance(found, str) and where != REALS:
-        found = Smooth.of(expr, hole, facts, where)
-    if isinstance(found, str):
-        raise NoProx(found)
-    return found
+    smooth = Smooth.of(expr, hole, facts)
+    if isinstance(smooth, str) and where != REALS:
+        smooth = Smooth.of(expr, hole, facts, where)
+    if isinstance(smooth, str):
+        raise NoProx(smooth)
+    return smooth
 
 
 def entries(expr: ir.Expr, hole: ir.Hole, facts: FactsOf) -> Proximal:
@@ -53,13 +53,13 @@ def entries(expr: ir.Expr, hole: ir.Hole, facts: FactsOf) -> Proximal:
 
 
 def entrywise(expr: ir.Expr, hole: ir.Hole, number: ir.Hole) -> ir.Expr:
-    made: dict[int, ir.Expr] = {id(hole): number}
+    images: dict[int, ir.Expr] = {id(hole): number}
     for node in ir.walk(expr):
         if isinstance(node, ir.Apply):
-            made[id(node)] = ir.Apply(op=node.op, args=tuple(made[id(a)] for a in node.args), span=node.span)
+            images[id(node)] = ir.Apply(op=node.op, args=tuple(images[id(a)] for a in node.args), span=node.span)
         else:
-            made.setdefault(id(node), node)
-    return made[id(expr)]
+            images.setdefault(id(node), node)
+    return images[id(expr)]
 
 
 # -------------------------------------------------------------------------------------------------- several numbers
@@ -78,21 +78,21 @@ def several(expr: ir.Expr, holes: tuple[ir.Hole, ...], facts: FactsOf) -> Proxim
             terms.append((factor, term, used))
     parts: list[tuple[tuple[int, ...], Proximal]] = []
     for group in _components(terms):
-        own = tuple(sorted(frozenset().union(*(u for _, _, u in group))))
-        parts.append((own, _together([(f, t) for f, t, _ in group], tuple(holes[k] for k in own), facts)))
-    left = [k for k in range(len(holes)) if not any(k in used for used, _ in parts)]
-    parts += [((k,), scalar(ir.Const(value=0.0), holes[k], facts)) for k in left]
-    found = parts[0][1] if len(parts) == 1 and parts[0][1].rank == 1 and len(parts[0][0]) == len(holes) else Blocks.of(parts)
+        places = tuple(sorted(frozenset().union(*(u for _, _, u in group))))
+        parts.append((places, _together([(f, t) for f, t, _ in group], tuple(holes[k] for k in places), facts)))
+    unused = [k for k in range(len(holes)) if not any(k in used for used, _ in parts)]
+    parts += [((k,), scalar(ir.Const(value=0.0), holes[k], facts)) for k in unused]
+    function = parts[0][1] if len(parts) == 1 and parts[0][1].rank == 1 and len(parts[0][0]) == len(holes) else Blocks.of(parts)
     if any(tilt):
-        found = Tilted.of(found, tuple(tilt))
-    return Scaled.of(found, 1.0, constant) if constant else found
+        function = Tilted.of(function, tuple(tilt))
+    return Scaled.of(function, 1.0, constant) if constant else function
 
 
 def _components(terms: list[tuple[float, ir.Expr, frozenset[int]]]) -> list[list[tuple[float, ir.Expr, frozenset[int]]]]:
     """Terms joined by common arguments."""
     groups: list[list[tuple[float, ir.Expr, frozenset[int]]]] = []
     for term in terms:
-        touching = [g for g in groups if any(term[2] & other[2] for other in g)]
+        touching = [g for g in groups if any(term[2] & joined[2] for joined in g)]
         groups = [g for g in groups if g not in touching] + [[*(t for g in touching for t in g), term]]
     return groups
 
@@ -118,7 +118,7 @@ def _together(terms: list[tuple[float, ir.Expr]], holes: tuple[ir.Hole, ...], fa
     if any(squares) and not all(squares):
         pairs = list(zip(terms, squares, strict=True))
         q = [sum(f * s[k] for (f, _), s in pairs if s) for k in range(len(holes))]
-        if any(not isclose(q[0], other) for other in q):
+        if any(not isclose(q[0], factor_of_square) for factor_of_square in q):
             raise NoProx("the squares added to it have different factors")
         return Perturbed.of(_together([t for t, s in pairs if not s], holes, facts), q[0])
     if len(terms) > 1:
@@ -129,43 +129,43 @@ def _together(terms: list[tuple[float, ir.Expr]], holes: tuple[ir.Hole, ...], fa
     return _scaled(_atom(term, holes), factor)
 
 
-def _scaled(found: Proximal, factor: float) -> Proximal:
-    return found if factor == 1 else Scaled.of(found, factor)
+def _scaled(function: Proximal, factor: float) -> Proximal:
+    return function if factor == 1 else Scaled.of(function, factor)
 
 
 def _mapped(inner: Proximal, rows: Sequence[Sequence[float]], b: Sequence[float]) -> Proximal:
-    found = Mapped.of(inner, rows, b)
-    if isinstance(found, str):
-        raise NoProx(found)
-    return found
+    function = Mapped.of(inner, rows, b)
+    if isinstance(function, str):
+        raise NoProx(function)
+    return function
 
 
 def on_line(expr: ir.Expr, holes: tuple[ir.Hole, ...]) -> tuple[tuple[ir.Expr, ir.Hole], tuple[float, ...]] | None:
     """The expression as one of a single number s = a.u, and a; None where it depends on more than one linear form."""
     number, direction = ir.Hole(name="s", span=expr.span), None
-    made: dict[int, ir.Expr] = {}
+    images: dict[int, ir.Expr] = {}
     stack = [expr]
     while stack:
         node = stack[-1]
-        if id(node) in made:
+        if id(node) in images:
             stack.pop()
             continue
         form = affine(node, holes)
         if form is None:
-            if missing := [c for c in node.children if id(c) not in made]:
+            if missing := [c for c in node.children if id(c) not in images]:
                 stack += missing
                 continue
-            made[id(node)] = with_children(node, tuple(made[id(c)] for c in node.children))
+            images[id(node)] = with_children(node, tuple(images[id(c)] for c in node.children))
         elif not any(form.coefficients):
-            made[id(node)] = ir.Const(value=form.constant, span=node.span)
+            images[id(node)] = ir.Const(value=form.constant, span=node.span)
         else:
             direction = direction or form.coefficients
             factor = _multiple(form.coefficients, direction)
             if factor is None:
                 return None
-            made[id(node)] = _affine_expr(number, factor, form.constant)
+            images[id(node)] = _affine_expr(number, factor, form.constant)
         stack.pop()
-    return None if direction is None else ((made[id(expr)], number), direction)
+    return None if direction is None else ((images[id(expr)], number), direction)
 
 
 def _multiple(a: Sequence[float], b: Sequence[float]) -> float | None:
@@ -190,11 +190,11 @@ def _atom(term: ir.Expr, holes: tuple[ir.Hole, ...]) -> Proximal:
             unit = [tuple(float(j == k) for j in range(len(holes))) for k in range(len(holes))]
             if not any(b) and sorted(rows, reverse=True) == unit:
                 return Largest.of()
-            found: Proximal | str = Mapped.of(Largest.of(), rows, b)
-            found = MaxAffine.of(rows, b) if isinstance(found, str) else found
-            if isinstance(found, str):
-                raise NoProx(found)
-            return found
+            function: Proximal | str = Mapped.of(Largest.of(), rows, b)
+            function = MaxAffine.of(rows, b) if isinstance(function, str) else function
+            if isinstance(function, str):
+                raise NoProx(function)
+            return function
         raise NoProx("a maximum of pieces that are not affine in its arguments")
     name = term.op if isinstance(term, ir.Apply) else type(term).__name__
     raise NoProx(f"`{name}` of several arguments: no rule for it")

@@ -41,25 +41,25 @@ def of(
 def close(expr: ir.Expr, arguments: Sequence[ir.Expr], constants: Constants) -> tuple[ir.Expr, tuple[ir.Hole, ...]]:
     """The expression over holes u1, u2, ... for its arguments, all else numbers."""
     holes = tuple(ir.Hole(name=f"u{k}", shape=a.shape, span=a.span) for k, a in enumerate(arguments, 1))
-    made: dict[int, ir.Expr] = {id(a): h for a, h in zip(arguments, holes, strict=True)}
+    images: dict[int, ir.Expr] = {id(a): h for a, h in zip(arguments, holes, strict=True)}
     stack = [expr]
     while stack:
         node = stack[-1]
-        if id(node) in made:
+        if id(node) in images:
             stack.pop()
             continue
         value = constants(node)
         if value is not None:
-            made[id(node)] = ir.Const(value=value, span=node.span)
+            images[id(node)] = ir.Const(value=value, span=node.span)
         elif not isinstance(node, ir.Apply):
             raise NoProx("it depends on more than its arguments and numbers")
-        elif missing := [c for c in node.children if id(c) not in made]:
+        elif missing := [c for c in node.children if id(c) not in images]:
             stack += missing
             continue
         else:
-            made[id(node)] = with_children(node, tuple(made[id(c)] for c in node.children))
+            images[id(node)] = with_children(node, tuple(images[id(c)] for c in node.children))
         stack.pop()
-    return made[id(expr)], holes
+    return images[id(expr)], holes
 
 
 def line(
@@ -67,10 +67,10 @@ def line(
 ) -> tuple[ir.Expr, Proximal] | str:
     """For an expression that depends on its arguments by one linear form a.u alone: that form, and the function of it."""
     try:
-        found = on_line(*close(expr, arguments, constants))
-        if found is None:
+        reduced = on_line(*close(expr, arguments, constants))
+        if reduced is None:
             return "it depends on more than one linear form of its arguments"
-        (part, hole), coefficients = found
+        (part, hole), coefficients = reduced
         function = scalar(part, hole, facts)
     except NoProx as reason:
         return str(reason)

@@ -23,7 +23,7 @@ def of_atom(atom: atoms.Atom, facts: FactsOf) -> tuple[str, str]:
     if len(free) != 1 and not atom.variadic:
         return "none: a function of several arguments that may all vary", ""
     count = len(free) if atom.variadic else 1
-    values, given = _examples(atom)
+    values, example = _examples(atom)
     reason = "none"
     for shape in _shapes(atom, count):
         holes = tuple(ir.Hole(name=f"u{k}", shape=shape) for k in range(count))
@@ -37,25 +37,25 @@ def of_atom(atom: atoms.Atom, facts: FactsOf) -> tuple[str, str]:
         ):
             if where == POSITIVE and (shape or count > 1):
                 continue
-            found = of(expr, holes, facts, where=where)
-            if isinstance(found, Proximal) and not (found.weak and where == POSITIVE):
-                how = f"{found.graph.prox_text('lambda')}; {found.how}" if isinstance(found, Piecewise) else found.how
-                return f"{words}{how}{given}", words + _conjugate(atom, found, words, given)
-            reason = f"none: {found}" if reason == "none" else reason
+            function = of(expr, holes, facts, where=where)
+            if isinstance(function, Proximal) and not (function.weak and where == POSITIVE):
+                how = f"{function.graph.prox_text('lambda')}; {function.how}" if isinstance(function, Piecewise) else function.how
+                return f"{words}{how}{example}", words + _conjugate(atom, function, words, example)
+            reason = f"none: {function}" if reason == "none" else reason
     return reason, ""
 
 
-def _conjugate(atom: atoms.Atom, found: Proximal, words: str, given: str) -> str:
+def _conjugate(atom: atoms.Atom, function: Proximal, words: str, example: str) -> str:
     """The atom's own formula where it declares one, else the rule's words; none for a function that is not convex."""
-    if found.weak:
+    if function.weak:
         return "that of its convex hull: it is not convex"
     formula = getattr(atom, "conjugate", "")
     if formula and not words.startswith("of -"):
         slopes = getattr(atom, "slopes", Interval())
-        where = found.domain if getattr(atom, "graph", None) is not None else f"[{slopes.lo:g}, {slopes.hi:g}]"
-        given = given if where == found.domain else ""
-        return f"{formula} for s in {where}{given}".replace("[-inf, inf]", "all reals").replace("inf]", "inf)")
-    return f"{found.dual} {found.domain}{given}"
+        where = function.domain if getattr(atom, "graph", None) is not None else f"[{slopes.lo:g}, {slopes.hi:g}]"
+        example = example if where == function.domain else ""
+        return f"{formula} for s in {where}{example}".replace("[-inf, inf]", "all reals").replace("inf]", "inf)")
+    return f"{function.dual} {function.domain}{example}"
 
 
 def _examples(atom: atoms.Atom) -> tuple[list[float], str]:
@@ -67,18 +67,18 @@ def _examples(atom: atoms.Atom) -> tuple[list[float], str]:
         limit = (limits[k] if k < len(limits) else None) or Interval()
         tried = (2.0 + len(values), limit.lo + 1.0, (limit.lo + limit.hi) / 2)
         values.append(next(v for v in tried if limit.lo < v < limit.hi))
-    said = ", ".join(f"{name} = {v:g}" for name, v in zip(atom.parameters, values, strict=True))
-    return values, f" (for {said})" if said else ""
+    settings = ", ".join(f"{name} = {v:g}" for name, v in zip(atom.parameters, values, strict=True))
+    return values, f" (for {settings})" if settings else ""
 
 
 def _shapes(atom: atoms.Atom, count: int) -> list[ir.Shape]:
     """Shapes that its argument may have: a number, else a vector, a matrix."""
-    found: list[ir.Shape] = []
+    accepted: list[ir.Shape] = []
     shapes: tuple[ir.Shape, ...] = ((),) if isinstance(atom, atoms.ScalarAtom) else (("n",), ("m", "n"))
     for shape in shapes:
         try:
             atom.shape((shape,) * count + ((),) * len(atom.parameters))
         except atoms.ShapeError:
             continue
-        found.append(shape)
-    return found
+        accepted.append(shape)
+    return accepted

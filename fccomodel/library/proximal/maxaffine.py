@@ -29,11 +29,11 @@ class MaxAffine(Proximal):
         """The function, or why it has no prox here: faces double with every piece."""
         if len(rows) > MOST:
             return f"a maximum of {len(rows)} affine functions that overlap: only up to {MOST} are gone through"
-        made = tuple(tuple(map(float, row)) for row in rows)
-        lengths = [sqrt(sum(c * c for c in row)) for row in made]
-        apart = [sqrt(sum((p - q) ** 2 for p, q in zip(r, s, strict=True))) for r in made for s in made]
+        slopes = tuple(tuple(map(float, row)) for row in rows)
+        lengths = [sqrt(sum(c * c for c in row)) for row in slopes]
+        apart = [sqrt(sum((p - q) ** 2 for p, q in zip(r, s, strict=True))) for r in slopes for s in slopes]
         how = "the largest of affine functions: the quadratic program of its dual, over every face of the simplex"
-        return cls(rows=made, b=tuple(map(float, b)), rank=1, lipschitz=max(lengths), diameter=max(apart), how=how)
+        return cls(rows=slopes, b=tuple(map(float, b)), rank=1, lipschitz=max(lengths), diameter=max(apart), how=how)
 
     def value_text(self, u: str, dims: tuple[int, ...]) -> str:
         return f"({u} @ {literal(self.rows, u)}.T + {literal(self.b, u)}).amax(-1)"
@@ -47,11 +47,11 @@ class MaxAffine(Proximal):
 
         flat = y.reshape(-1, y.shape[-1])
         equal = [[*column] for column in zip(*self.rows, strict=True)] + [[1.0] * len(self.rows)]
-        found = []
+        values = []
         for point in flat.tolist():
-            made = linprog([-v for v in self.b], A_eq=equal, b_eq=[*point, 1.0], bounds=(0, None))
-            found.append(made.fun if made.status == 0 else inf)
-        return y.new_tensor(found).reshape(y.shape[:-1])
+            solution = linprog([-v for v in self.b], A_eq=equal, b_eq=[*point, 1.0], bounds=(0, None))
+            values.append(solution.fun if solution.status == 0 else inf)
+        return y.new_tensor(values).reshape(y.shape[:-1])
 
     @property
     def domain(self) -> str:

@@ -74,8 +74,8 @@ class Scaled(Changed):
         return f"{self.factor!r} * {self.inner.slope_text(x, product(lam, self.factor), dims)}"
 
     def conjugate(self, y: torch.Tensor) -> torch.Tensor | None:
-        found = self.inner.conjugate(y / self.factor)
-        return None if found is None else self.factor * found - self.constant
+        value = self.inner.conjugate(y / self.factor)
+        return None if value is None else self.factor * value - self.constant
 
     @property
     def domain(self) -> str:
@@ -167,9 +167,9 @@ class Composed(Changed):
         return f"{self.a!r} * {self.inner.slope_text(self.moved(x), product(lam, self.a * self.a), dims)}"
 
     def conjugate(self, y: torch.Tensor) -> torch.Tensor | None:
-        found = self.inner.conjugate(y / self.a)
+        value = self.inner.conjugate(y / self.a)
         shift = _tensor(self.b, y) * y / self.a
-        return None if found is None else found - (shift.sum(self.dims) if self.dims else shift)
+        return None if value is None else value - (shift.sum(self.dims) if self.dims else shift)
 
     @property
     def domain(self) -> str:
@@ -213,9 +213,9 @@ class Mapped(Changed):
         """f*(z) - b.z where y = A' z; inf where y is not in the range of A'."""
         matrix = _tensor(self.matrix, y)
         z = y @ matrix.T / self.square
-        found = self.inner.conjugate(z)
+        value = self.inner.conjugate(z)
         outside = ((z @ matrix - y).abs() > 1e-9 * (1 + y.abs())).any(-1)
-        return None if found is None else (found - z @ _tensor(self.b, y)).masked_fill(outside, inf)
+        return None if value is None else (value - z @ _tensor(self.b, y)).masked_fill(outside, inf)
 
     @property
     def domain(self) -> str:
@@ -247,8 +247,8 @@ class Separable(Changed):
         return text if self.share == 1 else f"{self.share!r} * ({text})"
 
     def conjugate(self, y: torch.Tensor) -> torch.Tensor | None:
-        found = self.inner.conjugate(y / self.share)
-        return None if found is None else self.share * found.sum(self.dims)
+        values = self.inner.conjugate(y / self.share)
+        return None if values is None else self.share * values.sum(self.dims)
 
     @property
     def domain(self) -> str:
@@ -287,8 +287,8 @@ class Blocks(Proximal):
         return f"(lambda x: {joined})({x})"
 
     def conjugate(self, y: torch.Tensor) -> torch.Tensor | None:
-        found = [f.conjugate(y[..., at[0]] if f.rank == 0 else y[..., list(at)]) for at, f in self.parts]
-        return None if any(v is None for v in found) else sum(found)  # type: ignore[arg-type, return-value]
+        values = [f.conjugate(y[..., at[0]] if f.rank == 0 else y[..., list(at)]) for at, f in self.parts]
+        return None if any(v is None for v in values) else sum(values)  # type: ignore[arg-type, return-value]
 
     @property
     def domain(self) -> str:

@@ -44,10 +44,10 @@ class Smooth(Proximal):
         ``facts_of`` tells its curvature."""
         if strange := next((n for n in ir.walk(expr) if not _scalar(n, hole)), None):
             return f"`{getattr(strange, 'op', type(strange).__name__)}` is not a function of one number"
-        found = domain(expr, hole, where)
-        if found is None:
+        bounds = domain(expr, hole, where)
+        if bounds is None:
             return "no point of its domain was found"
-        low, high, at = found
+        low, high, at = bounds
         facts = facts_of(
             expr, holes={hole.name: Interval(low, high, not defined(expr, hole, low), not defined(expr, hole, high))}
         )
@@ -60,12 +60,12 @@ class Smooth(Proximal):
         how = "safeguarded Newton on its derivative, which the atoms' own give"
         if weak:
             how += f"; weakly convex, so for lambda < 1/rho = {1 / weak:.4g}"
-        made = cls(
+        function = cls(
             formula=FORMULAS.text(value), first=FORMULAS.text(first), second=FORMULAS.text(second), low=low, high=high, at=at,
             weak=weak, lipschitz=facts.C if facts.is_lipschitz else inf, tolerance=1e-10, how=how,
         )  # fmt: skip
-        low, high = made.slopes
-        return replace(made, diameter=high - low)
+        low, high = function.slopes
+        return replace(function, diameter=high - low)
 
     @property
     def slopes(self) -> tuple[float, float]:
@@ -81,14 +81,14 @@ class Smooth(Proximal):
             return side * inf
         k = torch.arange(1.0, 12.0, dtype=torch.float64)
         v = self.at + side * 10.0**k if not isfinite(end) else end + (self.at - end) * 10.0**-k
-        found = _run(self.first, {NAME: v}) + 0 * v
-        found = found[~found.isnan()]
-        last = float(found[-1]) if len(found) else nan
+        slopes = _run(self.first, {NAME: v}) + 0 * v
+        slopes = slopes[~slopes.isnan()]
+        last = float(slopes[-1]) if len(slopes) else nan
         if not isfinite(last):
             return side * inf if last != last else last
-        if len(found) < 3:
+        if len(slopes) < 3:
             return side * inf
-        before, step = (float(d) for d in found.diff()[-2:])
+        before, step = (float(d) for d in slopes.diff()[-2:])
         if abs(step) > 0.5 * abs(before) + 1e-12:
             return side * inf
         rest = step * step / (before - step) if step else 0.0  # what is left of a geometric approach
@@ -212,10 +212,10 @@ class Formulas(Algebra[ir.Expr]):
 
     def folded(self, expr: ir.Expr) -> ir.Expr:
         """The same with its constants folded."""
-        made: dict[int, ir.Expr] = {}
+        images: dict[int, ir.Expr] = {}
         for node in ir.walk(expr):
-            made[id(node)] = self.apply(node.op, *(made[id(a)] for a in node.args)) if isinstance(node, ir.Apply) else node
-        return made[id(expr)]
+            images[id(node)] = self.apply(node.op, *(images[id(a)] for a in node.args)) if isinstance(node, ir.Apply) else node
+        return images[id(expr)]
 
     def slope(self, root: ir.Expr, hole: ir.Hole) -> ir.Expr:
         """The derivative by the chain rule, forward."""
