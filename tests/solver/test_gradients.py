@@ -14,6 +14,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from fccomodel import pipeline
 from fccomodel.algorithms.runtime import support
 from fccomodel.core.diagnostics import FccoError
+from fccomodel.library import reductions
 from fccomodel.library.proximal import maps
 from fccomodel.solver.emit.printer import Printer
 from fccomodel.solver.operations._base import Val, sizes
@@ -58,7 +59,7 @@ def value_of(case: Made, data: Any) -> Any:
     lines = "\n".join(f"    {line}" for line in [unpack, *printer.lines])
     text = "def prepare(data):\n" + "".join(f"    {line}\n" for line in [*printer.prepared.lines, "return data"])
     text += f"def value(data, w, c, batch, h):\n{lines}\n    return {result}\n"
-    scope: dict[str, Any] = {"torch": torch, "math": math, **vars(maps), **vars(support)}
+    scope: dict[str, Any] = {"torch": torch, "math": math, **vars(maps), **vars(support), **reductions.programs()}
     scope |= {name: StandIn(net) for name, net in vars(case.solver).items() if name.startswith("net_") and hasattr(net, "taped")}
     exec(text, scope)  # noqa: S102
     scope["prepare"](data)
