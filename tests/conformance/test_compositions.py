@@ -69,7 +69,7 @@ def test_whole_batches_give_the_exact_gradient(problem: Conformance) -> None:
 @named(COMPOSITIONS)
 def test_every_level_is_tracked(problem: Conformance) -> None:
     emitter, _ = emitted(problem, outer_batch=3, inner_batch=6, algorithm="sonex")
-    assert sorted(b.shape for b in emitter.step.buffers.values()) == sorted(LEVELS[problem.name])
+    assert sorted(b.shape for b in emitter.step.state.buffers.values()) == sorted(LEVELS[problem.name])
 
 
 @needs_cvxpy

@@ -23,7 +23,7 @@ from fccomodel.evaluation import interpret
 from fccomodel.solver import emit, run
 from fccomodel.solver.emit import VectorEmitter
 from fccomodel.solver.emit import vector as vector_module
-from fccomodel.solver.lower import _reduce
+from fccomodel.solver.lower import _reductions
 
 VECTOR = sorted(name for name, a in algorithms.all().items() if a.oracle == "vector")
 MODELS = {
@@ -124,7 +124,7 @@ def test_gradients_are_those_of_the_exact_objective(name: str) -> None:
 def test_slices_change_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     whole, w = made(name), point(4)
     monkeypatch.setattr(vector_module, "DENSE", 100)
-    monkeypatch.setattr(_reduce, "DENSE", 100)
+    monkeypatch.setattr(_reductions, "DENSE", 100)
     sliced = Made(MODELS[name])
     assert "checkpoint(" in sliced.program.text and "checkpoint(" not in whole.program.text
     results = []

@@ -18,7 +18,7 @@ from fccomodel.algorithms.runtime import support
 from fccomodel.library.proximal import maps
 from fccomodel.normal import normalise
 from fccomodel.solver.emit.printer import Printer
-from fccomodel.solver.lower import Lowering
+from fccomodel.solver.lower import Lowering, State
 
 HEAD = """model m; dim d; data D : table(x: real[d], y: {0, 1}, t: real, c: real, k: int); param mu >= 0 default 0.5;
 set P = {z in D | z.y == 1}; set N = {z in D | z.y == 0}; var w[d];
@@ -39,7 +39,7 @@ def full_pass(text: str, data: dict[str, np.ndarray], **options: Any) -> tuple[C
     """The objective on all rows as a function of w that autograd goes through."""
     made = compiled(HEAD + f"minimize {text};")
     bound = pipeline.bind(made, pipeline.Binding(data={"D": data}))
-    lowering = Lowering(bound=bound, full=True, **options)
+    lowering = Lowering(State(bound=bound, full=True, **options))
     root = lowering.expr(made.problem.objective.expr, {}, True)
     printer = Printer(layout={"w": (0, 3, (3,))}, autograd=True)
     printer.print([root])
@@ -47,7 +47,7 @@ def full_pass(text: str, data: dict[str, np.ndarray], **options: Any) -> tuple[C
     body = "\n".join(f"    {line}" for line in [*printer.prepared.lines, *printer.lines, f"return {printer.ref(root)}"])
     names = {**known, "torch": torch, "math": math}
     exec(f"def whole(data, w):\n{body}", names)
-    arrays = {key: torch.as_tensor(np.array(value)) for key, value in lowering.data.items()}
+    arrays = {key: torch.as_tensor(np.array(value)) for key, value in lowering.state.data.items()}
     given = types.SimpleNamespace(device="cpu", dtype=torch.float64, **arrays, **{k: float(v) for k, v in bound.params.items()})
     return lambda w: names["whole"](given, w), lowering
 
@@ -173,7 +173,7 @@ def test_values_and_gradients_are_those_of_pairs(name: str) -> None:
     expected = differentiated(lambda w: explicit(Rows(data, w)), W)
     assert value == pytest.approx(expected[0], rel=1e-12)
     np.testing.assert_allclose(gradient, expected[1], rtol=1e-10, atol=1e-12)
-    assert max(math.prod(axis.size for axis in val.axes) for val in lowering.graph.vals) <= ROWS  # no pairs
+    assert max(math.prod(axis.size for axis in val.axes) for val in lowering.state.graph.vals) <= ROWS  # no pairs
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def test_what_has_no_separated_form_stays_a_pass_over_pairs(text: str) -> None:
     expected = differentiated(plain, W)
     assert value == pytest.approx(expected[0], rel=1e-14)
     np.testing.assert_allclose(gradient, expected[1], rtol=1e-12)
-    assert max(math.prod(axis.size for axis in val.axes) for val in lowering.graph.vals) > ROWS
+    assert max(math.prod(axis.size for axis in val.axes) for val in lowering.state.graph.vals) > ROWS
 
 
 def test_rows_in_order_by_their_bits() -> None:

@@ -10,7 +10,7 @@ from fccomodel.evaluation import selections
 from fccomodel.normal.smoothing import Smoothed
 from fccomodel.solver.emit.printer import Printer
 from fccomodel.solver.emit.stochastic import Stochastic
-from fccomodel.solver.lower import Lowering, Slot
+from fccomodel.solver.lower import Lowering, Slot, Way
 from fccomodel.solver.names import Names
 from fccomodel.solver.operations import Axis, Val, union
 from fccomodel.solver.operations._base import number
@@ -28,7 +28,7 @@ class Exact(Stochastic):
     def evaluation_section(self) -> tuple[str, list[str], str]:
         """``evaluate``, what it prepares, and ``blocks``."""
         lowering = self.exact
-        graph = lowering.graph
+        graph = lowering.state.graph
         objective = lowering.expr(self.reference.objective.expr, {}, True)
         if self.problem.objective.sense == "maximize":
             objective = graph.apply("neg", objective)
@@ -48,13 +48,14 @@ class Exact(Stochastic):
 
     def constraints_of(self, lowering: Lowering) -> dict[str, tuple[str, Val]]:
         """Kind and values of every constraint in a full pass."""
-        graph = lowering.graph
+        graph = lowering.state.graph
         found: dict[str, tuple[str, Val]] = {}
         for constraint in self.reference.constraints:
             env: dict[ir.Binder, Slot] = {}
             weights: list[Val] = []
             if constraint.binders:
-                ranged = lowering.ranges(constraint.binders, constraint.condition, {}, body=constraint.body, dense=True)
+                way = Way(body=constraint.body, dense=True)
+                ranged = lowering.binders.ranged(constraint.binders, constraint.condition, {}, way)
                 env = ranged.env
                 weights = [p.weight for p in ranged.parts if p.weight is not None]
             value = lowering.expr(constraint.body, env, True)
@@ -79,7 +80,7 @@ class Exact(Stochastic):
     def blocks_of(self, smoothed: Iterable[Smoothed]) -> list[Block]:
         """Smoothed functions in a full pass, at the elements that the objective takes."""
         within = selections.taken_by(self.normal.objective)
-        return [(s, *self.exact.block(s, within)) for s in smoothed]
+        return [(s, *self.exact.envelopes.block(s, within)) for s in smoothed]
 
     def block_lines(self, found: list[Block]) -> tuple[list[str], list[str]]:
         """Statements, and the entries of ``blocks`` that they are for."""

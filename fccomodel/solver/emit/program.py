@@ -46,7 +46,7 @@ class Emitter(Finishing):
         evaluate, prepared, blocks = self.evaluation_section()
         whole = self.whole_text() if self.plan.whole else None
         constraints = self.constraint_text() if self.plan.polish else None
-        assert not set(self.exact.thin) & self.cells, "rows that index centres are never thinned"
+        assert not set(self.exact.state.thinning.thin) & self.cells, "rows that index centres are never thinned"
         record = Record(plan=self.plan, form=self.form(), facts=self.facts(), whole=whole, constrained=constraints is not None)
         classes, loop, main = record.classes(), record.loop(), report(finishing=self.plan.polish)
         parts = [
@@ -104,9 +104,9 @@ class Emitter(Finishing):
             "block": self.plan.block,
             "own": max((self.layout[name][1] for name in self.problem.variables if name in self.layout), default=0),
             "centred": bool(self.step_centres()),
-            "dual": self.step.dual or self.step.coupled,
-            "heavy": self.exact.heavy,
-            "thin": dict(self.exact.thin),
+            "dual": self.step.state.dual or self.step.state.coupled,
+            "heavy": self.exact.state.thinning.heavy,
+            "thin": dict(self.exact.state.thinning.thin),
         }
 
 

@@ -19,7 +19,7 @@ from fccomodel.plan import Plan
 from fccomodel.solver.emit import flatnet
 from fccomodel.solver.emit.carried import source
 from fccomodel.solver.emit.template import AS_NAMESPACE, IMPORTS
-from fccomodel.solver.lower import Lowering
+from fccomodel.solver.lower import Lowering, State
 from fccomodel.solver.operations import Val
 from fccomodel.solver.operations.draws import draw, draw_range
 from fccomodel.solver.operations.estimates import track
@@ -35,12 +35,13 @@ class Sections:
         record = plan.algorithm_record
         dual = record.outer == "dual"
         stable = hasattr(record.estimator, "track_log") and not dual
-        self.step = Lowering(
+        state = State(
             bound=bound, full=False, batch=plan.batch, independent=plan.resamples, dual=dual, stable=stable,
             coupled="linear coupling" in record.requires,
             sampling=plan.options["sampling"][0], inner_sampling=plan.options["inner_sampling"][0],
         )  # fmt: skip
-        self.exact = Lowering(bound=bound, full=True, data=self.step.data)
+        self.step = Lowering(state)
+        self.exact = Lowering(State(bound=bound, full=True, data=state.data))
         self.layout = self.lay_out()
         self.cells: set[str] = set()
         self.initial: dict[str, torch.Tensor] = {}
@@ -48,7 +49,7 @@ class Sections:
 
     def lower(self) -> Val:
         """The objective in the step's graph."""
-        self.step.logarithms.scan(self.normal.objective)
+        self.step.state.logarithms.scan(self.normal.objective)
         return self.step.expr(self.normal.objective, {}, True)
 
     # ------------------------------------------------------------------------------------------------------- variables
@@ -58,7 +59,7 @@ class Sections:
             if variable.net is not None:
                 shape: tuple[int, ...] = (sum(p.numel() for p in self.bound.nets[variable.net].parameters()),)
             else:
-                shape = self.step.shape(variable.shape)
+                shape = self.step.state.shape(variable.shape)
             size = int(np.prod(shape)) if shape else 1
             layout[name] = (at, at + size, shape)
             at += size
@@ -71,7 +72,7 @@ class Sections:
     def tensors(self) -> dict[str, Any]:
         """Arrays as tensors: float64 numbers, int64 positions; and the nets' initial parameters."""
         tensors: dict[str, Any] = dict(self.initial)
-        for key, array in self.step.data.items():
+        for key, array in self.step.state.data.items():
             array = np.asarray(array)
             tensors[key] = torch.from_numpy(np.ascontiguousarray(array if array.dtype.kind == "f" else array.astype(np.int64)))
         for name, net in self.bound.nets.items():
@@ -124,26 +125,26 @@ class Sections:
         """Values g_i(w; xi) that a step asks for: samples of every expectation, for tracked ones once more per point or batch."""
         record = self.plan.algorithm_record
         tracked: set[int] = set()
-        stack = [a for v in self.step.graph.vals if v.op is track for a in v.args[:1]]
+        stack = [a for v in self.step.state.graph.vals if v.op is track for a in v.args[:1]]
         while stack:
             val = stack.pop()
             if val.id not in tracked:
                 tracked.add(val.id)
                 stack.extend(val.args)
         times = max(record.points, 1 + self.plan.remembers)
-        return sum(count * (times if i in tracked else record.points) for i, count in self.step.sampled.items())
+        return sum(count * (times if i in tracked else record.points) for i, count in self.step.state.sampled.items())
 
     def step_centres(self) -> list[Smoothed]:
         """The smoothed functions whose centres move."""
-        return [s for s in self.normal.smoothed if s.name in self.step.centres]
+        return [s for s in self.normal.smoothed if s.name in self.step.state.centres]
 
     def inequalities(self) -> tuple[str, ...]:
         """The centres that are multipliers of inequalities, moved by the steps."""
-        return tuple(s.name for s in self.step_centres() if self.step.dual and s.ends)
+        return tuple(s.name for s in self.step_centres() if self.step.state.dual and s.ends)
 
     def estimated(self) -> tuple[str, ...]:
         """The centres of penalties whose arguments are estimated in steps."""
-        return () if self.step.dual else tuple(s.name for s in self.step_centres() if s.penalty is not None)
+        return () if self.step.state.dual else tuple(s.name for s in self.step_centres() if s.penalty is not None)
 
     def net_section(self) -> str:
         if not self.bound.nets:
@@ -155,15 +156,15 @@ class Sections:
         return "\n\n\n".join(parts)
 
     def data_section(self) -> str:
-        keys = sorted(self.step.data)
-        params = "\n".join(f"    data.{name} = {literal(value)}" for name, value in sorted(self.step.numbers.items()))
+        keys = sorted(self.step.state.data)
+        params = "\n".join(f"    data.{name} = {literal(value)}" for name, value in sorted(self.step.state.numbers.items()))
         return AS_NAMESPACE.format(count=len(keys), params=("\n" + params) if params else "")
 
     def taken(self) -> list[str]:
         """Names that lines of a section cannot have, beside those that mean something in every program: what it calls after the
         model's names."""
         nets, smoothed = (f"net_{n}" for n in self.bound.nets), (f"slope_{s.name}" for s in self.normal.smoothed)
-        held = map(attribute, [*self.bound.params, *self.step.data])
+        held = map(attribute, [*self.bound.params, *self.step.state.data])
         return [*(f"G_{n}" for n in self.layout), *nets, *smoothed, *held]
 
     def variables_section(self) -> str:
@@ -179,12 +180,12 @@ class Sections:
         lines += ["    project(w, 0.0)", "    return w"]
         buffers = "\n".join(
             f"    # {comment(b.text, 110)}\n    u.{b.name} = torch.full({b.shape}, math.nan, device=device, dtype=dtype)"
-            for b in self.step.buffers.values()
+            for b in self.step.state.buffers.values()
         )
         full = "torch.full({}, math.nan, device=device, dtype=dtype)"
-        buffers += "".join(f"\n    u.{name} = {full.format(self.step.centres[name])}" for name in self.estimated())
+        buffers += "".join(f"\n    u.{name} = {full.format(self.step.state.centres[name])}" for name in self.estimated())
         centres = "\n".join(
-            f"    c.{name} = torch.zeros({shape}, device=device, dtype=dtype)" for name, shape in self.step.centres.items()
+            f"    c.{name} = torch.zeros({shape}, device=device, dtype=dtype)" for name, shape in self.step.state.centres.items()
         )
         texts = [f"#   w[{a}:{b}] = {name}{list(shape) or ''}" for name, (a, b, shape) in self.layout.items()]
         estimates = [
@@ -207,7 +208,7 @@ class Sections:
             '    """Positions and uniform numbers for T steps, each with a leading dim of T."""',
         ]
         names = []
-        if any(v.op is draw and v.attrs["how"] == "epochs" for v in self.step.draws):
+        if any(v.op is draw and v.attrs["how"] == "epochs" for v in self.step.state.draws):
             lines += [
                 "    def epochs(name, n, size):",
                 "        # without replacement within each pass over the n elements; the rest of a pass waits for the next call",
@@ -219,7 +220,7 @@ class Sections:
                 "        return taken.view(T, size)",
                 "",
             ]
-        for val in self.step.draws:
+        for val in self.step.state.draws:
             axis = val.attrs["axis"]
             if val.op is draw and val.attrs["how"] == "epochs":
                 lines.append(f"    {axis.name} = epochs({literal(axis.name)}, {val.attrs['n']}, {axis.size})")

@@ -24,21 +24,21 @@ class Stochastic(Update):
 
     def gradient_section(self) -> tuple[str, str]:
         lowering = self.step
-        graph = lowering.graph
+        graph = lowering.state.graph
         pulls = backward(graph, {self.root: graph.const(1.0)})
         tracks = [v for v in graph.vals if v.op is track] if self.plan.remembers else []
         before = {v.id: previous(graph, v.args[0]) for v in tracks}
         printer = Printer(
             layout=self.layout, comments=self.comments(lowering), names=Names(self.taken()), calls=Calls.of(graph, pulls),
-            before=before, dual=lowering.dual,
+            before=before, dual=lowering.state.dual,
         )  # fmt: skip
         printer.estimator = lambda val: self.estimate(printer, val)
         self.name_draws(printer)
         met = [val for p in pulls for val in (p.adjoint, *p.source.op.pulled(p.source))]
-        printer.print([*met, *(self.slopes(pulls) if lowering.dual else [])])
+        printer.print([*met, *(self.slopes(pulls) if lowering.state.dual else [])])
         used = printer.contributions(pulls)
         lines = printer.lines
-        lines += [self.moved(printer, slope) for slope in self.slopes(pulls) if lowering.dual]
+        lines += [self.moved(printer, slope) for slope in self.slopes(pulls) if lowering.state.dual]
         lines += [self.seen(printer, slope) for slope in self.slopes(pulls) if slope.attrs["name"] in self.estimated()]
         lines += self.assemble(used)
         names = self.batch_names
@@ -57,7 +57,7 @@ class Stochastic(Update):
 
     def name_draws(self, printer: Printer) -> None:
         """The samples of a step are its arguments."""
-        for val in self.step.draws:
+        for val in self.step.state.draws:
             name = printer.names.claim(val.attrs["axis"].name)
             if val.op is draw:
                 printer.texts[val.id] = name
@@ -96,7 +96,7 @@ class Stochastic(Update):
 
     def share(self, positions: list[Val]) -> float:
         """n / B1 of the blocks at some positions: elements of their sets for each that a step visits."""
-        sampled = {v.attrs["axis"]: v.attrs["n"] / v.attrs["axis"].size for v in self.step.draws if v.op is draw}
+        sampled = {v.attrs["axis"]: v.attrs["n"] / v.attrs["axis"].size for v in self.step.state.draws if v.op is draw}
         return math.prod(sampled.get(axis, 1.0) for axis in union(positions))
 
     @staticmethod
@@ -124,6 +124,6 @@ class Stochastic(Update):
         source = self.problem.source
         return {
             i: f"line {source.place(node.span)[0]}: {comment(self.problem.text(node), 60)}"
-            for i, node in lowering.spans.items()
+            for i, node in lowering.state.spans.items()
             if node.span.end > node.span.start and isinstance(node, ir.Reduce | ir.Apply | ir.NetCall | Smoothed)
         }

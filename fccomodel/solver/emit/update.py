@@ -31,9 +31,9 @@ class Update(Sections):
         algorithm = self.plan.algorithm_record
         estimator = algorithm.estimator
         used = [getattr(estimator, name) for name in self.trackers()]
-        used += [estimator.extrapolate] if estimator and self.step.dual and self.plan.remembers else []
+        used += [estimator.extrapolate] if estimator and self.step.state.dual and self.plan.remembers else []
         used += [estimator.multiplier] if estimator and self.inequalities() else []
-        used += [estimator.couple] if estimator and self.step.coupled else []
+        used += [estimator.couple] if estimator and self.step.state.coupled else []
         text = [
             f"# ---- {algorithm.title}: {algorithm.theorem}",
             *(line for f in carried([*used, *self.functions().values()], elsewhere) for line in (source(f), "", "")),
@@ -47,7 +47,7 @@ class Update(Sections):
         """The functions of the estimator that some estimate is updated by."""
         if self.plan.algorithm_record.estimator is None:
             return []
-        tracks = [v for v in self.step.graph.vals if v.op is track and v.attrs["name"]]
+        tracks = [v for v in self.step.state.graph.vals if v.op is track and v.attrs["name"]]
         return sorted({"track_log" if v.attrs.get("log") else "track" for v in tracks})
 
     def proximal_lines(self) -> tuple[list[str], list[str]]:

@@ -16,23 +16,13 @@ from fccomodel.normal.smoothing import Smoothed
 from fccomodel.solver.emit.carried import source
 from fccomodel.solver.emit.exact import Exact, entries, function
 from fccomodel.solver.emit.printer import Printer
-from fccomodel.solver.lower import Lowering
-from fccomodel.solver.lower._state import Env
+from fccomodel.solver.lower import Lowering, State
 from fccomodel.solver.names import Names
-from fccomodel.solver.operations import Val
 
 #: a pass over more numbers than this takes too long to be made hundreds of times
 MOST = 1 << 24
 #: numbers that the centres of functions inside expectations may be
 MOST_CENTRES = 1 << 20
-
-
-@dataclass(eq=False)
-class Whole(Lowering):
-    """A full pass in which non-smooth functions are their envelopes."""
-
-    def smoothed(self, node: Smoothed, env: Env) -> Val:
-        return self.envelope(node, env)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +40,7 @@ class Finishing(Exact):
 
     def whole_text(self) -> WholeText | None:
         """The objective with envelopes and penalties on all rows, and what else a finish needs, if there is such a text."""
-        lowering = Whole(bound=self.bound, full=True, data=self.exact.data)
+        lowering = Lowering(State(bound=self.bound, full=True, enveloped=True, data=self.exact.state.data))
         rows = [s for s in self.normal.smoothed if self.centred_rows(s, lowering)]
         names = {s.name for s in rows}
         centred = Rewriter(lambda node: replace(node, inner=False) if isinstance(node, Smoothed) and node.name in names else None)
@@ -62,8 +52,8 @@ class Finishing(Exact):
         printer.print([root])
         lines = [*printer.lines, f"return torch.as_tensor({printer.ref(root)})"]
         about = "The objective with envelopes and penalties for its non-smooth parts, on all rows, without prox terms."
-        shapes = {name: lowering.centres[name] for name in sorted(names)}
-        affordable = self.plan.finishing and lowering.pairs(self.normal.objective) <= MOST
+        shapes = {name: lowering.state.centres[name] for name in sorted(names)}
+        affordable = self.plan.finishing and lowering.sizes.pairs(self.normal.objective) <= MOST
         parts = ["# ---- the smoothed problem, on all rows\n" + function("whole", about, lines, "data, w, c, h")]
         parts += ["\n".join(self.regulariser_lines())] if affordable else []
         text = "\n\n\n".join([*parts, self.all_blocks_text(rows)])
@@ -79,7 +69,7 @@ class Finishing(Exact):
         """A function inside an expectation over rows that are few enough for a centre each."""
         if not node.inner:
             return False
-        binders = dict.fromkeys(b for a in node.args for b in lowering.free(a))
+        binders = dict.fromkeys(b for a in node.args for b in lowering.state.free(a))
         if any(isinstance(b.domain, ir.Distribution | ir.VectorSet) for b in binders):
             return False
         return math.prod(len(elements.ids(self.bound, b.domain)) for b in binders) <= MOST_CENTRES
@@ -92,10 +82,10 @@ class Finishing(Exact):
 
     def constraint_text(self) -> str | None:
         """The constraints as ``evaluate`` has them, for autograd; None where there are none, or a pass is not affordable."""
-        pairs = max((self.exact.pairs(c.body) for c in self.reference.constraints), default=math.inf)
+        pairs = max((self.exact.sizes.pairs(c.body) for c in self.reference.constraints), default=math.inf)
         if pairs > MOST:
             return None
-        lowering = Lowering(bound=self.bound, full=True, data=self.exact.data)
+        lowering = Lowering(State(bound=self.bound, full=True, data=self.exact.state.data))
         constraints, printer = self.constraints_of(lowering), self.taped(lowering)
         printer.print([v for _, v in constraints.values()])
         about = "Each constraint's values (left minus right side)."

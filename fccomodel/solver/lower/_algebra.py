@@ -1,4 +1,4 @@
-"""Means and sums of numbers, and of numbers that are known by their logarithms: one arithmetic each."""
+"""Means and sums of numbers, and of numbers that are known by their logarithms: one arithmetic each; values slice by slice."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fccomodel.solver.graph import Graph
 from fccomodel.solver.lower._records import Segment
 from fccomodel.solver.operations import Axis, Op, Val
 from fccomodel.solver.operations.segments import log_segment, segment
-from fccomodel.solver.operations.sums import log_mean_axes
+from fccomodel.solver.operations.sums import chunked, log_mean_axes
 
 
 @dataclass(frozen=True)
@@ -65,3 +65,16 @@ class Logarithms(Numbers):
         for axis in axes:
             x = self.times(self.graph.const(axis.size), x)
         return self.average(x, axes)
+
+
+def gathered(graph: Graph, body: Val, axis: Axis, onto: Axis | None = None) -> Val:
+    """The values of all slices of an axis together."""
+    return graph.make(chunked, [body], axis=axis, onto=onto or graph.whole(axis))
+
+
+def product(graph: Graph, masks: list[Val]) -> Val | None:
+    """What several masks let through; None without one."""
+    result = None
+    for mask in masks:
+        result = mask if result is None else graph.apply("mul", result, mask)
+    return result

@@ -72,6 +72,28 @@ class Ranged:
         return any(id(b) in own for p in self.parts for b in p.parents)
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Way:
+    """How a reduction of ``body`` goes through its binders ``own``.
+
+    inner   drawn for a mean       chunk   the first binder goes through in slices (full pass)
+    whole   no minibatch           dense   no rows laid out flat by their keys
+    total   it has a value over no elements
+    """
+
+    body: ir.Expr
+    own: frozenset[ir.Binder] = frozenset()
+    inner: bool = False
+    chunk: bool = False
+    whole: bool = False
+    dense: bool = False
+    total: bool = False
+
+    def inside(self, sel: Selection) -> bool:
+        """A binder's range depends on another of the same reduction."""
+        return any(p in self.own for p in sel.parents)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Buffer:
     """An estimator's state: one tracked value per block."""

@@ -6,7 +6,7 @@ import functools
 import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, NoReturn
+from typing import Literal, NoReturn, Protocol
 
 import numpy as np
 
@@ -15,67 +15,74 @@ from fccomodel.core.diagnostics import Diagnostic, refuse
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation import elements, logarithms
 from fccomodel.solver.graph import Graph
-from fccomodel.solver.lower._records import Buffer, Ranged, Slot
+from fccomodel.solver.lower._records import Buffer, Slot
+from fccomodel.solver.lower._thinning import Thinning
 from fccomodel.solver.names import reserved
 from fccomodel.solver.operations import Val
-from fccomodel.solver.operations.sources import take
+from fccomodel.solver.operations.sources import cell, take
 
 Env = Mapping[ir.Binder, Slot]
 #: how a value enters the expectation around it: linearly (True), as the logarithm of what enters linearly, or in another way
 Linear = bool | Literal["log"]
 
 
-@dataclass(eq=False)
+class Lower(Protocol):
+    """Gives the value of an expression where the binders stand for ``env``."""
+
+    def __call__(self, node: ir.Expr, env: Env, linear: Linear = True) -> Val: ...
+
+
+@dataclass(eq=False, kw_only=True)
 class State:
-    """Lowers expressions of one problem into one graph.
+    """One problem on its way into one graph: what is asked of it, and what has come of it so far.
 
     full       True for a pass over all rows (in chunks where pairs are many); False for a minibatch
     batch      (binder, number of elements, inner) -> sample size, or None for all elements
-    sampled    by the id of an innermost expectation: over how many samples it is taken
-    independent  gradients go through inner samples of their own       dual  outer functions keep a y for each block, not u
-    coupled    the worst of a family is by weights of its members that move in each step
-    again      while lowering: those samples, of values whose first ones serve the estimates
     sampling, inner_sampling   how elements are drawn (options of a plan)
     stable     expectations of exponentials by their logarithms (see ``logarithms``)
+    independent  gradients go through inner samples of their own       dual  outer functions keep a y for each block, not u
+    coupled    the worst of a family is by weights of its members that move in each step
+    separated  reductions over pairs of rows are taken by their separated forms (see ``separation``)
+    enveloped  non-smooth functions are their envelopes in a full pass too
+
+    data       arrays that the program needs, by key            buffers, centres  what a step keeps for every block
+    draws      the samples of a step                            sampled  by the id of an innermost expectation: over how many
+    spans      the expression that each value, by its id, is first the value of
+    thinning   row sets that a quick evaluation takes in part
+    again      while lowering: samples of their own, of values whose first ones serve the estimates
     """
 
     bound: Bound
     full: bool
     batch: Callable[[ir.Binder, int, bool], int | None] = lambda binder, n, inner: None
-    stable: bool = True
     sampling: str = "epochs"
     inner_sampling: str = "shared"
+    stable: bool = True
+    independent: bool = False
+    dual: bool = False
+    coupled: bool = False
+    separated: bool = True
+    enveloped: bool = False
     graph: Graph = field(default_factory=Graph)
     data: dict[str, np.ndarray] = field(default_factory=dict)
     buffers: dict[tuple, Buffer] = field(default_factory=dict)
     centres: dict[str, tuple[int, ...]] = field(default_factory=dict)
-    independent: bool = False
-    dual: bool = False
-    again: bool = False
-    coupled: bool = False
     draws: list[Val] = field(default_factory=list)
     sampled: dict[int, int] = field(default_factory=dict)
-    memo: dict[tuple, Val] = field(default_factory=dict)
-    names: dict[str, int] = field(default_factory=lambda: dict.fromkeys(reserved(), 1))
     spans: dict[int, ir.Expr] = field(default_factory=dict)
-    alive: list = field(default_factory=list)
-    slots: dict[tuple, Ranged] = field(default_factory=dict)
-    nests: list[dict[str, int]] = field(default_factory=list)
-    thin: dict[str, int] = field(default_factory=dict)
-    heavy: bool = False
+    thinning: Thinning = field(default_factory=Thinning)
+    again: bool = False
+    names: dict[str, int] = field(default_factory=lambda: dict.fromkeys(reserved(), 1))
     freed: dict[int, tuple[ir.Expr, tuple[ir.Binder, ...]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.logarithms = logarithms.of(self.bound)
 
-    def expr(self, node: ir.Expr, env: Env, linear: Linear = True) -> Val:
-        """The value of an expression where the binders stand for ``env``."""
-        raise NotImplementedError
-
     def refuse(self, found: Diagnostic) -> NoReturn:
         """Raises the error that this part of a model cannot be in a solver."""
         refuse(found, source=self.bound.problem.source)
 
+    # -------------------------------------------------------------------------------------------------------- names, arrays
     def unique(self, stem: str) -> str:
         """A fresh Python name, free with ``r_`` before it too (a draw's uniform numbers)."""
         stem = "".join(c if c.isalnum() else "_" for c in stem).strip("_")
@@ -104,12 +111,22 @@ class State:
         """The parameters that are numbers, by the attribute of ``data`` that holds each."""
         return {quoting.attribute(n): float(value) for n, value in self.bound.params.items() if np.ndim(value) == 0}
 
-    def size(self, dim: ir.Dim) -> int:
-        """A size as a number."""
-        return elements.size(self.bound, dim)
+    def take(self, key: str, ids: Val, event: tuple[int, ...]) -> Val:
+        """Rows ``ids`` of a data array."""
+        return self.graph.make(take, [ids], key=key, event=event)
 
+    def cells(self, key: str, array: np.ndarray, parents: list[Val]) -> Val:
+        """A number per cell of the parents' ids."""
+        return self.graph.make(cell, parents, key=self.ship(key, np.asarray(array)))
+
+    # ------------------------------------------------------------------------------------------------------ sizes, binders
     def shape(self, shape: ir.Shape) -> tuple[int, ...]:
-        return tuple(self.size(n) for n in shape)
+        """A shape as numbers."""
+        return tuple(elements.size(self.bound, n) for n in shape)
+
+    def total(self, binder: ir.Binder) -> int:
+        """How many ids there are: the rows of its table, or the members of its set."""
+        return elements.extent(self.bound, binder.domain)
 
     def free(self, node: ir.Expr) -> tuple[ir.Binder, ...]:
         """The binders that a node depends on (found for all nodes below it at once)."""
@@ -137,7 +154,3 @@ class State:
         elif isinstance(node, ir.LetRef):
             own |= {b: None for b in self.freed[id(node.let.body)][1] if b not in node.let.binders}
         return tuple(b for b in own if b not in bound)
-
-    def take(self, key: str, ids: Val, event: tuple[int, ...]) -> Val:
-        """Rows ``ids`` of a data array."""
-        return self.graph.make(take, [ids], key=key, event=event)

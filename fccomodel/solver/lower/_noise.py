@@ -1,0 +1,76 @@
+"""Draws of distributions: random in a step, the reference's own in a full pass."""
+
+from __future__ import annotations
+
+import math
+
+from fccomodel.core import ir
+from fccomodel.evaluation import draws
+from fccomodel.solver import errors
+from fccomodel.solver.lower._records import Part, Slot
+from fccomodel.solver.lower._state import Env, Lower, State
+from fccomodel.solver.operations import Axis, Event, Val
+from fccomodel.solver.operations.draws import fixed_noise, noise
+from fccomodel.solver.operations.indexing import pick
+from fccomodel.solver.operations.sources import take
+
+#: draws of a distribution in a step
+DRAWN = 256
+
+
+class Noise:
+    """Binders that stand for draws."""
+
+    def __init__(self, state: State, lower: Lower):
+        self.state, self.lower = state, lower
+
+    def slot(self, binder: ir.Binder, env: Env, parts: list[Part], body: ir.Expr) -> tuple[Slot, Part]:
+        """A draw, jointly with the last binder beside it; in a full pass with all of them."""
+        domain = binder.domain
+        assert isinstance(domain, ir.Distribution)
+        if domain.family not in ir.DISTRIBUTIONS:
+            self.state.refuse(errors.sampler_from_python(domain.family, binder.span))
+        args = [self.lower(a, env, False) for a in domain.args]
+        joint = [p.axis for p in parts if p.axis is not None and p.binder in env]
+        axis: Axis | None
+        if self.state.full:
+            draw, axis = self.fixed(binder, args, joint, env, body)
+        else:
+            draw, axis = self.random(binder, args, joint[-1:])
+        slot = Slot(binder=binder, ids=draw, pos=None, n=0, draw=draw)
+        return slot, Part(binder=binder, axis=axis, count=self.state.graph.const(1))
+
+    def random(self, binder: ir.Binder, args: list[Val], beside: list[Axis]) -> tuple[Val, Axis | None]:
+        """Draws of a step along an axis of their own, or one for each element of an axis beside."""
+        state, domain = self.state, binder.domain
+        assert isinstance(domain, ir.Distribution)
+        if beside:
+            axis, name = beside[0], state.unique(binder.name)
+        else:
+            axis = state.graph.axis(state.unique(binder.name), state.batch(binder, 1 << 30, True) or DRAWN, "sample")
+            name = axis.name
+        draw = state.graph.make(noise, args, event=self.event(binder), family=domain.family, axis=axis, name=name)
+        state.draws.append(draw)
+        return draw, None if beside else axis
+
+    def fixed(self, binder: ir.Binder, args: list[Val], joint: list[Axis], env: Env, body: ir.Expr) -> tuple[Val, Axis]:
+        """The interpreter's sample, made again from its seed."""
+        domain, g, event = binder.domain, self.state.graph, self.event(binder)
+        assert isinstance(domain, ir.Distribution)
+        around = {a for b in self.state.free(body) if b in env for a in env[b].ids.axes}
+        number = draws.count(draws.DRAWS, math.prod(a.size for a in around) * math.prod(event), math.prod(a.size for a in joint))
+        axis = g.axis(self.state.unique(binder.name), number, "all")
+        whole = [g.whole(a) if a.kind == "chunk" else a for a in joint]
+        seed = draws.stream(self.state.bound, binder, 0)
+        base = g.make(fixed_noise, axes=(*whole, axis), event=event, family=domain.family, seed=seed, serial=axis.order)
+        for a in joint:
+            if a.kind == "chunk":
+                slot = next(s for s in env.values() if s.ids.axes == (a,) and s.pos is not None)
+                position = slot.ids.args[0] if slot.ids.op is take else slot.ids
+                base = g.make(pick, [base, position], over=(g.whole(a),), fixed=(None,))
+        return g.make(noise, [*args, base], event=event, family=domain.family, axis=axis), axis
+
+    def event(self, binder: ir.Binder) -> Event:
+        """The shape of one draw."""
+        assert isinstance(binder.domain, ir.Distribution)
+        return self.state.shape(binder.domain.shape)

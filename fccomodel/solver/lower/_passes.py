@@ -1,0 +1,36 @@
+"""Binders in a full pass: all of their elements."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fccomodel.core import ir
+from fccomodel.evaluation.selections import Selection
+from fccomodel.solver.lower._cells import Cells, keyed
+from fccomodel.solver.lower._records import Part, Slot, Way
+from fccomodel.solver.lower._segments import Segments
+from fccomodel.solver.lower._slots import Slots
+from fccomodel.solver.lower._state import Env, State
+
+
+class Passes:
+    """Slots of all elements; keyed to complete axes they lie flat, otherwise a mask says which pairs count."""
+
+    def __init__(self, state: State, slots: Slots, cells: Cells, segments: Segments):
+        self.state, self.slots, self.cells, self.segments = state, slots, cells, segments
+
+    def slot(
+        self, sel: Selection, env: Env, way: Way, chunk: bool, averaged: bool, flat: bool
+    ) -> tuple[Slot, Part, Mapping[ir.Binder, Slot]]:
+        """All elements, in slices (``chunk``), or ``flat`` where they can be."""
+        g, binder = self.state.graph, sel.binder
+        if not sel.parents:
+            slot = self.slots.all(sel, "chunk" if chunk else "all", averaged)
+            axis = slot.ids.axes[0]
+            return slot, Part(binder=binder, axis=axis, count=g.const(axis.size)), {}
+        if flat and keyed(sel) and (found := self.segments.slot(sel, env, way)) is not None:
+            return found
+        slot = self.slots.all(sel)
+        mask = self.cells.complete_mask(sel, {**env, binder: slot}, way)
+        axis = slot.ids.axes[0]
+        return slot, Part(binder=binder, axis=axis, weight=mask, count=g.total(mask, [axis]), parents=sel.parents), {}

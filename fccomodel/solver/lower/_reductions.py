@@ -1,0 +1,218 @@
+"""Reductions: means and sums of minibatches or of everything, maxima and the like over complete axes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from fccomodel.core import ir
+from fccomodel.evaluation import selections
+from fccomodel.library import reductions
+from fccomodel.library.reductions.expectation import E
+from fccomodel.solver import errors
+from fccomodel.solver.lower._algebra import Logarithms, Numbers, gathered, product
+from fccomodel.solver.lower._binders import Binders
+from fccomodel.solver.lower._cells import Cells
+from fccomodel.solver.lower._estimates import Estimates
+from fccomodel.solver.lower._records import Part, Ranged, Way
+from fccomodel.solver.lower._separated import Separated
+from fccomodel.solver.lower._sizes import Sizes
+from fccomodel.solver.lower._slots import Slots
+from fccomodel.solver.lower._state import Env, Linear, Lower, State
+from fccomodel.solver.operations import Axis, Val, in_order
+from fccomodel.solver.operations.entrywise import number, spread
+from fccomodel.solver.operations.estimates import couple
+from fccomodel.solver.operations.reductions import reduce
+
+#: a full pass over more pairs than this goes through its outer binder in chunks
+DENSE = 1 << 21
+#: a maximum, product or tail in a step goes over at most so many elements
+LISTED = 4096
+
+
+class Reductions:
+    """Reductions of expressions, by what their kinds say of themselves."""
+
+    def __init__(
+        self, state: State, slots: Slots, cells: Cells, binders: Binders, separated: Separated, sizes: Sizes,
+        estimates: Estimates, lower: Lower,
+    ):  # fmt: skip
+        self.state, self.slots, self.cells, self.binders = state, slots, cells, binders
+        self.separated, self.sizes, self.estimates, self.lower = separated, sizes, estimates, lower
+        self.spelled: dict[ir.Reduce, ir.Expr] = {}
+
+    def value(self, node: ir.Reduce, env: Env, linear: Linear) -> Val:
+        """A reduction; in a minibatch under a nonlinear function, the estimate u of it that is tracked."""
+        state = self.state
+        log = state.logarithms.logged(node) if state.stable and linear is not True else None
+        if log is not None and not reductions.of(node).logarithmic:
+            return state.graph.apply("exp", self.lower(log, env, False))
+        if (form := self.separated.form(node)) is not None:
+            return self.lower(form, env, linear)
+        if (value := self.separated.by_runs(node, env)) is not None:
+            return value
+        inside = any(a.kind == "chunk" for slot in env.values() for a in slot.ids.axes)
+        pairs = self.sizes.pairs(node, through=node.binders[0]) if state.full else 0.0
+        chunk = state.full and not inside and pairs > DENSE
+        if chunk and not state.thinning.nests:
+            with state.thinning.over(pairs):
+                return self.reduced(node, env, linear, chunk)
+        return self.reduced(node, env, linear, chunk)
+
+    def reduced(self, node: ir.Reduce, env: Env, linear: Linear, chunk: bool) -> Val:
+        """A reduction over its binders' elements, those of the first in slices (``chunk``)."""
+        kind, g = reductions.of(node), self.state.graph
+        if self.state.coupled and not self.state.full and kind.coupling:
+            return self.coupled(node, env)
+        if not (kind.linear or kind.logarithmic):
+            if kind.lowered is None and kind.program is None:
+                return self.lower(self.spelled_out(node), env, linear)
+            ranged = self.ranged(node, env, Way(body=node.body, chunk=chunk, whole=True, dense=True, total=kind.total))
+            return self.complete(node, self.lower(node.body, ranged.env, False), ranged, env)
+        ranged = self.ranged(node, env, Way(body=node.body, inner=True, chunk=chunk, total=kind.total))
+        way: Linear = "log" if kind.logarithmic else True
+        body = self.lower(node.body, ranged.env, way)
+        if kind.condition:
+            body = g.make(number, [body])
+        elements = {*body.axes, *ranged.axes}
+        body = self.averaged(node, kind.total, ranged, body, env, Logarithms(g) if kind.logarithmic else Numbers(g))
+        if self.state.full:
+            return body
+        if oracle(node):
+            self.state.sampled.setdefault(body.id, math.prod(a.size for a in elements))
+        sampled = any(a.kind == "sample" for a in ranged.axes)
+        if linear == way or self.state.again or not sampled or not body.varying:
+            return body
+        return self.estimates.tracked(node, body, env, kind.logarithmic)
+
+    def ranged(self, node: ir.Reduce, env: Env, way: Way) -> Ranged:
+        """Its binders made concrete."""
+        return self.binders.ranged(node.binders, node.condition, env, way)
+
+    def spelled_out(self, node: ir.Reduce) -> ir.Expr:
+        """A reduction of a kind without operations of its own as a function of means."""
+        if node not in self.spelled:
+            form = reductions.of(node).by_means
+            assert form is not None, f"no program can compute {node.kind}"
+            self.spelled[node] = form.of(node, lambda body: E.over(node, body))
+        return self.spelled[node]
+
+    # ------------------------------------------------------------------------------------------------------ means and sums
+    def averaged(self, node: ir.Reduce, total: bool, ranged: Ranged, body: Val, env: Env, algebra: Numbers) -> Val:
+        """One mean or sum after another, from the last binder to the first."""
+        if ranged.related:
+            count = None if total else self.cells.combinations(node, env)
+            return (self.all_combined if self.state.full else self.some_combined)(ranged, body, count, algebra)
+        for part in reversed(ranged.parts):
+            if part.axis is not None and part.axis.kind == "chunk":
+                body = gathered(self.state.graph, body, part.axis)
+                part = replace(part, axis=body.attrs["onto"])
+            body = self.over_part(total, body, part, algebra)
+        return body
+
+    def over_part(self, total: bool, body: Val, part: Part, algebra: Numbers) -> Val:
+        """The mean or sum over one binder."""
+        axis = part.axis
+        if axis is None:
+            return body
+        if part.segment is not None:
+            return algebra.segment(body, axis, part.segment, "sum" if total else "mean")
+        if part.weight is None:
+            mean = algebra.average(body, [axis])
+            return algebra.times(part.count, mean) if total else mean
+        weighted = algebra.times(part.weight, body)
+        if self.state.full:
+            whole = algebra.total(weighted, [axis])
+            return whole if total else algebra.over(whole, part.count)
+        mean = algebra.average(weighted, [axis])
+        if total:
+            return algebra.times(part.count, mean)
+        return mean if part.accept is None else algebra.over(mean, part.accept)
+
+    def some_combined(self, ranged: Ranged, body: Val, count: Val | None, algebra: Numbers) -> Val:
+        """In a step, where one binder's range depends on another of the same reduction: every combination weighs alike."""
+        parts = combined(ranged)
+        for weight in [*(p.weight for p in parts if p.weight is not None), *(p.count for p in parts)]:
+            body = algebra.times(weight, body)
+        body = body if count is None else algebra.over(body, count)
+        for part in reversed(parts):
+            assert part.axis is not None
+            body = algebra.average(body, [part.axis])
+        return body
+
+    def all_combined(self, ranged: Ranged, body: Val, count: Val | None, algebra: Numbers) -> Val:
+        """The same in a full pass."""
+        own, parts = set(ranged.axes), combined(ranged)
+        for weight in [p.weight for p in parts if p.weight is not None]:
+            body = algebra.times(weight, body)
+        for part in reversed(parts):
+            assert part.axis is not None
+            if part.segment is not None and not own.intersection(part.segment.parents):
+                body = self.over_part(True, body, part, algebra)
+            elif part.axis.kind == "chunk":
+                others = [a for a in body.axes if a is not part.axis and a in ranged.axes]
+                body = gathered(self.state.graph, algebra.total(body, others), part.axis)
+                body = algebra.total(body, [body.attrs["onto"]])
+            else:
+                body = algebra.total(body, [part.axis])
+        return body if count is None else algebra.over(body, count)
+
+    # ------------------------------------------------------------------------------------------------- all elements at once
+    def complete(self, node: ir.Reduce, body: Val, ranged: Ranged, env: Env) -> Val:
+        """What is neither a sum nor a mean, over complete axes."""
+        g, lowered = self.state.graph, reductions.of(node).lowered
+        size = math.prod(a.size for a in ranged.axes)
+        if not self.state.full and size > LISTED:
+            self.state.refuse(errors.all_in_every_step(node.kind, size, node.span))
+        for part in ranged.parts:
+            if part.axis is not None and part.axis.kind == "chunk":
+                body = gathered(g, body, part.axis)
+        axes = tuple(g.whole(a) if a.kind == "chunk" else a for a in ranged.axes)
+        weights = [p.weight for p in ranged.parts if p.weight is not None]
+        if lowered is not None:
+            return lowered(g, lambda e: self.mean_of(e, axes, weights), body)
+        options = [self.lower(v, env, False) for v in node.options.values() if not isinstance(v, ir.Label)]
+        mask = product(g, weights)
+        masks = [] if mask is None else [mask]
+        whole = {*body.axes, *axes, *(a for m in masks for a in m.axes)}
+        if len(whole) > len(body.axes):
+            body = g.make(spread, [body], axes=in_order(whole))
+        return g.make(reduce, [body, *options, *masks], kind=node.kind, over=axes, masked=bool(masks))
+
+    def mean_of(self, body: Val, axes: tuple[Axis, ...], weights: list[Val]) -> Val:
+        """A mean over axes, of the elements that masks let through."""
+        g, mask = self.state.graph, product(self.state.graph, weights)
+        if mask is None:
+            return g.average(body, axes)
+        return g.apply("div", g.total(g.apply("mul", mask, body), axes), g.total(mask, axes))
+
+    def coupled(self, node: ir.Reduce, env: Env) -> Val:
+        """The worst of a family, a maximum or a tail mean, as the risks of the sampled members weighted by their q."""
+        ranged = self.ranged(node, env, Way(body=node.body))
+        slot, g, centres = ranged.env[node.binders[0]], self.state.graph, self.state.centres
+        if len(node.binders) > 1 or env or ranged.parts[0].weight is not None or slot.members is None or slot.pos is None:
+            self.state.refuse(errors.not_one_family(node.kind, node.span))
+        n = g.const(len(slot.members))
+        (size,) = [self.lower(v, env, False) for v in node.options.values()] or [g.const(1.0)]
+        option = reductions.of(node).option
+        alpha = g.apply("div", size, n) if option is None or option.counts else size
+        name = f"q{len(centres) + 1}"
+        centres[name] = (slot.n,)
+        body = self.lower(node.body, ranged.env, True)
+        (part,) = selections.split(node.binders, node.condition)
+        everyone = slot.pos if slot.pos.static else self.slots.all(part).ids
+        share = len(slot.members) / slot.pos.axes[0].size
+        return g.make(couple, [body, slot.pos, everyone, alpha], name=name, share=share)
+
+
+def combined(ranged: Ranged) -> list[Part]:
+    """The binders along axes of their own; the others lie flat along one of them."""
+    own = set(ranged.axes)
+    flat = {a for p in ranged.parts if p.segment is not None for a in p.segment.parents if a in own}
+    return [p for p in ranged.parts if p.axis is not None and p.axis not in flat]
+
+
+def oracle(node: ir.Reduce) -> bool:
+    """An expectation of rows or draws with none inside: its samples are what an oracle is asked for."""
+    stochastic = any(isinstance(b.domain, ir.RowSet | ir.Distribution) for b in node.binders)
+    return stochastic and not any(isinstance(n, ir.Reduce) for n in ir.walk(node.body))

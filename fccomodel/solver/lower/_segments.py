@@ -1,0 +1,82 @@
+"""Rows partitioned by key: one flat axis, each row knowing the cell of parents that it belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from fccomodel.core import ir
+from fccomodel.evaluation import selections
+from fccomodel.evaluation.selections import Selection
+from fccomodel.solver.lower._cells import Cells
+from fccomodel.solver.lower._records import Part, Segment, Slot, Way
+from fccomodel.solver.lower._slots import Slots
+from fccomodel.solver.lower._state import Env, State
+from fccomodel.solver.operations import Axis, Val
+from fccomodel.solver.operations.sources import arange
+
+#: a binder's slot and part, and the slots of binders around it along its axis
+Flat = tuple[Slot, Part, Mapping[ir.Binder, Slot]]
+
+
+class Segments:
+    """Binders whose range equal keys decide."""
+
+    def __init__(self, state: State, slots: Slots, cells: Cells):
+        self.state, self.slots, self.cells = state, slots, cells
+
+    def slot(self, sel: Selection, env: Env, way: Way, most: int | None = None) -> Flat | None:
+        """The rows of all cells; None where binders around them do not lie along the parents' axes alone, or where there are
+        more than ``most`` rows for each cell."""
+        parents = [env[p] for p in sel.parents]
+        axes = [s.ids.axes[0] for s in parents if along_one(s)]
+        if len(axes) != len(parents) or len(set(axes)) != len(axes):
+            return None
+        moved = {b: s for b, s in env.items() if any(a in axes for a in s.ids.axes)}
+        if not all(map(along_one, moved.values())):
+            return None
+        if way.total or way.inside(sel):
+            realised = selections.realise(self.state.bound, sel, empty="keep")
+        else:
+            realised = self.cells.complete_ranges(sel, env)
+        assert realised.start is not None and realised.size is not None
+        lists = [self.slots.known_ids(s) for s in parents]
+        grid = np.ix_(*lists)
+        start, size = realised.start[grid].ravel(), realised.size[grid].ravel()
+        if most is not None and size.sum() > size.size * most:
+            return None
+        return self.laid_out(sel, realised.rows, start, size, dict(zip(axes, lists, strict=True)), moved)
+
+    def laid_out(
+        self, sel: Selection, rows: np.ndarray, start: np.ndarray, size: np.ndarray, lists: Mapping[Axis, np.ndarray],
+        moved: Mapping[ir.Binder, Slot],
+    ) -> Flat:  # fmt: skip
+        """Cell by cell, rows ``start .. start + size`` of ``rows``; ``moved``: the slots along the parents' axes."""
+        state, g, binder = self.state, self.state.graph, sel.binder
+        cell = np.repeat(np.arange(len(size)), size)
+        offset = np.arange(len(cell)) - np.repeat(np.cumsum(size) - size, size)
+        stem = state.unique(f"{binder.name}_by")
+        axis = g.axis(state.unique(binder.name), len(cell), "all")
+        pos = g.make(arange, axis=axis)
+
+        def per_row(key: str, array: np.ndarray) -> Val:
+            return state.take(state.ship(f"{stem}_{key}", array), pos, ())
+
+        here = rows[np.repeat(start, size) + offset]
+        ids = per_row("rows", here)
+        slot = Slot(binder=binder, ids=ids, pos=ids, n=state.total(binder), members=np.unique(here), selection=sel)
+        places = dict(zip(lists, np.unravel_index(cell, tuple(map(len, lists.values()))), strict=True))
+        aliases = {}
+        for b, s in moved.items():
+            alias = per_row(b.name, self.slots.known_ids(s)[places[s.ids.axes[0]]])
+            aliases[b] = replace(s, ids=alias, pos=alias)
+        segment = Segment(cells=state.ship(f"{stem}_cell", cell), sizes=state.ship(f"{stem}_size", size), parents=tuple(lists))
+        part = Part(binder=binder, axis=axis, count=g.const(1), segment=segment, parents=sel.parents)
+        return slot, part, aliases
+
+
+def along_one(slot: Slot) -> bool:
+    """It goes along one complete axis."""
+    return len(slot.ids.axes) == 1 and slot.ids.static and slot.draw is None

@@ -1,0 +1,155 @@
+"""The vector form phi(F(w)): every topmost expectation is a component of F, by minibatch or exactly."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from fccomodel.core import ir
+from fccomodel.evaluation.selections import Selection
+from fccomodel.library import reductions
+from fccomodel.normal._terms import nonlinear_below
+from fccomodel.normal.smoothing import Smoothed
+from fccomodel.solver import errors
+from fccomodel.solver.lower._algebra import gathered
+from fccomodel.solver.lower._batches import Batches
+from fccomodel.solver.lower._lowering import Lowering
+from fccomodel.solver.lower._records import Part, Slot, Way
+from fccomodel.solver.lower._reductions import DENSE, Reductions
+from fccomodel.solver.lower._slots import set_key
+from fccomodel.solver.lower._state import Env, Linear, State
+from fccomodel.solver.operations import Axis, Event, Val, in_order, union
+from fccomodel.solver.operations.entrywise import spread
+from fccomodel.solver.operations.sources import arange, chunk, component, take
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Component:
+    """Entries ``start .. stop`` of F: the expectation ``node`` at every element of the binders around it, along ``axes``."""
+
+    node: ir.Reduce
+    slots: Mapping[ir.Binder, Slot]
+    axes: tuple[Axis, ...]
+    event: Event
+    start: int
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(a.size for a in self.axes) + self.event
+
+    @property
+    def stop(self) -> int:
+        return self.start + math.prod(self.shape)
+
+
+class Components(Reductions):
+    """Reductions in phi: topmost expectations are entries of a vector u."""
+
+    def __init__(self, *parts: Any) -> None:
+        super().__init__(*parts)
+        self.found: dict[tuple[Any, ...], Component] = {}
+
+    def value(self, node: ir.Reduce, env: Env, linear: Linear) -> Val:
+        smoothed = any(isinstance(n, Smoothed) and not n.inner for n in ir.walk(node.body))
+        if not reductions.of(node).linear or smoothed or nonlinear_below(node.body) or not ir.variables_of(node):
+            return self.reduced(node, env, linear, False)
+        state = self.state
+        slots = {b: env[b] for b in state.free(node) if b in env}
+        if any(s.draw is not None for s in slots.values()):
+            state.refuse(errors.random_vector(state.bound.problem, node))
+        key = (node, *(s.ids.id for s in slots.values()))
+        if key not in self.found:
+            axes, event = union(s.ids for s in slots.values()), state.shape(node.shape)
+            self.found[key] = Component(node=node, slots=slots, axes=axes, event=event, start=self.length)
+        entries = self.found[key]
+        return state.graph.make(component, axes=entries.axes, event=entries.event, start=entries.start)
+
+    @property
+    def length(self) -> int:
+        """The entries of F."""
+        return max((c.stop for c in self.found.values()), default=0)
+
+
+class Shared(Batches):
+    """Minibatches of which one draw of a table's rows serves every component."""
+
+    def __init__(self, *parts: Any) -> None:
+        super().__init__(*parts)
+        self.drawn: dict[tuple[Any, ...], tuple[Slot, Part]] = {}
+
+    def slot(self, sel: Selection, env: Env, way: Way) -> tuple[Slot, Part, Mapping[ir.Binder, Slot]]:
+        if sel.parents:
+            return super().slot(sel, env, way)
+        rows = self.slots.members(sel)
+        key = (set_key(sel.binder.domain), self.state.batch(sel.binder, len(rows), way.inner), len(rows), rows.tobytes())
+        if key in self.drawn:
+            slot, part = self.drawn[key]
+            if not any(a in s.ids.axes for a in slot.ids.axes for s in env.values()):
+                return replace(slot, binder=sel.binder), replace(part, binder=sel.binder), {}
+        slot, part, aliases = super().slot(sel, env, way)
+        self.drawn.setdefault(key, (slot, part))
+        return slot, part, aliases
+
+
+class Phi:
+    """phi: every binder complete, non-smooth functions by their envelopes, expectations as entries of u."""
+
+    def __init__(self, state: State):
+        assert state.full and state.enveloped and not state.separated
+        self.lowering = Lowering(state, reductions=Components)
+        self.state = state
+
+    def expr(self, node: ir.Expr) -> Val:
+        """The value of a closed expression."""
+        return self.lowering.expr(node, {}, True)
+
+    @property
+    def components(self) -> list[Component]:
+        """Those of F, in order."""
+        assert isinstance(self.lowering.reductions, Components)
+        return list(self.lowering.reductions.found.values())
+
+    def ids(self, found: Component) -> list[np.ndarray]:
+        """The ids of the elements of the binders around a component."""
+        return [self.lowering.slots.known_ids(s) for s in found.slots.values()]
+
+
+class Entries:
+    """The components of F by minibatch, or exactly: phi's axes have their like here."""
+
+    def __init__(self, state: State, phi: Phi):
+        self.state, self.phi = state, phi
+        self.lowering = Lowering(state, batches=Shared)
+        self.slices: dict[Axis, Axis] = {}
+        axes = in_order(axis for found in phi.components for axis in found.axes)
+        self.known = {axis: state.graph.axis(state.unique(axis.name), axis.size, "all") for axis in axes}
+
+    def value(self, found: Component) -> Val:
+        """The expectation at every element of the binders around it; where pairs are many, by slices of the first one."""
+        pairs = math.prod(found.shape) * (self.lowering.sizes.pairs(found.node) if self.state.full else 0)
+        chunked = found.axes[0] if found.axes and pairs > DENSE else None
+        ids = self.phi.ids(found)
+        env = {b: self.met(slot, rows, chunked) for (b, slot), rows in zip(found.slots.items(), ids, strict=True)}
+        value = self.lowering.expr(found.node, env, True)
+        if chunked is not None:
+            value = gathered(self.state.graph, value, self.sliced(chunked), self.known[chunked])
+        axes = tuple(self.known[a] for a in found.axes)
+        return value if value.axes == axes else self.state.graph.make(spread, [value], axes=axes)
+
+    def sliced(self, axis: Axis) -> Axis:
+        """One of phi's axes here, slice by slice."""
+        if axis not in self.slices:
+            self.slices[axis] = replace(self.known[axis], kind="chunk")
+        return self.slices[axis]
+
+    def met(self, slot: Slot, ids: np.ndarray, chunked: Axis | None) -> Slot:
+        """A binder of phi at the same elements, in this graph."""
+        (own,) = slot.ids.axes
+        axis, op = (self.sliced(own), chunk) if own is chunked else (self.known[own], arange)
+        pos = self.state.graph.make(op, axis=axis)
+        taken = self.state.take(self.state.ship(slot.ids.attrs["key"], ids), pos, ()) if slot.ids.op is take else pos
+        return replace(slot, ids=taken, pos=pos, members=ids)
