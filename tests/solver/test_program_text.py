@@ -171,7 +171,8 @@ def test_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cap
     assert cli.main(["solve", str(file), "--budget", "30it", "--out", "out"]) == 0
     assert cli.main(["emit", str(file), "-o", "solver.py", "--budget", "30it"]) == 0
     assert cli.main(["check", str(file)]) == 0
-    exec(compile((tmp_path / "solver.py").read_bytes(), "solver.py", "exec", dont_inherit=True), {"__name__": "solver"})  # noqa: S102
+    exec(compile((tmp_path / "solver.py").read_bytes(), "solver.py", "exec", dont_inherit=True), {"__name__": "solver"}) #
+    noqa: S102
     assert not (tmp_path / "PWNED").exists()
     found = capsys.readouterr()
     assert "\x1b" not in found.out + found.err and "\\x1b[31m" in found.out
