@@ -171,8 +171,7 @@ def test_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cap
     assert cli.main(["solve", str(file), "--budget", "30it", "--out", "out"]) == 0
     assert cli.main(["emit", str(file), "-o", "solver.py", "--budget", "30it"]) == 0
     assert cli.main(["check", str(file)]) == 0
-    exec(compile((tmp_path / "solver.py").read_bytes(), "solver.py", "exec", dont_inherit=True), {"__name__": "solver"}) #
-    noqa: S102
+    exec(compile((tmp_path / "solver.py").read_bytes(), "solver.py", "exec", dont_inherit=True), {"__name__": "solver"})  # noqa: S102
     assert not (tmp_path / "PWNED").exists()
     found = capsys.readouterr()
     assert "\x1b" not in found.out + found.err and "\\x1b[31m" in found.out
@@ -181,7 +180,8 @@ def test_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cap
 # ------------------------------------------------------------------------------------------------------------------- names
 ERRORS = {name for name, found in vars(builtins).items() if isinstance(found, type) and issubclass(found, BaseException)}
 OWN = """net_s net_x _2 __ t1 t2 g1 g2 u1 y1 s_i all_i r_i i_2 G_print slope_y1 scores D_x constant INITIAL SEED Path
-SOLVER Settings BlockSolver solve SimpleNamespace prepare evaluate main model__if c_y1 over_i step noise spread track in_range data w w_prev torch part epochs
+SOLVER Settings BlockSolver solve SimpleNamespace prepare evaluate main model__if c_y1 over_i step noise spread track in_range data
+w w_prev torch part epochs
 device dtype waiting __class__ __dict__ len print max float"""
 NAMES = list(dict.fromkeys([*keyword.kwlist, *keyword.softkwlist, *OWN.split(), *dir(builtins)]))
 
