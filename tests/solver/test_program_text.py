@@ -180,9 +180,8 @@ def test_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cap
 # ------------------------------------------------------------------------------------------------------------------- names
 ERRORS = {name for name, found in vars(builtins).items() if isinstance(found, type) and issubclass(found, BaseException)}
 OWN = """net_s net_x _2 __ t1 t2 g1 g2 u1 y1 s_i all_i r_i i_2 G_print slope_y1 scores D_x constant INITIAL SEED Path
-SOLVER Settings BlockSolver solve SimpleNamespace prepare evaluate main model__if c_y1 over_i step noise spread track in_range data
-w w_prev torch part epochs
-device dtype waiting __class__ __dict__ len print max float"""
+SOLVER Settings BlockSolver solve SimpleNamespace prepare evaluate main model__if c_y1 over_i step noise spread track
+in_range data w w_prev torch part epochs device dtype waiting __class__ __dict__ len print max float"""
 NAMES = list(dict.fromkeys([*keyword.kwlist, *keyword.softkwlist, *OWN.split(), *dir(builtins)]))
 
 
