@@ -13,7 +13,7 @@ from fccomodel.core.rewrite import shared
 from fccomodel.data.bound import Bound
 from fccomodel.library import atoms, reductions
 from fccomodel.normal import errors, reformulations
-from fccomodel.normal._constants import constants
+from fccomodel.normal._constants import constant_values
 from fccomodel.normal._passes import without_pairs
 from fccomodel.normal._sets import Prox, projections, split_regularisers
 from fccomodel.normal._terms import Term, compositions, describe, plug_ins, sampled
@@ -22,7 +22,7 @@ from fccomodel.normal.penalty import Penalty
 from fccomodel.normal.reformulations import Chain, Reformulation
 from fccomodel.normal.smoothing import Smoothed, envelopes
 
-__all__ = ["NormalForm", "Prox", "Term", "constants", "normalise", "sampled"]
+__all__ = ["NormalForm", "Prox", "Term", "constant_values", "normalise", "sampled"]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class NormalForm:
@@ -87,7 +87,7 @@ def normalise(
     refuse_steps(problem)
     forms = [r for r in reformulations.all() if r.role == "equivalent" or r.name == surrogate]
     unwanted = reformulations.STRUCTURE - (set(reductions.named(lambda kind: kind.tail)) if coupled else set())
-    constant = constants(problem, bound)
+    constant = constant_values(problem, bound)
     chain = reformulations.chain(problem, unwanted | ({"worst case"} if surrogate else set()), forms, constant)
     reformed = shared(chain.problem)
     terms = [describe("objective", part, reformed, bound) for part in compositions(reformed.objective.expr)]

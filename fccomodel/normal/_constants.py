@@ -12,7 +12,7 @@ from fccomodel.evaluation import elements
 from fccomodel.library import atoms
 
 
-def constants(problem: ir.Problem, bound: Bound | None) -> Callable[[ir.Expr], float | None]:
+def constant_values(problem: ir.Problem, bound: Bound | None) -> Callable[[ir.Expr], float | None]:
     """The value of a scalar expression of constants, params and sizes; None where anything else enters."""
     memo: dict[int, tuple[ir.Expr, float | None]] = {}
 

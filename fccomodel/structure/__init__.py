@@ -10,7 +10,7 @@ from fccomodel.core import ir
 from fccomodel.data.bound import Bound
 from fccomodel.library.atoms import Interval
 from fccomodel.structure._analyser import Analyser
-from fccomodel.structure._context import Context
+from fccomodel.structure._declarations import Declarations
 from fccomodel.structure._steep import steep_at_0
 from fccomodel.structure.facts import Fact, Facts
 from fccomodel.structure.rules import RULES
@@ -55,9 +55,9 @@ def analyse(problem: ir.Problem, bound: Bound | None = None) -> Analysis:
     ends and norms are computed once. One fact takes passes over the data, and is sought only for what is below a root, a
     logarithm or a fraction's bar: its least value.
     """
-    see = Analyser(Context(problem=problem))
+    see = Analyser(Declarations(problem=problem))
     if bound is not None:
-        see = Analyser(Context(problem=problem, bound=bound), base=see)
+        see = Analyser(Declarations(problem=problem, bound=bound), base=see)
     constraints = {c.label: see(c.body) for c in problem.constraints}
     return Analysis(problem=problem, bound=bound, objective=see(problem.objective.expr), constraints=constraints, see=see)
 
@@ -89,7 +89,7 @@ def seer(
 
     within  where some expressions are taken to lie
     """
-    context = Context(problem=problem, holes=dict(holes or {}), values=dict(params or {}), within=dict(within or {}))
+    context = Declarations(problem=problem, holes=dict(holes or {}), values=dict(params or {}), within=dict(within or {}))
     see = Analyser(context)
     return see if bound is None else Analyser(replace(context, bound=bound), base=see)
 

@@ -15,7 +15,7 @@ from fccomodel.library.amounts import NONE, SOME, ZERO, Amount, amount
 from fccomodel.library.reductions.variance import VARIANCE
 from fccomodel.structure import _arithmetic, _nets, _whole
 from fccomodel.structure._compose import compose, spread
-from fccomodel.structure._context import REALS, Context, Leaf, interval
+from fccomodel.structure._declarations import REALS, Declarations, Leaf, interval
 from fccomodel.structure._draft import Draft
 from fccomodel.structure._pieces import pieces
 from fccomodel.structure._reduce import reduce
@@ -27,8 +27,8 @@ LARGEST = 3000  # rows of a matrix whose eigenvalues are computed
 class Analyser:
     """Facts under one context. ``base`` is an analyser that knows less (the text without the data): what it proves is kept."""
 
-    def __init__(self, ctx: Context, base: Analyser | None = None):
-        self.ctx = ctx
+    def __init__(self, declared: Declarations, base: Analyser | None = None):
+        self.declared = declared
         self.base = base
         self.memo: dict[int, tuple[ir.Expr, Facts]] = {}
         self.keys: dict[int, int] = {}
@@ -43,8 +43,8 @@ class Analyser:
             for node in ir.walk(expr):
                 if id(node) not in self.memo:
                     facts = self._pieces(node, self._node(node))
-                    if node in self.ctx.within:
-                        inside = replace(facts.interval, value=self.ctx.within[node], standing=Standing.ASSUMED)
+                    if node in self.declared.within:
+                        inside = replace(facts.interval, value=self.declared.within[node], standing=Standing.ASSUMED)
                         facts = replace(facts, interval=inside)
                     if self.base is not None:
                         facts = combine(self.base(node), facts)
@@ -56,23 +56,23 @@ class Analyser:
         if not facts.restricted:
             return facts
         if self._wide is None:
-            self._wide = self if self.ctx.free else Analyser(replace(self.ctx, free=True))
+            self._wide = self if self.declared.free else Analyser(replace(self.declared, free=True))
         return self._wide(facts.expr)
 
     def raised(self, facts: Facts) -> Facts:
         """The same with the least value that the bound data allow, where it is above 0 and was not known to be."""
         settled = facts.constant or facts.interval.value.positive or facts.interval.standing == Standing.ASSUMED
-        if self.ctx.bound is None or settled:
+        if self.declared.bound is None or settled:
             return facts
         from fccomodel.structure._least import least  # needs torch, which the facts of a text do not
 
-        low = least(facts, self.ctx, self)
+        low = least(facts, self.declared, self)
         if low is None:
             return facts
         where = facts.interval.value.meet(interval(low))
         reason = f"its least value on the data is at least {low:.3g}"
         fact = make("interval", where, facts.expr, "least value", reason, [facts.below], standing=Standing.BOUNDED)
-        return replace(facts, interval=fact, restricted=facts.restricted or not self.ctx.free)
+        return replace(facts, interval=fact, restricted=facts.restricted or not self.declared.free)
 
     def key(self, expr: ir.Expr) -> int:
         """A number that two expressions share only if they have the same value."""
@@ -103,9 +103,9 @@ class Analyser:
             case ir.LetRef():
                 return self(node.let.body)
             case ir.NetCall():
-                return _nets.call(node, (self(node.params), self(node.arg)), self.ctx)
+                return _nets.call(node, (self(node.params), self(node.arg)), self.declared)
             case ir.Reduce():
-                return reduce(node, self(node.body), self.ctx, self)
+                return reduce(node, self(node.body), self.declared, self)
             case ir.Apply():
                 return self._apply(node)
         args = tuple(self(c) for c in node.children)
@@ -117,7 +117,7 @@ class Analyser:
             case ir.Const(value=value):
                 leaf = Leaf(interval=atoms.Interval.point(value), size=amount(value))
             case ir.Size(dim=dim):
-                n = self.ctx.dim(dim)
+                n = self.declared.dim(dim)
                 where = atoms.Interval.point(n) if n < inf else atoms.Interval(0.0, inf, False, True)
                 leaf = Leaf(
                     interval=where,
@@ -125,17 +125,17 @@ class Analyser:
                     standing=Standing.BOUNDED if isinstance(dim, str) and n < inf else Standing.PROVED,
                 )
             case ir.Param():
-                leaf = self.ctx.param(node)
+                leaf = self.declared.param(node)
             case ir.Column():
-                leaf = self.ctx.column(node)
+                leaf = self.declared.column(node)
             case ir.Element(binder=binder):
-                leaf = self.ctx.element(binder)
+                leaf = self.declared.element(binder)
             case _:
                 leaf = Leaf()
         return self._leaf(node, leaf).finish()
 
     def _leaf(self, node: ir.Expr, leaf: Leaf) -> Draft:
-        draft = Draft(expr=node, entries=self.ctx.entries(node.shape), random=leaf.random, compact=not leaf.random)
+        draft = Draft(expr=node, entries=self.declared.entries(node.shape), random=leaf.random, compact=not leaf.random)
         measured = leaf.standing == Standing.BOUNDED
         if leaf.interval != REALS:
             draft.propose("interval", leaf.interval, "data range" if measured else "declared range", standing=leaf.standing)
@@ -147,7 +147,7 @@ class Analyser:
     def _variable(self, node: ir.Var | ir.Hole) -> Facts:
         if not node.shape:
             self.scalars.add(node.name)
-        leaf = self.ctx.variable(node.name)
+        leaf = self.declared.variable(node.name)
         draft = self._leaf(node, leaf)
         draft.compact = leaf.size.finite
         draft.restricted = leaf.interval != REALS or leaf.size.finite
@@ -182,14 +182,14 @@ class Analyser:
             return draft.finish()
         steep = () if node.shape else atom.steep_at_0(*(a.interval.value for a in args))
         args = tuple(self.raised(a) if k in steep else a for k, a in enumerate(args))
-        entries = self.ctx.entries(node.shape)
+        entries = self.declared.entries(node.shape)
         if isinstance(atom, atoms.ScalarAtom) and node.shape:
             args = tuple(spread(a, entries) if not child.shape else a for a, child in zip(args, node.args, strict=True))
         return self._structure(node, args, self._operation(node, atom, args, entries))
 
     def _operation(self, node: ir.Apply, atom: atoms.Atom, args: tuple[Facts, ...], entries: float) -> Facts:
         sizes = (
-            tuple(self.ctx.entries(a.shape) for a in node.args)
+            tuple(self.declared.entries(a.shape) for a in node.args)
             if not isinstance(atom, atoms.ScalarAtom)
             else (entries,) * len(args)
         )
@@ -235,7 +235,7 @@ class Analyser:
 
     def _product(self, node: ir.Apply, op: str, args: tuple[Facts, ...], entries: float) -> Facts:
         """A product of two factors that both vary."""
-        terms = self.ctx.dim(node.args[0].shape[-1]) if op in ("dot", "matmul") else 1.0
+        terms = self.declared.dim(node.args[0].shape[-1]) if op in ("dot", "matmul") else 1.0
         return _arithmetic.product(node, args[0], args[1], entries, op, _arithmetic.spread_to(terms))
 
     def _variance(self, node: ir.Apply) -> Facts | None:
@@ -257,13 +257,13 @@ class Analyser:
         if any(self.key(a) != self.key(b) for a, b in pairs) or self(inner).constant:
             return None
         spread_out = ir.Reduce(kind=VARIANCE.name, binders=first.binders, condition=first.condition, body=inner, span=node.span)
-        return replace(reduce(spread_out, self(inner), self.ctx, self), expr=node)
+        return replace(reduce(spread_out, self(inner), self.declared, self), expr=node)
 
     def _spectrum(self, matrix: ir.Expr) -> tuple[float | None, float | None]:
         """The least and the largest eigenvalue of the symmetric part of a bound matrix."""
         turned = isinstance(matrix, ir.Apply) and matrix.op == "transpose"
         inner = matrix.args[0] if turned and isinstance(matrix, ir.Apply) else matrix
-        value = self.ctx.value(inner.name) if isinstance(inner, ir.Param) else None
+        value = self.declared.value(inner.name) if isinstance(inner, ir.Param) else None
         if value is None or np.ndim(value) != 2 or np.shape(value)[0] != np.shape(value)[1] or len(value) > LARGEST:
             return None, None
         ends = np.linalg.eigvalsh((np.asarray(value, float) + np.asarray(value, float).T) / 2)
@@ -282,7 +282,7 @@ class Analyser:
         if p and not node.shape:
             facts = _whole.root_of_powers(node, args, facts)
         if p == 2:
-            facts = _whole.squared_part(node, args[0], self.ctx.entries, facts, self.everywhere)
+            facts = _whole.squared_part(node, args[0], self.declared.entries, facts, self.everywhere)
         powers = _whole.powers_of(node, args) or facts.powers
         facts = replace(facts, powers=powers, inner=args[0] if atom.squared else self._hinge(node, args))
         if node.shape:

@@ -12,7 +12,7 @@ from fccomodel.library import atoms
 from fccomodel.library.amounts import ONE, SOME, ZERO, Amount, amount, least, most, plus, times
 from fccomodel.library.atoms import ArrayAtom, Interval, Properties, ScalarAtom
 from fccomodel.structure._compose import compose
-from fccomodel.structure._context import REALS, opened
+from fccomodel.structure._declarations import REALS, opened
 from fccomodel.structure._draft import Draft, settled
 from fccomodel.structure.facts import DECREASING, INCREASING, NEITHER, Fact, Facts, combine
 

@@ -10,7 +10,7 @@ from typing import Any
 from fccomodel.core import ir
 from fccomodel.library.amounts import NONE, SOME, Amount, amount, length, plus, times
 from fccomodel.library.atoms import Atom
-from fccomodel.structure._context import REALS, opened
+from fccomodel.structure._declarations import REALS, opened
 from fccomodel.structure._draft import Draft, settled
 from fccomodel.structure._fixes import advice
 from fccomodel.structure._placed import Placed

@@ -10,7 +10,7 @@ from typing import Any
 from fccomodel.core import ir
 from fccomodel.library.amounts import NONE, SOME, ZERO, Amount, amount, length
 from fccomodel.library.atoms import Interval
-from fccomodel.structure._context import REALS, opened
+from fccomodel.structure._declarations import REALS, opened
 from fccomodel.structure.facts import Fact, Facts, Standing, make
 
 DEFAULTS: dict[str, Any] = {

@@ -20,7 +20,7 @@ from fccomodel.evaluation import elements
 from fccomodel.evaluation.elements import Pointwise
 from fccomodel.evaluation.interpret import concave, evaluate
 from fccomodel.library import atoms, reductions
-from fccomodel.structure._context import Context
+from fccomodel.structure._declarations import Declarations
 from fccomodel.structure.facts import Facts
 
 See = Callable[[ir.Expr], Facts]
@@ -31,45 +31,46 @@ STEPS = 200
 ROUNDING = 1e-4
 
 
-def least(facts: Facts, ctx: Context, see: See) -> float | None:
+def least(facts: Facts, declared: Declarations, see: See) -> float | None:
     """A positive number that a convex, scalar function of the variables is never below, whatever members of the families around
     it are taken, inside the variables' simple sets; None where none is found, or what it takes is too much."""
-    if ctx.problem is None or ctx.bound is None or ctx.holes or ctx.within or not facts.convex or facts.expr.shape:
+    problem, bound = declared.problem, declared.bound
+    if problem is None or bound is None or declared.holes or declared.within or not facts.convex or facts.expr.shape:
         return None
-    lowest = elements.remember(ctx.bound, ("least", facts.expr, ctx.problem, ctx.free), lambda: _least(facts, ctx, see))
+    lowest = elements.remember(bound, ("least", facts.expr, problem, declared.free), lambda: _least(facts, declared, see))
     if lowest is not None or facts.interval.value.lo < 0:
         return lowest
     match facts.expr:
         case ir.Reduce(body=body) if reductions.of(facts.expr).average:
-            return least(see(body), ctx, see)
+            return least(see(body), declared, see)
     match atoms.as_power(facts.expr):
         case (e, ir.Const(value=p)) if p > 0:
-            inner = least(see(e), ctx, see)
+            inner = least(see(e), declared, see)
             return None if inner is None else inner**p
     return None
 
 
-def _least(facts: Facts, ctx: Context, see: See) -> float | None:
+def _least(facts: Facts, declared: Declarations, see: See) -> float | None:
     """The same of the function as a whole, not from its parts."""
-    assert ctx.problem is not None and ctx.bound is not None
+    assert declared.problem is not None and declared.bound is not None
     expr = facts.expr
     nodes = list(ir.walk(expr))
     if any(_sampled(n) for n in nodes):
         return None
     names = sorted(ir.variables_of(expr))
-    domains = [] if ctx.free else [d for name in names if (d := _set(ctx.problem.variables[name])) is not None]
-    bounded = len(domains) == len(names) and all(ctx.variable(name).size.finite for name in names)
+    domains = [] if declared.free else [d for name in names if (d := _set(declared.problem.variables[name])) is not None]
+    bounded = len(domains) == len(names) and all(declared.variable(name).size.finite for name in names)
     square = not facts.affine and facts.degree == 2
     free = sorted(ir.free_binders(expr), key=lambda b: b.name)
-    members = [elements.ids(ctx.bound, b.domain) for b in free]
-    size = int(sum(ctx.entries(ctx.problem.variables[name].shape) for name in names))
+    members = [elements.ids(declared.bound, b.domain) for b in free]
+    size = int(sum(declared.entries(declared.problem.variables[name].shape) for name in names))
     passes = prod(len(m) for m in members) * ((size + 2 if square else 0) + (4 * STEPS if bounded and facts.smooth else 0))
-    rows = max([1.0, *(prod(ctx.count(b.domain) for b in n.binders) for n in nodes if isinstance(n, ir.Reduce))])
+    rows = max([1.0, *(prod(declared.count(b.domain) for b in n.binders) for n in nodes if isinstance(n, ir.Reduce))])
     if not passes or prod(len(m) for m in members) > MOST_MEMBERS or passes * rows * size > MOST_WORK:
         return None
     lowest = inf
     for chosen in itertools.product(*members):
-        f = _Function(ctx, expr, names, dict(zip(free, chosen, strict=True)))
+        f = _Function(declared, expr, names, dict(zip(free, chosen, strict=True)))
         ends = [f.least_of_quadratic()] if square else []
         if bounded and facts.smooth and not (ends and ends[0] > 0):
             ends.append(f.least_inside(domains))
@@ -91,10 +92,10 @@ def _set(variable: ir.Variable) -> ir.VectorSet | None:
 class _Function:
     """An expression at one member of its families, as a function of all variables' entries in one vector."""
 
-    def __init__(self, ctx: Context, expr: ir.Expr, names: list[str], env: dict[ir.Binder, int]):
-        assert ctx.problem is not None and ctx.bound is not None
-        self.bound, self.expr, self.env = ctx.bound, expr, env
-        self.shapes = {name: elements.shape(ctx.bound, ctx.problem.variables[name].shape) for name in names}
+    def __init__(self, declared: Declarations, expr: ir.Expr, names: list[str], env: dict[ir.Binder, int]):
+        assert declared.problem is not None and declared.bound is not None
+        self.bound, self.expr, self.env = declared.bound, expr, env
+        self.shapes = {name: elements.shape(declared.bound, declared.problem.variables[name].shape) for name in names}
         self.size = sum(prod(shape) for shape in self.shapes.values())
 
     def split(self, w: torch.Tensor) -> dict[str, torch.Tensor]:

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from fccomodel.core import ir
 from fccomodel.library.amounts import NONE, SOME, ZERO, amount
-from fccomodel.structure._context import Context
+from fccomodel.structure._declarations import Declarations
 from fccomodel.structure._draft import Draft
 from fccomodel.structure.facts import NEITHER, Facts, Standing
 
 BOUNDED = "on every bounded set of weights; that the iterates stay in one is assumed"
 
 
-def call(node: ir.NetCall, args: tuple[Facts, ...], ctx: Context) -> Facts:
+def call(node: ir.NetCall, args: tuple[Facts, ...], declared: Declarations) -> Facts:
     """The facts of ``s(w; x)`` as a function of w."""
     params, row = args
     names = {name: NEITHER for a in args for name in a.leaves}
-    draft = Draft(expr=node, args=args, entries=ctx.entries(node.shape), leaves=names, random=row.random)
+    draft = Draft(expr=node, args=args, entries=declared.entries(node.shape), leaves=names, random=row.random)
     if not row.constant:
         draft.both(NONE, "no rule", f"the input of {node.net} depends on the variables", [row.below],
                    fix="give the net the data alone, and combine its output with the variables.")  # fmt: skip
         return draft.finish()
-    declared = ctx.problem.nets.get(node.net) if ctx.problem is not None else None
-    for name, values in declared.assume if declared is not None else ():
+    net = declared.problem.nets.get(node.net) if declared.problem is not None else None
+    for name, values in net.assume if net is not None else ():
         _assume(draft, name, values, node)
-    module = ctx.bound.nets.get(node.net) if ctx.bound is not None else None
+    module = declared.bound.nets.get(node.net) if declared.bound is not None else None
     if module is not None:
         _layers(draft, node, module)
     if not draft.facts:

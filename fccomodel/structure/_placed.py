@@ -10,7 +10,7 @@ from math import inf, sqrt
 from fccomodel.core import ir
 from fccomodel.library.amounts import NONE, SOME, ZERO, Amount, amount, least, most, plus, times
 from fccomodel.library.atoms import ArrayAtom, Atom, Interval
-from fccomodel.structure._context import REALS, interval, opened
+from fccomodel.structure._declarations import REALS, interval, opened
 from fccomodel.structure.facts import DECREASING, INCREASING, NEITHER, Fact, Facts
 
 SIGNS = {"increasing": INCREASING, "decreasing": DECREASING, "none": NEITHER}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fccomodel.library.amounts import Amount
-from fccomodel.structure._context import REALS
+from fccomodel.structure._declarations import REALS
 from fccomodel.structure._placed import Placed
 from fccomodel.structure.facts import DECREASING, INCREASING, NEITHER, Facts
 

@@ -14,7 +14,7 @@ from fccomodel.library.reductions import Reduction, Site
 from fccomodel.library.reductions.sum import SUM
 from fccomodel.structure import _whole
 from fccomodel.structure._arithmetic import sign_of
-from fccomodel.structure._context import Context, opened
+from fccomodel.structure._declarations import Declarations, opened
 from fccomodel.structure._draft import Draft
 from fccomodel.structure.facts import NEITHER, Fact, Facts
 
@@ -30,7 +30,7 @@ class See(Protocol):
     def raised(self, facts: Facts) -> Facts: ...
 
 
-def reduce(node: ir.Reduce, body: Facts, ctx: Context, see: See) -> Facts:
+def reduce(node: ir.Reduce, body: Facts, declared: Declarations, see: See) -> Facts:
     """The facts of a reduction from those of its body, which hold for every element."""
     moving = [] if node.condition is None or see(node.condition).constant else [see(node.condition)]
     if moving:
@@ -42,18 +42,18 @@ def reduce(node: ir.Reduce, body: Facts, ctx: Context, see: See) -> Facts:
         return _unknown(node, (body, *varying), "its option depends on the variables", "make it a param.")
     kind = reductions.of(node)
     if len(node.binders) == 1 and isinstance(node.binders[0].domain, ir.VectorSet) and kind.extreme:
-        return _worst(node, body, ctx, see)
+        return _worst(node, body, declared, see)
     if kind.domain.lo > -inf and not kind.condition:
         body = see.raised(body)
-    site = _site(node, body, ctx, options)
+    site = _site(node, body, declared, options)
     facts = _composed(node, kind, body, site, [o.interval for o in options.values()])
     return _with_logarithm(node, kind, body, site, facts)
 
 
-def _site(node: ir.Reduce, body: Facts, ctx: Context, options: dict[str, Facts]) -> Site:
+def _site(node: ir.Reduce, body: Facts, declared: Declarations, options: dict[str, Facts]) -> Site:
     count = 1.0
     for binder in node.binders:
-        count *= ctx.count(binder.domain)
+        count *= declared.count(binder.domain)
     filtered = any(isinstance(b.domain, ir.RowSet) and b.domain.where is not None for b in node.binders)
     return Site(
         where=body.interval.value,
@@ -218,10 +218,10 @@ def _with_logarithm(node: ir.Reduce, kind: Reduction, body: Facts, site: Site, f
 
 
 # ----------------------------------------------------------------------------------------------------- worst distribution
-def _worst(node: ir.Reduce, body: Facts, ctx: Context, see: See) -> Facts:
+def _worst(node: ir.Reduce, body: Facts, declared: Declarations, see: See) -> Facts:
     """``max[q in Q] (sum[k] q[k] r[k] - mu * divergence(q, p))``, or any body: an extreme over q."""
     kind = reductions.of(node)
-    facts = _composed(node, kind, body, _site(node, body, ctx, {}), [])
+    facts = _composed(node, kind, body, _site(node, body, declared, {}), [])
     q = node.binders[0]
     average, cost, mu = _split(node.body)
     risk = _risk(average, q)

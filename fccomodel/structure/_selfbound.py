@@ -7,7 +7,7 @@ from math import inf, sqrt
 
 from fccomodel.library.amounts import ZERO, Amount, amount, plus, root, times
 from fccomodel.library.atoms import ArrayAtom
-from fccomodel.structure._context import interval, opened
+from fccomodel.structure._declarations import interval, opened
 from fccomodel.structure._draft import Draft
 from fccomodel.structure._fixes import advice
 from fccomodel.structure._placed import Placed

@@ -13,7 +13,7 @@ from fccomodel.library.amounts import NONE, ZERO, Amount, amount, most, plus, ro
 from fccomodel.library.atoms import Interval
 from fccomodel.structure._arithmetic import add, merged, renamed, scale
 from fccomodel.structure._compose import compose
-from fccomodel.structure._context import interval, opened
+from fccomodel.structure._declarations import interval, opened
 from fccomodel.structure._draft import Draft
 from fccomodel.structure.facts import KINDS, Fact, Facts, Standing, combine
 

@@ -298,7 +298,7 @@ def test_constraints_that_are_sets(constraint, found):
     text += "var w[d]; var p[d] >= 0; var A[K, d]; var t;\n"
     text += f"minimize E[z ~ D] square(dot(w, z.x) - t) + sumsq(A);\nsubject to c{label}{constraint};"
     problem = pipeline.compile_model(Source(text=text, name="m")).problem
-    value = normal.constants(problem, None)
+    value = normal.constant_values(problem, None)
     recognised = sets.recognise(problem.constraints[0], problem.variables, value)
     assert (recognised is None) == (found is None)
     if recognised is not None:

@@ -13,7 +13,7 @@ from fccomodel.core.source import Source
 from fccomodel.evaluation import interpret
 from fccomodel.library import sets
 from fccomodel.normal import normalise, reformulations
-from fccomodel.normal._constants import constants
+from fccomodel.normal._constants import constant_values
 
 HEAD = "dim d;\nset K = {0, 1, 2};\ndata D : table(x: real[d], g: {0, 1, 2});\nvar w[d];\n"
 LOSS = "square(dot(w, z.x) - 1)"
@@ -114,7 +114,7 @@ def test_robust_dual_of_any_divergence(name: str) -> None:
     text, divergence = DIVERGENCES[name]
     risks = f"let r[k in K] = E[z ~ D | z.g == k] {LOSS};"
     problem, data = bound(f"param mu >= 0 default 0.4;{risks}minimize max[q in simplex(K)] (sum[k in K] q[k] * r[k] - {text});")
-    chain = reformulations.chain(problem, constant=constants(problem, data))
+    chain = reformulations.chain(problem, constant=constant_values(problem, data))
     (added,) = [v for v in chain.problem.variables if v not in problem.variables]
     point = {"w": torch.tensor([0.3, -0.2, 0.5], dtype=torch.float64)}
     (family,) = problem.lets.values()
@@ -128,7 +128,7 @@ def test_robust_dual_of_any_divergence(name: str) -> None:
 def test_equal_at_the_best_threshold(name: str) -> None:
     text, shape = TAILS[name]
     problem, data = bound(text)
-    chain = reformulations.chain(problem, constant=constants(problem, data))
+    chain = reformulations.chain(problem, constant=constant_values(problem, data))
     added = [v for v in chain.problem.variables if v not in problem.variables]
     assert len(added) == 1
     point = {"w": torch.tensor([0.3, -0.2, 0.5], dtype=torch.float64)}
@@ -207,13 +207,13 @@ def test_constraints_that_are_the_sets_of_variables(name: str) -> None:
             for k in range(3 if c.binders else 1)
             for v in [interpret.evaluate(data, c.body, point, {b: [k] for b in c.binders}).reshape(())]
         )
-        simple, args = sets.get(domains[0].family), [constants(problem, data)(a) for a in domains[0].args]
+        simple, args = sets.get(domains[0].family), [constant_values(problem, data)(a) for a in domains[0].args]
         assert inside == simple.contains(point["w"], *args, tolerance=1e-9)
 
 
 def test_every_reformulation_is_under_test() -> None:
     texts = [*EQUAL.values(), *(text for text, _ in TAILS.values()), f"minimize E[z ~ D] {LOSS};\nsubject to {SETS['ball'][0]}"]
-    chains = [reformulations.chain(problem, constant=constants(problem, data)) for problem, data in map(bound, texts)]
+    chains = [reformulations.chain(problem, constant=constant_values(problem, data)) for problem, data in map(bound, texts)]
     used = {step.reformulation.name for chain in chains for step in chain.steps}
     assert used == {r.name for r in reformulations.all() if r.role == "equivalent"}
 

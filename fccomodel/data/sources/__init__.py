@@ -12,18 +12,18 @@ import numpy as np
 
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data.sources import errors
-from fccomodel.data.sources._base import RawColumn, RawTable, Request, Source
+from fccomodel.data.sources._base import DataSource, RawColumn, RawTable, Request
 
-__all__ = ["RawColumn", "RawTable", "Request", "Source", "all", "find_file", "open", "open_array"]
+__all__ = ["RawColumn", "RawTable", "Request", "DataSource", "all", "find_file", "open", "open_array"]
 
 
 @cache
-def all() -> dict[str, Source]:
+def all() -> dict[str, DataSource]:
     """Every source by its name."""
-    sources: dict[str, Source] = {}
+    sources: dict[str, DataSource] = {}
     for module in sorted(info.name for info in pkgutil.iter_modules(__path__) if not info.name.startswith("_")):
         for value in vars(importlib.import_module(f"{__name__}.{module}")).values():
-            if isinstance(value, Source):
+            if isinstance(value, DataSource):
                 sources[value.name] = value
     return sources
 
@@ -60,7 +60,7 @@ def find_file(text: str | Path, folders: tuple[Path, ...]) -> Path:
     refuse(errors.no_file(path.name, [candidate.parent for candidate in tried], near))
 
 
-def _find(value: Any, request: Request) -> tuple[Source, Any]:
+def _find(value: Any, request: Request) -> tuple[DataSource, Any]:
     """The source for a value, and what its ``open`` takes."""
     if isinstance(value, str | Path):
         return _find_by_name(value, request)
@@ -70,7 +70,7 @@ def _find(value: Any, request: Request) -> tuple[Source, Any]:
     refuse(errors.not_a_table(request.name, value))
 
 
-def _find_by_name(value: str | Path, request: Request) -> tuple[Source, Any]:
+def _find_by_name(value: str | Path, request: Request) -> tuple[DataSource, Any]:
     scheme, colon, rest = str(value).partition(":")
     schemes = {source.scheme: source for source in all().values() if source.scheme}
     if colon and scheme in schemes:
@@ -88,7 +88,7 @@ def _find_by_name(value: str | Path, request: Request) -> tuple[Source, Any]:
     return by_suffix[suffix], path
 
 
-def _guarded(source: Source, function: Any, value: Any, request: Request) -> Any:
+def _guarded(source: DataSource, function: Any, value: Any, request: Request) -> Any:
     """Call a source's function; a package that is not installed becomes an error with its command."""
     try:
         return function(value, request)

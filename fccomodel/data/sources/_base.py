@@ -84,7 +84,7 @@ class Request:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Source:
+class DataSource:
     """A kind of data: ``name``, one line of ``meaning``, how it is recognised, and how it is opened.
 
     suffixes  of the files it reads (``open`` gets the path)

@@ -9,7 +9,7 @@ import numpy as np
 
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data.sources import errors
-from fccomodel.data.sources._base import RawColumn, RawTable, Request, Source, from_array
+from fccomodel.data.sources._base import DataSource, RawColumn, RawTable, Request, from_array
 
 
 def to_numpy(value: Any, what: str) -> np.ndarray:
@@ -58,7 +58,7 @@ def _open(value: Any, request: Request) -> RawTable:
     return from_mapping(dict(zip(request.fields, parts, strict=True)))
 
 
-SOURCE = Source(
+SOURCE = DataSource(
     name="arrays",
     meaning="arrays or tensors",
     open=_open,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data.sources import errors, frame
-from fccomodel.data.sources._base import RawTable, Request, Source
+from fccomodel.data.sources._base import DataSource, RawTable, Request
 
 
 def _open(path: Path, request: Request) -> RawTable:
@@ -27,7 +27,7 @@ def _open(path: Path, request: Request) -> RawTable:
     return frame.from_pandas(data, str(path))
 
 
-SOURCE = Source(
+SOURCE = DataSource(
     name="csv",
     meaning="a csv file",
     open=_open,

@@ -9,7 +9,7 @@ import numpy as np
 
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data.sources import arrays, errors
-from fccomodel.data.sources._base import RawTable, Request, Source
+from fccomodel.data.sources._base import DataSource, RawTable, Request
 
 
 def _accepts(value: Any) -> bool:
@@ -54,4 +54,4 @@ def _column(items: Any, part: Any, first: Any, request: Request) -> np.ndarray:
     return column
 
 
-SOURCE = Source(name="dataset", meaning="a torch Dataset", open=_open, accepts=_accepts, needs=("torch",))
+SOURCE = DataSource(name="dataset", meaning="a torch Dataset", open=_open, accepts=_accepts, needs=("torch",))

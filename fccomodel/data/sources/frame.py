@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from fccomodel.data.sources import _arrow
-from fccomodel.data.sources._base import RawColumn, RawTable, Request, Source, demand_distinct, from_array
+from fccomodel.data.sources._base import DataSource, RawColumn, RawTable, Request, demand_distinct, from_array
 
 
 def _is_pandas(value: Any) -> bool:
@@ -92,4 +92,4 @@ def _open(value: Any, request: Request) -> RawTable:
     )
 
 
-SOURCE = Source(name="frame", meaning="a data frame (pandas, polars, Arrow)", open=_open, accepts=_accepts)
+SOURCE = DataSource(name="frame", meaning="a data frame (pandas, polars, Arrow)", open=_open, accepts=_accepts)

@@ -9,7 +9,7 @@ import numpy as np
 
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data.sources import arrays, errors
-from fccomodel.data.sources._base import RawTable, Request, Source
+from fccomodel.data.sources._base import DataSource, RawTable, Request
 
 
 def _read(path: Path) -> dict[str, np.ndarray]:
@@ -35,4 +35,4 @@ def _array(path: Path, request: Request) -> np.ndarray:
     refuse(errors.no_array_of_name(path.name, request.name, content))
 
 
-SOURCE = Source(name="npz", meaning="a NumPy file", open=_open, suffixes=(".npz", ".npy"), array=_array)
+SOURCE = DataSource(name="npz", meaning="a NumPy file", open=_open, suffixes=(".npz", ".npy"), array=_array)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data.sources import _arrow, errors
-from fccomodel.data.sources._base import RawColumn, RawTable, Request, Source, demand_distinct
+from fccomodel.data.sources._base import DataSource, RawColumn, RawTable, Request, demand_distinct
 
 
 def _open(path: Path, request: Request) -> RawTable:
@@ -37,4 +37,4 @@ def _open(path: Path, request: Request) -> RawTable:
     )
 
 
-SOURCE = Source(name="parquet", meaning="a parquet file", open=_open, suffixes=(".parquet", ".pq"), needs=("pyarrow",))
+SOURCE = DataSource(name="parquet", meaning="a parquet file", open=_open, suffixes=(".parquet", ".pq"), needs=("pyarrow",))

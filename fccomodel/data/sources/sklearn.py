@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data.sources import errors, frame
-from fccomodel.data.sources._base import RawTable, Request, Source
+from fccomodel.data.sources._base import DataSource, RawTable, Request
 
 NAMES = ("breast_cancer", "diabetes", "digits", "iris", "linnerud", "wine")
 
@@ -17,6 +17,6 @@ def _open(name: str, request: Request) -> RawTable:
     return frame.from_pandas(getattr(datasets, f"load_{name}")(as_frame=True).frame, f"sklearn:{name}")
 
 
-SOURCE = Source(
+SOURCE = DataSource(
     name="sklearn", meaning="a data set of scikit-learn", open=_open, scheme="sklearn", needs=("scikit-learn", "pandas")
 )

@@ -24,7 +24,7 @@ from fccomodel.evaluation.draws import DRAWS
 from fccomodel.evaluation.elements import remember
 from fccomodel.evaluation.interpret import inner_maximum, pairs, ranging, scores
 from fccomodel.evaluation.interpret.net_rows import NetRows, net_apply
-from fccomodel.evaluation.interpret.reductions import Block, Plan, collapse, stream
+from fccomodel.evaluation.interpret.reductions import Block, Streamed, collapse, stream
 from fccomodel.evaluation.interpret.spaces import Listing, Product
 from fccomodel.evaluation.selections import Conditions
 from fccomodel.library import atoms, reductions
@@ -227,7 +227,7 @@ class Evaluator(Conditions):
         if isinstance(space, Listing) and space.alone and not set(space.cells).intersection(self.axes(node.body, inner)):
             runs, which = space.distinct()
             if len(which) > runs.entries:  # many outer elements have the same run, and it is worth the same for all of them
-                self.not_empty(node, space, torch.from_numpy(space.step.size).to(torch.float64), inner)
+                self.not_empty(node, space, torch.from_numpy(space.runs.size).to(torch.float64), inner)
                 found = self.over(node, runs, inner)
                 return space.finish(found.data.index_select(len(space.kept), which))
         leaves, event = self.leaves(node.body, space, inner)
@@ -244,9 +244,9 @@ class Evaluator(Conditions):
         self.not_empty(node, space, count, inner)
         if reductions.of(node).tail and size > MOST_SORTED:
             refuse(errors.too_many_to_sort(node, size), source=self.bound.problem.source)
-        return stream(self.plan(reductions.of(node), node.body, space, inner, leaves, event, count, options))
+        return stream(self.streamed(reductions.of(node), node.body, space, inner, leaves, event, count, options))
 
-    def plan(
+    def streamed(
         self,
         kind: Reduction,
         body: ir.Expr,
@@ -256,7 +256,7 @@ class Evaluator(Conditions):
         event: int,
         count: torch.Tensor,
         options: Mapping[str, float],
-    ) -> Plan:
+    ) -> Streamed:
         """A reduction to be done block by block; ``event``: numbers that one element of the body needs."""
         values = tuple(self.value(leaf, inner) for leaf in leaves)
         axes = [value.axes for value in values]
@@ -267,14 +267,16 @@ class Evaluator(Conditions):
 
         shape = elements.shape(self.bound, body.shape)
         size = max(1, min(self.chunk, BLOCK) // event)
-        return Plan(kind=kind, space=space, size=size, leaves=values, body=elements_of, count=count, event=shape, options=options)
+        return Streamed(
+            kind=kind, space=space, size=size, leaves=values, body=elements_of, count=count, event=shape, options=options
+        )
 
     def mapped(self, node: ir.Expr, env: Env) -> Named:
         """A pointwise value made block by block over its axes."""
         lengths = self.axes(node, env)
         space = Product(over=(), kept=tuple(sorted(lengths)), lengths=lengths)
         leaves, event = self.leaves(node, space, env, root=False)
-        return stream(self.plan(SUM, node, space, env, leaves, event, space.count, {}))
+        return stream(self.streamed(SUM, node, space, env, leaves, event, space.count, {}))
 
     def leaves(self, body: ir.Expr, space: Product | Listing, inner: Env, *, root: bool = True) -> tuple[list[ir.Expr], int]:
         """What to compute before the blocks: the largest subexpressions of moderate size (``root``: the body itself may be one).

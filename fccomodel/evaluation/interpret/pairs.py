@@ -215,13 +215,13 @@ def _runs(evaluator: Evaluator, node: ir.Reduce, space: Listing, inner: Env) -> 
 
     Runs that all end (or all begin) where the order does are cumulative sums.
     """
-    if not space.alone or space.over or bool((space.step.size == 0).any()):
+    if not space.alone or space.over or bool((space.runs.size == 0).any()):
         return None
     kind = reductions.of(node)
     mean = (_run_log if kind.logarithmic else _run_mean)(evaluator, node.body, space, inner)
     if mean is None or not kind.total:
         return mean
-    sizes = space.finish(torch.from_numpy(space.step.size).to(torch.float64).expand(space.shape))
+    sizes = space.finish(torch.from_numpy(space.runs.size).to(torch.float64).expand(space.shape))
     if kind.logarithmic:
         return _added([mean, Named(sizes.data.log(), sizes.axes)])
     return apply_atom("mul", [mean, sizes], [None, None])
@@ -266,19 +266,18 @@ def _run_log(evaluator: Evaluator, argument: ir.Expr, space: Listing, inner: Env
 
 def _over_runs(part: Named, space: Listing, cumulate: Callable[..., torch.Tensor], kind: Reduction) -> Named | None:
     """The mean (or the logarithm of the mean exponential) of values along the own axis, over every run."""
-    step = space.step
-    ends, order = step.start + step.size, torch.from_numpy(step.order)
-    after, before = bool((ends == len(step.order)).all()), bool((step.start == 0).all())
+    runs = space.runs
+    ends, order = runs.start + runs.size, torch.from_numpy(runs.order)
+    after, before = bool((ends == len(runs.order)).all()), bool((runs.start == 0).all())
     if (after or before) and bool((order >= 0).all()):
         values = part.data[order]
         sums = cumulate(values.flip(0), 0).flip(0) if after else cumulate(values, 0)
-        found, size = sums[torch.from_numpy(step.start if after else ends - 1)], torch.from_numpy(step.size).to(torch.float64)
+        found, size = sums[torch.from_numpy(runs.start if after else ends - 1)], torch.from_numpy(runs.size).to(torch.float64)
         found = found - size.log() if kind.logarithmic else found / size
     else:
-        runs, which = space.distinct()
-        if runs.total_size > MOST_IN_RUNS:
+        listing, which = space.distinct()
+        if listing.total_size > MOST_IN_RUNS:
             return None
-        runs = replace(runs, kept=())
-        whole = runs.whole()
+        whole = replace(listing, kept=()).whole()
         found = collapse(kind, whole, whole.take(part), {"theta": 1.0}).data[which]
     return Named(found.reshape([space.lengths[axis] for axis in space.cells]), space.cells)

@@ -14,7 +14,7 @@ from fccomodel.core import ir
 from fccomodel.core.diagnostics import refuse
 from fccomodel.evaluation import draws, elements, errors, selections
 from fccomodel.evaluation.axes import Env, Named, new_axis
-from fccomodel.evaluation.interpret.spaces import Listing, Product, Step, lengths_of
+from fccomodel.evaluation.interpret.spaces import Listing, Product, Runs, lengths_of
 
 if TYPE_CHECKING:
     from fccomodel.evaluation.interpret.evaluator import Evaluator
@@ -67,13 +67,13 @@ def listing(
     prefix = dict(zip(cells, places, strict=True))
     lengths = dict(outer) | dict(over)
     for number, part in enumerate(parts):
-        step, value = step_of(evaluator, part, node, inner, prefix, lengths)
+        runs, value = runs_of(evaluator, part, node, inner, prefix, lengths)
         inner[part.binder], own = value, value.axes[-1]
         lengths[own] = value.length(own)
         kept = tuple(sorted(axis for axis in evaluator.axes(node.body, inner) if axis in outer and axis not in cells))
         space = Listing(
             bound=evaluator.bound, env=inner, last=part.binder, cells=cells, over=tuple(sorted(over)), kept=kept,
-            lengths=lengths, prefix=prefix, own=own, step=step, tests=part.masks,
+            lengths=lengths, prefix=prefix, own=own, runs=runs, tests=part.masks,
         )  # fmt: skip
         if number < len(parts) - 1:
             if space.total_size > MOST_LISTED:
@@ -82,20 +82,20 @@ def listing(
     return space, inner
 
 
-def step_of(
+def runs_of(
     evaluator: Evaluator,
     part: selections.Selection,
     node: ir.Reduce,
     inner: Env,
     prefix: Mapping[int, np.ndarray],
     lengths: Mapping[int, int],
-) -> tuple[Step, Named]:
+) -> tuple[Runs, Named]:
     """One binder's run for each combination so far, and its elements along an own axis (only those that some run has)."""
     total = len(next(iter(prefix.values()))) if prefix else 1
     if isinstance(part.binder.domain, ir.Distribution):
         value = all_of(evaluator, part, node, inner, {})
         n = value.length(value.axes[-1])
-        return Step(start=np.zeros(total, dtype=np.int64), size=np.full(total, n), skip=None, order=np.arange(n)), value
+        return Runs(start=np.zeros(total, dtype=np.int64), size=np.full(total, n), skip=None, order=np.arange(n)), value
     flat = new_axis()
 
     def along(value: Named) -> Named:
@@ -113,6 +113,6 @@ def step_of(
     order = np.full(len(index.rows), -1, dtype=np.int64)
     order[used] = np.searchsorted(rows, index.rows[used])
     left_out = None if skip is None else np.array(np.broadcast_to(skip.data.numpy(), (total,)))
-    return Step(start=first, size=count, skip=left_out, order=order), Named(
+    return Runs(start=first, size=count, skip=left_out, order=order), Named(
         evaluator.whole(part.binder.domain, rows), (new_axis(),)
     )

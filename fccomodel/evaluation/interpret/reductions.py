@@ -140,7 +140,7 @@ def _unlisted(listed: torch.Tensor) -> torch.Tensor:
 
 
 @dataclass(eq=False, kw_only=True)
-class Plan(Blocks):
+class Streamed(Blocks):
     """One reduction done block by block."""
 
     kind: Reduction
@@ -198,22 +198,22 @@ def one_thread() -> Iterator[None]:
 
 
 class _Blocks(torch.autograd.Function):
-    """A plan as one operation: no graph in the forward pass, blocks computed again in the backward pass."""
+    """A streamed reduction as one operation: no graph in the forward pass, blocks computed again in the backward pass."""
 
     @staticmethod
-    def forward(ctx: Any, plan: Plan, *leaves: torch.Tensor) -> torch.Tensor:
-        ctx.plan = plan
+    def forward(ctx: Any, streamed: Streamed, *leaves: torch.Tensor) -> torch.Tensor:
+        ctx.streamed = streamed
         ctx.save_for_backward(*leaves)
         with one_thread():
-            return plan.forward(leaves)
+            return streamed.forward(leaves)
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         with one_thread():
-            return (None, *ctx.plan.backward(ctx.saved_tensors, ctx.needs_input_grad[1:], gradient))
+            return (None, *ctx.streamed.backward(ctx.saved_tensors, ctx.needs_input_grad[1:], gradient))
 
 
-def stream(plan: Plan) -> Named:
-    """The value of a plan, differentiable in its leaves (once)."""
-    return plan.space.finish(_Blocks.apply(plan, *(leaf.data for leaf in plan.leaves)))
+def stream(streamed: Streamed) -> Named:
+    """The value of a reduction done block by block, differentiable in its leaves (once)."""
+    return streamed.space.finish(_Blocks.apply(streamed, *(leaf.data for leaf in streamed.leaves)))

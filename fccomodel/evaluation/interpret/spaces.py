@@ -124,7 +124,7 @@ class ProductBlock:
 
 # ---------------------------------------------------------------------------------------------------- lists of combinations
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Step:
+class Runs:
     """The last binder's runs, one per combination of what comes before it: ``start .. start + size`` without ``skip``.
 
     order   the position on the binder's own axis of each element that a run may contain
@@ -142,7 +142,7 @@ class Listing:
 
     prefix    for each combination of the earlier binders, positions along the merged axes
     merged    the axes that ``flat`` stands for: those of the condition's outer binders (``cells``) and of its own ones
-    own       the last binder's own axis, whose positions come from ``step``
+    own       the last binder's own axis, whose positions come from ``runs``
     tests     conditions to evaluate for each combination, in ``env``
     over      further axes that are reduced as a product
     kept      axes of the result besides ``cells``
@@ -157,7 +157,7 @@ class Listing:
     lengths: Mapping[int, int]
     prefix: Mapping[int, np.ndarray]
     own: int
-    step: Step
+    runs: Runs
     tests: tuple[ir.Expr, ...] = ()
     flat: int = field(default_factory=new_axis)
 
@@ -178,20 +178,20 @@ class Listing:
     @property
     def total_size(self) -> int:
         """How many combinations there are, tests left out."""
-        return int(self.step.size.sum())
+        return int(self.runs.size.sum())
 
     @property
     def alone(self) -> bool:
         """It lists the elements of one binder, in runs that nothing else cuts."""
-        return not self.tests and self.step.skip is None and set(self.prefix) == set(self.cells)
+        return not self.tests and self.runs.skip is None and set(self.prefix) == set(self.cells)
 
     def distinct(self) -> tuple[Listing, torch.Tensor]:
         """The same with every different run once, as the cells of a new axis; and which of them each cell has."""
-        runs, which = np.unique(np.stack([self.step.start, self.step.size]), axis=1, return_inverse=True)
-        axis, count = new_axis(), runs.shape[1]
-        step = Step(start=runs[0], size=runs[1], skip=None, order=self.step.order)
+        (start, size), which = np.unique(np.stack([self.runs.start, self.runs.size]), axis=1, return_inverse=True)
+        axis, count = new_axis(), len(start)
+        runs = Runs(start=start, size=size, skip=None, order=self.runs.order)
         lengths = {**self.lengths, axis: count}
-        listing = replace(self, cells=(axis,), lengths=lengths, prefix={axis: np.arange(count)}, step=step, flat=new_axis())
+        listing = replace(self, cells=(axis,), lengths=lengths, prefix={axis: np.arange(count)}, runs=runs, flat=new_axis())
         return listing, torch.from_numpy(which.reshape(-1))
 
     def finish(self, result: torch.Tensor) -> Named:
@@ -204,17 +204,17 @@ class Listing:
 
     def blocks(self, size: int) -> Iterator[ListingBlock]:
         """Pieces with at most ``size`` combinations, in order."""
-        ends = np.cumsum(self.step.size)
+        ends = np.cumsum(self.runs.size)
         size = max(1, size // max(1, math.prod(self.lengths[axis] for axis in (*self.kept, *self.over))))
         for low in range(0, int(ends[-1]) if len(ends) else 0, size):
             number = np.arange(low, min(low + size, int(ends[-1])))
             before = np.searchsorted(ends, number, "right")
-            offset = number - (ends[before] - self.step.size[before])
-            if self.step.skip is not None:
-                keep = offset != self.step.skip[before]
+            offset = number - (ends[before] - self.runs.size[before])
+            if self.runs.skip is not None:
+                keep = offset != self.runs.skip[before]
                 before, offset = before[keep], offset[keep]
             index = {axis: torch.from_numpy(places[before]) for axis, places in self.prefix.items()}
-            index[self.own] = torch.from_numpy(self.step.order[self.step.start[before] + offset])
+            index[self.own] = torch.from_numpy(self.runs.order[self.runs.start[before] + offset])
             block = self.make(index)
             if self.tests:
                 keep_tensor = torch.ones(len(before), dtype=torch.bool)

@@ -10,7 +10,7 @@ from collections.abc import Collection, Set
 
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import FccoError
-from fccomodel.normal.reformulations._base import Chain, Constant, Cost, Reformulation, Step, unknown
+from fccomodel.normal.reformulations._base import Applied, Chain, Constant, Cost, Reformulation, unknown
 from fccomodel.normal.reformulations._features import COUPLING, KINKS, STRUCTURE, features, kinks
 from fccomodel.normal.reformulations._penalise import Penalised
 
@@ -22,7 +22,7 @@ __all__ = [
     "Cost",
     "Penalised",
     "Reformulation",
-    "Step",
+    "Applied",
     "all",
     "chain",
     "features",
@@ -94,7 +94,7 @@ def chain(
                 errors.append(error)
                 continue
             if sentences:
-                step = Step(reformulation=reformulation, sentences=tuple(sentences), recover=recover)
+                step = Applied(reformulation=reformulation, sentences=tuple(sentences), recover=recover)
                 longer = Chain(problem=new, steps=(*here.steps, step))
                 heapq.heappush(queue, (longer.cost, next(number), longer))
         if len(queue) == ahead:

@@ -80,7 +80,7 @@ class Reformulation:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step:
+class Applied:
     """One reformulation of a chain, and what it did where, in words."""
 
     reformulation: Reformulation
@@ -93,7 +93,7 @@ class Chain:
     """What a sequence of reformulations did."""
 
     problem: ir.Problem
-    steps: tuple[Step, ...] = ()
+    steps: tuple[Applied, ...] = ()
 
     @property
     def cost(self) -> float:

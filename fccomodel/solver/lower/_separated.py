@@ -13,7 +13,7 @@ from fccomodel.data.bound import Bound
 from fccomodel.evaluation import elements, selections
 from fccomodel.evaluation.selections import Ranges, Selection
 from fccomodel.library import reductions
-from fccomodel.normal import constants
+from fccomodel.normal import constant_values
 from fccomodel.normal.separation import PiecewiseMean, Separation
 from fccomodel.normal.smoothing import Smoothed
 from fccomodel.solver.lower._binders import Binders
@@ -59,7 +59,7 @@ class Separated:
     def __init__(self, state: State, slots: Slots, cells: Cells, binders: Binders, lower: Lower):
         self.state, self.slots, self.cells, self.binders, self.lower = state, slots, cells, binders, lower
         self.asked = state.full and state.separated
-        self.separation = Separation(constants(state.bound.problem, state.bound), state.free)
+        self.separation = Separation(constant_values(state.bound.problem, state.bound), state.free)
         self.exactly = Rewriter(lambda node: node.original if isinstance(node, Smoothed) and node.inner else None)
         self.known: dict[ir.Reduce, Run | None] = {}
 

@@ -40,7 +40,7 @@ class Leaf:
 
 
 @dataclass(eq=False, kw_only=True)
-class Context:
+class Declarations:
     """A problem's declarations, with data or without.
 
     holes   where each hole's value lies, by name       values  values of params known without a bound problem
