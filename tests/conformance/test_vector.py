@@ -22,7 +22,7 @@ from fccomodel.core.source import Source
 from fccomodel.evaluation import interpret
 from fccomodel.solver import emit, run
 from fccomodel.solver.emit import VectorEmitter
-from fccomodel.solver.emit import vector as vector_module
+from fccomodel.solver.lower import _vector as vector_module
 from fccomodel.solver.lower import _reductions
 
 VECTOR = sorted(name for name, a in algorithms.all().items() if a.oracle == "vector")
@@ -86,7 +86,7 @@ def test_exact_values_are_the_interpreters(name: str) -> None:
     found = case.solver.inner_full(case.data, w, case.h)
     assert len(found) == case.solver.SOLVER.components
     for part in case.emitter.components:
-        env = dict(zip(part.slots, case.emitter.ids(part), strict=True))
+        env = dict(zip(part.slots, case.emitter.phi.ids(part), strict=True))
         expected = interpret.evaluate(case.bound, part.node, case.named(w), env)
         torch.testing.assert_close(found[part.start : part.stop], expected.reshape(-1), rtol=1e-10, atol=1e-12)
 
