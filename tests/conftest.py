@@ -1,6 +1,41 @@
 """Options of the test run."""
 
+from pathlib import Path
+
 import pytest
+
+TESTS = Path(__file__).parent
+#: Files and folders that a quick lane leaves out (``-m "not slow"``): whole solves, processes, programs of every model.
+SLOW = (
+    "algorithms/test_finish.py",
+    "app/test_bad_input.py",
+    "app/test_cli.py",
+    "app/test_compare.py",
+    "conformance",
+    "evaluation/test_interpret.py",
+    "evaluation/test_logarithms.py",
+    "evaluation/test_members.py",
+    "library/test_new_reduction.py",
+    "library/test_proximal.py",
+    "normal/test_row_maxima.py",
+    "solver/test_carried.py",
+    "solver/test_penalties.py",
+    "solver/test_program_text.py",
+    "solver/test_run.py",
+    "solver/test_sampling.py",
+    "solver/test_standalone.py",
+    "solver/test_verify.py",
+    "structure/test_estimates.py",
+    "test_extending.py",
+    "test_package.py::test_the_documents_run_as_they_stand",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        name = f"{item.path.relative_to(TESTS).as_posix()}::{item.name}" if item.path.is_relative_to(TESTS) else ""
+        if name.startswith(SLOW):
+            item.add_marker(pytest.mark.slow)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

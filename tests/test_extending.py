@@ -15,8 +15,6 @@ import numpy as np
 import pytest
 from places import ROOT
 
-pytestmark = pytest.mark.slow
-
 PAGE = ROOT / "tutorials" / "03_extending.md"
 FILES = dict(re.findall(r"^```python\n# (fccomodel/\S+\.py)\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL))
 BLOCKS = re.findall(r"^```fcco\nmodel (\w+);(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)

@@ -22,8 +22,8 @@ from fccomodel.core.source import Source
 from fccomodel.evaluation import interpret
 from fccomodel.solver import emit, run
 from fccomodel.solver.emit import VectorEmitter
-from fccomodel.solver.lower import _vector as vector_module
 from fccomodel.solver.lower import _reductions
+from fccomodel.solver.lower import _vector as vector_module
 
 VECTOR = sorted(name for name, a in algorithms.all().items() if a.oracle == "vector")
 MODELS = {
