@@ -17,7 +17,7 @@ from fccomodel.core.source import Source
 from fccomodel.evaluation import logarithms
 from fccomodel.evaluation.axes import Named
 from fccomodel.evaluation.interpret import evaluate
-from fccomodel.evaluation.interpret.reductions import Plan, collapse, stream
+from fccomodel.evaluation.interpret.reductions import Streamed, collapse, stream
 from fccomodel.evaluation.interpret.spaces import Product
 from fccomodel.language.parse import parse
 from fccomodel.library import reductions
@@ -94,7 +94,7 @@ def streamed(kind: Reduction, e: torch.Tensor, options: dict, size: int = 3) -> 
     """The same in blocks of a few elements."""
     axes = tuple(range(e.dim()))
     space = Product(over=axes[-1:], kept=axes[:-1], lengths=dict(enumerate(e.shape)))
-    plan = Plan(
+    plan = Streamed(
         kind=kind, space=space, size=size, leaves=(Named(e, axes),), body=lambda block, pieces: Named(pieces[0], axes),
         count=space.count, event=(), options=options,
     )  # fmt: skip
