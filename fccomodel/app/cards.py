@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from fccomodel.plan.choice import Candidate
 
 WIDTH = 80
-OPERATORS = ("add", "sub", "mul", "div", "neg", "pow", "le", "lt", "ge", "gt", "eq", "ne", "and", "or", "not")
 
 
 def rows(pairs: Iterable[tuple[str, str]], *, margin: int = 2) -> str:
@@ -52,7 +51,7 @@ def atoms(name: str | None = None) -> str:
         return _atom(atom)
     groups: dict[str, list[tuple[str, str]]] = {"entry by entry": [], "of whole vectors and matrices": [], "operators": []}
     for key, atom in known.items():
-        if key in OPERATORS:
+        if atom.symbol:
             groups["operators"].append((atom.meaning, key))
             continue
         also = f" (also {', '.join(atom.aliases)})" if atom.aliases else ""

@@ -15,8 +15,6 @@ from fccomodel.library import atoms
 
 V = TypeVar("V")
 
-OPERATORS = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.Pow: "pow"}
-
 
 def atom_of(name: str) -> atoms.Atom:
     """The atom of a name that is known to be one."""
@@ -76,7 +74,7 @@ class Algebra(ABC, Generic[V]):
             case ast.BinOp(left=left, op=ast.MatMult(), right=right):
                 return self.array("matmul", [self._read(left, names), self._read(right, names)])
             case ast.BinOp(left=left, op=op, right=right):
-                return self.apply(OPERATORS[type(op)], self._read(left, names), self._read(right, names))
+                return self.apply(atoms.symbols()[type(op)], self._read(left, names), self._read(right, names))
             case ast.Call(func=ast.Name(id=name), args=args):
                 inner = [self._read(a, names) for a in args]
                 return self.apply(name, *inner) if isinstance(atom_of(name), atoms.ScalarAtom) else self.array(name, inner)

@@ -165,7 +165,7 @@ def _affine(f: ir.Expr) -> bool:
     if isinstance(f, ir.Hole) or not _has_hole(f):
         return True
     atom = atoms.of(f)
-    linear = isinstance(atom, atoms.ScalarAtom) and atom.linear([_has_hole(a) for a in f.children])
+    linear = atom is not None and atom.linear([_has_hole(a) for a in f.children])
     return linear and all(_affine(a) for a in f.children)
 
 

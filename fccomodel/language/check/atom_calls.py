@@ -26,13 +26,10 @@ from fccomodel.language.check.shapes import described
 from fccomodel.language.errors.words import are, counted
 from fccomodel.library.atoms import Atom, ShapeError
 
-#: Operators and truth: atoms that are written with symbols, not by name.
-UNNAMED = frozenset({"add", "sub", "mul", "div", "neg", "pow", "matmul", *shapes.TRUTH})
-
 
 def named_atoms() -> dict[str, Atom]:
     """The functions that a model can call, by every name."""
-    named = {name: atom for name, atom in registry.all().items() if not atom.internal and name not in UNNAMED}
+    named = {name: atom for name, atom in registry.all().items() if not atom.internal and not atom.symbol}
     return named | {alias: named[name] for alias, name in registry.aliases().items() if name in named}
 
 
@@ -74,7 +71,7 @@ def _arguments(ctx: Context, scope: Scope, node: syntax.Call, atom: Atom) -> lis
     arguments = [v for v in values if v is not None]
     if not reason:
         return arguments if len(arguments) == len(values) else None
-    if len(values) == 1 and atom.name in ("max", "min") and arguments and arguments[0].shape:
+    if len(values) == 1 and atom.extreme and arguments and arguments[0].shape:
         ctx.report(errors.calls.extreme_of_a_vector(atom.name, node.span))
     elif len(arguments) == len(values):
         _misfit(ctx, node, arguments, atom, reason)
@@ -119,7 +116,7 @@ def _candidates(ctx: Context, node: syntax.Call, args: Sequence[ir.Expr], atom: 
     """Signatures of other functions of a similar name that take these arguments."""
     signatures = []
     for rival in registry.all().values():
-        if rival is atom or rival.internal or rival.name in UNNAMED or not rival.accepts(len(args)):
+        if rival is atom or rival.internal or rival.symbol or not rival.accepts(len(args)):
             continue
         if _distance(rival, atom) <= 1 and type(rival) is type(atom):
             try:
@@ -134,7 +131,7 @@ def _misfit(ctx: Context, node: syntax.Call, values: Sequence[ir.Expr], atom: At
     """The error of a call with the wrong arguments: candidates, nearest first, each with why it does not fit."""
     candidates = [(atom.signature, reason)]
     for rival in sorted(registry.all().values(), key=lambda a: (_distance(a, atom), a.name)):
-        if rival is atom or rival.internal or rival.name in UNNAMED or _distance(rival, atom) > 2 or len(candidates) > 3:
+        if rival is atom or rival.internal or rival.symbol or _distance(rival, atom) > 2 or len(candidates) > 3:
             continue
         if not rival.accepts(len(values)):
             needed = f"{rival.min_count} or more" if rival.variadic else counted(len(rival.arguments), "argument")

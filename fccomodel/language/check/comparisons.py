@@ -12,8 +12,7 @@ from fccomodel.language.check import (
 )
 from fccomodel.language.check.context import Context, Scope
 from fccomodel.language.check.shapes import described, labels_of, sort
-
-OPS = {"<=": "le", "<": "lt", ">=": "ge", ">": "gt", "==": "eq", "!=": "ne"}
+from fccomodel.library import atoms
 
 
 def condition(ctx: Context, scope: Scope, node: syntax.Expr, what: str = "this") -> ir.Expr | None:
@@ -62,7 +61,7 @@ def _compare(ctx: Context, op: str, left: ir.Expr, right: ir.Expr, span: Span) -
     else:
         comparable = False
         _mixed(ctx, left, right, span)
-    return ir.Apply(op=OPS[op], args=(left, right), span=span) if comparable else None
+    return ir.Apply(op=atoms.operator(op).name, args=(left, right), span=span) if comparable else None
 
 
 def _numbers(ctx: Context, op: str, left: ir.Expr, right: ir.Expr, span: Span) -> bool:

@@ -17,8 +17,8 @@ from fccomodel.language.check import (
 )
 from fccomodel.language.check.context import LARGEST, Context, Scope
 from fccomodel.language.check.shapes import broadcast, described, same_dim, sort
+from fccomodel.library import atoms
 
-ARITHMETIC = {"+": "add", "-": "sub", "*": "mul", "/": "div", "^": "pow", "@": "matmul"}
 VERBS = {
     "add": "added",
     "sub": "subtracted",
@@ -127,10 +127,10 @@ def chain(ctx: Context, scope: Scope, node: syntax.Binary) -> ir.Expr | None:
 
 def arithmetic(ctx: Context, op: str, left: ir.Expr, right: ir.Expr, span: Span) -> ir.Expr | None:
     """``left op right`` with shapes checked and constants folded."""
-    what = f"what is {VERBS[ARITHMETIC[op]]}"
+    name = atoms.operator(op).name
+    what = f"what is {VERBS[name]}"
     if not (is_number(ctx, left, what) & is_number(ctx, right, what)):
         return None
-    name = ARITHMETIC[op]
     if name == "matmul":
         return matmul(ctx, left, right, span)
     if isinstance(left, ir.Const) and isinstance(right, ir.Const):

@@ -9,8 +9,7 @@ from fccomodel.core import ir
 from fccomodel.language import syntax
 from fccomodel.language.check.context import Context
 from fccomodel.language.errors.words import Quote
-
-TRUTH = frozenset({"le", "lt", "ge", "gt", "eq", "ne", "and", "or", "not"})
+from fccomodel.library import atoms
 
 
 # ------------------------------------------------------------------------------------------------------------------- sizes
@@ -105,7 +104,8 @@ def sort(ctx: Context, node: ir.Expr) -> str:
     while True:
         match node:
             case ir.Apply():
-                return "truth" if node.op in TRUTH else "number"
+                atom = atoms.of(node)
+                return "truth" if atom is not None and atom.boolean else "number"
             case ir.Label():
                 return "label"
             case ir.Column():

@@ -30,6 +30,12 @@ def aliases() -> Mapping[str, str]:
     return MappingProxyType({alias: atom.name for atom in all().values() for alias in atom.aliases})
 
 
+@cache
+def operator(symbol: str) -> Atom:
+    """The atom that models write with a symbol between two operands."""
+    return next(atom for atom in all().values() if atom.symbol == symbol and len(atom.arguments) == 2)
+
+
 def get(name: str) -> Atom | None:
     """The atom of this name or alias, or None."""
     return all().get(aliases().get(name, name))

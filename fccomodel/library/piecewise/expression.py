@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import ast
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, isclose
 
 from fccomodel.core import ir
 from fccomodel.library import atoms
+from fccomodel.library.atoms._syntax import tree
 from fccomodel.library.piecewise.function import PiecewiseLQ
 from fccomodel.library.piecewise.pieces import Pieces, add, compose, extreme, pieces_of, product, weakly_convex
 
@@ -173,23 +175,50 @@ class _Walk:
                 if self.number(args[1]) != 2:
                     raise _OffTheLine
                 return _required(compose([(-inf, inf, 1.0, 0.0, 0.0)], self.pieces(self.operand(args[0]))))
-            case "max" | "min":
-                return extreme(max if node.op == "max" else min, [self.pieces(self.operand(arg)) for arg in args])
-            case "clip":
-                value, low, high = (self.pieces(self.operand(arg)) for arg in args)
-                return extreme(max, [low, extreme(min, [value, high])])
         return self.outer(node)
 
     def outer(self, node: ir.Apply) -> Pieces:
-        """A scalar atom that declares its graph, of one argument and constant parameters."""
-        atom = atoms.get(node.op)
-        if not isinstance(atom, atoms.ScalarAtom) or atom.graph is None or id(node.args[0]) not in self.forms:
+        """A scalar atom: of one argument and constant parameters by its graph, else by its formula."""
+        atom = atoms.of(node)
+        if isinstance(atom, atoms.ScalarAtom) and atom.graph is None:
+            names = dict(zip(atom.names(len(node.args)), node.args, strict=True))
+            return self.pieces(self.read(tree(atom.definition(len(node.args))), names))
+        if not isinstance(atom, atoms.ScalarAtom) or id(node.args[0]) not in self.forms:
             raise _OffTheLine
         parameters = [self.number(arg) for arg in node.args[1:]]
         f = None if None in parameters else of_atom(atom, [p for p in parameters if p is not None])
         if f is None:
             raise _OffTheLine
         return _required(compose(pieces_of(f), self.pieces(self.forms[id(node.args[0])])))
+
+
+    def read(self, formula: ast.expr, names: Mapping[str, ir.Expr]) -> _Affine | Pieces:
+        """An atom's formula by arithmetic, magnitudes, the largest and the least."""
+        match formula:
+            case ast.Constant(value=int() | float() as value):
+                return _Affine(coefficients=(0.0,) * self.size, constant=float(value))
+            case ast.Name(id=name) if name in names:
+                return self.operand(names[name])
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return self.scale(self.read(operand, names), -1.0)
+            case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as op, right=right):
+                sign = 1.0 if isinstance(op, ast.Add) else -1.0
+                return self.add(self.read(left, names), self.scale(self.read(right, names), sign))
+            case ast.BinOp(left=left, op=ast.Mult() | ast.Div() as op, right=right):
+                return self.times(self.read(left, names), self.read(right, names), isinstance(op, ast.Div))
+            case ast.Call(func=ast.Name(id="Max" | "Min" as head), args=args):
+                return extreme(max if head == "Max" else min, [self.pieces(self.read(arg, names)) for arg in args])
+            case ast.Call(func=ast.Name(id="Abs"), args=[arg]):
+                value = self.read(arg, names)
+                return extreme(max, [self.pieces(value), self.pieces(self.scale(value, -1.0))])
+        raise _OffTheLine
+
+    def times(self, left: _Affine | Pieces, right: _Affine | Pieces, inverse: bool) -> _Affine | Pieces:
+        """A product, or (``inverse``) a quotient by a number."""
+        for value, factor in ((left, right), (right, left))[: 1 if inverse else 2]:
+            if isinstance(factor, _Affine) and not any(factor.coefficients) and (factor.constant or not inverse):
+                return self.scale(value, 1 / factor.constant if inverse else factor.constant)
+        return _required(None if inverse else product(self.pieces(left), self.pieces(right)))
 
 
 def _required(pieces: Pieces | None) -> Pieces:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fccomodel.core import ir
+from fccomodel.library import atoms
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,15 +54,11 @@ def _times(form: Affine, factor: float) -> Affine:
 
 def quadratic(node: ir.Expr, holes: Sequence[ir.Hole]) -> tuple[float, ...] | None:
     """q with node = sum of q_k/2 u_k^2: the square of one hole's multiple; None for anything else."""
-    if isinstance(node, ir.Apply) and (node.op == "square" or node.op == "pow" and _two(node.args[1])):
-        form = affine(node.args[0], holes)
+    if (base := atoms.squared(node)) is not None:
+        form = affine(base, holes)
         if form is not None and form.constant == 0 and sum(c != 0 for c in form.coefficients) == 1:
             return tuple(2 * c * c for c in form.coefficients)
     return None
-
-
-def _two(node: ir.Expr) -> bool:
-    return isinstance(node, ir.Const) and node.value == 2
 
 
 def flat_terms(expr: ir.Expr, factor: float = 1.0) -> list[tuple[float, ir.Expr]]:

@@ -5,17 +5,16 @@ from __future__ import annotations
 from math import inf
 
 from fccomodel.core import ir
+from fccomodel.library import atoms
 from fccomodel.library.piecewise import PiecewiseLQ
 from fccomodel.library.proximal._affine import Affine, affine, flat_terms
 from fccomodel.library.proximal._base import FactsOf, Proximal
 from fccomodel.library.proximal._numbers import NoProx, entrywise, literals, scalar, summed
-from fccomodel.library.proximal.balls import BALLS, Norm
+from fccomodel.library.proximal.balls import Norm
 from fccomodel.library.proximal.logsumexp import LogSumExp
 from fccomodel.library.proximal.operations import Composed, Perturbed, Scaled, Separable, Tilted
 from fccomodel.library.proximal.piecewise import Piecewise
 from fccomodel.library.proximal.radial import Radial
-
-NORMS = tuple(name for name in BALLS if name != "spectral")
 
 
 def whole(expr: ir.Expr, hole: ir.Hole, facts: FactsOf) -> Proximal:
@@ -77,11 +76,11 @@ def _named(term: ir.Apply, hole: ir.Hole) -> Proximal | None:
     if form is None or not form.coefficients[0]:
         return None
     inner: Proximal | None = None
-    if term.op in NORMS:
-        inner = Norm.of(term.op, hole.shape)
-    elif term.op == "group_norm":
-        size = literals(term.args[1])
-        inner = None if size is None else Norm.of("norm2", hole.shape, int(size))
+    atom = atoms.of(term)
+    ball = atom.ball if isinstance(atom, atoms.ArrayAtom) else None
+    if ball is not None:
+        size = literals(term.args[-1]) if isinstance(atom, atoms.ArrayAtom) and atom.in_groups else 0.0
+        inner = None if size is None else Norm.of(ball, hole.shape, int(size))
     elif term.op == "logsumexp":
         inner = LogSumExp.of()
     if inner is None:
@@ -95,8 +94,12 @@ def _radial(expr: ir.Expr, hole: ir.Hole, rank: int, facts: FactsOf) -> Proximal
     length: ir.Expr = ir.Apply(op="abs", args=(number,), span=hole.span)
     images: dict[int, ir.Expr] = {}
     for node in ir.walk(expr):
-        if isinstance(node, ir.Apply) and node.op in ("norm2", "norm_fro", "sumsq") and node.args[0] is hole:
-            images[id(node)] = length if node.op != "sumsq" else ir.Apply(op="square", args=(number,), span=node.span)
+        atom = atoms.of(node)
+        ball = atom.ball if isinstance(atom, atoms.ArrayAtom) and not atom.in_groups else None
+        if ball is not None and ball.kind == "ball" and node.children[0] is hole:
+            images[id(node)] = length
+        elif isinstance(node, ir.Apply) and node.op == "sumsq" and node.args[0] is hole:
+            images[id(node)] = ir.Apply(op="square", args=(number,), span=node.span)
         elif isinstance(node, ir.Apply) and not node.shape:
             if any(id(a) not in images for a in node.args):
                 raise NoProx(f"`{node.op}` of this array: no rule for it")

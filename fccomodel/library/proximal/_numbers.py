@@ -7,6 +7,7 @@ from math import isclose
 
 from fccomodel.core import ir
 from fccomodel.core.rewrite import with_children
+from fccomodel.library import atoms
 from fccomodel.library.atoms._base import REALS, Interval
 from fccomodel.library.piecewise import downward_kink, of_expression
 from fccomodel.library.proximal._affine import affine, flat_terms, quadratic
@@ -182,7 +183,8 @@ def _affine_expr(hole: ir.Hole, factor: float, constant: float) -> ir.Expr:
 
 def _atom(term: ir.Expr, holes: tuple[ir.Hole, ...]) -> Proximal:
     """A maximum of affine pieces."""
-    if isinstance(term, ir.Apply) and term.op == "max":
+    atom = atoms.of(term)
+    if isinstance(term, ir.Apply) and atom is not None and atom.extreme > 0:
         forms = [affine(arg, holes) for arg in term.args]
         if all(forms):
             rows = [f.coefficients for f in forms if f]

@@ -15,9 +15,6 @@ from fccomodel.library.reductions import Reduction
 from fccomodel.library.reductions.logmeanexp import LOGMEANEXP
 from fccomodel.library.reductions.mean import MEAN
 
-#: operations that are linear in each argument (of a quotient, the first)
-LINEAR = frozenset({"mul", "div", "dot", "matmul"})
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PiecewiseMean(ir.Expr):
@@ -83,7 +80,7 @@ class Row:
             return self.alike(body)
         if not self.mixed(body):
             return self.over(body)
-        if isinstance(body, ir.Apply) and body.op in ("add", "sub", "neg"):
+        if _is_sum(body):
             return _mapped(body, self.of)
         return self.product(body) or self.quadratic(body)
 
@@ -194,7 +191,8 @@ class Row:
                 return None
             return _joined(node, [a for a, _ in known]), _joined(node, [b for _, b in known])
         mixed = [self.mixed(arg) for arg in node.args]
-        if node.op not in LINEAR or sum(mixed) != 1 or node.op == "div" and mixed[1]:
+        atom = atoms.of(node)
+        if atom is None or atom.variadic or len(mixed) != 2 or sum(mixed) != 1 or not atom.linear(mixed):
             return None
         place = mixed.index(True)
         inner = self.sides(node.args[place])
@@ -205,12 +203,12 @@ class Row:
 
 
 def _is_sum(node: ir.Expr) -> bool:
-    return isinstance(node, ir.Apply) and node.op in ("add", "sub", "neg")
+    return atoms.signed(node) is not None
 
 
 def _named(node: ir.Expr, name: str) -> bool:
     """An application of the atom of this name, whatever its alias."""
-    atom = atoms.get(node.op) if isinstance(node, ir.Apply) else None
+    atom = atoms.of(node)
     return atom is not None and atom.name == name
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fccomodel.core import ir
-from fccomodel.library import reductions
+from fccomodel.library import atoms, reductions
 from fccomodel.library.sums import summands
 from fccomodel.normal._terms import is_sampled
 from fccomodel.normal.reformulations import robust
@@ -74,7 +74,8 @@ def linear_coupling(setting: Setting) -> Finding:
     node = composed[0]
     text = problem.text(node)
     is_family = isinstance(node, ir.Reduce) and reductions.of(node).coupling and all(b.kind == "in" for b in node.binders)
-    is_list = isinstance(node, ir.Apply) and node.op == "max"
+    atom = atoms.of(node)
+    is_list = atom is not None and atom.extreme > 0
     dual = robust.tilted(node, problem) if isinstance(node, ir.Reduce) else None
     if dual is not None and dual.divergence is not None:
         return lacks(f"the weights in {short(text)} carry a divergence: not a maximum over a polytope", text, node.span)

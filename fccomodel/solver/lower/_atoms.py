@@ -22,14 +22,13 @@ class Atoms:
         """An atom; a product of a row and variables as a score."""
         if node.op in ("dot", "matmul") and len(node.args) == 2 and (found := self.scores.product(node, env)) is not None:
             return found
-        nodes = node.args
-        if self.state.coupled and node.op == "max" and any(isinstance(n, ir.Reduce) for n in ir.walk(node)):
+        nodes, atom = node.args, atoms.of(node)
+        if self.state.coupled and atom is not None and atom.extreme > 0 and any(isinstance(n, ir.Reduce) for n in ir.walk(node)):
             self.state.refuse(errors.maximum_of_a_list(node.span))
         if node.op in ("eq", "ne") and any(isinstance(a, ir.Label) for a in nodes):
             nodes = tuple(self.label(a, nodes[1 - k]) for k, a in enumerate(nodes))
         keep = kept(node, linear)
         args = [self.lower(a, env, keep) for a in nodes]
-        atom = atoms.get(node.op)
         if atom is None:
             self.state.refuse(errors.no_atom(node.op, node.span))
         if not isinstance(atom, atoms.ScalarAtom):
@@ -57,10 +56,8 @@ def kept(node: ir.Apply, linear: Linear) -> Linear:
         sampled = [random(a) for a in node.args]
         once = node.op == "logaddexp" or node.op == "add" and sum(sampled) <= 1 or node.op == "sub" and not sampled[1]
         return "log" if once else False
-    if linear and node.op in ("mul", "div"):
-        sampled = [random(a) for a in node.args]
-        return sum(sampled) <= 1 and not (node.op == "div" and sampled[1])
-    return linear and node.op in ("add", "sub", "neg", "sum", "transpose", "concat")
+    atom = atoms.of(node)
+    return linear and atom is not None and atom.linear([random(a) for a in node.args])
 
 
 def random(node: ir.Expr) -> bool:
