@@ -209,8 +209,8 @@ class _Walk:
             case ast.Call(func=ast.Name(id="Max" | "Min" as head), args=args):
                 return extreme(max if head == "Max" else min, [self.pieces(self.read(arg, names)) for arg in args])
             case ast.Call(func=ast.Name(id="Abs"), args=[arg]):
-                value = self.read(arg, names)
-                return extreme(max, [self.pieces(value), self.pieces(self.scale(value, -1.0))])
+                inner = self.read(arg, names)
+                return extreme(max, [self.pieces(inner), self.pieces(self.scale(inner, -1.0))])
         raise _OffTheLine
 
     def times(self, left: _Affine | Pieces, right: _Affine | Pieces, inverse: bool) -> _Affine | Pieces:
