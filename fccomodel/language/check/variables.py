@@ -26,8 +26,8 @@ from fccomodel.language.check.context import (
 )
 from fccomodel.language.check.shapes import described, show
 
-#: assumption -> the least and most arguments
-ASSUMPTIONS = {"smooth": (0, 1), "lipschitz": (0, 1), "weakly_convex": (0, 1), "convex": (0, 0)}
+#: what can be assumed of a net -> its constant, which may be left out ("": it has none)
+ASSUMPTIONS = {"smooth": "L", "lipschitz": "C", "weakly_convex": "rho", "convex": ""}
 
 
 def net(ctx: Context, node: syntax.NetDecl) -> None:
@@ -59,12 +59,12 @@ def _assumption(ctx: Context, node: syntax.Expr) -> tuple[str, tuple[float, ...]
     if name not in ASSUMPTIONS:
         ctx.report(errors.declarations.unknown_assumption(ctx.quote(node), name, ASSUMPTIONS))
         return None
-    low, high = ASSUMPTIONS[name]
+    most = 1 if ASSUMPTIONS[name] else 0
     values = [expressions.number(ctx, declarations.HERE, a, "a constant") for a in args]
     if any(v is None for v in values):
         return None
-    if not low <= len(args) <= high or not all(isinstance(v, ir.Const) and v.value >= 0 for v in values):
-        ctx.report(errors.declarations.constants_of_assumption(ctx.quote(node), name, high))
+    if len(args) > most or not all(isinstance(v, ir.Const) and v.value >= 0 for v in values):
+        ctx.report(errors.declarations.constants_of_assumption(ctx.quote(node), name, most))
         return None
     return name, tuple(v.value for v in values if isinstance(v, ir.Const))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from fccomodel.core.diagnostics import Code, Diagnostic, did_you_mean
 from fccomodel.core.source import Span
@@ -132,12 +132,13 @@ def not_mapped_by_nets(written: Quote) -> Diagnostic:
     )
 
 
-def unknown_assumption(written: Quote, name: str, assumptions: Collection[str]) -> Diagnostic:
-    """What can be assumed of a net."""
+def unknown_assumption(written: Quote, name: str, assumptions: Mapping[str, str]) -> Diagnostic:
+    """What can be assumed of a net; ``assumptions``: name -> its constant, or nothing."""
+    forms = [form for key, constant in assumptions.items() for form in (key, *([f"{key}({constant})"] if constant else []))]
     return ASSUMPTION_OR_OPTION.error(
         f"{written} is no assumption about a net",
         span=written.span,
-        reason="Known are `smooth`, `smooth(L)`, `lipschitz(C)`, `weakly_convex(rho)` and `convex`.",
+        reason=f"Known are {listed(forms)}.",
         fix=did_you_mean(name, assumptions) or "Use one of these, or leave `assume` out.",
     )
 
