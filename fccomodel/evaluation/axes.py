@@ -56,11 +56,11 @@ def union(values: Iterable[Named]) -> tuple[int, ...]:
 
 def spread(value: Named, axes: Sequence[int], event: int | None = None) -> torch.Tensor:
     """``value`` with a dim for every one of ``axes`` (of length 1 where it does not depend on it), and ``event`` event dims."""
-    own = value.data.dim() - len(value.axes)
-    if value.axes == tuple(axes) and (event is None or event == own):
+    dims = value.data.dim() - len(value.axes)
+    if value.axes == tuple(axes) and (event is None or event == dims):
         return value.data
     shape = [value.length(axis) if axis in value.axes else 1 for axis in axes]
-    shape += [1] * ((own if event is None else event) - own)
+    shape += [1] * ((dims if event is None else event) - dims)
     return value.data.reshape((*shape, *value.event))
 
 
@@ -94,14 +94,14 @@ def apply_atom(op: str, args: Sequence[Named], numbers: Sequence[float | None]) 
         lengths = torch.broadcast_shapes(*(tensor.shape[: len(axes)] for tensor in tensors))
         tensors = [tensor.expand((*lengths, *arg.event)) for tensor, arg in zip(tensors, args, strict=True)]
     textual = [entrywise or name in atom.parameters for name in atom.names(len(args))]
-    known = [
+    fixed = [
         number if may and number is not None and math.isfinite(number) else None
         for number, may in zip(numbers, textual, strict=True)
     ]
-    if all(number is not None for number in known):
-        known[0] = None
-    texts = tuple(f"a{k}" if number is None else literal(number, whole=not entrywise) for k, number in enumerate(known))
+    if all(number is not None for number in fixed):
+        fixed[0] = None
+    texts = tuple(f"a{k}" if number is None else literal(number, whole=not entrywise) for k, number in enumerate(fixed))
     site = atoms.Site(
-        shapes=tuple(tuple(a.event) for a in args), numbers=tuple(numbers), python=tuple(number is not None for number in known)
+        shapes=tuple(tuple(a.event) for a in args), numbers=tuple(numbers), python=tuple(number is not None for number in fixed)
     )
     return Named(_compiled(atom.lower(texts, site), len(texts))(*tensors), axes)

@@ -88,10 +88,10 @@ def stream(bound: Bound, binder: ir.Binder, seed: int) -> int:
 
 
 def _numbers(problem: ir.Problem) -> dict[ir.Binder, int]:
-    found: dict[ir.Binder, int] = {}
+    numbers: dict[ir.Binder, int] = {}
     for root in (problem.objective.expr, *(constraint.body for constraint in problem.constraints)):
         for node in ir.walk(root):
             if isinstance(node, ir.Reduce):
                 for binder in node.binders:
-                    found.setdefault(binder, len(found))
-    return found
+                    numbers.setdefault(binder, len(numbers))
+    return numbers

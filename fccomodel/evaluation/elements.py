@@ -145,11 +145,11 @@ def row_positions(bound: Bound, column: ir.Column, dim: ir.Dim) -> np.ndarray:
     assert isinstance(domain, ir.LabelSet | ir.ValueSet)
 
     def find() -> np.ndarray:
-        own = bound.tables[table].columns[column.name or ""]
+        codes = bound.tables[table].columns[column.name or ""]
         if isinstance(domain, ir.ValueSet):
-            own = np.abs(np.asarray(own, dtype=np.float64)[:, None] - values(bound, domain)[None, :]).argmin(1)
+            codes = np.abs(np.asarray(codes, dtype=np.float64)[:, None] - values(bound, domain)[None, :]).argmin(1)
         place = positions(bound, domain, dim)
-        return np.asarray(own if place is None else place[own], dtype=np.int64)
+        return np.asarray(codes if place is None else place[codes], dtype=np.int64)
 
     return remember(bound, ("row positions", table, column.name, dim), find)
 
@@ -172,12 +172,12 @@ def _positions(bound: Bound, domain: ir.Set, target: ir.Set) -> np.ndarray | Non
     if target is domain:
         return None
     if isinstance(domain, ir.LabelSet) and isinstance(target, ir.LabelSet):
-        known = {label: k for k, label in enumerate(labels(bound, target))}
-        return np.array([known.get(label, -1) for label in labels(bound, domain)], dtype=np.int64)
-    own, other = values(bound, domain), values(bound, target)
-    if len(own) == len(other) and np.allclose(own, other):
+        number_of = {label: k for k, label in enumerate(labels(bound, target))}
+        return np.array([number_of.get(label, -1) for label in labels(bound, domain)], dtype=np.int64)
+    numbers, targets = values(bound, domain), values(bound, target)
+    if len(numbers) == len(targets) and np.allclose(numbers, targets):
         return None
-    close = np.isclose(own[:, None], other[None, :])
+    close = np.isclose(numbers[:, None], targets[None, :])
     return np.where(close.any(1), close.argmax(1), -1).astype(np.int64)
 
 
@@ -274,8 +274,8 @@ class Pointwise:
             case ir.Size(dim=dim):
                 return Named(torch.tensor(float(size(self.bound, dim)), dtype=torch.float64))
             case ir.Param(name=name):
-                known = self.bound.params if name in self.bound.params else self.bound.arrays
-                return Named(remember(self.bound, ("array", name), lambda: as_tensor(known[name])))
+                arrays = self.bound.params if name in self.bound.params else self.bound.arrays
+                return Named(remember(self.bound, ("array", name), lambda: as_tensor(arrays[name])))
             case ir.Column():
                 return self.column(node, env)
             case ir.Element(binder=binder):
@@ -329,8 +329,8 @@ class Pointwise:
             self.place(index, node.base.shape[k] if k < len(node.base.shape) else 0, env) for k, index in enumerate(node.indices)
         ]
         axes = union([base, *places])
-        own = [Named(torch.arange(base.length(axis)), (axis,)) for axis in base.axes]
-        return Named(base.data[tuple(spread(at, axes) for at in (*own, *places))], axes)
+        ranges = [Named(torch.arange(base.length(axis)), (axis,)) for axis in base.axes]
+        return Named(base.data[tuple(spread(at, axes) for at in (*ranges, *places))], axes)
 
     def place(self, index: ir.Expr, dim: ir.Dim, env: Env) -> Named:
         """The position that an index means."""
@@ -349,19 +349,19 @@ class Pointwise:
         args = node.args
         if node.op in ("eq", "ne") and any(isinstance(arg, ir.Label) for arg in args):
             args = tuple(self.position(arg, args[1 - k]) for k, arg in enumerate(args))
-        found = [self.value(arg, env) for arg in args]
+        operands = [self.value(arg, env) for arg in args]
         numbers = [arg.value if isinstance(arg, ir.Const) and not arg.shape else None for arg in args]
         if node.op == "dot":
-            return self.dot(*found)
-        return apply_atom(node.op, found, numbers)
+            return self.dot(*operands)
+        return apply_atom(node.op, operands, numbers)
 
     def position(self, arg: ir.Expr, other: ir.Expr) -> ir.Expr:
         """A label in quotes as its position in the other side's set (-1 where it is not there)."""
         if not isinstance(arg, ir.Label):
             return arg
         domain = labels_of(self.bound, other)
-        known = () if domain is None else labels(self.bound, domain)
-        return ir.Const(value=float(known.index(arg.text)) if arg.text in known else -1.0)
+        texts = () if domain is None else labels(self.bound, domain)
+        return ir.Const(value=float(texts.index(arg.text)) if arg.text in texts else -1.0)
 
     def dot(self, u: Named, v: Named) -> Named:
         """``sum_k u_k v_k``; one matrix-vector product where one side has no axes."""

@@ -26,12 +26,12 @@ def shape_of_variable(name: str, given: tuple[int, ...], declared: tuple[int, ..
     return POINT.error(f"`{name}` has shape {given}, and the model asks for {declared}", span=span)
 
 
-def no_let(name: str, known: Sequence[str]) -> Diagnostic:
+def no_let(name: str, lets: Sequence[str]) -> Diagnostic:
     """A quantity to show is a ``let`` of the model."""
     return ARGUMENT.error(
         f"There is no `let {name}` to show",
-        reason=f"Its lets are {', '.join(known)}." if known else "The model has none.",
-        fix=did_you_mean(name, known) or f"Add `let {name} = ...;` to the model.",
+        reason=f"Its lets are {', '.join(lets)}." if lets else "The model has none.",
+        fix=did_you_mean(name, lets) or f"Add `let {name} = ...;` to the model.",
     )
 
 

@@ -95,8 +95,8 @@ class Logarithms:
 
     def logged(self, node: ir.Reduce) -> ir.Reduce | None:
         """The reduction whose value is the logarithm of this one's, where some stable form has it."""
-        found = self.logs.get(id(node), (node, None))[1] if self.see(node).mean else None
-        return found if isinstance(found, ir.Reduce) else None
+        log = self.logs.get(id(node), (node, None))[1] if self.see(node).mean else None
+        return log if isinstance(log, ir.Reduce) else None
 
     # -------------------------------------------------------------------------------------------------------- the logarithm
     def log(self, node: ir.Expr) -> ir.Expr | None:
@@ -117,8 +117,8 @@ class Logarithms:
                 return None if first is None or second is None else make(way, first, second, span=node.span)
             case ir.Apply(op="add"):
                 logs = [self.log(x) for x in _summands(node)]
-                known = [a for a in logs if a is not None]
-                return _tree(known) if len(known) == len(logs) else None
+                terms = [a for a in logs if a is not None]
+                return _tree(terms) if len(terms) == len(logs) else None
             case ir.Apply() if (power := atoms.as_power(node)) is not None:
                 return self._times(power[1], self.log(power[0]))
             case ir.Reduce() if (kind := reductions.logarithm(reductions.of(node))) is not None:
@@ -161,13 +161,13 @@ class Logarithms:
             case ir.Apply(op="exp"):
                 return _Seen(steep=True)
             case ir.Apply(op="mul" | "div" | "add", args=args):
-                own = [self.nodes[id(a)][1] for a in args]
-                return _Seen(any(s.steep for s in own), any(s.mean for s in own))
-            case ir.Apply() if (found := atoms.as_power(node)) is not None:
-                base, p = found
-                own_base = self.nodes[id(base)][1]
+                seen = [self.nodes[id(a)][1] for a in args]
+                return _Seen(any(s.steep for s in seen), any(s.mean for s in seen))
+            case ir.Apply() if (power := atoms.as_power(node)) is not None:
+                base, p = power
+                base_seen = self.nodes[id(base)][1]
                 high = node.op == "pow" and self.ranges(base).lo >= 0 and not _low(p)
-                return _Seen(own_base.steep or high, own_base.mean)
+                return _Seen(base_seen.steep or high, base_seen.mean)
             case ir.Reduce():
                 body, kind = self.nodes[id(node.body)][1], reductions.of(node)
                 steep = kind.additive and body.steep and not any(isinstance(b.domain, ir.VectorSet) for b in node.binders)
@@ -192,8 +192,8 @@ class Logarithms:
                 return _ends(elements.values(bound, binder.domain))
             case ir.Var(name=name):
                 variable = bound.problem.variables.get(name)
-                found = [elements.Pointwise(bound).simple_set(s) for s in variable.sets] if variable is not None else []
-                inside = [simple.entries(*args) for simple, args in found]
+                sets = [elements.Pointwise(bound).simple_set(s) for s in variable.sets] if variable is not None else []
+                inside = [simple.entries(*args) for simple, args in sets]
                 return Interval(max((u.lo for u in inside), default=-math.inf), min((u.hi for u in inside), default=math.inf))
         return REALS
 
@@ -205,19 +205,19 @@ def _low(p: ir.Expr) -> bool:
 
 def _ends(values: object) -> Interval:
     """The least and the largest of some numbers."""
-    found = np.asarray(values)
-    return Interval(float(found.min()), float(found.max())) if found.size and found.dtype.kind in "fiub" else REALS
+    numbers = np.asarray(values)
+    return Interval(float(numbers.min()), float(numbers.max())) if numbers.size and numbers.dtype.kind in "fiub" else REALS
 
 
 def _summands(node: ir.Expr) -> list[ir.Expr]:
-    found, stack = [], [node]
+    terms, stack = [], [node]
     while stack:
         part = stack.pop()
         if isinstance(part, ir.Apply) and part.op == "add":
             stack.extend(reversed(part.args))
         else:
-            found.append(part)
-    return found
+            terms.append(part)
+    return terms
 
 
 def _tree(logs: list[ir.Expr]) -> ir.Expr:

@@ -37,7 +37,7 @@ class Members:
     @property
     def shape(self) -> tuple[int, ...]:
         """Of the product of the lists."""
-        return tuple(len(own) for own in self.lists)
+        return tuple(len(ids) for ids in self.lists)
 
     @property
     def whole(self) -> bool:
@@ -48,26 +48,26 @@ class Members:
     def ids(self) -> tuple[np.ndarray, ...]:
         """For each binder its element's id in every member: int64, (members,)."""
         at = np.unravel_index(self.places, self.shape) if self.binders else ()
-        return tuple(own[k] for own, k in zip(self.lists, at, strict=True))
+        return tuple(ids[k] for ids, k in zip(self.lists, at, strict=True))
 
     def labels(self, name: str) -> list[str]:
         """The members as shown to people: ``name[k1,k2]``, or the name alone where there are no binders."""
         if not self.binders:
             return [name] * len(self.places)
         shown = [
-            {int(k): elements.name_of(self.bound, b.domain, int(k)) for k in own}
-            for b, own in zip(self.binders, self.lists, strict=True)
+            {int(k): elements.name_of(self.bound, b.domain, int(k)) for k in ids}
+            for b, ids in zip(self.binders, self.lists, strict=True)
         ]
-        cells = zip(*(own.tolist() for own in self.ids), strict=True)
+        cells = zip(*(ids.tolist() for ids in self.ids), strict=True)
         return [f"{name}[{','.join(names[k] for names, k in zip(shown, cell, strict=True))}]" for cell in cells]
 
     @cached_property
     def env(self) -> Env:
         """What the binders stand for: an axis each, or where not every combination is a member, one axis of members."""
         if self.whole:
-            return {b: along(own, new_axis()) for b, own in zip(self.binders, self.lists, strict=True)}
+            return {b: along(ids, new_axis()) for b, ids in zip(self.binders, self.lists, strict=True)}
         axis = new_axis()
-        return {b: along(own, axis) for b, own in zip(self.binders, self.ids, strict=True)}
+        return {b: along(ids, axis) for b, ids in zip(self.binders, self.ids, strict=True)}
 
     def over(self, value: Named) -> torch.Tensor:
         """A value in ``env`` at the members, one after the other: (members, *event)."""
@@ -84,8 +84,8 @@ def members(bound: Bound, binders: Sequence[ir.Binder], condition: ir.Expr | Non
     """The members of a family."""
     parts = selections.split(binders, condition)
     lists = tuple(selections.index(bound, alone(part)).rows for part in parts)
-    env = {b: along(own, new_axis()) for b, own in zip(binders, lists, strict=True)}
-    keep = accepted(bound, parts, env, tuple(len(own) for own in lists))
+    env = {b: along(ids, new_axis()) for b, ids in zip(binders, lists, strict=True)}
+    keep = accepted(bound, parts, env, tuple(len(ids) for ids in lists))
     return Members(bound=bound, binders=tuple(binders), lists=lists, places=np.flatnonzero(keep.ravel()))
 
 

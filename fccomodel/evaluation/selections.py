@@ -40,9 +40,9 @@ class Selection:
     """The elements of one binder, with its condition split by the way it can be sampled.
 
     static    conjuncts about the binder's own element alone: a filter, applied once (``ids`` applies those of its set)
-    keys      pairs (own, outer) that must be equal: a group index
-    orders    triples (op, own, outer) meaning ``own op outer``, op of ``ge gt le lt``, all with the same ``own``: a range of a
-              sorted order
+    keys      pairs (inner, outer) that must be equal: a group index
+    orders    triples (op, inner, outer) meaning ``inner op outer``, op of ``ge gt le lt``, all with the same ``inner``: a range
+              of a sorted order
     excludes  outer binders of the same table whose row is left out (``j != i``); one at most
     masks     every other conjunct: evaluated for each pair
     parents   the binders that keys, orders, excludes and masks depend on
@@ -98,18 +98,18 @@ def listed(binder: ir.Binder) -> bool:
 
 
 def _with(part: Selection, conjunct: ir.Expr, free: tuple[ir.Binder, ...]) -> Selection:
-    own = part.binder
-    parents = tuple(dict.fromkeys((*part.parents, *(binder for binder in free if binder is not own))))
-    if not parents and listed(own):
+    binder = part.binder
+    parents = tuple(dict.fromkeys((*part.parents, *(b for b in free if b is not binder))))
+    if not parents and listed(binder):
         return replace(part, static=(*part.static, conjunct))
-    if all(binder is own for binder in free) and listed(own):
+    if all(b is binder for b in free) and listed(binder):
         return replace(part, static=(*part.static, conjunct))
     part = replace(part, parents=parents)
-    if isinstance(conjunct, ir.Apply) and len(conjunct.args) == 2 and own in free and all(listed(binder) for binder in free):
+    if isinstance(conjunct, ir.Apply) and len(conjunct.args) == 2 and binder in free and all(listed(b) for b in free):
         op, (left, right) = conjunct.op, conjunct.args
-        if own in ir.free_binders(right):
+        if binder in ir.free_binders(right):
             op, left, right = FLIPPED.get(op, op), right, left
-        if ir.free_binders(left) == (own,) and own not in ir.free_binders(right):
+        if ir.free_binders(left) == (binder,) and binder not in ir.free_binders(right):
             if op == "eq":
                 return replace(part, keys=(*part.keys, (left, right)))
             if op in FLIPPED and all(ir.same(left, other) for _, other, _ in part.orders):
@@ -129,24 +129,24 @@ def _same_row(left: ir.Expr, right: ir.Expr) -> bool:
 
 def taken_by(root: ir.Expr) -> dict[ir.Binder, Selection]:
     """How the reductions of an expression take each binder's elements; all of them where two reductions differ in it."""
-    found: dict[ir.Binder, Selection] = {}
+    taken: dict[ir.Binder, Selection] = {}
     conditions: dict[ir.Binder, ir.Expr | None] = {}
     for node in ir.walk(root):
         for part in split(node.binders, node.condition) if isinstance(node, ir.Reduce) else ():
             assert isinstance(node, ir.Reduce)
-            differ = part.binder in found and conditions[part.binder] is not node.condition
-            found[part.binder] = Selection(binder=part.binder) if differ else part
+            differ = part.binder in taken and conditions[part.binder] is not node.condition
+            taken[part.binder] = Selection(binder=part.binder) if differ else part
             conditions[part.binder] = node.condition
-    return found
+    return taken
 
 
 def relations(selection: Selection) -> list[ir.Expr]:
     """Its conditions with other binders, as conditions again."""
-    found = [ir.Apply(op="eq", args=pair) for pair in selection.keys]
-    found += [ir.Apply(op=op, args=(own, outer)) for op, own, outer in selection.orders]
-    own = ir.Element(binder=selection.binder)
-    found += [ir.Apply(op="ne", args=(own, ir.Element(binder=other))) for other in selection.excludes]
-    return [*found, *selection.masks]
+    conditions = [ir.Apply(op="eq", args=pair) for pair in selection.keys]
+    conditions += [ir.Apply(op=op, args=(inner, outer)) for op, inner, outer in selection.orders]
+    inner = ir.Element(binder=selection.binder)
+    conditions += [ir.Apply(op="ne", args=(inner, ir.Element(binder=other))) for other in selection.excludes]
+    return [*conditions, *selection.masks]
 
 
 class Conditions(Pointwise):
@@ -218,10 +218,10 @@ class Index:
         """(start, size, skip) for the combinations of the parents' elements in ``env``, over the axes that decide them."""
         evaluate = Conditions(self.bound)
         group = Named(torch.zeros((), dtype=torch.int64))
-        code, known = _joined([evaluate.value(outer, env) for _, outer in self.selection.keys], self.keys)
+        code, occurs = _joined([evaluate.value(outer, env) for _, outer in self.selection.keys], self.keys)
         if self.keys:
             at = np.searchsorted(self.groups, code.data.numpy()).clip(0, max(len(self.groups) - 1, 0))
-            hit = known & (self.groups[at] == code.data.numpy()) if len(self.groups) else np.zeros_like(known)
+            hit = occurs & (self.groups[at] == code.data.numpy()) if len(self.groups) else np.zeros_like(occurs)
             group = _named(np.where(hit, at, len(self.groups)), code.axes)
         low = _named(self.bounds[group.data.numpy()], group.axes)
         high = _named(self.bounds[(group.data.numpy() + 1).clip(max=len(self.groups))], group.axes)
@@ -262,14 +262,14 @@ def _aligned(parts: Sequence[Named]) -> tuple[list[np.ndarray], tuple[int, ...]]
 
 def _joined(parts: Sequence[Named], keys: Sequence[np.ndarray]) -> tuple[Named, np.ndarray]:
     """One code for several key values, and where all of them occur among ``keys``."""
-    code, known, axes = np.zeros((), dtype=np.int64), np.ones((), dtype=bool), cast(tuple[int, ...], ())
+    code, occurs, axes = np.zeros((), dtype=np.int64), np.ones((), dtype=bool), cast(tuple[int, ...], ())
     for part, key in zip(parts, keys, strict=True):
         at = np.searchsorted(key, part.data.numpy()).clip(0, max(len(key) - 1, 0))
         hit = (key[at] == part.data.numpy()) if len(key) else np.zeros(at.shape, dtype=bool)
-        pieces = ((code, axes), (known, axes), (at, part.axes), (hit, part.axes))
-        (code, known, at, hit), axes = _aligned([_named(array, own) for array, own in pieces])
-        code, known = code * max(len(key), 1) + at, known & hit
-    return _named(code, axes), known
+        pieces = ((code, axes), (occurs, axes), (at, part.axes), (hit, part.axes))
+        (code, occurs, at, hit), axes = _aligned([_named(array, dims) for array, dims in pieces])
+        code, occurs = code * max(len(key), 1) + at, occurs & hit
+    return _named(code, axes), occurs
 
 
 def index(bound: Bound, selection: Selection) -> Index:
@@ -286,18 +286,18 @@ def _index(bound: Bound, selection: Selection) -> Index:
     env = {binder: _named(np.ascontiguousarray(rows), (axis,))}
     evaluate = Conditions(bound)
 
-    def own(expr: ir.Expr) -> np.ndarray:
-        found = evaluate.value(expr, env)
-        return np.broadcast_to(found.data.numpy(), (len(rows),))
+    def per_row(expr: ir.Expr) -> np.ndarray:
+        value = evaluate.value(expr, env)
+        return np.broadcast_to(value.data.numpy(), (len(rows),))
 
     code, keys = np.zeros(len(rows), dtype=np.int64), []
     for expr, _ in selection.keys:
-        distinct, at = np.unique(own(expr), return_inverse=True)
+        distinct, at = np.unique(per_row(expr), return_inverse=True)
         keys.append(distinct)
         code = code * max(len(distinct), 1) + at
     levels, level = np.zeros(0), np.zeros(len(rows), dtype=np.int64)
     if selection.orders:
-        levels, level = np.unique(own(selection.orders[0][1]), return_inverse=True)
+        levels, level = np.unique(per_row(selection.orders[0][1]), return_inverse=True)
     order = np.lexsort((level, code))
     groups, group = np.unique(code[order], return_inverse=True)
     if not selection.keys:
@@ -317,11 +317,11 @@ def realise(bound: Bound, selection: Selection, *, empty: str = "error") -> Rang
 
     empty   ``error``: a cell of elements of the parents' sets without any row is an error that names it; ``keep``: its size is 0
     """
-    found = index(bound, selection)
+    lookup = index(bound, selection)
     if not selection.parents:
-        if not len(found.rows) and empty == "error":
+        if not len(lookup.rows) and empty == "error":
             no_elements(bound, selection.binder)
-        return Ranges(rows=found.rows)
+        return Ranges(rows=lookup.rows)
     cells = tuple(extent(bound, parent.domain) for parent in selection.parents)
     if math.prod(cells) > MOST_CELLS:
         refuse(errors.too_many_cells(selection.binder, math.prod(cells), MOST_CELLS), source=bound.problem.source)
@@ -333,8 +333,8 @@ def realise(bound: Bound, selection: Selection, *, empty: str = "error") -> Rang
     def full(part: Named) -> np.ndarray:
         return np.ascontiguousarray(np.broadcast_to(spread(part, axes).numpy(), cells))
 
-    start, count, skip = found.locate(env)
-    ranges = Ranges(rows=found.rows, start=full(start), size=full(count), skip=None if skip is None else full(skip))
+    start, count, skip = lookup.locate(env)
+    ranges = Ranges(rows=lookup.rows, start=full(start), size=full(count), skip=None if skip is None else full(skip))
     if selection.masks:
         ranges = replace(ranges, accept=_accepted(bound, selection, ranges))
     if empty == "error":
@@ -353,7 +353,7 @@ def _check(bound: Bound, selection: Selection, ranges: Ranges) -> None:
         count = count * ranges.accept[members]
     if count.size and not (count > 0).all():
         cell = np.unravel_index(int(np.argmin(count > 0)), count.shape)
-        which = {p: int(own[at]) for p, own, at in zip(selection.parents, lists, cell, strict=True)}
+        which = {p: int(parent_ids[at]) for p, parent_ids, at in zip(selection.parents, lists, cell, strict=True)}
         no_elements(bound, selection.binder, which, int((count <= 0).sum()))
 
 
@@ -379,8 +379,8 @@ def _accepted(bound: Bound, selection: Selection, ranges: Ranges) -> np.ndarray:
         rows = ranges.rows[start[cell] + offset]
         axis = new_axis()
         env = {selection.binder: _named(rows, (axis,))}
-        for parent, own, at in zip(selection.parents, members, np.unravel_index(cell, lengths), strict=True):
-            env[parent] = _named(own[at], (axis,))
+        for parent, parent_ids, at in zip(selection.parents, members, np.unravel_index(cell, lengths), strict=True):
+            env[parent] = _named(parent_ids[at], (axis,))
         keep = np.ones(len(rows), dtype=bool) if skip is None else offset != skip[cell]
         for mask in selection.masks:
             keep &= np.broadcast_to(Conditions(bound).value(mask, env).data.bool().numpy(), keep.shape)

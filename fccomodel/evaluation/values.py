@@ -37,9 +37,9 @@ def level(bound: Bound, point: Point, *, seed: int = 0) -> Level:
     with torch.no_grad():
         objective = float(evaluator.value(bound.problem.objective.expr, {}).data)
         for c in bound.problem.constraints:
-            found = _by_label(evaluator, c, c.label)
-            constraints |= found
-            violations += [abs(value) if c.kind == "eq" else value for value in found.values()]
+            by_label = _by_label(evaluator, c, c.label)
+            constraints |= by_label
+            violations += [abs(value) if c.kind == "eq" else value for value in by_label.values()]
     return Level(objective=objective, constraints=constraints, violation=max(violations))
 
 
@@ -47,8 +47,8 @@ def values(bound: Bound, point: Point, wanted: Sequence[ir.Let], *, seed: int = 
     """The lets by name. They may hold step functions of the variables (error rates), which an objective may not."""
     evaluator = _evaluator(bound, point, seed)
     with torch.no_grad():
-        found = {let.name: _by_label(evaluator, let, let.name) for let in wanted}
-    return {let.name: found[let.name] if let.binders else found[let.name][let.name] for let in wanted}
+        shown = {let.name: _by_label(evaluator, let, let.name) for let in wanted}
+    return {let.name: shown[let.name] if let.binders else shown[let.name][let.name] for let in wanted}
 
 
 def lets(problem: ir.Problem, names: Iterable[str]) -> list[ir.Let]:
@@ -66,6 +66,6 @@ def _evaluator(bound: Bound, point: Point, seed: int) -> Evaluator:
 
 def _by_label(evaluator: Evaluator, family: ir.Constraint | ir.Let, name: str) -> dict[str, Any]:
     """A family's values by label; one entry where there are no binders."""
-    own = members.of(evaluator.bound, family)
-    data = own.over(evaluator.value(family.body, own.env))
-    return dict(zip(own.labels(name), data.double().tolist(), strict=True))
+    all_members = members.of(evaluator.bound, family)
+    data = all_members.over(evaluator.value(family.body, all_members.env))
+    return dict(zip(all_members.labels(name), data.double().tolist(), strict=True))

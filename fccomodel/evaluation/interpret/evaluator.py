@@ -217,9 +217,9 @@ class Evaluator(Conditions):
         return self.over(node, space, inner)
 
     def options(self, node: ir.Reduce) -> dict[str, float]:
-        own = reductions.of(node).option
-        found = {own.name: own.default} if own is not None and own.default is not None else {}
-        return found | {name: float(self.value(o, {}).data) for name, o in node.options.items() if not isinstance(o, ir.Label)}
+        option = reductions.of(node).option
+        defaults = {option.name: option.default} if option is not None and option.default is not None else {}
+        return defaults | {name: float(self.value(o, {}).data) for name, o in node.options.items() if not isinstance(o, ir.Label)}
 
     def over(self, node: ir.Reduce, space: Product | Listing, inner: Env) -> Named:
         """The elements of a space reduced: at once where they are few, else block by block."""
@@ -228,8 +228,8 @@ class Evaluator(Conditions):
             runs, which = space.distinct()
             if len(which) > runs.entries:  # many outer elements have the same run, and it is worth the same for all of them
                 self.not_empty(node, space, torch.from_numpy(space.runs.size).to(torch.float64), inner)
-                found = self.over(node, runs, inner)
-                return space.finish(found.data.index_select(len(space.kept), which))
+                distinct = self.over(node, runs, inner)
+                return space.finish(distinct.data.index_select(len(space.kept), which))
         leaves, event = self.leaves(node.body, space, inner)
         size = math.prod(space.lengths[axis] for axis in (*space.kept, *space.over))
         size *= space.total_size if isinstance(space, Listing) else 1
@@ -262,7 +262,7 @@ class Evaluator(Conditions):
         axes = [value.axes for value in values]
 
         def elements_of(block: Block, pieces: Sequence[torch.Tensor]) -> Named:
-            seeds = [Named(piece, block.place(own)) for piece, own in zip(pieces, axes, strict=True)]
+            seeds = [Named(piece, block.place(leaf_axes)) for piece, leaf_axes in zip(pieces, axes, strict=True)]
             return self.in_block(body, inner, leaves, block, seeds)
 
         shape = elements.shape(self.bound, body.shape)
@@ -285,31 +285,31 @@ class Evaluator(Conditions):
         """
         merged = space.merged if isinstance(space, Listing) else frozenset()
         tested = isinstance(space, Listing) and bool(space.tests)
-        found: list[ir.Expr] = []
+        leaves: list[ir.Expr] = []
         event, seen, stack = self.event(body), {id(body)}, [body]
         while stack:
             node = stack.pop()
             alone = len(merged.intersection(self.axes(node, inner))) <= 1
             alone = alone and (not tested or safe(node) and self.never_empty(node, inner))
             if alone and (id(node) in self.cuts or not self.heavy(node, inner)) and (root or node is not body):
-                found.append(node)
+                leaves.append(node)
                 continue
             event = max(event, self.event(node))
             if isinstance(
                 node, ir.Reduce | ir.LetRef | ir.NetCall
             ):  # evaluated anew in every block, at its pieces of the variables
-                found.extend(v for v in ir.walk(node) if isinstance(v, ir.Var))
+                leaves.extend(v for v in ir.walk(node) if isinstance(v, ir.Var))
             fresh = [child for child in self.below(node, inner) if id(child) not in seen]
             seen.update(id(child) for child in fresh)
             stack.extend(fresh)
-        once = {leaf.name if isinstance(leaf, ir.Var) else id(leaf): leaf for leaf in found}
+        once = {leaf.name if isinstance(leaf, ir.Var) else id(leaf): leaf for leaf in leaves}
         return list(once.values()), event
 
     def never_empty(self, expr: ir.Expr, env: Env) -> bool:
         """Every reduction in an expression has elements, whatever the binders around it stand for in ``env``."""
         asked = remember(self.bound, ("asked", expr), lambda: [exists(n) for n in ir.walk(expr) if isinstance(n, ir.Reduce)])
-        known = (c for c in asked if c is not None and all(b in env for b in self.free(c)))
-        return all(bool(self.value(part, env).data.all()) for c in known for part in conjuncts(c))
+        decided = (c for c in asked if c is not None and all(b in env for b in self.free(c)))
+        return all(bool(self.value(part, env).data.all()) for c in decided for part in conjuncts(c))
 
     def in_block(
         self, body: ir.Expr, inner: Env, leaves: Sequence[ir.Expr], block: Block, seeds: Sequence[Named] | None = None
@@ -335,14 +335,14 @@ class Evaluator(Conditions):
             binder = space.last
             cell = np.unravel_index(int(torch.argmin(count)), tuple(space.lengths[axis] for axis in space.cells))
             place = dict(zip(space.cells, cell, strict=True))
-            own = {
+            outer = {
                 b
                 for part in self.parts(node)
                 for b in part.parents
                 if b not in node.binders and set(inner[b].axes) <= set(space.cells)
             }
             which = {
-                b: int(inner[b].data[tuple(place[axis] for axis in inner[b].axes)]) for b in sorted(own, key=lambda b: b.name)
+                b: int(inner[b].data[tuple(place[axis] for axis in inner[b].axes)]) for b in sorted(outer, key=lambda b: b.name)
             }
         selections.no_elements(self.bound, binder, which, int((count <= 0).sum()))
 
@@ -353,8 +353,8 @@ class Evaluator(Conditions):
 # ------------------------------------------------------------------------------------------------------------------ helpers
 def safe(node: ir.Expr) -> bool:
     """Its value and derivative are finite wherever its columns are."""
-    found = [atoms.of(n) for n in ir.walk(node, lets=False) if isinstance(n, ir.Apply)]
-    return all(atom is not None and atom.safe for atom in found)
+    applied = [atoms.of(n) for n in ir.walk(node, lets=False) if isinstance(n, ir.Apply)]
+    return all(atom is not None and atom.safe for atom in applied)
 
 
 def row_text(node: ir.Expr) -> str | None:

@@ -67,8 +67,8 @@ def maximiser(evaluator: Evaluator, node: ir.Reduce, env: Env) -> Named:
         """Values and gradients of the body (times the sign) at q, for every element of the axes."""
         q = q.detach().requires_grad_(True)
         with torch.enable_grad():
-            found = evaluator.value(node.body, {**env, binder: Named(q, axes)})
-            full = sign * spread(found, axes).expand(start.shape[: len(axes)])
+            values = evaluator.value(node.body, {**env, binder: Named(q, axes)})
+            full = sign * spread(values, axes).expand(start.shape[: len(axes)])
             (gradient,) = torch.autograd.grad(full.sum(), q, allow_unused=True)
         return full.detach(), torch.zeros_like(q) if gradient is None else gradient
 
@@ -247,6 +247,6 @@ def _of_one_entry(node: ir.Expr, q: ir.Binder, k: tuple[ir.Binder, ...]) -> bool
     if constant(node, q):
         return True
     if isinstance(node, ir.Item):
-        own = isinstance(node.base, ir.Element) and node.base.binder is q and len(node.indices) == 1
-        return own and isinstance(node.indices[0], ir.Element) and node.indices[0].binder in k and len(k) == 1
+        of_q = isinstance(node.base, ir.Element) and node.base.binder is q and len(node.indices) == 1
+        return of_q and isinstance(node.indices[0], ir.Element) and node.indices[0].binder in k and len(k) == 1
     return isinstance(node, ir.Apply) and all(_of_one_entry(child, q, k) for child in node.children)

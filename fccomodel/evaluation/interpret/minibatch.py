@@ -78,8 +78,8 @@ class Minibatch(Evaluator):
             seed = int(torch.randint(1 << 31, (), generator=rng))
             made = draws.sample(self.bound, part.binder, args, self.batch, seed)
             return Named(made.data, (*made.axes[:-1], axis)), Named(torch.ones((), dtype=torch.float64))
-        found = selections.index(self.bound, part)
-        start, size, skip = found.locate(env)
+        index = selections.index(self.bound, part)
+        start, size, skip = index.locate(env)
         room = size if skip is None else _less_one(size, skip)
         axes = tuple(sorted({*union([start, size, *([] if skip is None else [skip])]), axis}))
         lengths = {a: v.length(a) for v in (start, size, *([] if skip is None else [skip])) for a in v.axes} | {axis: self.batch}
@@ -89,7 +89,7 @@ class Minibatch(Evaluator):
         if skip is not None:
             left_out = spread(skip, axes)
             offset = offset + ((left_out >= 0) & (offset >= left_out)).long()
-        rows = torch.from_numpy(found.rows)
+        rows = torch.from_numpy(index.rows)
         if not len(rows):
             return Named(torch.zeros_like(offset), axes), Named(torch.zeros((), dtype=torch.float64))
         drawn = rows[(spread(start, axes) + offset).clamp(max=len(rows) - 1)]
@@ -97,9 +97,9 @@ class Minibatch(Evaluator):
 
     def _kept(self, part: selections.Selection, env: Env) -> Named:
         """Whether the elements drawn satisfy the conditions that are tested one by one."""
-        found = [self.value(mask, env) for mask in part.masks]
-        axes = union(found)
-        return Named(torch.stack(torch.broadcast_tensors(*(spread(v, axes).bool() for v in found))).all(0), axes)
+        passed = [self.value(mask, env) for mask in part.masks]
+        axes = union(passed)
+        return Named(torch.stack(torch.broadcast_tensors(*(spread(v, axes).bool() for v in passed))).all(0), axes)
 
     def _many(self, node: ir.Reduce) -> bool:
         """It has more elements than are drawn, and can be drawn: no vectors, no draw whose distribution another draw decides."""

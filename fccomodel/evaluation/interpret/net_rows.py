@@ -33,14 +33,14 @@ class NetRows(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, gradient: torch.Tensor) -> tuple[None, torch.Tensor, torch.Tensor | None]:
         weights, rows = ctx.saved_tensors
-        own = weights.detach().requires_grad_(True)
+        leaf = weights.detach().requires_grad_(True)
         total = torch.zeros_like(weights)
         parts: list[torch.Tensor] = []
         for part, outer in zip(rows.split(ROWS), gradient.split(ROWS), strict=True):
             part = part.detach().requires_grad_(ctx.needs_input_grad[2])
             with torch.enable_grad():
-                value = net_apply(ctx.module, own, part)
-            found = torch.autograd.grad(value, [own, part] if part.requires_grad else [own], outer)
-            total += found[0]
-            parts += found[1:]
+                value = net_apply(ctx.module, leaf, part)
+            gradients = torch.autograd.grad(value, [leaf, part] if part.requires_grad else [leaf], outer)
+            total += gradients[0]
+            parts += gradients[1:]
         return None, total, torch.cat(parts) if parts else None

@@ -64,15 +64,15 @@ def _mean(evaluator: Evaluator, body: ir.Expr, space: Product, inner: Env) -> Na
         return None
     if atoms.signed(body) is not None:
         parts = [_mean(evaluator, arg, space, inner) for arg in body.args]
-        known = [part for part in parts if part is not None]
-        return apply_atom(body.op, known, [None] * len(known)) if len(known) == len(parts) else None
+        means = [part for part in parts if part is not None]
+        return apply_atom(body.op, means, [None] * len(means)) if len(means) == len(parts) else None
     if body.op in ("mul", "div"):
         left, right = body.args
         fixed = [not over.intersection(evaluator.axes(arg, inner)) for arg in body.args]
         if fixed[1] or fixed[0] and body.op == "mul":
             parts = [_mean(evaluator, arg, space, inner) for arg in (left, right)]
-            known = [part for part in parts if part is not None]
-            return apply_atom(body.op, known, [None, None]) if len(known) == 2 else None
+            means = [part for part in parts if part is not None]
+            return apply_atom(body.op, means, [None, None]) if len(means) == 2 else None
         return None
     kernel = _kernel(body)
     if kernel is None:
@@ -114,20 +114,20 @@ Parts = Mapping[frozenset[int], Named]
 
 def _terms(evaluator: Evaluator, argument: ir.Expr, inner: Env, over: frozenset[int]) -> Parts | None:
     """A sum of terms by the reduced axes that they depend on: none on two of them, none on one and a kept axis too."""
-    found: dict[frozenset[int], list[Named]] = {}
+    terms: dict[frozenset[int], list[Named]] = {}
     stack: list[tuple[ir.Expr, float]] = [(argument, 1.0)]
     while stack:
         node, sign = stack.pop()
         if (signed := atoms.signed(node)) is not None:
-            stack.extend((part, own * sign) for own, part in signed)
+            stack.extend((part, part_sign * sign) for part_sign, part in signed)
             continue
         axes = frozenset(evaluator.axes(node, inner))
         mine = axes & over
         if len(mine) > 1 or mine and axes != mine or evaluator.heavy(node, inner):
             return None
         part = evaluator.value(node, inner)
-        found.setdefault(mine, []).append(Named(sign * part.data, part.axes))
-    return {mine: _added(parts) for mine, parts in found.items()}
+        terms.setdefault(mine, []).append(Named(sign * part.data, part.axes))
+    return {mine: _added(parts) for mine, parts in terms.items()}
 
 
 def _added(parts: Sequence[Named]) -> Named:
@@ -151,8 +151,8 @@ def _log_mean(evaluator: Evaluator, argument: ir.Expr, space: Product, inner: En
 
 def _both(parts: Sequence[Named | None]) -> Named | None:
     """The logarithm of a sum from those of its two terms."""
-    known = [part for part in parts if part is not None]
-    return apply_atom("logaddexp", known, [None, None]) if len(known) == 2 else None
+    logs = [part for part in parts if part is not None]
+    return apply_atom("logaddexp", logs, [None, None]) if len(logs) == 2 else None
 
 
 def _log_mean_exp(terms: Parts, space: Product) -> Named:
@@ -229,20 +229,20 @@ def _runs(evaluator: Evaluator, node: ir.Reduce, space: Listing, inner: Env) -> 
 
 def _run_mean(evaluator: Evaluator, body: ir.Expr, space: Listing, inner: Env) -> Named | None:
     axes = frozenset(evaluator.axes(body, inner))
-    if space.own not in axes:
+    if space.last_axis not in axes:
         return evaluator.value(body, inner)
-    if evaluator.heavy(body, inner) and axes == {space.own}:
+    if evaluator.heavy(body, inner) and axes == {space.last_axis}:
         return None
-    if axes == {space.own}:
+    if axes == {space.last_axis}:
         return _over_runs(evaluator.value(body, inner), space, torch.cumsum, MEAN)
     if not isinstance(body, ir.Apply):
         return None
-    own = [space.own in evaluator.axes(arg, inner) for arg in body.args]
+    varying = [space.last_axis in evaluator.axes(arg, inner) for arg in body.args]
     atom = atoms.of(body)
-    if isinstance(atom, atoms.ScalarAtom) and atom.linear(own):
+    if isinstance(atom, atoms.ScalarAtom) and atom.linear(varying):
         parts = [_run_mean(evaluator, arg, space, inner) for arg in body.args]
-        known = [part for part in parts if part is not None]
-        return apply_atom(body.op, known, [None] * len(known)) if len(known) == len(parts) else None
+        means = [part for part in parts if part is not None]
+        return apply_atom(body.op, means, [None] * len(means)) if len(means) == len(parts) else None
     kernel = _kernel(body)
     if kernel is None or kernel[0] != "exp":
         return None
@@ -252,7 +252,7 @@ def _run_mean(evaluator: Evaluator, body: ir.Expr, space: Listing, inner: Env) -
 
 def _run_log(evaluator: Evaluator, argument: ir.Expr, space: Listing, inner: Env) -> Named | None:
     """The log mean exp of a sum of one-row terms, over every run; of a logaddexp, from its parts."""
-    mine = frozenset({space.own})
+    mine = frozenset({space.last_axis})
     if not mine & frozenset(evaluator.axes(argument, inner)):
         return evaluator.value(argument, inner)
     if isinstance(argument, ir.Apply) and _is(argument, "logaddexp"):
@@ -272,12 +272,12 @@ def _over_runs(part: Named, space: Listing, cumulate: Callable[..., torch.Tensor
     if (after or before) and bool((order >= 0).all()):
         values = part.data[order]
         sums = cumulate(values.flip(0), 0).flip(0) if after else cumulate(values, 0)
-        found, size = sums[torch.from_numpy(runs.start if after else ends - 1)], torch.from_numpy(runs.size).to(torch.float64)
-        found = found - size.log() if kind.logarithmic else found / size
+        means, size = sums[torch.from_numpy(runs.start if after else ends - 1)], torch.from_numpy(runs.size).to(torch.float64)
+        means = means - size.log() if kind.logarithmic else means / size
     else:
         listing, which = space.distinct()
         if listing.total_size > MOST_IN_RUNS:
             return None
         whole = replace(listing, kept=()).whole()
-        found = collapse(kind, whole, whole.take(part), {"theta": 1.0}).data[which]
-    return Named(found.reshape([space.lengths[axis] for axis in space.cells]), space.cells)
+        means = collapse(kind, whole, whole.take(part), {"theta": 1.0}).data[which]
+    return Named(means.reshape([space.lengths[axis] for axis in space.cells]), space.cells)

@@ -68,12 +68,12 @@ def listing(
     lengths = dict(outer) | dict(over)
     for number, part in enumerate(parts):
         runs, value = runs_of(evaluator, part, node, inner, prefix, lengths)
-        inner[part.binder], own = value, value.axes[-1]
-        lengths[own] = value.length(own)
+        inner[part.binder], last_axis = value, value.axes[-1]
+        lengths[last_axis] = value.length(last_axis)
         kept = tuple(sorted(axis for axis in evaluator.axes(node.body, inner) if axis in outer and axis not in cells))
         space = Listing(
             bound=evaluator.bound, env=inner, last=part.binder, cells=cells, over=tuple(sorted(over)), kept=kept,
-            lengths=lengths, prefix=prefix, own=own, runs=runs, tests=part.masks,
+            lengths=lengths, prefix=prefix, last_axis=last_axis, runs=runs, tests=part.masks,
         )  # fmt: skip
         if number < len(parts) - 1:
             if space.total_size > MOST_LISTED:
@@ -104,7 +104,7 @@ def runs_of(
 
     index = selections.index(evaluator.bound, part)
     start, size, skip = index.locate({parent: along(inner[parent]) for parent in part.parents})
-    first, count = (np.array(np.broadcast_to(found.data.numpy(), (total,))) for found in (start, size))
+    first, count = (np.array(np.broadcast_to(array.data.numpy(), (total,))) for array in (start, size))
     change = np.zeros(len(index.rows) + 1, dtype=np.int64)
     np.add.at(change, first, count > 0)
     np.add.at(change, first + count, -(count > 0).astype(np.int64))

@@ -169,10 +169,10 @@ class Streamed(Blocks):
             if not full.requires_grad:
                 continue
             outer = self._pulled(slope, gradient, block, full.detach(), start)
-            own = [piece for piece in inputs if piece.requires_grad]
-            found = iter(torch.autograd.grad(full, own, outer, allow_unused=True))
+            varying = [piece for piece in inputs if piece.requires_grad]
+            gradients = iter(torch.autograd.grad(full, varying, outer, allow_unused=True))
             for total, leaf, piece in zip(totals, self.leaves, inputs, strict=True):
-                if total is not None and (part := next(found)) is not None:
+                if total is not None and (part := next(gradients)) is not None:
                     block.give(Named(total, leaf.axes), part.reshape(piece.shape))
         return totals
 

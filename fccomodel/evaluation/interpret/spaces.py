@@ -142,7 +142,7 @@ class Listing:
 
     prefix    for each combination of the earlier binders, positions along the merged axes
     merged    the axes that ``flat`` stands for: those of the condition's outer binders (``cells``) and of its own ones
-    own       the last binder's own axis, whose positions come from ``runs``
+    last_axis the last binder's own axis, whose positions come from ``runs``
     tests     conditions to evaluate for each combination, in ``env``
     over      further axes that are reduced as a product
     kept      axes of the result besides ``cells``
@@ -156,14 +156,14 @@ class Listing:
     kept: tuple[int, ...]
     lengths: Mapping[int, int]
     prefix: Mapping[int, np.ndarray]
-    own: int
+    last_axis: int
     runs: Runs
     tests: tuple[ir.Expr, ...] = ()
     flat: int = field(default_factory=new_axis)
 
     @property
     def merged(self) -> frozenset[int]:
-        return frozenset((*self.prefix, self.own))
+        return frozenset((*self.prefix, self.last_axis))
 
     @property
     def entries(self) -> int:
@@ -214,7 +214,7 @@ class Listing:
                 keep = offset != self.runs.skip[before]
                 before, offset = before[keep], offset[keep]
             index = {axis: torch.from_numpy(places[before]) for axis, places in self.prefix.items()}
-            index[self.own] = torch.from_numpy(self.runs.order[self.runs.start[before] + offset])
+            index[self.last_axis] = torch.from_numpy(self.runs.order[self.runs.start[before] + offset])
             block = self.make(index)
             if self.tests:
                 keep_tensor = torch.ones(len(before), dtype=torch.bool)
@@ -226,8 +226,8 @@ class Listing:
 
     def whole(self) -> ListingBlock:
         """All combinations as one block."""
-        found = list(self.blocks(1 << 62))
-        return found[0] if found else self.make({axis: torch.zeros(0, dtype=torch.int64) for axis in self.merged})
+        blocks = list(self.blocks(1 << 62))
+        return blocks[0] if blocks else self.make({axis: torch.zeros(0, dtype=torch.int64) for axis in self.merged})
 
     def counts(self, size: int) -> torch.Tensor:
         """The number of elements that go into each cell."""
@@ -237,7 +237,7 @@ class Listing:
         return total
 
     def make(self, index: Mapping[int, torch.Tensor]) -> ListingBlock:
-        cell = torch.zeros(len(index[self.own]), dtype=torch.int64)
+        cell = torch.zeros(len(index[self.last_axis]), dtype=torch.int64)
         for axis in self.cells:
             cell = cell * self.lengths[axis] + index[axis]
         return ListingBlock(space=self, index=index, cell=cell)
@@ -335,8 +335,8 @@ class ListingBlock:
 def cells(block: Product | ProductBlock | ListingBlock, full: torch.Tensor) -> torch.Tensor:
     """The entry of the (flattened) result that each element of a block belongs to, flattened."""
     space = block if isinstance(block, Product) else block.space
-    own = torch.arange(math.prod(space.shape)).reshape(space.shape)
-    return block.at(own).expand(full.shape).reshape(-1)
+    numbers = torch.arange(math.prod(space.shape)).reshape(space.shape)
+    return block.at(numbers).expand(full.shape).reshape(-1)
 
 
 def lengths_of(values: Iterable[Named]) -> dict[int, int]:
