@@ -176,8 +176,8 @@ def refuse_steps(problem: ir.Problem) -> None:
     """Raises F0610 for every condition on the variables: its derivative is zero wherever there is one."""
     roots = [problem.objective.expr, *(c.body for c in problem.constraints)]
     nodes = {id(n): n for root in roots for n in ir.walk(root) if _step(n)}
-    if found := [node for node in nodes.values() if ir.variables_of(node)]:
-        refuse(*(errors.step_function(problem, node) for node in found), source=problem.source)
+    if varying := [node for node in nodes.values() if ir.variables_of(node)]:
+        refuse(*(errors.step_function(problem, node) for node in varying), source=problem.source)
 
 
 def _step(node: ir.Expr) -> bool:

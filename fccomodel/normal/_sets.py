@@ -35,12 +35,14 @@ def split_regularisers(problem: ir.Problem, constant: Callable[[ir.Expr], float 
     kept: list[ir.Expr] = []
     recognised: list[tuple[ir.Expr, regularisers.Recognised]] = []
     for term in summands(problem.objective.expr):
-        found = None
+        regulariser = None
         names = ir.variables_of(term)
         if len(names) == 1 and not any(isinstance(n, ir.Reduce) for n in ir.walk(term)):
-            found = regularisers.recognise(term, next(iter(names)), constant)
-        if found is not None and _proximal(problem.variables[found.variable], found, [f for _, f in recognised], constant):
-            recognised.append((term, found))
+            regulariser = regularisers.recognise(term, next(iter(names)), constant)
+        if regulariser is not None and _proximal(
+            problem.variables[regulariser.variable], regulariser, [f for _, f in recognised], constant
+        ):
+            recognised.append((term, regulariser))
         else:
             kept.append(term)
     prox = [

@@ -44,14 +44,14 @@ class Term:
 
 def plug_ins(expr: ir.Expr) -> list[ir.Reduce]:
     """Expectations that depend on a random draw around them and stand under a nonlinear function: no block remembers them."""
-    found: list[ir.Reduce] = []
+    expectations: list[ir.Reduce] = []
     for node in ir.walk(expr):
         if isinstance(node, ir.Reduce) and any(isinstance(b.domain, ir.Distribution) for b in node.binders):
             holes: list[ir.Reduce] = []
             f = _cut(node.body, holes, {})
             if not (isinstance(f, ir.Hole) or _affine(f)):
-                found += [h for h in holes if any(b in node.binders for b in ir.free_binders(h))]
-    return found
+                expectations += [h for h in holes if any(b in node.binders for b in ir.free_binders(h))]
+    return expectations
 
 
 def total(terms: list[ir.Expr]) -> ir.Expr:

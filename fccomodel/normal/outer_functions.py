@@ -17,19 +17,19 @@ def outer_function(
     """A non-smooth node as a function with a prox, of one argument, or (None) of its own arguments or of the elements of a set;
     or the reason why none is known. Exact convex functions come before weakly convex ones, and these before Newton's method."""
     reason = f"no prox is known for `{node.op if isinstance(node, ir.Apply) else getattr(node, 'kind', 'it')}`"
-    found: list[tuple[Proximal, ir.Expr]] = []
+    candidates: list[tuple[Proximal, ir.Expr]] = []
     for argument in arguments(node, constant):
         function = of(node, (argument,), facts_of, constant)
         if isinstance(function, str):
             reason = function
         else:
-            found.append((function, argument))
+            candidates.append((function, argument))
     below = leaves(node, constant, deep=True)
     if len(below) > 1 and not any(leaf.shape for leaf in below):
         form = line(node, below, facts_of, constant)
-        found += [] if isinstance(form, str) else [form[::-1]]
-    if found:
-        return *min(found, key=lambda pair: (isinstance(pair[0], Smooth), pair[0].weak > 0)), None
+        candidates += [] if isinstance(form, str) else [form[::-1]]
+    if candidates:
+        return *min(candidates, key=lambda pair: (isinstance(pair[0], Smooth), pair[0].weak > 0)), None
     atom = atoms.of(node)
     if atom is not None and atom.extreme > 0 and not node.shape:
         return Largest.of(), None, None
@@ -41,13 +41,13 @@ def outer_function(
 
 def refusal(node: ir.Expr, constant: Callable[[ir.Expr], float | None]) -> str:
     """Why a non-smooth node has no envelope."""
-    found = outer_function(node, constant)
-    return found if isinstance(found, str) else "its envelope is of no use to the algorithm"
+    reason = outer_function(node, constant)
+    return reason if isinstance(reason, str) else "its envelope is of no use to the algorithm"
 
 
 def leaves(node: ir.Expr, constant: Callable[[ir.Expr], float | None], *, deep: bool) -> list[ir.Expr]:
     """What ``node`` is composed of by piecewise linear-quadratic operations, down to where they bend last, or one deep."""
-    found: dict[int, ir.Expr] = {}
+    below: dict[int, ir.Expr] = {}
     stack = [node]
     while stack:
         part = stack.pop()
@@ -56,20 +56,20 @@ def leaves(node: ir.Expr, constant: Callable[[ir.Expr], float | None], *, deep: 
         if isinstance(part, ir.Apply) and _bends(part) is not None and (part is node or deep and _composed(part)):
             stack.extend(reversed(part.args))
         else:
-            found[id(part)] = part
-    return list(found.values())
+            below[id(part)] = part
+    return list(below.values())
 
 
 def arguments(node: ir.Expr, constant: Callable[[ir.Expr], float | None]) -> list[ir.Expr]:
     """Expressions of which alone ``node`` may be a function with a prox: the array below a norm, the deepest, the nearest."""
-    found: list[ir.Expr] = []
+    candidates: list[ir.Expr] = []
     for deep in (True, False):
         below = leaves(node, constant, deep=deep)
         if len(below) == 1 and below[0] is not node:
-            found += _array(below[0], constant) + below
+            candidates += _array(below[0], constant) + below
         elif below == [node]:
-            found += _array(node, constant)
-    return list({id(a): a for a in found}.values())
+            candidates += _array(node, constant)
+    return list({id(a): a for a in candidates}.values())
 
 
 def _array(node: ir.Expr, constant: Callable[[ir.Expr], float | None]) -> list[ir.Expr]:
@@ -79,8 +79,8 @@ def _array(node: ir.Expr, constant: Callable[[ir.Expr], float | None]) -> list[i
         if len(varying) != 1:
             return []
         node = varying[0]
-    known = isinstance(node, ir.Apply) and not node.shape and bool(node.args) and bool(node.args[0].shape)
-    return [node.args[0]] if known and isinstance(node, ir.Apply) else []
+    of_array = isinstance(node, ir.Apply) and not node.shape and bool(node.args) and bool(node.args[0].shape)
+    return [node.args[0]] if of_array and isinstance(node, ir.Apply) else []
 
 
 def _composed(part: ir.Expr) -> bool:

@@ -68,7 +68,7 @@ class Smoother:
     outer     whether outer functions are replaced, else kept for a subgradient
     inside    the same of functions inside a sampled expectation
     first     the number of envelopes made before
-    found     the envelopes made, in order
+    made      the envelopes made, in order
     kept      non-smooth parts left as they are, each with whether it is inside a sampled expectation
     """
 
@@ -78,7 +78,7 @@ class Smoother:
     first: int = 0
 
     def __post_init__(self) -> None:
-        self.found: list[Smoothed] = []
+        self.made: list[Smoothed] = []
         self.kept: list[tuple[ir.Expr, bool]] = []
         self.memo: dict[tuple[int, bool], tuple[ir.Expr, ir.Expr]] = {}
         self.lets: dict[tuple[int, int], tuple[ir.Let, ir.Let]] = {}
@@ -176,10 +176,10 @@ class Smoother:
 
     def envelope(self, node: ir.Expr, inner: bool) -> Smoothed | None:
         """The Moreau envelope of ``node``, or None where none is known."""
-        found = outer_function(node, self.constant)
-        if isinstance(found, str):
+        form = outer_function(node, self.constant)
+        if isinstance(form, str):
             return None
-        function, argument, over = found
+        function, argument, over = form
         if over is not None:
             args: tuple[ir.Expr, ...] = (with_children(over, (self(over.body, inner=inner), *over.children[1:])),)
         else:
@@ -219,17 +219,17 @@ class Smoother:
         **more: Any,
     ) -> Smoothed:
         made = Smoothed(
-            name=f"y{self.first + len(self.found) + 1}", args=args, original=node, argument=argument, function=function,
+            name=f"y{self.first + len(self.made) + 1}", args=args, original=node, argument=argument, function=function,
             inner=inner, stated=node if self.stated is None else self.stated, shape=node.shape, span=node.span, **more,
         )  # fmt: skip
-        self.found.append(made)
+        self.made.append(made)
         return made
 
 
 def envelopes(*roots: ir.Expr) -> list[Smoothed]:
     """The envelopes in some expressions, in the order in which they were made."""
-    found = {id(n): n for root in roots for n in ir.walk(root) if isinstance(n, Smoothed)}
-    return sorted(found.values(), key=lambda s: int(s.name[1:]))
+    smoothed = {id(n): n for root in roots for n in ir.walk(root) if isinstance(n, Smoothed)}
+    return sorted(smoothed.values(), key=lambda s: int(s.name[1:]))
 
 
 def _extreme(node: ir.Expr) -> int:

@@ -38,12 +38,12 @@ PENALTY = "smoothed_hinge"
 
 def all() -> tuple[Reformulation, ...]:  # noqa: A001 - the registry's verb, as in the other registries
     """Every reformulation, in their declared order."""
-    found = [
+    reformulations = [
         importlib.import_module(f"{__name__}.{info.name}").reformulation
         for info in pkgutil.iter_modules(__path__)
         if not info.name.startswith("_")
     ]
-    return tuple(sorted(found, key=lambda r: r.order))
+    return tuple(sorted(reformulations, key=lambda r: r.order))
 
 
 def get(name: str) -> Reformulation:
@@ -53,9 +53,9 @@ def get(name: str) -> Reformulation:
 
 def penalty(name: str) -> Penalised:
     """The penalty of that name."""
-    found = get(name)
-    assert isinstance(found, Penalised), name
-    return found
+    reformulation = get(name)
+    assert isinstance(reformulation, Penalised), name
+    return reformulation
 
 
 def chain(

@@ -54,7 +54,7 @@ def _terms(expr: ir.Expr, sign: int, factors: tuple) -> list[tuple[int, tuple[tu
     """The leaves of an affine function: sign, constant factors from the inside, expression."""
     signed = atoms.signed(expr) if not expr.shape else None
     if signed is not None:
-        return [term for own, part in signed for term in _terms(part, sign * own, factors)]
+        return [term for part_sign, part in signed for term in _terms(part, sign * part_sign, factors)]
     match expr:
         case ir.Apply(op="mul", args=(a, b)) if _fixed(a) != _fixed(b):
             return _terms(b if _fixed(a) else a, sign, (("mul", a if _fixed(a) else b), *factors))
@@ -81,11 +81,11 @@ def _flat(leaf: ir.Expr) -> ir.Expr:
     terms = _terms(leaf.body, 1, ())
     inner = [e for _, _, e in terms if isinstance(e, ir.Reduce)]
     others = [e for _, _, e in terms if not inner or e is not inner[0]]
-    own = set(leaf.binders)
+    outer = set(leaf.binders)
     if len(inner) != 1 or inner[0].kind != E.name or inner[0].options or any(map(_reduces, others)):
         return leaf
     (below,) = inner
-    if below.condition is not None and not own.isdisjoint(ir.free_binders(below.condition)):
+    if below.condition is not None and not outer.isdisjoint(ir.free_binders(below.condition)):
         return leaf
     body = _sum([_scaled(s, f, below.body if e is below else e) for s, f, e in terms], leaf.body)
     both = [c for c in (leaf.condition, below.condition) if c is not None]

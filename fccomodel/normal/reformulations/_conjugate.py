@@ -76,12 +76,12 @@ def by_inverse(psi: ir.Expr, q: ir.Hole, sign: Callable[[ir.Expr], int]) -> Conj
     interior = first == -sympy.oo
     v = sympy.Symbol("v", real=True) if interior else sympy.Symbol("v", positive=True)
     try:
-        found = [x for x in sympy.solve(slope - (v if interior else first + v), at) if x.is_positive is not False]
+        roots = [x for x in sympy.solve(slope - (v if interior else first + v), at) if x.is_positive is not False]
     except NotImplementedError:
         return None
-    if len(found) != 1:
+    if len(roots) != 1:
         return None
-    dual = sympy.simplify((v if interior else first + v) * found[0] - formula.subs(at, found[0]))
+    dual = sympy.simplify((v if interior else first + v) * roots[0] - formula.subs(at, roots[0]))
 
     def built(t: ir.Expr) -> ir.Expr:
         if interior:

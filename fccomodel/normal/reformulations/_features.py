@@ -26,21 +26,21 @@ def features(problem: ir.Problem, constant: Constant = unknown, *, kinks_too: bo
     ``constraints``: with a variable; ``sets as constraints``: those that keep a variable in a simple set; ``kinks outside`` and
     ``kinks inside`` sampled expectations: functions without a gradient somewhere.
     """
-    found: set[str] = {"maximize"} if problem.objective.sense == "maximize" else set()
+    names: set[str] = {"maximize"} if problem.objective.sense == "maximize" else set()
     roots = [problem.objective.expr, *(c.body for c in problem.constraints)]
     for node in {id(n): n for root in roots for n in ir.walk(root)}.values():
         if isinstance(node, ir.Reduce):
             name = "inner maximum" if is_inner_maximum(node) else "worst case" if is_largest(node) else node.kind
-            found |= {name} & {"inner maximum", "worst case", *REDUCTIONS}
+            names |= {name} & {"inner maximum", "worst case", *REDUCTIONS}
         if merged(node) is not None:
-            found.add("sums of expectations")
+            names.add("sums of expectations")
     if any(ir.variables_of(c.body) for c in problem.constraints):
-        found.add("constraints")
+        names.add("constraints")
     if kept(problem, constant)[1]:
-        found.add(FEATURE)
+        names.add(FEATURE)
     if kinks_too:
-        found |= {"kinks inside" if inner else "kinks outside" for _, inner in kinks(roots, constant)}
-    return frozenset(found)
+        names |= {"kinks inside" if inner else "kinks outside" for _, inner in kinks(roots, constant)}
+    return frozenset(names)
 
 
 def kinks(roots: list[ir.Expr], constant: Constant) -> list[tuple[ir.Expr, bool]]:

@@ -16,6 +16,6 @@ def smooth(problem: ir.Problem, constant: Constant, *, inner: bool) -> tuple[ir.
     objective = dataclasses.replace(problem.objective, expr=smoother(problem.objective.expr))
     constraints = tuple(dataclasses.replace(c, body=smoother(c.body)) for c in problem.constraints)
     new = dataclasses.replace(problem, objective=objective, constraints=constraints)
-    made = {id(s) for s in smoother.found}
-    found = [s for s in envelopes(objective.expr, *(c.body for c in constraints)) if id(s) in made]
-    return new, same, list(dict.fromkeys(f"{problem.text(s.stated)} by its Moreau envelope" for s in found))
+    made = {id(s) for s in smoother.made}
+    smoothed = [s for s in envelopes(objective.expr, *(c.body for c in constraints)) if id(s) in made]
+    return new, same, list(dict.fromkeys(f"{problem.text(s.stated)} by its Moreau envelope" for s in smoothed))

@@ -19,11 +19,11 @@ from fccomodel.normal.reformulations._threshold import Thresholds
 
 def _apply(problem: ir.Problem, constant: Constant) -> tuple[ir.Problem, Recover, list[str]]:
     roots = [problem.objective.expr, *(c.body for c in problem.constraints)]
-    found = {id(n): n for root in roots for n in ir.walk(root) if _is_tail(n)}
-    if not found:
+    tails = {id(n): n for root in roots for n in ir.walk(root) if _is_tail(n)}
+    if not tails:
         return problem, same, []
     small = wanted_small(problem)
-    if wrong := [node for key, node in found.items() if key not in small]:
+    if wrong := [node for key, node in tails.items() if key not in small]:
         refuse(*(errors.not_bounded_above(problem, node, "a tail mean") for node in wrong), source=problem.source)
     thresholds = Thresholds(problem)
     sentences: list[str] = []

@@ -52,13 +52,13 @@ class Tilted:
 
 def _apply(problem: ir.Problem, constant: Constant) -> tuple[ir.Problem, Recover, list[str]]:
     roots = [problem.objective.expr, *(c.body for c in problem.constraints)]
-    found = {id(n): n for root in roots for n in ir.walk(root) if isinstance(n, ir.Reduce) and is_inner_maximum(n)}
-    if not found:
+    maxima = {id(n): n for root in roots for n in ir.walk(root) if isinstance(n, ir.Reduce) and is_inner_maximum(n)}
+    if not maxima:
         return problem, same, []
     small = wanted_small(problem)
     duals: dict[int, Conjugate] = {}
     refused: list[Diagnostic] = []
-    for key, node in found.items():
+    for key, node in maxima.items():
         parts = tilted(node, problem)
         if parts is None:
             refused.append(errors.no_dual(problem, node))
@@ -127,8 +127,8 @@ def tilted(node: ir.Reduce, problem: ir.Problem) -> Tilted | None:
                 return Tilted(total=body, risk=risk, domain=domain)
             mu, of_q = _factored(cost, q)
             divergence = _divergence(of_q, q, body)
-            known = divergence is not None and not domain.args
-            if not known or sign_of(mu, problem) <= 0 or ir.variables_of(mu) or mu.shape:
+            has_dual = divergence is not None and not domain.args
+            if not has_dual or sign_of(mu, problem) <= 0 or ir.variables_of(mu) or mu.shape:
                 return None
             return Tilted(total=body, risk=risk, domain=domain, mu=mu, divergence=divergence)
     return None
@@ -165,8 +165,8 @@ def _divergence(cost: ir.Expr, q: ir.Binder, total: ir.Reduce) -> Divergence | N
         return None
     if cost.binders[0].domain is not k.domain and cost.binders[0].domain.name != k.domain.name:
         return None
-    own = substitute(cost.body, {cost.binders[0]: ir.Element(binder=k)})
-    phi = Rewriter(lambda e: t if _entry(e, q, k) else None)(own)
+    at_k = substitute(cost.body, {cost.binders[0]: ir.Element(binder=k)})
+    phi = Rewriter(lambda e: t if _entry(e, q, k) else None)(at_k)
     if q in ir.free_binders(phi) or ir.variables_of(phi):
         return None
     count = ir.Size(dim=k.domain.name)

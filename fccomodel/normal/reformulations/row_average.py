@@ -35,10 +35,10 @@ def pooled(family: ir.Reduce) -> ir.Expr | None:
         member = substitute(member.let.body, chosen)
     if not isinstance(member, ir.Reduce) or not reductions.of(member).average:
         return None
-    own = set(family.binders)
-    condition = conjunction(c for c in conjuncts(member.condition) if own.isdisjoint(ir.free_binders(c)))
+    binders = set(family.binders)
+    condition = conjunction(c for c in conjuncts(member.condition) if binders.isdisjoint(ir.free_binders(c)))
     everything = dataclasses.replace(member, condition=condition, span=family.span)
-    return everything if own.isdisjoint(ir.free_binders(everything)) else None
+    return everything if binders.isdisjoint(ir.free_binders(everything)) else None
 
 
 reformulation = Reformulation(

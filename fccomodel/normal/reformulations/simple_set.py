@@ -17,7 +17,7 @@ def kept(problem: ir.Problem, constant: Constant) -> tuple[dict[str, ir.Variable
 
     A set is taken where its projection is known together with the variable's other sets and the prox of its regularisers.
     """
-    variables, found = dict(problem.variables), {}
+    variables, sentences = dict(problem.variables), {}
     for constraint in sorted(problem.constraints, key=lambda c: c.kind == "eq"):  # bounds first: with them a sum is a simplex
         recognised = sets.recognise(constraint, variables, constant)
         if recognised is None:
@@ -26,8 +26,8 @@ def kept(problem: ir.Problem, constant: Constant) -> tuple[dict[str, ir.Variable
         domains = sets.intersection((*variables[name].sets, domain), constant)
         if len(domains) == 1 and _has_points(domains[0], constant) and _composes(problem, name, domains[0], constant):
             variables[name] = dataclasses.replace(variables[name], sets=domains)
-            found[constraint.label] = f"{constraint.label} keeps {name} in {domain.name}"
-    return variables, found
+            sentences[constraint.label] = f"{constraint.label} keeps {name} in {domain.name}"
+    return variables, sentences
 
 
 def _has_points(domain: ir.VectorSet, constant: Constant) -> bool:
@@ -38,17 +38,17 @@ def _has_points(domain: ir.VectorSet, constant: Constant) -> bool:
 def _composes(problem: ir.Problem, name: str, domain: ir.VectorSet, constant: Constant) -> bool:
     """The prox of the variable's regulariser is known with the set, where it is entry by entry for steps of any sizes still."""
     recognised = [regularisers.recognise(term, name, constant) for term in summands(problem.objective.expr)]
-    found = [r.regulariser for r in regularisers.combine([r for r in recognised if r is not None])]
+    combined = [r.regulariser for r in regularisers.combine([r for r in recognised if r is not None])]
     simple = sets.all()[domain.family]
-    return not found or (
-        len(found) == 1 and found[0].then_projected(domain.family) and (simple.entrywise or not found[0].step_per_entry)
+    return not combined or (
+        len(combined) == 1 and combined[0].then_projected(domain.family) and (simple.entrywise or not combined[0].step_per_entry)
     )
 
 
 def _apply(problem: ir.Problem, constant: Constant) -> tuple[ir.Problem, Recover, list[str]]:
-    variables, found = kept(problem, constant)
-    rest = tuple(c for c in problem.constraints if c.label not in found)
-    return dataclasses.replace(problem, variables=variables, constraints=rest), same, list(found.values())
+    variables, sentences = kept(problem, constant)
+    rest = tuple(c for c in problem.constraints if c.label not in sentences)
+    return dataclasses.replace(problem, variables=variables, constraints=rest), same, list(sentences.values())
 
 
 reformulation = Reformulation(

@@ -17,11 +17,11 @@ from fccomodel.normal.reformulations._threshold import Thresholds
 
 def _apply(problem: ir.Problem, constant: Constant) -> tuple[ir.Problem, Recover, list[str]]:
     roots = [problem.objective.expr, *(c.body for c in problem.constraints)]
-    found = {id(n): n for root in roots for n in ir.walk(root) if _is_largest(n)}
-    if not found:
+    maxima = {id(n): n for root in roots for n in ir.walk(root) if _is_largest(n)}
+    if not maxima:
         return problem, same, []
     small = wanted_small(problem)
-    if wrong := [node for key, node in found.items() if key not in small]:
+    if wrong := [node for key, node in maxima.items() if key not in small]:
         refuse(*(errors.not_bounded_above(problem, node, "a maximum") for node in wrong), source=problem.source)
     thresholds = Thresholds(problem)
     bounds: list[ir.Constraint] = []

@@ -83,10 +83,10 @@ class Separation:
     def _one_by_one(self, node: ir.Reduce) -> ir.Expr | None:
         """Binders one after another, the innermost separated; where their elements depend on one another, a sum over the number
         of its terms."""
-        own = node.binders
+        binders = node.binders
         if node.options:
             return None
-        related = any(p in own for part in selections.split(own, node.condition) for p in part.parents)
+        related = any(p in binders for part in selections.split(binders, node.condition) for p in part.parents)
         kind = reductions.of(node)
         if related and not kind.total:
             log = kind.logarithmic
@@ -94,13 +94,13 @@ class Separation:
             whole, count = self.form(total), self.form(dataclasses.replace(total, body=const(0.0 if log else 1.0)))
             return None if whole is None or count is None else make("sub" if log else "div", whole, count)
         conditions = conjuncts(node.condition)
-        for last in reversed(own):
+        for last in reversed(binders):
             within = [c for c in conditions if last in self.free(c)]
             inner = dataclasses.replace(node, binders=(last,), condition=conjunction(within))
-            found = self.form(inner) or (inner if self.run(inner) else None)
-            if found is not None:
-                rest, around = tuple(b for b in own if b is not last), conjunction(c for c in conditions if c not in within)
-                outer = dataclasses.replace(node, binders=rest, body=found, condition=around)
+            separated = self.form(inner) or (inner if self.run(inner) else None)
+            if separated is not None:
+                rest, around = tuple(b for b in binders if b is not last), conjunction(c for c in conditions if c not in within)
+                outer = dataclasses.replace(node, binders=rest, body=separated, condition=around)
                 return self.form(outer) or outer
         return None
 
@@ -108,5 +108,5 @@ class Separation:
 def _separable(node: ir.Reduce) -> bool:
     """A mean or a sum of numbers, or the logarithm of one of exponentials, over elements that are listed."""
     kind = reductions.of(node)
-    known = kind.additive or kind.logarithmic
-    return known and not node.shape and "theta" not in node.options and all(map(selections.listed, node.binders))
+    of_sums = kind.additive or kind.logarithmic
+    return of_sums and not node.shape and "theta" not in node.options and all(map(selections.listed, node.binders))

@@ -18,15 +18,15 @@ from fccomodel.library.reductions.mean import MEAN
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PiecewiseMean(ir.Expr):
-    """The mean (where ``own`` is a sum, the sum) of f(outer + own.body), f being quadratic on each of ``pieces``."""
+    """The mean (where ``inner`` is a sum, the sum) of f(outer + inner.body), f being quadratic on each of ``pieces``."""
 
     outer: ir.Expr
-    own: ir.Reduce
+    inner: ir.Reduce
     pieces: Pieces
 
     @property
     def children(self) -> tuple[ir.Expr, ...]:
-        return (self.outer, self.own)
+        return (self.outer, self.inner)
 
 
 @dataclass(frozen=True)
@@ -44,20 +44,20 @@ class Row:
     conditional: bool
 
     @property
-    def own(self) -> ir.Binder:
+    def binder(self) -> ir.Binder:
         return self.node.binders[0]
 
     @property
     def kind(self) -> Reduction:
         return reductions.of(self.node)
 
-    def has_own(self, expr: ir.Expr) -> bool:
-        return self.own in self.free(expr)
+    def varies(self, expr: ir.Expr) -> bool:
+        return self.binder in self.free(expr)
 
     def mixed(self, expr: ir.Expr) -> bool:
         """It depends on the own binder and on another."""
         free = self.free(expr)
-        return self.own in free and len(free) > 1
+        return self.binder in free and len(free) > 1
 
     def over(self, body: ir.Expr, kind: Reduction | None = None) -> ir.Reduce:
         """The same reduction (or one of another kind) of another body."""
@@ -76,7 +76,7 @@ class Row:
     # -------------------------------------------------------------------------------------------------------------- numbers
     def of(self, body: ir.Expr) -> ir.Expr | None:
         """The mean (or the sum) of a body."""
-        if not self.has_own(body):
+        if not self.varies(body):
             return self.alike(body)
         if not self.mixed(body):
             return self.over(body)
@@ -86,33 +86,33 @@ class Row:
 
     def product(self, body: ir.Expr) -> ir.Expr | None:
         """The mean of a product: of factors that depend on one side alone, of exponentials, and of one sum."""
-        outer, own, exponent, sums = self.factors(body)
+        outer, inner, exponent, sums = self.factors(body)
         if not sums:
-            found = self.over(own or const(1.0)) if exponent is None else self.exponential(exponent, own)
+            mean = self.over(inner or const(1.0)) if exponent is None else self.exponential(exponent, inner)
         elif len(sums) > 1 or sums[0] is body:
             return None
-        elif own is None and exponent is None:
-            found = self.of(sums[0])
+        elif inner is None and exponent is None:
+            mean = self.of(sums[0])
         else:
-            rest = _product(own, None if exponent is None else make("exp", exponent))
-            found = _mapped(sums[0], lambda term: self.of(make("mul", rest, term))) if _is_sum(sums[0]) else None
-        return None if found is None else _product(outer, found)
+            rest = _product(inner, None if exponent is None else make("exp", exponent))
+            mean = _mapped(sums[0], lambda term: self.of(make("mul", rest, term))) if _is_sum(sums[0]) else None
+        return None if mean is None else _product(outer, mean)
 
     def factors(self, body: ir.Expr) -> tuple[ir.Expr | None, ir.Expr | None, ir.Expr | None, list[ir.Expr]]:
         """The factors without the own binder and those of it alone, as one each; the sum of the arguments of mixed exponentials;
         and the other mixed factors."""
         outer: ir.Expr | None = None
-        own: ir.Expr | None = None
+        inner: ir.Expr | None = None
         exponent: ir.Expr | None = None
         others: list[ir.Expr] = []
         stack = [(body, False)]
         while stack:
             node, below = stack.pop()
             op = node.op if isinstance(node, ir.Apply) else ""
-            if not self.has_own(node):
+            if not self.varies(node):
                 outer = _product(outer, node, below)
             elif not self.mixed(node):
-                own = _product(own, node, below)
+                inner = _product(inner, node, below)
             elif op in ("mul", "div"):
                 stack += [(node.children[1], below != (op == "div")), (node.children[0], below)]
             elif op == "neg":
@@ -122,7 +122,7 @@ class Row:
                 exponent = _sum(exponent, make("neg", argument) if below else argument)
             else:
                 others.append(make("inv", node) if below else node)
-        return outer, own, exponent, others
+        return outer, inner, exponent, others
 
     def exponential(self, exponent: ir.Expr, factor: ir.Expr | None) -> ir.Expr | None:
         """The mean of factor * exp(exponent), the factor being of the own binder alone."""
@@ -148,7 +148,7 @@ class Row:
             return None
         a, b = parts
         if len(pieces) > 1:
-            return PiecewiseMean(outer=a, own=self.over(b), pieces=pieces)
+            return PiecewiseMean(outer=a, inner=self.over(b), pieces=pieces)
         _, _, p, q, r = pieces[0]
         mean = ir.Reduce(kind=MEAN.name, binders=self.node.binders, body=b)
         middle, away = make("add", a, mean), make("sub", b, mean)
@@ -160,7 +160,7 @@ class Row:
     # ----------------------------------------------------------------------------------------------------------- logarithms
     def log(self, body: ir.Expr) -> ir.Expr | None:
         """The logarithm of the mean (or of the sum) of e^body."""
-        if not self.has_own(body):
+        if not self.varies(body):
             return make("add", body, self.over(const(0.0))) if self.kind.total else body
         if not self.mixed(body):
             return self.over(body)
@@ -178,18 +178,18 @@ class Row:
 
     def sides(self, node: ir.Expr) -> tuple[ir.Expr | None, ir.Expr | None] | None:
         """``split``, where a or b may be nothing."""
-        if not self.has_own(node):
+        if not self.varies(node):
             return node, None
         if not self.mixed(node):
             return None, node
         if not isinstance(node, ir.Apply):
             return None
         if _is_sum(node):
-            found = [self.sides(arg) for arg in node.args]
-            known = [sides for sides in found if sides is not None]
-            if len(known) < len(found):
+            parts = [self.sides(arg) for arg in node.args]
+            pairs = [sides for sides in parts if sides is not None]
+            if len(pairs) < len(parts):
                 return None
-            return _joined(node, [a for a, _ in known]), _joined(node, [b for _, b in known])
+            return _joined(node, [a for a, _ in pairs]), _joined(node, [b for _, b in pairs])
         mixed = [self.mixed(arg) for arg in node.args]
         atom = atoms.of(node)
         if atom is None or atom.variadic or len(mixed) != 2 or sum(mixed) != 1 or not atom.linear(mixed):
@@ -214,9 +214,9 @@ def _named(node: ir.Expr, name: str) -> bool:
 
 def _mapped(node: ir.Expr, of: Callable[[ir.Expr], ir.Expr | None]) -> ir.Expr | None:
     """The node over what its children become; None where one becomes None."""
-    found = [of(child) for child in node.children]
-    known = tuple(child for child in found if child is not None)
-    return with_children(node, known) if len(known) == len(found) else None
+    children = [of(child) for child in node.children]
+    mapped = tuple(child for child in children if child is not None)
+    return with_children(node, mapped) if len(mapped) == len(children) else None
 
 
 def _joined(node: ir.Apply, parts: list[ir.Expr | None]) -> ir.Expr | None:

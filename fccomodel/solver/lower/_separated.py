@@ -70,20 +70,20 @@ class Separated:
 
     def piecewise_mean(self, node: PiecewiseMean, env: Env) -> Val:
         """The mean or sum of a piecewise quadratic function of sums a_i + b_j over j, from the sorted b."""
-        state, own, g = self.state, node.own, self.state.graph
-        total = reductions.of(own).total
-        (sel,) = selections.split(own.binders, own.condition)
+        state, inner, g = self.state, node.inner, self.state.graph
+        total = reductions.of(inner).total
+        (sel,) = selections.split(inner.binders, inner.condition)
         a, pieces = self.lower(node.outer, env), tuple(piece[1:] for piece in node.pieces)
         if not sel.parents:
-            ranged = self.binders.ranged(own.binders, own.condition, env, Way(body=own.body))
-            b = self.lower(own.body, ranged.env)
+            ranged = self.binders.ranged(inner.binders, inner.condition, env, Way(body=inner.body))
+            b = self.lower(inner.body, ranged.env)
             mean = g.make(piecewise_mean, [a, b], pieces=pieces)
             return g.apply("mul", ranged.parts[0].count, mean) if total else mean
         found = selections.realise(state.bound, sel, empty="keep") if total else self.cells.complete_ranges(sel, env)
         assert found.start is not None and found.size is not None
         stem, parents = state.unique(f"{sel.binder.name}_runs"), [env[p].ids for p in sel.parents]
         slot = self.slots.listed(sel, state.ship(f"{stem}_rows", found.rows))
-        b = self.lower(own.body, {**env, sel.binder: slot})
+        b = self.lower(inner.body, {**env, sel.binder: slot})
         start, size = state.cells(f"{stem}_start", found.start, parents), state.cells(f"{stem}_size", found.size, parents)
         sums = g.make(piecewise_runs, [a, b, start, size], pieces=pieces)
         return sums if total else g.apply("div", sums, g.make(number, [size]))

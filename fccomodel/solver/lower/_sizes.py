@@ -52,7 +52,7 @@ class Sizes:
         if isinstance(node, ir.LetRef):
             return (*node.args, node.let.body)
         if isinstance(node, PiecewiseMean):
-            return (node.outer, node.own.body)
+            return (node.outer, node.inner.body)
         if not isinstance(node, ir.Reduce):
             return node.children
         if (form := self.separated.form(node)) is not None:
@@ -67,7 +67,7 @@ class Sizes:
         """The lengths of the axes that a node adds."""
         found: dict[ir.Binder, int] = {}
         if isinstance(node, ir.LetRef | PiecewiseMean):
-            binders = node.let.binders if isinstance(node, ir.LetRef) else node.own.binders
+            binders = node.let.binders if isinstance(node, ir.LetRef) else node.inner.binders
             return {b: len(elements.ids(self.state.bound, b.domain)) for b in binders if isinstance(b.domain, ir.RowSet)}
         if not isinstance(node, ir.Reduce) or self.separated.form(node) is not None:
             return found
