@@ -254,7 +254,7 @@ def run(planned: Planned, progress: Callable[[Progress], None] | None = None) ->
             progress=progress,
         )
     if planned.plan.schedule is not None:
-        solution = replace(solution, notes=(*planned.plan.schedule.told(solution.iterations), *solution.notes))
+        solution = replace(solution, notes=(*planned.plan.schedule.sentences(solution.iterations), *solution.notes))
     return planned, program, solution
 
 

@@ -303,7 +303,7 @@ def _plan(plan: Any, normal: Any, width: int) -> list[str]:
             lines += wrap(line, width, "  - ", "    ")
     if known := getattr(plan, "constants", None):
         lines += ["", "Constants of its schedule"]
-        lines += _items([*constant_lines(known), *plan.schedule.told()], width)
+        lines += _items([*constant_lines(known), *plan.schedule.sentences()], width)
     if others := getattr(plan, "others", ()):
         lines += ["", "Rejected"]
         for names, reason in others:

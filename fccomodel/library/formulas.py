@@ -18,9 +18,9 @@ V = TypeVar("V")
 
 def atom_of(name: str) -> atoms.Atom:
     """The atom of a name that is known to be one."""
-    found = atoms.get(name)
-    assert found is not None, name
-    return found
+    atom = atoms.get(name)
+    assert atom is not None, name
+    return atom
 
 
 class Algebra(ABC, Generic[V]):
@@ -50,10 +50,10 @@ class Algebra(ABC, Generic[V]):
         """A scalar atom, entry by entry; constants fold."""
         name = atom_of(name).name
         numbers = [self.number(a) for a in args]
-        known = [n for n in numbers if n is not None]
-        if len(known) == len(args):
+        values = [n for n in numbers if n is not None]
+        if len(values) == len(args):
             with np.errstate(all="ignore"):
-                return self.const(float(atom_of(name).value(*(np.float64(n) for n in known))))
+                return self.const(float(atom_of(name).value(*(np.float64(n) for n in values))))
         folded = FOLDS[name](self, *args) if name in FOLDS else None
         return self.entrywise(name, args) if folded is None else folded
 

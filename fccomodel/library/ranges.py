@@ -20,20 +20,20 @@ class Ranges:
 
     def __init__(self, leaf: Callable[[ir.Expr], Interval]):
         self.leaf = leaf
-        self.known: dict[int, tuple[ir.Expr, Interval]] = {}
+        self.intervals: dict[int, tuple[ir.Expr, Interval]] = {}
 
     def __call__(self, expr: ir.Expr) -> Interval:
         stack = [expr]
         while stack:
             node = stack[-1]
             inner = (*node.children, node.let.body) if isinstance(node, ir.LetRef) else node.children
-            missing = [] if id(node) in self.known else [c for c in inner if id(c) not in self.known]
+            missing = [] if id(node) in self.intervals else [c for c in inner if id(c) not in self.intervals]
             stack.extend(missing)
             if not missing:
-                if id(node) not in self.known:
-                    self.known[id(node)] = (node, self._of(node))
+                if id(node) not in self.intervals:
+                    self.intervals[id(node)] = (node, self._of(node))
                 stack.pop()
-        return self.known[id(expr)][1]
+        return self.intervals[id(expr)][1]
 
     def _of(self, node: ir.Expr) -> Interval:
         match node:
@@ -58,7 +58,7 @@ def applied(atom: atoms.Atom, args: tuple[Interval, ...]) -> Interval:
     limits = atom.domains(*args)
     inside = [u if limit is None else u.meet(limit) for u, limit in zip(args, limits, strict=True)]
     try:
-        found = atom.range(*inside)
+        interval = atom.range(*inside)
     except ArithmeticError:
         return REALS
-    return REALS if isnan(found.lo) or isnan(found.hi) else found
+    return REALS if isnan(interval.lo) or isnan(interval.hi) else interval

@@ -37,8 +37,8 @@ def factored(term: ir.Expr, variable: str, constant: Constant) -> tuple[float, i
     while True:
         match term:
             case ir.Apply(op="mul", args=(left, right)):
-                known, rest = (left, right) if variable not in ir.variables_of(left) else (right, left)
-            case ir.Apply(op="div", args=(rest, known)):
+                multiplier, rest = (left, right) if variable not in ir.variables_of(left) else (right, left)
+            case ir.Apply(op="div", args=(rest, multiplier)):
                 pass
             case ir.Apply(op="neg", args=(rest,)):
                 factor, term = -factor, rest
@@ -49,7 +49,7 @@ def factored(term: ir.Expr, variable: str, constant: Constant) -> tuple[float, i
                 return factor, ir.Apply(op="square", args=(base,), shape=term.shape, span=term.span)
             case _:
                 return factor, term
-        number = constant(known) if variable not in ir.variables_of(known) else None
+        number = constant(multiplier) if variable not in ir.variables_of(multiplier) else None
         if number is None or (term.op == "div" and number == 0):
             return None
         factor, term = (factor / number if term.op == "div" else factor * number), rest

@@ -113,21 +113,21 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
     record, setting = chosen.record, chosen.setting
     settled = settings.by_algorithm(choice.options, record, normal, problem)
     nets, step, kind = bool(problem.nets), value(settled, "step"), value(settled, "schedule")
-    batch, own = sizes.batches(settled, nets)
-    settings.settle(settled, own)
+    batch, sample_sizes = sizes.batches(settled, nets)
+    settings.settle(settled, sample_sizes)
     counts = sizes.counted(normal, bound, batch) if bound is not None else None
     eps = float(value(settled, "epsilon"))
     schedule = None
     if kind == "theory":
-        known = constants(setting, eps=eps, sample=True, **(counts or {"n": 1, "B1": 1, "B2": 1}))
-        schedule = of_theorem(record, known, problem)
+        numbers = constants(setting, eps=eps, sample=True, **(counts or {"n": 1, "B1": 1, "B2": 1}))
+        schedule = of_theorem(record, numbers, problem)
     scheduled = {} if schedule is None else {n: v for n, v in schedule.hyper.items() if n != "lam" or normal.smoothed}
     smoothing = settings.smoothing(settled, scheduled, setting, problem)
     between = sizes.rounds(normal, bound, batch)
     waiting = between > 1 and settings.exponentials(normal, bound)
     defaults = settings.defaults(record, normal, step, nets, between, waiting)
     hyper = settings.hyper_parameters(settled, defaults, scheduled)
-    rate = rates.told(record.rate, {**(counts or {}), **_modulus(setting)}, eps) if bound is not None else ""
+    rate = rates.in_numbers(record.rate, {**(counts or {}), **_modulus(setting)}, eps) if bound is not None else ""
     return Plan(
         algorithm=record.name, algorithm_record=record, via=normal.via, rejected=rejected(choice.candidates, chosen),
         others=alike(choice.candidates, chosen), options=settled, summary=summarise(normal, record, step, str(kind), rate),

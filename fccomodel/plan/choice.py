@@ -38,7 +38,7 @@ class Candidate:
 
     @property
     def lacking(self) -> dict[str, Finding]:
-        return {name: found for name, found in self.findings.items() if not found.holds}
+        return {name: finding for name, finding in self.findings.items() if not finding.holds}
 
     @property
     def covered(self) -> bool:
@@ -62,12 +62,12 @@ class Candidate:
 
     def lacks(self) -> list[str]:
         """What the theorem needs that does not hold, and where it says so."""
-        return [sentence(self.record, name, found) for name, found in self.lacking.items()]
+        return [sentence(self.record, name, finding) for name, finding in self.lacking.items()]
 
 
-def sentence(record: Algorithm, name: str, found: Finding) -> str:
+def sentence(record: Algorithm, name: str, finding: Finding) -> str:
     """An assumption, its clause, and what is the matter."""
-    return f"{assumptions.ALL[name].meaning} ({record.requires[name]}); {found.why}"
+    return f"{assumptions.ALL[name].meaning} ({record.requires[name]}); {finding.why}"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -90,10 +90,10 @@ def choose(analysis: Analysis, options: Origins) -> Choice:
     problem = analysis.problem
     settings.refuse_unknown(options, problem)
     named = settings.value(options, "algorithm")
-    found = candidates(analysis, rho=float(settings.value(options, "rho", settings.RHO)))
+    considered = candidates(analysis, rho=float(settings.value(options, "rho", settings.RHO)))
     unverified = bool(settings.value(options, "unverified", False))
-    chosen = select(found, None if named in (None, "auto") else str(named), unverified, problem)
-    return Choice(analysis=analysis, options=options, candidates=found, chosen=chosen)
+    chosen = select(considered, None if named in (None, "auto") else str(named), unverified, problem)
+    return Choice(analysis=analysis, options=options, candidates=considered, chosen=chosen)
 
 
 def candidates(analysis: Analysis, *, rho: float = settings.RHO) -> dict[str, Candidate]:
@@ -102,7 +102,7 @@ def candidates(analysis: Analysis, *, rho: float = settings.RHO) -> dict[str, Ca
     normal = normalise(problem, bound)
     by_penalty: dict[str | None, Setting] = {}
     decided: dict[tuple[str | None, str], Finding] = {}
-    found = {}
+    considered = {}
     for name, record in algorithms.all().items():
         penalty = record.penalty if problem.constraints else None
         if penalty not in by_penalty:
@@ -111,8 +111,8 @@ def candidates(analysis: Analysis, *, rho: float = settings.RHO) -> dict[str, Ca
             if (penalty, needed) not in decided:
                 decided[penalty, needed] = assumptions.ALL[needed].decide(by_penalty[penalty])
         findings = {needed: decided[penalty, needed] for needed in record.requires}
-        found[name] = Candidate(record=record, setting=by_penalty[penalty], findings=findings)
-    return found
+        considered[name] = Candidate(record=record, setting=by_penalty[penalty], findings=findings)
+    return considered
 
 
 def treatment(record: Algorithm) -> dict[str, Any]:
@@ -123,37 +123,39 @@ def treatment(record: Algorithm) -> dict[str, Any]:
 
 
 # --------------------------------------------------------------------------------------------------------------- choosing
-def select(found: Mapping[str, Candidate], name: str | None, unverified: bool, problem: ir.Problem) -> Candidate:
+def select(considered: Mapping[str, Candidate], name: str | None, unverified: bool, problem: ir.Problem) -> Candidate:
     """The one named, checked all the same; else the first whose theorem holds; ``unverified``: else the first that can run."""
-    if name is not None and name not in found:
-        refuse(errors.unknown_algorithm(name, list(found)), source=problem.source)
+    if name is not None and name not in considered:
+        refuse(errors.unknown_algorithm(name, list(considered)), source=problem.source)
     if name is not None:
-        one = found[name]
+        one = considered[name]
         if one.covered or unverified and one.can_run:
             return one
         refuse(*_refusals(one, unverified), source=problem.source)
-    own = [c for c in found.values() if c.record.surrogate is None]  # another problem is solved only where it is asked for
-    covered = sorted((c for c in own if c.covered), key=lambda c: c.order)
+    direct = [
+        c for c in considered.values() if c.record.surrogate is None
+    ]  # another problem is solved only where it is asked for
+    covered = sorted((c for c in direct if c.covered), key=lambda c: c.order)
     if covered:
         return covered[0]
-    running = sorted((c for c in own if c.can_run), key=lambda c: (c.record.preference, len(c.lacking), c.left, c.order))
+    running = sorted((c for c in direct if c.can_run), key=lambda c: (c.record.preference, len(c.lacking), c.left, c.order))
     if unverified and running:
         return running[0]
-    refuse(_none(found, running), source=problem.source)
+    refuse(_none(considered, running), source=problem.source)
 
 
-def rejected(found: Mapping[str, Candidate], chosen: Candidate) -> dict[str, list[str]]:
+def rejected(considered: Mapping[str, Candidate], chosen: Candidate) -> dict[str, list[str]]:
     """For every other algorithm what it lacks, or why it comes later; those that could be chosen first, in their order."""
-    others = sorted((c for c in found.values() if c is not chosen), key=lambda c: (not c.covered, c.order))
+    others = sorted((c for c in considered.values() if c is not chosen), key=lambda c: (not c.covered, c.order))
     return {c.record.name: c.lacks() or [f"{_later(c.record, chosen.record)}: O({c.record.rate})"] for c in others}
 
 
-def alike(found: Mapping[str, Candidate], chosen: Candidate) -> list[tuple[list[str], str]]:
+def alike(considered: Mapping[str, Candidate], chosen: Candidate) -> list[tuple[list[str], str]]:
     """The same for a reader: algorithms with one reason together, of several reasons the one that most algorithms share."""
-    shared = Counter(f.why for c in found.values() for f in c.lacking.values())
+    shared = Counter(f.why for c in considered.values() for f in c.lacking.values())
     groups: dict[str, list[str]] = {}
-    for name in rejected(found, chosen):
-        one = found[name]
+    for name in rejected(considered, chosen):
+        one = considered[name]
         if one.covered:
             groups.setdefault(_later(one.record, chosen.record), []).append(f"{name} O({one.record.rate})")
         else:
@@ -187,6 +189,6 @@ def _refusals(one: Candidate, unverified: bool) -> list[Diagnostic]:
     ]
 
 
-def _none(found: Mapping[str, Candidate], running: list[Candidate]) -> Diagnostic:
-    nearest = running or list(found.values())
-    return errors.no_algorithm([(c.record.name, c.lacks()) for c in nearest[:3]], len(found))
+def _none(considered: Mapping[str, Candidate], running: list[Candidate]) -> Diagnostic:
+    nearest = running or list(considered.values())
+    return errors.no_algorithm([(c.record.name, c.lacks()) for c in nearest[:3]], len(considered))

@@ -45,32 +45,34 @@ def value(rate: str, numbers: Mapping[str, float]) -> float | None:
     expr = parse(rate)
     if any(s.name not in numbers for s in expr.free_symbols):
         return None
-    found = float(expr.subs({s: numbers[s.name] for s in expr.free_symbols}))
-    return found if isfinite(found) else None
+    number = float(expr.subs({s: numbers[s.name] for s in expr.free_symbols}))
+    return number if isfinite(number) else None
 
 
-def told(rate: str, numbers: Mapping[str, float], eps: float) -> str:
+def in_numbers(rate: str, numbers: Mapping[str, float], eps: float) -> str:
     """``1,797 / (512 * 512 * eps^4) = 6.9e-03 / eps^4: 6.9e+09 at eps = 0.001``."""
-    known = {name: number for name, number in numbers.items() if name != "eps"}
+    parameters = {name: number for name, number in numbers.items() if name != "eps"}
     expr = parse(rate)
-    missing = sorted(s.name for s in expr.free_symbols if s.name not in known and s.name != "eps")
+    missing = sorted(s.name for s in expr.free_symbols if s.name not in parameters and s.name != "eps")
     if missing:
         return f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} not known"
-    said = _filled(rate, known)
+    said = _filled(rate, parameters)
     if expr.free_symbols - {SYMBOLS["eps"]}:
-        rest = expr.subs({s: known[s.name] for s in expr.free_symbols if s.name != "eps"})
+        rest = expr.subs({s: parameters[s.name] for s in expr.free_symbols if s.name != "eps"})
         factor, powers = rest.as_independent(SYMBOLS["eps"], as_Add=False)
         if powers.is_Pow and powers.base == SYMBOLS["eps"]:
             said += f" = {float(factor):.1e} / eps" + (f"^{-powers.exp}" if powers.exp != -1 else "")
-    total = value(rate, {**known, "eps": eps})
+    total = value(rate, {**parameters, "eps": eps})
     return said if total is None else f"{said}: {total:.1e} at eps = {eps:g}"
 
 
-def _filled(rate: str, known: Mapping[str, float]) -> str:
+def _filled(rate: str, numbers: Mapping[str, float]) -> str:
     """The formula with the numbers in place of their names."""
     spaced = re.sub(r"(?<=[A-Za-z0-9)]) +(?=[A-Za-z(])", " * ", rate)
     return re.sub(
         r"\b[A-Za-z]\w*\b",
-        lambda m: m[0] if m[0] not in known else f"{known[m[0]]:,}" if isinstance(known[m[0]], int) else f"{known[m[0]]:g}",
+        lambda m: (
+            m[0] if m[0] not in numbers else f"{numbers[m[0]]:,}" if isinstance(numbers[m[0]], int) else f"{numbers[m[0]]:g}"
+        ),
         spaced,
     )

@@ -88,8 +88,8 @@ def value(settled: Origins, name: str, default: Any = None) -> Any:
 
 def settle(settled: Origins, values: Mapping[str, Any], origin: str = AUTOMATIC) -> None:
     """Options that have no value yet take these."""
-    for name, own in values.items():
-        settled.setdefault(name, (own, origin))
+    for name, default in values.items():
+        settled.setdefault(name, (default, origin))
 
 
 def by_algorithm(given: Origins, record: Algorithm, normal: NormalForm, problem: ir.Problem) -> Origins:
@@ -106,7 +106,7 @@ def by_algorithm(given: Origins, record: Algorithm, normal: NormalForm, problem:
     if record.independent:
         settle(settled, {"gradient_batch": WORDS["gradient_batch"][0]})
     settle(settled, {"epsilon": EPSILON, "tol": TOLERANCE, "polish": not theory and not decay, "step": step})
-    settle(settled, {name: own for name, own in record.hyper.items() if name in BATCHES})
+    settle(settled, {name: size for name, size in record.hyper.items() if name in BATCHES})
     return settled
 
 
@@ -114,8 +114,8 @@ def hyper_parameters(settled: Origins, defaults: Mapping[str, float], scheduled:
     """The numbers that the algorithm starts from: those given, else its theorem's, else the defaults; all are settled then."""
     theorem = f"theory, epsilon = {float(value(settled, 'epsilon')):g}"
     hyper: dict[str, float] = {}
-    for name, own in {**defaults, **scheduled}.items():
-        settle(settled, {name: own}, theorem if name in scheduled else AUTOMATIC)
+    for name, number in {**defaults, **scheduled}.items():
+        settle(settled, {name: number}, theorem if name in scheduled else AUTOMATIC)
         hyper[name] = (int if NUMBERS[name][0] else float)(value(settled, name))
     return hyper
 
@@ -131,7 +131,7 @@ def defaults(record: Algorithm, normal: NormalForm, step: str, nets: bool, betwe
         "longest": 4000,
         "gain": 1e-4,
         "patience": 12,
-        **{name: own for name, own in record.hyper.items() if name not in BATCHES},
+        **{name: number for name, number in record.hyper.items() if name not in BATCHES},
         **({} if waiting else estimates(record, between)),
     }
 
@@ -139,12 +139,12 @@ def defaults(record: Algorithm, normal: NormalForm, step: str, nets: bool, betwe
 def smoothing(settled: Origins, scheduled: Mapping[str, float], setting: Setting, problem: ir.Problem) -> float:
     """lam of the outer functions, less than one over their weak convexity, beyond which an envelope is not smooth."""
     lam, theory = float(value(settled, "lam", 0.0)), value(settled, "schedule") == "theory"
-    found = lam or scheduled.get("lam", SMOOTHING)
+    wanted = lam or scheduled.get("lam", SMOOTHING)
     weak = max((b.f.below.value.number for b in setting.blocks if b.f.weakly_convex), default=0.0)
-    if weak * found < 1 or not isfinite(weak):
-        return found
+    if weak * wanted < 1 or not isfinite(weak):
+        return wanted
     if theory or lam:
-        refuse(smoothing_too_large(found, weak), source=problem.source)
+        refuse(smoothing_too_large(wanted, weak), source=problem.source)
     return 0.5 / weak
 
 

@@ -72,5 +72,5 @@ def taken(node: ir.Reduce | ir.Constraint, bound: Bound) -> Iterator[tuple[ir.Bi
 
 def _outer(root: ir.Expr) -> list[ir.Reduce]:
     """The reductions of reductions."""
-    found = [node for node in ir.walk(root) if isinstance(node, ir.Reduce)]
-    return [node for node in found if any(isinstance(n, ir.Reduce) for n in ir.walk(node.body))]
+    reduces = [node for node in ir.walk(root) if isinstance(node, ir.Reduce)]
+    return [node for node in reduces if any(isinstance(n, ir.Reduce) for n in ir.walk(node.body))]

@@ -61,7 +61,7 @@ class TheoremSchedule:
             low, high = (low, middle) if (at.steps or 0.0) <= steps else (middle, high)
         return exp(high)
 
-    def told(self, taken: int | None = None) -> list[str]:
+    def sentences(self, taken: int | None = None) -> list[str]:
         """``by the theorem 3.1e+09 steps to eps = 0.001; ...``: what it asks for, and what the steps taken are worth."""
         if self.steps is None:
             return []
@@ -71,11 +71,11 @@ class TheoremSchedule:
         return [f"{said}; the {taken:,} taken are what it asks for eps = {self.worth(taken):.2g}"]
 
 
-def of_theorem(record: Algorithm, known: Constants, problem: ir.Problem) -> TheoremSchedule:
+def of_theorem(record: Algorithm, numbers: Constants, problem: ir.Problem) -> TheoremSchedule:
     """The schedule of the algorithm's theorem; F0613 where there is none."""
     if record.theory is None:
         refuse(errors.no_schedule(record), source=problem.source)
-    return TheoremSchedule(record=record, constants=known)
+    return TheoremSchedule(record=record, constants=numbers)
 
 
 def constants(setting: Setting, *, n: int, B1: int, B2: int, eps: float, rows: int = 1, sample: bool = False) -> Constants:
@@ -87,7 +87,7 @@ def constants(setting: Setting, *, n: int, B1: int, B2: int, eps: float, rows: i
         for g in b.inner
     }
     inner, over = [g for b in setting.blocks for g in b.inner], [_over(setting, b, seen) for b in setting.blocks]
-    found: dict[str, Known] = {
+    numbers: dict[str, Known] = {
         "C_f": _largest([b.f.lipschitz for b in setting.blocks], [f.get("lipschitz") for f in over]),
         "L_f": _largest([b.f.gradient for b in setting.blocks], [f.get("gradient") for f in over]),
         "rho_f": _largest([b.f.below for b in setting.blocks], [f.get("below") for f in over]),
@@ -99,18 +99,18 @@ def constants(setting: Setting, *, n: int, B1: int, B2: int, eps: float, rows: i
         "mu": (modulus(setting)[0], Standing.PROVED),
     }
     if B2 >= rows > 1:  # every row in every step: no noise
-        found |= {"sigma": (0.0, Standing.PROVED), "zeta": (0.0, Standing.PROVED)}
+        numbers |= {"sigma": (0.0, Standing.PROVED), "zeta": (0.0, Standing.PROVED)}
     if any(not b.f.smooth for b in setting.blocks):
-        found["L_f"] = (inf, Standing.PROVED)
+        numbers["L_f"] = (inf, Standing.PROVED)
     if any(not g.mean.smooth for g in inner):
-        found["L_g"] = (inf, Standing.PROVED)
-    found["delta0"] = UNKNOWN if bound is None else _to_fall(setting, bound)
-    found["diameter"] = _far(setting, found["mu"][0], found["delta0"])
+        numbers["L_g"] = (inf, Standing.PROVED)
+    numbers["delta0"] = UNKNOWN if bound is None else _to_fall(setting, bound)
+    numbers["diameter"] = _far(setting, numbers["mu"][0], numbers["delta0"])
     floor = ("C_f", "C_g", "L_g", "delta0")
     return Constants(
         n=n, B1=B1, B2=B2, eps=eps, rows=rows, d1=max((len(b.inner) for b in setting.blocks), default=1) or 1,
-        standing={name: str(standing) for name, (_, standing) in found.items()},
-        **{name: max(value, LEAST) if name in floor else value for name, (value, _) in found.items()},
+        standing={name: str(standing) for name, (_, standing) in numbers.items()},
+        **{name: max(value, LEAST) if name in floor else value for name, (value, _) in numbers.items()},
     )  # fmt: skip
 
 
@@ -141,8 +141,8 @@ def _to_fall(setting: Setting, bound: Bound) -> Known:
 
 def _least(setting: Setting) -> float:
     """A value that the minimised objective is proved never to be below."""
-    own, reformed = setting.analysis.objective.interval.value, setting.see.see(setting.reformed.objective.expr).interval.value
-    return max(reformed.lo, own.lo if setting.problem.objective.sense == "minimize" else -own.hi)
+    stated, reformed = setting.analysis.objective.interval.value, setting.see.see(setting.reformed.objective.expr).interval.value
+    return max(reformed.lo, stated.lo if setting.problem.objective.sense == "minimize" else -stated.hi)
 
 
 def _penalties(setting: Setting, bound: Bound) -> Iterable[tuple[ir.Expr, int]]:
@@ -165,11 +165,11 @@ def _largest(proved: Iterable[Fact | None], estimated: Iterable[Fact | None]) ->
         next((f for f in pair if f is not None and f.value.finite and f.value.known), None)
         for pair in zip_longest(proved, estimated)
     ]
-    known = [f for f in best if f is not None]
-    if not known or len(known) < len(best):
+    facts = [f for f in best if f is not None]
+    if not facts or len(facts) < len(best):
         return UNKNOWN
-    return max(f.value.value for f in known), max(f.standing for f in known)
+    return max(f.value.value for f in facts), max(f.standing for f in facts)
 
 
-def _root(known: Known) -> Known:
-    return sqrt(known[0]), known[1]
+def _root(square: Known) -> Known:
+    return sqrt(square[0]), square[1]

@@ -184,9 +184,9 @@ def test_the_order_of_rates() -> None:
 
 
 def test_a_rate_in_the_problems_own_numbers() -> None:
-    told = rates.told("n / (B1 B2 eps^4)", {"n": 1797, "B1": 512, "B2": 512}, 1e-3)
-    assert told == "1,797 / (512 * 512 * eps^4) = 6.9e-03 / eps^4: 6.9e+09 at eps = 0.001"
-    assert "mu is not known" in rates.told("n / (mu eps)", {"n": 3}, 1e-3)
+    text = rates.in_numbers("n / (B1 B2 eps^4)", {"n": 1797, "B1": 512, "B2": 512}, 1e-3)
+    assert text == "1,797 / (512 * 512 * eps^4) = 6.9e-03 / eps^4: 6.9e+09 at eps = 0.001"
+    assert "mu is not known" in rates.in_numbers("n / (mu eps)", {"n": 3}, 1e-3)
     chosen = made(SMOOTH, outer_batch=2, inner_batch=5)
     assert chosen.rate.startswith("3 / (2 * 5 * eps^4)"), "labels are sampled where outer_batch is given"
     assert made(SMOOTH, inner_batch=5).rate.startswith("3 / (3 * 5 * eps^4)"), "and visited all in each step where it is not"

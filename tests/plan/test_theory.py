@@ -50,12 +50,12 @@ def test_the_steps_of_a_schedule_grow_as_its_rate_says(name: str) -> None:
     k = Constants(n=100, B1=10, B2=5, eps=1e-6, C_f=2, C_g=3, L_f=kinks, L_g=0.5, mu=0.1, rows=1000)
     coarse, fine = (TheoremSchedule(record=record, constants=dataclasses.replace(k, eps=eps)) for eps in (1e-6, 1e-8))
     if coarse.steps is None or fine.steps is None:
-        assert not coarse.told()
+        assert not coarse.sentences()
         return
     slope = math.log(fine.steps / coarse.steps) / math.log(100)
     assert slope == pytest.approx(1 if name == "ascvrg" else rates.order(record.rate)[0], abs=0.2)
     assert coarse.worth(fine.steps) == pytest.approx(1e-8, rel=0.5), "stages and epochs double"
-    assert "are what it asks for" in coarse.told(10)[0] and "are what" not in coarse.told(10**60)[0]
+    assert "are what it asks for" in coarse.sentences(10)[0] and "are what" not in coarse.sentences(10**60)[0]
 
 
 @pytest.mark.parametrize(

@@ -16,10 +16,10 @@ def recognise(term: ir.Expr, variable: str, constant: Constant) -> Recognised | 
     ``lam * norm1(w)``, ``lam / 2 * sumsq(w)``, ``norm2(w) / 4``, ``group_norm(w, 3)``, ``dot(w, w)``: one atom of the variable
     alone, times and over numbers. ``constant`` gives the value of an expression without variables (None: unknown).
     """
-    found = factored(term, variable, constant)
-    if found is None or not found[0] >= 0:
+    factors = factored(term, variable, constant)
+    if factors is None or not factors[0] >= 0:
         return None
-    factor, core = found
+    factor, core = factors
     for regulariser in all().values():
         for form in regulariser.forms:
             rest = matched(core, form, variable)
@@ -30,10 +30,10 @@ def recognise(term: ir.Expr, variable: str, constant: Constant) -> Recognised | 
     return None
 
 
-def combine(found: Sequence[Recognised]) -> tuple[Recognised, ...]:
+def combine(terms: Sequence[Recognised]) -> tuple[Recognised, ...]:
     """The same sum with fewer terms: those of one kind and variable added up, those whose sum has a name as one."""
     merged: dict[tuple[str, str, tuple[float, ...]], float] = {}
-    for item in found:
+    for item in terms:
         values = tuple(item.coefficients.values())
         parts = [(item.name, values[0], values[1:])]
         if item.regulariser.sum_of:

@@ -30,10 +30,10 @@ def recognise(
     terms = summands(body) if body is not None and variable.net is None else []
     varying = [t for t in terms if ir.variables_of(t)]
     numbers = [constant(t) for t in terms if not ir.variables_of(t)]
-    found = factored(varying[0], variable.name, constant) if len(varying) == 1 and None not in numbers else None
-    if found is None or found[0] == 0:
+    factors = factored(varying[0], variable.name, constant) if len(varying) == 1 and None not in numbers else None
+    if factors is None or factors[0] == 0:
         return None
-    factor, core = found
+    factor, core = factors
     level = -sum(n for n in numbers if n is not None) / factor
     if constraint.kind == "eq":
         unit = level == 1 and matched(core, "sum", variable.name) == () and len(variable.shape) == 1
@@ -49,8 +49,8 @@ def recognise(
 
 def _nonnegative(variable: ir.Variable, constant: Constant) -> bool:
     """Its bounds are 0 from below."""
-    known = (_entries(s, constant) for s in variable.sets if _registry.all()[s.family].entrywise)
-    return any(where is not None and where.lo == 0 for where in known)
+    bounds = (_entries(s, constant) for s in variable.sets if _registry.all()[s.family].entrywise)
+    return any(where is not None and where.lo == 0 for where in bounds)
 
 
 def _entries(domain: ir.VectorSet, constant: Constant) -> Interval | None:
@@ -71,8 +71,8 @@ def _entry(constraint: ir.Constraint, variable: ir.Variable) -> ir.Expr | None:
 
     def rule(node: ir.Expr) -> ir.Expr | None:
         if isinstance(node, ir.Item) and is_variable(node.base, variable.name):
-            own = [isinstance(i, ir.Element) and i.binder is b for i, b in zip(node.indices, binders, strict=True)]
-            return None if False in own else ir.Var(name=variable.name, span=node.span)
+            in_order = [isinstance(i, ir.Element) and i.binder is b for i, b in zip(node.indices, binders, strict=True)]
+            return None if False in in_order else ir.Var(name=variable.name, span=node.span)
         return None
 
     body = Rewriter(rule)(constraint.body) if whole else None
@@ -87,10 +87,10 @@ def intersection(sets: tuple[ir.VectorSet, ...], constant: Constant) -> tuple[ir
     bounds = [(s, _entries(s, constant)) for s, each in zip(sets, entrywise, strict=True) if each]
     bounds = [(s, where) for s, where in bounds if where is None or not any(u.inside(where) for u in within)]
     boxes, ends = [s for s, _ in bounds], [where for _, where in bounds]
-    known = [where for where in ends if where is not None]
-    if len(boxes) < 2 or len(known) < len(ends):
+    intervals = [where for where in ends if where is not None]
+    if len(boxes) < 2 or len(intervals) < len(ends):
         return (*boxes, *others)
-    low, high = max(u.lo for u in known), min(u.hi for u in known)
+    low, high = max(u.lo for u in intervals), min(u.hi for u in intervals)
     joined = dataclasses.replace(
         boxes[0],
         name=", ".join(s.name for s in boxes),
