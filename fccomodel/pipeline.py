@@ -263,7 +263,7 @@ def report(planned: Planned, solution: Solution, *, sensitive: bool = False) -> 
     from fccomodel import report as judging
 
     with quoting(planned.problem.source):
-        found = judging.report(
+        kkt = judging.report(
             planned.data,
             solution.variables,
             multipliers=solution.multipliers,
@@ -273,8 +273,8 @@ def report(planned: Planned, solution: Solution, *, sensitive: bool = False) -> 
             sensitive=sensitive,
         )
         if solution.failure is None:
-            return found
-        return judging.failed(found, solution.failure, convex=planned.analysis.convex_constraints)
+            return kkt
+        return judging.failed(kkt, solution.failure, convex=planned.analysis.convex_constraints)
 
 
 def solve(
@@ -294,12 +294,12 @@ def solve(
     began = time.perf_counter()
     wanted = lets(planned.problem, show)
     planned, program, solution = run(planned, progress)
-    found = report(planned, solution, sensitive=sensitive)
+    kkt = report(planned, solution, sensitive=sensitive)
     heldout = held_out(planned, solution)
     with quoting(planned.problem.source):
         shown = values(planned.data, solution.variables, wanted, seed=planned.seed)
     wall = time.perf_counter() - began
-    return Outcome(planned=planned, program=program, solution=solution, report=found, wall_s=wall, shown=shown, heldout=heldout)
+    return Outcome(planned=planned, program=program, solution=solution, report=kkt, wall_s=wall, shown=shown, heldout=heldout)
 
 
 def held_out(planned: Planned, solution: Solution) -> Intervals | None:

@@ -43,14 +43,14 @@ def atoms(name: str | None = None) -> str:
     """All atoms by kind, or the card of one."""
     from fccomodel.library import atoms as registry
 
-    known = {key: atom for key, atom in registry.all().items() if not atom.internal}
+    public = {key: atom for key, atom in registry.all().items() if not atom.internal}
     if name is not None:
-        _known(name, [*known, *registry.aliases()], "atom")
+        _known(name, [*public, *registry.aliases()], "atom")
         atom = registry.get(name)
         assert atom is not None
         return _atom(atom)
     groups: dict[str, list[tuple[str, str]]] = {"entry by entry": [], "of whole vectors and matrices": [], "operators": []}
-    for key, atom in known.items():
+    for key, atom in public.items():
         if atom.symbol:
             groups["operators"].append((atom.meaning, key))
             continue
@@ -100,9 +100,9 @@ def _atom(atom: Atom) -> str:
 
 def _per_argument(names: tuple[str, ...], varying: tuple[bool, ...], what: Any) -> str:
     """A property per argument that may vary; said once where it is the same for all."""
-    found = [(n, str(what(k))) for k, (n, free) in enumerate(zip(names, varying, strict=True)) if free]
-    same = len({text for _, text in found}) == 1
-    return found[0][1] if same else "; ".join(f"{n}: {text}" for n, text in found)
+    texts = [(n, str(what(k))) for k, (n, free) in enumerate(zip(names, varying, strict=True)) if free]
+    same = len({text for _, text in texts}) == 1
+    return texts[0][1] if same else "; ".join(f"{n}: {text}" for n, text in texts)
 
 
 def _lipschitz(constant: float) -> str:
@@ -124,17 +124,17 @@ def _domain(names: tuple[str, ...], domain: list[Any]) -> str:
 
 
 # ---------------------------------------------------------------------------------------------------------- algorithms
-def algorithms(name: str | None = None, found: Mapping[str, Candidate] | None = None) -> str:
-    """All algorithms, or the card of one; with what was ``found`` for a model, what each would need there."""
+def algorithms(name: str | None = None, candidates: Mapping[str, Candidate] | None = None) -> str:
+    """All algorithms, or the card of one; with those that a model has as ``candidates``, what each would need there."""
     from fccomodel import algorithms as registry
 
-    known = registry.all()
+    records = registry.all()
     if name is not None:
-        _known(name, known, "algorithm")
-        return _card(known[name], None if found is None else found[name])
-    if found is None:
-        return rows((key, f"{a.title}: O({a.rate}) iterations; {a.theorem}") for key, a in known.items())
-    ordered = sorted(found.values(), key=lambda c: (not c.covered, not c.can_run, c.order))
+        _known(name, records, "algorithm")
+        return _card(records[name], None if candidates is None else candidates[name])
+    if candidates is None:
+        return rows((key, f"{a.title}: O({a.rate}) iterations; {a.theorem}") for key, a in records.items())
+    ordered = sorted(candidates.values(), key=lambda c: (not c.covered, not c.can_run, c.order))
     return rows((c.record.name, _verdict(c)) for c in ordered)
 
 
@@ -146,10 +146,10 @@ def _verdict(candidate: Candidate) -> str:
     return how + "needs " + "; needs ".join(candidate.lacks())
 
 
-def _card(record: Algorithm, found: Candidate | None) -> str:
+def _card(record: Algorithm, candidate: Candidate | None) -> str:
     """What an algorithm needs, promises, and is made of."""
     shown = [("theorem", record.theorem), ("rate", f"O({record.rate}) iterations"), ("from", record.cite)]
-    shown += [("" if place else "needs", text) for place, text in enumerate(_needs(record, found))]
+    shown += [("" if place else "needs", text) for place, text in enumerate(_needs(record, candidate))]
     forms = {
         "moreau": "smoothed by Moreau envelopes",
         "dual": "kept, each block with its dual variable",
@@ -164,40 +164,40 @@ def _card(record: Algorithm, found: Candidate | None) -> str:
     return f"{record.name}: {record.title}\n\n{rows([*shown, ('schedules', schedules)])}"
 
 
-def _needs(record: Algorithm, found: Candidate | None) -> list[str]:
+def _needs(record: Algorithm, candidate: Candidate | None) -> list[str]:
     """Each assumption with its clause, and for a model how it is met."""
     from fccomodel.plan import assumptions
 
     lines = []
     for name, clause in record.requires.items():
         line = f"{assumptions.ALL[name].meaning} ({clause})"
-        if found is not None:
-            finding = found.findings[name]
+        if candidate is not None:
+            finding = candidate.findings[name]
             line += f": {finding.standing if finding.holds else 'LACKING'}; {finding.why}"
         lines.append(line)
     return lines
 
 
-def algorithms_json(name: str | None = None, found: Mapping[str, Candidate] | None = None) -> dict[str, Any]:
+def algorithms_json(name: str | None = None, candidates: Mapping[str, Candidate] | None = None) -> dict[str, Any]:
     """The same as data: by name ``title``, ``theorem``, ``rate``, ``cite``, ``requires``; with a model also ``covered``,
     ``can_run`` and per assumption ``holds``, ``standing``, ``why``."""
     from fccomodel import algorithms as registry
     from fccomodel.app import explain
     from fccomodel.plan import assumptions
 
-    known = registry.all()
+    records = registry.all()
     if name is not None:
-        _known(name, known, "algorithm")
+        _known(name, records, "algorithm")
     result = {}
-    for key, a in known.items():
+    for key, a in records.items():
         if name in (None, key):
             result[key] = {text: getattr(a, text) for text in ("title", "theorem", "rate", "cite", "oracle", "outer", "penalty")}
             result[key]["requires"] = {
                 need: {"meaning": assumptions.ALL[need].meaning, "clause": clause} for need, clause in a.requires.items()
             }
             result[key] |= {"steps": list(a.steps), "options": dict(a.hyper), "theory": a.theory is not None}
-            if found is not None:
-                one = found[key]
+            if candidates is not None:
+                one = candidates[key]
                 result[key] |= {"covered": one.covered, "can_run": one.can_run}
                 for need, said in explain.findings_json(a, one.findings).items():
                     result[key]["requires"][need] |= said

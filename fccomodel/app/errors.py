@@ -107,9 +107,9 @@ def not_a_result(path: Path, error: Exception) -> Diagnostic:
     return RESULT.error(f"`{path}` is not the result of a solve: {type(error).__name__} {error}")
 
 
-def format_of_result(path: Path, found: Any, known: Any) -> Diagnostic:
+def format_of_result(path: Path, written: Any, supported: Any) -> Diagnostic:
     """A result has this version's format."""
-    return RESULT.error(f"`{path}` has format {found}; this version reads format {known}")
+    return RESULT.error(f"`{path}` has format {written}; this version reads format {supported}")
 
 
 def unreadable_variables(path: Path, error: Exception) -> Diagnostic:

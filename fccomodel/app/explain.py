@@ -53,16 +53,16 @@ def to_json(analysis: Analysis, plan: Any = None, *, normal: Any = None) -> dict
 
 def plan_json(plan: Any) -> dict[str, Any]:
     """How the theorem's assumptions are met, its rate, the constants of its schedule, and what it does not cover."""
-    record, known = plan.algorithm_record, plan.constants
+    record, constants = plan.algorithm_record, plan.constants
     return {
         "theorem": record.theorem,
         "unverified": list(plan.unverified),
         "assumptions": findings_json(record, plan.findings),
         "rate": {"formula": record.rate, "here": plan.rate},
-        "constants": {name: {"value": getattr(known, name), "standing": s} for name, s in known.standing.items()}
-        if known
+        "constants": {name: {"value": getattr(constants, name), "standing": s} for name, s in constants.standing.items()}
+        if constants
         else None,
-        "steps": plan.schedule.steps if known else None,
+        "steps": plan.schedule.steps if constants else None,
         "undefined": list(plan.undefined),
     }
 
@@ -72,12 +72,12 @@ def findings_json(record: Any, findings: Mapping[str, Finding]) -> dict[str, dic
     return {
         name: {
             "clause": record.requires[name],
-            "holds": found.holds,
-            "standing": str(found.standing) if found.holds else None,
-            "why": found.why,
-            "subject": found.subject,
+            "holds": finding.holds,
+            "standing": str(finding.standing) if finding.holds else None,
+            "why": finding.why,
+            "subject": finding.subject,
         }
-        for name, found in findings.items()
+        for name, finding in findings.items()
     }
 
 
@@ -98,10 +98,10 @@ def _facts_json(f: Facts) -> dict[str, Any]:
 
 def _nodes_json(analysis: Analysis) -> list[dict[str, Any]]:
     problem = analysis.problem
-    found: dict[int, ir.Expr] = {}
+    nodes: dict[int, ir.Expr] = {}
     for root in (problem.objective.expr, *(c.body for c in problem.constraints)):
-        found |= {id(node): node for node in reversed(list(ir.walk(root))) if not isinstance(node, ir.LetRef)}
-    return [_node_json(analysis, node) for node in found.values() if not analysis.see(node).constant]
+        nodes |= {id(node): node for node in reversed(list(ir.walk(root))) if not isinstance(node, ir.LetRef)}
+    return [_node_json(analysis, node) for node in nodes.values() if not analysis.see(node).constant]
 
 
 def _node_json(analysis: Analysis, node: ir.Expr) -> dict[str, Any]:
@@ -129,8 +129,8 @@ def _number(value: Amount) -> float | str | None:
 
 def _term_json(term: Any) -> dict[str, Any]:
     names = ("label", "text", "kind", "outer", "inner", "n", "d1", "depth")
-    found = {name: getattr(term, name) for name in names if hasattr(term, name)}
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}
+    fields = {name: getattr(term, name) for name in names if hasattr(term, name)}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in fields.items()}
 
 
 def reason(fact: Fact) -> str:
@@ -239,8 +239,8 @@ def _constant(value: Amount) -> str:
 def _verdict(analysis: Analysis, width: int) -> list[str]:
     if analysis.convex:
         return ["A convex problem: every point that meets the KKT conditions is a global minimum."]
-    found = analysis.minimised
-    if all(f.weakly_convex for f in (found, *analysis.constraints.values())):
+    objective = analysis.minimised
+    if all(f.weakly_convex for f in (objective, *analysis.constraints.values())):
         return wrap("Not convex as far as is known, but weakly convex: solvers converge to nearly stationary points.", width, "")
     return wrap(
         "Neither convexity nor weak convexity of every part is known (see --why): no theorem covers the problem as it is.",
@@ -301,9 +301,9 @@ def _plan(plan: Any, normal: Any, width: int) -> list[str]:
         lines += ["", "Its theorem assumes"]
         for line in assumption_lines(plan):
             lines += wrap(line, width, "  - ", "    ")
-    if known := getattr(plan, "constants", None):
+    if constants := getattr(plan, "constants", None):
         lines += ["", "Constants of its schedule"]
-        lines += _items([*constant_lines(known), *plan.schedule.sentences()], width)
+        lines += _items([*constant_lines(constants), *plan.schedule.sentences()], width)
     if others := getattr(plan, "others", ()):
         lines += ["", "Rejected"]
         for names, reason in others:
@@ -316,14 +316,15 @@ def assumption_lines(plan: Any) -> list[str]:
     record = plan.algorithm_record
     paper = record.theorem.partition(", ")[0] + ", "
     lines = [
-        f"{name} ({record.requires[name].removeprefix(paper)}): {found.standing if found.holds else 'does not hold'}; {found.why}"
-        for name, found in plan.findings.items()
+        f"{name} ({record.requires[name].removeprefix(paper)}): "
+        f"{finding.standing if finding.holds else 'does not hold'}; {finding.why}"
+        for name, finding in plan.findings.items()
     ]
     trusted = any(words in line for line in lines for words in (assumptions.RANGE, assumptions.WEIGHTS))
     return lines + ([assumptions.TRUST] if trusted else [])
 
 
-def constant_lines(known: Any) -> list[str]:
+def constant_lines(constants: Any) -> list[str]:
     """One line per constant of a theorem's schedule, with its standing."""
-    numbers = [f"n = {known.n:,}, B1 = {known.B1:,}, B2 = {known.B2:,}, eps = {known.eps:g}"]
-    return numbers + [f"{name} = {getattr(known, name):.3g} ({standing})" for name, standing in known.standing.items()]
+    numbers = [f"n = {constants.n:,}, B1 = {constants.B1:,}, B2 = {constants.B2:,}, eps = {constants.eps:g}"]
+    return numbers + [f"{name} = {getattr(constants, name):.3g} ({standing})" for name, standing in constants.standing.items()]

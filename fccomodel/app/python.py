@@ -218,9 +218,9 @@ class BoundModel:
         sensitivity  how the optimum moves with the constraints' right sides: ``result.report.sensitivity``
         show       names of lets whose values are wanted (``result.values``); other keywords are options of the algorithm
         """
-        own = {"seed": seed, "device": device, "precision": precision, "budget": budget, "algorithm": algorithm}
-        own["unverified"] = unverified
-        planned = self.plan(holdout=holdout, **own, **given)
+        named = {"seed": seed, "device": device, "precision": precision, "budget": budget, "algorithm": algorithm}
+        named["unverified"] = unverified
+        planned = self.plan(holdout=holdout, **named, **given)
         return Result(outcome=pipeline.solve(planned, progress, show=show, sensitive=sensitivity))
 
     def __repr__(self) -> str:

@@ -29,8 +29,8 @@ def concepts(package: str) -> dict[str, str]:
     """Every concept of a package with its meaning in one line, sorted by name."""
     module = importlib.import_module(f"fccomodel.{package}")
     if hasattr(module, "all"):
-        found = module.all()
-        pairs: Iterable[tuple[str, Any]] = found.items() if isinstance(found, Mapping) else ((item.name, item) for item in found)
+        every = module.all()
+        pairs: Iterable[tuple[str, Any]] = every.items() if isinstance(every, Mapping) else ((item.name, item) for item in every)
     else:
         files = [info.name for info in pkgutil.iter_modules(module.__path__) if not info.ispkg and not info.name.startswith("_")]
         pairs = [(name, importlib.import_module(f"{module.__name__}.{name}")) for name in files]

@@ -102,10 +102,10 @@ def to_json(outcome: pipeline.Outcome) -> dict[str, Any]:
 
 def report_json(report: KKTReport) -> dict[str, Any]:
     """The part of ``result.json`` that a report alone decides; ``evaluate --json`` prints the same keys."""
-    found = report.to_json()
-    kkt = {name: found.pop(name) for name in ("stationarity", "feasibility", "complementarity")}
-    kkt |= {name: found.pop(name) for name in ("residual", "slack", "gradient", "own")}
-    return {name: value for name, value in found.items() if name not in ("notes", "wall_s")} | {"kkt": kkt}
+    fields = report.to_json()
+    kkt = {name: fields.pop(name) for name in ("stationarity", "feasibility", "complementarity")}
+    kkt |= {name: fields.pop(name) for name in ("residual", "slack", "gradient", "own")}
+    return {name: value for name, value in fields.items() if name not in ("notes", "wall_s")} | {"kkt": kkt}
 
 
 def _without_encoding(bound: Bound) -> dict[str, Any]:
@@ -327,8 +327,8 @@ def evaluate(
         _check_shape(name, variable, stored.variables[name], bound)
     report = kkt.report(bound, stored.variables, multipliers=stored.multipliers, seed=seed, judging=True)
     sure = intervals(bound, stored.variables, seed=seed)
-    found = values(bound, stored.variables, wanted, seed=seed)
-    return Evaluation(stored=stored, bound=bound, report=report, intervals=sure, shown=found)
+    shown = values(bound, stored.variables, wanted, seed=seed)
+    return Evaluation(stored=stored, bound=bound, report=report, intervals=sure, shown=shown)
 
 
 def _check_shape(name: str, variable: ir.Variable, value: np.ndarray, bound: Bound) -> None:

@@ -85,11 +85,11 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in COMMANDS:
         description = f"{command.summary[0].upper()}{command.summary[1:]}. {command.detail}".strip()
-        own = commands.add_parser(
+        subparser = commands.add_parser(
             command.name, help=command.summary, description=description, allow_abbrev=False, formatter_class=_Help
         )
-        command.arguments(own)
-        own.set_defaults(run=command.run)
+        command.arguments(subparser)
+        subparser.set_defaults(run=command.run)
     return top
 
 

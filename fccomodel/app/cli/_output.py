@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
 def lint(compiled: Compiled, quiet: bool, shown: Sequence[str] = ()) -> None:
     """The lint notes; a `let` that is to be shown is not unused."""
-    found = [note for note in compiled.problem.warnings if note.unused not in shown]
-    if found and not quiet:
-        show(found, compiled.problem.source)
+    notes = [note for note in compiled.problem.warnings if note.unused not in shown]
+    if notes and not quiet:
+        show(notes, compiled.problem.source)
 
 
-def show(found: Sequence[Diagnostic], source: Source | None) -> None:
+def show(messages: Sequence[Diagnostic], source: Source | None) -> None:
     """Diagnostics on standard error, in colour on a terminal."""
     colour = sys.stderr.isatty() and "NO_COLOR" not in os.environ
-    print(diagnostics.render(found, source, colour=colour).rstrip("\n"), file=sys.stderr)
-    errors = [d for d in found if d.severity == "error"]
+    print(diagnostics.render(messages, source, colour=colour).rstrip("\n"), file=sys.stderr)
+    errors = [d for d in messages if d.severity == "error"]
     if len(errors) > 1 or errors and not sys.stderr.isatty():
         say(f"\n{_in_a_line(errors, source)}", sys.stderr)
 

@@ -103,12 +103,12 @@ def given(args: argparse.Namespace) -> tuple[pipeline.Compiled, pipeline.Binding
 
 def _named(args: argparse.Namespace) -> dict[str, Any]:
     """The options given by ``--option`` and by arguments of their own, which must not contradict each other."""
-    found: dict[str, Any] = {name: _value(text) for name, text in files.pairs(getattr(args, "option", []), "--option").items()}
+    values: dict[str, Any] = {name: _value(text) for name, text in files.pairs(getattr(args, "option", []), "--option").items()}
     for name in NAMED:
         value = getattr(args, name, None)
-        if value is not None and found.setdefault(name, value) != value:
-            refuse(errors.contradiction(name, value, found[name]))
-    return found
+        if value is not None and values.setdefault(name, value) != value:
+            refuse(errors.contradiction(name, value, values[name]))
+    return values
 
 
 def _value(text: str) -> Any:

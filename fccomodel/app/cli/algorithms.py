@@ -21,14 +21,14 @@ def arguments(to: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from fccomodel.app import cards
 
-    found = None
+    candidates = None
     if args.model is not None:
         compiled, binding, chosen = shared.given(args)
-        found = pipeline.candidates(compiled, binding, chosen)
+        candidates = pipeline.candidates(compiled, binding, chosen)
     if args.json:
-        print_json(cards.algorithms_json(args.name, found))
+        print_json(cards.algorithms_json(args.name, candidates))
     else:
-        print(cards.algorithms(args.name, found))
+        print(cards.algorithms(args.name, candidates))
     return DONE
 
 

@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
         files.make_folder(args.out)
     compiled, binding, chosen = shared.given(args)
     with display.progress(terminal(sys.stderr), quiet=args.quiet) as progress:
-        found = comparison.compare(
+        record = comparison.compare(
             compiled,
             binding,
             algorithms=[name.strip() for name in args.algorithms.split(",") if name.strip()],
@@ -63,13 +63,13 @@ def run(args: argparse.Namespace) -> int:
             progress=progress,
         )
     if args.out is not None:
-        found.save(args.out, plot=args.plot)
+        record.save(args.out, plot=args.plot)
     if args.json:
-        print_json(found.to_json())
+        print_json(record.to_json())
     else:
-        print_report(display.comparison(found))
+        print_report(display.comparison(record))
         print_written(args.out, "--out DIR keeps the record")
-    return INTERRUPTED if found.interrupted else DONE
+    return INTERRUPTED if record.interrupted else DONE
 
 
 def _seeds(text: str) -> int | list[int]:

@@ -23,7 +23,7 @@ def arguments(to: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from fccomodel.app import display, results
 
-    found = results.evaluate(
+    evaluation = results.evaluate(
         results.load(args.result),
         data=files.pairs(args.data, "--data"),
         nets=files.pairs(args.net, "--net"),
@@ -33,9 +33,9 @@ def run(args: argparse.Namespace) -> int:
         show=args.show,
     )
     if args.json:
-        print_json(found.to_json())
+        print_json(evaluation.to_json())
     else:
-        print_report(display.evaluation(found))
+        print_report(display.evaluation(evaluation))
     return DONE
 
 

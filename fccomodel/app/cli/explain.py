@@ -21,13 +21,13 @@ def arguments(to: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from fccomodel.app.python import Explanation
 
-    found = Explanation(planned=shared.plan(args, explaining=True))
+    explanation = Explanation(planned=shared.plan(args, explaining=True))
     if args.json:
-        print_json(found.json)
+        print_json(explanation.json)
     elif args.why:
-        say(found.why(args.why))
+        say(explanation.why(args.why))
     else:
-        say(found)
+        say(explanation)
     return DONE
 
 

@@ -67,75 +67,75 @@ def settings(hyper: Sequence[tuple[str, float]]) -> str:
 
 
 # --------------------------------------------------------------------------------------------------------------- tables
-def comparison(found: Comparison) -> RenderableType:
+def comparison(record: Comparison) -> RenderableType:
     """The whole record: the table, what was refused, the test rows, what was tuned."""
-    seeds = f"{len(found.seeds)} seeds" if len(found.seeds) > 1 else f"seed {found.seeds[0]}"
-    parts: list[RenderableType | None] = [title(found.model, [found.sense, found.budget, seeds])]
-    best = {name: found.best(name) for name in found.columns if name not in USED}
-    parts.append(_table(found, found.columns, best))
-    parts += [Text(""), Text(_legend(found), style="dim")]
-    further = list(found.further.items())
+    seeds = f"{len(record.seeds)} seeds" if len(record.seeds) > 1 else f"seed {record.seeds[0]}"
+    parts: list[RenderableType | None] = [title(record.model, [record.sense, record.budget, seeds])]
+    best = {name: record.best(name) for name in record.columns if name not in USED}
+    parts.append(_table(record, record.columns, best))
+    parts += [Text(""), Text(_legend(record), style="dim")]
+    further = list(record.further.items())
     for start in range(0, len(further), BESIDE):
-        where = "on the rows solved on" if found.test is None else f"where {found.test}"
+        where = "on the rows solved on" if record.test is None else f"where {record.test}"
         columns = dict(further[start : start + BESIDE])
-        parts += [Text(""), Text(where, style="dim"), _table(found, columns, {})]
+        parts += [Text(""), Text(where, style="dim"), _table(record, columns, {})]
     parts.append(Text(""))
-    parts.append(section("refused", [f"{name} {what}" for name, what in found.refused.items()]))
-    parts.append(section("unproven", [f"{name} needs {what}" for name, what in found.unverified.items()]))
-    parts.append(section("chosen", [_chosen(found, name) for name in found.chosen]))
-    parts.append(section("failed", _failed(found)))
-    parts.append(section("note", _notes(found)))
+    parts.append(section("refused", [f"{name} {what}" for name, what in record.refused.items()]))
+    parts.append(section("unproven", [f"{name} needs {what}" for name, what in record.unverified.items()]))
+    parts.append(section("chosen", [_chosen(record, name) for name in record.chosen]))
+    parts.append(section("failed", _failed(record)))
+    parts.append(section("note", _notes(record)))
     return page(parts)
 
 
-def _chosen(found: Comparison, name: str) -> str:
+def _chosen(record: Comparison, name: str) -> str:
     """What tuning chose for an algorithm, and the objective on held-out rows by which it did."""
-    held = {run.job.hyper: run.objective for run in found.trials if run.job.algorithm == name}
-    hyper = found.chosen[name]
+    held = {run.job.hyper: run.objective for run in record.trials if run.job.algorithm == name}
+    hyper = record.chosen[name]
     said = [f"{number(held[hyper])} on held-out rows"] if hyper in held else []
     said += [f"by default {number(held[()])}"] if hyper and () in held else []
     return f"{name}: {settings(hyper)}" + (f" ({', '.join(said)})" if said else "")
 
 
-def _failed(found: Comparison) -> list[str]:
+def _failed(record: Comparison) -> list[str]:
     """Each error of each algorithm, with the seeds that met it."""
     seeds: dict[tuple[str, str], list[str]] = {}
-    for run in found.runs:
+    for run in record.runs:
         if run.error:
             seeds.setdefault((run.job.algorithm, run.error), []).append(str(run.job.seed))
     return [f"{name}, seed{'s' * (len(met) > 1)} {', '.join(met)}: {error}" for (name, error), met in seeds.items()]
 
 
-def _notes(found: Comparison) -> list[str]:
+def _notes(record: Comparison) -> list[str]:
     """What a reader of the table must know of how the runs ended."""
     notes = []
-    if found.interrupted and found.runs:
+    if record.interrupted and record.runs:
         notes.append("Interrupted: the runs that were done are shown.")
-    elif found.interrupted:
-        notes.append(f"Interrupted while tuning, after {len(found.trials)} trials; chosen: the best of the rounds that ended.")
-    spread = [found.mean(name, lambda run: run.objective) for name in found.algorithms if len(found.of(name)) > 1]
+    elif record.interrupted:
+        notes.append(f"Interrupted while tuning, after {len(record.trials)} trials; chosen: the best of the rounds that ended.")
+    spread = [record.mean(name, lambda run: run.objective) for name in record.algorithms if len(record.of(name)) > 1]
     if spread and all(mean is not None and mean.sd == 0 for mean in spread):
         notes.append("The seeds make no difference: steps take all rows. --option inner_batch=32 draws them.")
-    short = {run.job.algorithm: run.iterations for run in found.runs if run.iterations < FEW and run.stopped == SPENT}
+    short = {run.job.algorithm: run.iterations for run in record.runs if run.iterations < FEW and run.stopped == SPENT}
     if short:
         counts = ", ".join(f"{steps} steps of {name}" for name, steps in short.items())
-        notes.append(f"{found.budget} are {counts}: raise --budget, or make steps cheaper, say by --option inner_batch=32.")
+        notes.append(f"{record.budget} are {counts}: raise --budget, or make steps cheaper, say by --option inner_batch=32.")
     return notes
 
 
-def _table(found: Comparison, columns: Mapping[str, Callable[[Run], float]], best: Mapping[str, set[str]]) -> Table:
+def _table(record: Comparison, columns: Mapping[str, Callable[[Run], float]], best: Mapping[str, set[str]]) -> Table:
     """Means over the seeds with their deviations beneath."""
     padding = (0, 1 if len(columns) <= BESIDE else 0)
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="dim", padding=padding)
     table.add_column("algorithm", no_wrap=True)
     for name in columns:
         table.add_column(name, justify="right")
-    for name in found.algorithms:
-        if not found.of(name):
+    for name in record.algorithms:
+        if not record.of(name):
             continue
-        means = {column: found.mean(name, read) for column, read in columns.items()}
+        means = {column: record.mean(name, read) for column, read in columns.items()}
         table.add_row(name, *(_cell(column, mean, name in best.get(column, ())) for column, mean in means.items()))
-        if len(found.of(name)) > 1:
+        if len(record.of(name)) > 1:
             table.add_row("", *(Text(_deviation(mean), style="dim") for mean in means.values()))
     return table
 
@@ -151,6 +151,6 @@ def _deviation(mean: Mean | None) -> str:
     return f"±{residual(mean.sd)} " if mean is not None and math.isfinite(mean.sd) else ""
 
 
-def _legend(found: Comparison) -> str:
-    mean = "mean ±sd, " if len(found.seeds) > 1 else ""
-    return f"{mean}* best" + (f" (objective: where violation <= {found.tolerance:g})" if found.constrained else "")
+def _legend(record: Comparison) -> str:
+    mean = "mean ±sd, " if len(record.seeds) > 1 else ""
+    return f"{mean}* best" + (f" (objective: where violation <= {record.tolerance:g})" if record.constrained else "")

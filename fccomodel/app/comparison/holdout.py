@@ -34,7 +34,7 @@ def _chosen(bound: Bound, table: BoundTable, share: float, rng: np.random.Genera
     strata = subsets.strata(bound, table)
     held = np.zeros(table.n, dtype=bool)
     for stratum in range(strata.max(initial=-1) + 1):
-        own = np.flatnonzero(strata == stratum)
-        count = min(max(1, round(share * len(own))), len(own) - 1)
-        held[rng.permutation(own)[:count]] = True
+        rows = np.flatnonzero(strata == stratum)
+        count = min(max(1, round(share * len(rows))), len(rows) - 1)
+        held[rng.permutation(rows)[:count]] = True
     return held

@@ -26,29 +26,29 @@ def require() -> None:
         raise FccoError([errors.no_matplotlib()]) from None
 
 
-def save(found: Comparison, folder: Path) -> None:
+def save(record: Comparison, folder: Path) -> None:
     """Write ``curves.png`` and ``curves.svg``: the mean over the seeds, and a band from the least to the largest."""
     require()
     from matplotlib.figure import Figure
 
-    heights = ["gap" if found.reference is not None else "objective"] + ["violation"] * found.constrained
+    heights = ["gap" if record.reference is not None else "objective"] + ["violation"] * record.constrained
     figure = Figure(figsize=(9, 3.2 * len(heights)), layout="constrained")
     grid = figure.subplots(len(heights), len(AXES), squeeze=False)
     for row, height in zip(grid, heights, strict=True):
         for axes, along in zip(row, AXES, strict=True):
-            _draw(axes, found, height, along)
+            _draw(axes, record, height, along)
     lines, names = grid[0][0].get_legend_handles_labels()
     if lines:
         figure.legend(lines, names, loc="outside lower center", ncols=min(len(lines), 6), frameon=False)
-    figure.suptitle(found.model)
+    figure.suptitle(record.model)
     for suffix in ("png", "svg"):
         figure.savefig(folder / f"curves.{suffix}", dpi=150)
 
 
-def _draw(axes: Any, found: Comparison, height: str, along: str) -> None:
+def _draw(axes: Any, record: Comparison, height: str, along: str) -> None:
     drawn = []
-    for name in found.algorithms:
-        curves = [_curve(found, run.history, height, along) for run in found.of(name) if run.history]
+    for name in record.algorithms:
+        curves = [_curve(record, run.history, height, along) for run in record.of(name) if run.history]
         curves = [(x, y) for x, y in curves if len(x)]
         if not curves:
             continue
@@ -65,9 +65,9 @@ def _draw(axes: Any, found: Comparison, height: str, along: str) -> None:
         axes.set_ylim(bottom=0)
 
 
-def _curve(found: Comparison, history: Sequence[Any], height: str, along: str) -> tuple[np.ndarray, np.ndarray]:
+def _curve(record: Comparison, history: Sequence[Any], height: str, along: str) -> tuple[np.ndarray, np.ndarray]:
     """Finite points of one run."""
-    read = (lambda e: abs(found.gap(e["objective"]))) if height == "gap" else (lambda e: e[height])
+    read = (lambda e: abs(record.gap(e["objective"]))) if height == "gap" else (lambda e: e[height])
     pairs = np.array([(e.get(along) or 0.0, read(e)) for e in history], dtype=float).reshape(-1, 2)
     pairs = pairs[np.isfinite(pairs).all(axis=1)]
     return pairs[:, 0], pairs[:, 1]

@@ -55,8 +55,8 @@ class Comparison:
     # ------------------------------------------------------------------------------------------------------------ figures
     def of(self, algorithm: str) -> list[Run]:
         """The runs of one algorithm that gave an answer, by seed."""
-        found = [run for run in self.runs if run.job.algorithm == algorithm and not run.error]
-        return sorted(found, key=lambda run: run.job.seed)
+        runs = [run for run in self.runs if run.job.algorithm == algorithm and not run.error]
+        return sorted(runs, key=lambda run: run.job.seed)
 
     def gap(self, objective: float) -> float:
         """How far an objective is from the reference, above zero where it is worse."""
@@ -66,25 +66,25 @@ class Comparison:
     @property
     def columns(self) -> dict[str, Callable[[Run], float]]:
         """The table's columns: how each is read from a run."""
-        found: dict[str, Callable[[Run], float]] = {"objective": lambda run: run.objective}
+        columns: dict[str, Callable[[Run], float]] = {"objective": lambda run: run.objective}
         if self.reference is not None:
-            found["gap"] = lambda run: self.gap(run.objective)
+            columns["gap"] = lambda run: self.gap(run.objective)
         if self.constrained:
-            found["violation"] = lambda run: run.violation
-        return found | {"KKT": lambda run: run.kkt, "oracles": lambda run: run.oracles, "seconds": lambda run: run.seconds}
+            columns["violation"] = lambda run: run.violation
+        return columns | {"KKT": lambda run: run.kkt, "oracles": lambda run: run.oracles, "seconds": lambda run: run.seconds}
 
     @property
     def further(self) -> dict[str, Callable[[Run], float]]:
         """The columns of the second table: what holds on the test rows, and the lets that are one number."""
-        found: dict[str, Callable[[Run], float]] = {}
+        columns: dict[str, Callable[[Run], float]] = {}
         shown = next((run.values for run in self.runs if not run.error), {})
         if self.test is not None:
-            found["objective"] = lambda run: (run.test or {})["objective"]
+            columns["objective"] = lambda run: (run.test or {})["objective"]
             if self.constrained:
-                found["violation"] = lambda run: (run.test or {})["violation"]
+                columns["violation"] = lambda run: (run.test or {})["violation"]
         for name in (name for name, value in shown.items() if isinstance(value, float)):
-            found[name] = lambda run, name=name: (run.values if run.test is None else run.test["values"])[name]  # type: ignore[misc]
-        return found
+            columns[name] = lambda run, name=name: (run.values if run.test is None else run.test["values"])[name]  # type: ignore[misc]
+        return columns
 
     def mean(self, algorithm: str, read: Callable[[Run], float]) -> Mean | None:
         """A column's mean over the seeds, None where there is no run."""
@@ -95,7 +95,7 @@ class Comparison:
         """The algorithms with the least mean, none where all are alike; by objective, of those whose violation is within the
         tolerance."""
         read, sign = self.columns[column], -1.0 if column == "objective" and self.sense == "maximize" else 1.0
-        means = {name: sign * found.mean for name in self.algorithms if (found := self.mean(name, read)) is not None}
+        means = {name: sign * mean.mean for name in self.algorithms if (mean := self.mean(name, read)) is not None}
         if column in ("objective", "gap"):
             means = {name: value for name, value in means.items() if self.feasible(name)}
         least = min((value for value in means.values() if math.isfinite(value)), default=math.inf)
@@ -104,8 +104,8 @@ class Comparison:
 
     def feasible(self, algorithm: str) -> bool:
         """Whether the mean violation is within the tolerance."""
-        found = self.mean(algorithm, lambda run: run.violation)
-        return found is not None and found.mean <= self.tolerance
+        violation = self.mean(algorithm, lambda run: run.violation)
+        return violation is not None and violation.mean <= self.tolerance
 
     @property
     def curves(self) -> list[dict[str, Any]]:
@@ -143,9 +143,9 @@ class Comparison:
         summary: dict[str, Any] = {}
         for name in self.algorithms:
             means = {column: self.mean(name, read) for column, read in self.columns.items()}
-            summary[name] = {column: found._asdict() for column, found in means.items() if found is not None}
-        own = "model sense algorithms seeds budget tolerance reference test refused unverified interrupted"
-        record = {name: getattr(self, name) for name in own.split()}
+            summary[name] = {column: mean._asdict() for column, mean in means.items() if mean is not None}
+        fields = "model sense algorithms seeds budget tolerance reference test refused unverified interrupted"
+        record = {name: getattr(self, name) for name in fields.split()}
         record |= {"chosen": {name: dict(hyper) for name, hyper in self.chosen.items()}, "summary": summary}
         return plain(record | {"runs": self.runs, "trials": self.trials, "versions": versions()})
 
@@ -183,8 +183,8 @@ class Comparison:
 
 def _members(values: Mapping[str, Any]) -> dict[str, Any]:
     """Lets as columns: a family member by member, a vector entry by entry."""
-    found: dict[str, Any] = {}
+    columns: dict[str, Any] = {}
     for name, value in values.items():
         for label, entry in value.items() if isinstance(value, Mapping) else [(name, value)]:
-            found |= {f"{label}.{k + 1}": e for k, e in enumerate(entry)} if isinstance(entry, list) else {label: entry}
-    return found
+            columns |= {f"{label}.{k + 1}": e for k, e in enumerate(entry)} if isinstance(entry, list) else {label: entry}
+    return columns

@@ -50,9 +50,9 @@ def tune(
     seed: int,
     execute: Callable[[Sequence[Job], int], Sequence[Run]],
     score: Callable[[Run], tuple[float, float]],
-    found: dict[str, Hyper],
+    chosen: dict[str, Hyper],
 ) -> None:
-    """Puts the values chosen for each algorithm into ``found``, the best so far after every round; a round runs the candidates
+    """Puts the values chosen for each algorithm into ``chosen``, the best so far after every round; a round runs the candidates
     of all algorithms together, ``execute(jobs, later)``, which hears how many trials may follow."""
     searches = {name: Search(grid) for name, grid in grids.items()}
     while True:
@@ -62,4 +62,4 @@ def tune(
         runs = execute(jobs, sum(search.later for search in searches.values()))
         for name, search in searches.items():
             search.tell((run.job.hyper, score(run)) for run in runs if run.job.algorithm == name)
-            found[name] = search.chosen
+            chosen[name] = search.chosen

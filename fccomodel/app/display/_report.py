@@ -75,61 +75,65 @@ def evaluation(result: Evaluation) -> RenderableType:
     return page(parts)
 
 
-def report(found: KKTReport, problem: ir.Problem) -> list[RenderableType | None]:
+def report(kkt: KKTReport, problem: ir.Problem) -> list[RenderableType | None]:
     """Objective, constraints, KKT residuals and the verdict: the part that a point alone decides."""
     goal = problem.objective
     parts: list[RenderableType | None] = [
         Text.assemble(
-            (f"{goal.sense} ", "dim"), (f"{goal.label or 'objective'}  ", "bold"), (number(found.objective), "bold cyan")
+            (f"{goal.sense} ", "dim"), (f"{goal.label or 'objective'}  ", "bold"), (number(kkt.objective), "bold cyan")
         ),
         Text(""),
     ]
-    if found.constraints:
-        parts += [constraints(found.constraints, kinds(problem)), Text(CONVENTION, style="dim"), Text("")]
-    parts += [_residuals(found), Text("")]
-    parts.append(
-        section("verdict", [Text(found.verdict, style="bold"), *([found.advice] if found.advice not in found.verdict else [])])
-    )
-    parts.append(section("optimum", [str(found.gap)] if found.gap is not None else []))
-    parts.append(section("points", [str(found.qualification)] if found.qualification is not None else []))
-    if found.sensitivity is not None:
-        parts.append(section("if moved", sensitivity_lines(found.sensitivity)))
-    parts.append(section("notes", list(found.notes)))
+    if kkt.constraints:
+        parts += [constraints(kkt.constraints, kinds(problem)), Text(CONVENTION, style="dim"), Text("")]
+    parts += [_residuals(kkt), Text("")]
+    parts.append(section("verdict", [Text(kkt.verdict, style="bold"), *([kkt.advice] if kkt.advice not in kkt.verdict else [])]))
+    parts.append(section("optimum", [str(kkt.gap)] if kkt.gap is not None else []))
+    parts.append(section("points", [str(kkt.qualification)] if kkt.qualification is not None else []))
+    if kkt.sensitivity is not None:
+        parts.append(section("if moved", sensitivity_lines(kkt.sensitivity)))
+    parts.append(section("notes", list(kkt.notes)))
     return parts
 
 
 HOLDS = {True: "holds", False: "fails", None: "cannot tell"}
 
 
-def heldout(found: Intervals, problem: ir.Problem, name: str) -> RenderableType:
+def heldout(intervals: Intervals, problem: ir.Problem, name: str) -> RenderableType:
     """The objective and every constraint with 95% confidence, and whether it holds; the worst where there are many."""
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="dim", padding=(0, 2))
     table.add_column(name, overflow="fold", max_width=40)
     for column in ("value", "± (95%)", "with 95% confidence"):
         table.add_column(column, justify="right", no_wrap=True)
-    table.add_row(problem.objective.label or "objective", number(found.objective.value), residual(found.objective.half), "")
-    worst = sorted(found.constraints, key=lambda label: -found.constraints[label].value)[:MOST_ROWS]
-    for label in (label for label in found.constraints if label in worst):
-        own = found.constraints[label]
-        table.add_row(Text(label), f"{own.value:+.2e}", residual(own.half), HOLDS[own.holds])
+    table.add_row(
+        problem.objective.label or "objective", number(intervals.objective.value), residual(intervals.objective.half), ""
+    )
+    worst = sorted(intervals.constraints, key=lambda label: -intervals.constraints[label].value)[:MOST_ROWS]
+    for label in (label for label in intervals.constraints if label in worst):
+        interval = intervals.constraints[label]
+        table.add_row(Text(label), f"{interval.value:+.2e}", residual(interval.half), HOLDS[interval.holds])
     lines: list[RenderableType] = [table]
-    if len(found.constraints) > len(worst):
-        lines.append(Text(f"{len(found.constraints) - len(worst)} more constraints have smaller values", style="dim"))
-    said = f"no half-widths: {found.why}" if found.why else f"delete-a-group jackknife over the rows, {found.groups} groups"
+    if len(intervals.constraints) > len(worst):
+        lines.append(Text(f"{len(intervals.constraints) - len(worst)} more constraints have smaller values", style="dim"))
+    said = (
+        f"no half-widths: {intervals.why}"
+        if intervals.why
+        else f"delete-a-group jackknife over the rows, {intervals.groups} groups"
+    )
     return Group(*lines, Text(f"constraints hold when left - right <= 0; {said}", style="dim"))
 
 
-def sensitivity_lines(found: Sensitivity) -> list[str]:
+def sensitivity_lines(sensitivity: Sensitivity) -> list[str]:
     """How the optimum moves when ``left - right <= t``, constraint by constraint; those with no effect are counted."""
     lines = []
-    for label, slope in found.objective.items():
-        if slope or label in found.variables:
-            moved = "; ".join(f"{name} by {_largest(value)}" for name, value in found.variables.get(label, {}).items())
+    for label, slope in sensitivity.objective.items():
+        if slope or label in sensitivity.variables:
+            moved = "; ".join(f"{name} by {_largest(value)}" for name, value in sensitivity.variables.get(label, {}).items())
             lines.append(f"{label} <= t: the objective by {slope:+.3g} t{f', {moved}' if moved else ''}")
     lines = lines[:MOST_ROWS] + ([f"{len(lines) - MOST_ROWS} more (result.json)"] if len(lines) > MOST_ROWS else [])
-    if len(idle := [label for label, slope in found.objective.items() if not slope]):
+    if len(idle := [label for label, slope in sensitivity.objective.items() if not slope]):
         lines.append(f"no effect: {', '.join(idle[:4])}{f' and {len(idle) - 4} more' if len(idle) > 4 else ''}")
-    return lines + ([f"how the variables move is not computed: {found.why}"] if found.why else [])
+    return lines + ([f"how the variables move is not computed: {sensitivity.why}"] if sensitivity.why else [])
 
 
 def _largest(value: np.ndarray) -> str:
@@ -155,7 +159,7 @@ def _nested(value: Any) -> str:
     return f"[{', '.join(map(_nested, value))}]" if isinstance(value, list) else number(value)
 
 
-def _residuals(found: KKTReport) -> Table:
+def _residuals(kkt: KKTReport) -> Table:
     """The three residuals, with the best multipliers and with the solver's own."""
     table = Table.grid(padding=(0, 3, 0, 0))
     table.add_column(width=22)
@@ -163,11 +167,11 @@ def _residuals(found: KKTReport) -> Table:
     for _ in names:
         table.add_column(justify="right")
     table.add_row(
-        Text(f"KKT residuals, {'exact' if found.exact else 'sampled'}", style="dim"), *(Text(name, style="dim") for name in names)
+        Text(f"KKT residuals, {'exact' if kkt.exact else 'sampled'}", style="dim"), *(Text(name, style="dim") for name in names)
     )
-    own = found.own if found.constraints else None
+    own = kkt.own if kkt.constraints else None
     label = "  best multipliers" if own is not None else ""
-    table.add_row(label, residual(found.stationarity), residual(found.feasibility), residual(found.complementarity))
+    table.add_row(label, residual(kkt.stationarity), residual(kkt.feasibility), residual(kkt.complementarity))
     if own is not None:
         table.add_row("  the solver's own", residual(own["stationarity"]), "", residual(own["complementarity"]))
     return table
