@@ -34,6 +34,7 @@ SLOW = (
     "structure/test_structure.py::test_deep_sums_do_not_recurse",
     "structure/test_structure_random.py",
     "test_extending.py",
+    "test_first_models.py::test_functions_of_numbers",
     "test_reasonable_models.py",
     "test_package.py::test_a_text_is_explained_without_torch",
     "test_package.py::test_the_documents_run_as_they_stand",

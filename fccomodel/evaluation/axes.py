@@ -98,7 +98,7 @@ def apply_atom(op: str, args: Sequence[Named], numbers: Sequence[float | None]) 
         number if may and number is not None and math.isfinite(number) else None
         for number, may in zip(numbers, textual, strict=True)
     ]
-    if all(number is not None for number in fixed):
+    if all(number is not None or name in atom.parameters for number, name in zip(fixed, atom.names(len(args)), strict=True)):
         fixed[0] = None
     texts = tuple(f"a{k}" if number is None else literal(number, whole=not entrywise) for k, number in enumerate(fixed))
     site = atoms.Site(

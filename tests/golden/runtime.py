@@ -553,11 +553,16 @@ def some(solver: Solver, data, seed):
     return solver.prepare_full(part)
 
 
+def gradient_of(value, x, keep=False):
+    """The gradient of ``value`` by x: 0 where it does not depend on x; ``keep`` what later ones of the same pass need."""
+    return torch.autograd.grad(value, x, retain_graph=keep)[0] if value.requires_grad else torch.zeros_like(x)
+
+
 def slope_of(solver: Solver, data, w, c, h: LoopSettings):
     """The gradient of the smoothed objective, without prox terms."""
     with torch.inference_mode(False), torch.enable_grad():
         x = w.detach().to(data.dtype, copy=True).requires_grad_()
-        return torch.autograd.grad(solver.whole(data, x, c, h), x)[0].to(w.dtype)
+        return gradient_of(solver.whole(data, x, c, h), x).to(w.dtype)
 
 
 def passes(solver: Solver, data, w, c, h: LoopSettings):
@@ -1012,7 +1017,7 @@ def differentiated(solver: Solver, data, c, h: LoopSettings, count):
         with torch.enable_grad():
             value = solver.whole(data, x, c, h)
         count.value, count.size = float(value), float(w.norm())
-        return count.value, torch.autograd.grad(value, x)[0]
+        return count.value, gradient_of(value, x)
 
     return at
 
@@ -1162,7 +1167,7 @@ def least_violation(solver: Solver, data, w, limit, count, most=2000):
         x = w.detach().clone().requires_grad_()
         with torch.enable_grad():
             total = 0.5 * sum(t.square().sum() for t in excess(solver, data, x).values())
-        return float(total), torch.autograd.grad(total, x)[0]
+        return float(total), gradient_of(total, x)
 
     def prox(x, step):
         solver.project(x, 0.0)
@@ -1361,7 +1366,7 @@ def jacobian(solver: Solver, data, w, chosen):
     x = w.detach().clone().requires_grad_()
     with torch.enable_grad():
         values = constraint_row(solver, data, x)[0].unbind()
-    return torch.stack([torch.autograd.grad(values[k], x, retain_graph=True)[0] for k in chosen.tolist()])
+    return torch.stack([gradient_of(values[k], x, keep=True) for k in chosen.tolist()])
 
 
 def restore(solver: Solver, found, data, *, seconds=None, passes=None, tol=1e-6, progress=None, stop=None, most=256):

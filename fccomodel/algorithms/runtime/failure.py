@@ -10,6 +10,7 @@ from fccomodel.algorithms.runtime.panoc import cautious_step, forward_backward, 
 from fccomodel.algorithms.runtime.progress import merit, summary
 from fccomodel.algorithms.runtime.settings import LoopSettings
 from fccomodel.algorithms.runtime.solver import Solver
+from fccomodel.algorithms.runtime.support import gradient_of
 from fccomodel.core.lazy import torch
 
 
@@ -31,7 +32,7 @@ def least_violation(solver: Solver, data, w, limit, count, most=2000):
         x = w.detach().clone().requires_grad_()
         with torch.enable_grad():
             total = 0.5 * sum(t.square().sum() for t in excess(solver, data, x).values())
-        return float(total), torch.autograd.grad(total, x)[0]
+        return float(total), gradient_of(total, x)
 
     def prox(x, step):
         solver.project(x, 0.0)

@@ -16,6 +16,7 @@ from fccomodel.algorithms.runtime.panoc import cautious_step, forward_backward, 
 from fccomodel.algorithms.runtime.progress import merit, record, slope_at, status, summary
 from fccomodel.algorithms.runtime.settings import LoopSettings
 from fccomodel.algorithms.runtime.solver import Solver
+from fccomodel.algorithms.runtime.support import gradient_of
 from fccomodel.core.lazy import torch
 
 
@@ -28,7 +29,7 @@ def differentiated(solver: Solver, data, c, h: LoopSettings, count):
         with torch.enable_grad():
             value = solver.whole(data, x, c, h)
         count.value, count.size = float(value), float(w.norm())
-        return count.value, torch.autograd.grad(value, x)[0]
+        return count.value, gradient_of(value, x)
 
     return at
 

@@ -22,6 +22,7 @@ from typing import Any
 from fccomodel.algorithms.runtime.progress import slope_at, thinned, value_at
 from fccomodel.algorithms.runtime.settings import LoopSettings
 from fccomodel.algorithms.runtime.solver import Solver
+from fccomodel.algorithms.runtime.support import gradient_of
 from fccomodel.core.lazy import torch
 
 
@@ -133,7 +134,7 @@ def slope_of(solver: Solver, data, w, c, h: LoopSettings):
     """The gradient of the smoothed objective, without prox terms."""
     with torch.inference_mode(False), torch.enable_grad():
         x = w.detach().to(data.dtype, copy=True).requires_grad_()
-        return torch.autograd.grad(solver.whole(data, x, c, h), x)[0].to(w.dtype)
+        return gradient_of(solver.whole(data, x, c, h), x).to(w.dtype)
 
 
 def some(solver: Solver, data, seed):

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 from fccomodel.algorithms.runtime.progress import merit, summary, thinned
 from fccomodel.algorithms.runtime.solver import Solver
+from fccomodel.algorithms.runtime.support import gradient_of
 from fccomodel.core.lazy import torch
 
 
@@ -24,7 +25,7 @@ def jacobian(solver: Solver, data, w, chosen):
     x = w.detach().clone().requires_grad_()
     with torch.enable_grad():
         values = constraint_row(solver, data, x)[0].unbind()
-    return torch.stack([torch.autograd.grad(values[k], x, retain_graph=True)[0] for k in chosen.tolist()])
+    return torch.stack([gradient_of(values[k], x, keep=True) for k in chosen.tolist()])
 
 
 def least_norm(J, values, equal):

@@ -10,6 +10,11 @@ import math
 from fccomodel.core.lazy import torch
 
 
+def gradient_of(value, x, keep=False):
+    """The gradient of ``value`` by x: 0 where it does not depend on x; ``keep`` what later ones of the same pass need."""
+    return torch.autograd.grad(value, x, retain_graph=keep)[0] if value.requires_grad else torch.zeros_like(x)
+
+
 def in_range(start, size, r, skip=None):
     """Row positions start + floor(r * size) of uniform r in [0, 1), stepping over ``skip`` (an offset, or -1)."""
     k = (r * size).long().clamp(max=size - 1)

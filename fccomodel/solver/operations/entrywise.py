@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fccomodel.library import atoms
 from fccomodel.library.formulas import atom_of
-from fccomodel.solver.operations._base import Axis, Builder, Event, Op, Reverse, Val, Writer, python, sizes
+from fccomodel.solver.operations._base import Axis, Builder, Event, Op, Reverse, Val, Writer, bare, python, sizes
 from fccomodel.solver.operations.indexing import entry
 
 
@@ -23,10 +23,24 @@ def differentiable(atom: atoms.Atom, val: Val) -> list[Val]:
     return [arg for name, arg in zip(atom.names(len(val.args)), val.args, strict=True) if name not in atom.parameters]
 
 
-def site(val: Val) -> atoms.Site:
-    """How the atom of a value is used."""
+def numeric(val: Val) -> bool:
+    """Its text is a Python number: one of the model's, or the sum, product, ... of such numbers alone."""
+    if val.op is not entrywise:
+        return val.op.python
+    atom = atom_of(val.attrs["atom"])
+    return bool(atom.symbol) and not atom.boolean and all(map(numeric, val.args))
+
+
+def as_tensor(text: str) -> str:
+    """A Python number as a tensor without dims."""
+    return f"torch.tensor({bare(text)}, dtype=data.dtype, device=data.device)"
+
+
+def site(val: Val, tensors: Sequence[bool] = ()) -> atoms.Site:
+    """How the atom of a value is used; ``tensors``: the arguments that are made tensors."""
     numbers = tuple(a.attrs["value"] if a.op.name == "const" else None for a in val.args)
-    return atoms.Site(shapes=tuple(a.event for a in val.args), numbers=numbers, python=tuple(map(python, val.args)))
+    plain = tuple(python(a) and not made for a, made in zip(val.args, tensors or [False] * len(val.args), strict=True))
+    return atoms.Site(shapes=tuple(a.event for a in val.args), numbers=numbers, python=plain)
 
 
 class Entrywise(Op):
@@ -45,8 +59,11 @@ class Entrywise(Op):
         return "" if all(a.event in ((), val.event) for a in val.args) else "its arguments' shapes do not fit"
 
     def text(self, writer: Writer, val: Val) -> str:
-        texts = tuple(writer.ref(a, val.axes, len(val.event)) for a in val.args)
-        return atom_of(val.attrs["atom"]).lower(texts, site(val))
+        texts = [writer.ref(a, val.axes, len(val.event)) for a in val.args]
+        tensors = [False] * len(texts)
+        if not numeric(val) and all(map(numeric, differentiable(atom_of(val.attrs["atom"]), val))):
+            texts[0], tensors[0] = as_tensor(texts[0]), True
+        return atom_of(val.attrs["atom"]).lower(tuple(texts), site(val, tensors))
 
     def derivative(self, to: Reverse, val: Val, adjoint: Val) -> None:
         g, atom = to.graph, atom_of(val.attrs["atom"])
@@ -79,8 +96,10 @@ class ArrayAtom(Op):
         if atom.variadic and val.axes:  # arrays side by side: each on all axes
             return atom.lower(tuple(f"({writer.expanded(a, val.axes, a.event)})" for a in val.args), site(val))
         deepest = max((len(a.event) for a in val.args), default=0)
-        texts = tuple(writer.ref(a, val.axes, len(a.event) if a.event else deepest) for a in val.args)
-        return atom.lower(texts, site(val))
+        texts = [writer.ref(a, val.axes, len(a.event) if a.event else deepest) for a in val.args]
+        tensors = [numeric(a) and name not in atom.parameters for name, a in zip(atom.names(len(texts)), val.args, strict=True)]
+        texts = [as_tensor(text) if made else text for text, made in zip(texts, tensors, strict=True)]
+        return atom.lower(tuple(texts), site(val, tensors))
 
     def derivative(self, to: Reverse, val: Val, adjoint: Val) -> None:
         g, atom = to.graph, atom_of(val.attrs["atom"])

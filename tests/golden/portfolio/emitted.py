@@ -289,10 +289,10 @@ def constraint_values(data, w):
 
 # runtime.py: ending, thinned, opened, drawn, leave_flat_start, slope_at, smoothness, steepness, scale_smoothing,
 #   copy_state, inverse_smoothness, merit, summary, value_at, set_out, watching, take_steps, least, go_back,
-#   keep_the_better, centre_at, estimated, move_centres, multipliers, fixing, some, slope_of, passes, assess,
-#   residual, observe, record, reached, status, mean_gradient, gradients, solve, centre_rows, differentiated,
-#   full_problem, shift_centres, cautious_step, forward_backward, stagnant, direction, panoc, excess,
-#   least_violation, conflict, first_point, falls_for_ever, raise_penalty, next_round, without_end,
+#   keep_the_better, centre_at, estimated, move_centres, multipliers, fixing, some, gradient_of, slope_of, passes,
+#   assess, residual, observe, record, reached, status, mean_gradient, gradients, solve, centre_rows,
+#   differentiated, full_problem, shift_centres, cautious_step, forward_backward, stagnant, direction, panoc,
+#   excess, least_violation, conflict, first_point, falls_for_ever, raise_penalty, next_round, without_end,
 #   descent_without_end, finish, one_pass, least_norm, constraint_row, jacobian, restore, solve_then_finish
 
 
