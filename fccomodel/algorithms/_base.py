@@ -82,7 +82,8 @@ class Algorithm:
                ``subgradient`` (as they are), ``dual`` (each block keeps its y, moved in every step), ``smooth`` (there are none)
     surrogate  reformulation by which it solves another problem (``group_average``, ``row_average``); None: it solves this one
     penalty    how constraints do: ``smoothed_hinge``, ``hinge``, ``squared_hinge``, ``lagrangian``; None: it takes no constraint
-    estimator  module with ``track`` (how u follows g) and ``needs_previous``; None where the oracle is ``vector``
+    estimator  module with ``track`` (how u follows g), ``needs_previous`` (it asks for g at w_{t-1} too), and ``gradient_by``:
+               which u_i gradients take, the ``previous`` one or the ``new`` one; None where the oracle is ``vector``
     independent where it says that gradients go through inner samples of their own, independent of the estimates' (which the
                option ``gradient_batch`` can give up); empty: they share them
     begin      what the step keeps besides w and the point before: ``begin(state, h)``, called at the start and where the loop

@@ -4,7 +4,7 @@ from math import ceil, isfinite, log, sqrt
 
 from fccomodel.algorithms import _grids
 from fccomodel.algorithms._base import Algorithm, Constants
-from fccomodel.algorithms.estimators import msvr
+from fccomodel.algorithms.estimators import msvr_current
 from fccomodel.algorithms.runtime import steps
 from fccomodel.algorithms.runtime.proximal_point import inner_step
 from fccomodel.algorithms.runtime.steps import shrink_gamma
@@ -88,7 +88,7 @@ algorithm = Algorithm(
         "regular constraints": "sonex-alexr2-2025, Assumption 5.1",
     },
     penalty="smoothed_hinge",
-    estimator=msvr,
+    estimator=msvr_current,
     independent="sonex-alexr2-2025, Algorithm 2, lines 5 and 10",
     step_sizes=step_sizes,
     begin=begin,

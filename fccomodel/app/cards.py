@@ -158,6 +158,7 @@ def _card(record: Algorithm, candidate: Candidate | None) -> str:
     }
     shown += [("kinks in f", forms[record.outer]), ("constraints", (record.penalty or "none").replace("_", " "))]
     shown += [("sees", "sampled blocks" if record.oracle == "blocks" else "all tracked expectations as one vector")]
+    shown += [("gradients by", f"the {record.estimator.gradient_by} estimates u")] if record.estimator is not None else []
     shown += [("steps", ", ".join(record.steps))] if len(record.steps) > 1 else []
     shown += [("options", ", ".join(f"{key} = {value:g}" for key, value in record.hyper.items()))] if record.hyper else []
     schedules = "practical" + (", theory (--option schedule=theory --option epsilon=1e-3)" if record.theory else "")

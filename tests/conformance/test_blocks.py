@@ -24,7 +24,7 @@ CONSTRAINED = f"minimize square(sumsq(w - 1)); subject to c: E[j ~ N] square(1 +
 BELOW, ABOVE = 1.45, 1.55
 BAND = f"minimize square(sumsq(w - 1)); subject to c: abs((E[j ~ N] square(1 + dot(w, j.x))) - 1.5) <= {ABOVE - 1.5};"
 CONSTANTS = {
-    "eta": 0.015, "gamma": 0.4, "gamma_prime": 0.3, "beta": 0.2, "tau": 0.3, "theta": 0.6, "lam_y1": 0.9, "rho": 1.3,
+    "eta": 0.015, "gamma": 0.4, "gamma_prime": 0.9, "beta": 0.2, "tau": 0.3, "theta": 0.6, "lam_y1": 0.9, "rho": 1.3,
     "inner_eta": 0.03, "nu": 0.1, "inner_steps": 2,
 }  # fmt: skip
 
@@ -130,14 +130,15 @@ def sonx(b: Blocks, i: np.ndarray, j: np.ndarray, j2: np.ndarray, slip: str) -> 
     k, (g, J), (g_prev, _) = b.cells(i), b.g(b.w, i, j), b.g(b.w_prev, i, j)
     old = first(b.u[k], g)
     corrected(b, k, g, g if slip == "no correction" else g_prev)
-    b.move(b.h.eta * (((old if slip == "stale u" else b.u[k]) > KINK) @ J) / b.B1)
+    b.move(b.h.eta * (((b.u[k] if slip == "current u" else old) > KINK) @ J) / b.B1)
 
 
 def sonex(b: Blocks, i: np.ndarray, j: np.ndarray, j2: np.ndarray, slip: str) -> None:
+    """sonex-alexr2-2025, Algorithm 1: the gradient by the previous u (line 9)."""
     h, k, (g, J), (g_prev, _) = b.h, b.cells(i), b.g(b.w, i, j), b.g(b.w_prev, i, j)
     old = first(b.u[k], g)
     corrected(b, k, g, g if slip == "no correction" else g_prev)
-    y = np.clip(((old if slip == "stale u" else b.u[k]) - KINK) / h.lam_y1, 0, 1)
+    y = np.clip(((b.u[k] if slip == "current u" else old) - KINK) / h.lam_y1, 0, 1)
     b.v = (1 - h.beta) * b.v + h.beta * (h.beta if slip == "extra beta" else 1) * (y @ J) / b.B1
     b.move(h.eta * b.v)
 
@@ -233,8 +234,8 @@ REFERENCES: dict[str, tuple[str, str, str, Update, tuple[str, ...]]] = {
     "soap": ("soap", "plain", SMOOTH, soap, ("stale u",)),
     "moap": ("moap", "momentum", SMOOTH, moap, ("others stay", "no scale")),
     "msvr": ("msvr", "storm", SMOOTH, msvr, ("current u", "one u")),
-    "sonx": ("sonx", "plain", KINKED, sonx, ("no correction", "stale u")),
-    "sonex": ("sonex", "momentum", KINKED, sonex, ("no correction", "stale u", "extra beta")),
+    "sonx": ("sonx", "plain", KINKED, sonx, ("no correction", "current u")),
+    "sonex": ("sonex", "momentum", KINKED, sonex, ("no correction", "current u", "extra beta")),
     "alexr": ("alexr", "plain", SMOOTH, alexr, ("one batch", "swapped weights", "stale u")),
     "alexr, half square": ("alexr", "plain", KINKED, alexr_dual, ("one batch", "stale y")),
     "alexr2": ("alexr2", "momentum", KINKED, alexr2, ("one batch", "extra beta", "jump unseen", "stale u")),

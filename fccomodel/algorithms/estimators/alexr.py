@@ -4,6 +4,7 @@ from fccomodel.algorithms.estimators._logs import log_corrected
 from fccomodel.core.lazy import torch
 
 needs_previous = True
+gradient_by = "new"
 
 
 def track(u, index, g, g_prev, h):

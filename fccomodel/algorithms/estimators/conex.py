@@ -1,8 +1,8 @@
 """Constraint extrapolation: the multipliers of ConEx (Boob, Deng and Lan 2023, Algorithm 1), estimates as ALEXR's."""
 
-from fccomodel.algorithms.estimators.alexr import extrapolate, needs_previous, track
+from fccomodel.algorithms.estimators.alexr import extrapolate, gradient_by, needs_previous, track
 
-__all__ = ["extrapolate", "multiplier", "needs_previous", "track"]
+__all__ = ["extrapolate", "gradient_by", "multiplier", "needs_previous", "track"]
 
 
 def multiplier(t, y, lam, low, high, h):

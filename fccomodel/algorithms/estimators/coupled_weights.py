@@ -1,9 +1,9 @@
 """Weights of a family's members that one polytope couples: the dual of OOA (alexr-2025, appendix F)."""
 
-from fccomodel.algorithms.estimators.plug_in import needs_previous, track
+from fccomodel.algorithms.estimators.plug_in import gradient_by, needs_previous, track
 from fccomodel.library.sets.capped_simplex import project_capped_simplex
 
-__all__ = ["couple", "needs_previous", "track"]
+__all__ = ["couple", "gradient_by", "needs_previous", "track"]
 
 
 def couple(q, members, index, t, tau, alpha):

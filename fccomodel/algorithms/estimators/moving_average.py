@@ -4,6 +4,7 @@ from fccomodel.algorithms.estimators._logs import log_average, log_weight
 from fccomodel.core.lazy import torch
 
 needs_previous = False
+gradient_by = "previous"
 
 
 def track(u, index, g, h):

@@ -4,6 +4,7 @@ from fccomodel.algorithms.estimators._logs import log_average
 from fccomodel.core.lazy import torch
 
 needs_previous = False
+gradient_by = "new"
 
 
 def track(u, index, g, h):

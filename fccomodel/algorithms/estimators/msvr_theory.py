@@ -5,6 +5,7 @@ from fccomodel.core.lazy import torch
 
 needs_previous = True
 needs_share = True
+gradient_by = "previous"
 
 
 def track(u, index, g, g_prev, h, share):

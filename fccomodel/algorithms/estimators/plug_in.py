@@ -1,6 +1,7 @@
 """No memory: the minibatch value itself, biased under a nonlinear f (BSGD; sox-2022, section 2.2)."""
 
 needs_previous = False
+gradient_by = "new"
 
 
 def track(u, index, g, h):

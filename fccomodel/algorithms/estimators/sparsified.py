@@ -5,6 +5,7 @@ from fccomodel.core.lazy import torch
 
 needs_previous = False
 needs_share = True
+gradient_by = "new"
 
 
 def track(u, index, g, h, share):

@@ -225,13 +225,14 @@ def draw(data, rng, T):
 def track(u, index, g, g_prev, h):
     """u_i <- (1 - gamma) u_i + gamma g_i(w_t) + gamma' (g_i(w_t) - g_i(w_{t-1})), one batch at both points.
 
+    Returns the *previous* u_i (line 9), which does not share the batch of the gradient.
+
     At the first visit u_i = g_i.
     """
     old = u[index]
     old = torch.where(old.isnan(), g, old)
-    new = old + h.gamma * (g - old) + h.gamma_prime * (g - g_prev)
-    u[index] = new
-    return new
+    u[index] = old + h.gamma * (g - old) + h.gamma_prime * (g - g_prev)
+    return old
 
 
 def begin(state, h):
