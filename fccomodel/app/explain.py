@@ -99,7 +99,7 @@ def _facts_json(f: Facts) -> dict[str, Any]:
 def _nodes_json(analysis: Analysis) -> list[dict[str, Any]]:
     problem = analysis.problem
     nodes: dict[int, ir.Expr] = {}
-    for root in (problem.objective.expr, *(c.body for c in problem.constraints)):
+    for root in problem.roots:
         nodes |= {id(node): node for node in reversed(list(ir.walk(root))) if not isinstance(node, ir.LetRef)}
     return [_node_json(analysis, node) for node in nodes.values() if not analysis.see(node).constant]
 

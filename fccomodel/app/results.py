@@ -193,19 +193,13 @@ def net_scores(bound: Bound, variables: Mapping[str, np.ndarray]) -> Iterator[tu
     The key is the net's name; where a net is applied to several columns, ``NET_TABLE_COLUMN``.
     """
     uses: dict[str, dict[tuple[str, str], ir.NetCall]] = {}
-    for call in (node for expr in _expressions(bound.problem) for node in ir.walk(expr) if isinstance(node, ir.NetCall)):
+    for call in (node for node in ir.walk(*bound.problem.roots) if isinstance(node, ir.NetCall)):
         if isinstance(call.arg, ir.Column) and call.arg.name is not None and isinstance(call.arg.binder.domain, ir.RowSet):
             uses.setdefault(call.net, {})[call.arg.binder.domain.table, call.arg.name] = call
     for net, calls in uses.items():
         for (table, column), call in calls.items():
             key = net if len(calls) == 1 else f"{net}_{table}_{column}"
             yield key, _outputs(bound, call, variables, bound.tables[table].columns[column])
-
-
-def _expressions(problem: ir.Problem) -> Iterator[ir.Expr]:
-    """The roots of a problem's expressions."""
-    yield problem.objective.expr
-    yield from (constraint.body for constraint in problem.constraints)
 
 
 def _outputs(bound: Bound, call: ir.NetCall, variables: Mapping[str, np.ndarray], rows: np.ndarray) -> np.ndarray:

@@ -371,16 +371,24 @@ class Problem:
     options: Mapping[str, object] = field(default_factory=dict)
     warnings: tuple = ()
 
+    @property
+    def roots(self) -> tuple[Expr, ...]:
+        """The objective, and of each constraint its left side less its right one."""
+        return (self.objective.expr, *(c.body for c in self.constraints))
+
     def text(self, expr: Expr) -> str:
         """The user's own text of an expression, on one line."""
         return " ".join(self.source.text[expr.span.start : expr.span.end].split())
 
 
 # ---------------------------------------------------------------------------------------------------------------- walking
-def walk(expr: Expr, *, lets: bool = True) -> Iterator[Expr]:
-    """Every node once, children before parents; through ``let`` bodies unless ``lets`` is False. Not recursive."""
+def walk(*roots: Expr, lets: bool = True) -> Iterator[Expr]:
+    """Every node of some expressions once, children before parents; through ``let`` bodies unless ``lets`` is False.
+
+    Not recursive.
+    """
     seen: set[int] = set()
-    stack: list[tuple[Expr, bool]] = [(expr, False)]
+    stack = [(root, False) for root in reversed(roots)]
     while stack:
         node, ready = stack.pop()
         if ready:

@@ -13,8 +13,7 @@ from fccomodel.data.bound import Bound, BoundTable
 
 def averaged(problem: ir.Problem) -> list[str]:
     """The tables whose rows some expectation, sum or extreme ranges over, in alphabetical order."""
-    roots = [problem.objective.expr, *(c.body for c in problem.constraints)]
-    reduces = (node for root in roots for node in ir.walk(root) if isinstance(node, ir.Reduce))
+    reduces = (node for node in ir.walk(*problem.roots) if isinstance(node, ir.Reduce))
     return sorted({b.domain.table for node in reduces for b in node.binders if isinstance(b.domain, ir.RowSet)})
 
 

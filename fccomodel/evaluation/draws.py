@@ -89,9 +89,7 @@ def stream(bound: Bound, binder: ir.Binder, seed: int) -> int:
 
 def _numbers(problem: ir.Problem) -> dict[ir.Binder, int]:
     numbers: dict[ir.Binder, int] = {}
-    for root in (problem.objective.expr, *(constraint.body for constraint in problem.constraints)):
-        for node in ir.walk(root):
-            if isinstance(node, ir.Reduce):
-                for binder in node.binders:
-                    numbers.setdefault(binder, len(numbers))
+    for node in ir.walk(*problem.roots):
+        for binder in node.binders if isinstance(node, ir.Reduce) else ():
+            numbers.setdefault(binder, len(numbers))
     return numbers

@@ -24,6 +24,7 @@ from fccomodel.normal.smoothing import Smoothed, envelopes
 
 __all__ = ["NormalForm", "Prox", "Term", "constant_values", "normalise", "sampled"]
 
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class NormalForm:
     """What the algorithms solve, and what became of each part of the problem.
@@ -174,9 +175,7 @@ def outer_words(original: ir.Expr) -> str:
 
 def refuse_steps(problem: ir.Problem) -> None:
     """Raises F0610 for every condition on the variables: its derivative is zero wherever there is one."""
-    roots = [problem.objective.expr, *(c.body for c in problem.constraints)]
-    nodes = {id(n): n for root in roots for n in ir.walk(root) if _step(n)}
-    if varying := [node for node in nodes.values() if ir.variables_of(node)]:
+    if varying := [node for node in ir.walk(*problem.roots) if _step(node) and ir.variables_of(node)]:
         refuse(*(errors.step_function(problem, node) for node in varying), source=problem.source)
 
 

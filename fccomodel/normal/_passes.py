@@ -16,8 +16,9 @@ def without_pairs(
 ) -> Iterator[tuple[str, str, str]]:
     """The reductions that a full pass takes without their pairs: text, how, and what the pass costs."""
     separation = Separation(constant)
-    roots = [problem.objective.expr, *(c.body for c in problem.constraints)]
-    for node in {id(n): n for root in roots for n in ir.walk(root) if isinstance(n, ir.Reduce)}.values():
+    for node in ir.walk(*problem.roots):
+        if not isinstance(node, ir.Reduce):
+            continue
         tables = [b for b in (*node.binders, *ir.free_binders(node)) if isinstance(b.domain, ir.RowSet)]
         if len(tables) < 2 or separation.form(node) is None and separation.run(node) is None:
             continue

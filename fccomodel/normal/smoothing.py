@@ -228,8 +228,7 @@ class Smoother:
 
 def envelopes(*roots: ir.Expr) -> list[Smoothed]:
     """The envelopes in some expressions, in the order in which they were made."""
-    smoothed = {id(n): n for root in roots for n in ir.walk(root) if isinstance(n, Smoothed)}
-    return sorted(smoothed.values(), key=lambda s: int(s.name[1:]))
+    return sorted((n for n in ir.walk(*roots) if isinstance(n, Smoothed)), key=lambda s: int(s.name[1:]))
 
 
 def _extreme(node: ir.Expr) -> int:

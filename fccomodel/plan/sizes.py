@@ -45,7 +45,7 @@ def counted(normal: NormalForm, bound: Bound, batch: Batch) -> dict[str, int]:
         return whole, drawn
 
     reformed = normal.reformed
-    outer = [size(n, False) for e in (reformed.objective.expr, *(c.body for c in reformed.constraints)) for n in _outer(e)]
+    outer = [size(n, False) for e in reformed.roots for n in _outer(e)]
     outer += [size(c, False) for c in reformed.constraints]
     inner = [size(m, True) for term in normal.terms for m in term.means]
     n, B1 = max(outer, default=(1, 1))

@@ -57,7 +57,7 @@ class System:
             if not bool(torch.isfinite(value).all()):
                 refuse(errors.variable(name, bound.problem.variables[name].span), source=bound.problem.source)
         self.sign = 1.0 if bound.problem.objective.sense == "minimize" else -1.0
-        self.kinks, self.left = find(bound, [bound.problem.objective.expr, *(c.body for c in bound.problem.constraints)])
+        self.kinks, self.left = find(bound, bound.problem.roots)
         leaves = {name: value.clone().requires_grad_(True) for name, value in self.point.items()}
         began = time.perf_counter()
         recorder = Recorder(self.kinks)

@@ -122,9 +122,8 @@ def notes_of(system: System, optimal: Optimum) -> Iterator[str]:
 
 def _below_roots(system: System) -> Iterator[str]:
     """Roots of nearly 0, which have no gradient there."""
-    bodies = [system.problem.objective.expr, *(c.body for c in system.problem.constraints)]
-    nodes = {id(n): n for body in bodies for n in ir.walk(body) if isinstance(n, ir.Apply) and n.op == "sqrt" and not n.shape}
-    for node in nodes.values():
+    roots = (n for n in ir.walk(*system.problem.roots) if isinstance(n, ir.Apply) and n.op == "sqrt" and not n.shape)
+    for node in roots:
         if not ir.variables_of(node) or ir.free_binders(node):
             continue
         u = float(system.evaluator.value(node.args[0], {}).data.detach())

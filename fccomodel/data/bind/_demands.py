@@ -78,8 +78,7 @@ def samplers(problem: ir.Problem, bound: Mapping[str, Callable[..., Any]], colle
     """F0530 for a distribution that is neither built in nor given."""
     needed = {
         binder.domain.family: binder
-        for root in (problem.objective.expr, *(constraint.body for constraint in problem.constraints))
-        for node in ir.walk(root)
+        for node in ir.walk(*problem.roots)
         if isinstance(node, ir.Reduce)
         for binder in node.binders
         if isinstance(binder.domain, ir.Distribution) and binder.domain.family not in ir.DISTRIBUTIONS

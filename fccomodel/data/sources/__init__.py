@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from fccomodel.core.diagnostics import refuse
+from fccomodel.core.registry import records
 from fccomodel.data.sources import errors
 from fccomodel.data.sources._base import DataSource, RawColumn, RawTable, Request
 
@@ -18,14 +18,9 @@ __all__ = ["RawColumn", "RawTable", "Request", "DataSource", "all", "find_file",
 
 
 @cache
-def all() -> dict[str, DataSource]:
-    """Every source by its name."""
-    sources: dict[str, DataSource] = {}
-    for module in sorted(info.name for info in pkgutil.iter_modules(__path__) if not info.name.startswith("_")):
-        for value in vars(importlib.import_module(f"{__name__}.{module}")).values():
-            if isinstance(value, DataSource):
-                sources[value.name] = value
-    return sources
+def all() -> Mapping[str, DataSource]:
+    """Every source by its name, in alphabetical order."""
+    return records(__name__, DataSource)
 
 
 def open(value: Any, request: Request) -> RawTable:

@@ -56,7 +56,7 @@ def check(model: syntax.Model, source: Source) -> ir.Problem:
 def _bounded(ctx: Context, problem: ir.Problem) -> None:
     """An error for each formula that lets and definitions make deeper than ``MAX_LEVELS``."""
     levels: dict[int, int] = {}
-    for formula in (problem.objective.expr, *(c.body for c in problem.constraints)):
+    for formula in problem.roots:
         for node in ir.walk(formula):
             inner = (*node.children, node.let.body) if isinstance(node, ir.LetRef) else node.children
             levels[id(node)] = 1 + max((levels[id(child)] for child in inner), default=0)

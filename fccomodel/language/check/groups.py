@@ -14,8 +14,8 @@ def leave_out(problem: ir.Problem) -> ir.Problem:
 
     Such a condition belongs to the innermost reduction, family of constraints or of lets that binds one of its indices.
     """
-    roots = (problem.objective.expr, *(c.body for c in problem.constraints), *(let.body for let in problem.lets.values()))
-    if not any(drops(node) for root in roots for node in ir.walk(root)):
+    roots = (*problem.roots, *(let.body for let in problem.lets.values()))
+    if not any(drops(node) for node in ir.walk(*roots)):
         return problem
     dropping = Dropping()
     return dataclasses.replace(

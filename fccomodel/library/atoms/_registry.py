@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
 
+from fccomodel.core.registry import records
 from fccomodel.library.atoms._base import Atom
 
 
 @cache
 def all() -> Mapping[str, Atom]:
     """Every atom by its name, in alphabetical order."""
-    import fccomodel.library.atoms as package
-
-    atoms: dict[str, Atom] = {}
-    for module in pkgutil.iter_modules(package.__path__):
-        if not module.name.startswith("_"):
-            content = vars(importlib.import_module(f"{package.__name__}.{module.name}"))
-            atoms.update((atom.name, atom) for atom in content.values() if isinstance(atom, Atom))
-    return MappingProxyType(dict(sorted(atoms.items())))
+    return records("fccomodel.library.atoms", Atom)
 
 
 @cache

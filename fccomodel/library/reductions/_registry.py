@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Callable, Mapping
 from functools import cache
-from types import MappingProxyType
 
 from fccomodel.core import ir
+from fccomodel.core.registry import records
 from fccomodel.library.reductions._base import Reduction
 
 
 @cache
 def all() -> Mapping[str, Reduction]:
     """Every kind by its name, in alphabetical order."""
-    import fccomodel.library.reductions as package
-
-    found: dict[str, Reduction] = {}
-    for module in pkgutil.iter_modules(package.__path__):
-        if not module.name.startswith("_"):
-            content = vars(importlib.import_module(f"{package.__name__}.{module.name}"))
-            found.update((kind.name, kind) for kind in content.values() if isinstance(kind, Reduction))
-    return MappingProxyType(dict(sorted(found.items())))
+    return records("fccomodel.library.reductions", Reduction)
 
 
 def get(name: str) -> Reduction | None:

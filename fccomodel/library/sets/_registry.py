@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Mapping
 from functools import cache
-from types import MappingProxyType
 from typing import Any
 
 from fccomodel.core.diagnostics import refuse
 from fccomodel.core.ir import Shape
+from fccomodel.core.registry import records
 from fccomodel.core.source import Span
 from fccomodel.library import errors
 from fccomodel.library.sets._base import SimpleSet
@@ -19,14 +17,7 @@ from fccomodel.library.sets._base import SimpleSet
 @cache
 def all() -> Mapping[str, SimpleSet]:
     """Every set by its name, in alphabetical order."""
-    import fccomodel.library.sets as package
-
-    found: dict[str, SimpleSet] = {}
-    for module in pkgutil.iter_modules(package.__path__):
-        if not module.name.startswith("_"):
-            content = vars(importlib.import_module(f"{package.__name__}.{module.name}"))
-            found.update((item.name, item) for item in content.values() if isinstance(item, SimpleSet))
-    return MappingProxyType(dict(sorted(found.items())))
+    return records("fccomodel.library.sets", SimpleSet)
 
 
 def get(name: str) -> SimpleSet | None:

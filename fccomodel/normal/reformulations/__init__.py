@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import heapq
-import importlib
 import itertools
-import pkgutil
 from collections.abc import Collection, Set
+from functools import cache
 
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import FccoError
+from fccomodel.core.registry import records
 from fccomodel.normal.reformulations._base import Applied, Chain, Constant, Cost, Reformulation, unknown
 from fccomodel.normal.reformulations._features import COUPLING, KINKS, STRUCTURE, features, kinks
 from fccomodel.normal.reformulations._penalise import Penalised
@@ -36,14 +36,10 @@ __all__ = [
 PENALTY = "smoothed_hinge"
 
 
+@cache
 def all() -> tuple[Reformulation, ...]:  # noqa: A001 - the registry's verb, as in the other registries
     """Every reformulation, in their declared order."""
-    reformulations = [
-        importlib.import_module(f"{__name__}.{info.name}").reformulation
-        for info in pkgutil.iter_modules(__path__)
-        if not info.name.startswith("_")
-    ]
-    return tuple(sorted(reformulations, key=lambda r: r.order))
+    return tuple(sorted(records(__name__, Reformulation).values(), key=lambda r: r.order))
 
 
 def get(name: str) -> Reformulation:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from fccomodel.core import ir
 from fccomodel.library import reductions
 from fccomodel.normal.reformulations._affine import merged
@@ -27,8 +29,7 @@ def features(problem: ir.Problem, constant: Constant = unknown, *, kinks_too: bo
     ``kinks inside`` sampled expectations: functions without a gradient somewhere.
     """
     names: set[str] = {"maximize"} if problem.objective.sense == "maximize" else set()
-    roots = [problem.objective.expr, *(c.body for c in problem.constraints)]
-    for node in {id(n): n for root in roots for n in ir.walk(root)}.values():
+    for node in ir.walk(*problem.roots):
         if isinstance(node, ir.Reduce):
             name = "inner maximum" if is_inner_maximum(node) else "worst case" if is_largest(node) else node.kind
             names |= {name} & {"inner maximum", "worst case", *REDUCTIONS}
@@ -39,11 +40,11 @@ def features(problem: ir.Problem, constant: Constant = unknown, *, kinks_too: bo
     if kept(problem, constant)[1]:
         names.add(FEATURE)
     if kinks_too:
-        names |= {"kinks inside" if inner else "kinks outside" for _, inner in kinks(roots, constant)}
+        names |= {"kinks inside" if inner else "kinks outside" for _, inner in kinks(problem.roots, constant)}
     return frozenset(names)
 
 
-def kinks(roots: list[ir.Expr], constant: Constant) -> list[tuple[ir.Expr, bool]]:
+def kinks(roots: Iterable[ir.Expr], constant: Constant) -> list[tuple[ir.Expr, bool]]:
     """Non-smooth nodes, each with whether it is inside a sampled expectation."""
     finder = Smoother(constant=constant, outer=False, inside=False)
     for root in roots:

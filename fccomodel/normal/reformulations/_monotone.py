@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from fccomodel.core import ir
+from fccomodel.core.diagnostics import refuse
 from fccomodel.library import atoms, reductions
 from fccomodel.library.atoms import Interval
 from fccomodel.library.ranges import Ranges
+from fccomodel.normal import errors
 
 WAYS = {"increasing": 1, "constant": 1, "decreasing": -1, "none": 0}
 
@@ -26,6 +30,13 @@ def wanted_small(problem: ir.Problem) -> set[int]:
         (good if sign > 0 else blocked).add(id(node))
         stack.extend((child, sign * way) for child, way in _ways(node, ranges))
     return good - blocked
+
+
+def require_small(problem: ir.Problem, nodes: Sequence[ir.Expr], what: str) -> None:
+    """F0601 for each of some nodes, all of one kind (``a maximum``), that the problem does not only want smaller."""
+    small = wanted_small(problem)
+    if wrong := [node for node in nodes if id(node) not in small]:
+        refuse(*(errors.not_bounded_above(problem, node, what) for node in wrong), source=problem.source)
 
 
 def _ways(node: ir.Expr, ranges: Ranges) -> list[tuple[ir.Expr, int]]:

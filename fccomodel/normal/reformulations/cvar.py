@@ -5,26 +5,21 @@ from __future__ import annotations
 import dataclasses
 
 from fccomodel.core import ir
-from fccomodel.core.diagnostics import refuse
 from fccomodel.core.rewrite import apply as make
 from fccomodel.core.rewrite import const, rewrite_problem
 from fccomodel.library import reductions
 from fccomodel.library.reductions.mean import MEAN
 from fccomodel.library.reductions.sum import SUM
-from fccomodel.normal import errors
 from fccomodel.normal.reformulations._base import Constant, Cost, Recover, Reformulation, same
-from fccomodel.normal.reformulations._monotone import wanted_small
+from fccomodel.normal.reformulations._monotone import require_small
 from fccomodel.normal.reformulations._threshold import Thresholds
 
 
 def _apply(problem: ir.Problem, constant: Constant) -> tuple[ir.Problem, Recover, list[str]]:
-    roots = [problem.objective.expr, *(c.body for c in problem.constraints)]
-    tails = {id(n): n for root in roots for n in ir.walk(root) if _is_tail(n)}
+    tails = [node for node in ir.walk(*problem.roots) if _is_tail(node)]
     if not tails:
         return problem, same, []
-    small = wanted_small(problem)
-    if wrong := [node for key, node in tails.items() if key not in small]:
-        refuse(*(errors.not_bounded_above(problem, node, "a tail mean") for node in wrong), source=problem.source)
+    require_small(problem, tails, "a tail mean")
     thresholds = Thresholds(problem)
     sentences: list[str] = []
 

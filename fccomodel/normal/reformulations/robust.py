@@ -51,14 +51,13 @@ class Tilted:
 
 
 def _apply(problem: ir.Problem, constant: Constant) -> tuple[ir.Problem, Recover, list[str]]:
-    roots = [problem.objective.expr, *(c.body for c in problem.constraints)]
-    maxima = {id(n): n for root in roots for n in ir.walk(root) if isinstance(n, ir.Reduce) and is_inner_maximum(n)}
+    maxima = [node for node in ir.walk(*problem.roots) if isinstance(node, ir.Reduce) and is_inner_maximum(node)]
     if not maxima:
         return problem, same, []
     small = wanted_small(problem)
     duals: dict[int, Conjugate] = {}
     refused: list[Diagnostic] = []
-    for key, node in maxima.items():
+    for node in maxima:
         parts = tilted(node, problem)
         if parts is None:
             refused.append(errors.no_dual(problem, node))
@@ -67,7 +66,7 @@ def _apply(problem: ir.Problem, constant: Constant) -> tuple[ir.Problem, Recover
             dual = conjugate(d.phi, d.hole, constant, lambda e: sign_of(e, problem))
             if dual is None:
                 refused.append(errors.no_conjugate(problem, node))
-            elif key not in small:
+            elif id(node) not in small:
                 refused.append(errors.not_bounded_above(problem, node, "the dual of a divergence"))
             else:
                 duals[id(node.binders[0])] = dual

@@ -5,24 +5,19 @@ from __future__ import annotations
 import dataclasses
 
 from fccomodel.core import ir
-from fccomodel.core.diagnostics import refuse
 from fccomodel.core.rewrite import apply as make
 from fccomodel.core.rewrite import rewrite_problem
-from fccomodel.normal import errors
 from fccomodel.normal.reformulations._base import Constant, Cost, Recover, Reformulation, same
 from fccomodel.normal.reformulations._features import is_inner_maximum, is_largest
-from fccomodel.normal.reformulations._monotone import wanted_small
+from fccomodel.normal.reformulations._monotone import require_small
 from fccomodel.normal.reformulations._threshold import Thresholds
 
 
 def _apply(problem: ir.Problem, constant: Constant) -> tuple[ir.Problem, Recover, list[str]]:
-    roots = [problem.objective.expr, *(c.body for c in problem.constraints)]
-    maxima = {id(n): n for root in roots for n in ir.walk(root) if _is_largest(n)}
+    maxima = [node for node in ir.walk(*problem.roots) if _is_largest(node)]
     if not maxima:
         return problem, same, []
-    small = wanted_small(problem)
-    if wrong := [node for key, node in maxima.items() if key not in small]:
-        refuse(*(errors.not_bounded_above(problem, node, "a maximum") for node in wrong), source=problem.source)
+    require_small(problem, maxima, "a maximum")
     thresholds = Thresholds(problem)
     bounds: list[ir.Constraint] = []
     sentences: list[str] = []
