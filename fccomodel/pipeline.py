@@ -1,7 +1,7 @@
 """The whole flow on one page; each arrow is one pure function from frozen records to a frozen record:
 
     Source -parse-> syntax.Model -check-> ir.Problem -bind-> Bound -analyse-> Analysis -choose-> Choice -normalise-> NormalForm
-        -settle-> Plan -emit-> Program -run-> Solution -report-> KKTReport
+        -settle-> Plan -lower-> Lowered -emit-> Program -run-> Solution -report-> KKTReport
 
 The stages that need torch are imported where they are used, so that ``check`` and ``format`` start at once.
 """
@@ -224,11 +224,13 @@ def _automatic(made: Plan) -> options.Origins:
 
 # ------------------------------------------------------------------------------------------------------ program -> answer
 def emit(planned: Planned) -> Program:
-    """The text of a standalone solver and the data that it reads."""
+    """The text of a standalone solver and the data that it reads: the plan lowered to graphs of values, and these as text."""
     from fccomodel.solver import emit as printing
+    from fccomodel.solver.lower import lower
 
     with quoting(planned.problem.source):
-        return printing.emit(planned.problem, planned.data, planned.plan)
+        lowered = lower(planned.problem, planned.data, planned.plan)
+        return printing.emit(lowered)
 
 
 def run(planned: Planned, progress: Callable[[Progress], None] | None = None) -> tuple[Planned, Program, Solution]:

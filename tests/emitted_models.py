@@ -16,7 +16,8 @@ import torch
 from fccomodel import normal, pipeline, plan
 from fccomodel.core.source import Source
 from fccomodel.solver import emit
-from fccomodel.solver.emit import Emitter, Program
+from fccomodel.solver.emit import Program
+from fccomodel.solver.lower import Lowered, lower
 
 torch.set_num_threads(1)
 ROWS = 60
@@ -383,7 +384,7 @@ class Made:
     name: str
     bound: Any
     plan: Any
-    emitter: Emitter
+    lowered: Lowered
     program: Program
     solver: types.ModuleType
     scale: float
@@ -431,11 +432,11 @@ def with_form(made: Made, **form: Any) -> Made:
 
 def emitted(name: str, planned: plan.Plan, bound: Any, scale: float) -> Made:
     problem = bound.problem
-    emitter = emit.emitter(problem, bound, planned)
-    program = emitter.program()
+    lowered = lower(problem, bound, planned)
+    program = emit.emit(lowered)
     solver = types.ModuleType("solver")
     exec(compile(program.text, f"{name}_solver.py", "exec", dont_inherit=True), solver.__dict__)  # noqa: S102
-    return Made(name=name, bound=bound, plan=planned, emitter=emitter, program=program, solver=solver, scale=scale)
+    return Made(name=name, bound=bound, plan=planned, lowered=lowered, program=program, solver=solver, scale=scale)
 
 
 @cache

@@ -22,6 +22,7 @@ from fccomodel.app import explain
 from fccomodel.core.files import model_source
 from fccomodel.language import syntax
 from fccomodel.solver import emit
+from fccomodel.solver.lower import lower
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.fcco"))
 needs_data = pytest.mark.skipif(
@@ -122,7 +123,7 @@ def test_stages(path: Path, update_golden: bool) -> None:
     bound = pipeline.bind(compiled, pipeline.Binding(spec=path.with_suffix(".toml")))
     analysis = structure.analyse(compiled.problem, bound)
     made = pipeline.decide(analysis)
-    program = emit.emit(compiled.problem, bound, made)
+    program = emit.emit(lower(compiled.problem, bound, made))
     assert isinstance(compiled.model, syntax.Model)
     stages = {
         "ast.txt": "\n".join(ast_text(compiled.model)),

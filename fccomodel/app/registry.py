@@ -1,4 +1,4 @@
-"""The list of every concept that has a file of its own: atoms, regularisers, sets, sources, estimators, algorithms, ..."""
+"""The list of every concept: atoms, regularisers, sets, sources, estimators, algorithms, ..., the operations of programs."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ PACKAGES = (
     "algorithms.estimators",
     "normal.reformulations",
     "algorithms",
+    "solver.operations",
 )
 
 
@@ -39,7 +40,7 @@ def concepts(package: str) -> dict[str, str]:
 
 def _meaning(item: Any) -> str:
     text = getattr(item, "meaning", "") or getattr(item, "formula", "") or getattr(item, "title", "") or item.__doc__ or ""
-    return " ".join(str(text).strip().partition("\n")[0].split())
+    return " ".join(str(text).strip().partition("\n\n")[0].split())
 
 
 def codes() -> dict[str, str]:

@@ -18,6 +18,7 @@ from fccomodel.core.source import Source
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation import interpret
 from fccomodel.solver import emit, run
+from fccomodel.solver.lower import lower
 
 needs_cvxpy = pytest.mark.skipif(importlib.util.find_spec("cvxpy") is None, reason="cvxpy gives the optima")
 
@@ -69,7 +70,7 @@ def solved(
 ) -> Any:
     """The solution of a run in double precision."""
     bound = bound_problem(problem)
-    program = emit.emit(bound.problem, bound, planned(problem, **options))
+    program = emit.emit(lower(bound.problem, bound, planned(problem, **options)))
     budget = {"budget_s": seconds, "budget_it": iterations, "budget_oracles": oracles}
     return run.run(program, bound, seed=seed, precision="float64", **budget)
 

@@ -10,7 +10,8 @@ import torch
 from conformance.problems import COMPOSITIONS, Conformance
 from conformance.runs import bound_problem, needs_cvxpy, outcome, planned
 from fccomodel.evaluation import interpret
-from fccomodel.solver.emit.program import Emitter
+from fccomodel.solver.emit import Program, emit
+from fccomodel.solver.lower import Lowered, lower
 
 #: estimates kept: (name, blocks) with three blocks and six inner samples a step
 LEVELS = {
@@ -30,19 +31,19 @@ def named(problems: tuple[Conformance, ...]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("problem", problems, ids=lambda p: p.name)
 
 
-def emitted(problem: Conformance, **options: object) -> tuple[Emitter, types.ModuleType]:
+def emitted(problem: Conformance, **options: object) -> tuple[Lowered, Program, types.ModuleType]:
     bound = bound_problem(problem)
-    emitter = Emitter(bound.problem, bound, planned(problem, **options))
-    solver = types.ModuleType("solver")
-    exec(compile(emitter.program().text, problem.name, "exec", dont_inherit=True), solver.__dict__)  # noqa: S102
-    return emitter, solver
+    lowered = lower(bound.problem, bound, planned(problem, **options))
+    program, solver = emit(lowered), types.ModuleType("solver")
+    exec(compile(program.text, problem.name, "exec", dont_inherit=True), solver.__dict__)  # noqa: S102
+    return lowered, program, solver
 
 
 @named(tuple(p for p in COMPOSITIONS if p.name != "cvar_bound"))
 def test_whole_batches_give_the_exact_gradient(problem: Conformance) -> None:
     """Of the objective, and of each constraint times its multiplier, at a random point, by autograd of the interpreter."""
-    emitter, solver = emitted(problem, outer_batch=10_000, inner_batch=10_000, algorithm="sonex")
-    program, bound = emitter.program(), bound_problem(problem)
+    lowered, program, solver = emitted(problem, outer_batch=10_000, inner_batch=10_000, algorithm="sonex")
+    bound = bound_problem(problem)
     kept = solver.prepare(solver.as_namespace(dict(program.data), "cpu", torch.float64))
     exact = solver.prepare_full(solver.as_namespace(dict(program.data), "cpu", torch.float64))
     w = 0.3 * torch.randn(solver.start(None, "cpu", torch.float64).shape, generator=torch.Generator().manual_seed(4)).double()
@@ -53,7 +54,7 @@ def test_whole_batches_give_the_exact_gradient(problem: Conformance) -> None:
     leaf = w.clone().requires_grad_()
     point = {name: leaf[a:b].reshape(shape) for name, (a, b, shape) in program.layout.items()}
     total = interpret.evaluate(bound, bound.problem.objective.expr, point)
-    for prox in emitter.plan.normal.prox:
+    for prox in lowered.normal.prox:
         assert prox.name == "squared_l2"
         total = total - prox.coefficients["mu"] * point[prox.variable].square().sum()
     cells = solver.blocks(exact, w)
@@ -68,8 +69,8 @@ def test_whole_batches_give_the_exact_gradient(problem: Conformance) -> None:
 
 @named(COMPOSITIONS)
 def test_every_level_is_tracked(problem: Conformance) -> None:
-    emitter, _ = emitted(problem, outer_batch=3, inner_batch=6, algorithm="sonex")
-    assert sorted(b.shape for b in emitter.step.state.buffers.values()) == sorted(LEVELS[problem.name])
+    lowered, *_ = emitted(problem, outer_batch=3, inner_batch=6, algorithm="sonex")
+    assert sorted(b.shape for b in lowered.steps.state.buffers.values()) == sorted(LEVELS[problem.name])
 
 
 @needs_cvxpy

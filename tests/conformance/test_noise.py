@@ -18,6 +18,7 @@ from fccomodel.algorithms.runtime.schedules import Practical
 from fccomodel.algorithms.runtime.settings import BlockSettings
 from fccomodel.core.source import Source
 from fccomodel.solver import emit
+from fccomodel.solver.lower import lower
 
 BY_NAME = {p.name: p for p in ALL}
 SMALL = {"outer_batch": 3, "inner_batch": 6}
@@ -126,7 +127,7 @@ def test_multipliers_answer_to_minibatches_of_a_family() -> None:
     )
     bound = pipeline.bind(pipeline.compile_model(Source(text=text, name="m")), pipeline.Binding(data=BY_NAME["cvar"].data()))
     options = {"algorithm": ("icppac", "test"), "unverified": (True, "test"), "inner_batch": (6, "test")}
-    program = emit.emit(bound.problem, bound, pipeline.decide(pipeline.analyse(bound.problem, bound), options)).text
+    program = emit.emit(lower(bound.problem, bound, pipeline.decide(pipeline.analyse(bound.problem, bound), options))).text
     body = program[program.index("def gradient(") : program.index("def evaluate(")]
     assert "extrapolate(" in body and "multiplier(" in body and "track(" not in body
 

@@ -21,9 +21,9 @@ from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.source import Source
 from fccomodel.evaluation import interpret
 from fccomodel.solver import emit, run
-from fccomodel.solver.emit import VectorEmitter
-from fccomodel.solver.lower import _reductions
+from fccomodel.solver.lower import VectorSteps, _reductions, lower
 from fccomodel.solver.lower import _vector as vector_module
+from fccomodel.solver.lower._slots import Slots
 
 VECTOR = sorted(name for name, a in algorithms.all().items() if a.oracle == "vector")
 MODELS = {
@@ -40,16 +40,17 @@ MODELS = {
 
 
 class Made:
-    """A model on data, planned for a vector algorithm: its emitter, and its program as a module in float64."""
+    """A model on data, planned for a vector algorithm: its steps lowered, and its program as a module in float64."""
 
     def __init__(self, text: str, algorithm: str = "hscg", **options: Any):
         compiled = pipeline.compile_model(Source(text=text, name="model"))
         self.bound = pipeline.bind(compiled, pipeline.Binding(data=regression()))
         chosen = {"algorithm": algorithm, "unverified": True, **options}
         self.plan = pipeline.decide(pipeline.analyse(compiled.problem, self.bound), {k: (v, "test") for k, v in chosen.items()})
-        self.emitter = emit.emitter(compiled.problem, self.bound, self.plan)
-        assert isinstance(self.emitter, VectorEmitter)
-        self.program = self.emitter.program()
+        lowered = lower(compiled.problem, self.bound, self.plan)
+        assert isinstance(lowered.steps, VectorSteps)
+        self.steps = lowered.steps
+        self.program = emit.emit(lowered)
         self.solver: Any = types.ModuleType("solver")
         exec(compile(self.program.text, "solver.py", "exec", dont_inherit=True), self.solver.__dict__)  # noqa: S102
         self.data = self.fresh()
@@ -85,8 +86,8 @@ def test_exact_values_are_the_interpreters(name: str) -> None:
     w = point()
     found = case.solver.inner_full(case.data, w, case.h)
     assert len(found) == case.solver.SOLVER.components
-    for part in case.emitter.components:
-        env = dict(zip(part.slots, case.emitter.phi.ids(part), strict=True))
+    for part in case.steps.components:
+        env = {binder: Slots(case.steps.phi).known_ids(slot) for binder, slot in part.slots.items()}
         expected = interpret.evaluate(case.bound, part.node, case.named(w), env)
         torch.testing.assert_close(found[part.start : part.stop], expected.reshape(-1), rtol=1e-10, atol=1e-12)
 
@@ -161,7 +162,7 @@ class Portfolio:
         self.slip: str = slip
         self.before: np.ndarray | None = None
         self.x = case.data.D_x.numpy()
-        texts = [case.bound.problem.text(c.node) for c in case.emitter.components]
+        texts = [case.bound.problem.text(c.node) for c in case.steps.components]
         (self.square,) = (k for k, t in enumerate(texts) if "square" in t)
         assert len(texts) == 2
         rng, data = torch.Generator().manual_seed(seed), case.fresh()

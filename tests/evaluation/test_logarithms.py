@@ -81,7 +81,7 @@ def test_forms_have_the_plain_value(name: str, plain: Any) -> None:
     stable = make("m", case(name))
     w = stable.point()
     found, evaluated = exact(stable, w), stable.solver.evaluate(stable.solver.prepare_full(data(stable)), w)
-    vals = stable.emitter.exact.state.graph.vals
+    vals = stable.lowered.exact.state.graph.vals
     assert any(v.attrs.get("log") or v.op.name.startswith("log_") for v in vals), "no logarithm was taken"
     plain()
     values, gradient = exact(make("m", case(name)), w)
@@ -142,7 +142,7 @@ def test_steps_are_those_of_the_plain_form(name: str, algorithm: str, plain: Any
     if record.surrogate or not hasattr(record.estimator, "track_log") or record.outer == "dual":
         pytest.skip("it tracks no expectation by its logarithm")
     stable = make("m", case(name, 0.5, inner_batch=20), algorithm=algorithm)
-    assert any(v.attrs.get("log") for v in stable.emitter.step.state.graph.vals)
+    assert any(v.attrs.get("log") for v in stable.lowered.steps.state.graph.vals)
     _, found = steps(stable, 25, torch.float64, scale=0.1)
     plain()
     other = make("m", case(name, 0.5, inner_batch=20), algorithm=algorithm)
@@ -209,8 +209,8 @@ def test_a_let_has_one_estimate_in_all_its_uses() -> None:
     """Under a logarithm and as it is: one buffer, of the logarithm."""
     text = f"model m;{HEAD}let r = E[z ~ D] exp(dot(w, z.x)); minimize log(r) + 0.1 * r^2;"
     made = make("m", Case(text=text, options=SMALL))
-    assert len(made.emitter.step.state.buffers) == 1
-    assert [v.attrs.get("log") for v in made.emitter.step.state.graph.vals if v.op is track] == [True]
+    assert len(made.lowered.steps.state.buffers) == 1
+    assert [v.attrs.get("log") for v in made.lowered.steps.state.graph.vals if v.op is track] == [True]
 
 
 @pytest.mark.parametrize("body", ["(E[z ~ D] exp(dot(w, z.x)))^2", "log(E[z ~ D] (1 + dot(w, z.x)^2))",
@@ -218,7 +218,7 @@ def test_a_let_has_one_estimate_in_all_its_uses() -> None:
 def test_others_stay_plain(body: str) -> None:
     """No exponentials, a factor of unknown sign, or a power that overflows anyway."""
     made = make("m", Case(text=f"model m;{HEAD}minimize {body};", options=SMALL))
-    assert not any(v.attrs.get("log") for v in made.emitter.step.state.graph.vals)
+    assert not any(v.attrs.get("log") for v in made.lowered.steps.state.graph.vals)
 
 
 def test_ranges_come_from_the_data() -> None:
@@ -227,4 +227,4 @@ def test_ranges_come_from_the_data() -> None:
     text = f"model m;{HEAD}minimize mean[i in P] log(E[j ~ N] j.time * exp(dot(w, j.x - i.x)));"
     for shift, log in ((1.0, True), (-3.0, False)):
         made = make("m", Case(text=text, data=lambda s=shift: {"D": {**rows, "time": rows["time"] + s}}, options=SMALL))
-        assert any(v.attrs.get("log") for v in made.emitter.step.state.graph.vals) is log
+        assert any(v.attrs.get("log") for v in made.lowered.steps.state.graph.vals) is log

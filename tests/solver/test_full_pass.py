@@ -16,7 +16,7 @@ MODELS = sorted(p.stem for p in (SHARED / "models").glob("*.fcco")) if (SHARED /
 
 
 def compare(case: Made, w: torch.Tensor, tolerance: float = 1e-9) -> None:
-    solver, problem, bound = case.solver, case.emitter.problem, case.bound
+    solver, problem, bound = case.solver, case.lowered.problem, case.bound
     data = solver.prepare_full(solver.as_namespace(dict(case.program.data), "cpu", torch.float64))
     point = {name: w[a:b].reshape(shape) for name, (a, b, shape) in case.program.layout.items() if name in problem.variables}
     with torch.no_grad():

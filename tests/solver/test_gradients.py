@@ -17,6 +17,7 @@ from fccomodel.core.diagnostics import FccoError
 from fccomodel.library import reductions
 from fccomodel.library.proximal import maps
 from fccomodel.solver.emit.printer import Printer
+from fccomodel.solver.emit.sampling import Samples
 from fccomodel.solver.operations._base import Val, sizes
 
 
@@ -49,16 +50,15 @@ def plugged_in(printer: Printer) -> Printer:
 
 def value_of(case: Made, data: Any) -> Any:
     """The minibatch value as a function of w, differentiable by torch."""
-    emitter = case.emitter
+    steps = case.lowered.steps
+    samples = Samples(steps.state.draws)
     printer = plugged_in(Printer(layout=case.program.layout))
-    emitter.name_draws(printer)
-    printer.print([emitter.root])
-    result = printer.ref(emitter.root)
-    names = emitter.batch_names
-    unpack = f"{', '.join(names)}{',' if len(names) == 1 else ''} = batch" if names else "pass"
-    lines = "\n".join(f"    {line}" for line in [unpack, *printer.lines])
+    samples.introduce(printer)
+    printer.print([steps.root])
+    result = printer.ref(steps.root)
+    lines = "\n".join(f"    {line}" for line in [*samples.unpacked, *printer.lines, f"return {result}"])
     text = "def prepare(data):\n" + "".join(f"    {line}\n" for line in [*printer.prepared.lines, "return data"])
-    text += f"def value(data, w, c, batch, h):\n{lines}\n    return {result}\n"
+    text += f"def value(data, w, c, batch, h):\n{lines}\n"
     scope: dict[str, Any] = {"torch": torch, "math": math, **vars(maps), **vars(support), **reductions.programs()}
     scope |= {name: StandIn(net) for name, net in vars(case.solver).items() if name.startswith("net_") and hasattr(net, "taped")}
     exec(text, scope)  # noqa: S102

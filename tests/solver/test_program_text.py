@@ -29,6 +29,8 @@ from fccomodel.core.diagnostics import FccoError, render
 from fccomodel.core.source import Source
 from fccomodel.data.bind.errors.sizes import LABELS
 from fccomodel.solver import emit, run
+from fccomodel.solver.emit import sections
+from fccomodel.solver.lower import lower
 from fccomodel.solver.names import reserved
 
 ATTACK = 'open("PWNED", "w")'
@@ -81,7 +83,7 @@ def program(text: str, case: Case, name: str = "m.fcco", **options: Any) -> Any:
     compiled = pipeline.compile_model(Source(text=text, name=name))
     bound = pipeline.bind(compiled, pipeline.Binding(data=case.data(), params=case.params, nets=case.nets()))
     given = {key: (value, "test") for key, value in {"unverified": True, **case.options, **options}.items()}
-    return emit.emit(bound.problem, bound, pipeline.decide(pipeline.analyse(bound.problem, bound), given))
+    return emit.emit(lower(bound.problem, bound, pipeline.decide(pipeline.analyse(bound.problem, bound), given)))
 
 
 def commented(text: str, remarks: list[str]) -> str:
@@ -131,7 +133,8 @@ def test_each_text_at_the_head() -> None:
         remark = "\n# " + piece.replace("\n", "").replace("\r", "")
         source = dataclasses.replace(compiled.source, text=text + remark)
         problem = dataclasses.replace(bound.problem, name=piece, source=source)
-        trees.add(tree(emit.emitter(problem, bound, dataclasses.replace(made, summary=(*made.summary, piece))).header()))
+        planned = dataclasses.replace(made, summary=(*made.summary, piece))
+        trees.add(tree(sections.header(lower(problem, bound, planned))))
     assert len(trees) == 1
 
 
@@ -203,7 +206,7 @@ def solved(text: str, **given: Any) -> dict[str, np.ndarray]:
     compiled = pipeline.compile_model(Source(text=text))
     bound = pipeline.bind(compiled, pipeline.Binding(**given))
     made = pipeline.decide(pipeline.analyse(bound.problem, bound))
-    return run.run(emit.emit(bound.problem, bound, made), bound, seed=1, budget_it=2).variables
+    return run.run(emit.emit(lower(bound.problem, bound, made)), bound, seed=1, budget_it=2).variables
 
 
 def twins(template: str, head: str = "", tail: str = "minimize sumsq(v_) + TERMS;", give: Any = None, size: int = 90) -> None:

@@ -13,6 +13,7 @@ from fccomodel import pipeline
 from fccomodel.core.source import Source
 from fccomodel.evaluation import interpret
 from fccomodel.solver import emit, run
+from fccomodel.solver.lower import lower
 
 HEAD = "dim d; data D : table(x: real[d], y: real, g: {0, 1, 2, 3, 4}); var w[d];\n"
 
@@ -28,7 +29,7 @@ def solved(body: str, algorithm: str) -> tuple[float, str]:
     compiled = pipeline.compile_model(Source(text=f"model m; {HEAD}{body}", name="m"))
     bound = pipeline.bind(compiled, pipeline.Binding(data=table()))
     made = pipeline.decide(pipeline.analyse(compiled.problem, bound), {"algorithm": (algorithm, "command line")})
-    program = emit.emit(compiled.problem, bound, made)
+    program = emit.emit(lower(compiled.problem, bound, made))
     solution = run.run(program, bound, seed=3, budget_it=4000, precision="float64")
     point = {name: torch.as_tensor(value) for name, value in solution.variables.items()}
     return float(interpret.evaluate(bound, bound.problem.objective.expr, point)), program.text

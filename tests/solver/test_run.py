@@ -19,6 +19,7 @@ from fccomodel.algorithms.runtime.settings import BlockSettings
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.source import Source
 from fccomodel.solver import emit, run
+from fccomodel.solver.lower import lower
 
 TEXT = """dim d;
 data D : table(x: real[d], y: real);
@@ -34,7 +35,7 @@ def program(text: str = TEXT, **options: Any) -> tuple[Any, Any]:
     data = {"D": {"x": rng.normal(size=(50, 3)), "y": np.sign(rng.normal(size=50))}}
     bound = pipeline.bind(compiled, pipeline.Binding(data=data))
     chosen = pipeline.decide(pipeline.analyse(compiled.problem, bound), {k: (v, "command line") for k, v in options.items()})
-    return emit.emit(compiled.problem, bound, chosen), bound
+    return emit.emit(lower(compiled.problem, bound, chosen)), bound
 
 
 def test_a_budget_of_iterations_is_kept() -> None:

@@ -10,6 +10,7 @@ import torch
 from emitted_models import HEAD, NET, Case, Made, make, mlp, table
 
 from fccomodel.evaluation import interpret
+from fccomodel.solver.emit.sampling import Samples
 
 #: models that are affine in every sampled reduction, so that a minibatch gradient is unbiased
 LINEAR = {
@@ -56,7 +57,7 @@ def spread(case: Case, steps: int = 500) -> tuple[torch.Tensor, torch.Tensor, to
     found = torch.stack([solver.gradient(data, w, w, u, c, [part[k] for part in parts], h) for k in range(steps)])
     assert not vars(u), "an affine model tracks nothing"
     leaves = {name: w[a:b].reshape(shape).clone().requires_grad_() for name, (a, b, shape) in made.program.layout.items()}
-    interpret.evaluate(made.bound, made.emitter.problem.objective.expr, leaves).backward()
+    interpret.evaluate(made.bound, made.lowered.problem.objective.expr, leaves).backward()
     sign = solver.SIGN
     exact = torch.cat([sign * leaf.grad.reshape(-1) for leaf in leaves.values() if leaf.grad is not None])
     return found.mean(0), found.std(0) / steps**0.5, exact
@@ -97,7 +98,7 @@ def drawn(text: str, steps: int, **options: object) -> tuple[Made, dict[str, tor
     rng = torch.Generator().manual_seed(11)
     calls = [solver.draw(data, rng, steps // 4) for _ in range(4)]
     parts = [torch.cat(parts) for parts in zip(*calls, strict=True)]
-    return made, dict(zip(made.emitter.batch_names, parts, strict=True))
+    return made, dict(zip(Samples(made.lowered.steps.state.draws).names, parts, strict=True))
 
 
 def even(counts: torch.Tensor) -> bool:
@@ -199,7 +200,7 @@ def test_gradients_through_the_samples_of_the_estimates(algorithm: str) -> None:
     same, one = drawn(body, 8, gradient_batch="same", **options)
     assert len(two) == 3 and len(one) == 2 and same.solver.SOLVER.oracles < fresh.solver.SOLVER.oracles
     needed = "inner samples of gradients that are independent of the estimates'"
-    assert [needed in " ".join(made.emitter.plan.unverified) for made in (fresh, same)] == [False, True]
+    assert [needed in " ".join(made.lowered.plan.unverified) for made in (fresh, same)] == [False, True]
     if algorithm == "alexr2":  # the step's oracle is then SONEX's
         sonex = drawn(body, 8, algorithm="sonex", unverified=True)[0]
         assert gradient(same) == gradient(sonex) != gradient(fresh)
@@ -217,7 +218,7 @@ def test_whole_batches_are_exact() -> None:
             continue
         case = Case(text=f"model m;{HEAD}minimize {body};", options={"outer_batch": 10_000, "inner_batch": 10_000})
         made = make("m", case)
-        if made.emitter.step.state.draws:
+        if made.lowered.steps.state.draws:
             continue
         mean, _, exact = spread(case, 2)
         assert torch.allclose(mean, exact, rtol=1e-9, atol=1e-12)

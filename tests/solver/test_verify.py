@@ -12,8 +12,8 @@ from emitted_models import CASES, HEAD, Case, compiled, made, make
 
 from fccomodel import pipeline
 from fccomodel.core.diagnostics import FccoError
-from fccomodel.solver import emit
 from fccomodel.solver.graph import Graph
+from fccomodel.solver.lower import lower
 from fccomodel.solver.operations import Op, Val
 from fccomodel.solver.operations.entrywise import entrywise, spread
 from fccomodel.solver.operations.indexing import entry
@@ -43,7 +43,7 @@ def well_formed(graphs: list[Graph]) -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_models(name: str, graphs: list[Graph]) -> None:
     case = made(name)
-    emit.emit(case.bound.problem, case.bound, case.plan)
+    lower(case.bound.problem, case.bound, case.plan)
     well_formed(graphs)
 
 
@@ -56,7 +56,7 @@ def test_forms(name: str, algorithm: str, graphs: list[Graph]) -> None:
         planned = pipeline.decide(pipeline.analyse(case.bound.problem, case.bound), {k: (v, "test") for k, v in options.items()})
     except FccoError:
         return
-    emit.emit(case.bound.problem, case.bound, planned)
+    lower(case.bound.problem, case.bound, planned)
     well_formed(graphs)
 
 
@@ -65,7 +65,7 @@ def test_conformance_problems(problem: Any, graphs: list[Graph]) -> None:
     model = compiled(problem.text, problem.name)
     bound = pipeline.bind(model, pipeline.Binding(data=problem.data()))
     options = {name: (value, "test") for name, value in {"unverified": True, **problem.options}.items()}
-    emit.emit(model.problem, bound, pipeline.decide(pipeline.analyse(model.problem, bound), options))
+    lower(model.problem, bound, pipeline.decide(pipeline.analyse(model.problem, bound), options))
     well_formed(graphs)
 
 

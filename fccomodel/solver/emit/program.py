@@ -9,17 +9,24 @@ from types import ModuleType
 from typing import Any
 
 from fccomodel.algorithms.runtime import support
-from fccomodel.algorithms.runtime.settings import BlockSettings
-from fccomodel.algorithms.runtime.solver import BlockSolver
 from fccomodel.core.quoting import shorten
 from fccomodel.library import reductions
 from fccomodel.library.proximal import maps
 from fccomodel.normal.penalty import Penalty
 from fccomodel.normal.smoothing import Smoothed
+from fccomodel.solver.emit import sections
 from fccomodel.solver.emit.carried import Carried, called, carried, source
-from fccomodel.solver.emit.record import Form, Record
+from fccomodel.solver.emit.evaluation import Evaluation
+from fccomodel.solver.emit.gradient import Gradient
+from fccomodel.solver.emit.page import function
+from fccomodel.solver.emit.printer import Prepared
+from fccomodel.solver.emit.projection import Projection
+from fccomodel.solver.emit.record import Record
+from fccomodel.solver.emit.sampling import Samples
 from fccomodel.solver.emit.template import report
-from fccomodel.solver.emit.whole import Finishing
+from fccomodel.solver.emit.update import update
+from fccomodel.solver.emit.vector import Composition
+from fccomodel.solver.lower import Layout, Lowered, VectorSteps
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,91 +38,61 @@ class Program:
 
     text: str
     data: Mapping[str, Any]
-    layout: Mapping[str, tuple[int, int, tuple[int, ...]]]
+    layout: Layout
     penalties: Mapping[str, Smoothed | Penalty]
     smoothed: Mapping[str, tuple[str, float]]
     runtime: tuple[str, ...]
 
 
-class Emitter(Finishing):
-    """Builds the sections one after another."""
+def emit(lowered: Lowered) -> Program:
+    """The text of a lowered plan, section by section."""
+    steps, samples, projection = lowered.steps, Samples(lowered.steps.state.draws), Projection(lowered)
+    oracle = Composition(lowered, steps, samples) if isinstance(steps, VectorSteps) else Gradient(lowered, steps, samples)
+    evaluation, record = Evaluation(lowered), Record(lowered=lowered, form=oracle.form)
+    classes, loop, main = record.classes(), record.loop(), report(finishing=lowered.plan.polish)
+    parts = [
+        sections.constants(lowered),
+        "# ---- settings",
+        *map(source, classes),
+        sections.settings(lowered, record.form.settings),
+        sections.nets(lowered),
+        sections.data(lowered),
+        preparing("prepare", "What depends on the data alone, computed once.", oracle.prepared),
+        preparing("prepare_full", "What a full pass needs of the data alone.", evaluation.prepared),
+        sections.variables(lowered),
+        samples.text,
+        update(lowered, projection, [*classes, *loop]),
+        oracle.text,
+        evaluation.text,
+        "# ---- the loop",
+        *map(source, loop),
+        record.text(),
+        main,
+    ]
+    body = "\n\n\n".join(part for part in parts if part)
+    envelopes = (s for s in lowered.centred if s.penalty is None)
+    return Program(
+        text="\n\n\n".join([sections.header(lowered), *map(source, helpers(body)), body]) + "\n",
+        data=sections.tensors(lowered, projection.arrays),
+        layout=lowered.layout,
+        penalties=lowered.normal.penalties,
+        smoothed={s.name: (shorten(lowered.problem.text(s.original)), s.function.diameter) for s in envelopes},
+        runtime=(*map(source, [*classes, *loop]), main),
+    )
 
-    def program(self) -> Program:
-        draw = self.draw_section()
-        gradient, prepare = self.gradient_section()
-        evaluate, prepared, blocks = self.evaluation_section()
-        whole = self.whole_text() if self.plan.whole else None
-        constraints = self.constraint_text() if self.plan.polish else None
-        assert not set(self.exact.state.thinning.thin) & self.cells, "rows that index centres are never thinned"
-        record = Record(plan=self.plan, form=self.form(), facts=self.facts(), whole=whole, constrained=constraints is not None)
-        classes, loop, main = record.classes(), record.loop(), report(finishing=self.plan.polish)
-        parts = [
-            self.constants_section(),
-            "# ---- settings",
-            *map(source, classes),
-            self.settings_section(record.form.settings),
-            self.net_section(),
-            self.data_section(),
-            prepare,
-            prepare_full(prepared),
-            self.variables_section(),
-            draw,
-            self.update_section([*classes, *loop]),
-            gradient,
-            evaluate,
-            blocks,
-            whole.text if whole else "",
-            constraints or "",
-            "# ---- the loop",
-            *map(source, loop),
-            record.text(),
-            main,
-        ]
-        body = "\n\n\n".join(part for part in parts if part)
-        known = {**functions(maps), **functions(support), **reductions.programs()}
-        used, defined = called(body)
-        needed = carried(f for name, f in known.items() if name in used)
-        helpers = [source(f) for f in needed if f.__name__ not in defined]
-        smoothed = {
-            s.name: (
-                shorten(self.problem.text(s.original)),
-                s.function.diameter,
-            )
-            for s in self.step_centres()
-            if s.penalty is None
-        }
-        return Program(
-            text="\n\n\n".join([self.header(), *helpers, body]) + "\n",
-            data=self.tensors(),
-            layout=self.layout,
-            penalties=self.normal.penalties,
-            smoothed=smoothed,
-            runtime=(*map(source, [*classes, *loop]), main),
-        )
 
-    def form(self) -> Form:
-        """What the loop over blocks asks for."""
-        values = {"oracles": self.oracles(), "surrogate": bool(self.plan.surrogates), "inequalities": self.inequalities()}
-        return Form(record=BlockSolver, settings=BlockSettings, defined=("gradient", "buffers"), values=values)
+def preparing(name: str, about: str, prepared: Prepared) -> str:
+    """The function that computes what others need of the data alone."""
+    return function(name, about, [*prepared.lines, "return data"], "data")
 
-    def facts(self) -> dict[str, Any]:
-        """What every loop asks for, beside functions."""
-        return {
-            "block": self.plan.block,
-            "own": max((self.layout[name][1] for name in self.problem.variables if name in self.layout), default=0),
-            "centred": bool(self.step_centres()),
-            "dual": self.step.state.dual or self.step.state.coupled,
-            "heavy": self.exact.state.thinning.heavy,
-            "thin": dict(self.exact.state.thinning.thin),
-        }
+
+def helpers(body: str) -> list[Carried]:
+    """The small functions that a program calls and does not define."""
+    known = {**functions(maps), **functions(support), **reductions.programs()}
+    names, defined = called(body)
+    return [f for f in carried(f for name, f in known.items() if name in names) if f.__name__ not in defined]
 
 
 def functions(module: ModuleType) -> dict[str, Carried]:
     """The module's own functions, in order."""
     return {name: f for name, f in vars(module).items() if inspect.isfunction(f) and f.__module__ == module.__name__}
-
-
-def prepare_full(prepared: list[str]) -> str:
-    """The section that computes what a full pass needs of the data alone."""
-    lines = "".join(f"    {line}\n" for line in prepared)
-    return f'def prepare_full(data):\n    """What a full pass needs of the data alone."""\n{lines}    return data'

@@ -14,7 +14,7 @@ from fccomodel.algorithms.runtime.solver import Solver
 from fccomodel.core.quoting import literal
 from fccomodel.plan import Plan
 from fccomodel.solver.emit.carried import Carried, carried
-from fccomodel.solver.emit.whole import WholeText
+from fccomodel.solver.lower import Lowered
 
 #: what every program calls by the name of the record's field
 DEFINED = ("as_namespace", "prepare", "prepare_full", "start", "centres", "draw", "project", "evaluate", "blocks")
@@ -33,20 +33,26 @@ class Form:
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """``SOLVER``: ``facts`` are its plain values; ``whole`` and ``constrained`` say which passes with derivatives there are."""
+    """``SOLVER``, for a loop that works on ``form``."""
 
-    plan: Plan
+    lowered: Lowered
     form: Form
-    facts: Mapping[str, Any]
-    whole: WholeText | None
-    constrained: bool
+
+    @property
+    def plan(self) -> Plan:
+        return self.lowered.plan
+
+    @property
+    def functions(self) -> dict[str, Carried]:
+        """The algorithm's own, by the fields that take them."""
+        return self.plan.algorithm_record.functions(self.plan.step, self.plan.pace)
 
     @property
     def after(self) -> dict[str, Carried]:
         """What may come after the loop."""
-        finishing = self.whole is not None and self.whole.affordable
-        found: dict[str, Carried] = {"finish": finish.finish, "one_pass": finish.one_pass} if finishing else {}
-        return found | ({"restore": restore.restore} if self.constrained else {})
+        finishing: dict[str, Carried] = {"finish": finish.finish, "one_pass": finish.one_pass}
+        affordable = self.lowered.whole is not None and self.lowered.whole.affordable
+        return (finishing if affordable else {}) | ({"restore": restore.restore} if self.lowered.constrained else {})
 
     def classes(self) -> list[Carried]:
         """Those of the settings, of the schedule and of the record itself."""
@@ -59,22 +65,37 @@ class Record:
 
     def text(self) -> str:
         """The section that makes it; fields that have their default value do not show."""
-        own = self.plan.algorithm_record.functions(self.plan.step, self.plan.pace)
-        pace = ", ".join(f"{name}={own.pop(name).__name__}" for name in ("falling", "next_stage") if name in own)
+        functions = self.functions
+        pace = ", ".join(f"{name}={functions.pop(name).__name__}" for name in ("falling", "next_stage") if name in functions)
+        functions |= {"solve": self.plan.algorithm_record.loop.solve, **self.after}
         given = {"settings": "Settings", "schedule": f"{SCHEDULES[self.plan.pace].__name__}({pace})"}
         given |= {name: name for name in (*DEFINED, *self.form.defined, *self.passes)}
-        given |= {name: f.__name__ for name, f in {**own, "solve": self.plan.algorithm_record.loop.solve, **self.after}.items()}
-        values = {**self.facts, **self.form.values, "inside": dict(self.whole.inside) if self.whole else {}}
+        given |= {name: f.__name__ for name, f in functions.items()}
         usual = {f.name: f.default_factory() if callable(f.default_factory) else f.default for f in fields(self.form.record)}
-        given |= {name: literal(value) for name, value in values.items() if value != usual[name]}
+        given |= {name: literal(value) for name, value in self.values.items() if value != usual[name]}
         given |= {"tol": "TOL"} if self.plan.polish else {}
         words = [f"{name}={text}," for name, text in given.items()]
         lines = textwrap.wrap(" ".join(words), 116, break_long_words=False, break_on_hyphens=False)
         return "\n".join(["# ---- the solver", f"SOLVER = {self.form.record.__name__}(", *("    " + line for line in lines), ")"])
 
     @property
+    def values(self) -> dict[str, Any]:
+        """Its fields that are no functions."""
+        lowered, steps, thinning = self.lowered, self.lowered.steps.state, self.lowered.exact.state.thinning
+        return {
+            "block": self.plan.block,
+            "own": max((lowered.layout[name][1] for name in lowered.problem.variables if name in lowered.layout), default=0),
+            "centred": bool(lowered.centred),
+            "dual": steps.dual or steps.coupled,
+            "heavy": thinning.heavy,
+            "thin": dict(thinning.thin),
+            **self.form.values,
+            "inside": dict(lowered.whole.inside) if lowered.whole else {},
+        }
+
+    @property
     def passes(self) -> list[str]:
         """The functions of the passes that there are."""
-        found = ["whole", "all_blocks"] if self.whole else []
-        found += ["regulariser"] if "finish" in self.after else []
-        return [*found, *(["constraint_values"] if self.constrained else [])]
+        whole = ["whole", "all_blocks"] if self.lowered.whole else []
+        whole += ["regulariser"] if "finish" in self.after else []
+        return [*whole, *(["constraint_values"] if self.lowered.constrained else [])]

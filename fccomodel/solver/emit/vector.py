@@ -1,4 +1,4 @@
-"""The vector form phi(F(w)): every topmost expectation is a component of F, by minibatch or exactly."""
+"""The section of the vector form phi(F(w)): F by minibatch and exactly, and phi."""
 
 from __future__ import annotations
 
@@ -9,92 +9,67 @@ from fccomodel.algorithms.runtime.settings import VectorSettings
 from fccomodel.algorithms.runtime.solver import VectorSolver
 from fccomodel.core import ir
 from fccomodel.core.quoting import comment
+from fccomodel.solver.emit.page import function, printer_of
 from fccomodel.solver.emit.printer import Prepared, Printer, below
-from fccomodel.solver.emit.program import Emitter
 from fccomodel.solver.emit.record import Form
-from fccomodel.solver.lower import Entries, Lowering, Phi, State
-from fccomodel.solver.names import Names
+from fccomodel.solver.emit.sampling import Samples
+from fccomodel.solver.lower import Lowered, State, VectorSteps
 from fccomodel.solver.operations import Val
+from fccomodel.solver.operations._base import sizes
 from fccomodel.solver.operations.draws import draw, draw_range, noise
 
 
-class VectorEmitter(Emitter):
-    """``inner``, ``inner_full`` and ``outer`` in the place of ``gradient``."""
+class Composition:
+    """``inner``, ``inner_full`` and ``outer``, and what they ``prepared``."""
 
-    def lower(self) -> Val:
-        bound, data = self.bound, self.step.state.data
-        form = State(bound=bound, data=data, full=True, stable=False, separated=False, enveloped=True)
-        self.phi = Phi(form)
-        root = self.phi.expr(self.normal.objective)
-        step = State(bound=bound, data=data, full=False, stable=False, batch=self.plan.batch, centres=form.centres)
-        steps = Entries(step, self.phi)
-        self.whole = Entries(State(bound=bound, data=data, full=True, stable=False, separated=False), self.phi)
-        self.step = steps.lowering
-        self.components = self.phi.components
-        self.samples = list(map(steps.value, self.components))
-        self.values = list(map(self.whole.value, self.components))
-        return root
+    def __init__(self, lowered: Lowered, steps: VectorSteps, samples: Samples):
+        self.lowered, self.steps, self.prepared = lowered, steps, Prepared()
+        inner = self.printer(steps.state)
+        samples.introduce(inner)
+        self.inner = [*samples.unpacked, *joined(inner, steps.samples)]
+        self.full = joined(self.printer(steps.full), steps.values)
+        phi = self.printer(steps.phi)
+        phi.print([steps.root])
+        self.outer = [*phi.lines, f"return torch.as_tensor({phi.ref(steps.root)})"]
 
-    def gradient_section(self) -> tuple[str, str]:
-        prepared = Prepared()
-        names = self.batch_names
-        unpack = [f"{', '.join(names)}{',' if len(names) == 1 else ''} = batch"] if names else []
-        step = self.printer(self.step, prepared)
-        self.name_draws(step)
-        inner = [*unpack, *self.joined(step, self.samples)]
-        full = self.joined(self.printer(self.whole.lowering, prepared), self.values)
-        phi = self.printer(self.phi.lowering, prepared)
-        phi.print([self.root])
-        layout = [f"#   u[{c.start}:{c.stop}] = {comment(self.problem.text(c.node), 100)}" for c in self.components]
-        text = "\n".join(
-            [
-                "# ---- F, whose entries are the expectations, and phi",
-                *layout,
-                "def inner(data, w, batch, h):",
-                '    """F(w; xi): the mean over a minibatch."""',
-                *("    " + line for line in inner),
-                "",
-                "",
-                "def inner_full(data, w, h):",
-                '    """F(w), exactly."""',
-                *("    " + line for line in full),
-                "",
-                "",
-                "def outer(data, w, u, c, h):",
-                '    """phi(u) by envelopes, with what has neither expectation nor prox."""',
-                *("    " + line for line in phi.lines),
-                f"    return torch.as_tensor({phi.ref(self.root)})",
-            ]
-        )
-        body = "".join(f"    {line}\n" for line in prepared.lines)
-        return text, f'def prepare(data):\n    """What depends on the data alone, computed once."""\n{body}    return data'
+    def printer(self, state: State) -> Printer:
+        """One beside the others, that autograd goes through."""
+        return printer_of(self.lowered, state, self.prepared, autograd=True)
 
+    @property
+    def text(self) -> str:
+        problem = self.lowered.problem
+        head = ["# ---- F, whose entries are the expectations, and phi"]
+        head += [f"#   u[{c.start}:{c.stop}] = {comment(problem.text(c.node), 100)}" for c in self.steps.components]
+        phi = "phi(u) by envelopes, with what has neither expectation nor prox."
+        functions = [
+            function("inner", "F(w; xi): the mean over a minibatch.", self.inner, "data, w, batch, h"),
+            function("inner_full", "F(w), exactly.", self.full, "data, w, h"),
+            function("outer", phi, self.outer, "data, w, u, c, h"),
+        ]
+        return "\n".join([*head, "\n\n\n".join(functions)])
+
+    @property
     def form(self) -> Form:
         """What the loop over vectors asks for."""
-        length = max((c.stop for c in self.components), default=0)
-        values = {"components": length, "samples": self.cost(self.samples), "rows": self.cost(self.values)}
+        length = max((c.stop for c in self.steps.components), default=0)
+        values = {"components": length, "samples": self.cost(self.steps.samples), "rows": self.cost(self.steps.values)}
         return Form(record=VectorSolver, settings=VectorSettings, defined=("inner", "inner_full", "outer"), values=values)
-
-    def printer(self, lowering: Lowering, prepared: Prepared) -> Printer:
-        """A printer whose names for what is computed once are new."""
-        names = Names([*self.taken(), *prepared.taken])
-        return Printer(layout=self.layout, comments=self.comments(lowering), prepared=prepared, names=names, autograd=True)
-
-    @staticmethod
-    def joined(printer: Printer, values: list[Val]) -> list[str]:
-        """Statements that end with the values as one flat vector."""
-        printer.print(values)
-        texts = [f"{printer.ref(v)}.reshape({math.prod([a.size for a in v.axes] + list(v.event))})" for v in values]
-        joined = texts[0] if len(texts) == 1 else f"torch.cat([{', '.join(texts)}])"
-        return [*printer.lines, f"return {joined}"]
 
     def cost(self, values: list[Val]) -> int:
         """Values of g(w; xi) at one block and one sample: the largest product of axes; components that share draws count once."""
         groups: dict[Any, int] = {}
-        for entry, sample, value in zip(self.components, self.samples, values, strict=True):
+        for part, sample, value in zip(self.steps.components, self.steps.samples, values, strict=True):
             drawn = frozenset(v.id for v in below([sample]).values() if v.op in (draw, draw_range, noise))
-            tables = frozenset(b.domain.name for n in ir.walk(entry.node) if isinstance(n, ir.Reduce) for b in n.binders)
-            size = max(math.prod(a.size for a in v.axes) for v in below([value]).values())
+            tables = frozenset(b.domain.name for n in ir.walk(part.node) if isinstance(n, ir.Reduce) for b in n.binders)
+            size = max(math.prod(sizes(v.axes)) for v in below([value]).values())
             groups[drawn, tables] = max(groups.get((drawn, tables), 0), size)
         return sum(groups.values())
 
+
+def joined(printer: Printer, values: list[Val]) -> list[str]:
+    """Statements that end with the values as one flat vector."""
+    printer.print(values)
+    texts = [f"{printer.ref(v)}.reshape({math.prod(sizes(v.axes, v.event))})" for v in values]
+    value = texts[0] if len(texts) == 1 else f"torch.cat([{', '.join(texts)}])"
+    return [*printer.lines, f"return {value}"]

@@ -7,11 +7,15 @@
     _leaves _scores _atoms _families                            everything else
     _lowering    the nodes of expressions, one by one
     _vector      problems of the form phi(F(w))
+    _program _lowered    a plan: its steps, and the full passes of its program
 """
 
+from fccomodel.solver.lower._lowered import Block, BlockSteps, Constrained, Constraints, Layout, Lowered, VectorSteps, Whole
 from fccomodel.solver.lower._lowering import Lowering
-from fccomodel.solver.lower._records import Slot, Way
+from fccomodel.solver.lower._program import lower
 from fccomodel.solver.lower._state import State
-from fccomodel.solver.lower._vector import Component, Entries, Phi
 
-__all__ = ["Component", "Entries", "Lowering", "Phi", "Slot", "State", "Way"]
+__all__ = [
+    "Block", "BlockSteps", "Constrained", "Constraints", "Layout", "Lowered", "Lowering", "State", "VectorSteps", "Whole",
+    "lower",
+]  # fmt: skip

@@ -137,6 +137,11 @@ class Op:
     def __repr__(self) -> str:
         return self.name
 
+    @property
+    def signature(self) -> str:
+        """The name with its arguments."""
+        return f"{self.name}({', '.join(self.arguments)})" if self.arguments else self.name
+
     # -------------------------------------------------------------------------------------------------------------- shape
     def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
         """The axes of the value: ``axes`` among its attributes, or those of its arguments."""

@@ -76,7 +76,7 @@ class Entry(Op):
 
 
 class EntryT(Op):
-    """The array that is zero but for these entries."""
+    """The array that is zero but for the entries at some positions, which are the adjoint."""
 
     name, arguments = "entry_t", ("adjoint", "positions...")
     attributes = {"axes": tuple[Axis, ...], "event": Event, "fixed": tuple[int | None, ...]}
@@ -119,7 +119,7 @@ class Pick(Op):
 
 
 class Unpick(Op):
-    """The family that is zero but for these members; ``extra``: the axes of the adjoint."""
+    """The family that is zero but for some members, which are the adjoint; ``extra``: the axes of the adjoint."""
 
     name, arguments = "unpick", ("adjoint", "members...")
     attributes = {**Pick.attributes, "axes": tuple[Axis, ...], "event": Event, "extra": tuple[Axis, ...]}

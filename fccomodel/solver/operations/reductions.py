@@ -83,7 +83,7 @@ class PiecewiseMean(Op):
 
 
 class PiecewiseRuns(Op):
-    """The same as sums, each over a run of the b: where it starts and how long it is."""
+    """For every a the sum of a piecewise quadratic function of a + b over a run of the sorted b: its start and its length."""
 
     name, arguments, attributes = "piecewise_runs", ("a", "b", "start", "size"), {"pieces": Pieces}
     constant = FULL_PASS

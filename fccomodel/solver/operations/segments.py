@@ -64,7 +64,7 @@ class Segment(Op):
 
 
 class LogSegment(Segment):
-    """The same of numbers that are known by their logarithms."""
+    """The mean or sum of the rows in each cell, of numbers that are known by their logarithms."""
 
     name, prefix = "log_segment", "log_"
 

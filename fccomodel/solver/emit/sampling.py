@@ -1,0 +1,69 @@
+"""The section with the samples of steps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fccomodel.core.quoting import literal
+from fccomodel.solver.emit.page import function
+from fccomodel.solver.emit.printer import Printer
+from fccomodel.solver.operations import Val
+from fccomodel.solver.operations.draws import draw, draw_range
+
+EPOCHS = """def epochs(name, n, size):
+    # without replacement within each pass over the n elements; the rest of a pass waits for the next call
+    left = data.waiting.get(name, [])
+    while sum(map(len, left)) < T * size:
+        left.append(torch.randperm(n, generator=rng, device=data.device))
+    taken, rest = torch.cat(left).tensor_split([T * size])
+    data.waiting[name] = [rest.clone()]
+    return taken.view(T, size)
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """The draws of a step: made for many steps at once, handed to each as its ``batch``."""
+
+    draws: list[Val]
+
+    @property
+    def names(self) -> list[str]:
+        """Positions by their axes, and the uniform numbers or noise that other draws are made of."""
+        return [name for name, _ in map(drawn, self.draws)]
+
+    @property
+    def text(self) -> str:
+        """``draw``, on the device."""
+        epochs = any(val.op is draw and val.attrs["how"] == "epochs" for val in self.draws)
+        lines = EPOCHS.split("\n") if epochs else []
+        lines += [f"{name} = {text}" for name, text in map(drawn, self.draws)]
+        about = "Positions and uniform numbers for T steps, each with a leading dim of T."
+        text = function("draw", about, [*lines, f"return [{', '.join(self.names)}]"], "data, rng, T")
+        return f"# ---- sampling, on the device\n{text}"
+
+    @property
+    def unpacked(self) -> list[str]:
+        """The statement that takes them out of a batch."""
+        return [f"{', '.join(self.names)}{',' if len(self.names) == 1 else ''} = batch"] if self.draws else []
+
+    def introduce(self, printer: Printer) -> None:
+        """A function has them as variables."""
+        for val in self.draws:
+            name = printer.names.claim(val.attrs["axis"].name)
+            if val.op is draw:
+                printer.texts[val.id] = name
+
+
+def drawn(val: Val) -> tuple[str, str]:
+    """A draw's name in a batch, and the text that makes it for T steps."""
+    axis = val.attrs["axis"]
+    shape = ", ".join(map(str, ["T", *(a.size for a in val.axes), *val.event]))
+    if val.op is draw and val.attrs["how"] == "epochs":
+        return axis.name, f"epochs({literal(axis.name)}, {val.attrs['n']}, {axis.size})"
+    if val.op is draw:
+        return axis.name, f"torch.randint({val.attrs['n']}, ({shape}), generator=rng, device=data.device)"
+    if val.op is draw_range:
+        fine = ", dtype=torch.float64" if val.attrs["most"] > 1 << 16 else ""
+        return f"r_{axis.name}", f"torch.rand(({shape}), generator=rng, device=data.device{fine})"
+    return f"r_{val.attrs['name']}", f"noise({literal(val.attrs['family'])}, ({shape}), rng, data.device, data.dtype)"
