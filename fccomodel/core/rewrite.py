@@ -136,17 +136,22 @@ def apply(op: str, *args: ir.Expr, span: ir.Span = ir.NOWHERE) -> ir.Expr:
     return ir.Apply(op=op, args=args, shape=shape, span=span)
 
 
-def conjuncts(condition: ir.Expr | None) -> list[ir.Expr]:
-    """``a and b and c`` as a list; not recursive."""
-    found: list[ir.Expr] = []
-    stack = [] if condition is None else [condition]
+def operands(expr: ir.Expr, op: str) -> list[ir.Expr]:
+    """What an associative atom joins, however it is nested: a, b, c of ``(a + b) + c``; not recursive."""
+    joined: list[ir.Expr] = []
+    stack = [expr]
     while stack:
         node = stack.pop()
-        if isinstance(node, ir.Apply) and node.op == "and":
+        if isinstance(node, ir.Apply) and node.op == op:
             stack.extend(reversed(node.args))
         else:
-            found.append(node)
-    return found
+            joined.append(node)
+    return joined
+
+
+def conjuncts(condition: ir.Expr | None) -> list[ir.Expr]:
+    """``a and b and c`` as a list."""
+    return [] if condition is None else operands(condition, "and")
 
 
 def conjunction(parts: Iterable[ir.Expr | None]) -> ir.Expr | None:

@@ -19,7 +19,7 @@ import numpy as np
 
 from fccomodel.core import ir
 from fccomodel.core.rewrite import apply as make
-from fccomodel.core.rewrite import const
+from fccomodel.core.rewrite import const, operands
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation import elements
 from fccomodel.library import atoms, reductions
@@ -116,7 +116,7 @@ class Logarithms:
                 way = "add" if op == "mul" else "sub"
                 return None if first is None or second is None else make(way, first, second, span=node.span)
             case ir.Apply(op="add"):
-                logs = [self.log(x) for x in _summands(node)]
+                logs = [self.log(x) for x in operands(node, "add")]
                 terms = [a for a in logs if a is not None]
                 return _tree(terms) if len(terms) == len(logs) else None
             case ir.Apply() if (power := atoms.as_power(node)) is not None:
@@ -207,17 +207,6 @@ def _ends(values: object) -> Interval:
     """The least and the largest of some numbers."""
     numbers = np.asarray(values)
     return Interval(float(numbers.min()), float(numbers.max())) if numbers.size and numbers.dtype.kind in "fiub" else REALS
-
-
-def _summands(node: ir.Expr) -> list[ir.Expr]:
-    terms, stack = [], [node]
-    while stack:
-        part = stack.pop()
-        if isinstance(part, ir.Apply) and part.op == "add":
-            stack.extend(reversed(part.args))
-        else:
-            terms.append(part)
-    return terms
 
 
 def _tree(logs: list[ir.Expr]) -> ir.Expr:

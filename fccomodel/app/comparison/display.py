@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from rich import box
 from rich.console import Console, Group, RenderableType
-from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from fccomodel.app.display import duration, number, page, residual, section, title
+from fccomodel.app.display import duration, number, page, residual, section, title, watched
 
 if TYPE_CHECKING:
     from fccomodel.app.comparison import Comparison, Step
@@ -33,17 +31,13 @@ SPENT = "the budget is used up"
 
 
 # ------------------------------------------------------------------------------------------------------------- progress
-@contextmanager
-def progress(console: Console, *, quiet: bool = False) -> Iterator[Callable[[Step], None] | None]:
+def progress(console: Console, *, quiet: bool = False) -> AbstractContextManager[Callable[[Step], None] | None]:
     """A callback for each run that ends: a bar on a terminal, a line elsewhere, None when quiet."""
-    if quiet:
-        yield None
-    elif console.is_terminal:
-        began = time.monotonic()
-        with Live(console=console, refresh_per_second=8, transient=True) as live:
-            yield lambda step: live.update(_bar(step, time.monotonic() - began))
-    else:
-        yield lambda step: console.print(f"{step.done}/{step.total}  {_last(step.run)}", markup=False, soft_wrap=True)
+
+    def line(step: Step) -> None:
+        console.print(f"{step.done}/{step.total}  {_last(step.run)}", markup=False, soft_wrap=True)
+
+    return watched(console, _bar, line, quiet=quiet)
 
 
 def _bar(step: Step, elapsed: float) -> RenderableType:

@@ -3,7 +3,7 @@
 from rich.console import RenderableType
 
 from fccomodel.app.display._layout import WIDTH, duration, number, page, rate, residual, section, terminal, title, to_text
-from fccomodel.app.display._progress import progress
+from fccomodel.app.display._progress import progress, watched
 from fccomodel.app.display._report import evaluation, option_lines, outcome, report, unverified
 
 __all__ = [
@@ -24,4 +24,5 @@ __all__ = [
     "title",
     "to_text",
     "unverified",
+    "watched",
 ]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, TypeVar
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -18,20 +18,28 @@ from fccomodel.app.display._layout import duration, number, rate, residual
 if TYPE_CHECKING:
     from fccomodel.solver.run import Progress
 
-Callback = Callable[["Progress"], None]
+News = TypeVar("News")
+Callback = Callable[[News], None]
 
 
 @contextmanager
-def progress(console: Console, *, quiet: bool = False) -> Iterator[Callback | None]:
-    """A callback for a running solver: a live panel on a terminal, a line now and then elsewhere, None when quiet."""
+def watched(
+    console: Console, panel: Callable[[News, float], RenderableType], line: Callback[News], *, quiet: bool
+) -> Iterator[Callback[News] | None]:
+    """A callback for news: a live ``panel`` of them and of the seconds on a terminal, a ``line`` elsewhere, None when quiet."""
     if quiet:
         yield None
     elif console.is_terminal:
         began = time.monotonic()
         with Live(console=console, refresh_per_second=8, transient=True) as live:
-            yield lambda now: live.update(_panel(now, time.monotonic() - began))
+            yield lambda news: live.update(panel(news, time.monotonic() - began))
     else:
-        yield _Lines(console)
+        yield line
+
+
+def progress(console: Console, *, quiet: bool = False) -> AbstractContextManager[Callback[Progress] | None]:
+    """A callback for a running solver: a live panel on a terminal, a line now and then elsewhere, None when quiet."""
+    return watched(console, _panel, _Lines(console), quiet=quiet)
 
 
 def _panel(now: Progress, elapsed: float) -> RenderableType:
