@@ -115,7 +115,6 @@ def buffers(lowered: Lowered) -> str:
     lines = ["u = SimpleNamespace()"]
     for buffer in state.buffers.values():
         lines += [f"# {comment(buffer.text, 110)}", f"u.{buffer.name} = {full.format(buffer.shape)}"]
-    lines += [""] if lowered.estimated and not state.buffers else []
     lines += [f"u.{name} = {full.format(state.centres[name])}" for name in lowered.estimated]
     about = "Estimates u of the inner expectations, one per block; NaN until first seen."
     return function("buffers", about, [*lines, "return u"], "device, dtype")

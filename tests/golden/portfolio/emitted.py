@@ -116,7 +116,6 @@ def start(rng, device, dtype):
 def buffers(device, dtype):
     """Estimates u of the inner expectations, one per block; NaN until first seen."""
     u = SimpleNamespace()
-
     u.y1 = torch.full((), math.nan, device=device, dtype=dtype)
     return u
 
