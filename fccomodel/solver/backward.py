@@ -59,8 +59,8 @@ class Sweep:
         """Adds to the adjoint of a value, summed over what the value was spread over."""
         if val.varying:
             part = self.summed(val, adjoint)
-            known = self.adjoints.get(val.id)
-            self.adjoints[val.id] = part if known is None else self.graph.apply("add", known, part)
+            before = self.adjoints.get(val.id)
+            self.adjoints[val.id] = part if before is None else self.graph.apply("add", before, part)
 
     def summed(self, val: Val, adjoint: Val) -> Val:
         """An adjoint on the axes and event dims of its value."""

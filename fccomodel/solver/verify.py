@@ -15,12 +15,12 @@ from fccomodel.solver.operations._base import Kind
 
 def verify(graph: Graph) -> list[str]:
     """What is wrong with a graph, value by value; nothing where it is well formed."""
-    known = set(operations.all().values())
-    found = []
+    declared = set(operations.all().values())
+    faults = []
     for place, val in enumerate(graph.vals):
-        faults = list(_place(graph, place, val)) or (list(_use(val)) if val.op in known else ["there is no such operation"])
-        found += [f"{val.id} {val.op}: {fault}" for fault in faults or _shape(val)]
-    return found
+        wrong = list(_place(graph, place, val)) or (list(_use(val)) if val.op in declared else ["there is no such operation"])
+        faults += [f"{val.id} {val.op}: {fault}" for fault in wrong or _shape(val)]
+    return faults
 
 
 def _place(graph: Graph, place: int, val: Val) -> Iterator[str]:

@@ -18,7 +18,7 @@ Carried = Callable[..., Any]
 
 def carried(roots: Iterable[Carried], elsewhere: Collection[Carried] = ()) -> list[Carried]:
     """Functions and classes, each after those that it names; without those that stand ``elsewhere`` in the program."""
-    found: dict[Carried, None] = {}
+    ordered: dict[Carried, None] = {}
     seen = set(elsewhere)
 
     def add(thing: Carried) -> None:
@@ -26,11 +26,11 @@ def carried(roots: Iterable[Carried], elsewhere: Collection[Carried] = ()) -> li
             seen.add(thing)
             for other in _named(thing):
                 add(other)
-            found[thing] = None
+            ordered[thing] = None
 
     for root in roots:
         add(root)
-    return list(found)
+    return list(ordered)
 
 
 @cache

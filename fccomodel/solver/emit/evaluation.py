@@ -59,8 +59,8 @@ class Evaluation:
         names = self.printer.names.copy(self.prepared.taken)
         printer = Printer(layout=self.lowered.layout, prepared=self.prepared, names=names, texts=texts)
         printer.print([block.argument for block in blocks])
-        found = [self.block(printer, block) for block in blocks]
-        return [*printer.lines, *(line for slope, _ in found for line in slope)], [entry for _, entry in found]
+        printed = [self.block(printer, block) for block in blocks]
+        return [*printer.lines, *(line for slope, _ in printed for line in slope)], [entry for _, entry in printed]
 
     def block(self, printer: Printer, block: Block) -> tuple[list[str], str]:
         """The slope of a smoothed function, and its entry in ``blocks``."""

@@ -39,7 +39,7 @@ class Prepared:
         self.lines.append(f"data.{name} = {text}")
         return f"data.{name}"
 
-    def known(self, text: str) -> str:
+    def holding(self, text: str) -> str:
         """The attribute that holds the value of a text already, if one does."""
         return next((left for left, right in (line.split(" = ", 1) for line in self.lines) if right == text), "")
 
@@ -89,22 +89,22 @@ class Printer:
     def needed(self, roots: Iterable[Val]) -> list[Val]:
         """The roots and all they need, each after what it needs: its arguments, its value before, and those of the calls of a net
         that are made with it."""
-        found = below(roots)
-        while extra := [self.before[i] for i in found if i in self.before and self.before[i].id not in found]:
-            found |= below(extra)
-        order: dict[int, Val] = {}
-        for key in sorted(found):
-            stack = [(found[key], False)]
+        asked = below(roots)
+        while extra := [self.before[i] for i in asked if i in self.before and self.before[i].id not in asked]:
+            asked |= below(extra)
+        ordered: dict[int, Val] = {}
+        for key in sorted(asked):
+            stack = [(asked[key], False)]
             while stack:
                 val, ready = stack.pop()
                 if ready:
-                    order.setdefault(val.id, val)
-                elif val.id not in order:
-                    beside = [a for other in self.calls.together.get(val.id, ()) if other.id in found for a in other.args]
+                    ordered.setdefault(val.id, val)
+                elif val.id not in ordered:
+                    beside = [a for other in self.calls.together.get(val.id, ()) if other.id in asked for a in other.args]
                     before = [self.before[val.id]] if val.id in self.before else []
                     stack.append((val, True))
                     stack.extend((a, False) for a in reversed((*val.args, *before, *beside)))
-        return list(order.values())
+        return list(ordered.values())
 
     def count(self, needed: Iterable[Val], roots: Iterable[Val]) -> None:
         """How often each value is used: twice at least where it must have a name."""
@@ -219,15 +219,15 @@ class Printer:
     def computed(self, val: Val) -> str:
         """The attribute that a static value is computed for; every axis has positions of its own."""
         text = bare(val.op.text(self, val))
-        known = "" if val.op is arange else self.prepared.known(text)
-        return known or self.prepared.keep(self.name(val), text)
+        held = "" if val.op is arange else self.prepared.holding(text)
+        return held or self.prepared.keep(self.name(val), text)
 
     # ------------------------------------------------------------------------------------------------------------ gradients
     def contributions(self, pulls: Iterable[Pull]) -> list[tuple[str, str]]:
         """The contributions to the gradient of each variable, flat; those of nets last, one for all calls of a net."""
         pulls = list(pulls)
-        found = [(p.variable, p.source.op.contribution(self, p)) for p in pulls if p.source.op is not net]
-        return found + self.calls.contributions(self, [p for p in pulls if p.source.op is net])
+        alone = [(p.variable, p.source.op.contribution(self, p)) for p in pulls if p.source.op is not net]
+        return alone + self.calls.contributions(self, [p for p in pulls if p.source.op is net])
 
 
 def below(roots: Iterable[Val]) -> dict[int, Val]:

@@ -88,9 +88,9 @@ def preparing(name: str, about: str, prepared: Prepared) -> str:
 
 def helpers(body: str) -> list[Carried]:
     """The small functions that a program calls and does not define."""
-    known = {**functions(maps), **functions(support), **reductions.programs()}
+    offered = {**functions(maps), **functions(support), **reductions.programs()}
     names, defined = called(body)
-    return [f for f in carried(f for name, f in known.items() if name in names) if f.__name__ not in defined]
+    return [f for f in carried(f for name, f in offered.items() if name in names) if f.__name__ not in defined]
 
 
 def functions(module: ModuleType) -> dict[str, Carried]:

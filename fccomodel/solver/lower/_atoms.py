@@ -20,8 +20,8 @@ class Atoms:
 
     def value(self, node: ir.Apply, env: Env, linear: Linear) -> Val:
         """An atom; a product of a row and variables as a score."""
-        if node.op in ("dot", "matmul") and len(node.args) == 2 and (found := self.scores.product(node, env)) is not None:
-            return found
+        if node.op in ("dot", "matmul") and len(node.args) == 2 and (product := self.scores.product(node, env)) is not None:
+            return product
         nodes, atom = node.args, atoms.of(node)
         if self.state.coupled and atom is not None and atom.extreme > 0 and any(isinstance(n, ir.Reduce) for n in ir.walk(node)):
             self.state.refuse(errors.maximum_of_a_list(node.span))
@@ -46,8 +46,8 @@ class Atoms:
         if not isinstance(arg, ir.Label):
             return arg
         domain = elements.labels_of(self.state.bound, other)
-        known = () if domain is None else elements.labels(self.state.bound, domain)
-        return ir.Const(value=float(known.index(arg.text)) if arg.text in known else -1.0)
+        labels = () if domain is None else elements.labels(self.state.bound, domain)
+        return ir.Const(value=float(labels.index(arg.text)) if arg.text in labels else -1.0)
 
 
 def kept(node: ir.Apply, linear: Linear) -> Linear:

@@ -39,9 +39,9 @@ class Batches:
         n = len(realised.rows) if realised.size is None else int(realised.size.max())
         most = min(n, self.state.batch(binder, n, way.inner) or n)
         if not related and keyed(sel):
-            found = self.segments.slot(sel, env, way, most)
-            if found is not None:
-                return found
+            laid_out = self.segments.slot(sel, env, way, most)
+            if laid_out is not None:
+                return laid_out
         return (*self.of_cell(sel, realised, env, most or 1, way), {})
 
     def free(self, sel: Selection, env: Env, way: Way) -> tuple[Slot, Part]:

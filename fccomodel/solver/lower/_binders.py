@@ -20,15 +20,15 @@ class Binders:
 
     def __init__(self, state: State, noise: Noise, batches: Batches, passes: Passes):
         self.state, self.noise, self.batches, self.passes = state, noise, batches, passes
-        self.known: dict[tuple, Ranged] = {}
+        self.cache: dict[tuple, Ranged] = {}
 
     def ranged(self, binders: tuple[ir.Binder, ...], condition: ir.Expr | None, env: Env, way: Way) -> Ranged:
         """The binders of a reduction made concrete, once for the same elements around them."""
         outside = tuple((b, s.ids.id) for b, s in env.items())
         key = (binders, condition, outside, way.chunk, way.whole, way.dense, way.total, self.state.again)
-        if key not in self.known:
-            self.known[key] = self.made(selections.split(binders, condition), env, way)
-        return self.known[key]
+        if key not in self.cache:
+            self.cache[key] = self.made(selections.split(binders, condition), env, way)
+        return self.cache[key]
 
     def made(self, sels: Sequence[selections.Selection], env: Env, way: Way) -> Ranged:
         """One binder after another; draws that no condition needs come last."""
@@ -36,7 +36,7 @@ class Binders:
         parts: list[Part] = []
         needed = {b for sel in sels for b in sel.parents}
         listed = [s for s in sels if not isinstance(s.binder.domain, ir.Distribution) or s.binder in needed]
-        way = replace(way, own=frozenset(s.binder for s in listed))
+        way = replace(way, binders=frozenset(s.binder for s in listed))
         averaged = way.inner and not any(map(way.inside, listed))
         single = sum(bool(s.parents) for s in sels) == 1
         for sel in [*listed, *(s for s in sels if s not in listed)]:
@@ -48,7 +48,7 @@ class Binders:
                     self.state.refuse(errors.condition_on_draws(sel.binder))
                 slot, part = self.noise.slot(sel.binder, env, parts, way.body)
             elif self.state.full:
-                flat = not way.dense and (not way.inside(sel) or single and all(p in way.own for p in sel.parents))
+                flat = not way.dense and (not way.inside(sel) or single and all(p in way.binders for p in sel.parents))
                 slot, part, aliases = self.passes.slot(sel, env, way, way.chunk and not parts, averaged, flat)
             else:
                 slot, part, aliases = self.batches.slot(sel, env, way)

@@ -50,19 +50,19 @@ class Cells:
 
     def complete_ranges(self, sel: Selection, env: Env) -> selections.Ranges:
         """A selection's ranges, none of them empty: F0705 where one that is met is, others borrow."""
-        found = selections.realise(self.state.bound, sel, empty="keep")
-        if found.size is None:
-            return found
-        empty = vacant(self.state.bound, sel.binder, sel.parents, counted(found), env)
-        return found if empty is None else filled(found, empty)
+        ranges = selections.realise(self.state.bound, sel, empty="keep")
+        if ranges.size is None:
+            return ranges
+        empty = vacant(self.state.bound, sel.binder, sel.parents, counted(ranges), env)
+        return ranges if empty is None else filled(ranges, empty)
 
     def exists(self, node: ir.Exists, env: Env) -> Val:
         """Where a range has elements: known of the data alone, for every combination of the ids around it."""
         around = self.state.free(node)
         sizes = [self.state.total(b) for b in around]
         at = {b: along(np.arange(n), new_axis()) for b, n in zip(around, sizes, strict=True)}
-        found = selections.Conditions(self.state.bound).value(node, at)
-        table = spread(found, tuple(a.axes[0] for a in at.values())).expand(sizes).numpy()
+        accepted = selections.Conditions(self.state.bound).value(node, at)
+        table = spread(accepted, tuple(a.axes[0] for a in at.values())).expand(sizes).numpy()
         number = self.state.cells(self.state.unique(f"{node.binder.name}_exists"), table, [env[b].ids for b in around])
         return self.state.graph.apply("gt", number, self.state.graph.const(0.0))
 
@@ -72,13 +72,13 @@ class Cells:
         parents = [b for b in self.state.free(one) if b in env]
         lists = [taken(self.state.bound, b, env) for b in parents]
         with torch.no_grad():
-            found = interpret.evaluate(self.state.bound, one, {}, dict(zip(parents, lists, strict=True))).numpy()
+            counts = interpret.evaluate(self.state.bound, one, {}, dict(zip(parents, lists, strict=True))).numpy()
         if not parents:
-            if not found > 0:
+            if not counts > 0:
                 selections.no_elements(self.state.bound, node.binders[-1])
-            return self.state.graph.const(float(found))
+            return self.state.graph.const(float(counts))
         table = np.ones(tuple(self.state.total(b) for b in parents))
-        table[np.ix_(*lists)] = found
+        table[np.ix_(*lists)] = counts
         empty = vacant(self.state.bound, node.binders[-1], parents, table, env)
         table = table if empty is None else np.where(empty, 1.0, table)
         return self.state.cells(self.state.unique(f"{node.binders[0].name}_combinations"), table, [env[b].ids for b in parents])

@@ -53,8 +53,8 @@ class Families:
         rows = any(isinstance(b.domain, ir.RowSet) for b in let.binders)
         if not rows and let.condition is None and math.prod(sizes) <= WHOLE_LET:
             return self.member(node, env, linear)
-        own = {binder: self.alias(binder, arg, env) for binder, arg in zip(let.binders, node.args, strict=True)}
-        return self.lower(let.body, {**env, **own}, linear)
+        members = {binder: self.alias(binder, arg, env) for binder, arg in zip(let.binders, node.args, strict=True)}
+        return self.lower(let.body, {**env, **members}, linear)
 
     def alias(self, binder: ir.Binder, arg: ir.Expr, env: Env) -> Slot:
         """A family's binder at a known element, or at that of another binder."""

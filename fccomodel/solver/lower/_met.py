@@ -27,16 +27,16 @@ def vacant(
     none does. F0705 where one of them is met: where the conditions between the binders of ``env`` accept it."""
     lists = [taken(bound, b, env) for b in around]
     grid = np.ix_(*lists)
-    found = np.zeros(count.shape, dtype=bool)
-    found[grid] = count[grid] <= 0
-    if not found.any():
+    without = np.zeros(count.shape, dtype=bool)
+    without[grid] = count[grid] <= 0
+    if not without.any():
         return None
     at = met(bound, around, lists, env)
-    if (empty := found[at]).any():
+    if (empty := without[at]).any():
         first = int(np.argmax(empty))
-        which = {b: int(own[first]) for b, own in zip(around, at, strict=True)}
-        selections.no_elements(bound, binder, which, len(set(zip(*(own[empty].tolist() for own in at), strict=True))))
-    return found
+        which = {b: int(ids[first]) for b, ids in zip(around, at, strict=True)}
+        selections.no_elements(bound, binder, which, len(set(zip(*(ids[empty].tolist() for ids in at), strict=True))))
+    return without
 
 
 def met(
@@ -44,8 +44,7 @@ def met(
 ) -> tuple[np.ndarray, ...]:
     """The combinations that are met, some maybe more than once: the ids of each binder."""
     inner = _related(around, env)
-    own = [taken(bound, b, env) for b in inner]
-    shape = tuple(len(ids) for ids in own)
+    shape = tuple(len(taken(bound, b, env)) for b in inner)
     if math.prod(shape) > MOST_LISTED:
         return tuple(ids.ravel() for ids in np.meshgrid(*lists, indexing="ij"))
     axes = {b: new_axis() for b in inner}
@@ -58,21 +57,21 @@ def met(
 def _related(around: Sequence[ir.Binder], env: Slots) -> list[ir.Binder]:
     """The binders whose elements decide together which combinations there are, outer ones first; one of a let is the one in its
     use."""
-    found: set[ir.Binder] = set()
+    related: set[ir.Binder] = set()
     fresh = {env[b].binder for b in around}
-    while fresh > found:
-        found |= fresh
+    while fresh > related:
+        related |= fresh
         for b, slot in env.items():
             selection = _selection(slot, env) if slot.binder is b else None
-            own = {b, *(env[p].binder for p in selection.parents)} if selection is not None else set()
-            fresh |= own if own & found else set()
-    return [b for b in env if b in found]
+            linked = {b, *(env[p].binder for p in selection.parents)} if selection is not None else set()
+            fresh |= linked if linked & related else set()
+    return [b for b in env if b in related]
 
 
 def _selection(slot: Slot, env: Slots) -> Selection | None:
     """The conditions on a binder, where all that they are about is known."""
-    known = slot.selection is not None and all(b in env for b in slot.selection.parents)
-    return slot.selection if known else None
+    closed = slot.selection is not None and all(b in env for b in slot.selection.parents)
+    return slot.selection if closed else None
 
 
 def taken(bound: Bound, binder: ir.Binder, env: Slots) -> np.ndarray:

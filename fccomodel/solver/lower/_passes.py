@@ -28,8 +28,8 @@ class Passes:
             slot = self.slots.all(sel, "chunk" if chunk else "all", averaged)
             axis = slot.ids.axes[0]
             return slot, Part(binder=binder, axis=axis, count=g.const(axis.size)), {}
-        if flat and keyed(sel) and (found := self.segments.slot(sel, env, way)) is not None:
-            return found
+        if flat and keyed(sel) and (laid_out := self.segments.slot(sel, env, way)) is not None:
+            return laid_out
         slot = self.slots.all(sel)
         mask = self.cells.complete_mask(sel, {**env, binder: slot}, way)
         axis = slot.ids.axes[0]

@@ -68,13 +68,13 @@ class Ranged:
     @property
     def related(self) -> bool:
         """The range of one binder depends on another of the same reduction."""
-        own = {id(p.binder) for p in self.parts}
-        return any(id(b) in own for p in self.parts for b in p.parents)
+        binders = {id(p.binder) for p in self.parts}
+        return any(id(b) in binders for p in self.parts for b in p.parents)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Way:
-    """How a reduction of ``body`` goes through its binders ``own``.
+    """How a reduction of ``body`` goes through its ``binders``.
 
     inner   drawn for a mean       chunk   the first binder goes through in slices (full pass)
     whole   no minibatch           dense   no rows laid out flat by their keys
@@ -82,7 +82,7 @@ class Way:
     """
 
     body: ir.Expr
-    own: frozenset[ir.Binder] = frozenset()
+    binders: frozenset[ir.Binder] = frozenset()
     inner: bool = False
     chunk: bool = False
     whole: bool = False
@@ -91,7 +91,7 @@ class Way:
 
     def inside(self, sel: Selection) -> bool:
         """A binder's range depends on another of the same reduction."""
-        return any(p in self.own for p in sel.parents)
+        return any(p in self.binders for p in sel.parents)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -142,12 +142,12 @@ class Reductions:
 
     def all_combined(self, ranged: Ranged, body: Val, count: Val | None, algebra: Numbers) -> Val:
         """The same in a full pass."""
-        own, parts = set(ranged.axes), combined(ranged)
+        axes, parts = set(ranged.axes), combined(ranged)
         for weight in [p.weight for p in parts if p.weight is not None]:
             body = algebra.times(weight, body)
         for part in reversed(parts):
             assert part.axis is not None
-            if part.segment is not None and not own.intersection(part.segment.parents):
+            if part.segment is not None and not axes.intersection(part.segment.parents):
                 body = self.over_part(True, body, part, algebra)
             elif part.axis.kind == "chunk":
                 others = [a for a in body.axes if a is not part.axis and a in ranged.axes]
@@ -207,8 +207,8 @@ class Reductions:
 
 def combined(ranged: Ranged) -> list[Part]:
     """The binders along axes of their own; the others lie flat along one of them."""
-    own = set(ranged.axes)
-    flat = {a for p in ranged.parts if p.segment is not None for a in p.segment.parents if a in own}
+    axes = set(ranged.axes)
+    flat = {a for p in ranged.parts if p.segment is not None for a in p.segment.parents if a in axes}
     return [p for p in ranged.parts if p.axis is not None and p.axis not in flat]
 
 

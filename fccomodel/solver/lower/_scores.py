@@ -57,10 +57,10 @@ class Scores:
     def net(self, node: ir.NetCall, env: Env) -> Val:
         """Outputs of a net for some rows; in a full pass for the whole table."""
         weights, g, event = self.lower(node.params, env, False), self.state.graph, self.state.shape(node.shape)
-        own = {"net": node.net, "variable": node.params.name}
+        which = {"net": node.net, "variable": node.params.name}
         arg = node.arg
         if self.state.full and isinstance(arg, ir.Column) and arg.name is not None and env[arg.binder].draw is None:
             key = self.leaves.key(arg)
-            whole = g.make(table_net, [weights], **own, key=key, event=(len(self.state.data[key]), *event))
+            whole = g.make(table_net, [weights], **which, key=key, event=(len(self.state.data[key]), *event))
             return g.make(take_val, [whole, env[arg.binder].ids])
-        return g.make(net, [weights, self.lower(arg, env, False)], **own, event=event)
+        return g.make(net, [weights, self.lower(arg, env, False)], **which, event=event)

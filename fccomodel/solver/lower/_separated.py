@@ -61,7 +61,7 @@ class Separated:
         self.asked = state.full and state.separated
         self.separation = Separation(constant_values(state.bound.problem, state.bound), state.free)
         self.exactly = Rewriter(lambda node: node.original if isinstance(node, Smoothed) and node.inner else None)
-        self.known: dict[ir.Reduce, Run | None] = {}
+        self.runs: dict[ir.Reduce, Run | None] = {}
 
     def form(self, node: ir.Reduce) -> ir.Expr | None:
         """The reduction without pairs, in a full pass; of functions without a centre for each pair, themselves."""
@@ -79,12 +79,12 @@ class Separated:
             b = self.lower(inner.body, ranged.env)
             mean = g.make(piecewise_mean, [a, b], pieces=pieces)
             return g.apply("mul", ranged.parts[0].count, mean) if total else mean
-        found = selections.realise(state.bound, sel, empty="keep") if total else self.cells.complete_ranges(sel, env)
-        assert found.start is not None and found.size is not None
+        ranges = selections.realise(state.bound, sel, empty="keep") if total else self.cells.complete_ranges(sel, env)
+        assert ranges.start is not None and ranges.size is not None
         stem, parents = state.unique(f"{sel.binder.name}_runs"), [env[p].ids for p in sel.parents]
-        slot = self.slots.listed(sel, state.ship(f"{stem}_rows", found.rows))
+        slot = self.slots.listed(sel, state.ship(f"{stem}_rows", ranges.rows))
         b = self.lower(inner.body, {**env, sel.binder: slot})
-        start, size = state.cells(f"{stem}_start", found.start, parents), state.cells(f"{stem}_size", found.size, parents)
+        start, size = state.cells(f"{stem}_start", ranges.start, parents), state.cells(f"{stem}_size", ranges.size, parents)
         sums = g.make(piecewise_runs, [a, b, start, size], pieces=pieces)
         return sums if total else g.apply("div", sums, g.make(number, [size]))
 
@@ -98,15 +98,15 @@ class Separated:
         if not kind.total:
             empty = vacant(self.state.bound, run.selection.binder, run.selection.parents, counted(run.ranges), env)
             run = run if empty is None else run.filled(empty)
-        sel, found = run.selection, run.ranges
+        sel, ranges = run.selection, run.ranges
         state, g, log, parents = self.state, self.state.graph, kind.logarithmic, [env[p].ids for p in sel.parents]
         stem = state.unique(f"{sel.binder.name}_runs")
-        assert found.size is not None
-        count = g.make(number, [state.cells(f"{stem}_size", found.size, parents)])
+        assert ranges.size is not None
+        count = g.make(number, [state.cells(f"{stem}_size", ranges.size, parents)])
         count = g.apply("log", count) if log else count
         if sel.binder not in state.free(node.body):
             return g.apply("add" if log else "mul", self.lower(node.body, env), count)
-        slot = self.slots.listed(sel, state.ship(f"{stem}_rows", found.rows))
+        slot = self.slots.listed(sel, state.ship(f"{stem}_rows", ranges.rows))
         value = self.lower(node.body, {**env, sel.binder: slot})
         groups = None if run.groups is None else state.ship(f"{stem}_groups", run.groups)
         length = run.ranges.rows.size if run.groups is None else run.groups.size
@@ -118,18 +118,18 @@ class Separated:
         """How cumulative sums give a reduction, in a full pass; None where they do not."""
         if not self.asked:
             return None
-        if node not in self.known:
+        if node not in self.runs:
             sel = self.separation.run(node)
             few = sel is not None and math.prod(self.state.total(p) for p in sel.parents) <= MOST_CELLS
-            self.known[node] = _run(self.state.bound, sel) if sel is not None and few else None
-        return self.known[node]
+            self.runs[node] = _run(self.state.bound, sel) if sel is not None and few else None
+        return self.runs[node]
 
 
 def _run(bound: Bound, sel: Selection) -> Run | None:
     """Where the runs of a selection stand; None where some neither begin nor end with their groups."""
-    found, bounds = selections.realise(bound, sel, empty="keep"), selections.index(bound, sel).bounds
-    assert found.start is not None and found.size is not None
-    start, size = found.start, found.size
+    ranges, bounds = selections.realise(bound, sel, empty="keep"), selections.index(bound, sel).bounds
+    assert ranges.start is not None and ranges.size is not None
+    start, size = ranges.start, ranges.size
     group = (np.searchsorted(bounds, start, "right") - 1).clip(0, len(bounds) - 2)
     met = np.zeros(size.shape, dtype=bool)
     met[np.ix_(*(elements.ids(bound, p.domain) for p in sel.parents))] = True
@@ -137,13 +137,13 @@ def _run(bound: Bound, sel: Selection) -> Run | None:
     after = bool((start + size == bounds[group + 1])[met].all())
     lengths = np.diff(bounds)
     longest = int(lengths.max(initial=1))
-    if not after and not bool((start == bounds[group])[met].all()) or longest * len(lengths) > 8 * max(len(found.rows), 1):
+    if not after and not bool((start == bounds[group])[met].all()) or longest * len(lengths) > 8 * max(len(ranges.rows), 1):
         return None
     shift = longest - lengths if after else np.zeros_like(lengths)
     first = start if after else start + size - 1
     places = np.where(met, group * longest + shift[group] + first - bounds[group], longest * len(lengths))
     if len(lengths) == 1:
-        return Run(selection=sel, ranges=found, after=after, places=places)
+        return Run(selection=sel, ranges=ranges, after=after, places=places)
     column = np.arange(longest) - shift[:, None]
-    groups = np.where((column >= 0) & (column < lengths[:, None]), bounds[:-1, None] + column, len(found.rows))
-    return Run(selection=sel, ranges=found, after=after, places=places, groups=groups)
+    groups = np.where((column >= 0) & (column < lengths[:, None]), bounds[:-1, None] + column, len(ranges.rows))
+    return Run(selection=sel, ranges=ranges, after=after, places=places, groups=groups)

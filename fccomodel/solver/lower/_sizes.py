@@ -18,13 +18,13 @@ class Sizes:
 
     def __init__(self, state: State, separated: Separated):
         self.state, self.separated = state, separated
-        self.known: dict[tuple, float] = {}
+        self.largest: dict[tuple, float] = {}
 
     def pairs(self, node: ir.Expr, around: Mapping[ir.Binder, int] | None = None, through: ir.Binder | None = None) -> float:
         """Numbers in the largest product of axes of a full pass over a node, those of ``around`` included; ``through``: among
         the products that this binder takes part in."""
         key = (node, tuple((around or {}).items()), through)
-        if key not in self.known:
+        if key not in self.largest:
             sizes, parts = dict(around or {}), list(self.parts(node))
             for part in parts:
                 sizes |= self.lengths(part)
@@ -33,8 +33,8 @@ class Sizes:
                 for part in parts
                 if through is None or through in self.state.free(part)
             ]
-            self.known[key] = float(max(products, default=1.0))
-        return self.known[key]
+            self.largest[key] = float(max(products, default=1.0))
+        return self.largest[key]
 
     def parts(self, node: ir.Expr) -> Iterator[ir.Expr]:
         """The expressions that a full pass evaluates."""
@@ -65,20 +65,20 @@ class Sizes:
 
     def lengths(self, node: ir.Expr) -> dict[ir.Binder, int]:
         """The lengths of the axes that a node adds."""
-        found: dict[ir.Binder, int] = {}
+        lengths: dict[ir.Binder, int] = {}
         if isinstance(node, ir.LetRef | PiecewiseMean):
             binders = node.let.binders if isinstance(node, ir.LetRef) else node.inner.binders
             return {b: len(elements.ids(self.state.bound, b.domain)) for b in binders if isinstance(b.domain, ir.RowSet)}
         if not isinstance(node, ir.Reduce) or self.separated.form(node) is not None:
-            return found
+            return lengths
         for sel in selections.split(node.binders, node.condition):
             if isinstance(sel.binder.domain, ir.Distribution):
-                found[sel.binder] = 8 if found else draws.DRAWS
+                lengths[sel.binder] = 8 if lengths else draws.DRAWS
             elif isinstance(sel.binder.domain, ir.VectorSet):
                 continue
             elif not keyed(sel) or self.separated.run(node):
-                found[sel.binder] = len(elements.ids(self.state.bound, sel.binder.domain))
-        return found
+                lengths[sel.binder] = len(elements.ids(self.state.bound, sel.binder.domain))
+        return lengths
 
     def width(self, node: ir.Expr) -> float:
         """The entries of a vector that exists once per pair of rows."""

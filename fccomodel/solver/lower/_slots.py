@@ -17,14 +17,14 @@ class Slots:
 
     def __init__(self, state: State):
         self.state = state
-        self.known: dict[tuple[ir.Binder, Selection | None], Slot] = {}
+        self.complete: dict[tuple[ir.Binder, Selection | None], Slot] = {}
 
     def everything(self, binder: ir.Binder, sel: Selection | None = None) -> Slot:
         """The binder at every element of its set, or of those that a condition on it alone accepts."""
         key = binder, sel
-        if key not in self.known:
-            self.known[key] = self.all(sel or Selection(binder=binder))
-        return self.known[key]
+        if key not in self.complete:
+            self.complete[key] = self.all(sel or Selection(binder=binder))
+        return self.complete[key]
 
     def all(self, sel: Selection, kind: str = "all", averaged: bool = False) -> Slot:
         """Every element; in a full pass over many pairs, rows that are averaged over are kept as an array that can be thinned."""

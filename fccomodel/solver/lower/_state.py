@@ -78,9 +78,9 @@ class State:
     def __post_init__(self) -> None:
         self.logarithms = logarithms.of(self.bound)
 
-    def refuse(self, found: Diagnostic) -> NoReturn:
+    def refuse(self, error: Diagnostic) -> NoReturn:
         """Raises the error that this part of a model cannot be in a solver."""
-        refuse(found, source=self.bound.problem.source)
+        refuse(error, source=self.bound.problem.source)
 
     # -------------------------------------------------------------------------------------------------------- names, arrays
     def unique(self, stem: str) -> str:
@@ -101,8 +101,8 @@ class State:
             name = key if count == 1 else f"{key}_{count}"
             if name in self.numbers:
                 continue
-            known = self.data.setdefault(name, array)
-            if known is array or (known.shape == array.shape and known.dtype == array.dtype and np.array_equal(known, array)):
+            held = self.data.setdefault(name, array)
+            if held is array or (held.shape == array.shape and held.dtype == array.dtype and np.array_equal(held, array)):
                 return name
         raise AssertionError
 
@@ -140,17 +140,17 @@ class State:
         """``free`` where it is known for the nodes below."""
         if isinstance(node, ir.Column | ir.Element):
             return (node.binder,)
-        own: dict[ir.Binder, None] = {}
+        free: dict[ir.Binder, None] = {}
         for child in node.children:
-            own |= dict.fromkeys(self.freed[id(child)][1])
+            free |= dict.fromkeys(self.freed[id(child)][1])
         bound: tuple[ir.Binder, ...] = ()
         if isinstance(node, ir.Reduce):
             bound = node.binders
             for binder in bound:
                 for arg in getattr(binder.domain, "args", ()):
-                    own |= dict.fromkeys(self.free(arg))
+                    free |= dict.fromkeys(self.free(arg))
         elif isinstance(node, ir.Exists):
             bound = (node.binder,)
         elif isinstance(node, ir.LetRef):
-            own |= {b: None for b in self.freed[id(node.let.body)][1] if b not in node.let.binders}
-        return tuple(b for b in own if b not in bound)
+            free |= {b: None for b in self.freed[id(node.let.body)][1] if b not in node.let.binders}
+        return tuple(b for b in free if b not in bound)

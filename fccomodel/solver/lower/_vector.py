@@ -51,7 +51,7 @@ class Components(Reductions):
 
     def __init__(self, *parts: Any) -> None:
         super().__init__(*parts)
-        self.found: dict[tuple[Any, ...], Component] = {}
+        self.components: dict[tuple[Any, ...], Component] = {}
 
     def value(self, node: ir.Reduce, env: Env, linear: Linear) -> Val:
         smoothed = any(isinstance(n, Smoothed) and not n.inner for n in ir.walk(node.body))
@@ -62,16 +62,16 @@ class Components(Reductions):
         if any(s.draw is not None for s in slots.values()):
             state.refuse(errors.random_vector(state.bound.problem, node))
         key = (node, *(s.ids.id for s in slots.values()))
-        if key not in self.found:
+        if key not in self.components:
             axes, event = union(s.ids for s in slots.values()), state.shape(node.shape)
-            self.found[key] = Component(node=node, slots=slots, axes=axes, event=event, start=self.length)
-        entries = self.found[key]
+            self.components[key] = Component(node=node, slots=slots, axes=axes, event=event, start=self.length)
+        entries = self.components[key]
         return state.graph.make(component, axes=entries.axes, event=entries.event, start=entries.start)
 
     @property
     def length(self) -> int:
         """The entries of F."""
-        return max((c.stop for c in self.found.values()), default=0)
+        return max((c.stop for c in self.components.values()), default=0)
 
 
 class Shared(Batches):
@@ -111,11 +111,11 @@ class Phi:
     def components(self) -> list[Component]:
         """Those of F, in order."""
         assert isinstance(self.lowering.reductions, Components)
-        return list(self.lowering.reductions.found.values())
+        return list(self.lowering.reductions.components.values())
 
-    def ids(self, found: Component) -> list[np.ndarray]:
+    def ids(self, component: Component) -> list[np.ndarray]:
         """The ids of the elements of the binders around a component."""
-        return [self.lowering.slots.known_ids(s) for s in found.slots.values()]
+        return [self.lowering.slots.known_ids(s) for s in component.slots.values()]
 
 
 class Entries:
@@ -125,31 +125,31 @@ class Entries:
         self.state, self.phi = state, phi
         self.lowering = Lowering(state, batches=Shared)
         self.slices: dict[Axis, Axis] = {}
-        axes = in_order(axis for found in phi.components for axis in found.axes)
-        self.known = {axis: state.graph.axis(state.unique(axis.name), axis.size, "all") for axis in axes}
+        axes = in_order(axis for part in phi.components for axis in part.axes)
+        self.axes = {axis: state.graph.axis(state.unique(axis.name), axis.size, "all") for axis in axes}
 
-    def value(self, found: Component) -> Val:
+    def value(self, part: Component) -> Val:
         """The expectation at every element of the binders around it; where pairs are many, by slices of the first one."""
-        pairs = math.prod(found.shape) * (self.lowering.sizes.pairs(found.node) if self.state.full else 0)
-        chunked = found.axes[0] if found.axes and pairs > DENSE else None
-        ids = self.phi.ids(found)
-        env = {b: self.met(slot, rows, chunked) for (b, slot), rows in zip(found.slots.items(), ids, strict=True)}
-        value = self.lowering.expr(found.node, env, True)
+        pairs = math.prod(part.shape) * (self.lowering.sizes.pairs(part.node) if self.state.full else 0)
+        chunked = part.axes[0] if part.axes and pairs > DENSE else None
+        ids = self.phi.ids(part)
+        env = {b: self.met(slot, rows, chunked) for (b, slot), rows in zip(part.slots.items(), ids, strict=True)}
+        value = self.lowering.expr(part.node, env, True)
         if chunked is not None:
-            value = gathered(self.state.graph, value, self.sliced(chunked), self.known[chunked])
-        axes = tuple(self.known[a] for a in found.axes)
+            value = gathered(self.state.graph, value, self.sliced(chunked), self.axes[chunked])
+        axes = tuple(self.axes[a] for a in part.axes)
         return value if value.axes == axes else self.state.graph.make(spread, [value], axes=axes)
 
     def sliced(self, axis: Axis) -> Axis:
         """One of phi's axes here, slice by slice."""
         if axis not in self.slices:
-            self.slices[axis] = replace(self.known[axis], kind="chunk")
+            self.slices[axis] = replace(self.axes[axis], kind="chunk")
         return self.slices[axis]
 
     def met(self, slot: Slot, ids: np.ndarray, chunked: Axis | None) -> Slot:
         """A binder of phi at the same elements, in this graph."""
-        (own,) = slot.ids.axes
-        axis, op = (self.sliced(own), chunk) if own is chunked else (self.known[own], arange)
+        (outer,) = slot.ids.axes
+        axis, op = (self.sliced(outer), chunk) if outer is chunked else (self.axes[outer], arange)
         pos = self.state.graph.make(op, axis=axis)
         taken = self.state.take(self.state.ship(slot.ids.attrs["key"], ids), pos, ()) if slot.ids.op is take else pos
         return replace(slot, ids=taken, pos=pos, members=ids)

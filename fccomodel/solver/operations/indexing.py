@@ -46,12 +46,12 @@ class Entry(Op):
 
     def text(self, writer: Writer, val: Val) -> str:
         base, *moving = val.args
-        found = keys(writer, val.attrs["fixed"], moving, val.axes)
+        index = keys(writer, val.attrs["fixed"], moving, val.axes)
         if not base.axes:
-            return f"{writer.ref(base)}[{', '.join(found)}]"
+            return f"{writer.ref(base)}[{', '.join(index)}]"
         if not moving:
-            return f"{writer.ref(base)}[..., {', '.join(found + [':'] * len(val.event))}]"
-        return f"{writer.ref(base)}[{', '.join([grid(a, val.axes) for a in base.axes] + found)}]"
+            return f"{writer.ref(base)}[..., {', '.join(index + [':'] * len(val.event))}]"
+        return f"{writer.ref(base)}[{', '.join([grid(a, val.axes) for a in base.axes] + index)}]"
 
     def derivative(self, to: Reverse, val: Val, adjoint: Val) -> None:
         base, *moving = val.args
@@ -67,12 +67,12 @@ class Entry(Op):
     def contribution(self, writer: Writer, pull: Pull) -> str:
         start, stop, shape = writer.layout[pull.variable]
         source, axes = pull.source, pull.source.axes
-        found = keys(writer, source.attrs["fixed"], source.args[1:], axes)
+        index = keys(writer, source.attrs["fixed"], source.args[1:], axes)
         adjoint = writer.expanded(pull.adjoint, axes) if axes and not source.event else writer.ref(pull.adjoint)
         if pull.adjoint.op.python and not axes:
             adjoint = f"w.new_full((), {writer.ref(pull.adjoint)})"
         flat = "" if len(shape) == 1 else f".reshape({stop - start})"
-        return f"spread({shape}, ({', '.join(found)},), {adjoint}){flat}"
+        return f"spread({shape}, ({', '.join(index)},), {adjoint}){flat}"
 
 
 class EntryT(Op):
@@ -88,8 +88,8 @@ class EntryT(Op):
 
     def text(self, writer: Writer, val: Val) -> str:
         adjoint, *moving = val.args
-        found = [grid(a, val.axes) for a in val.axes] + keys(writer, val.attrs["fixed"], moving, val.axes)
-        return spread_text(writer, val, found, adjoint, val.axes, len(adjoint.event))
+        index = [grid(a, val.axes) for a in val.axes] + keys(writer, val.attrs["fixed"], moving, val.axes)
+        return spread_text(writer, val, index, adjoint, val.axes, len(adjoint.event))
 
 
 class Pick(Op):
@@ -109,8 +109,8 @@ class Pick(Op):
 
     def text(self, writer: Writer, val: Val) -> str:
         base, *moving = val.args
-        found = chosen(writer, base.axes, val.attrs, moving, val.axes)
-        return f"{writer.ref(base)}[{', '.join(found)}]"
+        index = chosen(writer, base.axes, val.attrs, moving, val.axes)
+        return f"{writer.ref(base)}[{', '.join(index)}]"
 
     def derivative(self, to: Reverse, val: Val, adjoint: Val) -> None:
         base = val.args[0]
@@ -128,14 +128,14 @@ class Unpick(Op):
 
     def text(self, writer: Writer, val: Val) -> str:
         adjoint, *moving = val.args
-        found = chosen(writer, val.axes, val.attrs, moving, val.attrs["extra"])
-        return spread_text(writer, val, found, adjoint, val.attrs["extra"], len(val.event))
+        index = chosen(writer, val.axes, val.attrs, moving, val.attrs["extra"])
+        return spread_text(writer, val, index, adjoint, val.attrs["extra"], len(val.event))
 
 
 def chosen(writer: Writer, base: Axes, attrs: Mapping[str, Any], moving: list[Val], target: Axes) -> list[str]:
     """Index texts for every axis of a family: its members, and everything along other axes."""
-    found = dict(zip(attrs["over"], keys(writer, attrs["fixed"], moving, target), strict=True))
-    return [found[a] if a in found else grid(a, target) for a in base]
+    members = dict(zip(attrs["over"], keys(writer, attrs["fixed"], moving, target), strict=True))
+    return [members[a] if a in members else grid(a, target) for a in base]
 
 
 def spread_text(writer: Writer, val: Val, index: list[str], adjoint: Val, axes: Axes, event: int) -> str:

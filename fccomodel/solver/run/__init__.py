@@ -101,23 +101,23 @@ def run(
             progress(_progress(entry, module.SIGN, time.perf_counter() - began, seconds))
 
     settings = {"seed": seed, "device": device, "dtype": getattr(torch, precision), "seconds": seconds, "iterations": budget_it}
-    found = solved(module, program, bound, polish, progress=report, oracles=budget_oracles, **settings)
-    if not bool(torch.isfinite(found.w).all()) or not found.history or not np.isfinite(found.history[-1]["merit"]):
-        raise nothing_finite(bound, module, found)
-    values = exact_values(module, program, found)
+    final = solved(module, program, bound, polish, progress=report, oracles=budget_oracles, **settings)
+    if not bool(torch.isfinite(final.w).all()) or not final.history or not np.isfinite(final.history[-1]["merit"]):
+        raise nothing_finite(bound, module, final)
+    values = exact_values(module, program, final)
     return Solution(
-        variables=answers.variables(program, bound, found.w),
-        multipliers=multipliers(program, bound, found, values),
-        limits=answers.limits(program, bound, found),
-        history=[{**entry, "objective": module.SIGN * entry["objective"]} for entry in found.history],
-        iterations=found.iterations,
-        passes=getattr(found, "passes", 0),
-        way=getattr(found, "way", ""),
-        failure=answers.failure(bound, program, getattr(found, "failure", None), values),
+        variables=answers.variables(program, bound, final.w),
+        multipliers=multipliers(program, bound, final, values),
+        limits=answers.limits(program, bound, final),
+        history=[{**entry, "objective": module.SIGN * entry["objective"]} for entry in final.history],
+        iterations=final.iterations,
+        passes=getattr(final, "passes", 0),
+        way=getattr(final, "way", ""),
+        failure=answers.failure(bound, program, getattr(final, "failure", None), values),
         wall_s=time.perf_counter() - began,
-        stopped=found.reason,
-        ended=found.status,
-        notes=tuple(answers.notes(program, module, found)),
+        stopped=final.reason,
+        ended=final.status,
+        notes=tuple(answers.notes(program, module, final)),
     )
 
 

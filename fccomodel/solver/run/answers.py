@@ -31,44 +31,44 @@ def variables(program: Program, bound: Bound, w: torch.Tensor) -> dict[str, np.n
     }
 
 
-def exact_values(module: Any, program: Program, found: Any) -> Mapping[str, tuple[str, Any]]:
+def exact_values(module: Any, program: Program, final: Any) -> Mapping[str, tuple[str, Any]]:
     """The constraints at the point found, where multipliers follow from them, or what failed."""
-    if not any(isinstance(p, Penalty) for p in program.penalties.values()) and getattr(found, "failure", None) is None:
+    if not any(isinstance(p, Penalty) for p in program.penalties.values()) and getattr(final, "failure", None) is None:
         return {}
     with module.no_grad():
-        return module.evaluate(found.exact, found.w.to(found.exact.device))[1]
+        return module.evaluate(final.exact, final.w.to(final.exact.device))[1]
 
 
-def multipliers(program: Program, bound: Bound, found: Any, values: Mapping[str, tuple[str, Any]]) -> dict[str, float]:
+def multipliers(program: Program, bound: Bound, final: Any, values: Mapping[str, tuple[str, Any]]) -> dict[str, float]:
     """The solver's own multipliers by label, from ``values`` of the constraints at the point found; none of those that became the
     sets of variables."""
     result: dict[str, float] = {}
     for constraint in bound.problem.constraints:
         match program.penalties.get(constraint.label):
-            case Smoothed(name=name, args=args, units=(below, above)) if hasattr(found.c, name):
-                slopes = getattr(found.c, name).cpu().double().numpy()
+            case Smoothed(name=name, args=args, units=(below, above)) if hasattr(final.c, name):
+                slopes = getattr(final.c, name).cpu().double().numpy()
                 array = np.where(slopes < 0, slopes / below, slopes / above)
                 order = [constraint.binders.index(b) for b in dict.fromkeys(b for a in args for b in ir.free_binders(a))]
-                own = members.of(bound, constraint)
-                result |= labelled(own, constraint, np.broadcast_to(array[tuple(own.ids[k] for k in order)], len(own)))
+                family = members.of(bound, constraint)
+                result |= labelled(family, constraint, np.broadcast_to(array[tuple(family.ids[k] for k in order)], len(family)))
             case None if not ir.variables_of(constraint.body):
                 result |= dict.fromkeys(members.of(bound, constraint).labels(constraint.label), 0.0)
             case Penalty(scale=str(scale)) as penalty:
-                array = penalty.multiplier(values[constraint.label][1].cpu().double().numpy(), getattr(found.h, scale))
-                own = members.of(bound, constraint)
-                result |= labelled(own, constraint, own.of(array))
+                array = penalty.multiplier(values[constraint.label][1].cpu().double().numpy(), getattr(final.h, scale))
+                family = members.of(bound, constraint)
+                result |= labelled(family, constraint, family.of(array))
     return result
 
 
-def limits(program: Program, bound: Bound, found: Any) -> dict[str, float]:
+def limits(program: Program, bound: Bound, final: Any) -> dict[str, float]:
     """The largest slopes of the penalties, which are bounded where they are multiples of a hinge or an absolute value."""
     result: dict[str, float] = {}
     for constraint in bound.problem.constraints:
         match program.penalties.get(constraint.label):
             case Smoothed(bound=str(scale)):
-                result[constraint.label] = float(getattr(found.h, scale))
+                result[constraint.label] = float(getattr(final.h, scale))
             case Penalty(scale=str(scale), op="pos" | "abs") as penalty:
-                result[constraint.label] = float(getattr(found.h, scale)) * penalty.factor
+                result[constraint.label] = float(getattr(final.h, scale)) * penalty.factor
     return result
 
 
@@ -80,16 +80,16 @@ def failure(
     if said is None:
         return None
     if said["kind"] == "infeasible":
-        found: dict[str, float] = {}
+        weights: dict[str, float] = {}
         for constraint in bound.problem.constraints:
-            own = members.of(bound, constraint)
-            found |= labelled(own, constraint, own.of(said["weights"][constraint.label].cpu().numpy()))
-        least = 1e-3 * max(found.values())
-        conflict = {label: v for label, v in sorted(found.items(), key=lambda pair: -pair[1]) if v > least}
+            family = members.of(bound, constraint)
+            weights |= labelled(family, constraint, family.of(said["weights"][constraint.label].cpu().numpy()))
+        least = 1e-3 * max(weights.values())
+        conflict = {label: v for label, v in sorted(weights.items(), key=lambda pair: -pair[1]) if v > least}
         for constraint in bound.problem.constraints:
             if constraint.label not in program.penalties and ir.variables_of(constraint.body):
-                own = members.of(bound, constraint)
-                excess = labelled(own, constraint, own.of(values[constraint.label][1].cpu().numpy()))
+                family = members.of(bound, constraint)
+                excess = labelled(family, constraint, family.of(values[constraint.label][1].cpu().numpy()))
                 conflict |= {key: 0.0 for key, v in excess.items() if v > -AT_BOUND}
         return Failure(kind="infeasible", conflict=conflict, nearest=said["nearest"])
     w = said["direction"].cpu()
@@ -99,21 +99,21 @@ def failure(
     return Failure(kind=said["kind"], along=(f"{name}[{index}]" if shape else name, bool(w[k] > 0)))
 
 
-def labelled(own: Members, constraint: ir.Constraint, values: np.ndarray) -> dict[str, float]:
+def labelled(family: Members, constraint: ir.Constraint, values: np.ndarray) -> dict[str, float]:
     """The members' values by label."""
-    return dict(zip(own.labels(constraint.label), values.tolist(), strict=True))
+    return dict(zip(family.labels(constraint.label), values.tolist(), strict=True))
 
 
-def notes(program: Program, module: Any, found: Any) -> list[str]:
+def notes(program: Program, module: Any, final: Any) -> list[str]:
     """What a reader should know of a run beside where it ended: step size, smoothing, epsilon, divergence."""
     said = []
     if module.SOLVER.settings().eta == 0:
-        said.append(f"first step size: {found.eta:.3g}, the inverse of the smoothness estimated at the start")
-    said += [gap(text, found.h.smoothing(name), width) for name, (text, width) in program.smoothed.items()]
-    if getattr(found, "epsilon", None) is not None:
-        said.append(f"the solver's own pair (x, y) is epsilon-KKT, epsilon = {found.epsilon:.2g} (hscg-2020, Lemma 3.1)")
-    if getattr(found, "broken", None) is not None:
-        said.append(f"iterates were not finite by step {found.broken:,}: the run went on from its best point with smaller steps")
+        said.append(f"first step size: {final.eta:.3g}, the inverse of the smoothness estimated at the start")
+    said += [gap(text, final.h.smoothing(name), width) for name, (text, width) in program.smoothed.items()]
+    if getattr(final, "epsilon", None) is not None:
+        said.append(f"the solver's own pair (x, y) is epsilon-KKT, epsilon = {final.epsilon:.2g} (hscg-2020, Lemma 3.1)")
+    if getattr(final, "broken", None) is not None:
+        said.append(f"iterates were not finite by step {final.broken:,}: the run went on from its best point with smaller steps")
     return said
 
 

@@ -31,9 +31,9 @@ def solved(module: Any, program: Program, bound: Bound, polish: bool, **settings
             torch.set_num_threads(module.THREADS)
             with module.no_grad():
                 solve = getattr(module, "solve_then_finish", module.solve) if polish else module.solve
-                found = solve(module.SOLVER, dict(program.data), stop=asked.is_set, **settings)
-                found.w = found.w.cpu().clone()
-                return found
+                final = solve(module.SOLVER, dict(program.data), stop=asked.is_set, **settings)
+                final.w = final.w.cpu().clone()
+                return final
         except ArithmeticError as error:
             raise FccoError([errors.constant_not_finite(error)], bound.problem.source) from None
         except (MemoryError, RuntimeError) as error:
@@ -74,9 +74,9 @@ def refuse_size(program: Program, bound: Bound, precision: str) -> None:
         refuse(errors.variables_too_long(length, VECTORS, needed, memory), source=bound.problem.source)
 
 
-def nothing_finite(bound: Bound, module: Any, found: Any) -> FccoError:
+def nothing_finite(bound: Bound, module: Any, final: Any) -> FccoError:
     """F0711: steps of a fixed schedule that diverged, or no point at which the objective is finite."""
-    broken = getattr(found, "broken", None)
+    broken = getattr(final, "broken", None)
     if broken is not None and module.SOLVER.schedule.keeps_last:
-        return FccoError([errors.diverged(broken, found.eta)], bound.problem.source)
+        return FccoError([errors.diverged(broken, final.eta)], bound.problem.source)
     return FccoError([errors.objective_not_finite()], bound.problem.source)
