@@ -68,13 +68,32 @@ class Constants:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Theorem:
+    """What one theorem promises.
+
+    name    where it stands                rate    as that of an algorithm
+    where   assumption, besides those that the algorithm requires -> where the theorem states it
+    """
+
+    name: str
+    rate: str
+    where: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Algorithm:
     """One algorithm of the papers.
 
     name       identifier, as ``--algorithm`` takes it            title   as the paper calls it
     requires   assumption (a name in ``assumptions.ALL``) -> where its theorem states it: "Assumption 1 (i)"
-    rate       iterations to the accuracy that the theorem speaks of, a formula in n, B1, B2, eps, mu
+    beyond     assumption of ``requires`` -> what the steps do where it does not hold: the theorem covers no such model, and they
+               run on it all the same, without being asked to
+    adaptive   the theorem of its Adam-type steps; empty: none, what it is about is momentum
+    practice   what its practical steps do that the theorem's do not, besides their sizes
+    rate       what it takes to the accuracy that the theorem speaks of, a formula in n, B1, B2, eps, mu
+    counts     in which unit: ``iterations``, or ``oracle calls``
     theorem    where                                              cite    authors, title, venue
+    better     theorems that promise more where more holds, the best first
     oracle     ``blocks``: ``gradient``, one estimate per sampled block i; ``vector``: ``inner`` and ``outer``, all blocks
                at once as one vector F(w) in R^q
                (its ``begin(state, F, h)`` opens an epoch, ``update(state, F, h)`` is a step; F: see ``vector_oracle.oracle_of``)
@@ -114,6 +133,11 @@ class Algorithm:
     theorem: str
     cite: str
     steps: Mapping[str, Callable[..., Any]]
+    better: tuple[Theorem, ...] = ()
+    counts: str = "iterations"
+    practice: tuple[str, ...] = ()
+    beyond: Mapping[str, str] = field(default_factory=dict)
+    adaptive: str = ""
     oracle: str = "blocks"
     outer: str = "moreau"
     penalty: str | None = None
@@ -133,6 +157,11 @@ class Algorithm:
     theory: Callable[[Constants], Mapping[str, float]] | None = None
     grid: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     preference: tuple[float, ...] = (1.0,)
+
+    @property
+    def theorems(self) -> tuple[Theorem, ...]:
+        """Those that it may be run by, the best first; the last holds wherever its requirements do."""
+        return (*self.better, Theorem(name=self.theorem, rate=self.rate))
 
     def functions(self, step: str, schedule: str) -> dict[str, Callable[..., Any]]:
         """What a program has of it, by the names there: its own functions for this update of w and this schedule."""

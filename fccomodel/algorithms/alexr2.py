@@ -4,6 +4,7 @@ from math import ceil, isfinite, log, sqrt
 
 from fccomodel.algorithms import _grids
 from fccomodel.algorithms._base import Algorithm, Constants
+from fccomodel.algorithms._practice import NESTED, PROXIMAL
 from fccomodel.algorithms.estimators import msvr_current
 from fccomodel.algorithms.runtime import steps
 from fccomodel.algorithms.runtime.proximal_point import inner_step
@@ -79,14 +80,20 @@ algorithm = Algorithm(
     name="alexr2",
     title="ALEXR2",
     requires={
+        "two levels": "sonex-alexr2-2025, problem (1)",
+        "tracked blocks": "sonex-alexr2-2025, problem (1)",
         "outer prox": "sonex-alexr2-2025, Assumption 3.2",
         "outer convex": "sonex-alexr2-2025, Assumption 3.2 (A2), (A3)",
         "outer Lipschitz": "sonex-alexr2-2025, Assumption 3.2",
         "weakly monotone": "sonex-alexr2-2025, Assumption 3.2 (A2), (A3)",
+        "bounded divergence": "sonex-alexr2-2025, Assumption 4.9",
         "inner Lipschitz": "sonex-alexr2-2025, Assumption 3.2",
         "bounded variance": "sonex-alexr2-2025, Assumption 4.5",
         "regular constraints": "sonex-alexr2-2025, Assumption 5.1",
+        "unregularised": "sonex-alexr2-2025, problem (1)",
+        "whole space": "sonex-alexr2-2025, problem (1)",
     },
+    beyond={**NESTED, **PROXIMAL},
     penalty="smoothed_hinge",
     estimator=msvr_current,
     independent="sonex-alexr2-2025, Algorithm 2, lines 5 and 10",
@@ -95,7 +102,7 @@ algorithm = Algorithm(
     advance=advance,
     next_stage=next_stage,
     steps={"adam": steps.adam_step, "momentum": steps.momentum_step},
-    rate="n / (B1 B2 eps^5)",
+    rate="max(n / (B1 B2), 1) / eps^5",
     theorem="sonex-alexr2-2025, Theorem 4.10 (unconstrained), Theorem 5.3 (constrained)",
     cite="Chen, Wang, Yang, Lin and Yang, Stochastic momentum methods for non-smooth non-convex FCCO, 2025",
     hyper={

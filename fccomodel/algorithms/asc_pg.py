@@ -2,6 +2,7 @@
 
 from fccomodel.algorithms import _grids
 from fccomodel.algorithms._base import Algorithm, Constants
+from fccomodel.algorithms._practice import PROXIMAL
 from fccomodel.algorithms.runtime import vector_loop
 from fccomodel.algorithms.runtime.vector_estimates import decayed
 
@@ -38,8 +39,14 @@ algorithm = Algorithm(
         "two levels": "Wang, Liu and Fang 2017, problem (1)",
         "prox regulariser": "Wang, Liu and Fang 2017, Assumption 1",
         "outer smooth": "Wang, Liu and Fang 2017, Assumption 3",
+        "outer Lipschitz": "Wang, Liu and Fang 2017, Assumption 3",
         "inner smooth": "Wang, Liu and Fang 2017, Assumption 3",
+        "inner Lipschitz": "Wang, Liu and Fang 2017, Assumption 3",
+        "bounded variance": "Wang, Liu and Fang 2017, Assumption 2",
+        "unregularised": "Wang, Liu and Fang 2017, Theorem 1",
+        "whole space": "Wang, Liu and Fang 2017, Theorem 1",
     },
+    beyond=PROXIMAL,
     oracle="vector",
     outer="smooth",
     loop=vector_loop,

@@ -54,6 +54,7 @@ algorithm = Algorithm(
     loop=vector_loop,
     begin=begin,
     steps={"doubling": doubling_step},
+    counts="oracle calls",
     rate="(m + n) log(1/eps) + 1/eps^3",
     theorem="ascvrg-2021, Theorem 3.5",
     cite="Lin, Fan, Wang and Jordan, Improved oracle complexity for stochastic compositional variance reduced gradient, 2021",

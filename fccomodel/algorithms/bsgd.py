@@ -1,7 +1,8 @@
 """BSGD: the minibatch gradient with minibatch inner values, without memory (Hu et al., 2020; sox-2022, section 2.2)."""
 
 from fccomodel.algorithms import _grids
-from fccomodel.algorithms._base import Algorithm, Constants
+from fccomodel.algorithms._base import Algorithm, Constants, Theorem
+from fccomodel.algorithms._practice import NESTED, PROXIMAL
 from fccomodel.algorithms.estimators import plug_in
 from fccomodel.algorithms.runtime import steps
 
@@ -17,17 +18,25 @@ algorithm = Algorithm(
     name="bsgd",
     title="BSGD",
     requires={
+        "two levels": "sox-2022, section 2.1",
         "outer smooth": "sox-2022, Table 1",
         "outer Lipschitz": "sox-2022, section 2.2",
         "inner smooth": "sox-2022, Table 1",
         "inner Lipschitz": "sox-2022, section 2.2",
         "bounded variance": "sox-2022, section 2.2",
         "unconstrained": "sox-2022, section 2",
+        "unregularised": "sox-2022, section 2.1",
+        "whole space": "sox-2022, section 2.1",
     },
+    beyond={**NESTED, **PROXIMAL},
     outer="smooth",
     estimator=plug_in,
     steps={"plain": steps.plain_step},
     rate="1 / eps^4",
+    better=(
+        Theorem(name="sox-2022, Table 1 (inner batches of 1 / eps)", rate="1 / eps^2", where={"convex": "sox-2022, Table 1"}),
+    ),
+    practice=("inner batches: of one size, where the theorem's grow with the accuracy",),
     theorem="sox-2022, Table 1 (inner batches of 1 / eps^2)",
     cite="Hu, Zhang, Chen and He, Biased stochastic first-order methods for conditional stochastic optimization, NeurIPS 2020",
     theory=theory,

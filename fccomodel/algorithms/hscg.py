@@ -3,7 +3,7 @@
 import math
 
 from fccomodel.algorithms import _grids
-from fccomodel.algorithms._base import Algorithm, Constants
+from fccomodel.algorithms._base import Algorithm, Constants, Theorem
 from fccomodel.algorithms.runtime import vector_loop
 from fccomodel.algorithms.runtime.vector_estimates import begin_with, hybrid
 
@@ -70,12 +70,14 @@ algorithm = Algorithm(
     requires={
         "shared inner": "hscg-2020, problem (2)",
         "two levels": "hscg-2020, problem (2)",
+        "outer convex": "hscg-2020, equation (3)",
         "outer prox": "hscg-2020, equation (9)",
         "outer Lipschitz": "hscg-2020, Assumption 2.2 and Lemma A.1",
         "inner smooth": "hscg-2020, Assumption 2.1 (a)",
         "inner Lipschitz": "hscg-2020, Assumption 2.1 (c)",
         "bounded variance": "hscg-2020, Assumption 2.1 (b)",
         "prox regulariser": "hscg-2020, section 2.1",
+        "regular constraints": "sonex-alexr2-2025, Assumption 5.1 (of its penalty)",
     },
     oracle="vector",
     penalty="smoothed_hinge",
@@ -83,8 +85,13 @@ algorithm = Algorithm(
     begin=begin,
     in_theory={"begin": begin_once},
     steps={"constant": constant_step, "diminishing": diminishing_step},
-    rate="1 / (b eps^3)",
-    theorem="hscg-2020, Theorems 3.1 to 3.4 (Algorithm 1), 4.1 and 4.2 (restarts)",
+    rate="1 / (B2 eps^3)",
+    theorem="hscg-2020, Theorems 3.3 and 3.4 (values from batches of B2 / gamma^2)",
+    better=(
+        Theorem(
+            name="hscg-2020, Theorems 3.1 and 3.2", rate="1 / (B2 eps^3)", where={"outer smooth": "hscg-2020, Theorem 3.1"}
+        ),
+    ),
     cite="Tran-Dinh, Liu and Nguyen, Hybrid variance-reduced SGD algorithms for nonconvex-concave minimax problems, NeurIPS 2020",
     hyper={
         **vector_loop.DEFAULTS,

@@ -2,6 +2,7 @@
 
 from fccomodel.algorithms import _grids
 from fccomodel.algorithms._base import Algorithm
+from fccomodel.algorithms._practice import NESTED
 from fccomodel.algorithms.estimators import conex
 from fccomodel.algorithms.runtime.proximal_point import inner_step
 
@@ -68,12 +69,18 @@ algorithm = Algorithm(
     name="icppac",
     title="ICPPAC",
     requires={
+        "constrained": "sonex-alexr2-2025, problem (7)",
+        "plain expectations": "sonex-alexr2-2025, problem (7)",
+        "two levels": "sonex-alexr2-2025, problem (7)",
+        "tracked blocks": "sonex-alexr2-2025, problem (7)",
         "outer prox": "alexr-2025, section 3.1 (its dual step)",
         "outer convex": "alexr-2025, section 3.1 (its dual step)",
         "inner weakly convex": "sonex-alexr2-2025, Table 2",
         "inner Lipschitz": "sonex-alexr2-2025, Table 2",
         "bounded variance": "sonex-alexr2-2025, Table 2",
+        "regular constraints": "sonex-alexr2-2025, section 2 and reference [10]",
     },
+    beyond={**NESTED, "plain expectations": "outer functions are kept by dual variables, as in ALEXR"},
     outer="dual",
     penalty="lagrangian",
     estimator=conex,

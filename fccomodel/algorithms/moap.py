@@ -2,6 +2,7 @@
 
 from fccomodel.algorithms import _grids
 from fccomodel.algorithms._base import Algorithm
+from fccomodel.algorithms._practice import NESTED, PROXIMAL
 from fccomodel.algorithms.estimators import sparsified
 from fccomodel.algorithms.runtime import steps
 
@@ -9,13 +10,18 @@ algorithm = Algorithm(
     name="moap",
     title="MOAP",
     requires={
+        "two levels": "sox-2022, problem (1)",
+        "tracked blocks": "sox-2022, problem (1)",
         "outer smooth": "sox-2022, Assumption 1 (i)",
         "outer Lipschitz": "sox-2022, Assumption 1 (i)",
         "inner smooth": "sox-2022, Assumption 1 (ii)",
         "inner Lipschitz": "sox-2022, Assumption 1 (ii)",
         "bounded variance": "sox-2022, Assumption 2",
         "unconstrained": "sox-2022, section 2",
+        "unregularised": "sox-2022, section 3.1",
+        "whole space": "sox-2022, section 3.1",
     },
+    beyond={**NESTED, **PROXIMAL},
     outer="smooth",
     estimator=sparsified,
     steps={"adam": steps.adam_step, "momentum": steps.momentum_step},

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 from fccomodel.algorithms import _grids
 from fccomodel.algorithms._base import Algorithm, Constants
+from fccomodel.algorithms._practice import NESTED, PROXIMAL
 from fccomodel.algorithms.estimators import msvr_theory
 from fccomodel.algorithms.runtime.steps import shrink_gamma
 
@@ -65,13 +66,18 @@ algorithm = Algorithm(
     name="msvr",
     title="MSVR",
     requires={
+        "two levels": "alexr-2025, problem (1)",
+        "tracked blocks": "alexr-2025, problem (1)",
         "outer smooth": "alexr-2025, Table 1",
         "outer Lipschitz": "sonex-alexr2-2025, section 4.1",
         "inner smooth": "alexr-2025, Table 1; of samples, for STORM: sonex-alexr2-2025, section 4.1",
         "inner Lipschitz": "sonex-alexr2-2025, Assumption 4.6",
         "bounded variance": "sonex-alexr2-2025, Assumption 4.5",
         "unconstrained": "alexr-2025, problem (1)",
+        "unregularised": "Jiang et al. 2022, problem (1)",
+        "whole space": "Jiang et al. 2022, problem (1)",
     },
+    beyond={**NESTED, **PROXIMAL},
     outer="smooth",
     estimator=msvr_theory,
     begin=begin,

@@ -2,6 +2,7 @@
 
 from fccomodel.algorithms import _grids
 from fccomodel.algorithms._base import Algorithm
+from fccomodel.algorithms._practice import PROXIMAL
 from fccomodel.algorithms.runtime import vector_loop
 from fccomodel.algorithms.runtime.vector_estimates import decayed
 
@@ -34,8 +35,13 @@ algorithm = Algorithm(
         "shared inner": "Ghadimi, Ruszczynski and Wang 2020, problem (1.1)",
         "two levels": "Ghadimi, Ruszczynski and Wang 2020, problem (1.1)",
         "outer smooth": "Ghadimi, Ruszczynski and Wang 2020, Assumption 1",
+        "outer Lipschitz": "Ghadimi, Ruszczynski and Wang 2020, Assumption 1",
         "inner smooth": "Ghadimi, Ruszczynski and Wang 2020, Assumption 1",
+        "inner Lipschitz": "Ghadimi, Ruszczynski and Wang 2020, Assumption 1",
+        "bounded variance": "Ghadimi, Ruszczynski and Wang 2020, Assumption 2",
+        "unregularised": "Ghadimi, Ruszczynski and Wang 2020, problem (1.1)",
     },
+    beyond={"unregularised": PROXIMAL["unregularised"]},
     oracle="vector",
     outer="smooth",
     loop=vector_loop,

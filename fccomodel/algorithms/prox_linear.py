@@ -82,7 +82,8 @@ algorithm = Algorithm(
     loop=vector_loop,
     begin=begin,
     steps={"linearised": linearised_step},
-    rate="n / eps^2",
+    counts="oracle calls",
+    rate="N / eps^2",
     theorem="Drusvyatskiy and Paquette 2019, Theorem 5.3",
     cite="Drusvyatskiy and Paquette, Efficiency of minimizing compositions of convex functions and smooth maps, "
     "Mathematical Programming 178, 2019",

@@ -2,6 +2,7 @@
 
 from fccomodel.algorithms import _grids
 from fccomodel.algorithms._base import Algorithm, Constants
+from fccomodel.algorithms._practice import PROXIMAL
 from fccomodel.algorithms.runtime import vector_loop
 from fccomodel.algorithms.runtime.vector_estimates import decayed
 
@@ -34,8 +35,14 @@ algorithm = Algorithm(
         "shared inner": "Wang, Fang and Liu 2017, problem (1)",
         "two levels": "Wang, Fang and Liu 2017, problem (1)",
         "outer smooth": "Wang, Fang and Liu 2017, Assumption 1 (iv)",
+        "outer Lipschitz": "Wang, Fang and Liu 2017, Assumption 1",
         "inner smooth": "Wang, Fang and Liu 2017, Theorem 8",
+        "inner Lipschitz": "Wang, Fang and Liu 2017, Assumption 1",
+        "bounded variance": "Wang, Fang and Liu 2017, Assumption 1",
+        "unregularised": "Wang, Fang and Liu 2017, problem (1)",
+        "whole space": "Wang, Fang and Liu 2017, Theorem 8",
     },
+    beyond=PROXIMAL,
     oracle="vector",
     outer="smooth",
     loop=vector_loop,

@@ -4,6 +4,7 @@ from math import sqrt
 
 from fccomodel.algorithms import _grids
 from fccomodel.algorithms._base import Algorithm, Constants
+from fccomodel.algorithms._practice import NESTED, PROXIMAL
 from fccomodel.algorithms.estimators import msvr
 from fccomodel.algorithms.runtime import steps
 
@@ -35,17 +36,23 @@ algorithm = Algorithm(
     name="sonex",
     title="SONEX",
     requires={
+        "two levels": "sonex-alexr2-2025, problem (1)",
+        "tracked blocks": "sonex-alexr2-2025, problem (1)",
         "outer prox": "sonex-alexr2-2025, Assumption 3.2",
         "outer Lipschitz": "sonex-alexr2-2025, Assumption 3.2",
         "inner smooth": "sonex-alexr2-2025, Assumption 3.2 (A1)",
         "inner Lipschitz": "sonex-alexr2-2025, Assumptions 3.2 and 4.6",
         "bounded variance": "sonex-alexr2-2025, Assumption 4.5",
         "regular constraints": "sonex-alexr2-2025, Assumption 5.1",
+        "unregularised": "sonex-alexr2-2025, problem (1)",
+        "whole space": "sonex-alexr2-2025, problem (1)",
     },
+    beyond={**NESTED, **PROXIMAL},
+    adaptive="sonex-alexr2-2025, Theorem E.6, whose Assumption E.1 bounds them",
     penalty="smoothed_hinge",
     estimator=msvr,
     steps={"adam": steps.adam_step, "momentum": steps.momentum_step},
-    rate="n / (B1 sqrt(B2) eps^5)",
+    rate="max(n / (B1 sqrt(B2)), 1 / min(B1, B2)) / eps^5",
     theorem="sonex-alexr2-2025, Theorem 4.7 (unconstrained), Theorem 5.3 (constrained)",
     cite="sonex-alexr2-2025, Algorithm 1 and appendix E",
     hyper={"gamma": 0.8, "gamma_prime": 0.1, "beta": 0.1, "beta_prime": 0.01, "eps": 1e-8},

@@ -2,6 +2,7 @@
 
 from fccomodel.algorithms import _grids
 from fccomodel.algorithms._base import Algorithm
+from fccomodel.algorithms._practice import NESTED, PROXIMAL
 from fccomodel.algorithms.estimators import msvr
 from fccomodel.algorithms.runtime import steps
 from fccomodel.algorithms.runtime.steps import slow_down
@@ -29,13 +30,19 @@ algorithm = Algorithm(
     name="sonx",
     title="SONX",
     requires={
+        "two levels": "sonex-alexr2-2025, problem (1)",
+        "tracked blocks": "sonex-alexr2-2025, problem (1)",
         "outer weakly convex": "sonex-alexr2-2025, Table 1",
         "outer Lipschitz": "sonex-alexr2-2025, Table 1",
         "outer monotone": "sonex-alexr2-2025, Table 1",
         "inner weakly convex": "sonex-alexr2-2025, Table 1",
         "inner Lipschitz": "sonex-alexr2-2025, Assumption 4.6",
         "bounded variance": "sonex-alexr2-2025, Assumption 4.5",
+        "regular constraints": "sonex-alexr2-2025, section 5 and reference [8]",
+        "unregularised": "sonex-alexr2-2025, problem (1)",
+        "whole space": "sonex-alexr2-2025, problem (1)",
     },
+    beyond={**NESTED, **PROXIMAL},
     outer="subgradient",
     penalty="hinge",
     estimator=msvr,

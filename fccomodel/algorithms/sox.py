@@ -2,6 +2,7 @@
 
 from fccomodel.algorithms import _grids
 from fccomodel.algorithms._base import Algorithm, Constants
+from fccomodel.algorithms._practice import NESTED, PROXIMAL
 from fccomodel.algorithms.estimators import moving_average
 from fccomodel.algorithms.runtime import steps
 
@@ -21,17 +22,22 @@ algorithm = Algorithm(
     name="sox",
     title="SOX",
     requires={
+        "two levels": "sox-2022, problem (1)",
+        "tracked blocks": "sox-2022, problem (1)",
         "outer smooth": "sox-2022, Assumption 1 (i)",
         "outer Lipschitz": "sox-2022, Assumption 1 (i)",
         "inner smooth": "sox-2022, Assumption 1 (ii)",
         "inner Lipschitz": "sox-2022, Assumption 1 (ii)",
         "bounded variance": "sox-2022, Assumption 2",
         "unconstrained": "sox-2022, section 2",
+        "unregularised": "sox-2022, Algorithm 1, line 7",
+        "whole space": "sox-2022, Algorithm 1, line 7",
     },
+    beyond={**NESTED, **PROXIMAL},
     outer="smooth",
     estimator=moving_average,
     steps={"adam": steps.adam_step, "momentum": steps.momentum_step},
-    rate="n / (B1 B2 eps^4)",
+    rate="max(n / (B1 B2), 1 / min(B1, B2)) / eps^4",
     theorem="sox-2022, Theorem 1",
     cite="Wang and Yang, Finite-sum coupled compositional stochastic optimization, ICML 2022",
     hyper={"gamma": 0.2, "beta": 0.1, "beta_prime": 0.01, "eps": 1e-8},

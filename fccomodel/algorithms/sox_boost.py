@@ -4,6 +4,7 @@ from math import ceil, log2
 
 from fccomodel.algorithms import _grids
 from fccomodel.algorithms._base import Algorithm, Constants
+from fccomodel.algorithms._practice import NESTED, PROXIMAL
 from fccomodel.algorithms.estimators import moving_average
 from fccomodel.algorithms.runtime import steps
 
@@ -40,6 +41,8 @@ algorithm = Algorithm(
     name="sox_boost",
     title="SOX-boost",
     requires={
+        "two levels": "sox-2022, problem (1)",
+        "tracked blocks": "sox-2022, problem (1)",
         "outer smooth": "sox-2022, Assumption 1 (i)",
         "outer Lipschitz": "sox-2022, Assumption 1 (i)",
         "inner smooth": "sox-2022, Assumption 1 (ii)",
@@ -47,7 +50,10 @@ algorithm = Algorithm(
         "bounded variance": "sox-2022, Assumption 2",
         "convex": "sox-2022, Theorem 2 (PL condition) and Corollary 1",
         "unconstrained": "sox-2022, section 2",
+        "unregularised": "sox-2022, Algorithm 1, line 7",
+        "whole space": "sox-2022, Algorithm 1, line 7",
     },
+    beyond={**NESTED, **PROXIMAL},
     outer="smooth",
     estimator=moving_average,
     next_stage=next_stage,

@@ -2,6 +2,7 @@
 
 from fccomodel.algorithms import _grids
 from fccomodel.algorithms._base import Algorithm
+from fccomodel.algorithms._practice import NESTED, PROXIMAL
 from fccomodel.algorithms.estimators import moving_average
 from fccomodel.algorithms.runtime import steps
 from fccomodel.algorithms.runtime.steps import slow_down
@@ -19,11 +20,19 @@ algorithm = Algorithm(
     name="squared_hinge_sox",
     title="SOX with the squared hinge penalty",
     requires={
+        "constrained": "sonex-alexr2-2025, problem (7)",
+        "two levels": "sox-2022, problem (1)",
+        "tracked blocks": "sox-2022, problem (1)",
         "outer smooth": "sonex-alexr2-2025, section 6 and reference [7]",
+        "outer Lipschitz": "sox-2022, Assumption 1 (i)",
         "inner smooth": "sox-2022, Assumption 1 (ii)",
         "inner Lipschitz": "sox-2022, Assumption 1 (ii)",
         "bounded variance": "sox-2022, Assumption 2",
+        "regular constraints": "sonex-alexr2-2025, section 2 and reference [7]",
+        "unregularised": "sox-2022, Algorithm 1, line 7",
+        "whole space": "sox-2022, Algorithm 1, line 7",
     },
+    beyond={**NESTED, **PROXIMAL},
     outer="smooth",
     penalty="squared_hinge",
     estimator=moving_average,

@@ -11,7 +11,7 @@ from fccomodel.app import errors
 from fccomodel.core.diagnostics import refuse
 
 if TYPE_CHECKING:
-    from fccomodel.algorithms import Algorithm
+    from fccomodel.algorithms import Algorithm, Theorem
     from fccomodel.library.atoms import Atom
     from fccomodel.plan.choice import Candidate
 
@@ -133,22 +133,26 @@ def algorithms(name: str | None = None, candidates: Mapping[str, Candidate] | No
         _known(name, records, "algorithm")
         return _card(records[name], None if candidates is None else candidates[name])
     if candidates is None:
-        return rows((key, f"{a.title}: O({a.rate}) iterations; {a.theorem}") for key, a in records.items())
-    ordered = sorted(candidates.values(), key=lambda c: (not c.covered, not c.can_run, c.order))
+        return rows((key, f"{a.title}: O({a.rate}) {a.counts}; {a.theorem}") for key, a in records.items())
+    ordered = sorted(candidates.values(), key=lambda c: (not c.covered, not c.admitted, not c.can_run, c.order))
     return rows((c.record.name, _verdict(c)) for c in ordered)
 
 
 def _verdict(candidate: Candidate) -> str:
     """Whether its theorem covers the model, or what is missing."""
+    rate = f"O({candidate.promise.rate}) {candidate.record.counts}"
     if candidate.covered:
-        return f"covers the model: O({candidate.record.rate}) iterations"
+        return f"covers the model: {rate}"
+    if candidate.admitted:
+        return f"covers the model but for what steps add: {rate}; {'; '.join(candidate.adds())}"
     how = "" if candidate.can_run else "cannot run; "
     return how + "needs " + "; needs ".join(candidate.lacks())
 
 
 def _card(record: Algorithm, candidate: Candidate | None) -> str:
     """What an algorithm needs, promises, and is made of."""
-    shown = [("theorem", record.theorem), ("rate", f"O({record.rate}) iterations"), ("from", record.cite)]
+    shown = [("theorem", record.theorem), ("rate", f"O({record.rate}) {record.counts}"), ("from", record.cite)]
+    shown += [("or, where more holds", f"{t.name}: O({t.rate}), with {_and(t)}") for t in record.better]
     shown += [("" if place else "needs", text) for place, text in enumerate(_needs(record, candidate))]
     forms = {
         "moreau": "smoothed by Moreau envelopes",
@@ -163,6 +167,13 @@ def _card(record: Algorithm, candidate: Candidate | None) -> str:
     shown += [("options", ", ".join(f"{key} = {value:g}" for key, value in record.hyper.items()))] if record.hyper else []
     schedules = "practical" + (", theory (--option schedule=theory --option epsilon=1e-3)" if record.theory else "")
     return f"{record.name}: {record.title}\n\n{rows([*shown, ('schedules', schedules)])}"
+
+
+def _and(theorem: Theorem) -> str:
+    """What a theorem assumes besides, in words."""
+    from fccomodel.plan import assumptions
+
+    return ", ".join(assumptions.ALL[name].meaning for name in theorem.where)
 
 
 def _needs(record: Algorithm, candidate: Candidate | None) -> list[str]:
@@ -199,7 +210,7 @@ def algorithms_json(name: str | None = None, candidates: Mapping[str, Candidate]
             result[key] |= {"steps": list(a.steps), "options": dict(a.hyper), "theory": a.theory is not None}
             if candidates is not None:
                 one = candidates[key]
-                result[key] |= {"covered": one.covered, "can_run": one.can_run}
+                result[key] |= {"covered": one.covered, "admitted": one.admitted, "can_run": one.can_run}
                 for need, said in explain.findings_json(a, one.findings).items():
                     result[key]["requires"][need] |= said
     return result

@@ -55,10 +55,11 @@ def plan_json(plan: Any) -> dict[str, Any]:
     """How the theorem's assumptions are met, its rate, the constants of its schedule, and what it does not cover."""
     record, constants = plan.algorithm_record, plan.constants
     return {
-        "theorem": record.theorem,
+        "theorem": plan.promise.name,
         "unverified": list(plan.unverified),
         "assumptions": findings_json(record, plan.findings),
-        "rate": {"formula": record.rate, "here": plan.rate},
+        "practice": list(plan.practice),
+        "rate": {"formula": plan.promise.rate, "counts": record.counts, "here": plan.rate},
         "constants": {name: {"value": getattr(constants, name), "standing": s} for name, s in constants.standing.items()}
         if constants
         else None,
@@ -243,7 +244,7 @@ def _verdict(analysis: Analysis, width: int) -> list[str]:
     if all(f.weakly_convex for f in (objective, *analysis.constraints.values())):
         return wrap("Not convex as far as is known, but weakly convex: solvers converge to nearly stationary points.", width, "")
     return wrap(
-        "Neither convexity nor weak convexity of every part is known (see --why): no theorem covers the problem as it is.",
+        "Neither convexity nor weak convexity of every part is known on the whole of its domain (see --why).",
         width,
         "",
     )
@@ -290,15 +291,21 @@ def _plan(plan: Any, normal: Any, width: int) -> list[str]:
         lines += wrap(step.reformulation.account, width, "      ")
     record = getattr(plan, "algorithm_record", None)
     lines += ["", f"Algorithm  {plan.algorithm}"]
-    if record is not None:
-        lines += wrap(f"{record.title}, {record.theorem}", width, "  ")
-        here = getattr(plan, "rate", "")
-        lines += wrap(f"O({record.rate}) iterations" + (f"; here {here}" if here else ""), width, "  ", "    ")
-    if unverified := getattr(plan, "unverified", ()):
-        lines += ["", "No theorem covers this run"]
+    unverified = getattr(plan, "unverified", ())
+    if record is not None and unverified:
+        lines += wrap(f"{record.title}; no theorem covers this run, which needs", width, "  ")
         lines += _items(unverified, width)
+    elif record is not None and not all(finding.holds for finding in plan.findings.values()):
+        lines += wrap(f"{record.title}, beyond {plan.promise.name}, which does not cover all of the model", width, "  ")
+    elif record is not None:
+        lines += wrap(f"{record.title}, {plan.promise.name}", width, "  ")
+        here = getattr(plan, "rate", "")
+        lines += wrap(f"O({plan.promise.rate}) {record.counts}" + (f"; here {here}" if here else ""), width, "  ", "    ")
+    if added := getattr(plan, "practice", ()):
+        lines += ["", "Practice does without a theorem" if unverified else "Practice adds to the theorem"]
+        lines += _items(added, width)
     if getattr(plan, "findings", {}):
-        lines += ["", "Its theorem assumes"]
+        lines += ["", "The algorithm's theorem assumes" if unverified else "Its theorem assumes"]
         for line in assumption_lines(plan):
             lines += wrap(line, width, "  - ", "    ")
     if constants := getattr(plan, "constants", None):

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from fccomodel.algorithms import Algorithm, Constants
+from fccomodel.algorithms import Algorithm, Constants, Theorem
 from fccomodel.core.options import Budget, Origins
 from fccomodel.normal import NormalForm, reformulations
-from fccomodel.plan import rates, settings, sizes
+from fccomodel.plan import practice, rates, settings, sizes
 from fccomodel.plan.assumptions import Finding, Setting, modulus
 from fccomodel.plan.choice import Candidate, Choice, alike, choose, rejected
 from fccomodel.plan.settings import OPTIONS, SECONDS, SMOOTHING, value
@@ -37,7 +37,9 @@ class Plan:
     batch       (binder, elements, inner) -> sample size or None for all
     hyper       what the emitted program starts from
     findings    assumption of the algorithm's theorem -> how it is met
+    promise     the theorem that promises most of those that hold
     unverified  what the theorem needs and is not so: it does not cover the run
+    practice    what the run does that the theorem does not speak of
     rate        iterations that the theorem promises, in the problem's own numbers
     schedule    the theorem's, with the constants it was made of, where that was asked for
     steady      weights of new inner values do not fall with the steps
@@ -62,6 +64,8 @@ class Plan:
     threads: int = 1
     findings: Mapping[str, Finding] = field(default_factory=dict)
     unverified: tuple[str, ...] = ()
+    promise: Theorem | None = None
+    practice: tuple[str, ...] = ()
     rate: str = ""
     schedule: TheoremSchedule | None = None
     undefined: tuple[str, ...] = ()
@@ -127,11 +131,16 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
     waiting = between > 1 and settings.exponentials(normal, bound)
     defaults = settings.defaults(record, normal, step, nets, between, waiting)
     hyper = settings.hyper_parameters(settled, defaults, scheduled)
-    rate = rates.in_numbers(record.rate, {**(counts or {}), **_modulus(setting)}, eps) if bound is not None else ""
+    unverified = uncovered(chosen, settled)
+    known = {**(counts or {}), **_modulus(setting)}
+    promised = bound is not None and chosen.covered and not unverified
+    rate = rates.in_numbers(chosen.promise.rate, known, eps) if promised else ""
+    summary = summarise(normal, chosen, f"{step} steps, {SCHEDULES[str(kind)]}", rate, unverified)
     return Plan(
         algorithm=record.name, algorithm_record=record, via=normal.via, rejected=rejected(choice.candidates, chosen),
-        others=alike(choice.candidates, chosen), options=settled, summary=summarise(normal, record, step, str(kind), rate),
-        normal=normal, batch=batch, hyper=hyper, step=step, findings=chosen.findings, unverified=uncovered(chosen, settled),
+        others=alike(choice.candidates, chosen), options=settled, summary=summary,
+        normal=normal, batch=batch, hyper=hyper, step=step, findings=chosen.findings, unverified=unverified,
+        promise=chosen.promise, practice=practice.added(chosen, settled, step, counts),
         rate=rate, schedule=schedule, budget=settings.budget(settled), undefined=undefined(choice.analysis), smoothing=smoothing,
         polish=bool(value(settled, "polish")), steady=waiting and kind == "practical",
     )  # fmt: skip
@@ -157,14 +166,20 @@ def undefined(analysis: Analysis) -> tuple[str, ...]:
     return tuple(dict.fromkeys(f"{f.reason}: {analysis.problem.text(f.subject)}" for root in roots for f in root.domain))
 
 
-def iterations(record: Algorithm, rate: str) -> str:
+def iterations(record: Algorithm, promise: Theorem, rate: str) -> str:
     """The rate of the theorem, and what it comes to here."""
-    return f"O({record.rate}) iterations" + (f", here {rate}" if rate else "")
+    return f"O({promise.rate}) {record.counts}" + (f", here {rate}" if rate else "")
 
 
-def summarise(normal: NormalForm, record: Algorithm, step: str, schedule: str, rate: str) -> list[str]:
-    """The plan in a few sentences."""
-    lines = [f"{record.title} ({record.theorem}), {step} steps, {SCHEDULES[schedule]}; {iterations(record, rate)}"]
+def summarise(normal: NormalForm, chosen: Candidate, how: str, rate: str, unverified: tuple[str, ...]) -> list[str]:
+    """The plan in a few sentences; of what no theorem covers, none is named."""
+    record, promise = chosen.record, chosen.promise
+    if unverified:
+        lines = [f"{record.title}, {how}; no theorem covers the run"]
+    elif not chosen.covered:
+        lines = [f"{record.title}, {how}; beyond {promise.name}: see practice"]
+    else:
+        lines = [f"{record.title} ({promise.name}), {how}; {iterations(record, promise, rate)}"]
     for made in normal.chain.steps:
         if made.reformulation.role != "smoothing" and made.reformulation.role != "penalty":
             lines += [f"{made.reformulation.title}: {sentence}" for sentence in made.sentences]

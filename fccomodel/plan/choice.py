@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from fccomodel import algorithms
-from fccomodel.algorithms import Algorithm
+from fccomodel.algorithms import Algorithm, Theorem
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import Diagnostic, refuse
 from fccomodel.core.options import Origins
@@ -25,10 +25,11 @@ from fccomodel.structure import Analysis
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Candidate:
-    """An algorithm for a problem, and what was found about each assumption of its theorem."""
+    """An algorithm for a problem, what was found about each assumption of its theorem, and the theorem that promises most."""
 
     record: Algorithm
     setting: Setting
+    promise: Theorem
     findings: Mapping[str, Finding] = field(default_factory=dict)
 
     @cached_property
@@ -37,12 +38,28 @@ class Candidate:
         return normalise(self.setting.problem, self.setting.bound, **treatment(self.record))
 
     @property
-    def lacking(self) -> dict[str, Finding]:
+    def broken(self) -> dict[str, Finding]:
+        """What does not hold of what its theorem assumes."""
         return {name: finding for name, finding in self.findings.items() if not finding.holds}
+
+    @property
+    def lacking(self) -> dict[str, Finding]:
+        """Of this, what its steps have no answer to."""
+        return {name: finding for name, finding in self.broken.items() if name not in self.record.beyond}
+
+    @property
+    def beyond(self) -> dict[str, Finding]:
+        """And what they have one to, though the theorem does not speak of it."""
+        return {name: finding for name, finding in self.broken.items() if name in self.record.beyond}
 
     @property
     def covered(self) -> bool:
         """Its theorem holds, as far as is known."""
+        return not self.broken
+
+    @property
+    def admitted(self) -> bool:
+        """Its theorem holds but for what its steps go beyond: it runs without being asked to."""
         return not self.lacking
 
     @property
@@ -58,11 +75,19 @@ class Candidate:
     @property
     def order(self) -> tuple[Any, ...]:
         """What candidates are compared by, the least first."""
-        return self.record.preference, rates.order(self.record.rate), self.record.name
+        return self.record.preference, rates.order(self.promise.rate), self.record.name
 
     def lacks(self) -> list[str]:
         """What the theorem needs that does not hold, and where it says so."""
         return [sentence(self.record, name, finding) for name, finding in self.lacking.items()]
+
+    def adds(self) -> list[str]:
+        """What its steps do where they go beyond the theorem."""
+        return [
+            f"{finding.why}: {self.record.beyond[name]}; the theorem assumes {assumptions.ALL[name].meaning} "
+            f"({self.record.requires[name]})"
+            for name, finding in self.beyond.items()
+        ]
 
 
 def sentence(record: Algorithm, name: str, finding: Finding) -> str:
@@ -107,11 +132,12 @@ def candidates(analysis: Analysis, *, rho: float = settings.RHO) -> dict[str, Ca
         penalty = record.penalty if problem.constraints else None
         if penalty not in by_penalty:
             by_penalty[penalty] = Setting(normal=normal, analysis=analysis, bound=bound, penalty=penalty, rho=rho)
-        for needed in record.requires:
+        for needed in (*record.requires, *(a for theorem in record.better for a in theorem.where)):
             if (penalty, needed) not in decided:
                 decided[penalty, needed] = assumptions.ALL[needed].decide(by_penalty[penalty])
         findings = {needed: decided[penalty, needed] for needed in record.requires}
-        considered[name] = Candidate(record=record, setting=by_penalty[penalty], findings=findings)
+        promise = next(t for t in record.theorems if all(decided[penalty, needed].holds for needed in t.where))
+        considered[name] = Candidate(record=record, setting=by_penalty[penalty], promise=promise, findings=findings)
     return considered
 
 
@@ -129,15 +155,13 @@ def select(considered: Mapping[str, Candidate], name: str | None, unverified: bo
         refuse(errors.unknown_algorithm(name, list(considered)), source=problem.source)
     if name is not None:
         one = considered[name]
-        if one.covered or unverified and one.can_run:
+        if one.admitted or unverified and one.can_run:
             return one
         refuse(*_refusals(one, unverified), source=problem.source)
-    direct = [
-        c for c in considered.values() if c.record.surrogate is None
-    ]  # another problem is solved only where it is asked for
-    covered = sorted((c for c in direct if c.covered), key=lambda c: c.order)
-    if covered:
-        return covered[0]
+    direct = [c for c in considered.values() if c.record.surrogate is None]  # another problem only where it is asked for
+    admitted = sorted((c for c in direct if c.admitted), key=lambda c: c.order)
+    if admitted:
+        return admitted[0]
     running = sorted((c for c in direct if c.can_run), key=lambda c: (c.record.preference, len(c.lacking), c.left, c.order))
     if unverified and running:
         return running[0]
@@ -146,8 +170,8 @@ def select(considered: Mapping[str, Candidate], name: str | None, unverified: bo
 
 def rejected(considered: Mapping[str, Candidate], chosen: Candidate) -> dict[str, list[str]]:
     """For every other algorithm what it lacks, or why it comes later; those that could be chosen first, in their order."""
-    others = sorted((c for c in considered.values() if c is not chosen), key=lambda c: (not c.covered, c.order))
-    return {c.record.name: c.lacks() or [f"{_later(c.record, chosen.record)}: O({c.record.rate})"] for c in others}
+    others = sorted((c for c in considered.values() if c is not chosen), key=lambda c: (not c.admitted, c.order))
+    return {c.record.name: c.lacks() or [f"{_later(c, chosen)}: O({c.promise.rate})"] for c in others}
 
 
 def alike(considered: Mapping[str, Candidate], chosen: Candidate) -> list[tuple[list[str], str]]:
@@ -156,27 +180,24 @@ def alike(considered: Mapping[str, Candidate], chosen: Candidate) -> list[tuple[
     groups: dict[str, list[str]] = {}
     for name in rejected(considered, chosen):
         one = considered[name]
-        if one.covered:
-            groups.setdefault(_later(one.record, chosen.record), []).append(f"{name} O({one.record.rate})")
+        if one.admitted:
+            groups.setdefault(_later(one, chosen), []).append(f"{name} O({one.promise.rate})")
         else:
             reasons = [f.why for f in one.lacking.values()]
             groups.setdefault(max(reasons, key=lambda why: shared[why]), []).append(name)
     return [(names, reason) for reason, names in groups.items()]
 
 
-def _later(other: Algorithm, chosen: Algorithm) -> str:
-    """Why an algorithm whose theorem holds is not the one chosen."""
-    if other.surrogate is not None:
+def _later(other: Candidate, chosen: Candidate) -> str:
+    """Why an algorithm that could run is not the one chosen."""
+    if other.record.surrogate is not None:
         return "solves another problem, the mean over the groups: only where it is named"
-    better = rates.order(other.rate) < rates.order(chosen.rate)
-    if other.preference > chosen.preference:
-        rate = "a better rate, but" if better else "covered too, but"
-        return f"{rate} not measured on the bundled models as {chosen.title} was: practice goes before rates"
-    return (
-        "covered too, and preferred by its rate where none is named"
-        if better
-        else f"covered too; {chosen.title} has the better rate"
-    )
+    suits, title = "covered too" if other.covered else "could run too", chosen.record.title
+    better = rates.order(other.promise.rate) < rates.order(chosen.promise.rate)
+    if other.record.preference > chosen.record.preference:
+        rate = "a better rate, but" if better else f"{suits}, but"
+        return f"{rate} not measured on the bundled models as {title} was: practice goes before rates"
+    return f"{suits}, and preferred by its rate where none is named" if better else f"{suits}; {title} has the better rate"
 
 
 def _refusals(one: Candidate, unverified: bool) -> list[Diagnostic]:

@@ -52,6 +52,7 @@ def value(rate: str, numbers: Mapping[str, float]) -> float | None:
 def in_numbers(rate: str, numbers: Mapping[str, float], eps: float) -> str:
     """``1,797 / (512 * 512 * eps^4) = 6.9e-03 / eps^4: 6.9e+09 at eps = 0.001``."""
     parameters = {name: number for name, number in numbers.items() if name != "eps"}
+    parameters |= {name: numbers["rows"] for name in ("N", "m") if "rows" in numbers}
     expr = parse(rate)
     missing = sorted(s.name for s in expr.free_symbols if s.name not in parameters and s.name != "eps")
     if missing:
@@ -71,8 +72,11 @@ def _filled(rate: str, numbers: Mapping[str, float]) -> str:
     spaced = re.sub(r"(?<=[A-Za-z0-9)]) +(?=[A-Za-z(])", " * ", rate)
     return re.sub(
         r"\b[A-Za-z]\w*\b",
-        lambda m: (
-            m[0] if m[0] not in numbers else f"{numbers[m[0]]:,}" if isinstance(numbers[m[0]], int) else f"{numbers[m[0]]:g}"
-        ),
+        lambda m: m[0] if m[0] not in numbers else _number(numbers[m[0]], "," not in rate),
         spaced,
     )
+
+
+def _number(number: float, grouped: bool) -> str:
+    """Whole numbers with all their digits, by thousands where no comma stands between arguments."""
+    return f"{number:g}" if not isinstance(number, int) else f"{number:,}" if grouped else str(number)

@@ -12,6 +12,7 @@ import pytest
 from places import GOLDEN
 
 from fccomodel import structure
+from fccomodel.algorithms import Theorem
 from fccomodel.app import explain
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.source import Source
@@ -107,7 +108,9 @@ def test_numbers_in_json() -> None:
 
 
 def test_a_plan_is_shown() -> None:
-    record = SimpleNamespace(title="SONEX", theorem="Theorem 4.7", rate="O(n / eps^5)", requires={"outer prox": "a prox"})
+    promise = Theorem(name="Theorem 4.7", rate="n / eps^5")
+    record = SimpleNamespace(title="SONEX", theorem="Theorem 4.7", rate="n / eps^5", counts="iterations",
+                             requires={"outer prox": "a prox"})  # fmt: skip
     term = SimpleNamespace(
         label="objective", text="log(1 + u)", kind="composition", n=12, d1=2, inner=("E_j g", "E_j h"), depth=1
     )
@@ -115,6 +118,7 @@ def test_a_plan_is_shown() -> None:
     normal = SimpleNamespace(terms=(term,), treatment=(("x", "prox", "known"),), chain=SimpleNamespace(steps=(step,)))
     plan = SimpleNamespace(
         algorithm="sonex", algorithm_record=record, via=("cvar", "penalty"), rejected={"sox": ["a smooth f"]}, normal=normal,
+        promise=promise, practice=("steps: Adam-type",),
         rate="12 / eps^5", findings={"outer prox": assumptions.Finding(holds=True, why="exact")}, unverified=(), constants=None,
         undefined=(), others=[(["sox"], "a smooth f")],
     )  # fmt: skip

@@ -43,7 +43,8 @@ BOUNDED = f"var w[d];\nminimize E[z ~ D] {LOSS};\nsubject to c: E[z ~ D | z.g ==
 def test_a_smooth_composition_takes_the_better_rate() -> None:
     chosen = made(SMOOTH)
     assert chosen.algorithm == "sox" and chosen.via == ()
-    assert chosen.rejected["sonex"] == ["covered too; SOX has the better rate: O(n / (B1 sqrt(B2) eps^5))"]
+    rate = "max(n / (B1 sqrt(B2)), 1 / min(B1, B2)) / eps^5"
+    assert chosen.rejected["sonex"] == [f"covered too; SOX has the better rate: O({rate})"]
 
 
 @pytest.mark.parametrize("text", [WORST, BOUNDED])

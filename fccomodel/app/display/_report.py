@@ -45,6 +45,7 @@ def outcome(result: Outcome) -> RenderableType:
         parts.append(section("stopped", [solution.stopped]))
     parts.append(section("how", [*planned.plan.summary, *solution.notes]))
     parts.append(section("assumes", explain.assumption_lines(planned.plan)))
+    parts.append(section("practice", list(planned.plan.practice)))
     parts.append(section("defined", [f"not proved: {words}" for words in planned.plan.undefined]))
     parts.append(section("data", [*data_lines(result.bound.sources), *result.bound.notes]))
     parts.append(section("options", option_lines(planned.options)))

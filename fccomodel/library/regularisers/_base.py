@@ -27,6 +27,7 @@ class Regulariser:
     step_per_entry   the step may be a tensor of v's shape: argmin over w of r(w) + sum of (w - v)^2/(2 step)
     subdifferential  where r is a sum over entries: (w, *coefficients) -> the least and the largest subgradient of each entry
     distance         (s, w, *coefficients) -> the Euclidean distance of s to the subdifferential at w
+    smooth           it has no kink
     round            r is a function of |w|_2; ``scales``: and its prox is one multiple of v, whatever v is
     sum_of           regularisers of one coefficient each that r is the sum of
     critical         (g, *coefficients) -> the least value of the first coefficient for which 0 minimises g.w + r(w); inf if none
@@ -42,6 +43,7 @@ class Regulariser:
     distance: Callable[..., torch.Tensor]
     critical: Callable[..., float]
     step_per_entry: bool = False
+    smooth: bool = False
     round: bool = False
     scales: bool = False
     sum_of: tuple[str, ...] = ()

@@ -38,6 +38,7 @@ squared_l2 = Regulariser(
     value=value_squared_l2,
     prox=prox_squared_l2,
     step_per_entry=True,
+    smooth=True,
     round=True,
     scales=True,
     subdifferential=subdifferential_squared_l2,

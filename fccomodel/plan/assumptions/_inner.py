@@ -154,8 +154,20 @@ def _bounded_variance(setting: Setting, block: Block, g: Inner) -> Finding:
     return _about(setting, g, f"of bounded variance {WEIGHTS}, its table being finite", standing=Standing.ASSUMED)
 
 
+def kinkless(setting: Setting) -> Finding:
+    """Smooth as they are, without an envelope in the place of kinks."""
+    return _of(setting, _kinkless)
+
+
+def _kinkless(setting: Setting, block: Block, g: Inner) -> Finding:
+    if g.mean.smooth:
+        return _smooth(setting, block, g)
+    return _lacking(setting, g, derivation.kinks(setting.see, g.mean), "not smooth as it is")
+
+
 ASSUMPTIONS = (
     Assumption(name="inner smooth", meaning="smooth inner functions g", decide=smooth),
+    Assumption(name="kinkless inner", meaning="inner functions g that are smooth as they are", decide=kinkless),
     Assumption(name="inner convex", meaning="convex inner functions g", decide=convex),
     Assumption(name="inner Lipschitz", meaning="Lipschitz inner functions g", decide=lipschitz),
     Assumption(name="inner weakly convex", meaning="weakly convex inner functions g", decide=weakly_convex),

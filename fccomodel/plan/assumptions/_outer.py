@@ -120,11 +120,19 @@ def _lipschitz(block: Block) -> Finding:
     return lacks(f"{block.words} is not known to be Lipschitz, on a bounded range either", block.words, block.span)
 
 
+def bounded_divergence(setting: Setting) -> Finding:
+    for block in (b for b in setting.blocks if b.curved):
+        said = f"{block.words}: the Bregman divergence of its envelope's conjugate is taken to be bounded where the duals stay"
+        return holds(said, standing=Standing.ASSUMED, subject=block.words, span=block.span)
+    return holds(NONE_OUTER)
+
+
 ASSUMPTIONS = (
     Assumption(name="outer smooth", meaning="a smooth outer function f", decide=smooth),
     Assumption(name="outer prox", meaning="a weakly convex f that is smooth or has a computable prox", decide=prox),
     Assumption(name="outer weakly convex", meaning="a weakly convex outer function f", decide=weakly_convex),
     Assumption(name="outer convex", meaning="a convex outer function f", decide=convex),
     Assumption(name="outer monotone", meaning="f non-decreasing where the inner function is not affine", decide=monotone),
+    Assumption(name="bounded divergence", meaning="a bounded Bregman divergence of f's conjugate", decide=bounded_divergence),
     Assumption(name="outer Lipschitz", meaning="a Lipschitz outer function f", decide=lipschitz),
 )

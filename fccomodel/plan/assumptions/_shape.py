@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from fccomodel.core import ir
 from fccomodel.library import atoms, reductions
 from fccomodel.library.sums import summands
-from fccomodel.normal._terms import is_sampled
+from fccomodel.normal._terms import is_sampled, plug_ins
 from fccomodel.normal.reformulations import robust
 from fccomodel.plan.assumptions._base import Assumption, Finding, Setting, holds, lacks, short
 from fccomodel.structure.facts import Standing
@@ -45,6 +45,22 @@ def two_levels(setting: Setting) -> Finding:
                     f"{short(found)} is an expectation inside the tracked expectation {short(text)}", found, inside[0].span
                 )
     return holds("no expectation is inside a tracked expectation")
+
+
+def tracked(setting: Setting) -> Finding:
+    """Every block has an estimate of its own: draws from a distribution do not come back to one."""
+    for node in (n for root in _roots(setting) for n in plug_ins(root)):
+        text = setting.reformed.text(node)
+        why = f"{short(text)} belongs to a draw from a distribution, which is met once: nothing tracks it"
+        return lacks(why, text, node.span)
+    return holds("every block can be listed, and its estimate kept")
+
+
+def plain_expectations(setting: Setting) -> Finding:
+    for term in setting.normal.terms:
+        if term.kind == "composition":
+            return lacks(f"{short(term.text)} is a nonlinear function of expectations", term.text)
+    return holds("objective and constraints are expectations, or smooth functions beside them")
 
 
 def shared_inner(setting: Setting) -> Finding:
@@ -115,6 +131,8 @@ def _picks_group(condition: ir.Expr, row: ir.Binder) -> bool:
 ASSUMPTIONS = (
     Assumption(name="finite sum", meaning="expectations over finite tables", decide=finite_sum, form=True),
     Assumption(name="two levels", meaning="no expectation inside a tracked expectation", decide=two_levels, form=True),
+    Assumption(name="tracked blocks", meaning="blocks that can be listed, each with an estimate of its own", decide=tracked),
+    Assumption(name="plain expectations", meaning="expectations under no nonlinear function", decide=plain_expectations),
     Assumption(name="shared inner", meaning="tracked expectations that fit one vector", decide=shared_inner, form=True),
     Assumption(name="linear coupling", meaning="a maximum, cvar or topk of group losses", decide=linear_coupling, form=True),
     Assumption(

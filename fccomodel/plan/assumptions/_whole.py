@@ -62,6 +62,19 @@ def strongly_convex(setting: Setting) -> Finding:
     return holds(f"{text}: {mu:.3g}-strongly convex, and the rest is convex", standing=whole.standing, subject=text)
 
 
+def quadratic_dual(setting: Setting) -> Finding:
+    """Dual steps of smooth f are by psi = f*, others by half squares; theorems without strong convexity are about the latter."""
+    smooth_blocks = [b for b in setting.blocks if b.curved and b.f.smooth]
+    kinked = len(smooth_blocks) < sum(b.curved for b in setting.blocks)
+    if not smooth_blocks:
+        return holds("no outer function is smooth and curved: every dual step is by a half square")
+    if not kinked and (whole := strongly_convex(setting)).holds:
+        return holds("strongly convex with smooth outer functions: any psi will do", standing=whole.standing)
+    block = smooth_blocks[0]
+    why_not = "others have kinks" if kinked else "the objective is not strongly convex"
+    return lacks(f"{block.words} is smooth, with dual steps by psi = f*, and {why_not}", block.words, block.span)
+
+
 def smooth(setting: Setting) -> Finding:
     found = [outer_smooth(setting), inner_smooth(setting)]
     for one in found:
@@ -81,6 +94,29 @@ def prox_regulariser(setting: Setting) -> Finding:
     said = [text] if text else []
     said += [f"the projection of {', '.join(domains)}"] if domains else []
     return holds("; ".join(said) or "the model has no regulariser, and no simple set")
+
+
+def unregularised(setting: Setting) -> Finding:
+    """No r with kinks beside F; one without any is a part of F."""
+    for p in setting.normal.prox:
+        if not regularisers.all()[p.name].smooth:
+            return lacks(f"{p.text} has kinks, and its prox is taken", p.text)
+    text = ", ".join(p.text for p in setting.normal.prox)
+    return holds(f"{text}: smooth, and so a part of the function that is composed" if text else "the model has no regulariser")
+
+
+def whole_space(setting: Setting) -> Finding:
+    for name, variable in setting.normal.variables.items():
+        for s in variable.sets:
+            return lacks(f"{name} is in a simple set, {s.family}, which is projected on", name, variable.span)
+    return holds("no variable is in a simple set")
+
+
+def constrained(setting: Setting) -> Finding:
+    if not setting.constrained:
+        return lacks("the model has no constraint")
+    labels = ", ".join(c.label for c in setting.constrained)
+    return holds(f"the model has constraints: {labels}", subject=labels, span=setting.constrained[0].span)
 
 
 def bounded_domain(setting: Setting) -> Finding:
@@ -114,9 +150,15 @@ def qualified(setting: Setting) -> Finding:
 
 ASSUMPTIONS = (
     Assumption(name="unconstrained", meaning="a problem without constraints", decide=unconstrained, form=True),
+    Assumption(name="constrained", meaning="a problem with constraints", decide=constrained),
+    Assumption(name="unregularised", meaning="no regulariser with kinks", decide=unregularised),
+    Assumption(name="whole space", meaning="variables in all of R^d, no simple sets", decide=whole_space),
     Assumption(name="regular constraints", meaning="independent gradients of violated constraints", decide=qualified),
     Assumption(name="convex", meaning="a convex problem", decide=convex),
     Assumption(name="strongly convex", meaning="a strongly convex objective", decide=strongly_convex),
+    Assumption(
+        name="quadratic dual", meaning="dual steps by half squares, or strong convexity and smooth f", decide=quadratic_dual
+    ),
     Assumption(name="smooth", meaning="an objective that is smooth but for its regularisers", decide=smooth),
     Assumption(name="prox regulariser", meaning="regularisers with a known prox", decide=prox_regulariser),
     Assumption(name="bounded domain", meaning="a bounded domain", decide=bounded_domain),

@@ -15,9 +15,8 @@
 
 How it is solved
 
-  SONEX (sonex-alexr2-2025, Theorem 4.7 (unconstrained), Theorem 5.3 (constrained)), momentum steps, practical step
-    sizes; O(n / (B1 sqrt(B2) eps^5)) iterations, here 1 / (1 * sqrt(1,000) * eps^5) = 3.2e-02 / eps^5: 3.2e+13 at eps
-    = 0.001
+  SONEX, momentum steps, practical step sizes; beyond sonex-alexr2-2025, Theorem 4.7 (unconstrained), Theorem 5.3
+    (constrained): see practice
   variance: variance[z ~ R] dot(z.r, x) = E e^2 - (E e)^2: an outer function f(u) = -u^2 of the tracked mean, and a
     sampled mean
   projected: x (a simple set: simplex)

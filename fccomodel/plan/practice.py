@@ -1,0 +1,46 @@
+"""What a run does that the theorem of its algorithm does not speak of, each in words: steps, proxes, sizes, samples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fccomodel.core.options import Origins
+from fccomodel.library import regularisers
+from fccomodel.plan.choice import Candidate
+from fccomodel.plan.settings import value
+
+SIZES = {
+    "practical": "step sizes, smoothing and weights: adapted stage by stage, where the theorem fixes them (schedule = theory)",
+    "decay": "step sizes: by the budget, where the theorem fixes them (schedule = theory)",
+}
+
+
+def added(chosen: Candidate, settled: Origins, step: str, counts: Mapping[str, int] | None) -> tuple[str, ...]:
+    """All of it, what the model asks for first."""
+    record, schedule = chosen.record, str(value(settled, "schedule"))
+    said = [*chosen.adds(), *_smooth_proxes(chosen)]
+    if step == "adam":
+        said.append(f"steps: Adam-type; {record.adaptive or 'the theorem is about momentum'}")
+    said += [SIZES[schedule]] if schedule in SIZES else []
+    said += record.practice if schedule != "theory" else ()
+    return (*said, *(_samples(settled, counts) if record.oracle == "blocks" else ()))
+
+
+def _smooth_proxes(chosen: Candidate) -> list[str]:
+    """Smooth regularisers are a part of F in theorems without any; steps take their prox all the same."""
+    if "unregularised" not in chosen.findings:
+        return []
+    texts = [p.text for p in chosen.setting.normal.prox if regularisers.all()[p.name].smooth]
+    return [f"{', '.join(texts)}: by the prox after each step, where the theorem has the gradient of the whole"] if texts else []
+
+
+def _samples(settled: Origins, counts: Mapping[str, int] | None) -> list[str]:
+    """Samples that depend on one another, where not all are taken in every step."""
+    if counts is not None and counts["B1"] >= counts["n"] and counts["B2"] >= counts["rows"]:
+        return []
+    said = []
+    if value(settled, "sampling") == "epochs":
+        said.append("samples: each pass takes all of them once, where the theorem's are independent (sampling = iid)")
+    if value(settled, "inner_sampling") == "shared" and (counts is None or counts["n"] > 1):
+        said.append("inner samples: blocks share them, where the theorem's have their own (inner_sampling = per_block)")
+    return said
