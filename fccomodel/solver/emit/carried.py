@@ -8,7 +8,7 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
-from functools import cache
+from functools import cache, lru_cache
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -39,11 +39,12 @@ def source(thing: Carried) -> str:
     return inspect.getsource(thing).rstrip()
 
 
-def called(text: str) -> tuple[set[str], set[str]]:
-    """The names that a program's text calls, and those of the functions that it defines."""
+@lru_cache(maxsize=256)
+def called(text: str) -> tuple[frozenset[str], frozenset[str]]:
+    """The names that a piece of a program calls, and those of the functions that it defines; many pieces are in all programs."""
     nodes = list(ast.walk(ast.parse(text)))
-    used = {node.func.id for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
-    return used, {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
+    used = frozenset(node.func.id for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name))
+    return used, frozenset(node.name for node in nodes if isinstance(node, ast.FunctionDef))
 
 
 @cache

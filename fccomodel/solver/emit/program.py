@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -69,10 +69,10 @@ def emit(lowered: Lowered) -> Program:
         record.text(),
         main,
     ]
-    body = "\n\n\n".join(part for part in parts if part)
+    parts = [part for part in parts if part]
     envelopes = (s for s in lowered.centred if s.penalty is None)
     return Program(
-        text="\n\n\n".join([sections.header(lowered), *map(source, helpers(body)), body]) + "\n",
+        text="\n\n\n".join([sections.header(lowered), *map(source, helpers(parts)), *parts]) + "\n",
         data=sections.tensors(lowered, projection.arrays),
         layout=lowered.layout,
         penalties=lowered.normal.penalties,
@@ -86,10 +86,10 @@ def preparing(name: str, about: str, prepared: Prepared) -> str:
     return function(name, about, [*prepared.lines, "return data"], "data")
 
 
-def helpers(body: str) -> list[Carried]:
-    """The small functions that a program calls and does not define."""
+def helpers(parts: Iterable[str]) -> list[Carried]:
+    """The small functions that the parts of a program call and none of them defines."""
     offered = {**functions(maps), **functions(support), **reductions.programs()}
-    names, defined = called(body)
+    names, defined = (set().union(*each) for each in zip(*map(called, parts), strict=True))
     return [f for f in carried(f for name, f in offered.items() if name in names) if f.__name__ not in defined]
 
 
