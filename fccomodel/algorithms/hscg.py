@@ -1,6 +1,7 @@
 """HSCG: hybrid estimates of values and Jacobians, dual smoothing of phi (hscg-2020, Algorithms 1 and 2)."""
 
 import math
+from types import SimpleNamespace
 
 from fccomodel.algorithms import _grids
 from fccomodel.algorithms._base import Algorithm, Constants, Theorem
@@ -35,33 +36,47 @@ def averaged_move(state, F, v, eta, theta):
 
 
 def constant_step(state, F, h):
-    """beta = 1 - sqrt(b / (b0 (T + 1))), eta = 2 / (L (3 + theta)) (Theorems 3.1, 3.3 and 4.1, 4.2)."""
-    v = hybrid(state, F, 1 - math.sqrt((h.fresh or F.share) / ((h.horizon or state.length) + 1)))
+    """beta = 1 - sqrt(b / (b0 (T + 1))), eta = 2 / (L (3 + theta)) (Theorems 3.1, 3.3 and 4.1, 4.2); b1 = ``values`` b."""
+    v = hybrid(state, F, 1 - math.sqrt((h.fresh or F.share) / ((h.horizon or state.length) + 1)), 1.0, h.values)
     averaged_move(state, F, v, 2 * h.eta / (3 + h.theta), h.theta)
 
 
 def diminishing_step(state, F, h):
-    """gamma_t, theta_t ~ (t + 2)^-1/3, beta_t = 1 - (t + 2)^-2/3, eta_t = 2 / (L_t (3 + theta_t)), where L_t <= L / gamma_t
-    (Theorems 3.2 and 3.4)."""
+    """beta_t = 1 - (t + 2)^-2/3, eta_t = 2 / (L_t (3 + theta_t)). Without kinks theta_t ~ (t + 2)^-1/3 (Theorem 3.2); with them
+    gamma_t ~ (t + 2)^-1/3, L_t <= L / gamma_t, values by 1 / gamma_t^2 minibatches, and theta_t, which is proportional to
+    L_t (t + 2)^-1/3, stays (Theorem 3.4): eta_t theta_t ~ (t + 2)^-1/3 either way."""
     falling = (2 / (state.t + 2)) ** (1 / 3)
-    gamma, theta = falling if F.smoothing else 1.0, h.theta * falling
-    v = hybrid(state, F, 1 - (state.t + 2) ** (-2 / 3), gamma)
+    gamma, theta = (falling, h.theta) if F.smoothing else (1.0, h.theta * falling)
+    v = hybrid(state, F, 1 - (state.t + 2) ** (-2 / 3), gamma, 1 / gamma**2)
     averaged_move(state, F, v, 2 * gamma * h.eta / (3 + theta), theta)
 
 
+def constants(k: Constants) -> SimpleNamespace:
+    """L, P and Q of (18) with c0 = 1, and Psi(x_0) - Psi*. Without kinks |K|^2 = L_f; with them |K| = 1, gamma = eps, and values
+    are from batches of b / gamma^2, so that P and Q do not depend on gamma; B_psi = C_f^2 / 2 is added (Lemma A.1)."""
+    kinks = not math.isfinite(k.L_f)
+    K, gamma = (1.0, k.eps) if kinks else (k.L_f, 1.0)
+    M = (k.C_1**2 * K) ** 2
+    return SimpleNamespace(
+        L=k.smoothness(K / gamma),
+        P=math.sqrt(26) / 3 * math.sqrt(M + (k.L_g * k.C_f) ** 2),
+        Q=26 / 9 * (M * k.sigma**2 + (k.C_f * k.zeta) ** 2),
+        fall=k.delta0 + (k.C_f**2 / 2 if kinks else 0.0),
+        kinks={"lam": gamma, "values": max(1.0, gamma**-2)} if kinks else {},
+    )
+
+
+def weights(k: Constants, c: SimpleNamespace, T: float, first: float) -> dict[str, float]:
+    """(19) and (23): eta = 1 / L, theta = L b^(3/4) / (P (b0 (T + 1))^(1/4)), and what beta is made of."""
+    theta = min(1.0, c.L * k.B2**0.75 / (c.P * (first * (T + 1)) ** 0.25)) if c.P else 1.0
+    return {"eta": 1 / c.L, "theta": theta, "fresh": min(1.0, k.B2 / first), "horizon": T, **c.kinks}
+
+
 def theory(k: Constants) -> dict[str, float]:
-    """Theorems 3.1 and 3.3 with c0 = c1 = c2 = 1: gamma = eps where phi has kinks, T from (20)."""
-    smooth = k.L_f < float("inf")
-    L_f = k.L_f if smooth else 1 / k.eps
-    L = k.smoothness(L_f)
-    M = (k.C_1**2 * L_f) ** 2
-    P = math.sqrt(26) / 3 * math.sqrt(M + (k.L_g * k.C_f) ** 2)
-    Q = 26 / 9 * (M * k.sigma**2 + (k.C_f * k.zeta) ** 2)
-    T = (16 * P * k.delta0 + 24 * Q) ** 1.5 / (k.B2 * k.eps**3)
-    first = (k.B2 * (T + 1)) ** (1 / 3)
-    theta = min(1.0, L * k.B2**0.75 / (P * (first * (T + 1)) ** 0.25))
-    found = {"eta": 1 / L, "theta": theta, "fresh": min(1.0, k.B2 / first), "horizon": T, "iterations": T}
-    return found if smooth else {**found, "lam": k.eps}
+    """Theorems 3.1 and 3.3 with c0 = c1 = c2 = 1: T from (20) and (24), b0 = (b (T + 1))^(1/3)."""
+    c = constants(k)
+    T = (16 * c.P * c.fall + 24 * c.Q) ** 1.5 / (k.B2 * k.eps**3)
+    return {**weights(k, c, T, (k.B2 * (T + 1)) ** (1 / 3)), "iterations": T}
 
 
 algorithm = Algorithm(
@@ -87,6 +102,7 @@ algorithm = Algorithm(
     steps={"constant": constant_step, "diminishing": diminishing_step},
     rate="1 / (B2 eps^3)",
     theorem="hscg-2020, Theorems 3.3 and 3.4 (values from batches of B2 / gamma^2)",
+    practice=("values by as many samples as Jacobians, where theorems about kinks have 1 / gamma^2 times more",),
     better=(
         Theorem(
             name="hscg-2020, Theorems 3.1 and 3.2", rate="1 / (B2 eps^3)", where={"outer smooth": "hscg-2020, Theorem 3.1"}
@@ -102,6 +118,7 @@ algorithm = Algorithm(
         "theta": 1.0,
         "fresh": 0.0,
         "horizon": 0.0,
+        "values": 1.0,
         "restarts": 1.0,
     },  # fmt: skip
     grid=_grids.HSCG,

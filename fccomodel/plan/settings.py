@@ -38,6 +38,8 @@ OPTIONS = {
     "tau": "weight of a block's dual variable y in its next value (ALEXR), of the averages' new values (NASA)",
     "theta": "weight of the extrapolation of inner values (ALEXR), of the prox point in the next iterate (HSCG)",
     "fresh": "b / b0 in the weight of fresh samples; 0: b0 is a full pass (HSCG)",
+    "mu": "weight of |w|^2 / 2 that is added to the objective (SOX-boost; theory: where it is merely convex)",
+    "values": "minibatches by which values are estimated, to one of Jacobians (HSCG)",
     "horizon": "T in that weight; 0: the epoch's steps (HSCG)",
     "restarts": "1: each epoch starts from exact estimates, 0: the first one alone (HSCG)",
     "epochs": "epochs that the step sizes are made for (ASCVRG)",

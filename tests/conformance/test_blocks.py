@@ -82,6 +82,14 @@ def sox(b: Blocks, i: np.ndarray, j: np.ndarray, j2: np.ndarray, slip: str) -> N
     b.move(h.eta * b.v)
 
 
+def sox_convex(b: Blocks, i: np.ndarray, j: np.ndarray, j2: np.ndarray, slip: str) -> None:
+    """sox-2022, section 3.4: beta = 1."""
+    h, k, (g, J) = b.h, b.cells(i), b.g(b.w, i, j)
+    old = first(b.u[k], g)
+    b.u[k] = (1 - h.gamma) * old + h.gamma * g
+    b.move(h.eta * (2 * (b.u[k] if slip == "current u" else old) @ J) / b.B1)
+
+
 def bsgd(b: Blocks, i: np.ndarray, j: np.ndarray, j2: np.ndarray, slip: str) -> None:
     g, J = b.g(b.w, i, j)
     b.move(b.h.eta * (2 * g @ J) / b.B1)
@@ -230,6 +238,7 @@ CONEX = ("no quadratic", "quadratic as it is", "no pull")
 REFERENCES: dict[str, tuple[str, str, str, Update, tuple[str, ...]]] = {
     "sox": ("sox", "momentum", SMOOTH, sox, ("current u", "extra beta")),
     "sox_boost": ("sox_boost", "momentum", SMOOTH, sox, ("current u",)),
+    "sox_convex": ("sox_convex", "plain", SMOOTH, sox_convex, ("current u",)),
     "bsgd": ("bsgd", "plain", SMOOTH, bsgd, ()),
     "soap": ("soap", "plain", SMOOTH, soap, ("stale u",)),
     "moap": ("moap", "momentum", SMOOTH, moap, ("others stay", "no scale")),

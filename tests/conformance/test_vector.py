@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 import torch
 
-from conformance.problems import HEAD, regression
-from conformance.runs import judged
+from conformance.problems import ALL, HEAD, regression
+from conformance.runs import judged, needs_cvxpy, outcome
 from fccomodel import algorithms, pipeline
 from fccomodel.algorithms import Constants
+from fccomodel.algorithms import hscg as hscg_module
 from fccomodel.algorithms.runtime.vector_oracle import oracle_of
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.source import Source
@@ -25,6 +26,7 @@ from fccomodel.solver.lower import VectorSteps, _reductions, lower
 from fccomodel.solver.lower import _vector as vector_module
 from fccomodel.solver.lower._slots import Slots
 
+BY_NAME = {p.name: p for p in ALL}
 VECTOR = sorted(name for name, a in algorithms.all().items() if a.oracle == "vector")
 MODELS = {
     "plain": HEAD + "minimize E[z ~ D] square(dot(w, z.x) - z.y) + log1pexp(sum(w));",
@@ -396,3 +398,55 @@ def test_what_they_refuse() -> None:
         with pytest.raises(FccoError) as error:
             Made(text, "ascvrg", unverified=False)
         assert error.value.diagnostics[0].code == "F0604"
+
+
+# -------------------------------------------------------------------------------------------------- HSCG where phi has kinks
+def test_diminishing_steps_fall_as_the_cube_root_with_kinks_and_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    """hscg-2020, (21) and (25): theta falls and eta stays, or eta falls with gamma and theta stays, with values by 1 / gamma^2
+    minibatches."""
+    seen: list[tuple[float, ...]] = []
+    monkeypatch.setattr(hscg_module, "hybrid", lambda state, F, beta, gamma=1.0, values=1.0: seen.append((beta, gamma, values)))
+    monkeypatch.setattr(hscg_module, "averaged_move", lambda state, F, v, eta, theta: seen.append((eta, theta)))
+    h = SimpleNamespace(theta=0.3, eta=0.1)
+    for kinks in (False, True):
+        for t in (0, 14, 126):  # (2 / (t + 2))^(1/3) = 1, 1/2, 1/4
+            hscg_module.diminishing_step(SimpleNamespace(w=0, t=t), SimpleNamespace(smoothing=kinks), h)
+    weights, moves = np.array(seen[::2]), np.array(seen[1::2])
+    np.testing.assert_allclose(weights[:, 0], 2 * [1 - (t + 2) ** (-2 / 3) for t in (0, 14, 126)])
+    np.testing.assert_allclose(weights[:, 1], [1, 1, 1, 1, 1 / 2, 1 / 4])
+    np.testing.assert_allclose(weights[:, 2], [1, 1, 1, 1, 4, 16])
+    np.testing.assert_allclose(moves[:, 1], 0.3 * np.array([1, 1 / 2, 1 / 4, 1, 1, 1]))
+    np.testing.assert_allclose(moves[3:, 0] / moves[3, 0], [1, 1 / 2, 1 / 4])
+    assert moves[2, 0] <= 1.1 * moves[0, 0]
+
+
+def test_values_by_more_minibatches_have_less_noise() -> None:
+    case, w = Made(MODELS["worst"], inner_batch=2), point(8)
+    spreads = []
+    for count in (1, 4):
+        state, F = case.oracle(w)
+        state.u, state.w_prev = F.value(w), w
+        found = torch.stack([case.solver.hybrid_value(state, F, 0.5, count) for _ in range(300)])
+        spreads.append(float(found.var(0).mean()))
+    assert spreads[1] == pytest.approx(spreads[0] / 4, rel=0.35)
+    state, F = case.oracle(w)
+    torch.testing.assert_close(case.solver.hybrid_value(state, F, 0.5, 10_000), F.value(w))
+
+
+@needs_cvxpy
+def test_kinks_are_met_by_diminishing_steps() -> None:
+    assert outcome(BY_NAME["worst_group"], "hscg", iterations=600, step="diminishing", inner_batch=6).gap <= 5e-3
+
+
+@pytest.mark.parametrize("kinks", [False, True])
+def test_restarts_are_as_many_and_as_long_as_their_theorem_asks(kinks: bool) -> None:
+    """hscg-2020, (30): 16 P b0^(1/4) (Psi(x_0) - Psi*) / (S [b (T + 1)]^(3/4)) + 24 Q / [b0 b (T + 1)]^(1/2) is eps^2."""
+    smoothness = {"L_f": math.inf if kinks else 0.3, "L_g": 0.2}
+    k = Constants(n=3, B1=3, B2=4, eps=0.1, C_f=2, C_g=0.5, sigma=0.3, zeta=0.2, delta0=0.7, **smoothness)
+    found, c = algorithms.all()["hscg_restarts"].theory(k), hscg_module.constants(k)
+    T, first = found["stage"], k.B2 / found["fresh"]
+    rounds = found["iterations"] / (T + 1)
+    start = 16 * c.P * first**0.25 * c.fall / (rounds * (k.B2 * (T + 1)) ** 0.75)
+    noise = 24 * c.Q / math.sqrt(first * k.B2 * (T + 1))
+    assert noise == pytest.approx(k.eps**2 / 2, rel=0.05) and start <= k.eps**2 / 2
+    assert start >= 0.4 * k.eps**2 and found.get("values", 1) == pytest.approx(100 if kinks else 1)

@@ -27,6 +27,7 @@ RELU = "net s : real[d] -> real;\nvar w = params(s);\nminimize mean[k in K] squa
 NOISE = "var t >= -1, <= 1;\nminimize square(E[z ~ normal(0, 1)] (t - z));"
 RIDGE = f"var w[d];\nminimize E[z ~ D] {LOSS} + 0.5 * sumsq(w);"
 DRAWN = "var w[d];\nminimize E[a ~ normal(0, 1)] square(E[z ~ D] (dot(w, z.x) - a));"
+PAIR = "var w[d];\nminimize max(E[z ~ D | z.g == 0] dot(w, z.x), E[z ~ D | z.g == 1] dot(w, z.x));"
 #: assumption -> (a model that meets it, how far that is known, a model that does not, words of what it lacks)
 CASES = {
     "unconstrained": (SMOOTH, "proved", BOUNDED, "constraints: c"),
@@ -59,6 +60,7 @@ CASES = {
     "two levels": (SMOOTH, "proved",
                    f"var w[d];\nminimize square(E[a ~ D] log(1 + E[z ~ D] {LOSS.replace('z.y', 'a.y')}));", "inside the tracked"),
     "tracked blocks": (SMOOTH, "proved", DRAWN, "met once"),
+    "scalar inner": (SMOOTH, "proved", PAIR, "has 2 expectations"),
     "plain expectations": (BOUNDED, "proved", SMOOTH, "a nonlinear function of expectations"),
     "shared inner": (SMOOTH, "bounded from data",
                      DRAWN, "drawn from a distribution"),

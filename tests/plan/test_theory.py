@@ -5,10 +5,12 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from fccomodel import algorithms, pipeline, plan
 from fccomodel.algorithms import Constants
@@ -43,11 +45,11 @@ def constants(text: str, **options: Any) -> Constants:
 
 @pytest.mark.parametrize("name", THEORIES)
 def test_the_steps_of_a_schedule_grow_as_its_rate_says(name: str) -> None:
-    """Far out, logarithms apart; and an accuracy is worth the steps that it asks for. Rates with kinks; HSCG's needs larger
-    batches with them, ASCVRG's counts samples."""
+    """Far out, logarithms apart; and an accuracy is worth the steps that it asks for. Rates with kinks; ASCVRG's
+    counts samples."""
     record = algorithms.all()[name]
-    kinks = math.inf if "outer smooth" not in record.requires and name != "hscg" else 1.5
-    k = Constants(n=100, B1=10, B2=5, eps=1e-6, C_f=2, C_g=3, L_f=kinks, L_g=0.5, mu=0.1, rows=1000)
+    kinks = math.inf if "outer smooth" not in record.requires else 1.5
+    k = Constants(n=100, B1=10, B2=5, eps=1e-6, C_f=2, C_g=3, L_f=kinks, L_g=0.5, rows=1000)
     coarse, fine = (TheoremSchedule(record=record, constants=dataclasses.replace(k, eps=eps)) for eps in (1e-6, 1e-8))
     if coarse.steps is None or fine.steps is None:
         assert not coarse.sentences()
@@ -56,6 +58,26 @@ def test_the_steps_of_a_schedule_grow_as_its_rate_says(name: str) -> None:
     assert slope == pytest.approx(1 if name == "ascvrg" else rates.order(record.rate)[0], abs=0.2)
     assert coarse.worth(fine.steps) == pytest.approx(1e-8, rel=0.5), "stages and epochs double"
     assert "are what it asks for" in coarse.sentences(10)[0] and "are what" not in coarse.sentences(10**60)[0]
+
+
+@pytest.mark.parametrize("name", ["alexr", "sox_boost"])
+def test_strong_convexity_makes_the_steps_linear_in_the_accuracy(name: str) -> None:
+    """Theorem 1 of alexr-2025, Theorem 2 of sox-2022: the rates that they promise, logarithms apart."""
+    record = algorithms.all()[name]
+    k = Constants(n=100, B1=10, B2=5, eps=1e-6, C_f=2, C_g=3, L_f=1.5, L_g=0.5, mu=0.1)
+    coarse, fine = (record.theory(dataclasses.replace(k, eps=eps))["iterations"] for eps in (1e-6, 1e-8))  # type: ignore[misc]
+    assert math.log(fine / coarse) / math.log(100) == pytest.approx(rates.order(record.theorems[0].rate)[0], abs=0.2)
+
+
+def test_what_makes_a_merely_convex_problem_strongly_convex_is_added_to_it() -> None:
+    """sox-2022, Corollary 1: mu |w|^2 / 2, small enough for the accuracy."""
+    theory, step = algorithms.all()["sox_boost"].theory, algorithms.all()["sox_boost"].steps["momentum"]
+    k = Constants(n=100, B1=10, B2=5, eps=1e-3, diameter=3.0)
+    assert theory is not None and theory(k)["mu"] * k.diameter**2 == pytest.approx(k.eps)
+    assert theory(dataclasses.replace(k, mu=0.1))["mu"] == 0
+    state = SimpleNamespace(w=torch.tensor([2.0]), v=torch.zeros(1))
+    step(state, torch.tensor([1.0]), SimpleNamespace(beta=1.0, eta=0.5, mu=0.3))
+    assert float(state.w) == pytest.approx(2 - 0.5 * (1 + 0.3 * 2))
 
 
 @pytest.mark.parametrize(

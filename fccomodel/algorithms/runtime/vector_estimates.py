@@ -1,6 +1,8 @@
 """Estimates of the gradient of phi(F(w)) that several algorithms share, corrected at a reference point or hybrid, and weights
 that decay. The emitter copies what an algorithm uses."""
 
+import math
+
 from fccomodel.core.lazy import torch
 
 
@@ -42,13 +44,24 @@ def begin_with(state, F, at):
     return state.v + direct
 
 
-def hybrid(state, F, beta, gamma=1.0):
+def hybrid_value(state, F, beta, count):
+    """The hybrid estimator of F alone, by so many minibatches in each of its means; exactly where a full pass has no more."""
+    if count * F.share >= 1:
+        return F.value(state.w)
+    first, second = ([F.batch() for _ in range(count)] for _ in range(2))
+    return beta * (state.u + F.mean(state.w, first) - F.mean(state.w_prev, first)) + (1 - beta) * F.mean(state.w, second)
+
+
+def hybrid(state, F, beta, gamma=1.0, values=1.0):
     """The gradient at w by the hybrid estimators of hscg-2020, equations (14) and (16): of F, and of its Jacobian or of the
-    product with it. beta = 1: SARAH."""
+    product with it; values by so many minibatches where they are more than one. beta = 1: SARAH."""
     first = F.batch()
     now, then = F.sample(state.w, first), F.sample(state.w_prev, first)
     fresh = F.sample(state.w, F.batch()) if beta < 1 else now
-    state.u = beta * (state.u + now.value - then.value) + (1 - beta) * fresh.value
+    if values > 1:
+        state.u = hybrid_value(state, F, beta, math.ceil(values))
+    else:
+        state.u = beta * (state.u + now.value - then.value) + (1 - beta) * fresh.value
     s, direct = F.slope(state.w, state.u, gamma)
     if F.keep:
         state.J = beta * (state.J + now.matrix() - then.matrix()) + (1 - beta) * fresh.matrix()

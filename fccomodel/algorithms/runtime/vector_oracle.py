@@ -42,6 +42,7 @@ def oracle_of(solver: VectorSolver, data, rng, c, state, h: VectorSettings, late
     batch()            the next minibatch                       sample(w, batch)   F(w; batch), linearised
     whole(w)           F(w) by a full pass, linearised          value(w)           F(w) alone
     pooled(w, batches) F(w) by several minibatches, linearised  many(w)            F(w) by a full pass, or 100 minibatches
+    mean(w, batches)   F(w) by several minibatches, alone
     slope(w, u, gamma) the derivatives of phi in u and in w, its smoothing parameters times gamma
     phi(w, u)          its value                                prox(w, step)      prox_{step R}(w), a new vector
     keep               the Jacobian is kept as a q x p matrix; else, and where q > 128, products with it
@@ -63,6 +64,10 @@ def oracle_of(solver: VectorSolver, data, rng, c, state, h: VectorSettings, late
     def pooled(w, batches):
         state.oracles += solver.samples * len(batches)
         return linearised(lambda x: sum(solver.inner(data, x, chosen, h) for chosen in batches) / len(batches), w)
+
+    def mean(w, batches):
+        state.oracles += solver.samples * len(batches)
+        return sum(solver.inner(data, w, chosen, h) for chosen in batches) / len(batches)
 
     def whole(w):
         state.oracles += solver.rows
@@ -92,8 +97,8 @@ def oracle_of(solver: VectorSolver, data, rng, c, state, h: VectorSettings, late
         return w
 
     return SimpleNamespace(
-        batch=batch, sample=sample, pooled=pooled, many=many, whole=whole, value=value, slope=slope, phi=phi, prox=prox,
-        late=late,
+        batch=batch, sample=sample, pooled=pooled, mean=mean, many=many, whole=whole, value=value, slope=slope, phi=phi,
+        prox=prox, late=late,
         keep=solver.components <= 128 and solver.components * len(state.w) <= h.matrix, smoothing=solver.centred,
         share=min(1.0, solver.samples / solver.rows),
     )  # fmt: skip

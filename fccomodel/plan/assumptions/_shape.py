@@ -56,6 +56,13 @@ def tracked(setting: Setting) -> Finding:
     return holds("every block can be listed, and its estimate kept")
 
 
+def scalar_inner(setting: Setting) -> Finding:
+    for block in setting.blocks:
+        if len(block.inner) > 1:
+            return lacks(f"{block.words} has {len(block.inner)} expectations", block.words, block.span)
+    return holds("every outer function has one expectation")
+
+
 def plain_expectations(setting: Setting) -> Finding:
     for term in setting.normal.terms:
         if term.kind == "composition":
@@ -132,6 +139,7 @@ ASSUMPTIONS = (
     Assumption(name="finite sum", meaning="expectations over finite tables", decide=finite_sum, form=True),
     Assumption(name="two levels", meaning="no expectation inside a tracked expectation", decide=two_levels, form=True),
     Assumption(name="tracked blocks", meaning="blocks that can be listed, each with an estimate of its own", decide=tracked),
+    Assumption(name="scalar inner", meaning="one expectation in each outer function", decide=scalar_inner),
     Assumption(name="plain expectations", meaning="expectations under no nonlinear function", decide=plain_expectations),
     Assumption(name="shared inner", meaning="tracked expectations that fit one vector", decide=shared_inner, form=True),
     Assumption(name="linear coupling", meaning="a maximum, cvar or topk of group losses", decide=linear_coupling, form=True),
