@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
-from fccomodel.algorithms._base import Algorithm, Constants, Theorem
+from fccomodel.algorithms._base import Algorithm, Constants, Theorem, Variant
 from fccomodel.core.registry import records
 
-__all__ = ["Algorithm", "Constants", "Theorem", "all", "get"]
+__all__ = ["Algorithm", "Constants", "Theorem", "Variant", "all", "get"]
 
 
 @cache

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import sqrt
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from fccomodel.algorithms.runtime import block_loop
 from fccomodel.algorithms.runtime import steps as _steps
@@ -80,6 +80,18 @@ class Theorem:
     where: Mapping[str, str] = field(default_factory=dict)
 
 
+class Variant(NamedTuple):
+    """A form of an algorithm that a paper gives, and how it is met here.
+
+    what    in a few words      where   its place in the paper
+    state   ``as in the paper``, with the option that asks for it; what differs; or ``missing``
+    """
+
+    what: str
+    where: str
+    state: str = "as in the paper"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Algorithm:
     """One algorithm of the papers.
@@ -94,6 +106,7 @@ class Algorithm:
     counts     in which unit: ``iterations``, or ``oracle calls``
     theorem    where                                              cite    authors, title, venue
     better     theorems that promise more where more holds, the best first
+    variants   the forms that the paper gives, and their state here; empty: a baseline of their comparisons, its updates alone
     oracle     ``blocks``: ``gradient``, one estimate per sampled block i; ``vector``: ``inner`` and ``outer``, all blocks
                at once as one vector F(w) in R^q
                (its ``begin(state, F, h)`` opens an epoch, ``update(state, F, h)`` is a step; F: see ``vector_oracle.oracle_of``)
@@ -136,6 +149,7 @@ class Algorithm:
     better: tuple[Theorem, ...] = ()
     counts: str = "iterations"
     practice: tuple[str, ...] = ()
+    variants: tuple[Variant, ...] = ()
     beyond: Mapping[str, str] = field(default_factory=dict)
     adaptive: str = ""
     oracle: str = "blocks"

@@ -3,7 +3,7 @@
 from math import isfinite, log, sqrt
 
 from fccomodel.algorithms import _grids
-from fccomodel.algorithms._base import Algorithm, Constants, Theorem
+from fccomodel.algorithms._base import Algorithm, Constants, Theorem, Variant
 from fccomodel.algorithms.estimators import alexr as estimator
 from fccomodel.algorithms.runtime import steps
 
@@ -64,6 +64,13 @@ algorithm = Algorithm(
     estimator=estimator,
     independent="alexr-2025, Algorithm 1, lines 5 and 10",
     next_stage=next_stage,
+    variants=(
+        Variant("psi = f*, f smooth", "alexr-2025, Algorithm 1, Lemma 1 and Theorem 1", "as in the paper (schedule = theory)"),
+        Variant("psi a half square, f with kinks", "alexr-2025, Theorems 2 and 3", "as in the paper (schedule = theory)"),
+        Variant("psi a half square, f smooth", "alexr-2025, Theorem 3", "missing: psi = f*"),
+        Variant("other psi (Bregman)", "alexr-2025, Algorithm 1, line 7", "missing"),
+        Variant("theta = 0, no values at the point before", "alexr-2025, Theorem 2", "as in the paper (theta = 0)"),
+    ),
     steps={"plain": steps.plain_step},
     rate="max(1, n / (B1 B2)) / eps^2",
     theorem="alexr-2025, Theorem 2",

@@ -3,7 +3,7 @@
 from math import ceil, isfinite, log, sqrt
 
 from fccomodel.algorithms import _grids
-from fccomodel.algorithms._base import Algorithm, Constants
+from fccomodel.algorithms._base import Algorithm, Constants, Variant
 from fccomodel.algorithms._practice import NESTED, PROXIMAL
 from fccomodel.algorithms.estimators import msvr_current
 from fccomodel.algorithms.runtime import steps
@@ -101,6 +101,21 @@ algorithm = Algorithm(
     begin=begin,
     advance=advance,
     next_stage=next_stage,
+    variants=(
+        Variant(
+            "f convex, non-decreasing, g weakly convex (A3)",
+            "sonex-alexr2-2025, Algorithm 2 and Theorem 4.10",
+            "as in the paper (step = momentum, schedule = theory), but for z_{-1}, which is the last round's z_{K-1}",
+        ),
+        Variant("g smooth (A2)", "sonex-alexr2-2025, remark to Theorem 4.10", "as in the paper"),
+        Variant("a last ALEXR stage from w_tau", "sonex-alexr2-2025, Corollary 4.11", "missing"),
+        Variant("Adam-type steps", "sonex-alexr2-2025, Algorithm 2, line 15", "as in the paper (step = adam)"),
+        Variant(
+            "constraints by the smoothed hinge",
+            "sonex-alexr2-2025, section 5 and Theorem 5.3",
+            "as in the paper; in practice centred, and its centres moved",
+        ),
+    ),
     steps={"adam": steps.adam_step, "momentum": steps.momentum_step},
     rate="max(n / (B1 B2), 1) / eps^5",
     theorem="sonex-alexr2-2025, Theorem 4.10 (unconstrained), Theorem 5.3 (constrained)",

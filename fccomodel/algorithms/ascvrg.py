@@ -3,7 +3,7 @@
 import math
 
 from fccomodel.algorithms import _grids
-from fccomodel.algorithms._base import Algorithm, Constants
+from fccomodel.algorithms._base import Algorithm, Constants, Variant
 from fccomodel.algorithms.runtime import vector_loop
 from fccomodel.algorithms.runtime.vector_estimates import corrected, refer
 
@@ -53,10 +53,17 @@ algorithm = Algorithm(
     outer="smooth",
     loop=vector_loop,
     begin=begin,
+    variants=(
+        Variant(
+            "epochs that double, samples of the outer index",
+            "ascvrg-2021, Algorithm 1 and Theorem 3.5",
+            "with C = n, all outer functions in every step, which the theorem admits; sampling them is missing",
+        ),
+    ),
     steps={"doubling": doubling_step},
     counts="oracle calls",
     rate="(m + n) log(1/eps) + 1/eps^3",
-    theorem="ascvrg-2021, Theorem 3.5",
+    theorem="ascvrg-2021, Theorem 3.5 (C = n: every step has all outer functions)",
     cite="Lin, Fan, Wang and Jordan, Improved oracle complexity for stochastic compositional variance reduced gradient, 2021",
     hyper={**vector_loop.DEFAULTS, "stage": 16, "growth": 2.0, "longest": 1 << 16, "epochs": 12, "inner_batch": 32},
     theory=theory,

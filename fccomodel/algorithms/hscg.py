@@ -4,7 +4,7 @@ import math
 from types import SimpleNamespace
 
 from fccomodel.algorithms import _grids
-from fccomodel.algorithms._base import Algorithm, Constants, Theorem
+from fccomodel.algorithms._base import Algorithm, Constants, Theorem, Variant
 from fccomodel.algorithms.runtime import vector_loop
 from fccomodel.algorithms.runtime.vector_estimates import begin_with, hybrid
 
@@ -99,14 +99,22 @@ algorithm = Algorithm(
     loop=vector_loop,
     begin=begin,
     in_theory={"begin": begin_once},
+    variants=(
+        Variant("constant step, phi smooth", "hscg-2020, Algorithm 1 and Theorem 3.1", "as in the paper (schedule = theory)"),
+        Variant("diminishing step, phi smooth", "hscg-2020, Theorem 3.2", "as in the paper (step = diminishing)"),
+        Variant("constant step, phi with kinks", "hscg-2020, Theorem 3.3", "as in the paper (schedule = theory)"),
+        Variant("diminishing step, phi with kinks", "hscg-2020, Theorem 3.4", "as in the paper (step = diminishing)"),
+        Variant("products with the Jacobian", "hscg-2020, (16)", "as in the paper where it is large (matrix = 0)"),
+        Variant("the pair of an approximate KKT point", "hscg-2020, Lemma 3.1", "as in the paper, by full passes"),
+        Variant("centres of the smoothing", "hscg-2020, section 2.3", "as in the paper; in practice moved between epochs"),
+        Variant("entropy as b(y) on the simplex", "hscg-2020, section 2.3", "missing: half squares"),
+    ),
     steps={"constant": constant_step, "diminishing": diminishing_step},
     rate="1 / (B2 eps^3)",
     theorem="hscg-2020, Theorems 3.3 and 3.4 (values from batches of B2 / gamma^2)",
     practice=("values by as many samples as Jacobians, where theorems about kinks have 1 / gamma^2 times more",),
     better=(
-        Theorem(
-            name="hscg-2020, Theorems 3.1 and 3.2", rate="1 / (B2 eps^3)", where={"outer smooth": "hscg-2020, Theorem 3.1"}
-        ),
+        Theorem(name="hscg-2020, Theorems 3.1 and 3.2", rate="1 / (B2 eps^3)", where={"outer smooth": "hscg-2020, Theorem 3.1"}),
     ),
     cite="Tran-Dinh, Liu and Nguyen, Hybrid variance-reduced SGD algorithms for nonconvex-concave minimax problems, NeurIPS 2020",
     hyper={

@@ -4,7 +4,7 @@ import dataclasses
 import math
 
 from fccomodel.algorithms import hscg
-from fccomodel.algorithms._base import Constants, Theorem
+from fccomodel.algorithms._base import Constants, Theorem, Variant
 from fccomodel.algorithms.hscg import first_move
 
 
@@ -30,6 +30,10 @@ algorithm = dataclasses.replace(
     in_theory={"begin": begin},
     theorem="hscg-2020, Theorem 4.2 (values from batches of B2 / gamma^2)",
     better=(Theorem(name="hscg-2020, Theorem 4.1", rate="1 / (B2 eps^3)", where={"outer smooth": "hscg-2020, Theorem 4.1"}),),
+    variants=(
+        Variant("restarts, phi smooth", "hscg-2020, Algorithm 2 and Theorem 4.1", "as in the paper (schedule = theory)"),
+        Variant("restarts, phi with kinks", "hscg-2020, Theorem 4.2", "as in the paper (schedule = theory), T by the batch"),
+    ),
     steps={"constant": hscg.constant_step},
     theory=theory,
     preference=(2.0,),

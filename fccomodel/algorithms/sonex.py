@@ -3,7 +3,7 @@
 from math import sqrt
 
 from fccomodel.algorithms import _grids
-from fccomodel.algorithms._base import Algorithm, Constants
+from fccomodel.algorithms._base import Algorithm, Constants, Variant
 from fccomodel.algorithms._practice import NESTED, PROXIMAL
 from fccomodel.algorithms.estimators import msvr
 from fccomodel.algorithms.runtime import steps
@@ -51,6 +51,20 @@ algorithm = Algorithm(
     adaptive="sonex-alexr2-2025, Theorem E.6, whose Assumption E.1 bounds them",
     penalty="smoothed_hinge",
     estimator=msvr,
+    variants=(
+        Variant(
+            "momentum",
+            "sonex-alexr2-2025, Algorithm 1 and Theorem 4.7",
+            "as in the paper (step = momentum, schedule = theory), but for first estimates: by one batch, not by eps^-3 samples",
+        ),
+        Variant("Adam-type steps", "sonex-alexr2-2025, appendix E and Theorem E.6", "as in the paper (step = adam)"),
+        Variant(
+            "constraints by the smoothed hinge",
+            "sonex-alexr2-2025, section 5 and Theorem 5.3",
+            "as in the paper; in practice centred, and its centres moved",
+        ),
+        Variant("constraints, g_0 a composition", "sonex-alexr2-2025, appendix F.3", "as in the paper: g_0 is tracked too"),
+    ),
     steps={"adam": steps.adam_step, "momentum": steps.momentum_step},
     rate="max(n / (B1 sqrt(B2)), 1 / min(B1, B2)) / eps^5",
     theorem="sonex-alexr2-2025, Theorem 4.7 (unconstrained), Theorem 5.3 (constrained)",

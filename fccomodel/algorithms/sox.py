@@ -1,7 +1,7 @@
 """SOX: moving-average estimates of the inner expectations, momentum on the gradient (sox-2022, Algorithm 1)."""
 
 from fccomodel.algorithms import _grids
-from fccomodel.algorithms._base import Algorithm, Constants
+from fccomodel.algorithms._base import Algorithm, Constants, Variant
 from fccomodel.algorithms._practice import NESTED, PROXIMAL
 from fccomodel.algorithms.estimators import moving_average
 from fccomodel.algorithms.runtime import steps
@@ -36,6 +36,11 @@ algorithm = Algorithm(
     beyond={**NESTED, **PROXIMAL},
     outer="smooth",
     estimator=moving_average,
+    variants=(
+        Variant("momentum", "sox-2022, Algorithm 1 and Theorem 1", "as in the paper (step = momentum, schedule = theory)"),
+        Variant("Adam-type steps", "sonex-alexr2-2025, appendix E", "by SONEX's formula, without a theorem (step = adam)"),
+        Variant("stochastic f_i", "sox-2022, appendix E", "as in the paper: an expectation around f draws its samples"),
+    ),
     steps={"adam": steps.adam_step, "momentum": steps.momentum_step},
     rate="max(n / (B1 B2), 1 / min(B1, B2)) / eps^4",
     theorem="sox-2022, Theorem 1",

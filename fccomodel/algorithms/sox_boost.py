@@ -3,7 +3,7 @@
 from math import ceil, log2
 
 from fccomodel.algorithms import _grids
-from fccomodel.algorithms._base import Algorithm, Constants, Theorem
+from fccomodel.algorithms._base import Algorithm, Constants, Theorem, Variant
 from fccomodel.algorithms._practice import NESTED, PROXIMAL
 from fccomodel.algorithms.estimators import moving_average
 from fccomodel.algorithms.runtime.steps import adam_step, momentum_step
@@ -71,6 +71,10 @@ algorithm = Algorithm(
     estimator=moving_average,
     next_stage=next_stage,
     in_theory={"next_stage": halve},
+    variants=(
+        Variant("stages that halve", "sox-2022, Algorithm 2 and Theorem 2", "as in the paper (schedule = theory)"),
+        Variant("convex F, with mu |w|^2 / 2", "sox-2022, Corollary 1", "as in the paper (schedule = theory)"),
+    ),
     steps={"adam": curved_adam_step, "momentum": curved_momentum_step},
     rate="max(n / (B1 B2), 1 / min(B1, B2)) / eps^3",
     theorem="sox-2022, Corollary 1 (of F + mu |w|^2 / 2)",

@@ -3,7 +3,7 @@
 from math import sqrt
 
 from fccomodel.algorithms import _grids
-from fccomodel.algorithms._base import Algorithm, Constants
+from fccomodel.algorithms._base import Algorithm, Constants, Variant
 from fccomodel.algorithms._practice import NESTED
 from fccomodel.algorithms.estimators import moving_average
 from fccomodel.algorithms.runtime import steps
@@ -48,6 +48,9 @@ algorithm = Algorithm(
     },
     outer="smooth",
     estimator=moving_average,
+    variants=(
+        Variant("beta = 1, projected, averaged", "sox-2022, section 3.4 and Theorem 3", "as in the paper (schedule = theory)"),
+    ),
     steps={"plain": steps.plain_step},
     rate="max(n / B1, n / (B1 B2), 1 / min(B1, B2)) / eps^2",
     theorem="sox-2022, Theorem 3 (alexr-2025, Table 1, doubts its measure)",

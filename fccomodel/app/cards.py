@@ -138,6 +138,17 @@ def algorithms(name: str | None = None, candidates: Mapping[str, Candidate] | No
     return rows((c.record.name, _verdict(c)) for c in ordered)
 
 
+def variants() -> str:
+    """The forms of the papers' algorithms and their state here: ``variant | paper | state`` by algorithm."""
+    from fccomodel import algorithms as registry
+
+    lines = ["variant | paper | state", "--- | --- | ---"]
+    for record in registry.all().values():
+        forms = [(f"{record.title}: {v.what}", v.where, v.state) for v in record.variants]
+        lines += [" | ".join(row) for row in forms or [(record.title, record.theorem, "a baseline: its updates")]]
+    return "\n".join(lines)
+
+
 def _verdict(candidate: Candidate) -> str:
     """Whether its theorem covers the model, or what is missing."""
     rate = f"O({candidate.promise.rate}) {candidate.record.counts}"

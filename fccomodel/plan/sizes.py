@@ -71,6 +71,10 @@ def taken(node: ir.Reduce | ir.Constraint, bound: Bound) -> Iterator[tuple[ir.Bi
 
 
 def _outer(root: ir.Expr) -> list[ir.Reduce]:
-    """The reductions of reductions."""
-    reduces = [node for node in ir.walk(root) if isinstance(node, ir.Reduce)]
-    return [node for node in reduces if any(isinstance(n, ir.Reduce) for n in ir.walk(node.body))]
+    """The reductions whose elements tell blocks apart: some reduction inside depends on them. Samples of f alone tell none."""
+    return [node for node in ir.walk(root) if isinstance(node, ir.Reduce) and _indexes(node)]
+
+
+def _indexes(node: ir.Reduce) -> bool:
+    inside = (n for n in ir.walk(node.body) if isinstance(n, ir.Reduce))
+    return any(b in node.binders for n in inside for b in ir.free_binders(n))

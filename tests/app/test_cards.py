@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fccomodel.app import cards
+from fccomodel.app import cards, cli
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.library import atoms
 
@@ -51,3 +51,27 @@ def test_an_alias_finds_its_atom():
 def test_an_unknown_name_is_refused_with_a_guess():
     with pytest.raises(FccoError, match="Did you mean `log1pexp`"):
         cards.atoms("log1pex")
+
+
+#: what the papers of these algorithms give: algorithms, theorems, and forms without a theorem
+GIVEN = {
+    "sox-2022": "Algorithm 1|Algorithm 2|Theorem 1|Theorem 2|Theorem 3|Corollary 1|appendix E",
+    "alexr-2025": "Algorithm 1|Lemma 1|Theorem 1|Theorems 2 and 3|line 7",
+    "sonex-alexr2-2025": "Algorithm 1|Algorithm 2|Theorem 4.7|Theorem 4.10|Corollary 4.11|Theorem 5.3|Theorem E.6|appendix F.3",
+    "hscg-2020": "Algorithm 1|Algorithm 2|Theorem 3.1|Theorem 3.2|Theorem 3.3|Theorem 3.4|Theorem 4.1|Theorem 4.2|Lemma 3.1"
+    "|section 2.3",
+    "ascvrg-2021": "Algorithm 1|Theorem 3.5",
+}
+
+
+@pytest.mark.parametrize("paper", GIVEN)
+def test_every_form_of_the_papers_has_a_state(paper: str) -> None:
+    rows = [line.split(" | ") for line in cards.variants().splitlines()]
+    assert all(len(row) == 3 and all(row) for row in rows)
+    places = " ".join(place for _, place, _ in rows if paper in place)
+    assert not [form for form in GIVEN[paper].split("|") if form not in places]
+
+
+def test_the_table_of_forms_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["algorithms", "--variants"]) == 0
+    assert capsys.readouterr().out == cards.variants() + "\n"

@@ -92,6 +92,13 @@ def test_adam_only_where_a_projection_in_its_metric_is_known(domain: str, step: 
     assert made(f"{domain}\nminimize E[z ~ D] {LOSS};").step == step
 
 
+def test_samples_of_f_are_no_blocks() -> None:
+    """sox-2022, appendix E: an expectation around f alone draws its samples; blocks are told apart by what the inner one uses."""
+    text = "var w[d];\nminimize mean[k in K] E[s ~ D] square((E[z ~ D | z.g == k] dot(w, z.x)) - s.y);"
+    chosen = made(text, data=True, algorithm="sox", schedule="theory", inner_batch=4)
+    assert chosen.constants is not None and (chosen.constants.n, chosen.constants.B1) == (3, 3)
+
+
 def test_bounds_that_meet_are_one_box() -> None:
     chosen = made(f"var w[d] >= -1, in box(-2, 3), <= 2;\nminimize E[z ~ D] {LOSS};")
     (domain,) = chosen.normal.variables["w"].sets

@@ -14,6 +14,7 @@ def arguments(to: argparse.ArgumentParser) -> None:
     shared.optional_name(to)
     shared.as_json(to)
     to.add_argument("--model", metavar="MODEL", help="a .fcco file: how it meets each requirement")
+    to.add_argument("--variants", action="store_true", help="the forms that the papers give, and the state of each here")
     shared.binding(to)
     shared.quiet(to)
 
@@ -21,6 +22,9 @@ def arguments(to: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from fccomodel.app import cards
 
+    if args.variants:
+        print(cards.variants())
+        return DONE
     candidates = None
     if args.model is not None:
         compiled, binding, chosen = shared.given(args)
