@@ -16,11 +16,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fccomodel.core import ir, options
-from fccomodel.core.diagnostics import quoting
+from fccomodel.core.diagnostics import quoting, refuse
 from fccomodel.core.source import Source
 from fccomodel.language import syntax
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from fccomodel.data.bound import Bound
     from fccomodel.plan import Plan
     from fccomodel.plan.choice import Candidate
@@ -151,13 +153,39 @@ def bind(
     """Give every name of the problem its data. ``encoding`` is a stored result's; ``where`` chooses rows in place of the
     binding's own condition, ``without`` leaves some of its rows out."""
     from fccomodel.data import bind as data
-    from fccomodel.evaluation import claims
+    from fccomodel.evaluation import claims, domains
 
     with quoting(compiled.problem.source):
         given = {entry.name: getattr(binding, entry.name) for entry in fields(binding)}
         bound = data.bind(compiled.problem, **given, seed=seed, encoding=encoding, where=where, without=without)
         claims.check(bound)
+        domains.check(bound)
         return bound
+
+
+def with_parameters(problem: ir.Problem, binding: Binding) -> ir.Problem:
+    """The problem for given values of params and dims alone, which are as declared and as the model asks: without its data, they
+    stand as the params' bounds."""
+    if not binding.params and not binding.nets:
+        return problem
+    from fccomodel.data import bind as data
+    from fccomodel.data.nets.errors import without_data
+    from fccomodel.evaluation import domains
+
+    with quoting(problem.source):
+        if binding.nets:
+            refuse(*(without_data(name) for name in binding.nets))
+        bound = data.parameters(problem, binding.params)
+        domains.check(bound)
+    fixed = {name: _fixed(problem.params[name], value) for name, value in bound.params.items()}
+    return replace(problem, params={**problem.params, **fixed}, sizes=bound.dims)
+
+
+def _fixed(parameter: ir.Parameter, value: np.ndarray) -> ir.Parameter:
+    """A param that has a value, as one whose bounds leave no other."""
+    low, high = float(value.min()), float(value.max())
+    default = parameter.default if value.ndim else ir.Const(value=low, span=parameter.span)
+    return replace(parameter, lower=low, upper=high, strict_lower=False, strict_upper=False, default=default)
 
 
 # ------------------------------------------------------------------------------------------------------ structure -> plan
@@ -193,9 +221,12 @@ def plan(
 
     ``holdout`` is a condition on rows that are left out, to judge the answer by.
     """
+    problem = compiled.problem
     if bound is None and (binding or not explaining):
         bound = bind(compiled, binding, seed=_seed(chosen), without=holdout)
-    analysis = analyse(compiled.problem, bound)
+    elif bound is None:
+        problem = with_parameters(problem, binding)
+    analysis = analyse(problem, bound)
     made = decide(analysis, chosen)
     settled = {**_automatic(made), **chosen, **made.options}
     return Planned(
@@ -207,7 +238,10 @@ def candidates(compiled: Compiled, binding: Binding, chosen: options.Origins) ->
     """Every algorithm with how a model meets the assumptions of its theorem; no data is needed."""
     from fccomodel.plan import choice
 
-    analysis = analyse(compiled.problem, bind(compiled, binding, seed=_seed(chosen)) if binding else None)
+    if binding:
+        analysis = analyse(compiled.problem, bind(compiled, binding, seed=_seed(chosen)))
+    else:
+        analysis = analyse(with_parameters(compiled.problem, binding))
     with quoting(compiled.problem.source):
         return choice.candidates(analysis)
 

@@ -147,6 +147,8 @@ def warnings(analysis: Analysis) -> list[str]:
     roots = [analysis.objective, *analysis.constraints.values()]
     for root in roots:
         said += [f"{f.reason}: {analysis.problem.text(f.subject)}" for f in root.domain]
+    left = analysis.left_to_binding.items()
+    said += [f"{needs}: `{analysis.problem.text(argument)}`, which is checked when it is bound" for argument, needs in left]
     for root in roots:
         for fact in _behind([root.curvature_fact, root.differentiable, root.gradient, root.lipschitz]):
             if fact.standing == Standing.ASSUMED and not any(u.standing == Standing.ASSUMED for u in fact.uses):

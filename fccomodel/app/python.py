@@ -152,10 +152,11 @@ class CompiledModel:
         )
         return BoundModel(compiled=self.compiled, binding=binding, bound=pipeline.bind(self.compiled, binding))
 
-    def explain(self, **given: Any) -> Explanation:
-        """What the text alone proves: the structure, its reasons, and the algorithm that it leads to."""
+    def explain(self, *, params: Mapping[str, Any] | None = None, **given: Any) -> Explanation:
+        """What the text alone proves, for these values of some params: the structure, its reasons, and the algorithm."""
         chosen = options.resolve(given, self.compiled.problem.options, options.configuration(), given_as=options.KEYWORD)
-        return Explanation(planned=pipeline.plan(self.compiled, pipeline.Binding(), chosen, explaining=True))
+        binding = pipeline.Binding(params=params or {})
+        return Explanation(planned=pipeline.plan(self.compiled, binding, chosen, explaining=True))
 
     def solve(self, **given: Any) -> Result:
         """Solve a model that needs no data."""

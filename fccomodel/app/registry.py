@@ -18,6 +18,7 @@ PACKAGES = (
     "library.reductions",
     "library.regularisers",
     "library.sets",
+    "library.distributions",
     "data.sources",
     "algorithms.estimators",
     "normal.reformulations",

@@ -50,23 +50,14 @@ class LabelSet(Set):
     labels: tuple[str, ...] | None = None
 
 
-#: distributions of the language -> their parameters; any other is a sampler to be bound from Python
-DISTRIBUTIONS: Mapping[str, tuple[str, ...]] = {
-    "normal": ("mean", "sd"),
-    "uniform": ("low", "high"),
-    "bernoulli": ("p",),
-    "laplace": ("mean", "scale"),
-    "exponential": ("rate",),
-}
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Distribution(Set):
-    """``family(args)[shape]``: one of ``DISTRIBUTIONS``, or a bound sampler."""
+    """``family(args)[shape]``: one of ``fccomodel.library.distributions``, or a ``sampler`` that is bound from Python."""
 
     family: str
     args: tuple[Expr, ...] = ()
     shape: Shape = ()
+    sampler: bool = False
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -354,13 +345,14 @@ class Constraint:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Problem:
-    """A checked model."""
+    """A checked model; ``sizes`` are those of dims that are given before any data."""
 
     name: str
     source: Source
     objective: Objective
     constraints: tuple[Constraint, ...] = ()
     dims: tuple[str, ...] = ()
+    sizes: Mapping[str, int] = field(default_factory=dict)
     sets: Mapping[str, Set] = field(default_factory=dict)
     tables: Mapping[str, Table] = field(default_factory=dict)
     arrays: Mapping[str, Array] = field(default_factory=dict)

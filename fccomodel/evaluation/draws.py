@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Callable, Sequence
+from functools import cache
 
 import numpy as np
 import torch
@@ -15,6 +16,7 @@ from fccomodel.data.bound import Bound
 from fccomodel.evaluation import errors
 from fccomodel.evaluation.axes import Named, new_axis, spread, union
 from fccomodel.evaluation.elements import remember, shape
+from fccomodel.library import distributions
 
 DRAWS = 20_000
 #: Numbers that one sample, or one product with a sample, may hold.
@@ -44,25 +46,20 @@ def sample(
     lengths = dict(along) | {axis: draws}
     generator = torch.Generator().manual_seed(stream(bound, binder, seed))
     size = (*(lengths[a] for a in axes), *event)
-    if domain.family == "normal":
-        base = Named(torch.randn(size, generator=generator, dtype=torch.float64), axes)
-    elif domain.family in FAMILIES:
-        base = Named(torch.rand(size, generator=generator, dtype=torch.float64), axes)
-    else:
+    known = distributions.get(domain.family)
+    if known is None:
         return user(bound, domain, args, axes, size, seed=stream(bound, binder, seed))
+    base = Named(distributions.noise(known.standard, size, generator, "cpu", torch.float64), axes)
     everything = union([base, *args])
     noise, *parameters = [spread(part, everything, len(event)) for part in (base, *args)]
-    return Named(FAMILIES[domain.family](noise, *parameters), everything)
+    return Named(made(known.torch, len(parameters))(noise, *parameters), everything)
 
 
-#: family -> the draw made of standard normal (``normal``) or uniform numbers and the parameters
-FAMILIES: dict[str, Callable[..., torch.Tensor]] = {
-    "normal": lambda z, mean, sd: mean + sd * z,
-    "uniform": lambda u, low, high: low + (high - low) * u,
-    "bernoulli": lambda u, p: (u < p).to(torch.float64),
-    "laplace": lambda u, mean, scale: mean - scale * (u - 0.5).sign() * torch.log1p(-2 * (u - 0.5).abs()),
-    "exponential": lambda u, rate: -torch.log1p(-u) / rate,
-}
+@cache
+def made(text: str, count: int) -> Callable[..., torch.Tensor]:
+    """A draw made of a standard one and of ``count`` parameters, by a distribution's own text."""
+    names = [f"a{k}" for k in range(count)]
+    return eval(f"lambda {', '.join(['z', *names])}: {text.format(*names, z='z')}", {"torch": torch})  # noqa: S307
 
 
 def user(

@@ -1,4 +1,4 @@
-"""F0702 - F0705: points that do not fit a problem, and what cannot be evaluated."""
+"""F0533, F0702 - F0705: values outside of domains, points that do not fit a problem, and what cannot be evaluated."""
 
 from __future__ import annotations
 
@@ -8,11 +8,57 @@ from fccomodel.core import ir
 from fccomodel.core.diagnostics import Code, Diagnostic, did_you_mean
 from fccomodel.core.errors import ARGUMENT
 from fccomodel.core.source import Span
+from fccomodel.library.atoms import Broken
+from fccomodel.library.domains import Use
+from fccomodel.library.errors import empty_set
 
+OUTSIDE = Code("F0533", "outside of a domain")
 POINT = Code("F0702", "point")
 EVALUATION = Code("F0703", "evaluation")
 TOO_LARGE = Code("F0704", "too large")
 EMPTY_GROUP = Code("F0705", "empty group")
+
+
+# ------------------------------------------------------------------------------------------------------------------ domains
+def outside(problem: ir.Problem, use: Use, broken: Broken, cells: Sequence[str]) -> Diagnostic:
+    """Arguments are what is asked of them; ``cells`` says what the binders stand for where this one is not."""
+    argument, title = use.args[broken.argument], use.titles[broken.argument]
+    entry = f"[{', '.join(str(k + 1) for k in broken.entry)}]" if broken.entry else ""
+    fix = _correct(problem, use.args if callable(use.asks.domain) else [argument]) or _correct(problem, use.args) or "Correct it."
+    if use.kind == "set":
+        reason = f"`{use.names[broken.argument]}`{entry} is {broken.value:g}, and needs {broken.needs}."
+        return empty_set(use.owner, argument.span, reason, fix)
+    where = f" for {', '.join(cells)}" if cells else ""
+    rows = " (Rows count from 0.)" if any("= row " in cell for cell in cells) else ""
+    return OUTSIDE.error(
+        f"`{problem.text(argument)}`{entry} is {broken.value:g}{where}",
+        span=argument.span,
+        reason=f"{title[0].upper()}{title[1:]} needs {broken.needs}.{rows}",
+        fix=fix,
+    )
+
+
+def unfit(problem: ir.Problem, use: Use, reason: str) -> Diagnostic:
+    """What is asked of all arguments together holds."""
+    last, fix = use.args[-1], _correct(problem, use.args) or "Correct it."
+    if use.kind == "set":
+        return empty_set(use.owner, last.span, reason, fix)
+    return OUTSIDE.error(f"{use.titles[-1]} does not fit", span=last.span, reason=reason, fix=fix)
+
+
+def _correct(problem: ir.Problem, arguments: Sequence[ir.Expr]) -> str:
+    """What to correct: the params and the data that some arguments are made of."""
+    nodes = [node for argument in arguments for node in ir.walk(argument)]
+    params = list(dict.fromkeys(n.name for n in nodes if isinstance(n, ir.Param) and n.name in problem.params))
+    data = [n.name for n in nodes if isinstance(n, ir.Param) and n.name in problem.arrays]
+    columns = [n for n in nodes if isinstance(n, ir.Column) and isinstance(n.binder.domain, ir.RowSet) and n.name != ir.FAMILY]
+    data += [f"{n.binder.domain.table}.{n.name}" for n in columns]  # type: ignore[attr-defined]
+    fixes = [f"give {' and '.join(f'`{name}`' for name in params)} another value (--param {params[0]}=...)"] if params else []
+    if data:
+        more = ", or leave such rows out by a condition" if columns else ""
+        fixes.append(f"correct the data of {' and '.join(f'`{name}`' for name in dict.fromkeys(data))}{more}")
+    text = "; ".join(fixes)
+    return f"{text[0].upper()}{text[1:]}." if text else ""
 
 
 # ------------------------------------------------------------------------------------------------------------------- points

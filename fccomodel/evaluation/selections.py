@@ -162,16 +162,15 @@ class Conditions(Pointwise):
 
     def members(self, node: ir.LetRef, env: Env) -> dict[ir.Binder, Named]:
         """What the binders of a family of lets stand for in a use of it."""
-        inner: dict[ir.Binder, Named] = {}
-        for binder, arg in zip(node.let.binders, node.args, strict=True):
-            if isinstance(arg, ir.Const):
-                inner[binder] = self.memo.setdefault(("member", int(arg.value)), Named(torch.tensor(int(arg.value))))
-                continue
-            assert isinstance(arg, ir.Element)
-            place = matching(self.bound, arg.binder.domain, binder.domain)
-            at = env[arg.binder]
-            inner[binder] = at if place is None else Named(torch.from_numpy(place)[at.data], at.axes)
-        return inner
+        return {binder: self.member(binder, arg, env) for binder, arg in zip(node.let.binders, node.args, strict=True)}
+
+    def member(self, binder: ir.Binder, arg: ir.Expr, env: Env) -> Named:
+        """What one of them stands for: an element that is known, or that of another binder."""
+        if isinstance(arg, ir.Const):
+            return self.memo.setdefault(("member", int(arg.value)), Named(torch.tensor(int(arg.value))))
+        assert isinstance(arg, ir.Element)
+        place, at = matching(self.bound, arg.binder.domain, binder.domain), env[arg.binder]
+        return at if place is None else Named(torch.from_numpy(place)[at.data], at.axes)
 
     def exists(self, node: ir.Exists, env: Env) -> Named:
         (part,) = remember(self.bound, ("split", node), lambda: split((node.binder,), node.condition))

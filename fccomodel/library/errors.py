@@ -9,11 +9,9 @@ EMPTY_SET = Code("F0532", "empty set")
 SMOOTHING = Code("F0612", "smoothing parameter")
 
 
-def empty_set(text: str, span: Span | None, reason: str) -> Diagnostic:
+def empty_set(text: str, span: Span | None, reason: str, fix: str = "Correct the values of its arguments.") -> Diagnostic:
     """A set has points at the values of its arguments; ``text`` is how the model writes it."""
-    return EMPTY_SET.error(
-        f"`{text}` is empty with the values bound to it", span=span, reason=reason, fix="Correct the values of its arguments."
-    )
+    return EMPTY_SET.error(f"`{text}` is empty with the values bound to it", span=span, reason=reason, fix=fix)
 
 
 def smoothing_too_large(lam: float, weak: float) -> Diagnostic:

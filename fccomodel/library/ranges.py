@@ -12,6 +12,11 @@ from fccomodel.library.atoms import Interval
 REALS = Interval()
 
 
+def declared(parameter: ir.Parameter) -> Interval:
+    """Where the declared bounds of a param say that it lies."""
+    return Interval(parameter.lower, parameter.upper, parameter.strict_lower, parameter.strict_upper)
+
+
 class Ranges:
     """Where each entry of an expression's value lies, wherever it is defined; children first, each node once.
 

@@ -81,7 +81,10 @@ class _Refused(Exception):
 
 
 def certify(system: System, shared: Gradients, analysis: Analysis, candidates: list[Optimum], end: float) -> Gap:
-    """The least gap that some of the candidates' multipliers prove, or the range of the objective."""
+    """The least gap that some of the candidates' multipliers prove, or the range of the objective; none where something that the
+    variables do not decide is perhaps not defined."""
+    if doubt := _doubt(analysis):
+        return Gap(why=doubt)
     try:
         _convex(analysis)
         admissible = [candidate for candidate in candidates if _admissible(system, candidate)]
@@ -93,6 +96,15 @@ def certify(system: System, shared: Gradients, analysis: Analysis, candidates: l
     except _Refused as refusal:
         gaps, why = [], str(refusal)
     return min([*gaps, _by_range(system, analysis, why)], key=lambda gap: math.inf if gap.value is None else gap.value)
+
+
+def _doubt(analysis: Analysis) -> str:
+    """What is not proved to be defined whatever the variables are: of draws, or of data that could not be tried."""
+    for facts in (analysis.objective, *analysis.constraints.values()):
+        for condition in facts.domain:
+            if not ir.variables_of(condition.subject):
+                return f"{condition.reason}: `{analysis.problem.text(condition.subject)}`"
+    return ""
 
 
 def _by_range(system: System, analysis: Analysis, why: str) -> Gap:

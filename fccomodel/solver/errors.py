@@ -6,6 +6,7 @@ from fccomodel.core import ir
 from fccomodel.core.diagnostics import Code, Diagnostic
 from fccomodel.core.source import Span
 from fccomodel.evaluation.errors import TOO_LARGE
+from fccomodel.library import distributions
 
 NOT_EMITTED = Code("F0608", "not emitted")
 EMPTY_SET = Code("F0609", "empty set of a variable")
@@ -55,7 +56,7 @@ def condition_on_draws(binder: ir.Binder) -> Diagnostic:
 
 def sampler_from_python(family: str, span: Span) -> Diagnostic:
     """A program draws from the distributions of the language."""
-    fix = f"Use one of {', '.join(ir.DISTRIBUTIONS)}, or bind a table of draws."
+    fix = f"Use one of {', '.join(distributions.all())}, or bind a table of draws."
     return _not_solved(f"a draw from `{family}`", span, "A solver stands by itself, without samplers from Python.", fix)
 
 

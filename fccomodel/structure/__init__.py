@@ -22,7 +22,8 @@ __all__ = ["RULES", "Analyser", "Analysis", "analyse", "estimate", "facts_of", "
 class Analysis:
     """The facts of a problem: of its objective as the user wrote it, and of each constraint's body c(w) in c(w) <= 0.
 
-    ``see`` gives the facts of any other expression of the problem (a family's body holds for every member).
+    ``see`` gives the facts of any other expression of the problem (a family's body holds for every member);
+    ``left_to_binding`` says what is asked of params and data that are not bound, which binding will check.
     """
 
     problem: ir.Problem
@@ -30,6 +31,7 @@ class Analysis:
     objective: Facts
     constraints: Mapping[str, Facts]
     see: Analyser = field(repr=False)
+    left_to_binding: Mapping[ir.Expr, str] = field(default_factory=dict, repr=False)
 
     @property
     def minimised(self) -> Facts:
@@ -58,8 +60,9 @@ def analyse(problem: ir.Problem, bound: Bound | None = None) -> Analysis:
     see = Analyser(Declarations(problem=problem))
     if bound is not None:
         see = Analyser(Declarations(problem=problem, bound=bound), base=see)
-    constraints = {c.label: see(c.body) for c in problem.constraints}
-    return Analysis(problem=problem, bound=bound, objective=see(problem.objective.expr), constraints=constraints, see=see)
+    constraints, objective = {c.label: see(c.body) for c in problem.constraints}, see(problem.objective.expr)
+    left = dict(see.left_to_binding)
+    return Analysis(problem=problem, bound=bound, objective=objective, constraints=constraints, see=see, left_to_binding=left)
 
 
 def facts_of(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import inf
 
@@ -10,16 +10,18 @@ import numpy as np
 
 from fccomodel.core import ir
 from fccomodel.core.rewrite import substitute
-from fccomodel.library import atoms, reductions
+from fccomodel.evaluation.domains import verified
+from fccomodel.library import atoms, domains, reductions
 from fccomodel.library.amounts import NONE, SOME, ZERO, Amount, amount
+from fccomodel.library.domains import Use
 from fccomodel.library.reductions.variance import VARIANCE
 from fccomodel.structure import _arithmetic, _nets, _whole
 from fccomodel.structure._compose import compose, spread
-from fccomodel.structure._declarations import REALS, Declarations, Leaf, interval
+from fccomodel.structure._declarations import REALS, Declarations, Leaf, interval, opened
 from fccomodel.structure._draft import Draft
 from fccomodel.structure._pieces import pieces
 from fccomodel.structure._reduce import reduce
-from fccomodel.structure.facts import INCREASING, NEITHER, Facts, Standing, combine, make
+from fccomodel.structure.facts import INCREASING, NEITHER, Fact, Facts, Standing, combine, make
 
 LARGEST = 3000  # rows of a matrix whose eigenvalues are computed
 
@@ -34,6 +36,7 @@ class Analyser:
         self.keys: dict[int, int] = {}
         self.numbers: dict[tuple, int] = {}
         self.scalars: set[str] = set()  # variables and holes that are single numbers
+        self.left_to_binding: dict[ir.Expr, str] = {}  # what is asked of arguments, to be checked when data are bound
         self._wide: Analyser | None = None
 
     # ------------------------------------------------------------------------------------------------------------ walking
@@ -46,8 +49,8 @@ class Analyser:
                     if node in self.declared.within:
                         inside = replace(facts.interval, value=self.declared.within[node], standing=Standing.ASSUMED)
                         facts = replace(facts, interval=inside)
-                    if self.base is not None:
-                        facts = combine(self.base(node), facts)
+                    if self.base is not None and not any(domains.by_data(f.subject) for f in facts.domain):
+                        facts = replace(combine(self.base(node), facts), domain=facts.domain)
                     self.memo[id(node)] = node, facts
         return self.memo[id(expr)][1]
 
@@ -91,6 +94,37 @@ class Analyser:
         degree = 1 if facts.affine else pieces(node, tuple(f.degree for f in inner), scalar=scalar, whole=True)
         return replace(facts, pieces=pieces(node, tuple(f.pieces for f in inner), scalar=scalar), degree=degree)
 
+    # ----------------------------------------------------------------------------------------------------------- domains
+    def _open(self, use: Use, args: Sequence[Facts]) -> list[Fact]:
+        """What is asked of arguments that no variable decides, and is neither proved nor checked when data are bound."""
+        found = []
+        for fault in use.asks.doubts([opened(f.interval.value) for f in args], use.names):
+            facts, argument = args[fault.argument], use.args[fault.argument]
+            title = use.titles[fault.argument]
+            if facts.constant and not self._checked(use, fault):
+                reason = f"{title} needs {fault.needs}, and is only known to lie in {opened(facts.interval.value)}"
+                found.append(make("domain", False, argument, "no rule", reason, [facts.interval]))
+        return found
+
+    def _checked(self, use: Use, fault: atoms.Fault) -> bool:
+        """Binding has checked it, or will: what a text leaves to binding is noted."""
+        argument = use.args[fault.argument]
+        if not domains.by_data(argument):
+            return False
+        if self.declared.bound is not None:
+            return verified(self.declared.bound, use, fault.argument)
+        self.left_to_binding[argument] = f"{use.titles[fault.argument]} needs {fault.needs}"
+        return True
+
+    def _undefined(self, node: ir.Expr, args: tuple[Facts, ...], conditions: Sequence[Fact]) -> Facts:
+        """Nothing is known of what is perhaps not defined, whatever the variables are."""
+        draft = Draft(expr=node, args=args, domain=tuple(conditions))
+        draft.leaves = {name: NEITHER for a in args for name in a.leaves}
+        if draft.leaves:
+            draft.both(NONE, "no rule", conditions[0].reason)
+            draft.propose("differentiable", False, "no rule", conditions[0].reason)
+        return draft.finish()
+
     # ------------------------------------------------------------------------------------------------------------- nodes
     def _node(self, node: ir.Expr) -> Facts:
         match node:
@@ -105,7 +139,7 @@ class Analyser:
             case ir.NetCall():
                 return _nets.call(node, (self(node.params), self(node.arg)), self.declared)
             case ir.Reduce():
-                return reduce(node, self(node.body), self.declared, self)
+                return self._reduce(node)
             case ir.Apply():
                 return self._apply(node)
         args = tuple(self(c) for c in node.children)
@@ -169,6 +203,12 @@ class Analyser:
             draft.propose(kind, fact.value, fact.rule, fact.reason, [fact], lacks=fact.lacks, fix=fact.fix)
         return draft.finish()
 
+    def _reduce(self, node: ir.Reduce) -> Facts:
+        asked = [(use, [self(arg) for arg in use.args]) for use in domains.uses(node)]
+        if doubts := [fact for use, args in asked for fact in self._open(use, args)]:
+            return self._undefined(node, (self(node.body),), doubts)
+        return reduce(node, self(node.body), self.declared, self)
+
     # ------------------------------------------------------------------------------------------------------------- atoms
     def _apply(self, node: ir.Apply) -> Facts:
         atom = atoms.of(node)
@@ -182,6 +222,8 @@ class Analyser:
             return draft.finish()
         steep = () if node.shape else atom.steep_at_0(*(a.interval.value for a in args))
         args = tuple(self.raised(a) if k in steep else a for k, a in enumerate(args))
+        if doubts := self._open(domains.of_atom(atom, node.args), args):
+            return self._undefined(node, args, doubts)
         entries = self.declared.entries(node.shape)
         if isinstance(atom, atoms.ScalarAtom) and node.shape:
             args = tuple(spread(a, entries) if not child.shape else a for a, child in zip(args, node.args, strict=True))

@@ -42,7 +42,7 @@ class Composition(Placed):
         return draft.finish()
 
     def _undefined(self) -> tuple[Fact, ...]:
-        """Conditions of the atom's domain that are not proved."""
+        """Conditions of the atom's domain that are not proved, on arguments that vary: the variables stay where it is defined."""
         conditions = []
         poles = self.atom.poles(*self.intervals)
         for i, (arg, domain) in enumerate(zip(self.args, self.domains, strict=True)):
@@ -50,7 +50,7 @@ class Composition(Placed):
             needs = "" if domain is None or lies.inside(domain) else f"in {opened(domain)}"
             if not needs and i in poles and lies.has(0.0):
                 needs = "other than 0"
-            if needs:
+            if needs and not arg.constant:
                 text = f"{self.called} needs an argument {needs}, and this one is only known to lie in {lies}"
                 conditions.append(make("domain", False, arg.expr, "no rule", text, [arg.interval]))
         return tuple(conditions)

@@ -11,7 +11,7 @@ import numpy as np
 
 from fccomodel.core import ir
 from fccomodel.data.bound import Bound
-from fccomodel.library import sets
+from fccomodel.library import distributions, ranges, sets
 from fccomodel.library.amounts import SOME, Amount, amount
 from fccomodel.library.atoms import Interval
 from fccomodel.structure.facts import Standing
@@ -64,6 +64,8 @@ class Declarations:
             return dim
         if self.bound is not None and dim in self.bound.dims:
             return self.bound.dims[dim]
+        if self.problem is not None and dim in self.problem.sizes:
+            return self.problem.sizes[dim]
         if self.problem is not None and dim in self.problem.sets:
             return self.count(self.problem.sets[dim])
         if self.bound is not None and dim in self.bound.tables:
@@ -133,7 +135,7 @@ class Declarations:
         return Leaf()
 
     def _declared(self, p: ir.Parameter) -> Leaf:
-        return Leaf(interval=interval(p.lower, p.upper, p.strict_lower, p.strict_upper))
+        return Leaf(interval=opened(ranges.declared(p)))
 
     def column(self, node: ir.Column) -> Leaf:
         """A column at any row, or a draw."""
@@ -185,14 +187,10 @@ class Declarations:
         return Leaf(interval=self.elements(domain))
 
     def _draw(self, domain: ir.Distribution) -> Leaf:
-        if domain.family == "uniform" and len(domain.args) == 2:
-            low, high = (self._end(a) for a in domain.args)
-            return Leaf(interval=interval(low.lo, high.hi))
-        if domain.family == "bernoulli":
-            return Leaf(interval=Interval(0.0, 1.0))
-        recognised = domain.family in ("normal", "laplace", "exponential")
-        where = interval(0.0, inf) if domain.family == "exponential" else REALS
-        return Leaf(interval=where, random=True, standing=Standing.PROVED if recognised else Standing.ASSUMED)
+        known = distributions.get(domain.family)
+        if known is None:
+            return Leaf(random=True, standing=Standing.ASSUMED)
+        return Leaf(interval=opened(known.range(*(self._end(a) for a in domain.args))), random=not known.bounded)
 
     def _end(self, expr: ir.Expr) -> Interval:
         value = self.number(expr)

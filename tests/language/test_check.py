@@ -637,7 +637,7 @@ def test_every_function_of_the_language_can_be_called() -> None:
     pre = "dim d; var t >= 0.5, <= 1; var w[d] >= 0.5, <= 1; var A[d, d];"
     for name, atom in named_atoms().items():
         rest = atom.min_count - 1
-        forms = [[first] + [other] * rest for first in ("t", "w", "A") for other in (first, "0.5", "2.5")]
+        forms = [[first] + [other] * rest for first in ("t", "w", "A") for other in (first, "0.5", "2.5", "2")]
         bodies = []
         for form in forms:
             with contextlib.suppress(FccoError):

@@ -58,16 +58,22 @@ BRUTE = {
 }
 
 
+def where(kind: Reduction) -> Interval:
+    """Where its option lies."""
+    (lies,) = kind.option.domains(Interval())
+    return lies
+
+
 def settings(kind: Reduction) -> list[dict[str, float]]:
     """Values of its option all over where it may lie."""
     if kind.option is None:
         return [{}]
-    low, high, name = kind.option.low, kind.option.high, kind.option.name
+    (low, high, low_open, _), name = where(kind), kind.option.name
     if kind.option.counts:
         return [{name: k} for k in (low, 3.0, 50.0)]
     if high < math.inf:
         return [{name: low + share * (high - low)} for share in (0.13, 0.5, 1.0)]
-    return [{name: low + more} for more in (0.4, 1.0, 2.5, *([] if kind.option.low_open else [0.0]))]
+    return [{name: low + more} for more in (0.4, 1.0, 2.5, *([] if low_open else [0.0]))]
 
 
 CASES = [(kind, options) for kind in ALL.values() for options in settings(kind)]
@@ -492,23 +498,23 @@ def test_syntax(kind):
     assert kind.arrays or kind.condition or kind.scalar
 
 
-@BOOK.checks("option", "example", "low", "high", "low_open", "counts", "default")
+@BOOK.checks("option", "example", "domain", "counts", "default")
 @kinds
 def test_options(kind):
     if kind.option is None or not kind.written:
         return
-    o = kind.option
+    o, lies = kind.option, where(kind)
 
     def found(given: str) -> set[str]:
         return codes(f"minimize {kind.name}{given}[z {kind.binders[0]} D] dot(w, z.x)^2;")
 
     assert not found(f"({o.name} = {o.example})") and found("") == {"F0408"} and found("(nothing = 1)") == {"F0408"}
-    assert o.default is None or o.low < o.default <= o.high
-    outside = [o.low - 1, *([o.low] if o.low_open else []), *([o.high + 1] if o.high < math.inf else [])]
+    assert o.default is None or lies.has(o.default)
+    outside = [lies.lo - 1, *([lies.lo] if lies.lo_open else []), *([lies.hi + 1] if lies.hi < math.inf else [])]
     assert all(found(f"({o.name} = {x})") == {"F0421"} for x in outside)
-    inside = [*([] if o.low_open else [o.low]), *([o.high] if o.high < math.inf else [])]
+    inside = [*([] if lies.lo_open else [lies.lo]), *([lies.hi] if lies.hi < math.inf else [])]
     assert not any(found(f"({o.name} = {x})") for x in inside)
-    assert found(f"({o.name} = {o.low + 0.5})") == ({"F0421"} if o.counts else set())
+    assert found(f"({o.name} = {lies.lo + 0.5})") == ({"F0421"} if o.counts else set())
     in_list = f"minimize {kind.name}({o.name} = 3)[i in {{1, 2}}] (i * sumsq(w));"
     assert not o.counts or codes(in_list) == {"F0421"}
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 
 from fccomodel.core.lazy import torch
+from fccomodel.library.distributions import noise
 
 
 def gradient_of(value, x, keep=False):
@@ -143,15 +144,3 @@ def fixed_noise(family, shape, seed, data):
     """The same draws at every call: common random numbers for a distribution that is sampled in a full pass."""
     rng = torch.Generator(device="cpu").manual_seed(seed)
     return noise(family, shape, rng, "cpu", torch.float64).to(data.device)
-
-
-def noise(family, shape, rng, device, dtype):
-    """Standard draws: normal, laplace and exponential of scale 1, otherwise uniform on [0, 1)."""
-    if family == "normal":
-        return torch.randn(shape, generator=rng, device=device, dtype=dtype)
-    uniform = torch.rand(shape, generator=rng, device=device, dtype=dtype)
-    if family == "exponential":
-        return -torch.log1p(-uniform)
-    if family == "laplace":
-        return -(uniform - 0.5).sign() * torch.log1p(-2 * (uniform - 0.5).abs())
-    return uniform

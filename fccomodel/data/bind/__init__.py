@@ -21,7 +21,7 @@ from fccomodel.data.bind.errors.demands import ENCODING
 from fccomodel.data.bound import Bound, BoundTable
 from fccomodel.data.sources.errors import FILE
 
-__all__ = ["bind"]
+__all__ = ["bind", "parameters"]
 
 
 def bind(
@@ -68,6 +68,25 @@ def bind(
         where=where,
         without=without,
     ).run()
+
+
+def parameters(problem: ir.Problem, given: Mapping[str, Any]) -> Bound:
+    """A problem with the values of some params and sizes alone, for what is said of a model without its data.
+
+    Raises F0517 - F0520 for what is not declared, has no known shape, or is not as declared.
+    """
+    errors = Errors()
+    _demands.names(errors, "param", given, [*problem.params, *problem.dims])
+    known = {name: value for name, value in given.items() if name in problem.params}
+    values = _values.Values(problem, known, lambda dim: sizes.of(dim))
+    sizes = _sizes.start(problem, values.scalar, {}, lambda *_: "")
+    _demands.dims(problem, Spec(), dict(given), sizes, errors)
+    params: dict[str, np.ndarray] = {}
+    for name in known:
+        with errors.collect(span=problem.params[name].span):
+            params[name] = values.param(name)
+    errors.stop(problem.source)
+    return Bound(problem=problem, params=params, dims={name: placed.size for name, placed in sizes.by_name.items()})
 
 
 class _Binder:

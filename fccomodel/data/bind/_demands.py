@@ -81,7 +81,7 @@ def samplers(problem: ir.Problem, bound: Mapping[str, Callable[..., Any]], colle
         for node in ir.walk(*problem.roots)
         if isinstance(node, ir.Reduce)
         for binder in node.binders
-        if isinstance(binder.domain, ir.Distribution) and binder.domain.family not in ir.DISTRIBUTIONS
+        if isinstance(binder.domain, ir.Distribution) and binder.domain.sampler
     }
     for name, binder in needed.items():
         if not callable(bound.get(name)):

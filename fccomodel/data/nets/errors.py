@@ -44,6 +44,15 @@ def unknown_kind(name: str, kinds: Collection[str]) -> Diagnostic:
     return SPECIFICATION.error(f"there is no built-in net named {name}", fix=fix)
 
 
+def without_data(net: str) -> Diagnostic:
+    """A net is made for the sizes of the data."""
+    return MISSING.error(
+        f"{net} is given without the data",
+        reason="a net is made for the sizes of what it is applied to, which come with the data",
+        fix=f"bind the data too (--bind, --data), or leave {net} out",
+    )
+
+
 def hidden_layers_of_linear() -> Diagnostic:
     """A linear net is one layer."""
     return SPECIFICATION.error("linear has no hidden layers", fix=f'write "linear()", or "{EXAMPLE}"')

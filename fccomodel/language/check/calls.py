@@ -23,7 +23,7 @@ from fccomodel.language.check.context import (
     Scope,
 )
 from fccomodel.language.check.shapes import described, show
-from fccomodel.library import sets
+from fccomodel.library import distributions, sets
 
 #: What other languages call it.
 FOREIGN: Mapping[str, str] = {
@@ -101,7 +101,7 @@ def call(ctx: Context, scope: Scope, node: syntax.Call) -> ir.Expr | None:
 def _unknown(ctx: Context, node: syntax.Call) -> None:
     name = node.func
     at = Span(start=node.span.start, end=node.span.start + len(name))
-    if name in ir.DISTRIBUTIONS:
+    if name in distributions.all():
         ctx.report(errors.sorts.distribution_as_number(name, ctx.quote(node), at))
     elif name in sets.all():
         ctx.report(errors.sorts.vectors_as_number(name, ctx.quote(node), at))

@@ -18,20 +18,21 @@ from fccomodel.language.check.context import (
     Scope,
 )
 from fccomodel.language.check.shapes import described, show
-from fccomodel.library import sets
+from fccomodel.library import distributions as registry
+from fccomodel.library import domains, sets
 
 
 def distribution(ctx: Context, scope: Scope, node: syntax.Call, items: tuple[syntax.Expr, ...], span: Span) -> Domain | None:
     """``normal(0, 0.1)[d]``; an unknown family is a sampler to be given from Python."""
-    parameters = ir.DISTRIBUTIONS.get(node.func)
-    if parameters is None and nearest(node.func, ir.DISTRIBUTIONS):
+    known = registry.get(node.func)
+    if known is None and nearest(node.func, registry.all()):
         at = Span(start=node.span.start, end=node.span.start + len(node.func))
-        ctx.report(errors.calls.unknown_distribution(node.func, ir.DISTRIBUTIONS, at))
+        ctx.report(errors.calls.unknown_distribution(node.func, registry.all(), at))
         return None
-    if parameters is None and node.func in sets.all():
+    if known is None and node.func in sets.all():
         ctx.report(errors.sets.vectors_without_distribution(ctx.quote(node)))
         return None
-    args = _ordered(ctx, scope, node, parameters)
+    args = _ordered(ctx, scope, node, None if known is None else known.parameters)
     if args is None:
         return None
     shape = literals.declared_shape(ctx, scope, items)
@@ -46,9 +47,8 @@ def distribution(ctx: Context, scope: Scope, node: syntax.Call, items: tuple[syn
         if ir.variables_of(arg):
             ctx.report(errors.reductions.distribution_on_variable(ctx.quote(arg)))
             return None
-    if parameters is not None and not signs.distribution_is_defined(ctx, node.func, args):
-        return None
-    return Domain(set=ir.Distribution(name=ctx.text(span), family=node.func, args=tuple(args), shape=shape))
+    drawn = ir.Distribution(name=ctx.text(span), family=node.func, args=tuple(args), shape=shape, sampler=known is None)
+    return Domain(set=drawn) if signs.are_defined(ctx, domains.of_set(drawn)) else None
 
 
 def _ordered(ctx: Context, scope: Scope, node: syntax.Call, parameters: tuple[str, ...] | None) -> list[ir.Expr] | None:

@@ -27,6 +27,7 @@ from fccomodel.language.check.context import (
     SetSymbol,
     TableSymbol,
 )
+from fccomodel.library import distributions as registry
 
 
 def domain_of(ctx: Context, scope: Scope, node: syntax.Expr, kind: str) -> Domain | None:
@@ -78,8 +79,8 @@ def _named(ctx: Context, scope: Scope, node: syntax.Name, kind: str) -> Domain |
             base, subscripts = split
             items = tuple(syntax.Name(id=s, span=span) for s in subscripts)
             return domain_of(ctx, scope, syntax.Index(obj=syntax.Name(id=base, span=span), items=items, span=span), kind)
-        if name in ir.DISTRIBUTIONS:
-            ctx.report(errors.calls.needs_parameters(name, ir.DISTRIBUTIONS[name], span))
+        if (known := registry.get(name)) is not None:
+            ctx.report(errors.calls.needs_parameters(name, known.parameters, span))
             return None
         sets = [n for n, s in ctx.symbols.items() if isinstance(s, SetSymbol | SetFamilySymbol | TableSymbol)]
         names.unknown(ctx, scope, name, span, sets=sets)

@@ -22,6 +22,7 @@ from fccomodel.language.check import (
 )
 from fccomodel.language.check.context import BrokenSymbol, Context, IndexSymbol, Scope
 from fccomodel.language.check.shapes import described
+from fccomodel.library import domains as uses
 from fccomodel.library import reductions
 from fccomodel.library.reductions import Reduction
 
@@ -234,13 +235,8 @@ def _options(ctx: Context, scope: Scope, node: syntax.Reduce, kind: Reduction) -
         if value is None or not literals.is_fixed(ctx, value):
             valid = False
             continue
-        what = f"`{keyword.name}` of `{node.kind}`"
-        if option.counts and isinstance(value, ir.Const) and value.value != int(value.value):
-            ctx.report(errors.values.not_whole(what, value.value, value.span))
-            valid = False
-        elif not signs.within(ctx, value, option.low, option.high, what, low_open=option.low_open):
-            valid = False
         options[keyword.name] = value
+        valid = valid and all(signs.are_defined(ctx, use) for use in uses.of_options(kind, {option.name: value}))
     if valid and option is not None and option.name not in options:
         ctx.report(errors.reductions.needs_option(node.kind, option.name, kind.form, head_span(node)))
         valid = False

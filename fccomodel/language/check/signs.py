@@ -9,9 +9,9 @@ from fccomodel.core.source import Span
 from fccomodel.language import errors
 from fccomodel.language.check import shapes
 from fccomodel.language.check.context import Context
-from fccomodel.library import atoms, sets
-from fccomodel.library.atoms import Interval
-from fccomodel.library.ranges import Ranges
+from fccomodel.library import atoms, distributions, domains, sets
+from fccomodel.library.atoms import NONZERO, Interval
+from fccomodel.library.ranges import Ranges, declared
 
 REALS = Interval()
 
@@ -47,7 +47,7 @@ def _param(ctx: Context, node: ir.Param) -> Interval:
     parameter = ctx.params.get(node.name)
     if parameter is None:
         return REALS
-    return Interval(parameter.lower, parameter.upper, parameter.strict_lower, parameter.strict_upper)
+    return declared(parameter)
 
 
 def _variable(ctx: Context, node: ir.Var) -> Interval:
@@ -72,12 +72,9 @@ def _values(domain: ir.Set | None) -> Interval:
 
 
 def _draw(ctx: Context, domain: ir.Set) -> Interval:
-    if not isinstance(domain, ir.Distribution):
+    if not isinstance(domain, ir.Distribution) or (known := distributions.get(domain.family)) is None:
         return REALS
-    if domain.family == "uniform":
-        low, high = (interval(ctx, a) for a in domain.args)
-        return Interval(low.lo, high.hi)
-    return {"bernoulli": Interval(0.0, 1.0), "exponential": Interval(0.0, inf)}.get(domain.family, REALS)
+    return known.range(*(interval(ctx, a) for a in domain.args))
 
 
 # ----------------------------------------------------------------------------------------------------------------- checks
@@ -90,50 +87,26 @@ def operation_is_defined(ctx: Context, op: str, left: ir.Expr, right: ir.Expr, s
 
 
 def in_domain(ctx: Context, name: str, args: tuple[ir.Expr, ...], span: Span) -> bool:
-    """True, or an error where an argument lies wholly outside of the function's domain."""
+    """True, or an error where an argument of a function lies wholly outside of its domain."""
     atom = atoms.get(name)
-    if atom is None or not atom.domain and not atom.nonzero:
+    return atom is None or are_defined(ctx, domains.of_atom(atom, args), span)
+
+
+def are_defined(ctx: Context, use: domains.Use | None, span: Span | None = None) -> bool:
+    """True, or an error where no value that the arguments can have is what is asked of them; ``span``: of the whole."""
+    if use is None or not use.asks.limited:
         return True
-    enclosures = [interval(ctx, a) for a in args]
-    for k, (arg, wanted) in enumerate(zip(args, atom.domains(*enclosures), strict=False)):
-        if wanted is not None and enclosures[k].disjoint(wanted):
-            what = (
-                "the base of a power"
-                if name == "pow"
-                else f"`{atom.name}`"
-                if k == 0
-                else f"`{atom.arguments[k]}` of `{atom.signature}`"
-            )
-            ctx.report(errors.values.out_of_domain(ctx.quote(arg), enclosures[k], what, wanted))
-            return False
-    for k in atom.poles(*enclosures):
-        if enclosures[k].is_point and enclosures[k].lo == 0:
-            ctx.report(errors.values.division_by_zero(ctx.quote(span), args[k].span))
-            return False
-    return True
-
-
-def within(ctx: Context, value: ir.Expr, low: float, high: float, what: str, *, low_open: bool = False) -> bool:
-    """True, or an error where a value lies wholly outside of an interval."""
-    enclosure, wanted = interval(ctx, value), Interval(low, high, low_open, False)
-    if enclosure.disjoint(wanted):
-        ctx.report(errors.values.out_of_interval(what, enclosure, wanted, value.span))
-        return False
-    return True
-
-
-def distribution_is_defined(ctx: Context, family: str, args: list[ir.Expr]) -> bool:
-    """True, or an error: a negative spread, a probability beyond 1, an interval the wrong way round."""
-    match family:
-        case "normal" | "laplace":
-            return within(ctx, args[1], 0, inf, f"the {'sd' if family == 'normal' else 'scale'} of `{family}`")
-        case "bernoulli":
-            return within(ctx, args[0], 0, 1, "the probability of `bernoulli`")
-        case "exponential":
-            return within(ctx, args[0], 0, inf, "the rate of `exponential`", low_open=True)
-        case "uniform":
-            low, high = args
-            if isinstance(low, ir.Const) and isinstance(high, ir.Const) and low.value >= high.value:
-                ctx.report(errors.values.uniform_turned_round(low.value, high.value, low.span | high.span))
-                return False
-    return True
+    where = [interval(ctx, a) for a in use.args]
+    fault = use.asks.refuted(where, use.names)
+    if fault is None:
+        return True
+    argument, title, lies = use.args[fault.argument], use.titles[fault.argument], where[fault.argument]
+    if use.kind == "atom" and fault.needs == NONZERO and span is not None:
+        ctx.report(errors.values.division_by_zero(ctx.quote(span), argument.span))
+    elif use.kind == "atom":
+        ctx.report(errors.values.out_of_domain(ctx.quote(argument), lies, title, fault.needs))
+    elif use.kind == "set" and fault.ordered:
+        ctx.report(errors.values.empty_set(use.owner, title, lies, fault.needs, span or argument.span))
+    else:
+        ctx.report(errors.values.not_allowed(title, lies, fault.needs, argument.span, ordered=fault.ordered))
+    return False

@@ -16,7 +16,7 @@ from fccomodel.language.check.context import (
     Scope,
 )
 from fccomodel.language.check.shapes import describe, described, show
-from fccomodel.library import sets
+from fccomodel.library import domains, sets
 
 
 def vector_set(ctx: Context, scope: Scope, node: syntax.Expr, shape: ir.Shape | None) -> ir.VectorSet | None:
@@ -57,18 +57,19 @@ def _simplex(
     rest: tuple[ir.Expr, ...] = ()
     if family == "capped_simplex":
         cap = expressions.number(ctx, scope, args[1], "the second argument of `capped_simplex`")
-        if (
-            cap is None
-            or not literals.is_fixed(ctx, cap)
-            or not signs.within(ctx, cap, 0, 1, "the tail of `capped_simplex`", low_open=True)
-        ):
+        if cap is None or not literals.is_fixed(ctx, cap):
             return None
         rest = (cap,)
-    return ir.VectorSet(name=ctx.text(span), family=family, args=rest, shape=simplex_shape if shape is None else shape)
+    return _made(ctx, family, rest, simplex_shape if shape is None else shape, span)
+
+
+def _made(ctx: Context, family: str, args: tuple[ir.Expr, ...], shape: ir.Shape, span: Span) -> ir.VectorSet | None:
+    """The set, or an error where it has no points, whatever its arguments' values are."""
+    made = ir.VectorSet(name=ctx.text(span), family=family, args=args, shape=shape)
+    return made if signs.are_defined(ctx, domains.of_set(made), span) else None
 
 
 def _with_values(ctx: Context, family: str, values: list[ir.Expr], shape: ir.Shape, span: Span) -> ir.VectorSet | None:
-    text = ctx.text(span)
     for value in values:
         if not literals.is_fixed(ctx, value):
             return None
@@ -76,19 +77,13 @@ def _with_values(ctx: Context, family: str, values: list[ir.Expr], shape: ir.Sha
         if not shape:
             ctx.report(errors.shapes.ball_of_a_scalar(span))
             return None
-        if not _is_scalar(ctx, values[0]) or not signs.within(
-            ctx, values[0], 0, float("inf"), "the radius of a ball", low_open=True
-        ):
+        if not _is_scalar(ctx, values[0]):
             return None
     if family == "box":
         for value in values:
             if value.shape and not shapes.same_shape(ctx, value.shape, shape):
                 ctx.report(errors.shapes.bound(described(ctx, value), "the variable", show(shape)))
                 return None
-        low, high = values
-        if isinstance(low, ir.Const) and isinstance(high, ir.Const) and low.value > high.value:
-            ctx.report(errors.values.empty_box(ctx.quote(span), low.value, high.value))
-            return None
     if family == "affine":
         matrix, right = values
         fits = len(matrix.shape) == 2 and len(right.shape) == 1 and len(shape) == 1
@@ -97,7 +92,7 @@ def _with_values(ctx: Context, family: str, values: list[ir.Expr], shape: ir.Sha
         ):
             ctx.report(errors.shapes.affine(ctx.quote(span), describe(ctx, matrix), describe(ctx, right), show(shape)))
             return None
-    return ir.VectorSet(name=text, family=family, args=tuple(values), shape=shape)
+    return _made(ctx, family, tuple(values), shape, span)
 
 
 def _is_scalar(ctx: Context, value: ir.Expr) -> bool:

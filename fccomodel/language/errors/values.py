@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from fccomodel.core.diagnostics import Code, Diagnostic, did_you_mean
 from fccomodel.core.source import Span
 from fccomodel.language.errors.words import Quote, listed
-from fccomodel.library.atoms import Interval
+from fccomodel.library.atoms import WHOLE, Interval
 
 COMPARISON = Code("F0404", "comparison")
 NO_VALUE_LEFT = Code("F0410", "no value left")
@@ -57,13 +57,13 @@ def no_value_left(what: str, name: str, low: float, high: float, span: Span) -> 
     )
 
 
-def empty_box(written: Quote, low: float, high: float) -> Diagnostic:
-    """A box goes up from its low end."""
+def empty_set(written: str, title: str, lies: Interval, needs: str, span: Span) -> Diagnostic:
+    """A set that goes from one end to the other goes up."""
     return NO_VALUE_LEFT.error(
-        f"{written} is empty",
-        span=written.span,
-        reason=f"The low end {low:g} is above the high end {high:g}.",
-        fix=f"Write `box({high:g}, {low:g})`.",
+        f"`{written}` is empty",
+        span=span,
+        reason=f"{title[0].upper()}{title[1:]} {_lies(lies)}, and needs {needs}.",
+        fix="Swap or correct its ends.",
     )
 
 
@@ -78,15 +78,18 @@ def default_out_of_bounds(value: float, bounds: str, span: Span) -> Diagnostic:
 
 
 # ------------------------------------------------------------------------------------------------------------------ domains
-def out_of_domain(argument: Quote, enclosure: Interval, what: str, wanted: Interval) -> Diagnostic:
-    """An atom's argument lies in its domain; ``enclosure`` is where this one lies."""
-    lies = f"is {enclosure.lo:g}" if enclosure.is_point else f"lies in {enclosure}"
+def out_of_domain(argument: Quote, lies: Interval, title: str, needs: str) -> Diagnostic:
+    """An atom's argument is what the atom asks of it; ``lies`` is where this one is known to be."""
     return DOMAIN.error(
-        f"{argument} {lies}, outside of what {what} is defined for",
+        f"{argument} {_lies(lies)}, outside of what {title} is defined for",
         span=argument.span,
-        reason=f"{what[0].upper()}{what[1:]} needs a value in {wanted}.",
+        reason=f"{title[0].upper()}{title[1:]} needs {needs}.",
         fix="Check the sign, or the bounds declared for the names in it.",
     )
+
+
+def _lies(enclosure: Interval) -> str:
+    return f"is {enclosure.lo:g}" if enclosure.is_point else f"lies in {enclosure}"
 
 
 def division_by_zero(written: Quote, denominator: Span) -> Diagnostic:
@@ -109,19 +112,14 @@ def constant_without_value(written: Quote, *, by_zero: bool) -> Diagnostic:
     )
 
 
-def out_of_interval(what: str, enclosure: Interval, wanted: Interval, span: Span) -> Diagnostic:
-    """An option or a distribution's parameter lies in its interval."""
+def not_allowed(title: str, lies: Interval, needs: str, span: Span, *, ordered: bool) -> Diagnostic:
+    """An option, or an argument of a distribution or a set, is what is asked of it."""
     return OPTION_VALUE.error(
-        f"{what} is {enclosure.lo:g}" if enclosure.is_point else f"{what} is in {enclosure}",
+        f"{title} {_lies(lies)}",
         span=span,
-        reason=f"It must lie in {wanted}.",
-        fix="Correct it, or the bounds of its param.",
+        reason=f"It needs {needs}.",
+        fix="Round it." if needs == WHOLE else "Swap or correct them." if ordered else "Correct it, or the bounds of its param.",
     )
-
-
-def not_whole(what: str, value: float, span: Span) -> Diagnostic:
-    """What counts elements is a whole number."""
-    return OPTION_VALUE.error(f"{what} is {value:g}", span=span, reason="It counts elements: a whole number.", fix="Round it.")
 
 
 def more_than_all(reduction: str, option: str, value: float, elements: int, span: Span) -> Diagnostic:
@@ -131,16 +129,6 @@ def more_than_all(reduction: str, option: str, value: float, elements: int, span
         span=span,
         reason=f"Its set has {elements} elements.",
         fix=f"Use a `{option}` from 1 to {elements}.",
-    )
-
-
-def uniform_turned_round(low: float, high: float, span: Span) -> Diagnostic:
-    """The low end of ``uniform`` is below its high end."""
-    return OPTION_VALUE.error(
-        f"`uniform` goes from {low:g} to {high:g}",
-        span=span,
-        reason="The low end must be below the high end.",
-        fix=f"Write `uniform({high:g}, {low:g})`.",
     )
 
 

@@ -2,12 +2,14 @@
 
 from fccomodel.library.atoms._array import ArrayAtom, Ball
 from fccomodel.library.atoms._base import Atom, Properties, ShapeError, Site
+from fccomodel.library.atoms._domain import NONZERO, WHOLE, Broken, Domain, Fault, Order, enclosing, nothing
 from fccomodel.library.atoms._interval import Interval
 from fccomodel.library.atoms._nodes import as_power, expression, generator, of, signed, squared, symbols
 from fccomodel.library.atoms._registry import aliases, all, get, operator
 from fccomodel.library.atoms._scalar import ScalarAtom
 
 __all__ = [
-    "ArrayAtom", "Atom", "Ball", "Interval", "Properties", "ScalarAtom", "ShapeError", "Site", "aliases", "all", "expression",
-    "as_power", "generator", "get", "of", "operator", "signed", "squared", "symbols",
+    "NONZERO", "WHOLE", "ArrayAtom", "Atom", "Ball", "Broken", "Domain", "Fault", "Interval", "Order", "Properties", "ScalarAtom",
+    "ShapeError", "Site", "aliases", "all", "as_power", "enclosing", "expression", "generator", "get", "nothing", "of",
+    "operator", "signed", "squared", "symbols",
 ]  # fmt: skip

@@ -13,6 +13,7 @@ from math import inf
 from typing import Any
 
 from fccomodel.core.ir import Dim, Shape
+from fccomodel.library.atoms._domain import Domain
 from fccomodel.library.atoms._interval import REALS, Interval
 
 __all__ = ["REALS", "Atom", "Dim", "Interval", "Properties", "Shape", "ShapeError", "Site", "show"]
@@ -70,8 +71,8 @@ def at(rule: Rule, *args: Any) -> Any:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Atom:
-    """A function of the language.
+class Atom(Domain):
+    """A function of the language; ``Domain`` says where its arguments lie.
 
     name         as models write it; ``aliases`` are further names for the same atom
     meaning      what it is, with its formula, in one line
@@ -84,8 +85,6 @@ class Atom:
                  terms of ``dy`` (array atoms), in the modelling language: argument names, ``y`` (the value), ``pi`` and atoms. At
                  a kink it is one subgradient. Or a function of a ``Site``.
     symbol       how models write it: between its two arguments, or before its one
-    domain       per argument an Interval, None for all reals; or a function of the intervals
-    nonzero      positions of arguments that must not be 0; or a function of the intervals
     boolean      its value is a truth value
     squared      the atom that is its square
     logarithm    log f in the modelling language, where it is better known than from f: it cannot overflow, its curvature shows
@@ -104,8 +103,6 @@ class Atom:
     parameters: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
     symbol: str = ""
-    domain: tuple[Interval | None, ...] | Callable[..., tuple[Interval | None, ...]] = ()
-    nonzero: tuple[int, ...] | Callable[..., tuple[int, ...]] = ()
     boolean: bool = False
     squared: str = ""
     logarithm: str = ""
@@ -172,16 +169,6 @@ class Atom:
         if sum(free) == 1 and not self.variadic:
             return ()
         return (tuple(free) if varying is None else tuple(varying),)
-
-    def domains(self, *intervals: Interval) -> tuple[Interval | None, ...]:
-        """Per argument, where it must lie (None: anywhere)."""
-        if callable(self.domain):
-            return self.domain(*intervals)
-        return self.domain or (None,) * len(intervals)
-
-    def poles(self, *intervals: Interval) -> tuple[int, ...]:
-        """Positions of the arguments that must not be 0."""
-        return self.nonzero(*intervals) if callable(self.nonzero) else self.nonzero
 
     def curvature(self, *intervals: Interval, varying: tuple[bool, ...] | None = None) -> str:
         """constant, affine, convex, concave or none, in the varying arguments jointly (all that may vary, unless said)."""

@@ -30,6 +30,11 @@ def _group_shape(u: Shape, size: Shape) -> Shape:
     return ()
 
 
+def _uneven(shape: Shape, u: object, size: float) -> str:
+    """Why entries do not fall into groups."""
+    return f"{shape[0]} entries do not fall into groups of {size:g}." if shape[0] % size else ""
+
+
 def _groups(u: np.ndarray, size: float) -> np.ndarray:
     return np.reshape(u, (-1, int(size)))
 
@@ -146,6 +151,8 @@ group_norm = ArrayAtom(
     ball=EUCLIDEAN,
     in_groups=True,
     domain=(None, Interval(1.0, inf)),
+    counts=(1,),
+    amiss=_uneven,
     properties=Properties(
         curvature="convex",
         monotone=valley,

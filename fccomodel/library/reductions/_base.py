@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import inf
 from typing import TYPE_CHECKING, Any, Protocol
 
 from fccomodel.core import ir
 from fccomodel.library.amounts import NONE, ONE, ZERO, Amount
-from fccomodel.library.atoms import Interval
+from fccomodel.library.atoms import Domain, Interval
 
 if TYPE_CHECKING:
     import torch
@@ -22,22 +23,16 @@ EMPTY = "empty"
 Kept = dict[str, Any]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Option:
-    """A named option: ``cvar(tail = 0.1)``.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Option(Domain):
+    """A named option: ``cvar(tail = 0.1)``. ``Domain`` says where it lies; one that ``counts`` is a number of elements.
 
     example   a value that shows how it is written
-    low, high where it lies, ``low`` itself left out where ``low_open``
-    counts    it is a number of elements: whole, and at most as many as there are
     default   its value where a rewrite leaves it out; models always give it
     """
 
     name: str
     example: str
-    low: float = -inf
-    high: float = inf
-    low_open: bool = False
-    counts: bool = False
     default: float | None = None
 
 
@@ -254,6 +249,11 @@ class Reduction:
         return self.binders == ("~",)
 
     # ----------------------------------------------------------------------------------------------------------- properties
+    @cached_property
+    def elements(self) -> Domain:
+        """What is asked of the elements."""
+        return Domain(domain=() if self.domain == Interval() or self.condition else (self.domain,))
+
     @property
     def additive(self) -> bool:
         """Linear, of numbers."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fccomodel.library.atoms import Interval
 from fccomodel.library.reductions import _tail
 from fccomodel.library.reductions._base import ONE, Option, Options, Reduction, always, among
 from fccomodel.library.reductions._tail import counted, tail_mean, tail_weights
@@ -35,7 +36,7 @@ CVAR = Reduction(
     name="cvar",
     meaning="the mean of the largest share `tail` of the elements, the boundary element counted in part",
     binders=("in", "~"),
-    option=Option(name="tail", example="0.1", low=0, high=1, low_open=True),
+    option=Option(name="tail", example="0.1", domain=(Interval(0.0, 1.0, lo_open=True),)),
     scalar="`cvar` orders or multiplies numbers.",
     value=_tail.value(_cap),
     slope=_tail.slope,

@@ -65,7 +65,7 @@ LOGMEANEXP = Reduction(
     name="logmeanexp",
     meaning="theta log of the mean of exp(e / theta)",
     binders=("in", "~"),
-    option=Option(name="theta", example="1", low=0, high=inf, low_open=True, default=1.0),
+    option=Option(name="theta", example="1", domain=(Interval(0.0, inf, lo_open=True),), default=1.0),
     scalar="`logmeanexp` orders or multiplies numbers.",
     value=_value,
     slope=_slope,

@@ -82,7 +82,7 @@ PMEAN = Reduction(
     name="pmean",
     meaning="the power mean, (mean of e^p)^(1/p), of elements that are not negative",
     binders=("in", "~"),
-    option=Option(name="p", example="2", low=1, high=inf),
+    option=Option(name="p", example="2", domain=(Interval(1.0, inf),)),
     scalar="`pmean` orders or multiplies numbers.",
     value=_value,
     slope=_slope,

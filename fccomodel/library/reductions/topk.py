@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING
 
+from fccomodel.library.atoms import Interval
 from fccomodel.library.reductions import _tail
 from fccomodel.library.reductions._base import ONE, Option, Options, Reduction, always, among
 from fccomodel.library.reductions._tail import counted, tail_mean, tail_weights
@@ -34,7 +35,7 @@ def _cap(n: torch.Tensor, options: Options) -> torch.Tensor:
 TOPK = Reduction(
     name="topk",
     meaning="the mean of the k largest elements, of all where there are fewer",
-    option=Option(name="k", example="3", low=1, high=inf, counts=True),
+    option=Option(name="k", example="3", domain=(Interval(1.0, inf),), counts=(0,)),
     scalar="`topk` orders or multiplies numbers.",
     value=_tail.value(_cap),
     slope=_tail.slope,

@@ -2,6 +2,6 @@
 
 from fccomodel.library.sets._base import SimpleSet
 from fccomodel.library.sets._recognise import intersection, recognise
-from fccomodel.library.sets._registry import all, check_not_empty, get
+from fccomodel.library.sets._registry import all, get
 
-__all__ = ["SimpleSet", "all", "check_not_empty", "get", "intersection", "recognise"]
+__all__ = ["SimpleSet", "all", "get", "intersection", "recognise"]

@@ -11,8 +11,10 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any
 
+import numpy as np
+
 from fccomodel.core.lazy import torch
-from fccomodel.library.atoms import Interval
+from fccomodel.library.atoms import Domain, Interval
 from fccomodel.library.sums import Form
 
 
@@ -38,9 +40,9 @@ class Normals:
     whole: bool = True
 
 
-@dataclass(frozen=True, kw_only=True)
-class SimpleSet:
-    """A family of closed convex sets C.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SimpleSet(Domain):
+    """A family of closed convex sets C; ``Domain`` says for which values of its arguments it has points.
 
     name             as models write it, also its key in the registry
     meaning          its formula
@@ -53,7 +55,6 @@ class SimpleSet:
     tangent          (s, w, *arguments, tolerance) -> the nearest direction to s in C's tangent cone at w, which is s less its
                      nearest normal; a condition within ``tolerance`` of its bound counts as active
     support          (s, *arguments) -> max over w in C of s.w
-    empty            (shape, *arguments) -> why C has no points, '' if it has some
     entries          (*arguments) -> an interval that holds every entry of every point; arguments may be known by intervals too
     bounded          (*intervals) -> whether C is bounded, of arguments in these intervals that are finite numbers
     length           (shape, *intervals) -> the largest |w|_2 over C, inf where it is none or not known; else from ``entries``
@@ -73,7 +74,6 @@ class SimpleSet:
     normals: Callable[..., Normals]
     tangent: Callable[..., torch.Tensor]
     support: Callable[..., torch.Tensor]
-    empty: Callable[..., str]
     entries: Callable[..., Interval]
     bounded: Callable[..., bool] = lambda *_: True
     length: Callable[..., float] | None = None
@@ -90,6 +90,14 @@ class SimpleSet:
         """As models write it: ``ball(radius)``; weights of a set name it, ``simplex(K)``."""
         names = (*(("K",) if self.cap is not None else ()), *self.arguments)
         return f"{self.name}({', '.join(names)})" if names else self.name
+
+    def empty(self, shape: tuple[int | str, ...], *arguments: Any) -> str:
+        """Why C has no points of this shape, '' if it has some."""
+        found = self.broken([np.asarray(a, dtype=float)[None] for a in arguments], self.arguments)
+        if found is None:
+            return self.amiss(shape, *arguments)
+        entry = f"[{', '.join(str(k + 1) for k in found.entry)}]" if found.entry else ""
+        return f"`{self.arguments[found.argument]}`{entry} is {found.value:g}, and needs {found.needs}."
 
     def normal_distance(self, s: torch.Tensor, w: torch.Tensor, *arguments: Any, tolerance: float = 0.0) -> torch.Tensor:
         """The Euclidean distance of s to C's normal cone at w."""
@@ -115,6 +123,11 @@ def bounds(x: Any, largest: bool) -> float:
 def everywhere(w: torch.Tensor, holds: bool) -> torch.Tensor:
     """A condition on entries that all of them meet, or none."""
     return torch.full_like(w, holds, dtype=torch.bool)
+
+
+def without_entries(shape: tuple[int, ...], *arguments: Any) -> str:
+    """Why there are no weights of nothing."""
+    return "A simplex without entries has no point whose sum is 1." if shape and shape[-1] == 0 else ""
 
 
 def sums(w: torch.Tensor) -> torch.Tensor:

@@ -40,7 +40,7 @@ def _support(s: torch.Tensor, A: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     return (s * (A.pinverse() @ b)).sum() if bounded else s.new_tensor(inf)
 
 
-def _empty(shape: tuple, A: torch.Tensor, b: torch.Tensor) -> str:
+def _amiss(shape: tuple, A: torch.Tensor, b: torch.Tensor) -> str:
     error = float((A @ (A.pinverse() @ b) - b).abs().max()) if len(b) else 0.0
     if error > 1e-8 * (1 + float(b.abs().max())):
         return f"The equations contradict each other: the best w leaves an error of {error:.3g}."
@@ -57,7 +57,7 @@ affine = SimpleSet(
     normals=_normals,
     tangent=_tangent,
     support=_support,
-    empty=_empty,
+    amiss=_amiss,
     entries=lambda A, b: Interval(),
     bounded=lambda A, b: False,
 )

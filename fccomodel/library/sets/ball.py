@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import TYPE_CHECKING
 
 from fccomodel.library.atoms import Interval
@@ -62,7 +63,7 @@ ball = SimpleSet(
     normals=_normals,
     tangent=_tangent,
     support=lambda s, radius: radius * s.norm(),
-    empty=lambda shape, radius: f"The radius, {float(radius):g}, is negative." if float(radius) < 0 else "",
+    domain=(Interval(0.0, inf),),
     entries=lambda radius: Interval(-bounds(radius, True), bounds(radius, True)),
     round=True,
     length=lambda shape, radius: radius.hi,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import TYPE_CHECKING
 
 from fccomodel.library.atoms import Interval
@@ -71,7 +72,7 @@ ball1 = SimpleSet(
     normals=_normals,
     tangent=_tangent,
     support=lambda s, radius: radius * s.abs().max(),
-    empty=lambda shape, radius: f"The radius, {float(radius):g}, is negative." if float(radius) < 0 else "",
+    domain=(Interval(0.0, inf),),
     entries=lambda radius: Interval(-bounds(radius, True), bounds(radius, True)),
     length=lambda shape, radius: radius.hi,
     levels={"norm1": lambda t: (t,), ("sum", "abs"): lambda t: (t,)},

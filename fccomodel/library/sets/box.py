@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from fccomodel.library.atoms import Interval
+from fccomodel.library.atoms import Interval, Order
 from fccomodel.library.sets._base import Normals, SimpleSet, bounds
 
 if TYPE_CHECKING:
@@ -35,17 +35,6 @@ def _support(s: torch.Tensor, low: Any, high: Any) -> torch.Tensor:
     return (s * high).where(s > 0, (s * low).where(s < 0, zero)).sum()
 
 
-def _empty(shape: tuple, low: Any, high: Any) -> str:
-    if bounds(low > high, True):
-        if not getattr(low - high, "ndim", 0):
-            return f"The low end, {float(low):g}, is above the high end, {float(high):g}."
-        low, high = low + 0 * (low > high), high + 0 * (low > high)
-        at = int((low - high).argmax())
-        a, b = float(low.reshape(-1)[at]), float(high.reshape(-1)[at])
-        return f"The low end of entry {at + 1}, {a:g}, is above the high end, {b:g}."
-    return ""
-
-
 box = SimpleSet(
     name="box",
     meaning="low <= w <= high",
@@ -55,7 +44,7 @@ box = SimpleSet(
     normals=_normals,
     tangent=_tangent,
     support=_support,
-    empty=_empty,
+    orders=(Order(0, 1),),
     entries=lambda low, high: Interval(bounds(low, False), bounds(high, True)),
     bounded=lambda low, high: low.hi > -inf and high.lo < inf,
     entrywise=True,

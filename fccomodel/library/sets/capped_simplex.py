@@ -6,7 +6,7 @@ import math
 
 from fccomodel.core.lazy import torch
 from fccomodel.library.atoms import Interval
-from fccomodel.library.sets._base import Normals, SimpleSet, sums, tangent_to_sum
+from fccomodel.library.sets._base import Normals, SimpleSet, sums, tangent_to_sum, without_entries
 
 
 def project_capped(v: torch.Tensor, cap: float | torch.Tensor) -> torch.Tensor:
@@ -61,14 +61,6 @@ def _support(s: torch.Tensor, alpha: float) -> torch.Tensor:
     return (s.sort(descending=True).values * left.clamp(0, 1 / (float(alpha) * n))).sum()
 
 
-def _empty(shape: tuple, alpha: float) -> str:
-    if shape and shape[-1] == 0:
-        return "A simplex without entries has no point whose sum is 1."
-    if not 0 < float(alpha) <= 1:
-        return f"With alpha = {float(alpha):g}, entries of at most 1/(alpha n) do not sum to 1; alpha lies in (0, 1]."
-    return ""
-
-
 capped_simplex = SimpleSet(
     name="capped_simplex",
     meaning="0 <= w <= 1/(alpha n), sum(w) == 1, for n entries; of a matrix, each row",
@@ -78,7 +70,8 @@ capped_simplex = SimpleSet(
     normals=_normals,
     tangent=_tangent,
     support=_support,
-    empty=_empty,
+    domain=(Interval(0.0, 1.0, lo_open=True),),
+    amiss=without_entries,
     entries=lambda alpha: Interval(0.0, 1.0),
     length=lambda shape, alpha: math.sqrt(math.prod(shape[:-1])),
     cap=lambda n, alpha: 1 / (float(alpha) * n),

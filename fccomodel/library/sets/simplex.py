@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from fccomodel.library.atoms import Interval
-from fccomodel.library.sets._base import Normals, SimpleSet, everywhere, sums, tangent_to_sum
+from fccomodel.library.sets._base import Normals, SimpleSet, everywhere, sums, tangent_to_sum, without_entries
 
 if TYPE_CHECKING:
     import torch
@@ -43,7 +43,7 @@ simplex = SimpleSet(
     normals=_normals,
     tangent=_tangent,
     support=lambda s: s.amax(-1).sum(),
-    empty=lambda shape: "A simplex without entries has no point whose sum is 1." if shape and shape[-1] == 0 else "",
+    amiss=without_entries,
     entries=lambda: Interval(0.0, 1.0),
     length=lambda shape: math.sqrt(math.prod(shape[:-1])),
     cap=lambda n: 1.0,

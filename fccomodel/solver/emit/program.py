@@ -10,7 +10,7 @@ from typing import Any
 
 from fccomodel.algorithms.runtime import support
 from fccomodel.core.quoting import shorten
-from fccomodel.library import reductions
+from fccomodel.library import distributions, reductions
 from fccomodel.library.proximal import maps
 from fccomodel.normal.penalty import Penalty
 from fccomodel.normal.smoothing import Smoothed
@@ -88,7 +88,7 @@ def preparing(name: str, about: str, prepared: Prepared) -> str:
 
 def helpers(parts: Iterable[str]) -> list[Carried]:
     """The small functions that the parts of a program call and none of them defines."""
-    offered = {**functions(maps), **functions(support), **reductions.programs()}
+    offered = {**functions(maps), **functions(support), "noise": distributions.noise, **reductions.programs()}
     names, defined = (set().union(*each) for each in zip(*map(called, parts), strict=True))
     return [f for f in carried(f for name, f in offered.items() if name in names) if f.__name__ not in defined]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fccomodel.core.quoting import literal
+from fccomodel.library import distributions
 from fccomodel.solver.emit.page import function
 from fccomodel.solver.emit.printer import Printer
 from fccomodel.solver.operations import Val
@@ -66,4 +67,5 @@ def drawn(val: Val) -> tuple[str, str]:
     if val.op is draw_range:
         fine = ", dtype=torch.float64" if val.attrs["most"] > 1 << 16 else ""
         return f"r_{axis.name}", f"torch.rand(({shape}), generator=rng, device=data.device{fine})"
-    return f"r_{val.attrs['name']}", f"noise({literal(val.attrs['family'])}, ({shape}), rng, data.device, data.dtype)"
+    standard = distributions.all()[val.attrs["family"]].standard
+    return f"r_{val.attrs['name']}", f"noise({literal(standard)}, ({shape}), rng, data.device, data.dtype)"

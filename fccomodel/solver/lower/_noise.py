@@ -6,6 +6,7 @@ import math
 
 from fccomodel.core import ir
 from fccomodel.evaluation import draws
+from fccomodel.library import distributions
 from fccomodel.solver import errors
 from fccomodel.solver.lower._records import Part, Slot
 from fccomodel.solver.lower._state import Env, Lower, State
@@ -28,7 +29,7 @@ class Noise:
         """A draw, jointly with the last binder beside it; in a full pass with all of them."""
         domain = binder.domain
         assert isinstance(domain, ir.Distribution)
-        if domain.family not in ir.DISTRIBUTIONS:
+        if domain.sampler:
             self.state.refuse(errors.sampler_from_python(domain.family, binder.span))
         args = [self.lower(a, env, False) for a in domain.args]
         joint = [p.axis for p in parts if p.axis is not None and p.binder in env]
@@ -62,7 +63,8 @@ class Noise:
         axis = g.axis(self.state.unique(binder.name), number, "all")
         whole = [g.whole(a) if a.kind == "chunk" else a for a in joint]
         seed = draws.stream(self.state.bound, binder, 0)
-        base = g.make(fixed_noise, axes=(*whole, axis), event=event, family=domain.family, seed=seed, serial=axis.order)
+        standard = distributions.all()[domain.family].standard
+        base = g.make(fixed_noise, axes=(*whole, axis), event=event, standard=standard, seed=seed, serial=axis.order)
         for a in joint:
             if a.kind == "chunk":
                 slot = next(s for s in env.values() if s.ids.axes == (a,) and s.pos is not None)

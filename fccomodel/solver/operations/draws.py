@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from fccomodel.library import distributions
 from fccomodel.solver.operations._base import Axes, Axis, Event, Op, Val, Writer, in_order, sizes
 
 RANDOM = "it is random, whatever the variables"
@@ -48,15 +49,15 @@ class DrawRange(Op):
 
 
 class FixedNoise(Op):
-    """The reference's own sample of a distribution of standard parameters, from its seed; ``serial`` tells two alike apart."""
+    """The reference's own sample of standard draws, from its seed; ``serial`` tells two alike apart."""
 
     name = "fixed_noise"
-    attributes = {"family": str, "axes": tuple[Axis, ...], "event": Event, "seed": int, "serial": int}
+    attributes = {"standard": str, "axes": tuple[Axis, ...], "event": Event, "seed": int, "serial": int}
     source = True
     constant = RANDOM
 
     def text(self, writer: Writer, val: Val) -> str:
-        return f"fixed_noise({val.attrs['family']!r}, {sizes(val.axes, val.event)}, {val.attrs['seed']}, data)"
+        return f"fixed_noise({val.attrs['standard']!r}, {sizes(val.axes, val.event)}, {val.attrs['seed']}, data)"
 
 
 class Noise(Op):
@@ -74,14 +75,7 @@ class Noise(Op):
     def text(self, writer: Writer, val: Val) -> str:
         args = [writer.ref(a, val.axes, len(val.event)) for a in val.args]
         base = f"r_{val.attrs['name']}" if val.attrs["name"] else args.pop()
-        match val.attrs["family"]:
-            case "normal" | "laplace":
-                return f"{args[0]} + {args[1]} * {base}"
-            case "uniform":
-                return f"{args[0]} + ({args[1]} - {args[0]}) * {base}"
-            case "bernoulli":
-                return f"({base} < {args[0]}).to({base}.dtype)"
-        return f"{base} / {args[0]}"
+        return distributions.all()[val.attrs["family"]].torch.format(*args, z=base)
 
 
 draw = Draw()

@@ -55,7 +55,7 @@ def no_sampler(name: str, span: Span) -> Diagnostic:
     return SAMPLER.error(
         f"no sampler is bound for {name}",
         span=span,
-        reason=f"{name} is not one of {', '.join(ir.DISTRIBUTIONS)}",
+        reason=f"{name} is no distribution of the language",
         fix=f"bind(..., samplers={{'{name}': function}}) in Python",
     )
 
@@ -95,4 +95,7 @@ def size_unknown_here(dim: ir.Dim) -> Diagnostic:
 
 def size_of_param(name: str, dim: ir.Dim) -> Diagnostic:
     """A param has known sizes."""
-    return SIZE_UNKNOWN.error(f"param {name} has size {dim}, which is not known", fix=f"bind data whose columns have size {dim}")
+    return SIZE_UNKNOWN.error(
+        f"param {name} has size {dim}, which is not known",
+        fix=f"bind data whose columns have size {dim}, or give it: --param {dim}=10",
+    )

@@ -1,0 +1,197 @@
+"""What a concept asks of the values of its arguments: atoms, distributions and simple sets declare it alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fccomodel.library.atoms._interval import REALS, Interval
+
+
+class Order(NamedTuple):
+    """That one argument is at most another (``strict``: less), by their positions."""
+
+    low: int
+    high: int
+    strict: bool = False
+
+
+class Fault(NamedTuple):
+    """An argument, by its position, that is not what is asked, and what is asked, in words: ``a value in (0, inf)``.
+
+    ordered  in comparison with another argument
+    """
+
+    argument: int
+    needs: str
+    ordered: bool = False
+
+
+class Broken(NamedTuple):
+    """A value that is not what is asked: of which argument, what is asked, in which case and entry it stands, and the value."""
+
+    argument: int
+    needs: str
+    case: int
+    entry: tuple[int, ...]
+    value: float
+
+
+def nothing(shape: Any, *values: Any) -> str:
+    """Nothing is amiss."""
+    return ""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Domain:
+    """What is asked of the arguments, entry by entry.
+
+    domain   per argument an Interval, None for all reals; or a function of the arguments' intervals
+    nonzero  positions of arguments that must not be 0; or a function of the intervals
+    counts   positions of arguments that are whole numbers
+    orders   which arguments are at most others
+    amiss    (shape, *values) -> what else is amiss with arguments of these values, '' for nothing; ``shape`` is that of the first
+             argument of an atom, of the points of a set
+    """
+
+    domain: tuple[Interval | None, ...] | Callable[..., tuple[Interval | None, ...]] = ()
+    nonzero: tuple[int, ...] | Callable[..., tuple[int, ...]] = ()
+    counts: tuple[int, ...] = ()
+    orders: tuple[Order, ...] = ()
+    amiss: Callable[..., str] = nothing
+
+    @property
+    def limited(self) -> bool:
+        """It asks for something."""
+        return bool(self.domain or self.nonzero or self.counts or self.orders or self.amiss is not nothing)
+
+    def domains(self, *intervals: Interval) -> tuple[Interval | None, ...]:
+        """Per argument, where it must lie (None: anywhere)."""
+        if callable(self.domain):
+            return self.domain(*intervals)
+        return self.domain or (None,) * len(intervals)
+
+    def poles(self, *intervals: Interval) -> tuple[int, ...]:
+        """Positions of the arguments that must not be 0."""
+        return self.nonzero(*intervals) if callable(self.nonzero) else self.nonzero
+
+    # ---------------------------------------------------------------------------------------- of arguments in intervals
+    def refuted(self, intervals: Sequence[Interval], names: Sequence[str]) -> Fault | None:
+        """What no values in these intervals meet; ``names`` are the arguments' own."""
+        depends = callable(self.domain) or callable(self.nonzero)
+        settled = [not depends or all(u.is_point for j, u in enumerate(intervals) if j != k) for k in range(len(intervals))]
+        for k, (lies, wanted) in enumerate(zip(intervals, self.domains(*intervals), strict=True)):
+            if wanted is not None and settled[k] and lies.disjoint(wanted):
+                return Fault(k, within(wanted))
+        for k in self.poles(*intervals):
+            if intervals[k] == Interval.point(0.0) and settled[k]:
+                return Fault(k, NONZERO)
+        for k in self.counts:
+            if intervals[k].is_point and not float(intervals[k].lo).is_integer():
+                return Fault(k, WHOLE)
+        for low, high, strict in self.orders:
+            a, b = intervals[low], intervals[high]
+            if a.lo > b.hi or strict and a.lo == b.hi:
+                return Fault(low, before(names[high], b, strict), True)
+        return None
+
+    def doubts(self, intervals: Sequence[Interval], names: Sequence[str]) -> Iterator[Fault]:
+        """What not all values in these intervals meet."""
+        poles = self.poles(*intervals)
+        for k, (lies, wanted) in enumerate(zip(intervals, self.domains(*intervals), strict=True)):
+            if wanted is not None and not lies.inside(wanted):
+                yield Fault(k, within(wanted))
+            elif k in poles and lies.has(0.0):
+                yield Fault(k, NONZERO)
+            elif k in self.counts and not (lies.is_point and float(lies.lo).is_integer()):
+                yield Fault(k, WHOLE)
+        for low, high, strict in self.orders:
+            a, b = intervals[low], intervals[high]
+            if a.hi > b.lo or strict and a.hi == b.lo:
+                yield Fault(low, before(names[high], b, strict), True)
+
+    # ------------------------------------------------------------------------------------------------------- of values
+    def broken(self, values: Sequence[np.ndarray | None], names: Sequence[str]) -> Broken | None:
+        """The first value that is not what is asked.
+
+        values  of each argument an array with one row per case, or None where they are not known
+        """
+        known = [REALS if v is None else enclosing(v) for v in values]
+        for k, value in enumerate(values):
+            if value is None:
+                continue
+            for cases, where in self._alike(k, values, known):
+                for wrong, needs in self._wrong(value[cases], k, where):
+                    if wrong.any():
+                        case, *entry = np.argwhere(wrong)[0].tolist()
+                        return Broken(k, needs, int(cases[case]), tuple(entry), float(value[cases][case, *entry]))
+        for low, high, strict in self.orders:
+            below, above = values[low], values[high]
+            if below is not None and above is not None:
+                a, b = np.broadcast_arrays(*_together(below, above))
+                wrong = ~(a < b if strict else a <= b)
+                if wrong.any():
+                    case, *entry = at = tuple(np.argwhere(wrong)[0].tolist())
+                    needs = before(names[high], Interval.point(float(b[at])), strict)
+                    return Broken(low, needs, case, tuple(entry), float(a[at]))
+        return None
+
+    def _wrong(self, value: np.ndarray, k: int, where: Sequence[Interval]) -> Iterator[tuple[np.ndarray, str]]:
+        """Which entries of argument k are not what is asked, and what that is, where the arguments lie in these intervals."""
+        wanted = self.domains(*where)[k]
+        if wanted is not None:
+            low = value > wanted.lo if wanted.lo_open else value >= wanted.lo
+            high = value < wanted.hi if wanted.hi_open else value <= wanted.hi
+            yield ~(low & high), within(wanted)
+        if k in self.poles(*where):
+            yield value == 0, NONZERO
+        if k in self.counts:
+            yield value != np.round(value), WHOLE
+
+    def _alike(
+        self, k: int, values: Sequence[np.ndarray | None], known: Sequence[Interval]
+    ) -> Iterator[tuple[np.ndarray, Sequence[Interval]]]:
+        """Cases whose other arguments ask the same of argument k: which they are, and where the arguments lie."""
+        own = values[k]
+        assert own is not None
+        asking = callable(self.domain) or callable(self.nonzero)
+        apart = [v for j, v in enumerate(values) if asking and j != k and not known[j].is_point]
+        others = [v for v in apart if v is not None and v.ndim == 1]
+        if not others:
+            yield np.arange(len(own)), known
+            return
+        _, which, sizes = np.unique(np.stack(others, 1), axis=0, return_inverse=True, return_counts=True)
+        for cases in np.split(np.argsort(which.ravel(), kind="stable"), np.cumsum(sizes)[:-1]):
+            yield cases, [u if v is None else enclosing(v[cases]) for u, v in zip(known, values, strict=True)]
+
+
+NONZERO, WHOLE = "a value other than 0", "a whole number"
+
+
+def within(wanted: Interval) -> str:
+    """``a value in (0, inf)``."""
+    return f"a value in {wanted}"
+
+
+def before(name: str, lies: Interval, strict: bool) -> str:
+    """``a value less than `high`, which is 3``."""
+    known = "" if lies.mag == inf else f", which is {lies.lo:g}" if lies.is_point else f", which lies in {lies}"
+    return f"a value {'less than' if strict else 'of at most'} `{name}`{known}"
+
+
+def enclosing(values: np.ndarray) -> Interval:
+    """The smallest interval that holds all entries; all reals where there is none, or one that is no number."""
+    if values.size == 0 or np.isnan(values).any():
+        return REALS
+    return Interval(float(values.min()), float(values.max()))
+
+
+def _together(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Two arguments of the same cases, each a number or an array per case, so that they broadcast."""
+    most = max(a.ndim, b.ndim)
+    return tuple(x.reshape(len(x), *(1,) * (most - x.ndim), *x.shape[1:]) for x in (a, b))  # type: ignore[return-value]
+

@@ -1,0 +1,63 @@
+"""Every distribution: its draws lie where it says, follow its density, and are the same in a program and in a report."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from conformance_tools import Book
+from scipy import stats
+
+from fccomodel.evaluation.draws import made
+from fccomodel.library import distributions
+from fccomodel.library.atoms import Interval
+from fccomodel.library.distributions import Distribution
+
+ALL = distributions.all()
+BOOK = Book(Distribution)
+#: the same in scipy, and parameters
+KNOWN = {
+    "normal": (lambda mean, sd: stats.norm(mean, sd), [(0.0, 1.0), (-2.0, 0.3)]),
+    "uniform": (lambda low, high: stats.uniform(low, high - low), [(0.0, 1.0), (-2.0, 3.0)]),
+    "bernoulli": (stats.bernoulli, [(0.0,), (0.3,), (1.0,)]),
+    "laplace": (lambda mean, scale: stats.laplace(mean, scale), [(0.0, 1.0), (4.0, 0.3)]),
+    "exponential": (lambda rate: stats.expon(scale=1 / rate), [(1.0,), (0.2,)]),
+}
+CASES = [(name, values) for name, (_, settings) in KNOWN.items() for values in settings]
+
+
+def drawn(record: Distribution, values: tuple[float, ...], number: int = 100_000) -> np.ndarray:
+    standard = distributions.noise(record.standard, (number,), torch.Generator().manual_seed(1), "cpu", torch.float64)
+    return made(record.torch, len(values))(standard, *(torch.tensor(v, dtype=torch.float64) for v in values)).numpy()
+
+
+def inside(record: Distribution) -> tuple[float, ...]:
+    """Some parameters that it may have."""
+    choices = np.random.default_rng(0).uniform(0.1, 0.9, (200, len(record.parameters)))
+    return next(tuple(v) for v in choices if record.broken([np.array([x]) for x in v], record.parameters) is None)
+
+
+@BOOK.checks("torch", "standard")
+@pytest.mark.parametrize(("name", "values"), CASES, ids=str)
+def test_draws_follow_the_law(name: str, values: tuple[float, ...]) -> None:
+    found, law = drawn(ALL[name], values), KNOWN[name][0](*values)
+    for power in (1, 2):
+        error = np.std(found**power) / math.sqrt(len(found))
+        assert abs(np.mean(found**power) - law.moment(power)) <= 4 * error + 1e-12
+    grid = law.ppf([0.1, 0.5, 0.9])
+    assert np.abs([np.mean(found <= x) - law.cdf(x) for x in grid]).max() < 0.01
+
+
+@BOOK.checks("range", "bounded", "name", "meaning", "parameters")
+@pytest.mark.parametrize("name", ALL)
+def test_draws_lie_where_they_should(name: str) -> None:
+    record = ALL[name]
+    values = inside(record)
+    found, where = drawn(record, values), record.range(*map(Interval.point, values))
+    assert all(where.has(float(x)) for x in found[:1000]) and (where.mag < math.inf) == record.bounded
+    assert where.inside(record.range(*(Interval(v - 1, v + 1) for v in values)))
+    assert record.name == name and record.meaning and record.signature.startswith(f"{name}({record.parameters[0]}")
+
+
+def test_every_field_is_checked() -> None:
+    assert not BOOK.missing
