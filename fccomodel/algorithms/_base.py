@@ -179,12 +179,12 @@ class Algorithm:
 
     def functions(self, step: str, schedule: str) -> dict[str, Callable[..., Any]]:
         """What a program has of it, by the names there: its own functions for this update of w and this schedule."""
-        found = {"begin": self.begin, "update": self.steps[step]}
+        chosen = {"begin": self.begin, "update": self.steps[step]}
         if self.oracle == "blocks":
-            found |= {"step_sizes": self.step_sizes, "advance": self.advance}
+            chosen |= {"step_sizes": self.step_sizes, "advance": self.advance}
             if schedule == "practical":
-                found |= {"falling": self.falling, "next_stage": self.next_stage}
-        return {**found, **(self.in_theory if schedule == "theory" else {})}
+                chosen |= {"falling": self.falling, "next_stage": self.next_stage}
+        return {**chosen, **(self.in_theory if schedule == "theory" else {})}
 
     @property
     def projects_in_steps(self) -> bool:

@@ -33,8 +33,8 @@ def theory(k: Constants) -> dict[str, float]:
         bounds += [k.mu / (k.L_g * k.C_f)] if not rough else []
         bounds += [sqrt(k.mu * k.B1 / (k.C_g**2 * k.L_f * k.n))] if k.C_g * k.L_f else []
         away, start = min(bounds), (k.mu + k.L_f * k.C_g**2) * k.diameter**2 / 2
-        found = {"theta": 1 - away, "tau": k.B1 / (k.n * away) - 1, "eta": away / (k.mu * (1 - away)), "lam": 1.0}
-        return {**found, "iterations": log(max(3 * start / k.eps, 2.0)) / away}
+        values = {"theta": 1 - away, "tau": k.B1 / (k.n * away) - 1, "eta": away / (k.mu * (1 - away)), "lam": 1.0}
+        return {**values, "iterations": log(max(3 * start / k.eps, 2.0)) / away}
     tau = max(27 * k.sigma**2 / (k.B2 * k.eps), k.C_g * sqrt(k.B1 / k.n))
     scale = k.L_f if isfinite(k.L_f) and k.L_f > 0 else 1.0  # psi = f* is 1 / L_f as curved as a half square
     inverse = max(3 * (k.spread + rough) / k.eps, (0.0 if rough else k.L_g * k.C_f) + 2 * k.C_g * sqrt(k.n / k.B1))

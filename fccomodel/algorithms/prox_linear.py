@@ -60,8 +60,8 @@ def linearised_step(state, F, h):
 def theory(k: Constants) -> dict[str, float]:
     """The step eta = 1 / (C_f L_g), phi smoothed with lam = eps / C_f^2 (section 6); 2 delta0 / (eta eps^2) subproblems (5.3)."""
     eta = 1 / (k.C_f * k.L_g)
-    found = {"eta": eta, "iterations": 2 * k.delta0 / (eta * k.eps**2)}
-    return found if k.L_f < float("inf") else {**found, "lam": k.eps / k.C_f**2}
+    values = {"eta": eta, "iterations": 2 * k.delta0 / (eta * k.eps**2)}
+    return values if k.L_f < float("inf") else {**values, "lam": k.eps / k.C_f**2}
 
 
 algorithm = Algorithm(

@@ -28,8 +28,8 @@ def theory(k: Constants) -> dict[str, float]:
     )
     start = (k.delta0 + lam * k.C_f**2 / 2) / eta + (k.C_f * k.C_g) ** 2 / beta + P * k.sigma**2 * k.eps**3
     gamma_prime = 1 - gamma + (k.n - k.B1) / (k.B1 * (1 - gamma))
-    found = {"lam": lam, "beta": beta, "gamma": gamma, "gamma_prime": gamma_prime, "eta": eta}
-    return {**found, "iterations": 6 * start / k.eps**2}
+    values = {"lam": lam, "beta": beta, "gamma": gamma, "gamma_prime": gamma_prime, "eta": eta}
+    return {**values, "iterations": 6 * start / k.eps**2}
 
 
 algorithm = Algorithm(

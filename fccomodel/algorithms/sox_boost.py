@@ -46,8 +46,8 @@ def theory(k: Constants) -> dict[str, float]:
     beta = eta / C_4
     gamma = min(10 * k.n * beta / (3 * k.B1), 1 / 5)
     stage, doublings = ceil(max(12 / mu, 96 * C_4) / eta), ceil(log2(max(eps_1 / eps, 1.0))) + 1
-    found = {"eta": eta, "beta": beta, "gamma": gamma, "mu": ridge, "stage": stage}
-    return {**found, "iterations": stage * (2.0**doublings - 1)}
+    values = {"eta": eta, "beta": beta, "gamma": gamma, "mu": ridge, "stage": stage}
+    return {**values, "iterations": stage * (2.0**doublings - 1)}
 
 
 algorithm = Algorithm(

@@ -40,9 +40,9 @@ class LoopSettings:
 
     def smoothed(self, change: Callable[[float], float]) -> Self:
         """A copy in which every function's smoothing parameter is changed."""
-        found = self.copy()
-        vars(found).update({key: change(lam) for key, lam in vars(self).items() if key.startswith("lam_y")})
-        return found
+        changed = self.copy()
+        vars(changed).update({key: change(lam) for key, lam in vars(self).items() if key.startswith("lam_y")})
+        return changed
 
 
 @dataclass(kw_only=True)
@@ -300,14 +300,14 @@ def slope_at(t, slope, centre, h: LoopSettings):
 def smoothness(G, w):
     """The gradient's Lipschitz constant near w along its steepest direction: power iteration on differences of gradients."""
     base = G(w).clone()
-    direction, size, found = base, 1e-3 * (1.0 + float(w.norm())), 0.0
+    direction, size, largest = base, 1e-3 * (1.0 + float(w.norm())), 0.0
     for _ in range(8):
         length = float(direction.norm())
         if not math.isfinite(length) or length == 0.0:
             break
         direction = (G(w + direction * (size / length)) - base) / size
-        found = max(found, float(direction.norm())) if math.isfinite(float(direction.norm())) else found
-    return found
+        largest = max(largest, float(direction.norm())) if math.isfinite(float(direction.norm())) else largest
+    return largest
 
 
 def steepness(penalties, w, c, h: LoopSettings, G):
@@ -382,8 +382,8 @@ def summary(values):
     """Objective, summed and largest violation of an evaluation; all infinite where anything is not finite."""
     objective, constraints = values
     violations = [t.abs() if kind == "eq" else t.clamp(min=0) for kind, t in constraints.values()]
-    found = float(objective), sum(float(t.sum()) for t in violations), max((float(t.max()) for t in violations), default=0.0)
-    return found if all(map(math.isfinite, found)) else (math.inf, math.inf, math.inf)
+    value = float(objective), sum(float(t.sum()) for t in violations), max((float(t.max()) for t in violations), default=0.0)
+    return value if all(map(math.isfinite, value)) else (math.inf, math.inf, math.inf)
 
 
 def value_at(solver: Solver, data, w):
@@ -475,12 +475,12 @@ def keep_the_better(run, solver: BlockSolver, data, h: BlockSettings):
 
 def centre_at(solver: Solver, data, w, c, h: LoopSettings):
     """c <- the slope of the smoothed function at the exact argument; where blocks keep their own y, moved in every step, that."""
-    found = solver.blocks(data, w)
-    for name, (index, t, slope, _) in found.items():
+    cells = solver.blocks(data, w)
+    for name, (index, t, slope, _) in cells.items():
         if not solver.dual:
             centre, index = getattr(c, name), index or (...,)
             centre[index] = slope_at(t, slope, centre[index], h)
-    return found
+    return cells
 
 
 def estimated(name, index, t, u, h: LoopSettings):
@@ -498,8 +498,8 @@ def move_centres(solver: Solver, data, w, c, h: LoopSettings, worst, before, G, 
     gradients where these become smaller, and is reduced where the violation does not fall tenfold, less so in the loop without
     estimates ``u``, whose steps do not fall within a stage, and not below twice what these are off over the multipliers' size (a
     tenth of rho at least). The merit's weight follows the multipliers, and rho grows where one at its bound does not help."""
-    saturated, largest, found = False, 0.0, centre_at(solver, data, w, c, h)
-    penalties = {name: bounded for name, (*_, bounded) in found.items() if bounded}
+    saturated, largest, cells = False, 0.0, centre_at(solver, data, w, c, h)
+    penalties = {name: bounded for name, (*_, bounded) in cells.items() if bounded}
     if penalties and 0 < (steep := steepness(penalties, w.to(dtype), c, h, G)) < h.steep:
         for name in penalties:
             h.smooth(name, max((steep / h.steep) ** 2 * h.smoothing(name), 1e-6))
@@ -508,7 +508,7 @@ def move_centres(solver: Solver, data, w, c, h: LoopSettings, worst, before, G, 
         steepest = float(getattr(c, name).abs().max()) / bounded
         largest = max(largest, steepest)
         saturated |= steepest >= 0.99 * h.rho
-    for name, (index, t, _, bounded) in found.items():
+    for name, (index, t, _, bounded) in cells.items():
         lam, finite = h.smoothing(name), t[t.isfinite()]
         if bounded and not solver.dual:
             less = min(max(0.1 * before / worst, 0.7 if u is None else 0.25), 1.0) if worst > 1e-5 else 1.0
@@ -643,8 +643,8 @@ def observe(watch, solver: Solver, data, w, value, c, h: LoopSettings, elapsed, 
 
 def record(history, progress, began, value, weight, **entry):
     """One more stage in the history, by the summary of the best point so far; ``progress`` sees it."""
-    found = {"objective": value[0], "violation": value[2], "merit": merit(value, weight), "seconds": time.perf_counter() - began}
-    history.append({"stage": len(history) + 1, **entry, **found})
+    point = {"objective": value[0], "violation": value[2], "merit": merit(value, weight), "seconds": time.perf_counter() - began}
+    history.append({"stage": len(history) + 1, **entry, **point})
     if progress is not None:
         progress(history[-1])
 
@@ -727,9 +727,9 @@ def solve(
             run.state.w_prev.copy_(run.state.w)
         if solver.centred and finite and schedule.adapts:
             move_centres(solver, quick, run.state.w.to(quick.dtype), run.c, h, worst, before, G, dtype, run.u)
-        told = {"iteration": run.count, "oracles": run.count * solver.oracles, "eta": h.eta if schedule.keeps_last else h.peak}
-        told |= observe(watch, solver, exact, run.best.w, run.value, run.c, h, time.perf_counter() - began, minibatches)
-        record(history, progress, began, run.value, h.weight, **told)
+        entry = {"iteration": run.count, "oracles": run.count * solver.oracles, "eta": h.eta if schedule.keeps_last else h.peak}
+        entry |= observe(watch, solver, exact, run.best.w, run.value, run.c, h, time.perf_counter() - began, minibatches)
+        record(history, progress, began, run.value, h.weight, **entry)
         if not reason and schedule.adapts:
             reason = reached(watch) or ("stages gain nothing more" if run.calm >= h.patience else "")
     if solver.centred and not schedule.adapts:
@@ -817,8 +817,8 @@ def oracle_of(solver: VectorSolver, data, rng, c, state, h: VectorSettings, late
         scaled = h if gamma == 1 else h.smoothed(lambda lam: gamma * lam)
         y, x = u.detach().clone().requires_grad_(), w.detach().clone().requires_grad_()
         with torch.enable_grad():
-            found = solver.outer(data, x, y, c, scaled)
-        return torch.autograd.grad(found, (y, x), allow_unused=True, materialize_grads=True)
+            taped = solver.outer(data, x, y, c, scaled)
+        return torch.autograd.grad(taped, (y, x), allow_unused=True, materialize_grads=True)
 
     def phi(w, u):
         return solver.outer(data, w, u, c, h)
@@ -984,9 +984,9 @@ def solve(
             if solver.centred and schedule.adapts:
                 move_centres(solver, quick, state.w.to(quick.dtype), c, h, last[2], worst, G, dtype)
             worst = last[2]
-        told = {"iteration": run.count, "oracles": state.oracles, "eta": h.eta}
-        told |= observe(watch, solver, exact, run.best, run.value, c, h, time.perf_counter() - began, minibatches)
-        record(history, progress, began, run.value, h.weight, **told)
+        entry = {"iteration": run.count, "oracles": state.oracles, "eta": h.eta}
+        entry |= observe(watch, solver, exact, run.best, run.value, c, h, time.perf_counter() - began, minibatches)
+        record(history, progress, began, run.value, h.weight, **entry)
         if not reason and schedule.adapts:
             reason = reached(watch) or ("epochs gain nothing more" if run.calm >= h.patience else "")
     pair = approximate_kkt(solver, exact, F, run.best, c, h) if solver.rows <= h.pass_limit else None
@@ -1006,9 +1006,9 @@ def solve(
 
 def centre_rows(solver: Solver, data, w, c, h: LoopSettings):
     """Centres for the functions inside expectations, one per row, smoothed on a tenth of their arguments' size."""
-    found = solver.all_blocks(data, w) if solver.inside else {}
+    cells = solver.all_blocks(data, w) if solver.inside else {}
     for name, shape in solver.inside.items():
-        t = found[name][1]
+        t = cells[name][1]
         setattr(c, name, torch.zeros(shape, device=w.device, dtype=w.dtype))
         h.smooth(name, max(0.1 * float(t[t.isfinite()].square().mean().sqrt()), 1e-6))
 
@@ -1027,13 +1027,13 @@ def differentiated(solver: Solver, data, c, h: LoopSettings, count):
     return at
 
 
-def full_problem(solver: Solver, found, data, *, seconds, passes, tol, stop):
+def full_problem(solver: Solver, outcome, data, *, seconds, passes, tol, stop):
     """What rounds work on, from where ``found`` ended, on ``data`` in float64: the smoothed problem with its centres c and its
     parameters h, ``at`` (value and gradient), ``prox`` (of the rest), ``limit()`` (to stop at), ``endless()`` (w runs away)."""
     began = time.perf_counter()
-    h = found.h.copy()
-    c = SimpleNamespace(**{name: centre.to(data.device).double().clone() for name, centre in vars(found.c).items()})
-    w = found.w.to(data.device).double().clone()
+    h = outcome.h.copy()
+    c = SimpleNamespace(**{name: centre.to(data.device).double().clone() for name, centre in vars(outcome.c).items()})
+    w = outcome.w.to(data.device).double().clone()
     centre_rows(solver, data, w, c, h)
     count = SimpleNamespace(passes=0, value=0.0, size=0.0)
     value = summary(solver.evaluate(data, w))
@@ -1306,30 +1306,30 @@ def descent_without_end(now, full):
     return without_end(full.solver, full.data, now.best, further, full.h, tol, full.limit, count)
 
 
-def finish(solver: Solver, found, data, *, seconds=None, passes=None, tol=1e-6, progress=None, stop=None):
+def finish(solver: Solver, outcome, data, *, seconds=None, passes=None, tol=1e-6, progress=None, stop=None):
     """Continue from what ``solve`` found, on ``data`` in float64; its point is replaced by one of as small a merit.
 
     ``passes`` bounds the evaluations of ``whole``, ``seconds`` the time; ``tol`` is the stationarity, the violation and the
     shift of the centres to end at. ``failure`` of what it returns names why there is no solution, with the evidence, or is None.
     """
-    began = time.perf_counter() - found.seconds
-    full = full_problem(solver, found, data, seconds=seconds, passes=passes, tol=tol, stop=stop)
-    history, rounds = list(found.history), 0
+    began = time.perf_counter() - outcome.seconds
+    full = full_problem(solver, outcome, data, seconds=seconds, passes=passes, tol=tol, stop=stop)
+    history, rounds = list(outcome.history), 0
     now = first_point(full, history)
     while now.error > tol and not full.limit() and rounds < 100 and now.failure is None:
         rounds += 1
         if next_round(now, full):
-            told = {"iteration": found.iterations, "oracles": history[-1]["oracles"], "eta": now.step, "kkt": now.error}
-            record(history, progress, began, now.value, full.h.weight, **told, passes=full.count.passes)
+            entry = {"iteration": outcome.iterations, "oracles": history[-1]["oracles"], "eta": now.step, "kkt": now.error}
+            record(history, progress, began, now.value, full.h.weight, **entry, passes=full.count.passes)
     failure = now.failure or descent_without_end(now, full)
     ended = status(stop, now.error <= tol)
-    reason = "the budget is used up" if found.status == "converged" else found.reason
+    reason = "the budget is used up" if outcome.status == "converged" else outcome.reason
     if now.error <= tol:
         reason = f"converged: stationarity, violation and shift of the multipliers at most {tol:g}"
     reason = ended if ended == "interrupted" else failure["kind"] if failure else reason
     more = {"w": now.best, "c": full.c, "h": full.h, "history": history, "exact": data, "passes": full.count.passes}
     more |= {"way": "finish", "failure": failure, "reason": reason, "status": ended}
-    return SimpleNamespace(**{**vars(found), **more})
+    return SimpleNamespace(**{**vars(outcome), **more})
 
 
 def one_pass(solver: Solver, data, device):
@@ -1360,9 +1360,9 @@ def least_norm(J, values, equal):
 
 def constraint_row(solver: Solver, data, w):
     """All constraints' values as one vector, and which are equalities."""
-    found = solver.constraint_values(data, w).values()
-    values = torch.cat([t.reshape(-1) for _, t in found])
-    equal = torch.cat([torch.full((t.numel(),), kind == "eq", device=t.device) for kind, t in found])
+    constraints = solver.constraint_values(data, w).values()
+    values = torch.cat([t.reshape(-1) for _, t in constraints])
+    equal = torch.cat([torch.full((t.numel(),), kind == "eq", device=t.device) for kind, t in constraints])
     return values, equal
 
 
@@ -1374,14 +1374,14 @@ def jacobian(solver: Solver, data, w, chosen):
     return torch.stack([gradient_of(values[k], x, keep=True) for k in chosen.tolist()])
 
 
-def restore(solver: Solver, found, data, *, seconds=None, passes=None, tol=1e-6, progress=None, stop=None, most=256):
+def restore(solver: Solver, outcome, data, *, seconds=None, passes=None, tol=1e-6, progress=None, stop=None, most=256):
     """Lowers the largest violation of what ``solve`` found, by least-norm steps on the violated constraints and those near.
 
     A step is kept if the violation falls and the objective (on ``thinned`` rows where pairs are many) rises by no more than the
     multipliers let it. ``passes`` bounds the evaluations of constraints, ``most`` the constraints of a step.
     """
-    began, count, history = time.perf_counter(), 0, list(found.history)
-    quick, weight, w = thinned(solver, data), found.h.weight, found.w.to(data.device).double().clone()
+    began, count, history = time.perf_counter(), 0, list(outcome.history)
+    quick, weight, w = thinned(solver, data), outcome.h.weight, outcome.w.to(data.device).double().clone()
 
     def violations(x):
         values, equal = constraint_row(solver, data, x)
@@ -1410,12 +1410,12 @@ def restore(solver: Solver, found, data, *, seconds=None, passes=None, tol=1e-6,
                 w, amount, values, worst, value = x, less, new_values, float(less.max()), after
             step *= 0.5
         entry = {**history[-1], "stage": len(history) + 1, "objective": value[0], "violation": worst}
-        entry |= {"merit": merit(value, weight), "seconds": found.seconds + time.perf_counter() - began}
+        entry |= {"merit": merit(value, weight), "seconds": outcome.seconds + time.perf_counter() - began}
         entry |= {"kkt": None, "kkt_error": None}  # those of the point before
         history.append({**entry, "passes": count})
         if progress is not None:
             progress(history[-1])
-    return SimpleNamespace(**{**vars(found), "w": w, "history": history, "exact": data, "passes": count, "way": "restore"})
+    return SimpleNamespace(**{**vars(outcome), "w": w, "history": history, "exact": data, "passes": count, "way": "restore"})
 
 
 def solve_then_finish(
@@ -1427,7 +1427,7 @@ def solve_then_finish(
     ``way`` and ``passes`` ask for one of them (or, empty, for none), and for that many passes. A budget of steps or oracle calls
     is the algorithm's alone.
     """
-    began, own = time.perf_counter(), seconds
+    began, share = time.perf_counter(), seconds
     with torch.inference_mode(False), torch.no_grad():
         exact = solver.prepare_full(solver.as_namespace(data, device, torch.float64))
         if way is None:
@@ -1435,17 +1435,18 @@ def solve_then_finish(
             if seconds is not None and iterations is None and oracles is None:
                 needed = 400 * solver.one_pass(solver, exact, device) if solver.finish is not None else float("inf")
                 if needed < 1.6 * seconds:
-                    way, own = "finish", min(needed + 1.0, 0.6 * seconds)
+                    way, share = "finish", min(needed + 1.0, 0.6 * seconds)
                 elif solver.restore is not None:
-                    way, own = "restore", 0.7 * seconds
-    limits = {"seconds": own, "iterations": iterations, "oracles": oracles}
-    found = solver.solve(solver, data, device=device, progress=progress, stop=stop, tol=solver.tol, exact=exact, **limits, **more)
+                    way, share = "restore", 0.7 * seconds
+    limits = {"seconds": share, "iterations": iterations, "oracles": oracles}
+    given = {"device": device, "progress": progress, "stop": stop, "tol": solver.tol, "exact": exact}
+    outcome = solver.solve(solver, data, **given, **limits, **more)
     if not way:
-        return found
+        return outcome
     with torch.inference_mode(False), torch.no_grad():
         left = None if seconds is None else max(seconds - (time.perf_counter() - began), 0.3 * seconds)
         end = solver.finish if way == "finish" else solver.restore
-        return end(solver, found, exact, seconds=left, passes=passes, tol=solver.tol, progress=progress, stop=stop)
+        return end(solver, outcome, exact, seconds=left, passes=passes, tol=solver.tol, progress=progress, stop=stop)
 
 
 # ---- report

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from fccomodel import pipeline
-from fccomodel.algorithms.estimators import moving_average, msvr
+from fccomodel.algorithms.estimators import moving_average, msvr, msvr_current
 from fccomodel.algorithms.runtime import progress, steps
 from fccomodel.algorithms.runtime.settings import BlockSettings
 from fccomodel.core.diagnostics import FccoError
@@ -98,11 +98,12 @@ def test_moving_average_returns_the_previous_estimate() -> None:
     assert u.tolist() == [2.0, 1.5, 5.0]
 
 
-def test_msvr_adds_the_difference_on_one_batch() -> None:
+@pytest.mark.parametrize("estimator", [msvr, msvr_current], ids=["msvr", "msvr_current"])
+def test_msvr_adds_the_difference_on_one_batch(estimator: ModuleType) -> None:
     u, h = torch.tensor([float("nan"), 1.0, 5.0]), SimpleNamespace(gamma=0.25, gamma_prime=0.5)
-    new = msvr.track(u, (torch.tensor([1]),), torch.tensor([3.0]), torch.tensor([2.0]), h)
-    assert new.tolist() == [0.75 * 1 + 0.25 * 3 + 0.5 * (3 - 2)]
-    assert u[1] == new[0] and u[2] == 5.0
+    taken = estimator.track(u, (torch.tensor([1]),), torch.tensor([3.0]), torch.tensor([2.0]), h)
+    assert u[1:].tolist() == [0.75 * 1 + 0.25 * 3 + 0.5 * (3 - 2), 5.0]
+    assert taken.tolist() == [1.0 if estimator is msvr else float(u[1])]
 
 
 def test_momentum_step() -> None:

@@ -195,9 +195,9 @@ def solve(
             run.state.w_prev.copy_(run.state.w)
         if solver.centred and finite and schedule.adapts:
             move_centres(solver, quick, run.state.w.to(quick.dtype), run.c, h, worst, before, G, dtype, run.u)
-        told = {"iteration": run.count, "oracles": run.count * solver.oracles, "eta": h.eta if schedule.keeps_last else h.peak}
-        told |= observe(watch, solver, exact, run.best.w, run.value, run.c, h, time.perf_counter() - began, minibatches)
-        record(history, progress, began, run.value, h.weight, **told)
+        entry = {"iteration": run.count, "oracles": run.count * solver.oracles, "eta": h.eta if schedule.keeps_last else h.peak}
+        entry |= observe(watch, solver, exact, run.best.w, run.value, run.c, h, time.perf_counter() - began, minibatches)
+        record(history, progress, began, run.value, h.weight, **entry)
         if not reason and schedule.adapts:
             reason = reached(watch) or ("stages gain nothing more" if run.calm >= h.patience else "")
     if solver.centred and not schedule.adapts:

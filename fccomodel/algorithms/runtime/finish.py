@@ -36,9 +36,9 @@ def differentiated(solver: Solver, data, c, h: LoopSettings, count):
 
 def centre_rows(solver: Solver, data, w, c, h: LoopSettings):
     """Centres for the functions inside expectations, one per row, smoothed on a tenth of their arguments' size."""
-    found = solver.all_blocks(data, w) if solver.inside else {}
+    cells = solver.all_blocks(data, w) if solver.inside else {}
     for name, shape in solver.inside.items():
-        t = found[name][1]
+        t = cells[name][1]
         setattr(c, name, torch.zeros(shape, device=w.device, dtype=w.dtype))
         h.smooth(name, max(0.1 * float(t[t.isfinite()].square().mean().sqrt()), 1e-6))
 
@@ -60,13 +60,13 @@ def shift_centres(solver: Solver, data, w, c, h: LoopSettings):
     return shifts, saturated, largest
 
 
-def full_problem(solver: Solver, found, data, *, seconds, passes, tol, stop):
+def full_problem(solver: Solver, outcome, data, *, seconds, passes, tol, stop):
     """What rounds work on, from where ``found`` ended, on ``data`` in float64: the smoothed problem with its centres c and its
     parameters h, ``at`` (value and gradient), ``prox`` (of the rest), ``limit()`` (to stop at), ``endless()`` (w runs away)."""
     began = time.perf_counter()
-    h = found.h.copy()
-    c = SimpleNamespace(**{name: centre.to(data.device).double().clone() for name, centre in vars(found.c).items()})
-    w = found.w.to(data.device).double().clone()
+    h = outcome.h.copy()
+    c = SimpleNamespace(**{name: centre.to(data.device).double().clone() for name, centre in vars(outcome.c).items()})
+    w = outcome.w.to(data.device).double().clone()
     centre_rows(solver, data, w, c, h)
     count = SimpleNamespace(passes=0, value=0.0, size=0.0)
     value = summary(solver.evaluate(data, w))
@@ -161,30 +161,30 @@ def descent_without_end(now, full):
     return without_end(full.solver, full.data, now.best, further, full.h, tol, full.limit, count)
 
 
-def finish(solver: Solver, found, data, *, seconds=None, passes=None, tol=1e-6, progress=None, stop=None):
+def finish(solver: Solver, outcome, data, *, seconds=None, passes=None, tol=1e-6, progress=None, stop=None):
     """Continue from what ``solve`` found, on ``data`` in float64; its point is replaced by one of as small a merit.
 
     ``passes`` bounds the evaluations of ``whole``, ``seconds`` the time; ``tol`` is the stationarity, the violation and the
     shift of the centres to end at. ``failure`` of what it returns names why there is no solution, with the evidence, or is None.
     """
-    began = time.perf_counter() - found.seconds
-    full = full_problem(solver, found, data, seconds=seconds, passes=passes, tol=tol, stop=stop)
-    history, rounds = list(found.history), 0
+    began = time.perf_counter() - outcome.seconds
+    full = full_problem(solver, outcome, data, seconds=seconds, passes=passes, tol=tol, stop=stop)
+    history, rounds = list(outcome.history), 0
     now = first_point(full, history)
     while now.error > tol and not full.limit() and rounds < 100 and now.failure is None:
         rounds += 1
         if next_round(now, full):
-            told = {"iteration": found.iterations, "oracles": history[-1]["oracles"], "eta": now.step, "kkt": now.error}
-            record(history, progress, began, now.value, full.h.weight, **told, passes=full.count.passes)
+            entry = {"iteration": outcome.iterations, "oracles": history[-1]["oracles"], "eta": now.step, "kkt": now.error}
+            record(history, progress, began, now.value, full.h.weight, **entry, passes=full.count.passes)
     failure = now.failure or descent_without_end(now, full)
     ended = status(stop, now.error <= tol)
-    reason = "the budget is used up" if found.status == "converged" else found.reason
+    reason = "the budget is used up" if outcome.status == "converged" else outcome.reason
     if now.error <= tol:
         reason = f"converged: stationarity, violation and shift of the multipliers at most {tol:g}"
     reason = ended if ended == "interrupted" else failure["kind"] if failure else reason
     more = {"w": now.best, "c": full.c, "h": full.h, "history": history, "exact": data, "passes": full.count.passes}
     more |= {"way": "finish", "failure": failure, "reason": reason, "status": ended}
-    return SimpleNamespace(**{**vars(found), **more})
+    return SimpleNamespace(**{**vars(outcome), **more})
 
 
 def one_pass(solver: Solver, data, device):

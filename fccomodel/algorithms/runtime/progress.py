@@ -33,8 +33,8 @@ def ending(began, stop, seconds, iterations, oracles=None):
 
 def record(history, progress, began, value, weight, **entry):
     """One more stage in the history, by the summary of the best point so far; ``progress`` sees it."""
-    found = {"objective": value[0], "violation": value[2], "merit": merit(value, weight), "seconds": time.perf_counter() - began}
-    history.append({"stage": len(history) + 1, **entry, **found})
+    point = {"objective": value[0], "violation": value[2], "merit": merit(value, weight), "seconds": time.perf_counter() - began}
+    history.append({"stage": len(history) + 1, **entry, **point})
     if progress is not None:
         progress(history[-1])
 
@@ -61,8 +61,8 @@ def summary(values):
     """Objective, summed and largest violation of an evaluation; all infinite where anything is not finite."""
     objective, constraints = values
     violations = [t.abs() if kind == "eq" else t.clamp(min=0) for kind, t in constraints.values()]
-    found = float(objective), sum(float(t.sum()) for t in violations), max((float(t.max()) for t in violations), default=0.0)
-    return found if all(map(math.isfinite, found)) else (math.inf, math.inf, math.inf)
+    value = float(objective), sum(float(t.sum()) for t in violations), max((float(t.max()) for t in violations), default=0.0)
+    return value if all(map(math.isfinite, value)) else (math.inf, math.inf, math.inf)
 
 
 def value_at(solver: Solver, data, w):
@@ -140,12 +140,12 @@ def slope_at(t, slope, centre, h: LoopSettings):
 
 def centre_at(solver: Solver, data, w, c, h: LoopSettings):
     """c <- the slope of the smoothed function at the exact argument; where blocks keep their own y, moved in every step, that."""
-    found = solver.blocks(data, w)
-    for name, (index, t, slope, _) in found.items():
+    cells = solver.blocks(data, w)
+    for name, (index, t, slope, _) in cells.items():
         if not solver.dual:
             centre, index = getattr(c, name), index or (...,)
             centre[index] = slope_at(t, slope, centre[index], h)
-    return found
+    return cells
 
 
 def estimated(name, index, t, u, h: LoopSettings):
@@ -163,8 +163,8 @@ def move_centres(solver: Solver, data, w, c, h: LoopSettings, worst, before, G, 
     gradients where these become smaller, and is reduced where the violation does not fall tenfold, less so in the loop without
     estimates ``u``, whose steps do not fall within a stage, and not below twice what these are off over the multipliers' size (a
     tenth of rho at least). The merit's weight follows the multipliers, and rho grows where one at its bound does not help."""
-    saturated, largest, found = False, 0.0, centre_at(solver, data, w, c, h)
-    penalties = {name: bounded for name, (*_, bounded) in found.items() if bounded}
+    saturated, largest, cells = False, 0.0, centre_at(solver, data, w, c, h)
+    penalties = {name: bounded for name, (*_, bounded) in cells.items() if bounded}
     if penalties and 0 < (steep := steepness(penalties, w.to(dtype), c, h, G)) < h.steep:
         for name in penalties:
             h.smooth(name, max((steep / h.steep) ** 2 * h.smoothing(name), 1e-6))
@@ -173,7 +173,7 @@ def move_centres(solver: Solver, data, w, c, h: LoopSettings, worst, before, G, 
         steepest = float(getattr(c, name).abs().max()) / bounded
         largest = max(largest, steepest)
         saturated |= steepest >= 0.99 * h.rho
-    for name, (index, t, _, bounded) in found.items():
+    for name, (index, t, _, bounded) in cells.items():
         lam, finite = h.smoothing(name), t[t.isfinite()]
         if bounded and not solver.dual:
             less = min(max(0.1 * before / worst, 0.7 if u is None else 0.25), 1.0) if worst > 1e-5 else 1.0
@@ -190,11 +190,11 @@ def move_centres(solver: Solver, data, w, c, h: LoopSettings, worst, before, G, 
 def smoothness(G, w):
     """The gradient's Lipschitz constant near w along its steepest direction: power iteration on differences of gradients."""
     base = G(w).clone()
-    direction, size, found = base, 1e-3 * (1.0 + float(w.norm())), 0.0
+    direction, size, largest = base, 1e-3 * (1.0 + float(w.norm())), 0.0
     for _ in range(8):
         length = float(direction.norm())
         if not math.isfinite(length) or length == 0.0:
             break
         direction = (G(w + direction * (size / length)) - base) / size
-        found = max(found, float(direction.norm())) if math.isfinite(float(direction.norm())) else found
-    return found
+        largest = max(largest, float(direction.norm())) if math.isfinite(float(direction.norm())) else largest
+    return largest

@@ -14,9 +14,9 @@ from fccomodel.core.lazy import torch
 
 def constraint_row(solver: Solver, data, w):
     """All constraints' values as one vector, and which are equalities."""
-    found = solver.constraint_values(data, w).values()
-    values = torch.cat([t.reshape(-1) for _, t in found])
-    equal = torch.cat([torch.full((t.numel(),), kind == "eq", device=t.device) for kind, t in found])
+    constraints = solver.constraint_values(data, w).values()
+    values = torch.cat([t.reshape(-1) for _, t in constraints])
+    equal = torch.cat([torch.full((t.numel(),), kind == "eq", device=t.device) for kind, t in constraints])
     return values, equal
 
 
@@ -39,14 +39,14 @@ def least_norm(J, values, equal):
     return -(J.T @ y)
 
 
-def restore(solver: Solver, found, data, *, seconds=None, passes=None, tol=1e-6, progress=None, stop=None, most=256):
+def restore(solver: Solver, outcome, data, *, seconds=None, passes=None, tol=1e-6, progress=None, stop=None, most=256):
     """Lowers the largest violation of what ``solve`` found, by least-norm steps on the violated constraints and those near.
 
     A step is kept if the violation falls and the objective (on ``thinned`` rows where pairs are many) rises by no more than the
     multipliers let it. ``passes`` bounds the evaluations of constraints, ``most`` the constraints of a step.
     """
-    began, count, history = time.perf_counter(), 0, list(found.history)
-    quick, weight, w = thinned(solver, data), found.h.weight, found.w.to(data.device).double().clone()
+    began, count, history = time.perf_counter(), 0, list(outcome.history)
+    quick, weight, w = thinned(solver, data), outcome.h.weight, outcome.w.to(data.device).double().clone()
 
     def violations(x):
         values, equal = constraint_row(solver, data, x)
@@ -75,9 +75,9 @@ def restore(solver: Solver, found, data, *, seconds=None, passes=None, tol=1e-6,
                 w, amount, values, worst, value = x, less, new_values, float(less.max()), after
             step *= 0.5
         entry = {**history[-1], "stage": len(history) + 1, "objective": value[0], "violation": worst}
-        entry |= {"merit": merit(value, weight), "seconds": found.seconds + time.perf_counter() - began}
+        entry |= {"merit": merit(value, weight), "seconds": outcome.seconds + time.perf_counter() - began}
         entry |= {"kkt": None, "kkt_error": None}  # those of the point before
         history.append({**entry, "passes": count})
         if progress is not None:
             progress(history[-1])
-    return SimpleNamespace(**{**vars(found), "w": w, "history": history, "exact": data, "passes": count, "way": "restore"})
+    return SimpleNamespace(**{**vars(outcome), "w": w, "history": history, "exact": data, "passes": count, "way": "restore"})

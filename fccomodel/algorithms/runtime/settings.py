@@ -51,9 +51,9 @@ class LoopSettings:
 
     def smoothed(self, change: Callable[[float], float]) -> Self:
         """A copy in which every function's smoothing parameter is changed."""
-        found = self.copy()
-        vars(found).update({key: change(lam) for key, lam in vars(self).items() if key.startswith("lam_y")})
-        return found
+        changed = self.copy()
+        vars(changed).update({key: change(lam) for key, lam in vars(self).items() if key.startswith("lam_y")})
+        return changed
 
 
 @dataclass(kw_only=True)

@@ -191,9 +191,9 @@ def solve(
             if solver.centred and schedule.adapts:
                 move_centres(solver, quick, state.w.to(quick.dtype), c, h, last[2], worst, G, dtype)
             worst = last[2]
-        told = {"iteration": run.count, "oracles": state.oracles, "eta": h.eta}
-        told |= observe(watch, solver, exact, run.best, run.value, c, h, time.perf_counter() - began, minibatches)
-        record(history, progress, began, run.value, h.weight, **told)
+        entry = {"iteration": run.count, "oracles": state.oracles, "eta": h.eta}
+        entry |= observe(watch, solver, exact, run.best, run.value, c, h, time.perf_counter() - began, minibatches)
+        record(history, progress, began, run.value, h.weight, **entry)
         if not reason and schedule.adapts:
             reason = reached(watch) or ("epochs gain nothing more" if run.calm >= h.patience else "")
     pair = approximate_kkt(solver, exact, F, run.best, c, h) if solver.rows <= h.pass_limit else None

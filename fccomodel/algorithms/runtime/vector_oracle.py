@@ -86,8 +86,8 @@ def oracle_of(solver: VectorSolver, data, rng, c, state, h: VectorSettings, late
         scaled = h if gamma == 1 else h.smoothed(lambda lam: gamma * lam)
         y, x = u.detach().clone().requires_grad_(), w.detach().clone().requires_grad_()
         with torch.enable_grad():
-            found = solver.outer(data, x, y, c, scaled)
-        return torch.autograd.grad(found, (y, x), allow_unused=True, materialize_grads=True)
+            taped = solver.outer(data, x, y, c, scaled)
+        return torch.autograd.grad(taped, (y, x), allow_unused=True, materialize_grads=True)
 
     def phi(w, u):
         return solver.outer(data, w, u, c, h)

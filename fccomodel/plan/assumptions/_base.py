@@ -152,17 +152,17 @@ class Setting:
     def blocks(self) -> tuple[Block, ...]:
         """Everything that is minimised but the regularisers; constraints only where the algorithm takes them."""
         kinds = {c.label: c.kind for c in self.reformed.constraints}
-        found = []
+        blocks = []
         for term in self.normal.terms:
             if term.label == "objective" and term.d1:
-                found.append(self._block(term.label, term.text, term.f, term.means, term))
+                blocks.append(self._block(term.label, term.text, term.f, term.means, term))
             elif term.label in kinds and self.penalty is not None:
                 f: ir.Expr = term.f if term.d1 else ir.Hole(name="u1")
                 means = term.means if term.d1 else (term.f,)
-                found.append(self._block(term.label, term.text, self.penalised(f, kinds[term.label]), means, term))
+                blocks.append(self._block(term.label, term.text, self.penalised(f, kinds[term.label]), means, term))
         plain = [p for p in summands(self.normal.rest) if ir.variables_of(p) and not sampled(p)]
-        found += [self._block("objective", self.reformed.text(p), p, (), None) for p in plain]
-        return tuple(found)
+        blocks += [self._block("objective", self.reformed.text(p), p, (), None) for p in plain]
+        return tuple(blocks)
 
     def penalised(self, f: ir.Expr, kind: str) -> ir.Expr:
         """The penalty of a constraint's value."""
@@ -274,7 +274,7 @@ def lacks(what: str, subject: str = "", span: Span = NOWHERE) -> Finding:
 
 def assumed(facts: Iterable[Fact]) -> list[str]:
     """What some facts take on trust, in words."""
-    found: dict[str, None] = {}
+    reasons: dict[str, None] = {}
     seen: set[int] = set()
     stack = list(facts)
     while stack:
@@ -282,9 +282,9 @@ def assumed(facts: Iterable[Fact]) -> list[str]:
         if id(fact) not in seen and fact.standing == Standing.ASSUMED:
             seen.add(id(fact))
             if not any(u.standing == Standing.ASSUMED for u in fact.uses):
-                found[fact.reason or structure.RULES[fact.rule]] = None
+                reasons[fact.reason or structure.RULES[fact.rule]] = None
             stack.extend(fact.uses)
-    return list(found)
+    return list(reasons)
 
 
 def lost(see: Analysis, failures: list[derivation.Failure]) -> tuple[str, Span]:
@@ -292,15 +292,15 @@ def lost(see: Analysis, failures: list[derivation.Failure]) -> tuple[str, Span]:
     return derivation.first(see, failures), failures[0][0].span if failures else NOWHERE
 
 
-def every(found: Iterable[Finding], otherwise: str) -> Finding:
+def every(findings: Iterable[Finding], otherwise: str) -> Finding:
     """The first that does not hold; else the one that is least certain; ``otherwise`` where there is none."""
-    found = list(found)
-    if not found:
+    findings = list(findings)
+    if not findings:
         return holds(otherwise)
-    for one in found:
+    for one in findings:
         if not one.holds:
             return one
-    worst = max(found, key=lambda one: one.standing)
-    others = sum(one.standing == worst.standing for one in found) - 1
+    worst = max(findings, key=lambda one: one.standing)
+    others = sum(one.standing == worst.standing for one in findings) - 1
     more = f" ({others} more alike)" if others else ""
     return dataclasses.replace(worst, why=worst.why + more)

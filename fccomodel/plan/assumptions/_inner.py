@@ -48,8 +48,8 @@ def _lacking(setting: Setting, g: Inner, failures: list[derivation.Failure], wha
 def _unbound(setting: Setting, failures: list[derivation.Failure]) -> list[str]:
     """The nets that all failures are about, where no module is bound to any of them."""
     nets = [node.net for node, _, _ in failures if isinstance(node, ir.NetCall)]
-    known = setting.bound.nets if setting.bound is not None else {}
-    return nets if nets and len(nets) == len(failures) and not any(n in known for n in nets) else []
+    modules = setting.bound.nets if setting.bound is not None else {}
+    return nets if nets and len(nets) == len(failures) and not any(n in modules for n in nets) else []
 
 
 def smooth(setting: Setting) -> Finding:
@@ -60,10 +60,9 @@ def _smooth(setting: Setting, block: Block, g: Inner) -> Finding:
     f = g.mean
     if f.smooth:
         if f.gradient.value.finite:
-            known = f.gradient.value
-            said = (
-                "affine" if known.zero else f"its gradient is Lipschitz{f', constant {known.value:.4g}' if known.known else ''}"
-            )
+            constant = f.gradient.value
+            number = f", constant {constant.value:.4g}" if constant.known else ""
+            said = "affine" if constant.zero else f"its gradient is Lipschitz{number}"
             return _about(setting, g, said, f.differentiable, f.gradient)
         return _about(setting, g, f"its gradient is Lipschitz {WEIGHTS}", f.differentiable, standing=Standing.ASSUMED)
     failures = derivation.kinks(setting.see, f)
@@ -134,8 +133,8 @@ def _weakly_monotone(setting: Setting, block: Block, g: Inner) -> Finding:
     first = _smooth(setting, block, g)
     if first.holds and g.mean.smooth:
         return first
-    found = [_weakly_convex(setting, block, g), f_monotone(block, g), f_convex(block)]
-    weak = every(found, NO_INNER)
+    parts = [_weakly_convex(setting, block, g), f_monotone(block, g), f_convex(block)]
+    weak = every(parts, NO_INNER)
     return first if first.holds and not weak.holds else weak
 
 

@@ -40,9 +40,9 @@ def two_levels(setting: Setting) -> Finding:
         for mean, text in zip(term.means, term.inner, strict=True):
             inside = [n for n in ir.walk(mean.body) if is_sampled(n)]
             if inside:
-                found = setting.reformed.text(inside[0])
+                nested = setting.reformed.text(inside[0])
                 return lacks(
-                    f"{short(found)} is an expectation inside the tracked expectation {short(text)}", found, inside[0].span
+                    f"{short(nested)} is an expectation inside the tracked expectation {short(text)}", nested, inside[0].span
                 )
     return holds("no expectation is inside a tracked expectation")
 
@@ -77,10 +77,10 @@ def shared_inner(setting: Setting) -> Finding:
             text = setting.reformed.text(node)
             return lacks(f"{drawn[0].name} is drawn from a distribution: its blocks cannot be listed", text, node.span)
     sizes = [term.n * term.d1 if term.n is not None else None for term in setting.normal.terms]
-    known = [size for size in sizes if size is not None]
-    if len(known) < len(sizes):
+    counted = [size for size in sizes if size is not None]
+    if len(counted) < len(sizes):
         return holds("the number of tracked expectations comes with the data", standing=Standing.ASSUMED)
-    total = sum(known)
+    total = sum(counted)
     if total > LARGEST:
         return lacks(f"the model tracks {total:,} expectations, more than {LARGEST:,}")
     return holds(f"{total:,} tracked expectations in one vector", standing=Standing.BOUNDED if setting.bound else Standing.PROVED)

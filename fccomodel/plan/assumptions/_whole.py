@@ -24,8 +24,8 @@ def convex(setting: Setting) -> Finding:
     analysis, problem = setting.analysis, setting.problem
     f = analysis.minimised
     if not f.convex:
-        found = why.lost_convexity(analysis, analysis.objective, problem.objective.sense == "maximize")
-        words, span = lost(analysis, found)
+        failures = why.lost_convexity(analysis, analysis.objective, problem.objective.sense == "maximize")
+        words, span = lost(analysis, failures)
         return lacks(f"the objective is not convex: {words}", problem.text(problem.objective.expr), span)
     for c in problem.constraints:
         facts = analysis.constraints[c.label]
@@ -76,11 +76,11 @@ def quadratic_dual(setting: Setting) -> Finding:
 
 
 def smooth(setting: Setting) -> Finding:
-    found = [outer_smooth(setting), inner_smooth(setting)]
-    for one in found:
+    findings = [outer_smooth(setting), inner_smooth(setting)]
+    for one in findings:
         if not one.holds:
             return one
-    worst = max(found, key=lambda one: one.standing)
+    worst = max(findings, key=lambda one: one.standing)
     return holds(f"all but the regularisers: {worst.why}", standing=worst.standing, subject=worst.subject, span=worst.span)
 
 
