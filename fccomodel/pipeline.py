@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from fccomodel.solver.run import Progress, Solution
     from fccomodel.structure import Analysis
 
+#: The search for multipliers and bounds takes no longer than half the run, or so many seconds.
+REPORT_S = 1.0
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Compiled:
@@ -304,6 +307,7 @@ def report(planned: Planned, solution: Solution, *, sensitive: bool = False) -> 
             solution.variables,
             multipliers=solution.multipliers,
             limits=solution.limits,
+            deadline=max(REPORT_S, solution.wall_s / 2),
             seed=planned.seed,
             analysis=planned.analysis,
             sensitive=sensitive,

@@ -181,9 +181,17 @@ def _positions(bound: Bound, domain: ir.Set, target: ir.Set) -> np.ndarray | Non
     return np.where(close.any(1), close.argmax(1), -1).astype(np.int64)
 
 
+def names_of(bound: Bound, domain: ir.Set, ids: np.ndarray) -> list[str]:
+    """Elements (by their ids) as shown to people."""
+    if isinstance(domain, ir.RowSet):
+        return [str(k) for k in ids.tolist()]
+    shown = names(bound, domain)
+    return [shown[k] for k in ids.tolist()]
+
+
 def name_of(bound: Bound, domain: ir.Set, element: int) -> str:
     """One element (by its id) as shown to people."""
-    return str(element) if isinstance(domain, ir.RowSet) else names(bound, domain)[element]
+    return names_of(bound, domain, np.array([element]))[0]
 
 
 def labels_of(bound: Bound, node: ir.Expr) -> ir.LabelSet | None:

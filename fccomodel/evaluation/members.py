@@ -54,12 +54,13 @@ class Members:
         """The members as shown to people: ``name[k1,k2]``, or the name alone where there are no binders."""
         if not self.binders:
             return [name] * len(self.places)
-        shown = [
-            {int(k): elements.name_of(self.bound, b.domain, int(k)) for k in ids}
-            for b, ids in zip(self.binders, self.lists, strict=True)
-        ]
-        cells = zip(*(ids.tolist() for ids in self.ids), strict=True)
-        return [f"{name}[{','.join(names[k] for names, k in zip(shown, cell, strict=True))}]" for cell in cells]
+        return [f"{name}[{cell}]" for cell in self._cells]
+
+    @cached_property
+    def _cells(self) -> list[str]:
+        """The names of each member's elements."""
+        pairs = zip(self.binders, self.ids, strict=True)
+        return [",".join(cell) for cell in zip(*(elements.names_of(self.bound, b.domain, ids) for b, ids in pairs), strict=True)]
 
     @cached_property
     def env(self) -> Env:

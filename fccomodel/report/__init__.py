@@ -22,7 +22,8 @@ from fccomodel.data.bound import Bound
 from fccomodel.evaluation.interpret.reductions import one_thread
 from fccomodel.report.active import Qualification, Sensitivity, qualification, sensitivity
 from fccomodel.report.gap import Gap, certify
-from fccomodel.report.optimality import Optimum, gradients, optimum
+from fccomodel.report.optimality import Optimum, optimum
+from fccomodel.report.rows import gradients
 from fccomodel.report.system import System
 from fccomodel.report.verdicts import at_bound, notes_of, verdict
 from fccomodel.report.verdicts import failed as failed
@@ -136,11 +137,11 @@ def _report(
 ) -> KKTReport:
     began = time.perf_counter()
     end = began + budget
-    system = System(bound, point, seed=seed)
+    system = System(bound, point, seed=seed, multipliers=multipliers)
     shared = gradients(system, end)
-    optimal = optimum(system, shared, end)
     complete = bool(system.labels) and set(system.labels) <= (multipliers or {}).keys()
     solvers = optimum(system, shared, end, multipliers) if complete else None
+    optimal = optimum(system, shared, end, start=None if solvers is None or shared.c is not None else solvers.unknowns)
     if solvers is not None and _residual(system, solvers) < _residual(system, optimal):
         # Many dependent gradients: the search ended early.
         optimal = solvers

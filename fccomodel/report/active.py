@@ -16,7 +16,8 @@ import torch
 
 from fccomodel.report import min_norm
 from fccomodel.report.lagrangian import gradient, roots
-from fccomodel.report.optimality import Gradients, Optimum, jacobian
+from fccomodel.report.optimality import Optimum
+from fccomodel.report.rows import Gradients, constraint_rows
 from fccomodel.report.system import AT_BOUND, STEP, System
 
 Array = np.ndarray
@@ -65,28 +66,32 @@ def _listed(names: tuple[str, ...]) -> str:
     return f"{', '.join(shown)}{more}" if more or len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
 
 
-def qualification(system: System, shared: Gradients) -> Qualification:
-    """LICQ and MFCQ of the active constraints over the entries of the variables that are not at a bound."""
-    rows = jacobian(system, shared)
-    length = np.linalg.norm(rows, axis=1)
-    reach = NEAR * np.maximum(length, 1e-12)
-    at = np.flatnonzero(np.array(system.equal, dtype=bool) | (system.values >= -reach))
+def qualification(system: System, shared: Gradients) -> Qualification | None:
+    """LICQ and MFCQ of the active constraints over the entries of the variables that are not at a bound; None where they are too
+    many to tell."""
+    rows = constraint_rows(system, shared)
+    if rows is None:
+        return None
+    length, equal = np.linalg.norm(rows, axis=1), np.array(system.equal, dtype=bool)[system.kept]
+    at = np.flatnonzero(equal | (system.values[system.kept] >= -NEAR * np.maximum(length, 1e-12)))
     nonsmooth = bool(system.records or system.left or system.refused)
     if not len(at):
         return Qualification(nonsmooth=nonsmooth)
     moves = free(system)
     conditions = list(_of_sets(system, moves))
     unit = np.vstack([rows[at] / np.maximum(length[at], 1e-300)[:, None] * moves, *(row for _, row, _ in conditions)])
-    names = [*(system.labels[k] for k in at), *(name for name, _, _ in conditions)]
-    left, singular, _ = np.linalg.svd(unit, full_matrices=len(unit) > unit.shape[1])
+    labels = tuple(system.labels[k] for k in system.kept[at])
+    names = [*labels, *(name for name, _, _ in conditions)]
+    left, singular, _ = np.linalg.svd(unit, full_matrices=False)
     least = float(singular[-1]) if len(singular) == len(unit) else 0.0
     dependent: tuple[str, ...] = ()
     if least < DEPENDENT:
-        null = np.abs(left[:, np.append(singular, np.zeros(len(unit) - len(singular))) < DEPENDENT]).max(axis=1)
-        dependent = tuple(names[k] for k in np.flatnonzero(null > 1e-3))
-    equal = np.append(np.array(system.equal, dtype=bool)[at], [equation for _, _, equation in conditions]).astype(bool)
-    direction = not dependent or _enters(unit, equal)
-    labels = tuple(system.labels[k] for k in at)
+        inside = 1 - (left[:, singular >= DEPENDENT] ** 2).sum(axis=1)  # of each unit vector, the share in the null space
+        dependent = tuple(names[k] for k in np.flatnonzero(inside > 1e-6))
+    elif len(at) == len(system.kept) < len(system.values):
+        return None
+    equations = np.append(equal[at], [equation for _, _, equation in conditions]).astype(bool)
+    direction = not dependent or _enters(unit, equations)
     return Qualification(active=labels, least=least, dependent=dependent, direction=direction, nonsmooth=nonsmooth)
 
 
@@ -100,9 +105,14 @@ def _enters(rows: Array, equal: Array) -> bool:
         rest = rest - rest @ basis.T @ basis
     if not len(rest):
         return True
-    start = np.eye(len(rest))[0]
-    generators = min_norm.Generators(vertex=lambda slope: np.eye(len(rest))[np.argmin(slope)], rays=lambda slope: iter(()))
-    nearest, _ = min_norm.nearest(rest.T, np.zeros(rest.shape[1]), generators, start, time.perf_counter() + 5.0)
+
+    def unit(k: int) -> Array:
+        one = np.zeros(len(rest))
+        one[k] = 1.0
+        return one
+
+    generators = min_norm.Generators(vertex=lambda slope: unit(int(np.argmin(slope))), rays=lambda slope: iter(()))
+    nearest, _ = min_norm.nearest(rest.T, np.zeros(rest.shape[1]), generators, unit(0), time.perf_counter() + 5.0)
     return float(np.linalg.norm(rest.T @ nearest)) > DEPENDENT
 
 
@@ -152,9 +162,11 @@ def sensitivity(system: System, shared: Gradients, optimal: Optimum, end: float)
     """From the multipliers, and from the KKT equations with the held constraints as equations (the implicit function theorem;
     A. Fiacco, Introduction to Sensitivity and Stability Analysis in Nonlinear Programming, 1983, Theorem 3.2.2)."""
     objective = {label: float(-system.sign * nu) + 0.0 for label, nu in zip(system.labels, optimal.multipliers, strict=True)}
-    rows = jacobian(system, shared)
-    strength = optimal.multipliers * np.linalg.norm(rows, axis=1)
-    held = np.flatnonzero(np.array(system.equal, dtype=bool) | (strength > HELD * max(1.0, optimal.plain)))
+    rows = constraint_rows(system, shared)
+    if rows is None:
+        return Sensitivity(objective=objective, why="the constraints' gradients are too many to be held")
+    strength = optimal.multipliers[system.kept] * np.linalg.norm(rows, axis=1)
+    held = np.flatnonzero(np.array(system.equal, dtype=bool)[system.kept] | (strength > HELD * max(1.0, optimal.plain)))
     moves = np.flatnonzero(free(system))
     if not len(held):
         return Sensitivity(objective=objective, why="no constraint is held at its bound")
@@ -171,7 +183,8 @@ def sensitivity(system: System, shared: Gradients, optimal: Optimum, end: float)
     flat = np.zeros((system.d, len(held)))
     flat[moves] = solved[: len(moves)]
     split = [{name: part.numpy() for name, part in system.split(column).items()} for column in flat.T]
-    return Sensitivity(objective=objective, variables={system.labels[k]: moved for k, moved in zip(held, split, strict=True)})
+    labels = [system.labels[k] for k in system.kept[held]]
+    return Sensitivity(objective=objective, variables=dict(zip(labels, split, strict=True)))
 
 
 def _fixed(system: System, moves: Array, end: float) -> str:

@@ -27,8 +27,9 @@ from fccomodel.core import ir
 from fccomodel.library.sets import SimpleSet
 from fccomodel.report.kinks import Kink
 from fccomodel.report.lagrangian import Root, gradient, roots
-from fccomodel.report.optimality import Gradients, Optimum, optimum
+from fccomodel.report.optimality import Optimum, optimum
 from fccomodel.report.parts import Parts, Size, sizes
+from fccomodel.report.rows import Gradients
 from fccomodel.report.system import System
 from fccomodel.structure import Analysis
 from fccomodel.structure.facts import Standing
@@ -178,12 +179,13 @@ def _bounded(
 # ------------------------------------------------------------------------------------------------------------------- kinks
 def _kinks(system: System, multipliers: Array, analysis: Analysis, parts: Parts) -> None:
     """Weights of a kink's terms give a subgradient of a sum of which the kink is a part."""
+    used: set[int] = set()
     for function, slopes in enumerate(system.slopes):
-        if function and not multipliers[function - 1]:
-            continue
-        for record, slope in zip(system.records, slopes, strict=True):
-            if slope is not None and record.near is None and not _part(record.kink, parts, analysis):
-                raise _Refused("a function with a kink is inside another function")
+        if not function or multipliers[system.kept[function - 1]]:
+            used |= slopes.keys()
+    for record in (system.records[k] for k in sorted(used)):
+        if record.near is None and not _part(record.kink, parts, analysis):
+            raise _Refused("a function with a kink is inside another function")
 
 
 def _composed(system: System, analysis: Analysis) -> frozenset[int]:

@@ -169,20 +169,3 @@ def parts_of(groups: Sequence[Group]) -> Iterator[Part]:
     for group in groups:
         for part in (group.part,) if isinstance(group, Weighing) else group.parts if isinstance(group, Cone) else ():
             yield from part.all()
-
-
-def scaled_parts(groups: Sequence[Group]) -> Iterator[tuple[Part, int, float]]:
-    """Every part with the place of what scales it and the scale there, or -1 and a number."""
-
-    def below(part: Part, place: int, scale: float) -> Iterator[tuple[Part, int, float]]:
-        yield part, place, scale
-        for inner, parts in part.inside.items():
-            for nested in parts:
-                yield from below(nested, inner, 1.0)
-
-    for group in groups:
-        if isinstance(group, Weighing):
-            yield from below(group.part, -1, group.scale)
-        elif isinstance(group, Cone):
-            for part in group.parts:
-                yield from below(part, group.at, 1.0)

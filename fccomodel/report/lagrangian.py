@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -28,13 +28,18 @@ class Root(NamedTuple):
 
 def roots(system: System, multipliers: Array) -> list[Root]:
     """The functions that the Lagrangian is the sum of."""
-    functions, start = [Root(system.problem.objective.expr, system.sign)], 0
+    constraints = [Root(constraint.body, 1.0, weights, constraint) for constraint, weights in of_members(system, multipliers)]
+    return [Root(system.problem.objective.expr, system.sign), *constraints]
+
+
+def of_members(system: System, multipliers: Array) -> Iterator[tuple[ir.Constraint, Array]]:
+    """The constraints with a multiplier that is not 0, with those of their members."""
+    start = 0
     for constraint in system.problem.constraints:
         weights = multipliers[start : start + len(members.of(system.bound, constraint))]
         start += len(weights)
         if weights.any():
-            functions.append(Root(constraint.body, 1.0, weights, constraint))
-    return functions
+            yield constraint, weights
 
 
 def gradient(system: System, terms: list[tuple[Root, ir.Expr]], at: Array, weights: Sequence[tuple[int, Array]] = ()) -> Array:

@@ -3,103 +3,61 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from fccomodel.report import bounded, min_norm
-from fccomodel.report.groups import Array, Cone, Group, Simple, Weighing, parts_of, scaled_parts
+from fccomodel.report.groups import Array, Cone, Group, Simple, Weighing, parts_of
+from fccomodel.report.squares import Squares
 
 #: Iterations at most; without progress for this many, the solver stops. From ``MANY`` unknowns on, vertices are too many.
 ITERATIONS, PATIENCE, MANY = 20_000, 400, 40
 #: Seconds for an exact answer, before one by projected gradients is tried.
 PATIENCE_S = 10.0
+#: From so many multiplications on, projected gradients are tried before an exact answer, for so many iterations.
+DEAR, FIRST = 1e8, 200
+#: The projected gradient at which a residual is the least, relative to it; the residual that counts as 0, relative to the offset.
+STILL, NOTHING = 1e-9, 1e-12
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Squares:
-    """Minimise half the squared norm of ``matrix z + offset``, its first ``d`` entries after ``tangent``, z in the groups' sets.
+class Found(NamedTuple):
+    """Unknowns, and whether they are known to be the best."""
 
-    tangent   the part of a vector (of the variables' space) that no normal of their simple sets can cancel; None for all of it
-    """
-
-    matrix: Array
-    offset: Array
-    d: int
-    groups: Sequence[Group] = ()
-    tangent: Callable[[Array], Array] | None = None
-
-    def residual(self, z: Array) -> Array:
-        residual = self.matrix @ z + self.offset
-        if self.tangent is not None:
-            residual[: self.d] = self.tangent(residual[: self.d])
-        return residual
+    z: Array
+    exact: bool
 
 
-def solve(problem: Squares, start: Array, deadline: float) -> Array:
+def solve(squares: Squares, start: Array, deadline: float) -> Array:
     """The z with the least residual; the best found by ``deadline`` (perf_counter).
 
-    Exact where every set is a polytope or a polyhedral cone and ``tangent`` is None; else by projected gradients.
+    Exact where every set is a polytope or a polyhedral cone, ``tangent`` is None and the matrix is known by its entries; else by
+    projected gradients.
     """
-    if not problem.matrix.shape[1]:
+    if not squares.size:
         return start
-    if problem.tangent is None:
-        matrix, offset = _compressed(problem.matrix, problem.offset)
-        if len(start) > MANY and all(part.weights.kind in ("box", "simplex") for part in parts_of(problem.groups)):
-            z = bounded.solve(matrix, offset, _bounds(problem.groups), _sums(problem.groups, len(start)), deadline)
-            for group in problem.groups:
-                group.project(z)
-            if np.linalg.norm(problem.residual(z)) <= np.linalg.norm(problem.residual(start)):
-                return z
+    if squares.tangent is not None or not squares.dense:
+        return descend(squares, start, deadline).z
+    reduced, found = squares.compressed(), Found(start, False)
+    if len(start) > MANY and len(reduced.offset) ** 2 * len(start) > DEAR:
+        found = descend(reduced, start, deadline, FIRST)
+    polyhedral = all(part.weights.kind in ("box", "simplex") for part in parts_of(squares.groups))
+    if not found.exact and len(start) > MANY and polyhedral:
+        found = _bounded(reduced, found.z, deadline)
+    if not found.exact:
         soon = min(deadline, time.perf_counter() + PATIENCE_S)
-        z, exact = min_norm.nearest(matrix, offset, _generators(problem.groups, start), start, soon)
-        if exact:
-            return z
-        start = z
-    return descend(problem, start, deadline)
+        found = Found(*min_norm.nearest(*squares.stacked(), _generators(squares.groups, start), found.z, soon))
+    return found.z if found.exact else descend(reduced, found.z, deadline).z
 
 
-def _bounds(groups: Sequence[Group]) -> bounded.Rows:
-    """The bounds of the groups' sets, whose weights are boxes and simplexes, as inequalities."""
-    rows: list[tuple[Array, float, int, float, float]] = []  # places, entry there, another place, entry there, right side
-    for group in groups:
-        if isinstance(group, Simple):
-            rows.append((group.at[~group.free], -1.0, -1, 0.0, 0.0))
-        elif isinstance(group, Cone):
-            rows.append((np.array([group.at]), -1.0, -1, 0.0, 0.0))
-    for part, place, scale in scaled_parts(groups):
-        w = part.weights
-        low = w.low if w.kind == "box" else 0.0
-        ends = [(1.0, w.high)] if w.kind == "box" or w.high < w.total else []
-        for sign, end in [*ends, (-1.0, -low)]:
-            rows.append((part.at, sign, place, -end, 0.0) if place >= 0 else (part.at, sign, -1, 0.0, end * scale))
-    sizes = [at.size for at, *_ in rows]
-    at = np.concatenate([places.ravel() for places, *_ in rows]).astype(int)
-    near, beside, far, h = (np.repeat(column, sizes) for column in zip(*(row[1:] for row in rows), strict=True))
-    return bounded.Rows(at=at, near=near, beside=np.where(beside < 0, at, beside), far=far, h=h)
-
-
-def _sums(groups: Sequence[Group], size: int) -> tuple[Array, Array]:
-    """The equations E z = e of the simplexes: the weights of a row sum to the total times their scale."""
-    rows, right = [np.zeros((0, size))], [np.zeros(0)]
-    for part, place, scale in scaled_parts(groups):
-        if part.weights.kind == "simplex" and part.at.size:
-            equations = np.zeros((len(part.at), size))
-            np.put_along_axis(equations, part.at, 1.0, 1)
-            if place >= 0:
-                equations[:, place] -= part.weights.total
-            rows.append(equations)
-            right.append(np.full(len(part.at), 0.0 if place >= 0 else part.weights.total * scale))
-    return np.concatenate(rows), np.concatenate(right)
-
-
-def _compressed(matrix: Array, offset: Array) -> tuple[Array, Array]:
-    """Fewer rows with the same norms."""
-    if len(offset) <= matrix.shape[1] + 1:
-        return matrix, offset
-    stacked: Array = np.asarray(np.linalg.qr(np.column_stack([matrix, offset]), mode="r"))
-    return stacked[:, :-1], stacked[:, -1]
+def _bounded(squares: Squares, start: Array, deadline: float) -> Found:
+    """By the interior point, where it is no worse than the start."""
+    z = bounded.solve(squares, bounded.limits(squares.groups, squares.size), deadline)
+    for group in squares.groups:
+        group.project(z)
+    better = np.linalg.norm(squares.residual(z)) <= np.linalg.norm(squares.residual(start))
+    return Found(z, True) if better else Found(start, False)
 
 
 def _generators(groups: Sequence[Group], start: Array) -> min_norm.Generators:
@@ -118,28 +76,30 @@ def _generators(groups: Sequence[Group], start: Array) -> min_norm.Generators:
     return min_norm.Generators(vertex=vertex, rays=rays)
 
 
-def descend(problem: Squares, start: Array, deadline: float) -> Array:
+def descend(squares: Squares, start: Array, deadline: float, iterations: int = ITERATIONS) -> Found:
     """FISTA with restarts, until ``deadline`` (perf_counter), in unknowns whose columns are of one size."""
-    scale = _scales(problem)
-    reduced = _rescaled(problem, scale)
+    scale = _scales(squares)
+    reduced = squares.scaled(scale).compressed()
 
     def project(z: Array) -> Array:
         z = z * scale
-        for group in problem.groups:
+        for group in squares.groups:
             group.project(z)
         return z / scale
 
     z = project(start / scale)
-    lipschitz = np.linalg.norm(reduced.matrix, 2) ** 2
+    lipschitz = _lipschitz(reduced)
     if not lipschitz:
-        return z * scale
+        return Found(z * scale, True)
     ahead, momentum = z, 1.0
     best, record, since = z, np.inf, 0
-    for iteration in range(ITERATIONS):
+    nothing = NOTHING * float(np.linalg.norm(reduced.residual(np.zeros(len(z)))))
+    for iteration in range(iterations):
         rest = reduced.residual(ahead)
-        new = project(ahead - reduced.matrix.T @ rest / lipschitz)
-        if lipschitz * np.linalg.norm(new - ahead) < 1e-14:
-            return new * scale
+        new = project(ahead - reduced.pulled(rest) / lipschitz)
+        size = float(np.linalg.norm(rest))
+        if size <= nothing or np.sqrt(lipschitz) * np.linalg.norm(new - ahead) <= STILL * size:
+            return Found(new * scale, True)
         if iteration % 20 == 0:
             size = float(np.linalg.norm(reduced.residual(new)))
             since = 0 if size < record * (1 - 1e-5) else since + 20
@@ -151,15 +111,33 @@ def descend(problem: Squares, start: Array, deadline: float) -> Array:
             continue
         following = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
         ahead, z, momentum = new + (momentum - 1) / following * (new - z), new, following
-    return project(best) * scale
+    return Found(project(best) * scale, False)
 
 
-def _scales(problem: Squares) -> Array:
+def _lipschitz(squares: Squares, rounds: int = 30) -> float:
+    """The largest eigenvalue of the squares' Hessian, with a margin, by the power method; normals are left in."""
+    linear = Squares(
+        matrix=squares.matrix, offset=np.zeros(len(squares.offset)), owner=squares.owner, rate=squares.rate,
+        constant=np.zeros(len(squares.constant)), diagonal=squares.diagonal,
+    )  # fmt: skip
+    z, size = np.random.default_rng(0).standard_normal(squares.size), 0.0
+    for _ in range(rounds if squares.dense else rounds // 3):
+        length = float(np.linalg.norm(z))
+        if not length:
+            break
+        z = linear.pulled(linear.residual(z / length))
+        before, size = size, float(np.linalg.norm(z))
+        if abs(size - before) < 1e-3 * size:
+            break
+    return 1.1 * size
+
+
+def _scales(squares: Squares) -> Array:
     """Factors that make columns of one size. The entries of a cone have one factor, so that it stays a cone."""
-    norms = np.linalg.norm(problem.matrix, axis=0)
+    norms = squares.norms()
     typical = float(norms.max()) or 1.0
     scale = np.ones(len(norms))
-    for group in problem.groups:
+    for group in squares.groups:
         if isinstance(group, Simple):
             sizes = norms[group.at]
             scale[group.at] = np.where(sizes > 1e-12 * typical, typical / np.maximum(sizes, 1e-12 * typical), 1.0)
@@ -168,12 +146,3 @@ def _scales(problem: Squares) -> Array:
             size = float(norms[places].max())
             scale[places] = typical / size if size > 1e-12 * typical else 1.0
     return scale
-
-
-def _rescaled(problem: Squares, scale: Array) -> Squares:
-    """The same least squares in the unknowns z / scale, of no more rows than needed; its groups are left out."""
-    matrix = problem.matrix * scale
-    if problem.tangent is not None:
-        return Squares(matrix=matrix, offset=problem.offset, d=problem.d, tangent=problem.tangent)
-    matrix, offset = _compressed(matrix, problem.offset)
-    return Squares(matrix=matrix, offset=offset, d=0)

@@ -5,24 +5,26 @@ function's multiplier (1 for f); of a kink inside a term of another kink, times 
 gradients at kinks held fixed, a their slopes in the kinks' values phi, and t the kinks' terms, the squares of these are summed:
 
     s_f + sum nu_k s_k + sum a q t', less the normals of simple sets;   nu_k c_k;   |a| (nu phi - q t) of every function
+
+The gradients are held by row where they are few, else known by their products alone: one pass over the rows for each.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 
 from fccomodel.report.groups import Cone, Group, Part, Simple, Weighing
-from fccomodel.report.multipliers import Squares, solve
+from fccomodel.report.lagrangian import Root, gradient, of_members
+from fccomodel.report.multipliers import solve
+from fccomodel.report.pairs import Array, Charge, Pair, pairs_of, scattered, slack_row, summed, tensors
+from fccomodel.report.rows import Gradients
+from fccomodel.report.squares import Linear, Products, Squares
 from fccomodel.report.system import System
-from fccomodel.report.weights import Weights
 
-Array = np.ndarray
-#: Of a simplex, more terms have unknown weights than there are variables twice over and constraints, by so many.
-SPARE = 20
 #: Normals of simple sets that are unknowns of their own, at most.
 MOST_NORMALS = 500
 
@@ -34,8 +36,9 @@ class Optimum:
     gradient   norm of the Lagrangian's gradient less the normals of simple sets
     slack      by how much the chosen subgradients miss the functions' values: they are slack-subgradients
     lagrangian the gradient itself, with the weights chosen; ``missed`` is the sum of the slacks
-    weights    of each record's terms in it (by record; a record may come several times)
+    weights    of the terms of records in it, by record
     plain      norm of the objective's own gradient, its kinks at their largest terms
+    unknowns   the multipliers of the constraints kept, and the weights
     weighed    the weights of kinks were chosen (else they are those of the largest terms, for want of time)
     missing    labels without a given multiplier
     """
@@ -47,89 +50,9 @@ class Optimum:
     lagrangian: Array
     missed: float
     weights: tuple[tuple[int, Array], ...]
+    unknowns: Array
     weighed: bool = True
     missing: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Pair:
-    """A kink (by record) in a function (0: the objective), or in a term of another kink of it.
-
-    factor             the place among the unknowns of what its weights are times: a multiplier, a weight; -1: the number 1
-    instances, slope   those of its instances that the function or the term depends on, with their slopes
-    terms              which of their terms have unknown weights, (instances, unknown); ``weights``: the set of these
-    at                 the places of these weights among the unknowns, of the same shape
-    held               the weights of the other terms, (instances, terms)
-    """
-
-    function: int
-    factor: int
-    record: int
-    instances: Array
-    slope: Array
-    terms: Array
-    weights: Weights
-    at: Array
-    held: Array
-
-    def of(self, z: Array) -> Array:
-        """The weights of all terms of these instances, times the factor, from the unknowns."""
-        full = self.held * self.times(z)
-        np.put_along_axis(full, self.terms, z[self.at], -1)
-        return full
-
-    def times(self, z: Array) -> float:
-        return float(z[self.factor]) if self.factor >= 0 else 1.0
-
-    def chosen(self, full: Array) -> Array:
-        """The entries of (instances, terms) whose weights are unknown."""
-        return np.take_along_axis(full, self.terms, -1)
-
-    def spread(self, system: System, weights: Array) -> Array:
-        """Weights of these instances' terms, times their slopes, as weights of all of the record's terms."""
-        full = np.zeros(tuple(system.records[self.record].terms.shape))
-        full[self.instances] = self.slope[:, None] * weights
-        return full
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Gradients:
-    """What all least squares problems at a point share; ``terms`` is None where kinks are not weighed."""
-
-    c: Array
-    terms: tuple[Array, ...] | None
-
-
-def gradients(system: System, end: float) -> Gradients:
-    """The gradients of constraints and terms; of constraints alone where time is too short for the terms."""
-    count = len(system.values)
-    rows = system.rows(terms=True, end=end) if system.records else None
-    if rows is not None:
-        sizes = np.cumsum([record.terms.numel() for record in system.records])[:-1]
-        return Gradients(c=rows[:count].copy(), terms=tuple(np.split(rows[count:], sizes)))
-    rows = system.rows(terms=False, end=math.inf)
-    assert rows is not None
-    return Gradients(c=rows, terms=None if system.records else ())
-
-
-def jacobian(system: System, shared: Gradients) -> Array:
-    """The gradients of the constraints, by row; kinks at their largest terms."""
-    rows, (weighed, topped) = shared.c.copy(), _pairs(system, weighed=shared.terms is not None)
-    top = [record.top() for record in system.records]
-    z = _at_top(weighed, top, np.ones(len(rows)))
-    for pair in (p for p in weighed if p.function):
-        rows[pair.function - 1] += system.pull([(system.records[pair.record].terms, pair.spread(system, pair.of(z)))])
-    for pair in (p for p in topped if p.function):
-        rows[pair.function - 1] += system.pull([(system.records[pair.record].terms, _share(system, pair, top))])
-    return rows
-
-
-def _at_top(pairs: list[Pair], top: list[Array], nu: Array) -> Array:
-    """The unknowns where every kink takes its largest terms."""
-    z = np.concatenate([nu, np.zeros(sum(pair.at.size for pair in pairs))])
-    for pair in pairs:
-        z[pair.at] = pair.chosen(top[pair.record][pair.instances]) * pair.times(z)
-    return z
 
 
 def optimum(
@@ -138,152 +61,187 @@ def optimum(
     end: float,
     prescribed: Mapping[str, float] | None = None,
     held: Collection[int] = (),
+    start: Array | None = None,
 ) -> Optimum:
-    """The least residual over all admissible multipliers and weights; over the weights alone where multipliers are given.
+    """The least residual over all admissible multipliers and weights; over the weights alone where multipliers are prescribed.
 
-    A constraint that ``given`` does not name has multiplier 0. The records ``held`` keep the weights of their largest terms.
+    A constraint that ``prescribed`` does not name has multiplier 0. The records ``held`` keep the weights of their largest terms.
+    The search begins at the unknowns ``start``, or with multipliers 0 and the largest terms.
     """
-    count = len(system.values)
-    top = [record.top() for record in system.records]
-    nu = np.zeros(count) if prescribed is None else np.array([float(prescribed.get(label, 0.0)) for label in system.labels])
-    pairs, topped = _pairs(system, weighed=shared.terms is not None, held=held)
-    fixed = [(system.records[p.record].terms, _share(system, p, top)) for p in topped if p.function == 0]
-    base = system.slope + system.pull(fixed)
-    z = _at_top(pairs, top, nu)
-    kinked = system.pull([(system.records[p.record].terms, p.spread(system, p.of(z))) for p in pairs if p.function == 0])
-    plain = np.linalg.norm(system.tangent(base + kinked))
-    c = shared.c.copy()
-    for pair in (p for p in topped if p.function):
-        c[pair.function - 1] += system.pull([(system.records[pair.record].terms, _share(system, pair, top))])
-    if pairs or (count and prescribed is None):
-        z = _solve(system, shared, pairs, base, c, z, end, fixed=prescribed is not None)
-    multipliers = z[:count]
-    weights = [(p.record, p.spread(system, p.of(z))) for p in pairs]
-    weights += [(p.record, _share(system, p, top) * (multipliers[p.function - 1] if p.function else 1.0)) for p in topped]
-    weighted: list = [(system.c[k], nu_k) for k, nu_k in enumerate(multipliers) if nu_k]
-    weighted += [(system.records[record].terms, shares) for record, shares in weights]
-    lagrangian, slacks = system.slope + system.pull(weighted), _slacks(system, pairs, z)
+    nu = np.zeros(len(system.values))
+    if prescribed is not None:
+        nu = np.array([float(prescribed.get(label, 0.0)) for label in system.labels])
+    lagrangian = Lagrangian(system, shared.weighed, held, nu)
+    first = lagrangian.at_top(np.zeros(len(system.kept)))
+    plain = float(np.linalg.norm(system.tangent(lagrangian.gradient(first) - lagrangian.rest)))
+    z = lagrangian.at_top(nu[system.kept])
+    if lagrangian.pairs or (len(nu) and prescribed is None):
+        z = _solve(lagrangian, shared, z if start is None else start, end, fixed=prescribed is not None)
+    multipliers = nu.copy()
+    multipliers[system.kept] = z[: len(system.kept)]
+    slope, slacks = lagrangian.gradient(z), lagrangian.slacks(z)
     return Optimum(
         multipliers=multipliers,
-        gradient=float(np.linalg.norm(system.tangent(lagrangian))),
+        gradient=float(np.linalg.norm(system.tangent(slope))),
         slack=float(np.linalg.norm(slacks)),
-        lagrangian=lagrangian,
+        lagrangian=slope,
         missed=float(slacks.sum()),
-        weights=tuple(weights),
-        plain=float(plain),
-        weighed=shared.terms is not None,
+        weights=tuple(summed(system, lagrangian.charges(z)).items()),
+        plain=plain,
+        unknowns=z,
+        weighed=shared.weighed,
         missing=() if prescribed is None else tuple(label for label in system.labels if label not in prescribed),
     )
 
 
-def _pairs(system: System, *, weighed: bool, held: Collection[int] = ()) -> tuple[list[Pair], list[Pair]]:
-    """The kinks whose weights are unknown, each before those inside it, and those at their largest terms (equalities' always)."""
-    pairs: list[Pair] = []
-    topped: list[Pair] = []
-    tops = [record.top() for record in system.records]
-    place = len(system.values)
+class Lagrangian:
+    """Gradient and slacks of the Lagrangian as affine functions of the unknowns: the multipliers of the constraints kept, then
+    the weights of the pairs; ``topped`` keep their largest terms, and constraints that are not kept the multipliers ``nu``."""
 
-    def add(function: int, factor: int, record: int, instances: Array, slope: Array, free: bool) -> None:
-        nonlocal place
-        met = system.records[record]
-        top = tops[record][instances]
-        weights, terms, rest = met.weights, np.zeros((len(instances), 0), dtype=int), top
-        if free and record not in held:
-            plain = met.kink.sign * met.terms.detach().numpy()[instances]
-            weights, terms, rest = met.weights.narrowed(plain, 2 * system.d + len(system.values) + SPARE)
-        at = place + np.arange(terms.size).reshape(terms.shape)
-        place += at.size
-        pair = Pair(
-            function=function, factor=factor, record=record, instances=instances, slope=slope, terms=terms, weights=weights,
-            at=at, held=rest,
+    def __init__(self, system: System, weighed: bool, held: Collection[int], nu: Array):
+        self.system, self.count = system, len(system.kept)
+        self.pairs, self.topped = pairs_of(system, weighed=weighed, held=held)
+        self.tops = [record.top() for record in system.records]
+        self.slack_rows = [slack_row(system, pair) for pair in self.pairs]
+        self.size = self.count + sum(pair.at.size for pair in self.pairs)
+        others = nu.copy()
+        others[system.kept] = 0.0
+        self.rest = _of_others(system, others) if others.any() else np.zeros(system.d)
+
+    def at_top(self, nu: Array) -> Array:
+        """The unknowns where every kink takes its largest terms."""
+        z = np.concatenate([nu, np.zeros(self.size - self.count)])
+        for pair in self.pairs:
+            z[pair.at] = pair.chosen(self.tops[pair.record][pair.instances]) * pair.times(z)
+        return z
+
+    def charges(self, z: Array) -> list[Charge]:
+        """The weights of all terms."""
+        topped = [pair.charge(self.tops[pair.record][pair.instances] * self._times(pair, z)) for pair in self.topped]
+        return [pair.charge(pair.of(z)) for pair in self.pairs] + topped
+
+    def _times(self, pair: Pair, z: Array) -> float:
+        return float(z[pair.function - 1]) if pair.function else 1.0
+
+    def gradient(self, z: Array) -> Array:
+        """Without the normals of simple sets."""
+        system, nu = self.system, scattered(self.system, z[: self.count])
+        return system.slope + self.rest + system.pull([(system.c, nu), *tensors(system, self.charges(z))])
+
+    def slacks(self, z: Array) -> Array:
+        """By how much each function's subgradients miss its value."""
+        slacks = np.zeros(1 + self.count)
+        for pair, (by_term, constant) in zip(self.pairs, self.slack_rows, strict=True):
+            slacks[pair.function] += float((by_term * pair.of(z)).sum()) + constant * pair.times(z)
+        return np.maximum(slacks, 0.0)
+
+    def pushed(self, direction: Array) -> Array:
+        """The transposed of the gradient's linear part, times a direction."""
+        c, terms = self.system.push(direction)
+        found = np.zeros(self.size)
+        found[: self.count] = c[self.system.kept]
+        for pair in self.pairs:
+            along = pair.slope[:, None] * terms[pair.record][pair.instances]
+            found[pair.at] += pair.chosen(along)
+            if pair.factor >= 0:
+                found[pair.factor] += float((along * pair.held).sum())
+        for pair in (p for p in self.topped if p.function):
+            record, instances, weights = pair.charge(self.tops[pair.record][pair.instances])
+            found[pair.function - 1] += float((weights * terms[record][instances]).sum())
+        return found
+
+    def matrix(self, shared: Gradients) -> Linear:
+        """The gradient's linear part: its entries where the gradients are held, else its products."""
+        if shared.c is None:
+            constant = self.gradient(np.zeros(self.size))
+            return Products((self.system.d, self.size), lambda z: self.gradient(z) - constant, self.pushed)
+        found = np.zeros((self.system.d, self.size))
+        found[:, : self.count] = shared.c.T
+        held: dict[int, list[Charge]] = {}
+        for pair in self.pairs:
+            numbers, rows = shared.terms[pair.record]
+            slopes = np.repeat(pair.slope, pair.at.shape[1])
+            found[:, pair.at.ravel()] = slopes * rows[np.searchsorted(numbers, pair.numbers.ravel())].T
+            if pair.factor >= 0 and pair.held.any():
+                held.setdefault(pair.factor, []).append(pair.charge(pair.held))
+        for pair in (p for p in self.topped if p.function):
+            held.setdefault(pair.function - 1, []).append(pair.charge(self.tops[pair.record][pair.instances]))
+        for place, charges in held.items():
+            found[:, place] += self.system.pull(tensors(self.system, charges))
+        return found
+
+    def squares(self, shared: Gradients) -> Squares:
+        """The least squares of all unknowns."""
+        owner, rate, diagonal = np.zeros(self.size, dtype=int), np.zeros(self.size), np.zeros(self.size)
+        constant = np.zeros(1 + self.count)
+        owner[: self.count], diagonal[: self.count] = 1 + np.arange(self.count), self.system.values[self.system.kept]
+        for pair, (by_term, alone) in zip(self.pairs, self.slack_rows, strict=True):
+            owner[pair.at] = pair.function
+            rate[pair.at] += pair.chosen(by_term)
+            more = alone + float((by_term * pair.held).sum())
+            if pair.factor >= 0:
+                rate[pair.factor] += more
+            else:
+                constant[pair.function] += more
+        return Squares(
+            matrix=self.matrix(shared), offset=self.gradient(np.zeros(self.size)), owner=owner, rate=rate, constant=constant,
+            diagonal=diagonal, groups=_groups(self.system, self.pairs),
         )  # fmt: skip
-        (pairs if free else topped).append(pair)
-        fixed = pair.held if free else top
-        for instance, term, inner, places, slopes in system.inside.get(record, ()):
-            for row in np.flatnonzero(instances == instance):
-                if term in terms[row]:
-                    add(function, int(at[row, list(terms[row]).index(term)]), inner, places, slope[row] * slopes, free)
-                elif fixed[row, term]:
-                    add(function, factor, inner, places, slope[row] * fixed[row, term] * slopes, free)
-
-    for function, slopes in enumerate(system.slopes):
-        free = weighed and not (function and system.equal[function - 1])
-        for record, slope in enumerate(slopes):
-            if slope is not None:
-                instances = np.flatnonzero(slope)
-                add(function, function - 1, record, instances, slope.reshape(-1)[instances], free)
-    return pairs, topped
 
 
-def _share(system: System, pair: Pair, top: list[Array]) -> Array:
-    """A kink's subgradient at its largest terms, times its slopes: a weight for every term."""
-    return pair.spread(system, top[pair.record][pair.instances])
+def _of_others(system: System, multipliers: Array) -> Array:
+    """The gradient of constraints that are not kept, times their multipliers, kinks as automatic differentiation takes them."""
+    at = torch.cat([value.reshape(-1) for value in system.point.values()]).numpy()
+    constraints = [Root(constraint.body, 1.0, weights, constraint) for constraint, weights in of_members(system, multipliers)]
+    return gradient(system, [(root, root.expr) for root in constraints], at)
 
 
-def _slack_row(system: System, pair: Pair) -> tuple[Array, float]:
-    """(by term, constant): the slack of a kink is constant * nu + by term . q nu."""
-    record, size = system.records[pair.record], np.abs(pair.slope)
-    terms, phi = (record.kink.sign * tensor.detach().numpy()[pair.instances] for tensor in (record.terms, record.value))
-    return -size[:, None] * terms, float(size @ phi)
-
-
-def _slacks(system: System, pairs: list[Pair], z: Array) -> Array:
-    """The slack of every function's subgradients."""
-    slacks = np.zeros(1 + len(system.values))
-    for pair in pairs:
-        by_term, constant = _slack_row(system, pair)
-        slacks[pair.function] += float((by_term * pair.of(z)).sum()) + constant * pair.times(z)
-    return np.maximum(slacks, 0.0)
-
-
-def _solve(
-    system: System, shared: Gradients, pairs: list[Pair], base: Array, c: Array, z: Array, end: float, *, fixed: bool
-) -> Array:
-    d, count = system.d, len(system.values)
-    matrix, offset = np.zeros((d + 2 * count + 1, len(z))), np.zeros(d + 2 * count + 1)
-    offset[:d] = base
-    matrix[:d, :count] = c.T
-    matrix[d + np.arange(count), np.arange(count)] = system.values
-    for pair in pairs:
-        assert shared.terms is not None
-        slopes = np.repeat(pair.slope, pair.at.shape[1])
-        rows = shared.terms[pair.record].reshape(-1, pair.held.shape[1], d)[pair.instances]
-        chosen = np.take_along_axis(rows, pair.terms[:, :, None], 1).reshape(-1, d)
-        matrix[:d, pair.at.ravel()] = (slopes[:, None] * chosen).T
-        by_term, constant = _slack_row(system, pair)
-        row = d + count + pair.function
-        matrix[row, pair.at.ravel()] = pair.chosen(by_term).ravel()
-        rest = matrix[:, pair.factor] if pair.factor >= 0 else offset  # what goes with the factor, or by itself
-        rest[:d] += np.einsum("i,it,itd->d", pair.slope, pair.held, rows)
-        rest[row] += constant + float((by_term * pair.held).sum())
+def _solve(lagrangian: Lagrangian, shared: Gradients, z: Array, end: float, *, fixed: bool) -> Array:
+    squares, count = lagrangian.squares(shared), lagrangian.count
     if fixed:
-        offset = offset + matrix[:, :count] @ z[:count]
-        groups = [Weighing(part=part, scale=max(p.times(z), 0.0)) for p, part in _parts(pairs, count, shift=count)]
-        return np.concatenate([z[:count], _beside_normals(system, matrix[:, count:], offset, groups, z[count:], end)])
-    return _beside_normals(system, matrix, offset, _groups(system, pairs), z, end)
+        at = np.concatenate([z[:count], np.zeros(len(z) - count)])
+        groups: list[Group] = [
+            Weighing(part=part, scale=max(pair.times(z), 0.0)) for pair, part in _parts(lagrangian.pairs, count, shift=count)
+        ]
+        missed = np.bincount(squares.owner, squares.rate * at, 1 + count) + squares.constant
+        matrix: Linear = _columns_from(squares.matrix, count, len(z))
+        squares = Squares(
+            matrix=matrix, offset=squares.matrix @ at + squares.offset, owner=squares.owner[count:],
+            rate=squares.rate[count:], constant=missed, diagonal=squares.diagonal[count:], groups=groups,
+        )  # fmt: skip
+        return np.concatenate([z[:count], _beside_normals(lagrangian.system, squares, z[count:], end)])
+    return _beside_normals(lagrangian.system, squares, z, end)
 
 
-def _beside_normals(system: System, matrix: Array, offset: Array, groups: Sequence[Group], z: Array, end: float) -> Array:
+def _columns_from(matrix: Linear, first: int, size: int) -> Linear:
+    if isinstance(matrix, np.ndarray):
+        columns: Array = matrix[:, first:]
+        return columns
+    before = np.zeros(first)
+    shape = (matrix.shape[0], size - first)
+    return Products(shape, lambda z: matrix @ np.concatenate([before, z]), lambda rest: (matrix.T @ rest)[first:])
+
+
+def _beside_normals(system: System, squares: Squares, z: Array, end: float) -> Array:
     """The least squares with the normals of simple sets among the unknowns, or taken off by ``tangent`` where they are many."""
-    size = len(z)
-    if (generators := system.generators(MOST_NORMALS)) is None:
-        return solve(Squares(matrix=matrix, offset=offset, d=system.d, groups=groups, tangent=system.tangent), z, end)
+    if not system.projected:
+        return solve(squares, z, end)
+    if not squares.dense or (generators := system.generators(MOST_NORMALS)) is None:
+        return solve(squares.over(system.tangent), z, end)
     columns, free = generators
-    beside = np.concatenate([columns, np.zeros((len(matrix) - len(columns), len(free)))])
-    if len(free):
-        groups = [*groups, Simple(at=size + np.arange(len(free)), free=free)]
-    whole = Squares(matrix=np.concatenate([matrix, beside], 1), offset=offset, d=system.d, groups=groups)
-    return solve(whole, np.concatenate([z, np.zeros(len(free))]), end)[:size]
+    return solve(squares.extended(columns, free), np.concatenate([z, np.zeros(len(free))]), end)[: len(z)]
 
 
 def _parts(pairs: list[Pair], count: int, shift: int = 0) -> list[tuple[Pair, Part]]:
     """The kinks that one of ``count`` multipliers scales, or nothing, with those inside them; places are less ``shift``."""
     unknown = [pair for pair in pairs if pair.at.size]
+    nested: dict[int, list[Pair]] = {}
+    for pair in (p for p in unknown if p.factor >= count):
+        nested.setdefault(pair.factor, []).append(pair)
 
     def part(pair: Pair) -> Part:
-        inside: dict[int, tuple[Part, ...]] = {}
-        for inner in (p for p in unknown if p.factor >= count and p.factor in pair.at):
-            inside[inner.factor - shift] = (*inside.get(inner.factor - shift, ()), part(inner))
+        places = pair.at.ravel().tolist() if nested else ()
+        inside = {place - shift: tuple(part(inner) for inner in nested[place]) for place in places if place in nested}
         return Part(at=pair.at - shift, weights=pair.weights, inside=inside)
 
     return [(pair, part(pair)) for pair in unknown if pair.factor < count]
@@ -293,13 +251,13 @@ def _groups(system: System, pairs: list[Pair]) -> list[Group]:
     """The sets that the unknowns are in: weights, cones of multipliers with their weights, and plain multipliers."""
     groups: list[Group] = []
     coned: dict[int, list[Part]] = {}
-    for pair, part in _parts(pairs, len(system.values)):
+    for pair, part in _parts(pairs, len(system.kept)):
         if pair.factor < 0:
             groups.append(Weighing(part=part))
         else:
             coned.setdefault(pair.factor, []).append(part)
     groups += [Cone(at=k, parts=tuple(members)) for k, members in coned.items()]
-    plain = np.array([k for k in range(len(system.values)) if k not in coned], dtype=int)
+    plain = np.array([k for k in range(len(system.kept)) if k not in coned], dtype=int)
     if len(plain):
-        groups.append(Simple(at=plain, free=np.array(system.equal)[plain]))
+        groups.append(Simple(at=plain, free=np.array(system.equal, dtype=bool)[system.kept[plain]]))
     return groups

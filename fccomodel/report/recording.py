@@ -20,11 +20,11 @@ from fccomodel.evaluation.interpret import Evaluator
 from fccomodel.report.kinks import MOST_NUMBERS, Kink
 from fccomodel.report.weights import Weights
 
-#: Terms of all kinks that may be weighed; more keep the subgradient that automatic differentiation takes.
-MOST_TERMS = 20_000
+#: Terms of the rows of a kink that may be weighed; more keep the subgradient that automatic differentiation takes.
+MOST_TERMS = 1 << 17
 #: A row is near its kink within the share ``NEAR`` of the rows' mean distance from theirs, or ``AT`` of 1 + their terms' mean
-#: size where all rows are at theirs; so many rows are weighed at most.
-NEAR, AT, MOST_ROWS = 1e-3, 1e-7, 1000
+#: size where all rows are at theirs; of so few instances, all are weighed.
+NEAR, AT, ALL = 1e-3, 1e-7, 1000
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -81,7 +81,7 @@ class Recorder:
             return evaluator.uncut(node, env)  # it has one subgradient, here and nearby
         near, within = (earlier.near, earlier.within) if earlier is not None else self.chosen(kink, weights, plain)
         instances = len(plain) if near is None else len(near)
-        if not instances or sum(r.terms.numel() for r in self.records) + instances * count > MOST_TERMS:
+        if not instances or sum(r.terms.numel() for r in self.records) + instances * count > MOST_NUMBERS:
             self.refused += [node] if instances else []
             return evaluator.uncut(node, env)
         if near is None:
@@ -97,10 +97,10 @@ class Recorder:
 
     def chosen(self, kink: Kink, weights: Weights, terms: np.ndarray) -> tuple[np.ndarray | None, float]:
         """Which instances of a kink are weighed, and how far from it they are at most; None for all."""
-        if not kink.rows and sum(r.terms.numel() for r in self.records) + terms.size <= MOST_TERMS:
+        if not kink.rows and len(terms) <= ALL:
             return None, 0.0
         margin = weights.margin(terms)
-        nearest = margin.argsort(kind="stable")[: max(1, min(MOST_ROWS, MOST_TERMS // terms.shape[1]))]
+        nearest = margin.argsort(kind="stable")[: max(1, MOST_TERMS // terms.shape[1])]
         near = np.sort(nearest[margin[nearest] <= max(NEAR * margin.mean(), AT * (1 + np.abs(terms).mean()))])
         return near, float(margin[near].max(initial=0.0))
 
@@ -131,7 +131,7 @@ def notes(
     for record in records:
         if record.near is not None:
             count = len(record.near)
-            most = " (the nearest)" if count >= MOST_ROWS else ""
+            most = " (the nearest)" if count >= MOST_TERMS // record.terms.shape[1] else ""
             yield (
                 f"{say(record.kink.node)}: {count:,} row{'s' * (count > 1)}{most} within {record.within:.1e} of the kink: the "
                 "subgradients there are chosen, and what they miss is counted in the stationarity"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 import torch
@@ -21,8 +21,10 @@ from fccomodel.report.recording import Record, Recorder
 Array = np.ndarray
 #: How near a bound an entry of a variable counts as being at it, relative to 1 + |bound|; a step of the finite differences.
 AT_BOUND, STEP = 1e-7, 1e-5
-#: Entries of the matrix of gradients that are held at once.
-MOST_ENTRIES = 50_000_000
+#: So many constraints may have multipliers: those that come nearest to being violated; of so few, all.
+MOST_KEPT, SPARE = 1000, 20
+#: Of so few functions, each is differentiated by itself.
+FEW = 8
 
 
 def functions(evaluator: Evaluator) -> tuple[torch.Tensor, torch.Tensor, list[str], list[bool]]:
@@ -37,16 +39,78 @@ def functions(evaluator: Evaluator) -> tuple[torch.Tensor, torch.Tensor, list[st
     return objective, torch.cat(parts), labels, equal
 
 
+#: the places of a matrix's entries that are not 0, and these: rows, columns, entries
+Entries = tuple[Array, Array, Array]
+
+
+def jacobian(output: torch.Tensor, inputs: Sequence[torch.Tensor]) -> list[Entries]:
+    """The derivatives of each entry of ``output`` (1-D) in each entry of the inputs, by input.
+
+    Where every entry of the inputs is in one entry of the output alone, three gradients find them all.
+    """
+    nothing = (np.zeros(0, dtype=int), np.zeros(0, dtype=int), np.zeros(0))
+    if not output.requires_grad or not inputs:
+        return [nothing] * len(inputs)
+
+    def gradient(weights: Array) -> list[Array]:
+        total = (output * torch.from_numpy(weights)).sum()
+        found = torch.autograd.grad(total, inputs, retain_graph=True, allow_unused=True)
+        return [np.zeros(x.numel()) if g is None else g.numpy().ravel() for g, x in zip(found, inputs, strict=True)]
+
+    count = len(output)
+    if count > FEW and (found := _by_owner(gradient, count)) is not None:
+        return found
+    entries: list[list[Entries]] = [[] for _ in inputs]
+    for row in range(count):
+        for mine, g in zip(entries, gradient((np.arange(count) == row).astype(float)), strict=True):
+            if len(columns := np.flatnonzero(g)):
+                mine.append((np.full(len(columns), row), columns, g[columns]))
+    return [tuple(map(np.concatenate, zip(*mine, strict=True))) if mine else nothing for mine in entries]  # type: ignore[misc]
+
+
+def _by_owner(gradient: Callable[[Array], list[Array]], count: int) -> list[Entries] | None:
+    """With weights r and r (k + 1), the quotient tells which entry k an input is in; other weights, whether in that one alone."""
+    random = np.random.default_rng(0)
+    r, other = random.uniform(0.5, 1.5, (2, count))
+    found: list[Entries] = []
+    for plain, ranked, again in zip(gradient(r), gradient(r * np.arange(1, count + 1)), gradient(other), strict=True):
+        columns = np.flatnonzero((plain != 0) | (ranked != 0) | (again != 0))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            rows = np.rint(np.nan_to_num(ranked[columns] / plain[columns], nan=-1.0, posinf=-1.0, neginf=-1.0)) - 1
+        if ((rows < 0) | (rows >= count)).any():
+            return None
+        rows = rows.astype(int)
+        derivatives = plain[columns] / r[rows]
+        if (np.abs(again[columns] - other[rows] * derivatives) > 1e-9 * np.abs(derivatives)).any():
+            return None
+        found.append((rows, columns, derivatives))
+    return found
+
+
+def _by_row(entries: Entries) -> Iterator[tuple[int, Array, Array]]:
+    """Each row that has entries: its number, their columns, and they."""
+    rows, columns, values = entries
+    order = np.argsort(rows, kind="stable")
+    found, starts = np.unique(rows[order], return_index=True)
+    ends = np.append(starts, len(order))
+    for row, first, last in zip(found.tolist(), ends[:-1], ends[1:], strict=True):
+        places = order[first:last]
+        yield row, columns[places], values[places]
+
+
 class System:
     """A problem at a point, as ``minimise f s.t. c <= 0`` (or ``== 0``); gradients are over all variables, one after the other.
 
     objective  as the user wrote it         values, labels, equal   of the constraints, family members one by one
-    records    kinks with their terms       slopes                  of f and each c_k, their derivatives in the kinks' values
+    records    kinks with their terms       kept                    the constraints that may have multipliers, by number
+    slopes     of f and each constraint kept, by record, the instances that it depends on with its derivatives in their values
     slope      the gradient of f where kinks are held fixed
     inside     by record with others inside: the instance and the term, the other record, its instances, the term's slopes in them
     """
 
-    def __init__(self, bound: Bound, point: Mapping[str, np.ndarray], *, seed: int = 0):
+    def __init__(
+        self, bound: Bound, point: Mapping[str, np.ndarray], *, seed: int = 0, multipliers: Mapping[str, float] | None = None
+    ):
         self.bound, self.problem, self.seed = bound, bound.problem, seed
         self.names = [name for name in bound.problem.variables]
         for name in self.names:
@@ -70,9 +134,12 @@ class System:
         self.values: Array = self.c.detach().numpy()
         self.violations: list[float] = [abs(v) if e else v for v, e in zip(self.values.tolist(), self.equal, strict=True)]
         self._finite()
+        self.kept = self._kept(multipliers or {})
         self.slopes = self._slopes()
         self.inside = dict(self._inside())
         self.slope = self.pull([(self.f, 1.0)])
+        self._twice = True
+        self._pulled: tuple[dict[int, torch.Tensor], Sequence[torch.Tensor | None]] | None = None
 
     # --------------------------------------------------------------------------------------------------------- evaluation
     def evaluate(
@@ -95,36 +162,36 @@ class System:
         refuse(errors.value(quantity, value, span), source=self.problem.source)
 
     # ---------------------------------------------------------------------------------------------------------- gradients
-    def _slopes(self) -> list[list[Array | None]]:
-        """For f and every c_k, its derivative in each record's values (None where it does not depend on them)."""
+    def _kept(self, multipliers: Mapping[str, float]) -> Array:
+        """Which constraints may have multipliers: equalities, those with a multiplier given, and the largest values."""
+        count, most = len(self.values), max(MOST_KEPT, 2 * self.d + SPARE)
+        if count <= most:
+            return np.arange(count)
+        sure = np.array(self.equal, dtype=bool)
+        given = np.array([abs(multipliers.get(label, 0.0)) for label in self.labels])
+        sure[np.argsort(-given, kind="stable")[:most]] |= given[np.argsort(-given, kind="stable")[:most]] > 0
+        nearest = np.argsort(-np.where(sure, -np.inf, self.values), kind="stable")[: max(0, most - int(sure.sum()))]
+        return np.union1d(np.flatnonzero(sure), nearest)
+
+    def _slopes(self) -> list[dict[int, tuple[Array, Array]]]:
+        """For f and every c_k kept: by record, the instances it depends on and the derivatives in their values."""
         values = [record.value for record in self.records]
-        if not values:
-            return [[] for _ in range(1 + len(self.values))]
-        slopes = []
-        for root in (self.f, *self.c):
-            grads: Sequence[torch.Tensor | None] = [None] * len(values)
-            if root.requires_grad:
-                grads = torch.autograd.grad(root, values, retain_graph=True, allow_unused=True)
-            slopes.append([None if g is None or not bool((g != 0).any()) else g.numpy() for g in grads])
+        slopes: list[dict[int, tuple[Array, Array]]] = [{} for _ in range(1 + len(self.kept))]
+        for first, output in ((0, self.f.reshape(1)), (1, self.c[torch.from_numpy(self.kept)])):
+            for k, entries in enumerate(jacobian(output, values)):
+                for row, instances, derivatives in _by_row(entries):
+                    slopes[first + row][k] = (instances, derivatives)
         return slopes
 
     def _inside(self) -> Iterator[tuple[int, list[tuple[int, int, int, Array, Array]]]]:
         values = [record.value for record in self.records]
         for k, record in enumerate(self.records):
-            terms = record.terms
-            if not terms.requires_grad:
-                continue
-            whole = torch.autograd.grad(terms.sum(), values, retain_graph=True, allow_unused=True)
-            depending = [j for j, g in enumerate(whole) if g is not None]
             nonzero = []
-            for place in np.ndindex(*terms.shape) if depending else ():
-                grads = torch.autograd.grad(terms[place], [values[j] for j in depending], retain_graph=True, allow_unused=True)
-                for j, g in zip(depending, grads, strict=True):
-                    if g is not None and bool((g != 0).any()):
-                        instances = np.flatnonzero(g.numpy())
-                        nonzero.append((*place, j, instances, g.numpy().reshape(-1)[instances]))
+            for j, entries in enumerate(jacobian(record.terms.reshape(-1), values)):
+                for place, instances, derivatives in _by_row(entries):
+                    nonzero.append((*divmod(place, record.terms.shape[1]), j, instances, derivatives))
             if nonzero:
-                yield k, nonzero
+                yield k, sorted(nonzero, key=lambda entry: entry[:3])
 
     def pull(self, weights: Sequence[tuple[torch.Tensor, Array | float]]) -> Array:
         """The gradient of a weighted sum of f, c and terms (kinks held fixed), flat; F0701 where it is not finite."""
@@ -146,55 +213,54 @@ class System:
     def d(self) -> int:
         return sum(leaf.numel() for leaf in self.leaves)
 
-    def rows(self, *, terms: bool, end: float) -> Array | None:
-        """Gradients of every c_k (kinks held fixed) and, with ``terms``, of every term, by row; None where time is too short.
+    def push(self, direction: Array) -> tuple[Array, list[Array]]:
+        """The derivatives along a direction of every c_k and of every record's terms, kinks held fixed.
 
-        By one backward pass for each, or by two evaluations for every entry of the variables where those are fewer (central
-        differences).
+        A gradient is linear in the weights of what it is the gradient of; its own derivative in them is the transposed product.
         """
-        parts = [self.c, *(record.terms for record in self.records if terms)]
-        entries = [(part, k) for part in parts for k in range(part.numel())]
-        if not entries:
-            return np.zeros((0, self.d))
-        if len(entries) * self.d > MOST_ENTRIES:
-            return None
-        began = time.perf_counter()
-        first = self._row(*entries[0])
-        by_row = (time.perf_counter() - began) * len(entries)
-        by_column = 2 * self.forward_s * self.d
-        if len(entries) > 16 and min(by_row, by_column) > end - time.perf_counter():
-            return None
-        if by_row <= by_column or len(entries) <= 16:
-            return np.stack([first, *(self._row(part, k) for part, k in entries[1:])])
-        return self._differences(terms=terms)
+        if self._twice:
+            try:
+                return self._pushed(direction)
+            except RuntimeError:  # an operation that is differentiated once
+                self._twice = False
+        return self._difference(direction)
 
-    def _row(self, part: torch.Tensor, k: int) -> Array:
-        one = np.zeros(part.numel())
-        one[k] = 1.0
-        return self.pull([(part, one.reshape(tuple(part.shape)))])
+    def _pushed(self, direction: Array) -> tuple[Array, list[Array]]:
+        if self._pulled is None:
+            parts = [part for part in (self.c, *(record.terms for record in self.records)) if part.requires_grad]
+            outer = [torch.zeros_like(part, requires_grad=True) for part in parts]
+            total = sum((((part * one).sum()) for part, one in zip(parts, outer, strict=True)), torch.zeros(()))
+            pulled = torch.autograd.grad(total, self.leaves, create_graph=True, allow_unused=True) if parts else ()
+            self._pulled = {id(part): one for part, one in zip(parts, outer, strict=True)}, pulled
+        outer_of, by_leaf = self._pulled
+        along = self.split(direction)
+        used = [(g, along[name]) for name, g in zip(self.names, by_leaf, strict=False) if g is not None and g.requires_grad]
+        by_part: dict[int, torch.Tensor | None] = {}
+        if used:
+            total = sum(((g * way).sum() for g, way in used), torch.zeros(()))
+            slopes = torch.autograd.grad(total, list(outer_of.values()), retain_graph=True, allow_unused=True)
+            by_part = dict(zip(outer_of, slopes, strict=True))
+        return self._parts([by_part.get(id(part)) for part in (self.c, *(record.terms for record in self.records))])
 
-    def _differences(self, *, terms: bool) -> Array:
-        """The same by central differences in every entry of the variables."""
-        columns = []
-        for name, value in self.point.items():
-            for k in range(value.numel()):
-                step = STEP * (1 + abs(float(value.reshape(-1)[k])))
-                ends = []
-                for direction in (step, -step):
-                    moved = value.clone()
-                    moved.reshape(-1)[k] += direction
-                    ends.append(self._moved({**self.point, name: moved}, terms=terms))
-                columns.append((ends[0] - ends[1]) / (2 * step))
-        return np.stack(columns, axis=1)
+    def _parts(self, found: Sequence[torch.Tensor | None]) -> tuple[Array, list[Array]]:
+        shapes = [tuple(self.c.shape), *(tuple(record.terms.shape) for record in self.records)]
+        c, *terms = (np.zeros(shape) if t is None else t.numpy() for shape, t in zip(shapes, found, strict=True))
+        return c, terms
 
-    def _moved(self, point: Mapping[str, torch.Tensor], *, terms: bool) -> Array:
-        """c_k and terms at another point, the values of kinks held fixed."""
-        recorder = Recorder(self.kinks, frozen=self.records)
-        with torch.no_grad():
-            parts = [self.evaluate(point, recorder)[1]]
-        if terms:
-            parts += [record.terms.reshape(-1) for record in recorder.records]
-        return torch.cat(parts).detach().numpy()
+    def _difference(self, direction: Array) -> tuple[Array, list[Array]]:
+        """The same by central differences."""
+        largest = float(np.abs(direction).max(initial=0.0))
+        if not largest:
+            return self._parts([None] * (1 + len(self.records)))
+        step = STEP * (1 + max(float(value.abs().max()) for value in self.point.values() if value.numel())) / largest
+        ends = []
+        for way in (step, -step):
+            along = self.split(way * direction)
+            recorder = Recorder(self.kinks, frozen=self.records)
+            with torch.no_grad():
+                c = self.evaluate({name: value + along[name] for name, value in self.point.items()}, recorder)[1]
+            ends.append([c, *(record.terms for record in recorder.records)])
+        return self._parts([(up - down).detach() / (2 * step) for up, down in zip(*ends, strict=True)])
 
     # -------------------------------------------------------------------------------------------------------- simple sets
     @property

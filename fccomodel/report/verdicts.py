@@ -107,7 +107,7 @@ def notes_of(system: System, optimal: Optimum) -> Iterator[str]:
             "The weights of the maxima were not chosen, for want of time: each subgradient is that of the largest terms, and the "
             "stationarity is an upper bound"
         )
-    if any(equal and any(slope is not None for slope in row) for equal, row in zip(system.equal, system.slopes[1:], strict=True)):
+    if any(system.equal[k] and slopes for k, slopes in zip(system.kept, system.slopes[1:], strict=True)):
         yield "An equality contains a function with a kink: one subgradient of it is taken; the stationarity is an upper bound"
     yield from _below_roots(system)
     for name, net in system.problem.nets.items():

@@ -16,7 +16,8 @@ from fccomodel.core.source import Source
 from fccomodel.data import bind
 from fccomodel.data.bound import Bound
 from fccomodel.language import check, parse
-from fccomodel.report import groups, optimality
+from fccomodel.report import groups, optimality, pairs
+from fccomodel.report import rows as rows_of
 from fccomodel.report import system as kkt_system
 from fccomodel.report.weights import Weights
 
@@ -108,7 +109,7 @@ def test_the_best_multipliers_are_no_worse_than_the_solvers_own(monkeypatch):
     w, (dual,) = solved(fit, [lambda c, w: c.sum_squares(w) <= 0.5])
     search = kkt.optimum
 
-    def early(system, shared, end, multipliers=None):
+    def early(system, shared, end, multipliers=None, **options):
         return search(system, shared, end, {"size": 0.0} if multipliers is None else multipliers)
 
     monkeypatch.setattr(kkt, "optimum", early)
@@ -273,7 +274,7 @@ def test_a_nuclear_norm_at_a_matrix_of_low_rank():
 @pytest.mark.parametrize("spare", [0, 20])
 def test_weights_of_terms_far_from_the_tail_are_known(spare, monkeypatch):
     """Of a mean of the largest terms only those at the threshold have weights to choose, in f and in a constraint."""
-    monkeypatch.setattr(optimality, "SPARE", spare)
+    monkeypatch.setattr(pairs, "SPARE", spare)
     loss = "square(dot(w, z.x) - z.y)"
 
     def tail(cvxpy, w):
@@ -293,13 +294,29 @@ def test_minima_are_concave():
     assert found.residual < 1e-12  # stationary in Clarke's sense: 0 is in the hull of the gradients
 
 
-def test_many_terms_are_differentiated_by_columns():
-    made = bound(f"var w[d]; minimize {FIT} + cvar(tail = 0.4)[i in D] abs(dot(w, i.x) - i.y) + 0.1 * norm1(w);")
-    w = RANDOM.normal(size=D)
-    system = kkt_system.System(made, {"w": w})
-    assert sum(record.terms.numel() for record in system.records) >= N + D
-    rows = system.rows(terms=True, end=float("inf"))
-    np.testing.assert_allclose(system._differences(terms=True), rows, atol=1e-8)
+TWO_WAYS = {
+    "terms": f"minimize {FIT} + cvar(tail = 0.4)[i in D] abs(dot(w, i.x) - i.y) + 0.1 * norm1(w);",
+    "constraints": f"minimize {FIT};"
+    "subject to c[k in G]: max(E[z ~ D | z.g == k] exp(dot(w, z.x)), 2) <= norm2(w); e: w[1] == 0;",
+}
+
+
+@pytest.mark.parametrize("name", TWO_WAYS)
+@pytest.mark.parametrize("twice", [True, False])
+def test_gradients_are_the_same_by_row_and_by_column(name, twice):
+    """Of an operation that is differentiated once, forward derivatives are differences."""
+    system = kkt_system.System(bound(f"var w[d]; {TWO_WAYS[name]}"), {"w": RANDOM.normal(size=D)})
+    system._twice = twice
+    wanted = rows_of._wanted(system)
+    rows, columns = rows_of._by_row(system, wanted), rows_of._by_column(system, wanted)
+    for a, b in zip((rows[0], *rows[1]), (columns[0], *columns[1]), strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-12 if twice else 1e-8)
+    lagrangian = optimality.Lagrangian(system, True, (), np.zeros(len(system.labels)))
+    dense = lagrangian.squares(rows_of.gradients(system, np.inf))
+    free = lagrangian.squares(rows_of.Gradients(weighed=True))
+    z, direction = RANDOM.normal(size=dense.size), RANDOM.normal(size=D)
+    np.testing.assert_allclose(dense.matrix @ z, free.matrix @ z, atol=1e-12)
+    np.testing.assert_allclose(dense.matrix.T @ direction, free.matrix.T @ direction, atol=1e-12 if twice else 1e-8)
 
 
 def test_without_time_the_report_is_an_upper_bound():

@@ -9,7 +9,9 @@ import pytest
 from test_kkt import bound
 
 from fccomodel import report
-from fccomodel.report import bounded
+from fccomodel.report import bounded, min_norm, multipliers
+from fccomodel.report.groups import Cone, Part, Simple, Weighing
+from fccomodel.report.squares import Squares
 from fccomodel.report.weights import Weights
 
 HEAD = "model m; dim d; set G; data D : table(x: real[d], y: real, g: G); var w[d];\n"
@@ -219,20 +221,78 @@ def test_margins_are_distances_to_a_kink():
     assert Weights(kind="ball").margin(t) == pytest.approx([np.linalg.norm(t)])
 
 
+def squares(matrix, offset, groups):
+    size = matrix.shape[1]
+    return Squares(
+        matrix=matrix, offset=offset, owner=np.zeros(size, int), rate=np.zeros(size), constant=np.zeros(1),
+        diagonal=np.zeros(size), groups=groups,
+    )  # fmt: skip
+
+
 def test_least_squares_under_bounds():
     """min |M z + b| with 0 <= z_j <= 1 and with -z_0 <= z_j <= 2 z_0."""
     rng = np.random.default_rng(1)
     matrix, offset, size = rng.normal(size=(20, 60)), 5 * rng.normal(size=20), 60
     matrix, offset = np.vstack([matrix, np.eye(60)]), np.r_[offset, rng.normal(size=60)]
-    at, zero = np.arange(size), np.zeros(size)
-    twice, upper, lower = np.r_[at, at], np.r_[zero + 1, zero - 1], np.r_[zero + 1, zero]
-    box = bounded.Rows(at=twice, near=upper, beside=twice, far=np.zeros(2 * size), h=lower)
-    rest, first = at[1:], np.zeros(size - 1, dtype=int)
-    near, far = np.r_[-1.0, zero[1:] + 1, zero[1:] - 1], np.r_[0.0, zero[1:] - 2, zero[1:] - 1]
-    cone = bounded.Rows(at=np.r_[0, rest, rest], near=near, beside=np.r_[0, first, first], far=far, h=np.zeros(2 * size - 1))
+    box = [Weighing(part=Part(at=np.arange(size)[None], weights=Weights(kind="box")))]
+    cone = [Cone(at=0, parts=(Part(at=np.arange(1, size)[None], weights=Weights(kind="box", low=-1, high=2)),))]
     z = cp.Variable(size)
-    for rows, limits in ((box, [z >= 0, z <= 1]), (cone, [z[0] >= 0, z[1:] <= 2 * z[0], z[1:] >= -z[0]])):
-        best = cp.Problem(cp.Minimize(cp.norm(matrix @ z + offset)), limits).solve(solver="CLARABEL")
-        found = bounded.solve(matrix, offset, rows, (np.zeros((0, size)), np.zeros(0)), np.inf)
+    for groups, within in ((box, [z >= 0, z <= 1]), (cone, [z[0] >= 0, z[1:] <= 2 * z[0], z[1:] >= -z[0]])):
+        best = cp.Problem(cp.Minimize(cp.norm(matrix @ z + offset)), within).solve(solver="CLARABEL")
+        limits = bounded.limits(groups, size)
+        found = bounded.solve(squares(matrix, offset, groups), limits, np.inf)
         assert np.linalg.norm(matrix @ found + offset) == pytest.approx(best, rel=1e-6)
-        assert (rows.times(found) <= rows.h + 1e-9).all()
+        assert (limits.times(found) <= limits.h + 1e-9).all()
+
+
+def nested():
+    """A multiplier with the weights of a capped simplex, of a box and, inside the simplex's first weight, of two simplexes; the
+    same in the objective; a free multiplier and one alone."""
+    inner = Part(at=np.arange(7, 11).reshape(2, 2), weights=Weights(kind="simplex"))
+    tail = Part(at=np.arange(1, 5)[None], weights=Weights(kind="simplex", high=0.4), inside={1: (inner,)})
+    cone = Cone(at=0, parts=(tail, Part(at=np.arange(5, 7).reshape(2, 1), weights=Weights(kind="box", low=-1))))
+    below = Part(at=np.arange(14, 16).reshape(2, 1), weights=Weights(kind="box", low=-0.5))
+    worst = Weighing(part=Part(at=np.arange(11, 14)[None], weights=Weights(kind="simplex"), inside={12: (below,)}), scale=2.0)
+    return [cone, worst, Simple(at=np.array([16, 17]), free=np.array([True, False]))]
+
+
+def test_newtons_equations_without_fill():
+    """The elimination solves what the dense equations say, with all couplings: sums, functions, scales."""
+    rng, groups, size = np.random.default_rng(3), nested(), 18
+    made = bounded.limits(groups, size)
+    owner = np.r_[np.ones(11, int), np.zeros(5, int), 2, 3]
+    rate = np.r_[rng.normal(size=16), 0, 0]
+    posed = Squares(
+        matrix=rng.normal(size=(4, size)), offset=rng.normal(size=4), owner=owner, rate=rate, constant=np.zeros(4),
+        diagonal=np.r_[0.3, np.zeros(15), 0.1, 0.2], groups=groups,
+    )  # fmt: skip
+    weight, right, missed = rng.uniform(0.1, 9, len(made.h)), rng.normal(size=size), rng.normal(size=len(made.right))
+    equations = bounded.Equations(posed, made)
+    equations.factored(weight)
+    dz, dx = equations.solve(right, missed)
+    unit = np.eye(size)
+    G = np.stack([made.times(e) for e in unit], 1)
+    M = np.stack([posed.residual(e) - posed.residual(0 * e) for e in unit], 1)
+    sums = np.stack([made.missed(e) - made.missed(0 * e) for e in unit], 1)
+    np.testing.assert_allclose((M.T @ M + G.T @ (weight[:, None] * G)) @ dz + sums.T @ dx, right, atol=1e-9)
+    np.testing.assert_allclose(sums @ dz, missed, atol=1e-9)
+
+
+def test_least_squares_over_nested_sets():
+    """Against the vertices of the same sets."""
+    rng, groups, size = np.random.default_rng(4), nested(), 18
+    for _ in range(5):
+        posed = squares(np.vstack([rng.normal(size=(6, size)), 0.1 * np.eye(size)]), 2 * rng.normal(size=6 + size), groups)
+        z, exact = min_norm.nearest(
+            *posed.stacked(), multipliers._generators(groups, np.zeros(size)), project(groups, size), np.inf
+        )
+        found = bounded.solve(posed, bounded.limits(groups, size), np.inf)
+        assert exact
+        assert np.linalg.norm(posed.residual(found)) == pytest.approx(np.linalg.norm(posed.residual(z)), rel=1e-6)
+
+
+def project(groups, size):
+    z = np.zeros(size)
+    for group in groups:
+        group.project(z)
+    return z

@@ -19,9 +19,10 @@ class Scores(torch.autograd.Function):
         return rows @ weights
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(ctx: Any, gradient: torch.Tensor) -> tuple[None, torch.Tensor]:
         (rows,) = ctx.saved_tensors
+        if gradient.requires_grad:  # it is differentiated again
+            return None, gradient @ rows
         used = gradient.nonzero().squeeze(-1)
         if len(used) * 8 < len(gradient):
             return None, gradient[used] @ rows[used]

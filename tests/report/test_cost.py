@@ -1,0 +1,71 @@
+"""A report is linear in rows and in constraints: counts of passes, and entries held."""
+
+import importlib
+import sys
+import tracemalloc
+from pathlib import Path
+
+import pytest
+import torch
+
+import fccomodel
+from fccomodel import report
+from fccomodel.report.system import System
+
+BENCH = Path(__file__).parents[1] / "bench"
+SIZES = (4_000, 80_000)
+#: So many variables have their Hessian by columns, and their gradients by row.
+FEW = 400
+
+
+@pytest.fixture(scope="module")
+def models():
+    sys.path.insert(0, str(BENCH))
+    try:
+        return importlib.import_module("report").MODELS
+    finally:
+        sys.path.remove(str(BENCH))
+        sys.modules.pop("report")
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    counts = {"evaluations": 0, "gradients": 0}
+    evaluate, grad = System.evaluate, torch.autograd.grad
+
+    def evaluated(*args, **options):
+        counts["evaluations"] += 1
+        return evaluate(*args, **options)
+
+    def differentiated(*args, **options):
+        counts["gradients"] += 1
+        return grad(*args, **options)
+
+    monkeypatch.setattr(System, "evaluate", evaluated)
+    monkeypatch.setattr(torch.autograd, "grad", differentiated)
+    return counts
+
+
+NAMES = ("semideviation", "median", "all_at_their_kinks", "tail", "family", "kinked_family", "active_bounds", "sparse")
+
+
+def test_all_models_are_tested(models):
+    assert set(NAMES) == set(models)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_passes_do_not_grow_with_rows_or_constraints(name, models, counted):
+    """Optima are recognised by a few passes over all rows, and some for each of few variables, in memory of the data's order."""
+    for n in SIZES:
+        text, data, point = models[name](n)
+        made = fccomodel.compile(text).bind(**data).bound
+        size = sum(a.nbytes for value in data.values() for a in (value.values() if isinstance(value, dict) else (value,)))
+        counted.update(evaluations=0, gradients=0)
+        tracemalloc.start()
+        found = report.report(made, point)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert found.epsilon < 1e-6 and found.verdict.startswith("Solved to high accuracy")
+        few = entries if (entries := sum(value.size for value in point.values())) <= FEW else 0
+        assert counted["evaluations"] <= 20 + few and counted["gradients"] <= 150 + 3 * few, counted
+        assert peak < 20 * size + (1 << 25)
