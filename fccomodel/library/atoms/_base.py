@@ -15,6 +15,7 @@ from typing import Any
 from fccomodel.core.ir import Dim, Shape
 from fccomodel.library.atoms._domain import Domain
 from fccomodel.library.atoms._interval import REALS, Interval
+from fccomodel.library.cones import Cone
 
 __all__ = ["REALS", "Atom", "Dim", "Interval", "Properties", "Shape", "ShapeError", "Site", "show"]
 
@@ -90,6 +91,7 @@ class Atom(Domain):
     logarithm    log f in the modelling language, where it is better known than from f: it cannot overflow, its curvature shows
     instead      what to write where it lacks a property: ``smooth``, ``convex``, ``concave``; ``unsmooth``, the last two of an
                  argument that is not affine
+    cone         (cones, arguments) -> the value as a conic program, where neither its ``graph`` nor its ``ball`` says it
     internal     for derivatives, not for models; its ``derivative`` may be () (never differentiated)
     cite         where the definition comes from
     """
@@ -107,6 +109,7 @@ class Atom(Domain):
     squared: str = ""
     logarithm: str = ""
     instead: Mapping[str, str] = field(default_factory=dict)
+    cone: Cone | None = None
     internal: bool = False
     cite: str = ""
 

@@ -1,10 +1,12 @@
 """``+``, ``-``, ``*``, ``/`` and the sign."""
 
 from math import inf
+from typing import Any
 
 from fccomodel.library.atoms._base import Properties
 from fccomodel.library.atoms._interval import Interval, apart, times
 from fccomodel.library.atoms._scalar import ScalarAtom
+from fccomodel.library.cones import Affine, Cones
 
 
 def _sloped(factor: Interval) -> str:
@@ -111,6 +113,13 @@ mul = ScalarAtom(
         range=times,
     ),
 )
+def _cone_of_quotient(k: Cones, u: Any, v: Affine) -> Affine:
+    """u t, where t v >= 1"""
+    t = k.variable(v.shape)
+    k.quotient(t, v, 1.0)
+    return t.upper() * u
+
+
 div = ScalarAtom(
     name="div",
     symbol="/",
@@ -120,6 +129,7 @@ div = ScalarAtom(
     torch="({0} / {1})",
     derivative=("1 / v", "-y / v"),
     nonzero=(1,),
+    cone=_cone_of_quotient,
     properties=Properties(
         curvature=_quotient_curvature,
         monotone=(lambda u, v: _sloped(_reciprocal(v)), lambda u, v: "none" if v.lo < 0 < v.hi else _flipped(u)),

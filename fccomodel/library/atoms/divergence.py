@@ -8,6 +8,7 @@ from fccomodel.library.atoms._array import ArrayAtom
 from fccomodel.library.atoms._base import Properties
 from fccomodel.library.atoms._interval import NONNEGATIVE, POSITIVE, Interval
 from fccomodel.library.atoms._shapes import vectors
+from fccomodel.library.cones import Affine, Cones
 
 
 def _kl(q: np.ndarray, p: np.ndarray) -> float:
@@ -47,6 +48,20 @@ def _chi2_bend(varying: tuple[bool, ...], q: Interval, p: Interval) -> float:
     return (2 / p.lo if varying[0] else 0.0) + (2 * q.mag**2 / p.lo**3 if varying[1] else 0.0)
 
 
+def _cone_of_kl(k: Cones, q: Affine, p: Affine) -> Affine:
+    """q exp(-t / q) <= p, entry by entry"""
+    t = k.variable((q + p).shape)
+    k.exponential(-t, q, p)
+    return t.upper().sum(-1)
+
+
+def _cone_of_chi2(k: Cones, q: Affine, p: Affine) -> Affine:
+    """t p >= (q - p)^2, entry by entry"""
+    t = k.variable((q + p).shape)
+    k.quotient(t, p, q - p)
+    return t.upper().sum(-1)
+
+
 kl = ArrayAtom(
     name="kl",
     meaning="the Kullback-Leibler divergence, the sum of q[i] log(q[i]/p[i])",
@@ -57,6 +72,7 @@ kl = ArrayAtom(
     derivative=("dy * (1 + log(q / p))", "-dy * q / p"),
     generator="t * log(t)",
     domain=(NONNEGATIVE, POSITIVE),
+    cone=_cone_of_kl,
     properties=Properties(
         curvature="convex",
         monotone=("none", "decreasing"),
@@ -77,6 +93,7 @@ chi2 = ArrayAtom(
     derivative=("2 * dy * (q / p - 1)", "dy * (1 - (q / p)^2)"),
     generator="square(t - 1)",
     domain=(None, POSITIVE),
+    cone=_cone_of_chi2,
     properties=Properties(
         curvature="convex",
         lipschitz=(_chi2_slope, _chi2_slope_in_p),

@@ -2,6 +2,7 @@
 
 from math import expm1, inf
 
+from fccomodel.library import cones
 from fccomodel.library.atoms._base import Properties
 from fccomodel.library.atoms._interval import NONNEGATIVE
 from fccomodel.library.atoms._scalar import ScalarAtom
@@ -17,6 +18,7 @@ exp_ = ScalarAtom(
     logarithm="u",
     conjugate="-entr(s) - s",
     slopes=NONNEGATIVE,
+    cone=cones.exponentials,
     properties=Properties(
         curvature="convex",
         monotone="increasing",
@@ -35,6 +37,7 @@ expm1_ = ScalarAtom(
     derivative=("exp(u)",),
     conjugate="-entr(s) - s + 1",
     slopes=NONNEGATIVE,
+    cone=lambda k, u: cones.exponentials(k, u) - 1.0,
     properties=Properties(
         curvature="convex",
         monotone="increasing",

@@ -2,6 +2,7 @@
 
 from math import exp, inf, log1p
 
+from fccomodel.library import cones
 from fccomodel.library.atoms._base import Properties, Site
 from fccomodel.library.atoms._interval import Interval
 from fccomodel.library.atoms._scalar import ScalarAtom
@@ -20,6 +21,13 @@ def _torch(site: Site) -> str:
     return "torch.logaddexp({0}, {1})"
 
 
+def _cone(k: cones.Cones, u: cones.Affine, v: cones.Affine) -> cones.Affine:
+    """exp(u - t) + exp(v - t) <= 1"""
+    t = k.variable((u + v).shape)
+    k.nonneg(1.0 - cones.exponentials(k, u - t) - cones.exponentials(k, v - t))
+    return t.upper()
+
+
 logaddexp = ScalarAtom(
     name="logaddexp",
     meaning="log(e^u + e^v), of numbers of any size",
@@ -27,6 +35,7 @@ logaddexp = ScalarAtom(
     formula="logaddexp(u, v)",
     torch=_torch,
     derivative=("exp(u - y)", "exp(v - y)"),
+    cone=_cone,
     properties=Properties(
         curvature="convex",
         monotone="increasing",

@@ -2,6 +2,7 @@
 
 from math import e, inf, log, log1p
 
+from fccomodel.library import cones
 from fccomodel.library.atoms._base import Properties
 from fccomodel.library.atoms._interval import NONNEGATIVE, POSITIVE, Interval
 from fccomodel.library.atoms._scalar import ScalarAtom
@@ -29,6 +30,7 @@ log_ = ScalarAtom(
     torch="{0}.log()",
     derivative=("1 / u",),
     domain=(POSITIVE,),
+    cone=cones.logarithms,
     properties=Properties(
         curvature="concave",
         monotone="increasing",
@@ -46,6 +48,7 @@ log1p_ = ScalarAtom(
     torch="{0}.log1p()",
     derivative=("1 / (1 + u)",),
     domain=(Interval(-1.0, inf, lo_open=True),),
+    cone=lambda k, u: cones.logarithms(k, u + 1.0),
     properties=Properties(
         curvature="concave",
         monotone="increasing",
@@ -54,6 +57,13 @@ log1p_ = ScalarAtom(
         range=through(lambda x: log1p(x) if x > -1 else -inf),
     ),
 )
+def _cone_of_entropy(k: cones.Cones, u: cones.Affine) -> cones.Affine:
+    """u exp(t / u) <= 1"""
+    t = k.variable(u.shape)
+    k.exponential(t, u, 1.0)
+    return t.lower()
+
+
 entr = ScalarAtom(
     name="entr",
     meaning="-u log(u), 0 at u = 0",
@@ -62,6 +72,7 @@ entr = ScalarAtom(
     torch="torch.special.entr({0})",
     derivative=("-1 - log(u)",),
     domain=(NONNEGATIVE,),
+    cone=_cone_of_entropy,
     properties=Properties(
         curvature="concave",
         monotone=lambda u: "increasing" if u.hi <= 1 / e else "decreasing" if u.lo >= 1 / e else "none",

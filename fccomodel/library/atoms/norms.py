@@ -131,6 +131,7 @@ sumsq = ArrayAtom(
     derivative=("2 * dy * u",),
     pieces=2,
     whole=True,
+    cone=lambda k, u: k.squares(u),
     properties=Properties(
         curvature="convex",
         monotone=valley,

@@ -1,11 +1,13 @@
 """``u^p``, the square and the reciprocal."""
 
 from math import inf
+from typing import Any
 
 from fccomodel.library.atoms._base import Properties, Site
 from fccomodel.library.atoms._interval import NONNEGATIVE, POSITIVE, Interval, apart
 from fccomodel.library.atoms._scalar import ScalarAtom
 from fccomodel.library.atoms._shapes import valley
+from fccomodel.library.cones import Affine, Cones
 
 
 def _power(x: float, p: float) -> float:
@@ -113,6 +115,34 @@ def _derivative(site: Site) -> tuple[str, ...]:
     return (first,)
 
 
+def _cone(k: Cones, u: Affine, p: Any) -> Affine | None:
+    """By the power cones; an even power of u is one of |u|, others are of u >= 0."""
+    p = float(p)
+    if p == 2:
+        return k.squares(u.unsqueeze(-1))
+    if 0 < p < 1:
+        t = k.variable(u.shape)
+        k.power(u, 1.0, t, p)
+        return t.lower()
+    t = k.variable(u.shape)
+    if p < 0:
+        k.power(t, u, 1.0, 1 / (1 - p))
+        return t.upper()
+    if p <= 1:
+        return None
+    if p % 2:
+        k.nonneg(u)
+    k.power(t, 1.0, u, 1 / p)
+    return t
+
+
+def _reciprocal(k: Cones, u: Affine) -> Affine:
+    """t u >= 1"""
+    t = k.variable(u.shape)
+    k.quotient(t, u, 1.0)
+    return t.upper()
+
+
 pow = ScalarAtom(
     name="pow",
     symbol="^",
@@ -124,6 +154,7 @@ pow = ScalarAtom(
     derivative=_derivative,
     domain=_domain,
     nonzero=lambda u, p: (0,) if p.lo < 0 else (),
+    cone=_cone,
     properties=Properties(
         curvature=_curvature,
         monotone=_monotone,
@@ -142,6 +173,7 @@ square = ScalarAtom(
     derivative=("2 * u",),
     graph=(((0.0, 0.0),), 2.0, 2.0),
     conjugate="s^2 / 4",
+    cone=lambda k, u: k.squares(u.unsqueeze(-1)),
     properties=Properties(
         curvature="convex",
         monotone=valley,
@@ -159,6 +191,7 @@ inv = ScalarAtom(
     torch="{0}.reciprocal()",
     derivative=("-y^2",),
     nonzero=(0,),
+    cone=_reciprocal,
     properties=Properties(
         curvature=lambda u: "convex" if u.lo >= 0 else "concave" if u.hi <= 0 else "none",
         monotone=lambda u: "none" if u.lo < 0 < u.hi else "decreasing",

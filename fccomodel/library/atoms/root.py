@@ -6,6 +6,15 @@ from fccomodel.library.atoms._base import Properties
 from fccomodel.library.atoms._interval import NONNEGATIVE
 from fccomodel.library.atoms._scalar import ScalarAtom
 from fccomodel.library.atoms._shapes import through
+from fccomodel.library.cones import Affine, Cones
+
+
+def _cone(k: Cones, u: Affine) -> Affine:
+    """t^2 <= u"""
+    t = k.variable(u.shape)
+    k.quotient(u, 1.0, t)
+    return t.lower()
+
 
 sqrt_ = ScalarAtom(
     name="sqrt",
@@ -15,6 +24,7 @@ sqrt_ = ScalarAtom(
     torch="{0}.sqrt()",
     derivative=("0.5 / y",),
     domain=(NONNEGATIVE,),
+    cone=_cone,
     properties=Properties(
         curvature="concave",
         monotone="increasing",

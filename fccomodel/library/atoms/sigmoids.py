@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from math import log, log1p, sqrt, tanh
 
+from fccomodel.library import cones
 from fccomodel.library.atoms._base import Properties
 from fccomodel.library.atoms._interval import UNIT, Interval
 from fccomodel.library.atoms._scalar import ScalarAtom
@@ -55,6 +56,13 @@ sigmoid = ScalarAtom(
     ),
     instead={"convex": "the logistic loss log1pexp(-u) is a convex surrogate of sigmoid(-u)."},
 )
+def _cone_of_softplus(k: cones.Cones, u: cones.Affine) -> cones.Affine:
+    """exp(u - t) + exp(-t) <= 1"""
+    t = k.variable(u.shape)
+    k.nonneg(1.0 - cones.exponentials(k, u - t) - cones.exponentials(k, -t))
+    return t.upper()
+
+
 log1pexp = ScalarAtom(
     name="log1pexp",
     meaning="log(1 + e^u)",
@@ -65,6 +73,7 @@ log1pexp = ScalarAtom(
     derivative=("sigmoid(u)",),
     conjugate="-entr(s) - entr(1 - s)",
     slopes=UNIT,
+    cone=_cone_of_softplus,
     properties=Properties(
         curvature="convex",
         monotone="increasing",
@@ -80,6 +89,7 @@ logsigmoid = ScalarAtom(
     formula="-logaddexp(0, -u)",
     torch="torch.nn.functional.logsigmoid({0})",
     derivative=("sigmoid(-u)",),
+    cone=lambda k, u: -_cone_of_softplus(k, -u),
     properties=Properties(
         curvature="concave",
         monotone="increasing",

@@ -4,6 +4,7 @@ from math import inf
 
 import numpy as np
 
+from fccomodel.library import cones
 from fccomodel.library.atoms._array import ArrayAtom
 from fccomodel.library.atoms._base import Properties, Shape
 from fccomodel.library.atoms._interval import Interval
@@ -27,6 +28,7 @@ logsumexp = ArrayAtom(
     rule=vector("logsumexp"),
     torch="{0}.logsumexp(-1)",
     derivative=("dy * exp(u - y)",),
+    cone=cones.log_sum_exp,
     properties=Properties(
         curvature="convex",
         monotone="increasing",

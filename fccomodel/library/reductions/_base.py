@@ -174,6 +174,8 @@ class Reduction:
     settles       an average over draws is no draw       sampled   a few elements drawn at random have nearly its value
     worst         it measures the worst of a family      opposite  the kind S with R(e) = -S(-e)
     cap           (n, options) -> c for R(e) = max of q.e (concave: min) over {0 <= q <= c, sum q = 1}, n a float64 tensor
+    cone          (cones, e, cells, n, options) -> the value by cell as a conic program (see ``library.cones``), ``cells`` the
+                  entry that each element goes into, n their numbers; where neither linearity nor ``cap`` says it
     program_cap   c(x, level, dims) in plain torch, for entries along dims that are not -inf; None where c is 1
     through_log   the kind S with log R(e) = S(log e) for positive elements
     by_means      the same as a function of expectations, which algorithms take in its place
@@ -217,6 +219,7 @@ class Reduction:
     worst: bool = False
     opposite: str = ""
     cap: Callable[[torch.Tensor, Options], torch.Tensor] | None = None
+    cone: Callable[..., Any] | None = None
     program_cap: Callable[..., Any] | None = None
     through_log: Reduction | None = None
     by_means: ByMeans | None = None

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fccomodel.core import ir
 from fccomodel.core.rewrite import apply as make
 from fccomodel.core.rewrite import const
 from fccomodel.library.amounts import NONE, SOME, Amount, amount
 from fccomodel.library.atoms import Interval
+from fccomodel.library.cones import Affine, Cones, log_sum_exp_by_cell
 from fccomodel.library.reductions._base import ONE, ByMeans, Elements, Option, Options, Reduction, Site, Slope, always, among
 
 if TYPE_CHECKING:
@@ -61,6 +62,11 @@ def _bend(site: Site) -> Amount | None:
     return NONE if site.random else amount(1 / low) if low > 0 else SOME
 
 
+def _cone(k: Cones, e: Affine, cells: Any, n: Any, options: Options) -> Affine:
+    theta = float(options["theta"])
+    return log_sum_exp_by_cell(k, e * (1 / theta), cells, n) * theta - theta * n.log()
+
+
 LOGMEANEXP = Reduction(
     name="logmeanexp",
     meaning="theta log of the mean of exp(e / theta)",
@@ -70,6 +76,7 @@ LOGMEANEXP = Reduction(
     value=_value,
     slope=_slope,
     logarithmic=True,
+    cone=_cone,
     curvature=always("convex"),
     increasing=True,
     range=among,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fccomodel.library.cones import log_sum_exp_by_cell
 from fccomodel.library.reductions._base import ONE, Elements, Options, Reduction, Slope, always
 from fccomodel.library.reductions.logmeanexp import LEAST, LOGMEANEXP
 
@@ -30,6 +31,7 @@ LOGSUMEXP = Reduction(
     slope=_slope,
     total=True,
     logarithmic=True,
+    cone=lambda k, e, cells, n, options: log_sum_exp_by_cell(k, e, cells, n),
     curvature=always("convex"),
     increasing=True,
     lipschitz=always(ONE),

@@ -9,6 +9,7 @@ from fccomodel.core import ir
 from fccomodel.core.rewrite import apply as make
 from fccomodel.library.amounts import Amount, times
 from fccomodel.library.atoms import Interval
+from fccomodel.library.cones import Affine, Cones
 from fccomodel.library.reductions._base import ByMeans, Elements, Options, Reduction, Site, Slope, always
 
 if TYPE_CHECKING:
@@ -23,6 +24,11 @@ def _value(x: Elements, options: Options) -> torch.Tensor:
 def _slope(x: Elements, y: torch.Tensor, options: Options) -> Slope:
     """2 (e - mean) / n"""
     return Slope(lambda e, here: 2 * x.share(here) * (e - here.at(x.kept["mean"])))
+
+
+def _cone(k: Cones, e: Affine, cells: Any, n: Any, options: Options) -> Affine:
+    mean = e.gathered(cells, len(n)) * (1 / n)
+    return k.squares((e - mean[cells]).unsqueeze(-1)).gathered(cells, len(n)) * (1 / n)
 
 
 def _lowered(graph: Any, mean: Callable[[Any], Any], body: Any) -> Any:
@@ -48,6 +54,7 @@ VARIANCE = Reduction(
     value=_value,
     slope=_slope,
     lowered=_lowered,
+    cone=_cone,
     degree=2,
     curvature=always("convex"),
     range=_range,

@@ -58,6 +58,7 @@ class SimpleSet(Domain):
     entries          (*arguments) -> an interval that holds every entry of every point; arguments may be known by intervals too
     bounded          (*intervals) -> whether C is bounded, of arguments in these intervals that are finite numbers
     length           (shape, *intervals) -> the largest |w|_2 over C, inf where it is none or not known; else from ``entries``
+    cone             (cones, w, *arguments) states that w is in C (see ``library.cones``)
     normals          (w, *arguments, tolerance) -> what generates C's normal cone at w, of conditions active within ``tolerance``
     entrywise        C is a product of intervals, one per entry      round  C is a ball of the Euclidean norm around 0
     cap              of weights, w >= 0 with sum 1: (n, *arguments) -> the largest that one of n weights can be
@@ -77,6 +78,7 @@ class SimpleSet(Domain):
     entries: Callable[..., Interval]
     bounded: Callable[..., bool] = lambda *_: True
     length: Callable[..., float] | None = None
+    cone: Callable[..., Any] | None = None
     prepare: Callable[..., tuple[Any, ...]] = as_given
     entrywise: bool = False
     round: bool = False

@@ -58,6 +58,7 @@ affine = SimpleSet(
     tangent=_tangent,
     support=_support,
     amiss=_amiss,
+    cone=lambda k, w, A, b: k.zero(A @ w - b),
     entries=lambda A, b: Interval(),
     bounded=lambda A, b: False,
 )

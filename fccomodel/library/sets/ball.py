@@ -64,6 +64,7 @@ ball = SimpleSet(
     tangent=_tangent,
     support=lambda s, radius: radius * s.norm(),
     domain=(Interval(0.0, inf),),
+    cone=lambda k, w, radius: k.second_order(radius, w.reshape(-1)),
     entries=lambda radius: Interval(-bounds(radius, True), bounds(radius, True)),
     round=True,
     length=lambda shape, radius: radius.hi,

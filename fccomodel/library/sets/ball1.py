@@ -6,6 +6,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from fccomodel.library.atoms import Interval
+from fccomodel.library.cones import Affine, Cones
 from fccomodel.library.sets._base import Normals, SimpleSet, bounds, everywhere
 from fccomodel.library.sets.simplex import project_simplex
 
@@ -62,6 +63,13 @@ def _tangent(s: torch.Tensor, w: torch.Tensor, radius: float, tolerance: float =
     return ((s.abs() - t).relu() * s.sign()).where(zero, s - t * w.sign())
 
 
+def _cone(k: Cones, w: Affine, radius: float) -> None:
+    size = k.variable(tuple(w.shape))
+    for side in (1.0, -1.0):
+        k.nonneg(size - w * side)
+    k.nonneg(radius - size.sum())
+
+
 ball1 = SimpleSet(
     name="ball1",
     meaning="|w|_1 <= radius",
@@ -73,6 +81,7 @@ ball1 = SimpleSet(
     tangent=_tangent,
     support=lambda s, radius: radius * s.abs().max(),
     domain=(Interval(0.0, inf),),
+    cone=_cone,
     entries=lambda radius: Interval(-bounds(radius, True), bounds(radius, True)),
     length=lambda shape, radius: radius.hi,
     levels={"norm1": lambda t: (t,), ("sum", "abs"): lambda t: (t,)},

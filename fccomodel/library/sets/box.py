@@ -5,7 +5,10 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from fccomodel.library.atoms import Interval, Order
+from fccomodel.library.cones import Affine, Cones
 from fccomodel.library.sets._base import Normals, SimpleSet, bounds
 
 if TYPE_CHECKING:
@@ -35,6 +38,13 @@ def _support(s: torch.Tensor, low: Any, high: Any) -> torch.Tensor:
     return (s * high).where(s > 0, (s * low).where(s < 0, zero)).sum()
 
 
+def _cone(k: Cones, w: Affine, low: Any, high: Any) -> None:
+    for end, side in ((low, 1.0), (high, -1.0)):
+        at = np.broadcast_to(np.asarray(end, dtype=np.float64), tuple(w.shape)).ravel()
+        kept = np.isfinite(at)
+        k.nonneg((w.reshape(-1)[kept] - at[kept]) * side)
+
+
 box = SimpleSet(
     name="box",
     meaning="low <= w <= high",
@@ -45,6 +55,7 @@ box = SimpleSet(
     tangent=_tangent,
     support=_support,
     orders=(Order(0, 1),),
+    cone=_cone,
     entries=lambda low, high: Interval(bounds(low, False), bounds(high, True)),
     bounded=lambda low, high: low.hi > -inf and high.lo < inf,
     entrywise=True,

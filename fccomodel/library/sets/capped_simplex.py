@@ -6,6 +6,7 @@ import math
 
 from fccomodel.core.lazy import torch
 from fccomodel.library.atoms import Interval
+from fccomodel.library.cones import Affine, Cones
 from fccomodel.library.sets._base import Normals, SimpleSet, sums, tangent_to_sum, without_entries
 
 
@@ -61,6 +62,12 @@ def _support(s: torch.Tensor, alpha: float) -> torch.Tensor:
     return (s.sort(descending=True).values * left.clamp(0, 1 / (float(alpha) * n))).sum()
 
 
+def _cone(k: Cones, w: Affine, alpha: float) -> None:
+    k.nonneg(w)
+    k.nonneg(1 / (alpha * w.shape[-1]) - w)
+    k.zero(w.sum(-1) - 1.0)
+
+
 capped_simplex = SimpleSet(
     name="capped_simplex",
     meaning="0 <= w <= 1/(alpha n), sum(w) == 1, for n entries; of a matrix, each row",
@@ -72,6 +79,7 @@ capped_simplex = SimpleSet(
     support=_support,
     domain=(Interval(0.0, 1.0, lo_open=True),),
     amiss=without_entries,
+    cone=_cone,
     entries=lambda alpha: Interval(0.0, 1.0),
     length=lambda shape, alpha: math.sqrt(math.prod(shape[:-1])),
     cap=lambda n, alpha: 1 / (float(alpha) * n),

@@ -35,6 +35,7 @@ nonneg = SimpleSet(
     normals=_normals,
     tangent=_tangent,
     support=lambda s: s.new_tensor(inf if bool((s > 0).any()) else 0.0),
+    cone=lambda k, w: k.nonneg(w),
     entries=lambda: Interval(0.0, inf),
     bounded=lambda: False,
     entrywise=True,

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from fccomodel.library.atoms import Interval
+from fccomodel.library.cones import Affine, Cones
 from fccomodel.library.sets._base import Normals, SimpleSet, everywhere, sums, tangent_to_sum, without_entries
 
 if TYPE_CHECKING:
@@ -34,6 +35,11 @@ def _tangent(s: torch.Tensor, w: torch.Tensor, tolerance: float = 0.0) -> torch.
     return tangent_to_sum(s, _normals(w, tolerance))
 
 
+def _cone(k: Cones, w: Affine) -> None:
+    k.nonneg(w)
+    k.zero(w.sum(-1) - 1.0)
+
+
 simplex = SimpleSet(
     name="simplex",
     meaning="w >= 0, sum(w) == 1; of a matrix, each row",
@@ -44,6 +50,7 @@ simplex = SimpleSet(
     tangent=_tangent,
     support=lambda s: s.amax(-1).sum(),
     amiss=without_entries,
+    cone=_cone,
     entries=lambda: Interval(0.0, 1.0),
     length=lambda shape: math.sqrt(math.prod(shape[:-1])),
     cap=lambda n: 1.0,

@@ -1,0 +1,141 @@
+"""Functions as conic programs: what an atom, a reduction or a set states so that an interior-point method can solve for it.
+
+A convex function's value becomes a variable t that lies above it (a concave one's below), held by affine functions in cones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf
+from typing import Any, Protocol
+
+#: An array of affine functions of the program's variables, which takes the linear operations of a tensor. ``upper()``: the same as
+#: an estimate of a convex function from above; ``lower()``: of a concave one from below.
+Affine = Any
+
+
+class Cones(Protocol):
+    """A conic program under construction; arrays broadcast, and every condition holds entry by entry."""
+
+    def variable(self, shape: Any) -> Affine:
+        """New variables."""
+
+    def nonneg(self, u: Affine) -> Any:
+        """u >= 0"""
+
+    def zero(self, u: Affine) -> Any:
+        """u == 0"""
+
+    def second_order(self, t: Affine, u: Affine) -> Any:
+        """t >= |u|_2 along u's last dim"""
+
+    def exponential(self, x: Affine, y: Affine, z: Affine) -> Any:
+        """y exp(x / y) <= z, y > 0"""
+
+    def power(self, x: Affine, y: Affine, z: Affine, exponent: float) -> Any:
+        """x^a y^(1-a) >= |z|, 0 < a < 1"""
+
+    def quotient(self, t: Affine, y: Affine, u: Affine) -> Any:
+        """t y >= u^2, y >= 0"""
+
+    def squares(self, u: Affine) -> Affine:
+        """Estimates of |u|^2 along u's last dim from above"""
+
+
+#: (cones, arguments) -> an estimate of the value, as tight as the optimum asks for; None where there is none at these arguments
+Cone = Callable[..., Affine | None]
+
+
+def exponentials(k: Cones, u: Affine) -> Affine:
+    """exp(u)"""
+    t = k.variable(u.shape)
+    k.exponential(u, 1.0, t)
+    return t.upper()
+
+
+def logarithms(k: Cones, u: Affine) -> Affine:
+    """log(u)"""
+    t = k.variable(u.shape)
+    k.exponential(t, 1.0, u)
+    return t.lower()
+
+
+def log_sum_exp(k: Cones, u: Affine) -> Affine:
+    """log sum exp(u) along the last dim"""
+    t = k.variable(u.shape[:-1])
+    k.nonneg(1.0 - exponentials(k, u - t.unsqueeze(-1)).sum(-1))
+    return t.upper()
+
+
+def log_sum_exp_by_cell(k: Cones, e: Affine, cells: Any, n: Any) -> Affine:
+    """log sum exp(e) over the elements of every cell; ``n``: their numbers"""
+    t = k.variable((len(n),))
+    k.nonneg(1.0 - exponentials(k, e - t[cells]).gathered(cells, len(n)))
+    return t.upper()
+
+
+def largest(k: Cones, *u: Affine) -> Affine:
+    """The largest of some arrays."""
+    total = sum(u[1:], u[0])
+    t = k.variable(total.shape)
+    for part in u:
+        k.nonneg(t - part)
+    return t.upper()
+
+
+def norm(k: Cones, kind: str, u: Affine) -> Affine | None:
+    """The norm along the last dim that has the ball of this kind for the dual's: box, ball or cross."""
+    if kind == "ball":
+        t = k.variable(u.shape[:-1])
+        k.second_order(t, u)
+        return t.upper()
+    if kind == "box":
+        return largest(k, u, -u).sum(-1)
+    if kind == "cross":
+        t = k.variable(u.shape[:-1])
+        for part in (u, -u):
+            k.nonneg(t.unsqueeze(-1) - part)
+        return t.upper()
+    return None
+
+
+def piecewise(k: Cones, graph: tuple, value: Callable[[float], float], u: Affine) -> Affine | None:
+    """A convex piecewise linear-quadratic function by its subdifferential's ``graph`` (see ``ScalarAtom``).
+
+    u is a point of the graph plus steps through the pieces to its right and left; convexity makes the optimum take them in order.
+    """
+    points, first, last = graph
+    slopes = [y for _, y in points]
+    if min(first, last) < 0 or any(a > b for a, b in zip(slopes, slopes[1:], strict=False)):
+        return None
+    start, base = float(points[0][0]), float(value(points[0][0]))
+    rays = [(-1.0, inf, slopes[0], first), (1.0, inf, slopes[-1], last)]
+    steps = [(1.0, b[0] - a[0], a[1], (b[1] - a[1]) / (b[0] - a[0])) for a, b in zip(points, points[1:], strict=False) if b[0] > a[0]]
+    pieces = [piece for piece in (rays[0], *steps, rays[1]) if piece[3] < inf]
+    if len(pieces) == 2 and all(bend == 0 for *_, bend in pieces):
+        return largest(k, *((u - start) * slope + base for _, _, slope, _ in pieces))
+    rest, total = u - start, 0.0
+    for sign, length, slope, bend in pieces:
+        v = k.variable(u.shape)
+        k.nonneg(v)
+        if length < inf:
+            k.nonneg(length - v)
+        rest = rest - v * sign
+        total = v * (sign * slope) + total
+        if bend:
+            total = k.squares(v.unsqueeze(-1)) * (bend / 2) + total
+    k.zero(rest)
+    return (total + base).upper()
+
+
+def heaviest(k: Cones, e: Affine, cells: Any, cap: Any) -> Affine:
+    """In every cell the largest q.e over {0 <= q <= cap, sum q = 1}: the least a + cap sum (e - a)+ over a."""
+    a = k.variable((len(cap),))
+    at = a[cells]
+    if bool((cap >= 1).all()):
+        k.nonneg(at - e)
+        return a.upper()
+    s = k.variable(e.shape)
+    k.nonneg(s)
+    k.nonneg(s - e + at)
+    return s.upper().gathered(cells, len(cap)) * cap + a

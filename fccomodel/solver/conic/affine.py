@@ -1,0 +1,328 @@
+"""Arrays of affine functions of a conic program's variables, which take the operations of a torch tensor that is linear in them.
+
+Evaluation walks a model with these in place of tensors: what it does to the layout of a value (reshape, select, spread along axes)
+moves references to rows, and only sums and products make new ones.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from scipy import sparse
+
+#: How a row stands to the value that it is for: itself, an upper estimate, a lower one, neither.
+EXACT, OVER, UNDER, NEITHER = 0, 1, -1, 2
+
+
+class NotConic(Exception):
+    """The model is no conic program by these rules; the message says what is in the way."""
+
+
+def number(value: Any) -> np.ndarray:
+    """A constant as float64."""
+    if isinstance(value, torch.Tensor):
+        return value.detach().to(torch.float64).numpy()
+    return np.asarray(value, dtype=np.float64)
+
+
+class Affine:
+    """An array of functions ``rows z + const`` of all variables z.
+
+    index   for each entry of the array, its row              rows, const   csr of (m, n) and (m,)
+    kind    for each row, whether it estimates a convex (OVER) or concave (UNDER) function, which it may leave behind
+    """
+
+    __array_ufunc__ = None
+
+    def __init__(self, rows: sparse.csr_matrix, const: np.ndarray, kind: np.ndarray, index: np.ndarray):
+        self.rows, self.const, self.kind, self.index = rows, const, kind, index
+
+    # ------------------------------------------------------------------------------------------------------------- layout
+    @property
+    def shape(self) -> torch.Size:
+        return torch.Size(self.index.shape)
+
+    @property
+    def ndim(self) -> int:
+        return self.index.ndim
+
+    def dim(self) -> int:
+        return self.index.ndim
+
+    def numel(self) -> int:
+        return self.index.size
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def size(self, dim: int) -> int:
+        return self.index.shape[dim]
+
+    def laid(self, index: np.ndarray) -> Affine:
+        """The same rows in another array."""
+        return Affine(self.rows, self.const, self.kind, index)
+
+    def reshape(self, *shape: Any) -> Affine:
+        return self.laid(self.index.reshape(_given(shape)))
+
+    def flatten(self, start: int = 0, end: int = -1) -> Affine:
+        first, last = start % self.ndim, end % self.ndim
+        shape = self.index.shape
+        return self.reshape((*shape[:first], math.prod(shape[first : last + 1]), *shape[last + 1 :]))
+
+    def unflatten(self, dim: int, sizes: Sequence[int]) -> Affine:
+        dim %= self.ndim
+        return self.reshape((*self.index.shape[:dim], *sizes, *self.index.shape[dim + 1 :]))
+
+    def expand(self, *shape: Any) -> Affine:
+        sizes = _given(shape)
+        old = (1,) * (len(sizes) - self.ndim) + self.index.shape
+        return self.laid(np.broadcast_to(self.index, [o if n == -1 else n for n, o in zip(sizes, old, strict=True)]))
+
+    def expand_as(self, other: Any) -> Affine:
+        return self.expand(tuple(other.shape))
+
+    def unsqueeze(self, dim: int) -> Affine:
+        return self.laid(np.expand_dims(self.index, dim))
+
+    def squeeze(self, dim: int) -> Affine:
+        return self.laid(self.index.squeeze(dim)) if self.index.shape[dim] == 1 else self
+
+    def permute(self, *dims: Any) -> Affine:
+        return self.laid(self.index.transpose(_given(dims)))
+
+    def movedim(self, source: int, destination: int) -> Affine:
+        return self.laid(np.moveaxis(self.index, source, destination))
+
+    @property
+    def mT(self) -> Affine:
+        return self.laid(np.swapaxes(self.index, -1, -2))
+
+    def __getitem__(self, key: Any) -> Affine:
+        keys = key if isinstance(key, tuple) else (key,)
+        return self.laid(self.index[tuple(k.numpy() if isinstance(k, torch.Tensor) else k for k in keys)])
+
+    def select(self, dim: int, at: int) -> Affine:
+        return self.laid(self.index.take(at, dim))
+
+    def narrow(self, dim: int, start: int, length: int) -> Affine:
+        return self.laid(self.index.take(np.arange(start, start + length), dim))
+
+    def index_select(self, dim: int, at: torch.Tensor) -> Affine:
+        return self.laid(self.index.take(at.numpy(), dim))
+
+    def to(self, *_: Any, **__: Any) -> Affine:
+        return self
+
+    def new_zeros(self, *shape: Any) -> torch.Tensor:
+        return torch.zeros(_given(shape), dtype=torch.float64)
+
+    # -------------------------------------------------------------------------------------------------------------- entries
+    def entries(self) -> tuple[sparse.csr_matrix, np.ndarray, np.ndarray]:
+        """Rows, constants and kinds of every entry in order."""
+        at = self.index.ravel()
+        if len(at) == len(self.const) and (at == np.arange(len(at))).all():
+            return self.rows, self.const, self.kind
+        return self.rows[at], self.const[at], self.kind[at]
+
+    def upper(self) -> Affine:
+        """The same as estimates from above."""
+        return Affine(self.rows, self.const, np.full_like(self.kind, OVER), self.index)
+
+    def lower(self) -> Affine:
+        """The same as estimates from below."""
+        return Affine(self.rows, self.const, np.full_like(self.kind, UNDER), self.index)
+
+    @property
+    def exact(self) -> bool:
+        """No entry is an estimate."""
+        return not self.kind[self.index].any()
+
+    # ----------------------------------------------------------------------------------------------------------- arithmetic
+    def __neg__(self) -> Affine:
+        return self * -1.0
+
+    def __add__(self, other: Any) -> Affine:
+        if not isinstance(other, Affine):
+            given = number(other)
+            if given.size == 1:
+                index = np.broadcast_to(self.index, np.broadcast_shapes(self.index.shape, given.shape))
+                return Affine(self.rows, self.const + given.reshape(()), self.kind, index)
+            left, right = _spread(self, given)
+            rows, const, kind = left.entries()
+            return _fresh(rows, const + right.ravel(), kind, left.index.shape)
+        shape = np.broadcast_shapes(self.index.shape, other.index.shape)
+        (a, b, k), (c, d, m) = (x.laid(np.broadcast_to(x.index, shape)).entries() for x in (self, other))
+        a, c = level(a, c)
+        kind = np.where(k == EXACT, m, np.where((m == EXACT) | (k == m), k, NEITHER)).astype(np.int8)
+        return _fresh(a + c, b + d, kind, shape)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Affine:
+        return self + -other
+
+    def __rsub__(self, other: Any) -> Affine:
+        return -self + other
+
+    def __mul__(self, other: Any) -> Affine:
+        if isinstance(other, Affine):
+            raise NotConic("a product of two functions of the variables")
+        given = number(other)
+        if given.size == 1:
+            factor = float(given.reshape(()))
+            index = np.broadcast_to(self.index, np.broadcast_shapes(self.index.shape, given.shape))
+            return Affine(self.rows * factor, self.const * factor, _turned(self.kind, np.sign(factor)), index)
+        left, right = _spread(self, given)
+        rows, const, kind = left.entries()
+        factors = right.ravel()
+        return _fresh(sparse.diags_array(factors) @ rows, const * factors, _turned(kind, np.sign(factors)), left.index.shape)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Affine:
+        if isinstance(other, Affine):
+            raise NotConic("a quotient of two functions of the variables")
+        return self * (1 / number(other))
+
+    def __rtruediv__(self, other: Any) -> Affine:
+        raise NotConic("a quotient by a function of the variables")
+
+    def sum(self, dim: Any = None, keepdim: bool = False) -> Affine:
+        dims = tuple(range(self.ndim)) if dim is None else tuple(d % self.ndim for d in (dim if isinstance(dim, tuple) else (dim,)))
+        kept = [1 if d in dims else n for d, n in enumerate(self.index.shape)]
+        places = np.broadcast_to(np.arange(math.prod(kept)).reshape(kept), self.index.shape)
+        shape = kept if keepdim else [n for d, n in enumerate(self.index.shape) if d not in dims]
+        return self.gathered(places.ravel(), math.prod(kept)).reshape(shape)
+
+    def mean(self, dim: Any = None) -> Affine:
+        total = self.sum(dim)
+        return total * (total.numel() / self.numel())
+
+    def gathered(self, places: np.ndarray, count: int) -> Affine:
+        """Sums of the entries, in order, by place."""
+        at = self.index.ravel()
+        sums = sparse.csr_matrix((np.ones(len(at)), (places, at)), shape=(count, len(self.const)))
+        kinds = [sums @ (self.kind == kind) > 0 for kind in (OVER, UNDER, NEITHER)]
+        kind = np.where(kinds[2] | (kinds[0] & kinds[1]), NEITHER, np.where(kinds[0], OVER, np.where(kinds[1], UNDER, EXACT)))
+        return _fresh(sums @ self.rows, sums @ self.const, kind.astype(np.int8), (count,))
+
+    def __matmul__(self, other: Any) -> Affine:
+        return _product(self, other)
+
+    def __rmatmul__(self, other: Any) -> Affine:
+        return _product(other, self)
+
+    @classmethod
+    def __torch_function__(cls, func: Callable[..., Any], types: Any, args: tuple = (), kwargs: Any = None) -> Any:
+        handler = _OPERATIONS.get(func.__name__)
+        if handler is None:
+            raise NotConic(f"`{func.__name__}` of a function of the variables")
+        return handler(*args, **(kwargs or {}))
+
+
+def level(a: sparse.csr_matrix, b: sparse.csr_matrix) -> tuple[sparse.csr_matrix, sparse.csr_matrix]:
+    """Two matrices with the columns of the wider one."""
+    columns = max(a.shape[1], b.shape[1])
+    return widened(a, columns), widened(b, columns)
+
+
+def widened(rows: sparse.csr_matrix, columns: int) -> sparse.csr_matrix:
+    """With as many columns as there are variables by now."""
+    if rows.shape[1] == columns:
+        return rows
+    return sparse.csr_matrix((rows.data, rows.indices, rows.indptr), shape=(rows.shape[0], columns))
+
+
+def stacked(parts: Sequence[Affine]) -> Affine:
+    """Arrays of one shape along a new last dim."""
+    shape = np.broadcast_shapes(*(part.index.shape for part in parts))
+    columns = max(part.rows.shape[1] for part in parts)
+    starts = np.cumsum([0, *(len(part.const) for part in parts[:-1])])
+    rows = sparse.vstack([widened(part.rows, columns) for part in parts], format="csr")
+    index = np.stack([np.broadcast_to(part.index, shape) + start for part, start in zip(parts, starts, strict=True)], -1)
+    return Affine(rows, np.concatenate([p.const for p in parts]), np.concatenate([p.kind for p in parts]), index)
+
+
+def constant(values: np.ndarray) -> Affine:
+    """Numbers as functions of no variable."""
+    flat = np.asarray(values, dtype=np.float64).ravel()
+    rows = sparse.csr_matrix((len(flat), 0), dtype=np.float64)
+    return _fresh(rows, flat, np.zeros(len(flat), dtype=np.int8), np.shape(values))
+
+
+def joined(parts: Sequence[Any], dim: int = 0) -> Affine:
+    """Arrays one after the other along a dim."""
+    arrays = [part if isinstance(part, Affine) else constant(number(part)) for part in parts]
+    columns = max(part.rows.shape[1] for part in arrays)
+    starts = np.cumsum([0, *(len(part.const) for part in arrays[:-1])])
+    rows = sparse.vstack([widened(part.rows, columns) for part in arrays], format="csr")
+    index = np.concatenate([part.index + start for part, start in zip(arrays, starts, strict=True)], dim)
+    return Affine(rows, np.concatenate([p.const for p in arrays]), np.concatenate([p.kind for p in arrays]), index)
+
+
+def _fresh(rows: sparse.csr_matrix, const: np.ndarray, kind: np.ndarray, shape: Sequence[int]) -> Affine:
+    return Affine(sparse.csr_matrix(rows), const, kind, np.arange(len(const)).reshape(shape))
+
+
+def _given(shape: tuple[Any, ...]) -> tuple[int, ...]:
+    """Sizes that are given one by one, or as one sequence."""
+    return tuple(shape[0]) if len(shape) == 1 and not isinstance(shape[0], int) else tuple(shape)
+
+
+def _spread(left: Affine, right: np.ndarray) -> tuple[Affine, np.ndarray]:
+    """Both in their common shape."""
+    shape = np.broadcast_shapes(left.index.shape, right.shape)
+    return left.laid(np.broadcast_to(left.index, shape)), np.broadcast_to(right, shape)
+
+
+def _turned(kind: np.ndarray, sign: Any) -> np.ndarray:
+    """Kinds of rows times numbers of these signs."""
+    return np.where(kind == NEITHER, np.abs(sign) * NEITHER, kind * sign).astype(np.int8)
+
+
+def _product(left: Any, right: Any) -> Affine:
+    """A matrix product, of whichever is constant and the other."""
+    if isinstance(left, Affine) and isinstance(right, Affine):
+        raise NotConic("a product of two functions of the variables")
+    if isinstance(right, Affine) and right.ndim == 1 and left.dim() == 2 and right.exact:
+        matrix = number(left)
+        places = np.repeat(np.arange(len(matrix)), matrix.shape[1])
+        weights = sparse.csr_matrix((matrix.ravel(), (places, np.tile(right.index, len(matrix)))), (len(matrix), len(right.const)))
+        weights.eliminate_zeros()
+        return _fresh(weights @ right.rows, weights @ right.const, np.zeros(len(matrix), dtype=np.int8), (len(matrix),))
+    first = left.unsqueeze(0) if left.dim() == 1 else left
+    second = right.unsqueeze(-1) if right.dim() == 1 else right
+    product = (first.unsqueeze(-1) * second.unsqueeze(-3)).sum(-2)
+    product = product.squeeze(-2) if left.dim() == 1 else product
+    return product.squeeze(-1) if right.dim() == 1 else product
+
+
+def _index_add(zero: torch.Tensor, dim: int, at: torch.Tensor, part: Affine) -> Affine:
+    """Sums of slices along a dim, by place."""
+    moved = part.movedim(dim, 0)
+    shape = (zero.shape[dim], *moved.shape[1:])
+    width = math.prod(shape[1:])
+    places = (at.numpy()[:, None] * width + np.arange(width)[None, :]).ravel()
+    return moved.gathered(places, math.prod(shape)).reshape(shape).movedim(0, dim)
+
+
+_OPERATIONS: dict[str, Callable[..., Any]] = {
+    "add": lambda a, b: a + b if isinstance(a, Affine) else b + a,
+    "sub": lambda a, b: a - b if isinstance(a, Affine) else b.__rsub__(a),
+    "rsub": lambda a, b: b - a if isinstance(b, Affine) else a.__rsub__(b),
+    "mul": lambda a, b: a * b if isinstance(a, Affine) else b * a,
+    "div": lambda a, b: a / b if isinstance(a, Affine) else b.__rtruediv__(a),
+    "matmul": _product,
+    "vecdot": lambda a, b: (a * b if isinstance(a, Affine) else b * a).sum(-1),
+    "cat": lambda parts, dim=0: joined(parts, dim),
+    "index_add": _index_add,
+    "broadcast_to": lambda a, shape: a.expand(tuple(shape)),
+}
+_OPERATIONS |= {f"__{name}__": _OPERATIONS[name] for name in ("add", "sub", "mul", "matmul")}
+_OPERATIONS |= {f"__r{name}__": _OPERATIONS[name] for name in ("add", "mul")}
+_OPERATIONS |= {"__rsub__": _OPERATIONS["rsub"], "__truediv__": _OPERATIONS["div"]}

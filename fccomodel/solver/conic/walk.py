@@ -1,0 +1,302 @@
+"""A bound problem as a conic program: the evaluator's walk, with affine functions of the variables in place of numbers.
+
+What is linear happens to the rows as it would to a tensor. A function that is not linear becomes new variables, by what its atom or
+reduction states of it. Whether the composition is convex is settled where an estimate meets a condition: it must lie on the side
+where the condition on it implies the one on what it estimates (M. Grant, S. Boyd, Y. Ye, Disciplined convex programming, 2006).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from fccomodel.core import ir
+from fccomodel.data.bound import Bound
+from fccomodel.evaluation import elements, members
+from fccomodel.evaluation.axes import Env, Named, align
+from fccomodel.evaluation.interpret import Evaluator
+from fccomodel.evaluation.interpret.reductions import collapse
+from fccomodel.evaluation.interpret.spaces import Listing, Product, cells
+from fccomodel.library import atoms, cones, reductions
+from fccomodel.library.atoms import Interval
+from fccomodel.solver.conic.affine import OVER, UNDER, Affine, NotConic, joined, number
+from fccomodel.solver.conic.cones import Assembled, Cones, assembled
+
+#: Numbers that one value may have.
+MOST = 4_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Conic:
+    """A problem as a conic program.
+
+    layout  by variable: its first column and its shape       rows   by label: its first row in the program, and its sign there
+    """
+
+    program: Assembled
+    layout: dict[str, tuple[int, tuple[int, ...]]]
+    rows: dict[str, tuple[int, float]]
+
+
+def conic(bound: Bound, where: Callable[[ir.Expr], Interval]) -> Conic:
+    """The problem as a conic program; ``where``: an interval that holds each entry of an expression's value.
+
+    Raises NotConic where it is none by these rules, or too large.
+    """
+    problem = bound.problem
+    walk = Walk(bound, where)
+    if any(variable.net for variable in problem.variables.values()):
+        raise NotConic("a net's parameters")
+    layout = {}
+    for name, variable in problem.variables.items():
+        shape = elements.shape(bound, variable.shape)
+        layout[name] = (walk.cones.columns, shape)
+        walk.point[name] = walk.cones.variable(shape)
+    for name, variable in problem.variables.items():
+        for declared in variable.sets:
+            simple, args = walk.simple_set(declared)
+            if simple.cone is None:
+                raise NotConic(f"the set {simple.name}")
+            simple.cone(walk.cones, walk.point[name], *args)
+    blocks: dict[str, tuple[int, int, float]] = {}
+    for constraint in problem.constraints:
+        family = members.of(bound, constraint)
+        values = family.over(walk.value(constraint.body, family.env))
+        if isinstance(values, Affine):
+            equal = constraint.kind == "eq"
+            block = walk.cones.zero(values) if equal else walk.cones.nonneg(-values)
+            for k, label in enumerate(family.labels(constraint.label)):
+                blocks[label] = (block, k, -1.0 if equal else 1.0)
+        elif bool(((values.abs() if constraint.kind == "eq" else values) > 1e-9).any()):
+            raise NotConic("a constraint without variables that does not hold")
+    objective = walk.value(problem.objective.expr, {}).data
+    if not isinstance(objective, Affine):
+        raise NotConic("an objective without variables")
+    program = assembled(walk.cones, objective * (1.0 if problem.objective.sense == "minimize" else -1.0))
+    rows = {label: (program.places[block] + k, sign) for label, (block, k, sign) in blocks.items()}
+    return Conic(program, layout, rows)
+
+
+class Walk(Evaluator):
+    """Values as affine functions of the program's variables wherever they depend on the model's."""
+
+    def __init__(self, bound: Bound, where: Callable[[ir.Expr], Interval]):
+        super().__init__(bound, {}, chunk=1 << 62, shortcuts=False)
+        self.cones, self.where = Cones(), where
+
+    def compute(self, node: ir.Expr, env: Env) -> Named:
+        if self.numel(node, env) > MOST:
+            raise NotConic("more elements than are held at once")
+        return super().compute(node, env)
+
+    def net(self, node: ir.NetCall, env: Env) -> Named:
+        raise NotConic("a net")
+
+    # ---------------------------------------------------------------------------------------------------------------- atoms
+    def apply(self, node: ir.Apply, env: Env) -> Named:
+        values = [self.value(arg, env) for arg in node.args if not isinstance(arg, ir.Label)]
+        if not any(isinstance(value.data, Affine) for value in values):
+            return super().apply(node, env)
+        atom = atoms.of(node)
+        assert atom is not None
+        varying = [isinstance(value.data, Affine) for value in values]
+        if atom.linear(varying):
+            return self.linear(node, atom, values, env)
+        if all(varying) and atom.bilinear:
+            return self.entropy(node, env) or self.square(node, env)
+        return self.function(node, atom, values)
+
+    def linear(self, node: ir.Apply, atom: atoms.Atom, values: list[Named], env: Env) -> Named:
+        """Rows take part in what is linear as tensors do."""
+        if node.op == "dot":
+            return self.dot(*values)
+        if node.op == "matmul":
+            return self.product(*values)
+        return super().apply(node, env)
+
+    def product(self, u: Named, v: Named) -> Named:
+        """``u @ v`` of a matrix or vector and another."""
+        (a, b), axes = align([u, v], entrywise=False)
+        first = a.unsqueeze(-2) if len(u.event) == 1 else a
+        second = b.unsqueeze(-1) if len(v.event) == 1 else b
+        value = first @ second
+        value = value.squeeze(-1) if len(v.event) == 1 else value
+        return Named(value.squeeze(-2 if len(v.event) > 1 else -1) if len(u.event) == 1 else value, axes)
+
+    def dot(self, u: Named, v: Named) -> Named:
+        if not isinstance(u.data, Affine) and not isinstance(v.data, Affine):
+            return super().dot(u, v)
+        if isinstance(v.data, Affine) and not v.axes and len(u.axes) == 1:
+            return Named(u.data @ v.data, u.axes)
+        if isinstance(u.data, Affine) and not u.axes and len(v.axes) == 1:
+            return Named(v.data @ u.data, v.axes)
+        (a, b), axes = align([u, v], entrywise=False)
+        return Named((a * b if isinstance(a, Affine) else b * a).sum(-1), axes)
+
+    def square(self, node: ir.Apply, env: Env) -> Named:
+        """A product of two functions of the variables that is a square, or a quadratic form."""
+        left, right = (self.value(arg, env) for arg in node.args)
+        if _same(left, right) and node.op in ("mul", "dot"):
+            value = left.data.unsqueeze(-1) if node.op == "mul" else left.data
+            return Named(self.cones.squares(value), left.axes)
+        if node.op == "dot":
+            for vector, other in (node.args, node.args[::-1]):
+                if isinstance(other, ir.Apply) and other.op == "matmul" and len(other.args) == 2:
+                    matrix, inner = (self.value(arg, env) for arg in other.args)
+                    if not isinstance(matrix.data, Affine) and not matrix.axes and _same(inner, self.value(vector, env)):
+                        return Named(self.form(number(matrix.data), inner.data), inner.axes)
+        raise NotConic("a product of two functions of the variables")
+
+    def entropy(self, node: ir.Apply, env: Env) -> Named | None:
+        """u log(u), which is -entr(u)."""
+        for u, other in (node.args, node.args[::-1]):
+            if node.op == "mul" and isinstance(other, ir.Apply) and other.op == "log":
+                value, inside = self.value(u, env), self.value(other.args[0], env)
+                if _same(value, inside):
+                    atom = atoms.get("entr")
+                    assert atom is not None and atom.cone is not None
+                    return Named(-atom.cone(self.cones, value.data), value.axes)
+        return None
+
+    def form(self, matrix: np.ndarray, u: Affine) -> Affine:
+        """u.M u of a matrix without negative (or without positive) eigenvalues."""
+        size, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
+        least = 1e-12 * np.abs(size).max()
+        sign = 1.0 if size.min() >= -least else -1.0
+        if (sign * size).min() < -least:
+            raise NotConic("a quadratic form with eigenvalues of both signs")
+        kept = sign * size > least
+        root = torch.from_numpy((vectors[:, kept] * np.sqrt(sign * size[kept])).T.copy())
+        return self.cones.squares(root @ u if u.ndim == 1 else u @ root.T) * sign
+
+    def function(self, node: ir.Apply, atom: atoms.Atom, values: list[Named]) -> Named:
+        """A function that is convex or concave where its arguments lie, by new variables."""
+        enclosures = [self.where(arg) for arg in node.args]
+        varying = tuple(isinstance(value.data, Affine) for value in values)
+        curvature = atom.curvature(*enclosures, varying=varying)
+        if curvature not in ("convex", "concave", "affine"):
+            raise NotConic(f"`{node.op}`, which is not known to be convex or concave where its argument lies")
+        scalar = isinstance(atom, atoms.ScalarAtom)
+        arrays, axes = align(values, entrywise=scalar)
+        names = atom.names(len(values))
+        args: list[Any] = []
+        for k, (array, value, name) in enumerate(zip(arrays, values, names, strict=True)):
+            if name in atom.parameters:
+                if array.numel() != 1:
+                    raise NotConic(f"`{name}` of `{node.op}` differs from element to element")
+                args.append(float(array))
+                continue
+            if isinstance(array, Affine) and not array.exact:
+                if _is_root(atom, values) and (root := self.cones.norm_of(array)) is not None:
+                    return Named(root, axes)
+                array = self.bounded(atom, enclosures, k, array)
+            args.append(array if scalar else _entries(array, len(axes), len(value.event)))
+        result = self.estimate(node, atom, args)
+        expected = OVER if curvature == "convex" else UNDER
+        if curvature != "affine" and (result.kind[result.index] == -expected).any():
+            raise NotConic(f"`{node.op}` where its argument lies")
+        return Named(result, axes)
+
+    def estimate(self, node: ir.Apply, atom: atoms.Atom, args: list[Any]) -> Affine:
+        """The value of a function by what its atom states."""
+        result = None
+        if atom.cone is not None:
+            result = atom.cone(self.cones, *args)
+        elif atom.extreme:
+            sign = float(atom.extreme)
+            result = cones.largest(self.cones, *(arg * sign for arg in args)) * sign
+        elif isinstance(atom, atoms.ScalarAtom) and atom.graph is not None:
+            graph, parameters = atom.subdifferential(*args[1:]), args[1:]
+            result = cones.piecewise(self.cones, graph, lambda x: float(atom.value(x, *parameters)), args[0])
+        elif isinstance(atom, atoms.ArrayAtom) and atom.ball is not None and atom.in_groups:
+            groups = cones.norm(self.cones, atom.ball.kind, args[0].unflatten(-1, (-1, int(args[1]))))
+            result = None if groups is None else groups.sum(-1)
+        elif isinstance(atom, atoms.ArrayAtom) and atom.ball is not None:
+            result = cones.norm(self.cones, atom.ball.kind, args[0])
+        if result is None:
+            raise NotConic(f"`{node.op}`, which is no conic function")
+        return result
+
+    def bounded(self, atom: atoms.Atom, enclosures: list[Interval], k: int, array: Affine) -> Affine:
+        """New variables above an upper estimate (below a lower one), where the function is monotone from there on."""
+        kinds = set(np.unique(array.kind[array.index]).tolist()) - {0}
+        where = enclosures[k]
+        if kinds == {OVER}:
+            way, beyond = "increasing", Interval(where.lo, math.inf)
+        elif kinds == {UNDER}:
+            way, beyond = "decreasing", Interval(-math.inf, where.hi)
+        else:
+            raise NotConic("estimates from above and from below in one value")
+        around = [*enclosures[:k], beyond, *enclosures[k + 1 :]]
+        direction = atom.monotone(*around, argument=k)
+        curvature = atom.curvature(*around, varying=tuple(name not in atom.parameters for name in atom.names(len(around))))
+        turned = {"increasing": "decreasing", "decreasing": "increasing"}[way]
+        if direction != (way if curvature == "convex" else turned):
+            raise NotConic("a function that is not monotone, of one that is not affine")
+        fresh = self.cones.variable(tuple(array.shape))
+        self.cones.nonneg((fresh - array) if kinds == {OVER} else (array - fresh))
+        return fresh
+
+    # ----------------------------------------------------------------------------------------------------------- reductions
+    def reduce(self, node: ir.Reduce, env: Env) -> Named:
+        if any(isinstance(binder.domain, ir.VectorSet) for binder in node.binders):
+            raise NotConic("a maximum over a set of vectors")
+        return super().reduce(node, env)
+
+    def over(self, node: ir.Reduce, space: Product | Listing, inner: Env) -> Named:
+        size = math.prod(space.lengths[axis] for axis in (*space.kept, *space.over))
+        if size * (space.total_size if isinstance(space, Listing) else 1) > MOST:
+            raise NotConic("more elements than are held at once")
+        whole = space if isinstance(space, Product) else space.whole()
+        self.not_empty(node, space, whole.count, inner)
+        if isinstance(whole, Product):
+            value = self.value(node.body, inner)
+        else:
+            leaves, _ = self.leaves(node.body, space, inner)
+            value = self.in_block(node.body, inner, leaves, whole)
+        kind, options = reductions.of(node), self.options(node)
+        if kind.linear or not isinstance(value.data, Affine):
+            return collapse(kind, whole, value, options)
+        full = whole.full(value)
+        if len(full.shape) > len(whole.full(Named(torch.zeros(()))).shape):
+            raise NotConic(f"`{node.kind}` of arrays")
+        return whole.finish(self.reduced(node, kind, full, whole, options).reshape(space.shape))
+
+    def reduced(self, node: ir.Reduce, kind: reductions.Reduction, full: Affine, whole: Any, options: dict[str, float]) -> Affine:
+        """One number for each cell of the elements."""
+        space = whole if isinstance(whole, Product) else whole.space
+        n = whole.count.expand(space.shape).reshape(-1)
+        places, e = cells(whole, torch.zeros(()).expand(tuple(full.shape))).numpy(), full.reshape(-1)
+        if kind.cone is not None:
+            if not e.exact and not kind.increasing:
+                raise NotConic(f"`{node.kind}` of what is not affine")
+            return kind.cone(self.cones, e, places, n, options)
+        if kind.cap is not None:
+            cap = kind.cap(n, options)
+            return cones.heaviest(self.cones, e * kind.sign, places, cap.expand(n.shape).numpy()) * kind.sign
+        raise NotConic(f"`{node.kind}`, which is no conic function")
+
+
+def _is_root(atom: atoms.Atom, values: list[Named]) -> bool:
+    """The square root."""
+    exponent = atom.exponent if isinstance(atom, atoms.ScalarAtom) else None
+    return exponent == 0.5 or exponent in atom.parameters and float(values[-1].data) == 0.5
+
+
+def _same(left: Named, right: Named) -> bool:
+    """The same functions entry by entry."""
+    a, b = left.data, right.data
+    return a.rows is b.rows and a.const is b.const and left.axes == right.axes and np.array_equal(a.index, b.index)
+
+
+def _entries(array: Any, axes: int, event: int) -> Any:
+    """An array's own dims as one."""
+    return array if event <= 1 else array.flatten(axes, axes + event - 1)
+
+
+__all__ = ["Conic", "NotConic", "Walk", "conic", "joined"]
