@@ -9,8 +9,8 @@ from collections.abc import Callable
 from math import inf
 from typing import Any, Protocol
 
-#: An array of affine functions of the program's variables, which takes the linear operations of a tensor. ``upper()``: the same as
-#: an estimate of a convex function from above; ``lower()``: of a concave one from below.
+#: An array of affine functions of the program's variables, which takes the linear operations of a tensor. ``upper()``: the same
+#: as an estimate of a convex function from above; ``lower()``: of a concave one from below.
 Affine = Any
 
 
@@ -76,7 +76,9 @@ def log_sum_exp_by_cell(k: Cones, e: Affine, cells: Any, n: Any) -> Affine:
 
 def largest(k: Cones, *u: Affine) -> Affine:
     """The largest of some arrays."""
-    total = sum(u[1:], u[0])
+    total = u[0]
+    for part in u[1:]:
+        total = total + part
     t = k.variable(total.shape)
     for part in u:
         k.nonneg(t - part)
@@ -110,11 +112,13 @@ def piecewise(k: Cones, graph: tuple, value: Callable[[float], float], u: Affine
         return None
     start, base = float(points[0][0]), float(value(points[0][0]))
     rays = [(-1.0, inf, slopes[0], first), (1.0, inf, slopes[-1], last)]
-    steps = [(1.0, b[0] - a[0], a[1], (b[1] - a[1]) / (b[0] - a[0])) for a, b in zip(points, points[1:], strict=False) if b[0] > a[0]]
+    pairs = [(a, b, b[0] - a[0]) for a, b in zip(points, points[1:], strict=False) if b[0] > a[0]]
+    steps = [(1.0, length, a[1], (b[1] - a[1]) / length) for a, b, length in pairs]
     pieces = [piece for piece in (rays[0], *steps, rays[1]) if piece[3] < inf]
     if len(pieces) == 2 and all(bend == 0 for *_, bend in pieces):
         return largest(k, *((u - start) * slope + base for _, _, slope, _ in pieces))
-    rest, total = u - start, 0.0
+    rest: Affine = u - start
+    total: Affine = base
     for sign, length, slope, bend in pieces:
         v = k.variable(u.shape)
         k.nonneg(v)
@@ -125,7 +129,7 @@ def piecewise(k: Cones, graph: tuple, value: Callable[[float], float], u: Affine
         if bend:
             total = k.squares(v.unsqueeze(-1)) * (bend / 2) + total
     k.zero(rest)
-    return (total + base).upper()
+    return total.upper()
 
 
 def heaviest(k: Cones, e: Affine, cells: Any, cap: Any) -> Affine:

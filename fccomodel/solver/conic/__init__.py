@@ -25,7 +25,6 @@ class Answer:
     multipliers: dict[str, float]
     status: str
     iterations: int
-    seconds: float
 
 
 def solve(bound: Bound, where: Callable[[ir.Expr], Interval], *, seconds: float | None = None) -> Answer:
@@ -57,6 +56,4 @@ def _solved(built: Conic, seconds: float | None) -> Answer:
     for name, (first, shape) in built.layout.items():
         variables[name] = z[first : first + int(np.prod(shape))].reshape(shape)
     multipliers = {label: float(sign * duals[row]) for label, (row, sign) in built.rows.items()}
-    return Answer(
-        variables=variables, multipliers=multipliers, status=str(result.status), iterations=result.iterations, seconds=result.solve_time
-    )
+    return Answer(variables=variables, multipliers=multipliers, status=str(result.status), iterations=int(result.iterations))

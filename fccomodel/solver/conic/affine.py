@@ -1,7 +1,7 @@
-"""Arrays of affine functions of a conic program's variables, which take the operations of a torch tensor that is linear in them.
+"""Arrays of affine functions of a conic program's variables, which take the linear operations of a torch tensor.
 
-Evaluation walks a model with these in place of tensors: what it does to the layout of a value (reshape, select, spread along axes)
-moves references to rows, and only sums and products make new ones.
+Evaluation walks a model with these in place of tensors: what it does to the layout of a value (reshape, select, spread along
+axes) moves references to rows, and only sums and products make new ones.
 """
 
 from __future__ import annotations
@@ -193,7 +193,8 @@ class Affine:
         raise NotConic("a quotient by a function of the variables")
 
     def sum(self, dim: Any = None, keepdim: bool = False) -> Affine:
-        dims = tuple(range(self.ndim)) if dim is None else tuple(d % self.ndim for d in (dim if isinstance(dim, tuple) else (dim,)))
+        given = range(self.ndim) if dim is None else dim if isinstance(dim, tuple) else (dim,)
+        dims = tuple(d % self.ndim for d in given)
         kept = [1 if d in dims else n for d, n in enumerate(self.index.shape)]
         places = np.broadcast_to(np.arange(math.prod(kept)).reshape(kept), self.index.shape)
         shape = kept if keepdim else [n for d, n in enumerate(self.index.shape) if d not in dims]
@@ -292,7 +293,8 @@ def _product(left: Any, right: Any) -> Affine:
     if isinstance(right, Affine) and right.ndim == 1 and left.dim() == 2 and right.exact:
         matrix = number(left)
         places = np.repeat(np.arange(len(matrix)), matrix.shape[1])
-        weights = sparse.csr_matrix((matrix.ravel(), (places, np.tile(right.index, len(matrix)))), (len(matrix), len(right.const)))
+        entries = (matrix.ravel(), (places, np.tile(right.index, len(matrix))))
+        weights = sparse.csr_matrix(entries, (len(matrix), len(right.const)))
         weights.eliminate_zeros()
         return _fresh(weights @ right.rows, weights @ right.const, np.zeros(len(matrix), dtype=np.int8), (len(matrix),))
     first = left.unsqueeze(0) if left.dim() == 1 else left

@@ -102,10 +102,11 @@ class Cones:
         t = self.variable((len(const),))
         for k, level in enumerate(const):
             row = rows[[k]]
-            parts = [self._root(int(column), float(weight)) for column, weight in zip(row.indices, row.data, strict=True) if weight]
-            if not parts or any(part is None for part in parts):
+            entries = [(int(column), float(weight)) for column, weight in zip(row.indices, row.data, strict=True) if weight]
+            parts = [part for entry in entries if (part := self._root(*entry)) is not None]
+            if not parts or len(parts) < len(entries):
                 return None
-            self.second_order(t[k], joined([*(part for part in parts if part is not None), constant(np.array([level**0.5]))]))
+            self.second_order(t[k], joined([*parts, constant(np.array([level**0.5]))]))
         return t.upper().reshape(u.shape)
 
     def _root(self, column: int, weight: float) -> Affine | None:
@@ -163,7 +164,7 @@ DENSE = 400
 
 
 def assembled(cones: Cones, objective: Affine) -> Assembled:
-    """The program as numbers. Squares that the objective alone asks for are in its quadratic part, others are second-order cones."""
+    """The program as numbers. Squares that the objective alone asks for are in its quadratic part, others are cones."""
     rows, const, kinds = objective.entries()
     _check(kinds, OVER)
     q = np.zeros(cones.columns)

@@ -1,8 +1,8 @@
 """A bound problem as a conic program: the evaluator's walk, with affine functions of the variables in place of numbers.
 
-What is linear happens to the rows as it would to a tensor. A function that is not linear becomes new variables, by what its atom or
-reduction states of it. Whether the composition is convex is settled where an estimate meets a condition: it must lie on the side
-where the condition on it implies the one on what it estimates (M. Grant, S. Boyd, Y. Ye, Disciplined convex programming, 2006).
+What is linear happens to the rows as it would to a tensor. A function that is not linear becomes new variables, by what its atom
+or reduction states of it. Whether the composition is convex is settled where an estimate meets a condition: it must lie on the
+side where the condition on it implies the one on what it estimates (M. Grant, S. Boyd, Y. Ye, Disciplined convex programming, 2006).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -24,7 +24,7 @@ from fccomodel.evaluation.interpret.reductions import collapse
 from fccomodel.evaluation.interpret.spaces import Listing, Product, cells
 from fccomodel.library import atoms, cones, reductions
 from fccomodel.library.atoms import Interval
-from fccomodel.solver.conic.affine import OVER, UNDER, Affine, NotConic, joined, number
+from fccomodel.solver.conic.affine import OVER, UNDER, Affine, NotConic, number
 from fccomodel.solver.conic.cones import Assembled, Cones, assembled
 
 #: Numbers that one value may have.
@@ -56,7 +56,7 @@ def conic(bound: Bound, where: Callable[[ir.Expr], Interval]) -> Conic:
     for name, variable in problem.variables.items():
         shape = elements.shape(bound, variable.shape)
         layout[name] = (walk.cones.columns, shape)
-        walk.point[name] = walk.cones.variable(shape)
+        walk.point[name] = cast(torch.Tensor, walk.cones.variable(shape))
     for name, variable in problem.variables.items():
         for declared in variable.sets:
             simple, args = walk.simple_set(declared)
@@ -143,13 +143,13 @@ class Walk(Evaluator):
         left, right = (self.value(arg, env) for arg in node.args)
         if _same(left, right) and node.op in ("mul", "dot"):
             value = left.data.unsqueeze(-1) if node.op == "mul" else left.data
-            return Named(self.cones.squares(value), left.axes)
+            return _named(self.cones.squares(_rows(value)), left.axes)
         if node.op == "dot":
             for vector, other in (node.args, node.args[::-1]):
                 if isinstance(other, ir.Apply) and other.op == "matmul" and len(other.args) == 2:
                     matrix, inner = (self.value(arg, env) for arg in other.args)
                     if not isinstance(matrix.data, Affine) and not matrix.axes and _same(inner, self.value(vector, env)):
-                        return Named(self.form(number(matrix.data), inner.data), inner.axes)
+                        return _named(self.form(number(matrix.data), _rows(inner.data)), inner.axes)
         raise NotConic("a product of two functions of the variables")
 
     def entropy(self, node: ir.Apply, env: Env) -> Named | None:
@@ -160,7 +160,8 @@ class Walk(Evaluator):
                 if _same(value, inside):
                     atom = atoms.get("entr")
                     assert atom is not None and atom.cone is not None
-                    return Named(-atom.cone(self.cones, value.data), value.axes)
+                    entropy: Any = atom.cone(self.cones, value.data)
+                    return Named(-entropy, value.axes)
         return None
 
     def form(self, matrix: np.ndarray, u: Affine) -> Affine:
@@ -193,14 +194,14 @@ class Walk(Evaluator):
                 continue
             if isinstance(array, Affine) and not array.exact:
                 if _is_root(atom, values) and (root := self.cones.norm_of(array)) is not None:
-                    return Named(root, axes)
+                    return _named(root, axes)
                 array = self.bounded(atom, enclosures, k, array)
             args.append(array if scalar else _entries(array, len(axes), len(value.event)))
         result = self.estimate(node, atom, args)
         expected = OVER if curvature == "convex" else UNDER
         if curvature != "affine" and (result.kind[result.index] == -expected).any():
             raise NotConic(f"`{node.op}` where its argument lies")
-        return Named(result, axes)
+        return _named(result, axes)
 
     def estimate(self, node: ir.Apply, atom: atoms.Atom, args: list[Any]) -> Affine:
         """The value of a function by what its atom states."""
@@ -288,15 +289,21 @@ def _is_root(atom: atoms.Atom, values: list[Named]) -> bool:
     return exponent == 0.5 or exponent in atom.parameters and float(values[-1].data) == 0.5
 
 
+def _named(value: Affine, axes: tuple[int, ...]) -> Named:
+    return Named(cast(torch.Tensor, value), axes)
+
+
+def _rows(value: Any) -> Affine:
+    assert isinstance(value, Affine)
+    return value
+
+
 def _same(left: Named, right: Named) -> bool:
     """The same functions entry by entry."""
-    a, b = left.data, right.data
+    a, b = _rows(left.data), _rows(right.data)
     return a.rows is b.rows and a.const is b.const and left.axes == right.axes and np.array_equal(a.index, b.index)
 
 
 def _entries(array: Any, axes: int, event: int) -> Any:
     """An array's own dims as one."""
     return array if event <= 1 else array.flatten(axes, axes + event - 1)
-
-
-__all__ = ["Conic", "NotConic", "Walk", "conic", "joined"]
