@@ -28,12 +28,18 @@ if TYPE_CHECKING:
     from fccomodel.plan.choice import Candidate
     from fccomodel.report import KKTReport
     from fccomodel.report.confidence import Intervals
+    from fccomodel.solver.conic import Conic
     from fccomodel.solver.emit import Program
     from fccomodel.solver.run import Progress, Solution
     from fccomodel.structure import Analysis
 
 #: The search for multipliers and bounds takes no longer than half the run, or so many seconds.
 REPORT_S = 1.0
+
+
+#: Seconds that a run has to converge by itself, where an interior-point method can take over; and by how much the report may find
+#: its residual above the tolerance.
+PATIENCE, NEAR = 3.0, 10.0
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -270,13 +276,17 @@ def emit(planned: Planned) -> Program:
         return printing.emit(lowered)
 
 
-def run(planned: Planned, progress: Callable[[Progress], None] | None = None) -> tuple[Planned, Program, Solution]:
-    """Emit and run; the plan comes back with the device that was picked."""
+def run(
+    planned: Planned, progress: Callable[[Progress], None] | None = None, *, patience: float | None = None
+) -> tuple[Planned, Program, Solution]:
+    """Emit and run; the plan comes back with the device that was picked. ``patience``: fewer seconds than the budget has."""
     from fccomodel.solver import run as running
 
     program = emit(planned)
     value = {name: entry[0] for name, entry in planned.options.items()}
     seconds, iterations, oracles = options.parse_budget(value["budget"])
+    if seconds is not None and patience is not None:
+        seconds = min(seconds, patience)
     device = options.pick_device(value["device"])
     planned = replace(planned, options={**planned.options, "device": (device, planned.options["device"][1])})
     with quoting(planned.problem.source):
@@ -333,13 +343,64 @@ def solve(
 
     began = time.perf_counter()
     wanted = lets(planned.problem, show)
-    planned, program, solution = run(planned, progress)
-    kkt = report(planned, solution, sensitive=sensitive)
+    route = interior(planned)
+    planned, program, solution = run(planned, progress, patience=None if route is None else PATIENCE)
+    if route is None or solution.interrupted:
+        kkt = report(planned, solution, sensitive=sensitive)
+    else:
+        solution, kkt = ended(planned, solution, route, began, progress, sensitive=sensitive)
     heldout = held_out(planned, solution)
     with quoting(planned.problem.source):
         shown = values(planned.data, solution.variables, wanted, seed=planned.seed)
     wall = time.perf_counter() - began
     return Outcome(planned=planned, program=program, solution=solution, report=kkt, wall_s=wall, shown=shown, heldout=heldout)
+
+
+def interior(planned: Planned) -> Conic | None:
+    """The problem as a conic program of moderate size, if it is one, for where the plan asks for a finish."""
+    from fccomodel.solver import conic
+
+    if not planned.plan.polish:
+        return None
+    see = planned.analysis.see
+    with quoting(planned.problem.source):
+        return conic.of(planned.data, lambda expr: see(expr).interval.value)
+
+
+def ended(
+    planned: Planned,
+    solution: Solution,
+    route: Conic,
+    began: float,
+    progress: Callable[[Progress], None] | None = None,
+    *,
+    sensitive: bool = False,
+) -> tuple[Solution, KKTReport]:
+    """The run's solution where the report finds it to have converged; else the better, by the report, of it and of the
+    interior-point method's, or where this finds none, of a run with the whole budget."""
+    from fccomodel.solver import conic
+
+    kkt = report(planned, solution, sensitive=sensitive) if solution.status == "converged" else None
+    if kkt is not None and kkt.epsilon <= planned.options["tol"][0] * NEAR:
+        return solution, kkt
+    seconds = options.parse_budget(planned.options["budget"][0])[0]
+    left = None if seconds is None else max(seconds - (time.perf_counter() - began), PATIENCE)
+    answer = conic.solve(route, seconds=left)
+    if answer is None:
+        if seconds is not None and solution.status != "converged":
+            _, _, solution = run(planned, progress)
+            kkt = None
+        return solution, kkt or report(planned, solution, sensitive=sensitive)
+    other = replace(
+        solution, variables=answer.variables, multipliers=answer.multipliers, limits={}, failure=None,
+        ended="converged", stopped=f"an interior-point method converged in {answer.iterations} iterations",
+        interior=answer.iterations,
+    )  # fmt: skip
+    others = report(planned, other, sensitive=sensitive)
+    if others.epsilon <= planned.options["tol"][0] * NEAR:
+        return other, others
+    kkt = kkt or report(planned, solution, sensitive=sensitive)
+    return (other, others) if others.epsilon <= kkt.epsilon else (solution, kkt)
 
 
 def held_out(planned: Planned, solution: Solution) -> Intervals | None:

@@ -83,6 +83,7 @@ def to_json(outcome: pipeline.Outcome) -> dict[str, Any]:
         "iterations": solution.iterations,
         "passes": solution.passes,
         "way": solution.way,
+        "interior": solution.interior,
         "stopped": solution.stopped,
         "interrupted": solution.interrupted,
         "status": solution.status,

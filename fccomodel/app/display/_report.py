@@ -35,6 +35,7 @@ def outcome(result: Outcome) -> RenderableType:
     planned, solution = result.planned, result.solution
     seed = planned.options["seed"][0]
     passes = [f"{solution.passes:,} passes"] if solution.passes else []
+    passes += [f"{solution.interior} of an interior-point method"] if solution.interior else []
     facts = [planned.plan.algorithm, f"{solution.iterations:,} steps", *passes, _seconds(result.wall_s), f"seed {seed}"]
     parts: list[RenderableType | None] = [title(result.problem.name, facts)]
     parts += report(result.report, result.problem)

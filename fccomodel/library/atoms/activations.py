@@ -6,6 +6,7 @@ from fccomodel.library.atoms._base import Properties
 from fccomodel.library.atoms._interval import Interval
 from fccomodel.library.atoms._scalar import ScalarAtom
 from fccomodel.library.atoms._shapes import logistic, safe_exp, through
+from fccomodel.library.cones import Affine, Cones, exponentials
 
 # silu is convex from -_BEND to _BEND (where u tanh(u/2) = 2, and it is steepest), concave outside, and least at _LOWEST
 _BEND = 2.3993572805154675
@@ -44,6 +45,13 @@ silu = ScalarAtom(
         range=_silu_range,
     ),
 )
+def _cone(k: Cones, u: Affine) -> Affine:
+    """The least exp(a) - 1 + u - a over a <= u."""
+    a = k.variable(u.shape)
+    k.nonneg(u - a)
+    return exponentials(k, a) - 1.0 + u - a
+
+
 elu = ScalarAtom(
     name="elu",
     meaning="u for u > 0, e^u - 1 otherwise",
@@ -51,6 +59,7 @@ elu = ScalarAtom(
     formula="Max(0, u) + exp(Min(0, u)) - 1",
     torch="torch.nn.functional.elu({0})",
     derivative=("exp(min(u, 0))",),
+    cone=_cone,
     properties=Properties(
         curvature=lambda u: "affine" if u.lo >= 0 else "convex",
         monotone="increasing",

@@ -320,7 +320,7 @@ _OPERATIONS: dict[str, Callable[..., Any]] = {
     "mul": lambda a, b: a * b if isinstance(a, Affine) else b * a,
     "div": lambda a, b: a / b if isinstance(a, Affine) else b.__rtruediv__(a),
     "matmul": _product,
-    "vecdot": lambda a, b: (a * b if isinstance(a, Affine) else b * a).sum(-1),
+    "linalg_vecdot": lambda a, b: (a * b if isinstance(a, Affine) else b * a).sum(-1),
     "cat": lambda parts, dim=0: joined(parts, dim),
     "index_add": _index_add,
     "broadcast_to": lambda a, shape: a.expand(tuple(shape)),

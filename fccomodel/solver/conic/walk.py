@@ -2,7 +2,8 @@
 
 What is linear happens to the rows as it would to a tensor. A function that is not linear becomes new variables, by what its atom
 or reduction states of it. Whether the composition is convex is settled where an estimate meets a condition: it must lie on the
-side where the condition on it implies the one on what it estimates (M. Grant, S. Boyd, Y. Ye, Disciplined convex programming, 2006).
+side where the condition on it implies the one on what it estimates (M. Grant, S. Boyd, Y. Ye, Disciplined convex programming,
+2006).
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from fccomodel.evaluation.interpret.reductions import collapse
 from fccomodel.evaluation.interpret.spaces import Listing, Product, cells
 from fccomodel.library import atoms, cones, reductions
 from fccomodel.library.atoms import Interval
-from fccomodel.solver.conic.affine import OVER, UNDER, Affine, NotConic, number
+from fccomodel.solver.conic.affine import OVER, UNDER, Affine, NotConic, level, number
 from fccomodel.solver.conic.cones import Assembled, Cones, assembled
 
 #: Numbers that one value may have.
@@ -301,7 +302,11 @@ def _rows(value: Any) -> Affine:
 def _same(left: Named, right: Named) -> bool:
     """The same functions entry by entry."""
     a, b = _rows(left.data), _rows(right.data)
-    return a.rows is b.rows and a.const is b.const and left.axes == right.axes and np.array_equal(a.index, b.index)
+    if a is b or left.axes != right.axes or a.index.shape != b.index.shape:
+        return a is b
+    (first, const, _), (second, others, _) = a.entries(), b.entries()
+    first, second = level(first, second)
+    return bool((const == others).all()) and (first != second).nnz == 0
 
 
 def _entries(array: Any, axes: int, event: int) -> Any:

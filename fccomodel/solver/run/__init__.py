@@ -43,6 +43,7 @@ class Solution:
 
     ``limits``: by constraint (a family as a whole) the largest multiplier that its penalty allows, where there is one.
     ``stopped`` is the reason in words, ``ended`` one of ``converged``, ``interrupted``, ``stopped``.
+    ``interior``: iterations of the interior-point method that found the answer after the program's own run, 0 where it did not.
     ``history``: for each stage objective (in the model's sense) and violation of the best point so far, oracle calls, seconds.
     ``passes`` over all rows of the ``way`` it ended (``finish``, ``restore``), 0 where there was none. ``failure`` is why there
     is no solution, if that was found.
@@ -60,6 +61,7 @@ class Solution:
     notes: tuple[str, ...] = ()
     passes: int = 0
     way: str = ""
+    interior: int = 0
     failure: Failure | None = None
 
     @property
