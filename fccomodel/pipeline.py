@@ -345,7 +345,7 @@ def solve(
     wanted = lets(planned.problem, show)
     route = interior(planned)
     planned, program, solution = run(planned, progress, patience=None if route is None else PATIENCE)
-    if route is None or solution.interrupted:
+    if route is None or solution.status in ("interrupted", "unattained"):
         kkt = report(planned, solution, sensitive=sensitive)
     else:
         solution, kkt = ended(planned, solution, route, began, progress, sensitive=sensitive)
