@@ -104,7 +104,7 @@ def draw(seed: int) -> Drawn:
         if limited in wholes:
             least = cp.Problem(cp.Minimize(wholes[str(limited)][1]), limits)
             solve(least)
-            if least.value is None:
+            if least.value is None or not np.isfinite(least.value):
                 continue
             bound = round(1.1 * float(least.value) + 0.02, 3)
             constraints.append(f"{label}: {wholes[str(limited)][0]} <= {bound};")
