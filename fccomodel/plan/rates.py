@@ -2,24 +2,44 @@
 
 from __future__ import annotations
 
+import ast
+import operator
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from decimal import Decimal, localcontext
 from functools import cache
 from math import isfinite, log
 
-import sympy
-from sympy.parsing.sympy_parser import convert_xor, implicit_multiplication, parse_expr, standard_transformations
-
-NAMES = ("n", "B1", "B2", "eps", "mu", "N", "q", "d1", "m")
-SYMBOLS = {name: sympy.Symbol(name, positive=True) for name in NAMES}
-FUNCTIONS = {"max": sympy.Max, "min": sympy.Min, "sqrt": sympy.sqrt, "log": sympy.log}
+#: What formulas call, and their operators, on decimal numbers: exponents of n and eps show far out, where floats overflow.
+FUNCTIONS: dict[str, Callable[..., Decimal]] = {"max": max, "min": min, "sqrt": Decimal.sqrt, "log": Decimal.ln}
+OPERATORS: dict[type, Callable[..., Decimal]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv, ast.Pow: operator.pow,
+}  # fmt: skip
 
 
 @cache
-def parse(rate: str) -> sympy.Expr:
+def parse(rate: str) -> ast.expr:
     """``n / (B1 sqrt(B2) eps^5)`` as an expression."""
-    rules = (*standard_transformations, implicit_multiplication, convert_xor)
-    return parse_expr(rate, local_dict={**SYMBOLS, **FUNCTIONS}, transformations=rules)
+    return ast.parse(re.sub(r"(?<=[A-Za-z0-9)]) +(?=[A-Za-z(])", " * ", rate).replace("^", "**"), mode="eval").body
+
+
+@cache
+def names(rate: str) -> frozenset[str]:
+    """The quantities that a rate depends on."""
+    return frozenset(node.id for node in ast.walk(parse(rate)) if isinstance(node, ast.Name)) - FUNCTIONS.keys()
+
+
+def _at(node: ast.expr, numbers: Mapping[str, Decimal]) -> Decimal:
+    match node:
+        case ast.Constant(value=number):
+            return Decimal(str(number))
+        case ast.Name(id=name):
+            return numbers[name]
+        case ast.BinOp(left=left, op=op, right=right):
+            return OPERATORS[type(op)](_at(left, numbers), _at(right, numbers))
+        case ast.Call(func=ast.Name(id=name), args=args):
+            return FUNCTIONS[name](*(_at(arg, numbers) for arg in args))
+    raise AssertionError(ast.dump(node))
 
 
 @cache
@@ -30,39 +50,49 @@ def order(rate: str) -> tuple[float, ...]:
 
 def _exponent(rate: str, name: str, sign: int) -> float:
     """p where the rate grows as name^(sign p) far out; a logarithm counts as a hundredth."""
-    expr = parse(rate)
-    if SYMBOLS[name] not in expr.free_symbols:
+    if name not in names(rate):
         return 0.0
-    others = {s: sympy.Rational(1, 100) if s.name == "mu" else sympy.Integer(2) for s in expr.free_symbols if s.name != name}
-    far = [sympy.log(expr.subs({**others, SYMBOLS[name]: sympy.Integer(10) ** (sign * k)})).evalf() for k in (120, 150)]
-    slope = float(far[1] - far[0]) / log(10.0**30)
+    others = {other: Decimal("0.01" if other == "mu" else 2) for other in names(rate)}
+    low, high = (_at(parse(rate), {**others, name: Decimal(10) ** (sign * k)}) for k in (120, 150))
+    slope = float((high / low).ln()) / log(10.0**30)
     whole = round(2 * slope) / 2
     return whole + (0.01 if abs(slope - whole) > 1e-6 else 0.0)
 
 
 def value(rate: str, numbers: Mapping[str, float]) -> float | None:
     """The rate for these numbers; None where one that it needs is missing."""
-    expr = parse(rate)
-    if any(s.name not in numbers for s in expr.free_symbols):
+    if names(rate) - numbers.keys():
         return None
-    number = float(expr.subs({s: numbers[s.name] for s in expr.free_symbols}))
+    number = float(_at(parse(rate), {name: Decimal(numbers[name]) for name in names(rate)}))
     return number if isfinite(number) else None
+
+
+def _power(rate: str, numbers: Mapping[str, float]) -> tuple[float, Decimal] | None:
+    """c and p where the rate is c / eps^p; None where it is no such power."""
+    given = {name: Decimal(numbers[name]) for name in names(rate) if name != "eps"}
+    with localcontext() as context:
+        context.prec = 40
+        values = [_at(parse(rate), {**given, "eps": Decimal(10) ** -k}) for k in (0, 1, 2)]
+        if min(values) <= 0:
+            return None
+        powers = [(after / before).log10() for before, after in zip(values, values[1:], strict=False)]
+    power = powers[0].quantize(Decimal("0.01"))
+    if any(abs(p - power) > Decimal("1e-20") for p in powers):
+        return None
+    return float(values[0]), power.normalize()
 
 
 def in_numbers(rate: str, numbers: Mapping[str, float], eps: float) -> str:
     """``1,797 / (512 * 512 * eps^4) = 6.9e-03 / eps^4: 6.9e+09 at eps = 0.001``."""
     parameters = {name: number for name, number in numbers.items() if name != "eps"}
     parameters |= {name: numbers["rows"] for name in ("N", "m") if "rows" in numbers}
-    expr = parse(rate)
-    missing = sorted(s.name for s in expr.free_symbols if s.name not in parameters and s.name != "eps")
+    missing = sorted(name for name in names(rate) if name not in parameters and name != "eps")
     if missing:
         return f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} not known"
     said = _filled(rate, parameters)
-    if expr.free_symbols - {SYMBOLS["eps"]}:
-        rest = expr.subs({s: parameters[s.name] for s in expr.free_symbols if s.name != "eps"})
-        factor, powers = rest.as_independent(SYMBOLS["eps"], as_Add=False)
-        if powers.is_Pow and powers.base == SYMBOLS["eps"]:
-            said += f" = {float(factor):.1e} / eps" + (f"^{-powers.exp}" if powers.exp != -1 else "")
+    if names(rate) - {"eps"} and (fitted := _power(rate, parameters)) is not None:
+        factor, power = fitted
+        said += f" = {factor:.1e} / eps" + (f"^{power:f}" if power != 1 else "")
     total = value(rate, {**parameters, "eps": eps})
     return said if total is None else f"{said}: {total:.1e} at eps = {eps:g}"
 
