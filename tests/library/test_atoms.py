@@ -17,6 +17,8 @@ from fccomodel.language.parse import parse
 from fccomodel.library import atoms
 from fccomodel.library.atoms import ArrayAtom, Atom, Interval, Properties, ScalarAtom, ShapeError, Site
 from fccomodel.library.atoms._formula import symbolic
+from fccomodel.solver import conic
+from fccomodel.solver.conic.cones import Cones, assembled
 
 BOOK = Book(Atom, ScalarAtom, ArrayAtom, Properties)
 ALL = atoms.all()
@@ -409,6 +411,37 @@ def test_conjugates(atom, rng):
         assert close(f + at, u * slope.numpy(), 1e-9)
         if atom.graph is not None:
             assert close(graph.conjugate().value(s), dual)
+
+
+#: values of all arguments at which an atom's conic form is asked for: its variables' and its parameters'
+PLACES = {
+    "pow": [((1.3,), (exponent,)) for exponent in (2.0, 0.3, -1.5, 3.0, 1.5, 4.0)],
+    "div": [((0.7,), ())],
+    "kl": [(([0.2, 0.8, 0.5], [0.4, 0.3, 1.1]), ())],
+    "chi2": [(([0.2, -0.8, 0.5], [0.4, 0.3, 1.1]), ())],
+    "logaddexp": [((0.4, -1.2), ())],
+    "logsumexp": [(([0.4, -1.2, 3.0],), ())],
+    "sumsq": [(([0.4, -1.2, 3.0],), ())],
+}
+
+
+@BOOK.checks("cone")
+@named([a for a in ALL.values() if a.cone is not None])
+def test_the_value_as_a_conic_program(atom):
+    """Where its arguments are held, the estimate is as tight as the value."""
+    at = (-1.4, 0.3, 1.7) if atom.curvature(*atom.everywhere) != "none" and atom.inside[0].lo < -2 else (0.3, 1.7)
+    for values, parameters in PLACES.get(atom.name, [((u,), ()) for u in at]):
+        k = Cones()
+        args = [k.variable(np.shape(value)) for value in values]
+        for u, value in zip(args, values, strict=True):
+            k.zero(u - torch.tensor(value, dtype=torch.float64))
+        first = [torch.tensor(1.7)] if atom.name == "div" else []
+        estimate = atom.cone(k, *first, *args, *parameters).sum()
+        sign = 1.0 if estimate.kind[0] > 0 else -1.0
+        program = assembled(k, estimate * sign)
+        least = float(conic.minimised(program).obj_val) + program.constant
+        expected = atom.value(*([1.7] if first else []), *map(np.asarray, values), *parameters)
+        assert sign * least == pytest.approx(float(expected), abs=1e-6)
 
 
 @BOOK.checks("properties")

@@ -15,6 +15,8 @@ from fccomodel.library import sets
 from fccomodel.library.atoms import Interval
 from fccomodel.library.sets import SimpleSet
 from fccomodel.library.sets.capped_simplex import project_capped
+from fccomodel.solver import conic
+from fccomodel.solver.conic.cones import Cones, assembled
 from fccomodel.solver.emit.carried import carried
 
 BOOK = Book(SimpleSet)
@@ -77,6 +79,20 @@ def test_projection(simple, args):
     if simple.name == "nonneg" or (simple.name == "box" and args[1] is math.inf):
         outside = -outside
     assert not simple.contains(outside, *args, tolerance=1e-3)
+
+
+@BOOK.checks("cone")
+@cases
+def test_the_set_as_a_conic_program(simple, args):
+    """The nearest point by the interior-point method is the projection."""
+    for v in vectors(4):
+        k = Cones()
+        w = k.variable((N,))
+        simple.cone(k, w, *args)
+        program = assembled(k, k.squares(w - v))
+        answer = conic.solve(conic.Conic(program, {"w": (0, (N,))}, {}))
+        p = simple.project(v, *simple.prepare(*args))
+        assert np.allclose(answer.variables["w"], p, atol=1e-4)
 
 
 @cases

@@ -133,7 +133,7 @@ def _cone(k: Cones, u: Affine, p: Any) -> Affine | None:
     if p % 2:
         k.nonneg(u)
     k.power(t, 1.0, u, 1 / p)
-    return t
+    return t.upper()
 
 
 def _reciprocal(k: Cones, u: Affine) -> Affine:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from fccomodel.core import ir
 from fccomodel.data.bound import Bound
 from fccomodel.library.atoms import Interval
 from fccomodel.solver.conic.affine import NotConic as NotConic
+from fccomodel.solver.conic.cones import Assembled
 from fccomodel.solver.conic.walk import Conic, conic
 
 #: Accuracy that is asked for, of gap and residuals, and what is taken where no more is reached.
@@ -45,7 +47,20 @@ def of(bound: Bound, where: Callable[[ir.Expr], Interval]) -> Conic | None:
 
 
 def solve(built: Conic, *, seconds: float | None = None) -> Answer | None:
-    """The optimum, by Clarabel (P. Goulart, Y. Chen, 2024); None where it was not reached in the time."""
+    """The optimum; None where it was not reached in the time."""
+    result = minimised(built.program, seconds)
+    if str(result.status) not in ("Solved", "AlmostSolved"):
+        return None
+    z, duals = np.asarray(result.x), np.asarray(result.z)
+    variables = {
+        name: z[first : first + int(np.prod(shape))].reshape(shape) for name, (first, shape) in built.layout.items()
+    }
+    multipliers = {label: float(sign * duals[row]) for label, (row, sign) in built.rows.items()}
+    return Answer(variables=variables, multipliers=multipliers, iterations=int(result.iterations))
+
+
+def minimised(program: Assembled, seconds: float | None = None) -> Any:
+    """What Clarabel (P. Goulart, Y. Chen, 2024) finds."""
     import clarabel
 
     kinds = {
@@ -61,14 +76,5 @@ def solve(built: Conic, *, seconds: float | None = None) -> Answer | None:
     settings.reduced_tol_gap_abs = settings.reduced_tol_gap_rel = settings.reduced_tol_feas = ALMOST
     if seconds is not None:
         settings.time_limit = max(seconds, 0.1)
-    program = built.program
     cones = [kinds[kind](size, power) for kind, size, power in program.cones]
-    result = clarabel.DefaultSolver(program.P, program.q, program.A, program.b, cones, settings).solve()
-    if str(result.status) not in ("Solved", "AlmostSolved"):
-        return None
-    z, duals = np.asarray(result.x), np.asarray(result.z)
-    variables = {
-        name: z[first : first + int(np.prod(shape))].reshape(shape) for name, (first, shape) in built.layout.items()
-    }
-    multipliers = {label: float(sign * duals[row]) for label, (row, sign) in built.rows.items()}
-    return Answer(variables=variables, multipliers=multipliers, iterations=int(result.iterations))
+    return clarabel.DefaultSolver(program.P, program.q, program.A, program.b, cones, settings).solve()
