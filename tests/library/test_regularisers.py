@@ -131,6 +131,16 @@ def test_separable_ones(r):
             assert float(alone) == pytest.approx(float(p[k]))
 
 
+@BOOK.checks("smooth")
+@named
+def test_smooth_ones_are_flat_at_zero(r):
+    """r(0) = 0 is least: a slope there is a kink."""
+    w = torch.zeros_like(next(iter(arrays(r))))
+    direction = noise(w, 7)
+    slope = float(r.value(w + 1e-6 * direction, *coefficients(r)) / 1e-6)
+    assert (slope < 1e-4) == r.smooth
+
+
 @named
 def test_distance_to_the_subdifferential_by_sampling(r):
     """No subgradient, among many, is nearer than the distance; and the nearest is a subgradient."""
