@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
@@ -201,6 +202,18 @@ class System:
         if not total.requires_grad:
             return np.zeros(self.d)
         gradient = self._flat(torch.autograd.grad(total, self.leaves, retain_graph=True, allow_unused=True))
+        return gradient if np.isfinite(gradient).all() else self._held(gradient)
+
+    def _held(self, gradient: Array) -> Array:
+        """A gradient without infinite entries that a bound of the variable holds whatever they are, as of sqrt(x) at 0."""
+        parts = []
+        for name, part in self.split(gradient).items():
+            held = torch.zeros_like(part, dtype=torch.bool)
+            for simple, args in self.sets_of(name):
+                normals = simple.normals(self.point[name], *args, tolerance=0.0)
+                held |= normals.low & (part == math.inf) | normals.high & (part == -math.inf)
+            parts.append(torch.where(held, torch.zeros_like(part), part).reshape(-1))
+        gradient = torch.cat(parts).numpy()
         if not np.isfinite(gradient).all():
             refuse(errors.gradient(self.problem.objective.span), source=self.problem.source)
         return gradient

@@ -284,11 +284,54 @@ def drawn(solver: BlockSolver, data, rng, count):
     return list(zip(*(part.unbind() for part in parts), strict=True)) if parts else [()] * count
 
 
-def leave_flat_start(w, G, rng):
-    """Small random numbers where the derivative at the start is exactly zero: products of variables have it at zero, which
-    no step would ever leave. Harmless at a minimum."""
-    if w.numel() and float(G(w).abs().max()) == 0.0:
-        w.add_(torch.randn(w.shape, generator=rng, device=w.device, dtype=w.dtype), alpha=w.numel() ** -0.5)
+def summary(values):
+    """Objective, summed and largest violation of an evaluation; all infinite where anything is not finite."""
+    objective, constraints = values
+    violations = [t.abs() if kind == "eq" else t.clamp(min=0) for kind, t in constraints.values()]
+    value = float(objective), sum(float(t.sum()) for t in violations), max((float(t.max()) for t in violations), default=0.0)
+    return value if all(map(math.isfinite, value)) else (math.inf, math.inf, math.inf)
+
+
+def value_at(solver: Solver, data, w):
+    """The summary of the evaluation at w."""
+    return summary(solver.evaluate(data, w.to(data.dtype)))
+
+
+def starting_value(solver: Solver, data, w, G, rng):
+    """The value at the start, which is moved where steps could not be taken from it. Where the problem or its derivative is not
+    finite, as a logarithm at 0: to the first point at which both are, of equal entries and of random ones, of several sizes.
+    Where the derivative is exactly zero: by small random numbers, since products of variables have it at zero, which no step
+    would ever leave; harmless at a minimum."""
+
+    def noise():
+        return torch.randn(w.shape, generator=rng, device=w.device, dtype=w.dtype)
+
+    value = value_at(solver, data, w)
+    slope = float(G(w).abs().max()) if w.numel() else 1.0
+    edge = not math.isfinite(value[0] + slope)
+    if slope and not edge:
+        return value
+    sizes, ways = (1.0, 0.1, 10.0, 0.01, 100.0, 1000.0), [torch.ones_like(w), -torch.ones_like(w)]
+    trials = ((t, way) for t in sizes for way in [*ways, *(noise() for _ in range(4))])
+    if not edge:
+        small = noise() * w.numel() ** -0.5
+        trials = ((t, small) for t in (1.0, 0.1, 0.01, 0.001))
+    for size, way in trials:
+        x = w + size * way
+        solver.project(x, 0.0)
+        found = value_at(solver, data, x)
+        if math.isfinite(found[0]) and bool(G(x).isfinite().all()):
+            w.copy_(x)
+            return found
+    return value
+
+
+def watching(tol, cost, z=1.96, few=8):
+    """What ``observe`` keeps; ``cost``: seconds that an estimate may take, at first a guess. Without ``tol`` none is made.
+
+    ``z`` standard errors are what a mean may miss by; a standard error takes ``few`` samples.
+    """
+    return SimpleNamespace(tol=tol, z=z, few=few, spent=0.0, cost=cost, held=0, kkt=None, error=None)
 
 
 def slope_at(t, slope, centre, h: LoopSettings):
@@ -378,23 +421,9 @@ def merit(point, weight):
     return point[0] + weight * point[1] if point[1] else point[0]
 
 
-def summary(values):
-    """Objective, summed and largest violation of an evaluation; all infinite where anything is not finite."""
-    objective, constraints = values
-    violations = [t.abs() if kind == "eq" else t.clamp(min=0) for kind, t in constraints.values()]
-    value = float(objective), sum(float(t.sum()) for t in violations), max((float(t.max()) for t in violations), default=0.0)
-    return value if all(map(math.isfinite, value)) else (math.inf, math.inf, math.inf)
-
-
-def value_at(solver: Solver, data, w):
-    """The summary of the evaluation at w."""
-    return summary(solver.evaluate(data, w.to(data.dtype)))
-
-
-def set_out(run, solver: BlockSolver, data, h: BlockSettings, G, rng):
+def set_out(run, solver: BlockSolver, data, h: BlockSettings, G):
     """Step sizes, smoothing, the penalty's weight and the estimates to begin with."""
     w = run.state.w
-    leave_flat_start(w, G, rng)
     run.state.w_prev.copy_(w)
     if solver.centred and solver.schedule.scales:
         scale_smoothing(solver, data, w.to(data.dtype), run.c, h, G, w.dtype)
@@ -408,14 +437,6 @@ def set_out(run, solver: BlockSolver, data, h: BlockSettings, G, rng):
     solver.begin(run.state, h)
     run.u, run.average = solver.buffers(w.device, w.dtype), w.clone()
     run.best, run.best_c, run.rho = copy_state(run.state), copy_state(run.c), h.rho
-
-
-def watching(tol, cost, z=1.96, few=8):
-    """What ``observe`` keeps; ``cost``: seconds that an estimate may take, at first a guess. Without ``tol`` none is made.
-
-    ``z`` standard errors are what a mean may miss by; a standard error takes ``few`` samples.
-    """
-    return SimpleNamespace(tol=tol, z=z, few=few, spent=0.0, cost=cost, held=0, kkt=None, error=None)
 
 
 def take_steps(run, solver: BlockSolver, data, rng, h: BlockSettings, length, iterations, ended):
@@ -579,10 +600,11 @@ def assess(solver: Solver, w, G, spread, violations, shift, watch):
     count = len(violations)
     violation, times = sum(violations) / count, max(count * (count - 1), 1)
     apart = sum((v - violation) ** 2 for v in violations)
-    step = min(1.0, 1e-3 * (1 + float(w.norm())) / max(float(G.norm()), 1e-300))
+    length = float(G.norm())
+    step = min(1.0, 1e-3 * (1 + float(w.norm())) / max(length, 1e-300))
     moved = w - step * G
     solver.project(moved, step)
-    size = max(float((w - moved).norm()) / step, violation, shift)
+    size = max(float((w - moved).norm()) / step, violation, shift) if math.isfinite(length) else math.inf
     enough = count >= watch.few or (solver.whole is not None and not solver.heavy)
     return SimpleNamespace(residual=size, error=watch.z * math.sqrt(max(spread, apart) / times), enough=enough)
 
@@ -712,10 +734,10 @@ def solve(
     def minibatches(x, y, held):
         return gradients(solver, data, x, y, held, torch.Generator(device=device).manual_seed(seed + 1 + run.count))
 
-    set_out(run, solver, quick, h, G, rng)
     looked = time.perf_counter()
-    run.value = value_at(solver, quick, run.state.w)
+    run.value = starting_value(solver, quick, w, G, rng)
     watch = watching(tol, 8 * (time.perf_counter() - looked))
+    set_out(run, solver, quick, h, G)
     history: list = []
     worst, reason = run.value[2], ""
     while not reason:
@@ -847,10 +869,9 @@ def first_step(G, F, w):
     return eta
 
 
-def set_out(run, solver: VectorSolver, data, F, h: VectorSettings, c, G, rng):
+def set_out(run, solver: VectorSolver, data, F, h: VectorSettings, c, G):
     """The smoothing, the step size and the penalty's weight to begin with."""
     w = run.state.w
-    leave_flat_start(w, G, rng)
     if solver.centred and solver.schedule.scales:
         scale_smoothing(solver, data, w.to(data.dtype), c, h, G, w.dtype)
     if h.eta <= 0:
@@ -967,10 +988,10 @@ def solve(
     def minibatches(x, y, held):
         return gradients(solver, data, x, y, held, torch.Generator(device=device).manual_seed(seed + 1 + run.count))
 
-    set_out(run, solver, quick, F, h, c, G, rng)
     looked = time.perf_counter()
-    run.best, run.value = state.w.clone(), value_at(solver, quick, state.w)
-    watch = watching(tol, 8 * (time.perf_counter() - looked))
+    run.value = starting_value(solver, quick, state.w, G, rng)
+    watch, run.best = watching(tol, 8 * (time.perf_counter() - looked)), state.w.clone()
+    set_out(run, solver, quick, F, h, c, G)
     run.first, worst = merit(run.value, h.weight), run.value[2]
     history: list = []
     reason = ""

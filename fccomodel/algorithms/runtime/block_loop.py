@@ -21,13 +21,13 @@ from fccomodel.algorithms.runtime.progress import (
     centre_at,
     ending,
     least,
-    leave_flat_start,
     merit,
     move_centres,
     opened,
     record,
     scale_smoothing,
     smoothness,
+    starting_value,
     status,
     value_at,
 )
@@ -79,10 +79,9 @@ def mean_gradient(solver: BlockSolver, data, x, c, h: BlockSettings, batches):
     return sum(map(at, batches)) / len(batches)
 
 
-def set_out(run, solver: BlockSolver, data, h: BlockSettings, G, rng):
+def set_out(run, solver: BlockSolver, data, h: BlockSettings, G):
     """Step sizes, smoothing, the penalty's weight and the estimates to begin with."""
     w = run.state.w
-    leave_flat_start(w, G, rng)
     run.state.w_prev.copy_(w)
     if solver.centred and solver.schedule.scales:
         scale_smoothing(solver, data, w.to(data.dtype), run.c, h, G, w.dtype)
@@ -180,10 +179,10 @@ def solve(
     def minibatches(x, y, held):
         return gradients(solver, data, x, y, held, torch.Generator(device=device).manual_seed(seed + 1 + run.count))
 
-    set_out(run, solver, quick, h, G, rng)
     looked = time.perf_counter()
-    run.value = value_at(solver, quick, run.state.w)
+    run.value = starting_value(solver, quick, w, G, rng)
     watch = watching(tol, 8 * (time.perf_counter() - looked))
+    set_out(run, solver, quick, h, G)
     history: list = []
     worst, reason = run.value[2], ""
     while not reason:

@@ -80,11 +80,33 @@ def merit(point, weight):
     return point[0] + weight * point[1] if point[1] else point[0]
 
 
-def leave_flat_start(w, G, rng):
-    """Small random numbers where the derivative at the start is exactly zero: products of variables have it at zero, which
-    no step would ever leave. Harmless at a minimum."""
-    if w.numel() and float(G(w).abs().max()) == 0.0:
-        w.add_(torch.randn(w.shape, generator=rng, device=w.device, dtype=w.dtype), alpha=w.numel() ** -0.5)
+def starting_value(solver: Solver, data, w, G, rng):
+    """The value at the start, which is moved where steps could not be taken from it. Where the problem or its derivative is not
+    finite, as a logarithm at 0: to the first point at which both are, of equal entries and of random ones, of several sizes.
+    Where the derivative is exactly zero: by small random numbers, since products of variables have it at zero, which no step
+    would ever leave; harmless at a minimum."""
+
+    def noise():
+        return torch.randn(w.shape, generator=rng, device=w.device, dtype=w.dtype)
+
+    value = value_at(solver, data, w)
+    slope = float(G(w).abs().max()) if w.numel() else 1.0
+    edge = not math.isfinite(value[0] + slope)
+    if slope and not edge:
+        return value
+    sizes, ways = (1.0, 0.1, 10.0, 0.01, 100.0, 1000.0), [torch.ones_like(w), -torch.ones_like(w)]
+    trials = ((t, way) for t in sizes for way in [*ways, *(noise() for _ in range(4))])
+    if not edge:
+        small = noise() * w.numel() ** -0.5
+        trials = ((t, small) for t in (1.0, 0.1, 0.01, 0.001))
+    for size, way in trials:
+        x = w + size * way
+        solver.project(x, 0.0)
+        found = value_at(solver, data, x)
+        if math.isfinite(found[0]) and bool(G(x).isfinite().all()):
+            w.copy_(x)
+            return found
+    return value
 
 
 def scale_smoothing(solver: Solver, data, w, c, h: LoopSettings, G, dtype):

@@ -101,10 +101,11 @@ def assess(solver: Solver, w, G, spread, violations, shift, watch):
     count = len(violations)
     violation, times = sum(violations) / count, max(count * (count - 1), 1)
     apart = sum((v - violation) ** 2 for v in violations)
-    step = min(1.0, 1e-3 * (1 + float(w.norm())) / max(float(G.norm()), 1e-300))
+    length = float(G.norm())
+    step = min(1.0, 1e-3 * (1 + float(w.norm())) / max(length, 1e-300))
     moved = w - step * G
     solver.project(moved, step)
-    size = max(float((w - moved).norm()) / step, violation, shift)
+    size = max(float((w - moved).norm()) / step, violation, shift) if math.isfinite(length) else math.inf
     enough = count >= watch.few or (solver.whole is not None and not solver.heavy)
     return SimpleNamespace(residual=size, error=watch.z * math.sqrt(max(spread, apart) / times), enough=enough)
 

@@ -15,13 +15,13 @@ from fccomodel.algorithms.runtime.progress import (
     centre_at,
     ending,
     least,
-    leave_flat_start,
     merit,
     move_centres,
     opened,
     record,
     scale_smoothing,
     smoothness,
+    starting_value,
     status,
     value_at,
 )
@@ -83,10 +83,9 @@ def gradients(solver: VectorSolver, data, w, c, h: VectorSettings, rng):
         yield at.pull(s) + direct
 
 
-def set_out(run, solver: VectorSolver, data, F, h: VectorSettings, c, G, rng):
+def set_out(run, solver: VectorSolver, data, F, h: VectorSettings, c, G):
     """The smoothing, the step size and the penalty's weight to begin with."""
     w = run.state.w
-    leave_flat_start(w, G, rng)
     if solver.centred and solver.schedule.scales:
         scale_smoothing(solver, data, w.to(data.dtype), c, h, G, w.dtype)
     if h.eta <= 0:
@@ -174,10 +173,10 @@ def solve(
     def minibatches(x, y, held):
         return gradients(solver, data, x, y, held, torch.Generator(device=device).manual_seed(seed + 1 + run.count))
 
-    set_out(run, solver, quick, F, h, c, G, rng)
     looked = time.perf_counter()
-    run.best, run.value = state.w.clone(), value_at(solver, quick, state.w)
-    watch = watching(tol, 8 * (time.perf_counter() - looked))
+    run.value = starting_value(solver, quick, state.w, G, rng)
+    watch, run.best = watching(tol, 8 * (time.perf_counter() - looked)), state.w.clone()
+    set_out(run, solver, quick, F, h, c, G)
     run.first, worst = merit(run.value, h.weight), run.value[2]
     history: list = []
     reason = ""

@@ -67,8 +67,12 @@ class Properties:
     range: Rule = REALS
 
 
-def at(rule: Rule, *args: Any) -> Any:
-    return rule(*args) if callable(rule) else rule
+def at(rule: Rule, *args: Any, beyond: Any = inf) -> Any:
+    """A rule's value; ``beyond`` where arithmetic has none: a constant that no number of 64 bits holds is not known."""
+    try:
+        return rule(*args) if callable(rule) else rule
+    except ArithmeticError:
+        return beyond
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -175,12 +179,12 @@ class Atom(Domain):
 
     def curvature(self, *intervals: Interval, varying: tuple[bool, ...] | None = None) -> str:
         """constant, affine, convex, concave or none, in the varying arguments jointly (all that may vary, unless said)."""
-        return at(self.properties.curvature, *self._varying(len(intervals), varying), *intervals)
+        return at(self.properties.curvature, *self._varying(len(intervals), varying), *intervals, beyond="none")
 
     def monotone(self, *intervals: Interval, argument: int = 0) -> str:
         """increasing, decreasing, constant or none, in one argument."""
         rule = self.properties.monotone
-        return at(rule[argument] if isinstance(rule, tuple) else rule, *intervals)
+        return at(rule[argument] if isinstance(rule, tuple) else rule, *intervals, beyond="none")
 
     def lipschitz(self, *intervals: Interval, argument: int = 0, size: float = inf) -> float:
         """The value's Lipschitz constant in one argument, an array of ``size`` entries (inf: unknown); inf if there is none."""
@@ -211,7 +215,7 @@ class Atom(Domain):
 
     def range(self, *intervals: Interval) -> Interval:
         """Where the value (each entry of it) lies."""
-        return at(self.properties.range, *intervals)
+        return at(self.properties.range, *intervals, beyond=REALS)
 
     # ------------------------------------------------------------------------------------- what follows from all of these
     @cached_property

@@ -391,8 +391,8 @@ def constraint_values(data, w):
 # ---- the loop
 
 
-# runtime.py: ending, thinned, opened, drawn, leave_flat_start, slope_at, smoothness, steepness, scale_smoothing,
-#   copy_state, inverse_smoothness, merit, summary, value_at, set_out, watching, take_steps, least, go_back,
+# runtime.py: ending, thinned, opened, drawn, summary, value_at, starting_value, watching, slope_at, smoothness,
+#   steepness, scale_smoothing, copy_state, inverse_smoothness, merit, set_out, take_steps, least, go_back,
 #   keep_the_better, centre_at, estimated, move_centres, multipliers, fixing, some, gradient_of, slope_of, passes,
 #   assess, residual, observe, record, reached, status, mean_gradient, gradients, solve, least_norm, constraint_row,
 #   jacobian, restore, solve_then_finish

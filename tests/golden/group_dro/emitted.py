@@ -360,8 +360,8 @@ def all_blocks(data, w):
 # ---- the loop
 
 
-# runtime.py: ending, thinned, opened, drawn, leave_flat_start, slope_at, smoothness, steepness, scale_smoothing,
-#   copy_state, inverse_smoothness, merit, summary, value_at, set_out, watching, take_steps, least, go_back,
+# runtime.py: ending, thinned, opened, drawn, summary, value_at, starting_value, watching, slope_at, smoothness,
+#   steepness, scale_smoothing, copy_state, inverse_smoothness, merit, set_out, take_steps, least, go_back,
 #   keep_the_better, centre_at, estimated, move_centres, multipliers, fixing, some, gradient_of, slope_of, passes,
 #   assess, residual, observe, record, reached, status, mean_gradient, gradients, solve, centre_rows,
 #   differentiated, full_problem, shift_centres, cautious_step, forward_backward, stagnant, direction, panoc,
