@@ -357,10 +357,11 @@ def solve(
 
 
 def interior(planned: Planned) -> Conic | None:
-    """The problem as a conic program of moderate size, if it is one, for where the plan asks for a finish."""
+    """The problem as a conic program of moderate size, if it is one, for where the plan asks for a finish in a time; a budget of
+    steps or oracle calls is all that is used."""
     from fccomodel.solver import conic
 
-    if not planned.plan.polish:
+    if not planned.plan.polish or options.parse_budget(planned.options["budget"][0])[0] is None:
         return None
     see = planned.analysis.see
     with quoting(planned.problem.source):
@@ -384,10 +385,10 @@ def ended(
     if kkt is not None and kkt.epsilon <= planned.options["tol"][0] * NEAR:
         return solution, kkt
     seconds = options.parse_budget(planned.options["budget"][0])[0]
-    left = None if seconds is None else max(seconds - (time.perf_counter() - began), PATIENCE)
-    answer = conic.solve(route, seconds=left)
+    assert seconds is not None
+    answer = conic.solve(route, seconds=max(seconds - (time.perf_counter() - began), PATIENCE))
     if answer is None:
-        if seconds is not None and solution.status != "converged":
+        if solution.status != "converged":
             _, _, solution = run(planned, progress)
             kkt = None
         return solution, kkt or report(planned, solution, sensitive=sensitive)

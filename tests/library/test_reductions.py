@@ -22,9 +22,12 @@ from fccomodel.evaluation.interpret.spaces import Product
 from fccomodel.language.parse import parse
 from fccomodel.library import reductions
 from fccomodel.library.atoms import Interval
+from fccomodel.library.cones import heaviest
 from fccomodel.library.reductions import ByMeans, Option, Reduction, Site
 from fccomodel.library.reductions.expectation import E
 from fccomodel.library.reductions.mean import MEAN
+from fccomodel.solver import conic
+from fccomodel.solver.conic.cones import Cones, assembled
 from fccomodel.structure import RULES
 
 BOOK = Book(Reduction, Option, ByMeans)
@@ -146,6 +149,26 @@ def test_values_where_elements_are_equal_zero_or_huge(kind, options):
         for found in (at_once(kind, e, options), streamed(kind, e, options, size=2)):
             assert bool(torch.isfinite(found))
             assert expected is None or float(found) == pytest.approx(float(expected), rel=1e-12, abs=1e-12)
+
+
+@BOOK.checks("cone")
+@cases
+def test_values_by_cell_as_conic_programs(kind, options):
+    """Where the elements are held, the estimates are as tight as the values of two cells."""
+    if kind.cone is None and kind.cap is None:
+        return
+    e = drawn(kind, N, 2)
+    places, n = np.arange(N) % 2, torch.tensor([(N + 1) // 2, N // 2]).double()
+    k = Cones()
+    u = k.variable((N,))
+    k.zero(u - e)
+    if kind.cone is not None:
+        estimates = kind.cone(k, u, places, n, options)
+    else:
+        estimates = heaviest(k, u * kind.sign, places, kind.cap(n, options).expand(2).numpy()) * kind.sign
+    program = assembled(k, estimates.sum() * kind.sign)
+    expected = sum(float(brute(kind, e[places == cell], options)) for cell in range(2))
+    assert kind.sign * (conic.minimised(program).obj_val + program.constant) == pytest.approx(expected, abs=1e-6)
 
 
 @BOOK.checks("slope", "kinked")

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from fccomodel.core import ir
+from fccomodel.core.diagnostics import FccoError
 from fccomodel.data.bound import Bound
 from fccomodel.library.atoms import Interval
 from fccomodel.solver.conic.affine import NotConic as NotConic
@@ -38,8 +39,11 @@ def of(bound: Bound, where: Callable[[ir.Expr], Interval]) -> Conic | None:
     """The problem as a conic program, None where it is none that is known, or a large one; ``where``: an interval that holds each
     entry of an expression's value."""
     try:
-        built = conic(bound, where)
-    except NotConic:
+        with np.errstate(all="ignore"):
+            built = conic(bound, where)
+    except (NotConic, ArithmeticError, FccoError):  # what is not defined is said by those who evaluate it
+        return None
+    if not built.finite:
         return None
     curved = sum(kind in ("exponential", "power") for kind, *_ in built.program.cones)
     numbers = built.program.P.nnz + built.program.A.nnz

@@ -187,7 +187,10 @@ class Affine:
     def __truediv__(self, other: Any) -> Affine:
         if isinstance(other, Affine):
             raise NotConic("a quotient of two functions of the variables")
-        return self * (1 / number(other))
+        divisor = number(other)
+        if not divisor.all():
+            raise NotConic("a division by zero")
+        return self * (1 / divisor)
 
     def __rtruediv__(self, other: Any) -> Affine:
         raise NotConic("a quotient by a function of the variables")

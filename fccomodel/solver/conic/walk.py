@@ -43,6 +43,12 @@ class Conic:
     layout: dict[str, tuple[int, tuple[int, ...]]]
     rows: dict[str, tuple[int, float]]
 
+    @property
+    def finite(self) -> bool:
+        """Every number in it is."""
+        program = self.program
+        return all(np.isfinite(part).all() for part in (program.P.data, program.q, program.A.data, program.b))
+
 
 def conic(bound: Bound, where: Callable[[ir.Expr], Interval]) -> Conic:
     """The problem as a conic program; ``where``: an interval that holds each entry of an expression's value.
@@ -56,6 +62,8 @@ def conic(bound: Bound, where: Callable[[ir.Expr], Interval]) -> Conic:
     layout = {}
     for name, variable in problem.variables.items():
         shape = elements.shape(bound, variable.shape)
+        if math.prod(shape) > MOST:
+            raise NotConic("more variables than are held at once")
         layout[name] = (walk.cones.columns, shape)
         walk.point[name] = cast(torch.Tensor, walk.cones.variable(shape))
     for name, variable in problem.variables.items():
