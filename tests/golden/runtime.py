@@ -303,7 +303,7 @@ def starting_value(solver: Solver, data, w, G, rng):
     Where the derivative is exactly zero: by small random numbers, since products of variables have it at zero, which no step
     would ever leave; harmless at a minimum."""
 
-    def noise():
+    def scattered():
         return torch.randn(w.shape, generator=rng, device=w.device, dtype=w.dtype)
 
     value = value_at(solver, data, w)
@@ -312,9 +312,9 @@ def starting_value(solver: Solver, data, w, G, rng):
     if slope and not edge:
         return value
     sizes, ways = (1.0, 0.1, 10.0, 0.01, 100.0, 1000.0), [torch.ones_like(w), -torch.ones_like(w)]
-    trials = ((t, way) for t in sizes for way in [*ways, *(noise() for _ in range(4))])
+    trials = ((t, way) for t in sizes for way in [*ways, *(scattered() for _ in range(4))])
     if not edge:
-        small = noise() * w.numel() ** -0.5
+        small = scattered() * w.numel() ** -0.5
         trials = ((t, small) for t in (1.0, 0.1, 0.01, 0.001))
     for size, way in trials:
         x = w + size * way
