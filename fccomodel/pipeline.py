@@ -380,13 +380,17 @@ def ended(
     """The run's solution where the report finds it to have converged; else the better, by the report, of it and of the
     interior-point method's, or where this finds none, of a run with the whole budget."""
     from fccomodel.solver import conic
+    from fccomodel.solver.run.machine import interruptible
 
     kkt = report(planned, solution, sensitive=sensitive) if solution.status == "converged" else None
     if kkt is not None and kkt.epsilon <= planned.options["tol"][0] * NEAR:
         return solution, kkt
     seconds = options.parse_budget(planned.options["budget"][0])[0]
     assert seconds is not None
-    answer = conic.solve(route, seconds=max(seconds - (time.perf_counter() - began), PATIENCE))
+    with interruptible() as asked:
+        answer = conic.solve(route, seconds=max(seconds - (time.perf_counter() - began), PATIENCE))
+    if asked.is_set() and answer is None:
+        return replace(solution, ended="interrupted", stopped="interrupted"), report(planned, solution, sensitive=sensitive)
     if answer is None:
         if solution.status != "converged":
             _, _, solution = run(planned, progress)
