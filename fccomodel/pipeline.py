@@ -139,6 +139,20 @@ class Outcome:
     def bound(self) -> Bound:
         return self.planned.data
 
+    @property
+    def status(self) -> str:
+        """What the run and the report agree on: ``infeasible``, ``unbounded``, ``unattained``, ``converged`` or ``interrupted``;
+        else ``stopped``."""
+        if self.solution.failure is not None:
+            return self.report.failure or "stopped"
+        return "stopped" if self.solution.ended == "converged" and not self.report.solved else self.solution.ended
+
+    @property
+    def stopped(self) -> str:
+        """Why the run ended, in words; of tests that it met and the report does not bear out, as the run's own."""
+        disputed = self.solution.ended == "converged" and not self.report.solved and self.solution.failure is None
+        return f"by the run's own tests: {self.solution.stopped}" if disputed else self.solution.stopped
+
 
 # ------------------------------------------------------------------------------------------------- text -> problem -> data
 def compile_model(source: Source) -> Compiled:
@@ -317,6 +331,7 @@ def report(planned: Planned, solution: Solution, *, sensitive: bool = False) -> 
             solution.variables,
             multipliers=solution.multipliers,
             limits=solution.limits,
+            converged=solution.ended == "converged",
             deadline=max(REPORT_S, solution.wall_s / 2),
             seed=planned.seed,
             analysis=planned.analysis,

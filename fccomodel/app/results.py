@@ -84,9 +84,9 @@ def to_json(outcome: pipeline.Outcome) -> dict[str, Any]:
         "passes": solution.passes,
         "way": solution.way,
         "interior": solution.interior,
-        "stopped": solution.stopped,
+        "stopped": outcome.stopped,
         "interrupted": solution.interrupted,
-        "status": solution.status,
+        "status": outcome.status,
         "failure": None if solution.failure is None else asdict(solution.failure),
         "options": {name: {"value": value, "origin": origin} for name, (value, origin) in options.items()},
         "warnings": [f"{w.code}: {w.message}" for w in compiled.problem.warnings],
@@ -232,6 +232,12 @@ class Stored:
 
     @property
     def multipliers(self) -> dict[str, float]:
+        """Those that the report states, by constraint label."""
+        rows = self.record.get("constraints") or {}
+        return {label: row["multiplier"] for label, row in rows.items() if row["multiplier"] is not None}
+
+    @property
+    def solvers_multipliers(self) -> dict[str, float]:
         """The solver's own, by constraint label."""
         own = self.record["kkt"].get("own") or {"multipliers": {}}
         return {label: value for label, value in own["multipliers"].items() if value is not None}
@@ -320,7 +326,7 @@ def evaluate(
         if name not in stored.variables:
             refuse(errors.variable_not_stored(stored.folder / VARIABLES, name))
         _check_shape(name, variable, stored.variables[name], bound)
-    report = kkt.report(bound, stored.variables, multipliers=stored.multipliers, seed=seed, judging=True)
+    report = kkt.report(bound, stored.variables, multipliers=stored.solvers_multipliers, seed=seed, judging=True)
     sure = intervals(bound, stored.variables, seed=seed)
     shown = values(bound, stored.variables, wanted, seed=seed)
     return Evaluation(stored=stored, bound=bound, report=report, intervals=sure, shown=shown)

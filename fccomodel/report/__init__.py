@@ -23,9 +23,10 @@ from fccomodel.evaluation.interpret.reductions import one_thread
 from fccomodel.report.active import Qualification, Sensitivity, qualification, sensitivity
 from fccomodel.report.gap import Gap, certify
 from fccomodel.report.optimality import Optimum, optimum
-from fccomodel.report.rows import gradients
+from fccomodel.report.rows import constraint_rows, gradients
+from fccomodel.report.scales import Scales, scales
 from fccomodel.report.system import System
-from fccomodel.report.verdicts import at_bound, notes_of, verdict
+from fccomodel.report.verdicts import at_bound, judge, notes_of, verdict
 from fccomodel.report.verdicts import failed as failed
 from fccomodel.structure import Analysis, analyse
 
@@ -52,6 +53,10 @@ class KKTReport:
     complementarity   the largest ``|nu_k c_k|``
     residual          the Euclidean norm of stationarity and complementarities, or the violation where that is larger
     epsilon           the least number for which the point is known to be epsilon-KKT
+    relative          stationarity, feasibility, complementarity and epsilon relative to the scales of objective, constraints and
+                      variables (``report/scales.py``): by these the verdict judges
+    solved            the verdict is that the point is a solution, at least roughly
+    failure           why the problem has no solution, where the solver found so and the point bears it out
     own               stationarity and complementarity with the solver's own multipliers, and those; None where some are not given
     gradient          the norm of the objective's gradient (or of the subgradient that attains it) alone, for scale
     exact             every expectation is over all rows of its table; else ``notes`` say which are sampled, and how accurately
@@ -69,6 +74,9 @@ class KKTReport:
     residual: float
     epsilon: float
     verdict: str
+    relative: Mapping[str, float] = field(default_factory=dict)
+    solved: bool = False
+    failure: str = ""
     advice: str = ""
     own: Mapping[str, Any] | None = None
     gradient: float = 0.0
@@ -96,6 +104,7 @@ def report(
     deadline: float | None = None,
     seed: int = 0,
     judging: bool = False,
+    converged: bool = False,
     analysis: Analysis | None = None,
     sensitive: bool = False,
 ) -> KKTReport:
@@ -104,6 +113,7 @@ def report(
     multipliers   the solver's own, by constraint label; they are judged separately
     limits        the largest multipliers that the solver's penalties allow, by constraint (a family as a whole)
     judging       the rows are not those that the point was found on: the verdict states epsilon, and advises nothing
+    converged     the run that found the point ended by its own tests
     analysis      the problem's structure with the same data, where it is known already
     sensitive     find how the optimum moves with the constraints' right sides too
     deadline      seconds that the search for the best multipliers may take (60 unless given); past it, the best found so far
@@ -119,6 +129,7 @@ def report(
             BUDGET_S if deadline is None else deadline,
             seed,
             judging,
+            converged,
             analysis,
             sensitive,
         )
@@ -132,6 +143,7 @@ def _report(
     budget: float,
     seed: int,
     judging: bool,
+    converged: bool,
     analysis: Analysis | None,
     sensitive: bool,
 ) -> KKTReport:
@@ -154,11 +166,14 @@ def _report(
     stationarity, size = math.hypot(optimal.gradient, optimal.slack), _residual(system, optimal)
     epsilon = max(stationarity, feasibility, complementarity)
     parts = {"stationarity": stationarity, "feasibility": feasibility, "complementarity": complementarity}
-    sentence, advice = verdict(system, rows, parts, solvers, judging)
+    gradients_of_constraints = constraint_rows(system, shared)
+    relative, weight = _relative(system, optimal, scales(system, gradients_of_constraints))
     gap = None
     if not judging:
         candidates = [optimal] if solvers is None else [optimal, solvers]
         gap = certify(system, shared, analysis or analyse(bound.problem, bound), candidates, end)
+    judged = judge(relative, gap, weight)
+    sentence, advice = verdict(system, rows, parts, relative, judged, solvers, judging=judging, converged=converged)
     return KKTReport(
         objective=system.objective,
         constraints=rows,
@@ -168,13 +183,15 @@ def _report(
         slack=optimal.slack,
         residual=max(size, feasibility),
         epsilon=epsilon,
+        relative={**relative, "epsilon": max(relative.values())},
         verdict=sentence,
+        solved=judged.solved,
         advice=advice,
         own=None if solvers is None else _with_solvers(system, solvers),
         gradient=optimal.plain,
         gap=gap,
-        qualification=qualification(system, shared) if system.labels else None,
-        sensitivity=sensitivity(system, shared, optimal, end) if sensitive and system.labels else None,
+        qualification=qualification(system, gradients_of_constraints, optimal) if system.labels else None,
+        sensitivity=sensitivity(system, gradients_of_constraints, optimal, end) if sensitive and system.labels else None,
         exact=not system.evaluator.sampled,
         notes=(*at_bound(multipliers or {}, limits), *notes_of(system, optimal)),
         wall_s=time.perf_counter() - began,
@@ -185,6 +202,20 @@ def _residual(system: System, optimal: Optimum) -> float:
     """Stationarity and complementarity in one number."""
     products = (float(v * nu) for v, nu in zip(system.values, optimal.multipliers, strict=True))
     return math.hypot(optimal.gradient, optimal.slack, *products)
+
+
+def _relative(system: System, optimal: Optimum, scale: Scales) -> tuple[dict[str, float], float]:
+    """The three residuals relative to the scales, and the objective's."""
+    slope = np.linalg.norm(system.tangent(optimal.lagrangian) * scale.variables)
+    violations = np.maximum(np.array(system.violations), 0.0) / scale.constraints
+    outside = system.outside / float(np.max(scale.variables, initial=1.0))
+    products = np.abs(system.values * optimal.multipliers) / scale.objective
+    residuals = {
+        "stationarity": math.hypot(float(slope), optimal.slack) / scale.objective,
+        "feasibility": max(outside, float(violations.max(initial=0.0))),
+        "complementarity": float(products.max(initial=0.0)),
+    }
+    return residuals, scale.objective
 
 
 def _with_solvers(system: System, optimal: Optimum) -> dict[str, Any]:

@@ -17,7 +17,6 @@ import torch
 from fccomodel.report import min_norm
 from fccomodel.report.lagrangian import gradient, roots
 from fccomodel.report.optimality import Optimum
-from fccomodel.report.rows import Gradients, constraint_rows
 from fccomodel.report.system import AT_BOUND, STEP, System
 
 Array = np.ndarray
@@ -38,6 +37,7 @@ class Qualification:
     dependent  labels of those whose gradients are dependent
     direction  MFCQ holds
     nonsmooth  some function has a kink: of its gradients one is taken
+    held       labels of constraints with a multiplier, where none is near its bound
     """
 
     active: tuple[str, ...] = ()
@@ -45,8 +45,12 @@ class Qualification:
     dependent: tuple[str, ...] = ()
     direction: bool = True
     nonsmooth: bool = False
+    held: tuple[str, ...] = ()
 
     def __str__(self) -> str:
+        if self.held:
+            are = "are" if len(self.held) > 1 else "is"
+            return f"not told yet: {_listed(self.held)}, with a multiplier, {are} away from the bound"
         if self.least is None:
             return "regular: no constraint is active"
         if not self.dependent:
@@ -66,17 +70,17 @@ def _listed(names: tuple[str, ...]) -> str:
     return f"{', '.join(shown)}{more}" if more or len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
 
 
-def qualification(system: System, shared: Gradients) -> Qualification | None:
-    """LICQ and MFCQ of the active constraints over the entries of the variables that are not at a bound; None where they are too
-    many to tell."""
-    rows = constraint_rows(system, shared)
+def qualification(system: System, rows: Array | None, optimal: Optimum) -> Qualification | None:
+    """LICQ and MFCQ of the active constraints over the entries of the variables that are not at a bound, from the gradients of
+    those kept; None where they are too many to tell."""
     if rows is None:
         return None
     length, equal = np.linalg.norm(rows, axis=1), np.array(system.equal, dtype=bool)[system.kept]
+    held = optimal.multipliers[system.kept] * length > HELD * max(1.0, optimal.plain)
     at = np.flatnonzero(equal | (system.values[system.kept] >= -NEAR * np.maximum(length, 1e-12)))
     nonsmooth = bool(system.records or system.left or system.refused)
     if not len(at):
-        return Qualification(nonsmooth=nonsmooth)
+        return Qualification(nonsmooth=nonsmooth, held=tuple(system.labels[k] for k in system.kept[held]))
     moves = free(system)
     conditions = list(_of_sets(system, moves))
     unit = np.vstack([rows[at] / np.maximum(length[at], 1e-300)[:, None] * moves, *(row for _, row, _ in conditions)])
@@ -158,11 +162,10 @@ class Sensitivity:
     why: str = ""
 
 
-def sensitivity(system: System, shared: Gradients, optimal: Optimum, end: float) -> Sensitivity:
+def sensitivity(system: System, rows: Array | None, optimal: Optimum, end: float) -> Sensitivity:
     """From the multipliers, and from the KKT equations with the held constraints as equations (the implicit function theorem;
     A. Fiacco, Introduction to Sensitivity and Stability Analysis in Nonlinear Programming, 1983, Theorem 3.2.2)."""
     objective = {label: float(-system.sign * nu) + 0.0 for label, nu in zip(system.labels, optimal.multipliers, strict=True)}
-    rows = constraint_rows(system, shared)
     if rows is None:
         return Sensitivity(objective=objective, why="the constraints' gradients are too many to be held")
     strength = optimal.multipliers[system.kept] * np.linalg.norm(rows, axis=1)

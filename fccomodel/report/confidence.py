@@ -34,8 +34,8 @@ CONFIDENCE = 0.95
 class Estimate:
     """``value +- half`` with 95% confidence.
 
-    holds   of a constraint: True where it holds with 95% confidence (one-sided), False where it fails with as much, None where
-            the rows cannot tell
+    holds   of a constraint: True where it holds all over the interval, False where it fails all over it, None where the rows
+            cannot tell
     """
 
     value: float
@@ -68,11 +68,10 @@ def intervals(bound: Bound, point: Mapping[str, np.ndarray], *, seed: int = 0, b
                 variance = np.sum([_variance(bound, name, point, seed, count, len(values)) for name in tables], axis=0)
             except FccoError as error:
                 why = f"without some of the rows: {error.diagnostics[0].message}"
-    two, one = (_student(share, count - 1) for share in ((1 + CONFIDENCE) / 2, CONFIDENCE))
-    spread = np.sqrt(variance)
+    halves = _student((1 + CONFIDENCE) / 2, count - 1) * np.sqrt(variance)
     estimates = [
-        Estimate(value=float(v), half=float(two * s), holds=_holds(float(v), float(s), two, one, is_equal))
-        for v, s, is_equal in zip(values, spread, [False, *equal], strict=True)
+        Estimate(value=float(v), half=float(half), holds=_holds(float(v), float(half), is_equal))
+        for v, half, is_equal in zip(values, halves, [False, *equal], strict=True)
     ]
     named = dict(zip(labels, estimates[1:], strict=True))
     first = Estimate(value=estimates[0].value, half=estimates[0].half)
@@ -109,10 +108,10 @@ def _variance(bound: Bound, name: str, point: Mapping[str, np.ndarray], seed: in
     return (count - 1) / count * ((estimates - estimates.mean(axis=0)) ** 2).sum(axis=0)
 
 
-def _holds(value: float, spread: float, two: float, one: float, equal: bool) -> bool | None:
-    if equal or np.isnan(spread):
-        return False if equal and abs(value) > two * spread else None
-    return True if value + one * spread <= 0 else False if value - one * spread > 0 else None
+def _holds(value: float, half: float, equal: bool) -> bool | None:
+    if equal or np.isnan(half):
+        return False if equal and abs(value) > half else None
+    return True if value + half <= 0 else False if value - half > 0 else None
 
 
 def _student(share: float, freedom: int) -> float:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -35,6 +35,8 @@ from fccomodel.structure import Analysis
 from fccomodel.structure.facts import Standing
 
 Array = np.ndarray
+#: A violation of no more than this counts as none.
+ALLOWED = 1e-3
 Support = Callable[[torch.Tensor], float]
 #: Entries up to which a full Hessian is made; the share of its largest eigenvalue that counts as zero; a sum's rounding.
 DENSE, ROUNDING, PRECISION = 400, 1e-10, 1e-14
@@ -54,16 +56,23 @@ class Gap:
     value   an upper bound of the minimised objective less its optimum; None where nothing is proved, ``why`` says what is missing
     bound   what the optimum, in the model's own sense, cannot pass
     how     what proves it
+    loose   by the range of the objective alone, or with subgradients other than the best: no evidence against the point
+    excess  the largest violation of a constraint at the point
     """
 
     value: float | None = None
     bound: float | None = None
     how: str = ""
     why: str = ""
+    loose: bool = False
+    excess: float = 0.0
 
     def __str__(self) -> str:
         if self.value is None:
             return f"no gap is certified: {self.why}"
+        if self.value < 0 and self.excess <= ALLOWED:
+            worth = f"a violation of {self.excess:.1e} makes the objective {-self.value:.1e} better than the optimum's or more"
+            return f"gap <= 0, proved ({self.how}); {worth}"
         if self.value < 0:
             return f"the optimum is worse than this by at least {-self.value:.1e}, proved ({self.how}): constraints are violated"
         return f"gap <= {_up(self.value)}, proved ({self.how})"
@@ -92,7 +101,7 @@ def certify(system: System, shared: Gradients, analysis: Analysis, candidates: l
         if composed := _composed(system, analysis):
             multipliers = [dict(zip(system.labels, c.multipliers.tolist(), strict=True)) for c in admissible]
             admissible = [optimum(system, shared, end, by_label, held=composed) for by_label in multipliers]
-        gaps = [_with(system, analysis, candidate, end) for candidate in admissible]
+        gaps = [replace(_with(system, analysis, candidate, end), loose=bool(composed)) for candidate in admissible]
         why = "" if gaps else "no multipliers"
     except _Refused as refusal:
         gaps, why = [], str(refusal)
@@ -115,7 +124,12 @@ def _by_range(system: System, analysis: Analysis, why: str) -> Gap:
         return Gap(why=why)
     end = "least" if system.sign > 0 else "most"
     how = f"the objective is at {end} {system.sign * fact.value.lo:.3g}" + (f"; nothing closer: {why}" if why else "")
-    return Gap(value=system.sign * system.objective - fact.value.lo, bound=system.sign * fact.value.lo, how=how)
+    value = system.sign * system.objective - fact.value.lo
+    return Gap(value=value, bound=system.sign * fact.value.lo, how=how, loose=True, excess=_excess(system))
+
+
+def _excess(system: System) -> float:
+    return max([0.0, system.outside, *system.violations])
 
 
 def _convex(analysis: Analysis) -> None:
@@ -140,7 +154,7 @@ def _with(system: System, analysis: Analysis, optimal: Optimum, end: float) -> G
     hessian = _hessian(system, functions, quadratics, analysis, optimal, end) if parts.convex else None
     base = optimal.missed - float(optimal.multipliers @ system.values)
     base += PRECISION * (abs(system.objective) + float(np.abs(optimal.multipliers * system.values).sum()))
-    feasible = system.outside <= 0 and max(system.violations, default=0.0) <= 0
+    feasible = _excess(system) <= 0
     best = _bounded(system, optimal, hessian, _supports(system, analysis, level=feasible), base)
     if not feasible:
         # An optimum that is no worse than w is in the level set of w; if it is worse, the gap is below 0.
@@ -151,7 +165,7 @@ def _with(system: System, analysis: Analysis, optimal: Optimum, end: float) -> G
         names = ", ".join(f"`{name}`" for name in system.names if not supports[name])
         raise _Refused(f"the Lagrangian is not proved to be strongly convex, and no bound on {names or 'the variables'} is known")
     words = best.words + (", for the draws of this report" if system.evaluator.sampled else "")
-    return Gap(value=best.value, bound=system.objective - system.sign * best.value, how=words)
+    return Gap(value=best.value, bound=system.objective - system.sign * best.value, how=words, excess=_excess(system))
 
 
 class _Bound(NamedTuple):

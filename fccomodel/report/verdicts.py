@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +15,7 @@ from fccomodel.core import ir
 from fccomodel.core.failure import Failure
 from fccomodel.data import nets
 from fccomodel.report import recording
+from fccomodel.report.gap import Gap
 from fccomodel.report.optimality import Optimum
 from fccomodel.report.recording import Recorder
 from fccomodel.report.system import System
@@ -29,6 +31,8 @@ GRADES: tuple[tuple[float, str], ...] = (
     (math.inf, "Not solved yet"),
 )
 GOOD = 1e-3
+#: The grade of a point that meets the conditions where a proved bound of the gap leaves much open.
+OPEN = "Nearly stationary, but perhaps not solved"
 #: The share of a penalty's largest slope from which a multiplier counts as being at its bound.
 NEARLY = 0.99
 #: What is below a root counts as 0 from here on.
@@ -37,18 +41,58 @@ NO_ROOT = 1e-12
 REPEATS = 4
 
 
+@dataclass(frozen=True, kw_only=True)
+class Judged:
+    """The grade of a point, and by how much the optimum may be better where that decides it (else 0)."""
+
+    grade: str
+    missing: float = 0.0
+
+    @property
+    def solved(self) -> bool:
+        return self.grade.startswith("Solved")
+
+
+def judge(relative: Mapping[str, float], gap: Gap | None, objective: float) -> Judged:
+    """By the residuals relative to the scales (``objective``: its own), and by the gap that is proved: one that leaves much open
+    takes a good grade back."""
+    grades = [text for _, text in GRADES]
+    epsilon = max(relative.values())
+    grade = next(text for limit, text in GRADES if epsilon <= limit)
+    if gap is None or gap.value is None or gap.loose or gap.value <= GOOD * objective or grade == grades[-1]:
+        return Judged(grade=grade)
+    if gap.value <= GRADES[2][0] * objective:
+        return Judged(grade=max(grade, grades[2], key=grades.index), missing=gap.value)
+    return Judged(grade=OPEN, missing=gap.value)
+
+
 def verdict(
-    system: System, rows: Mapping[str, Row], parts: Mapping[str, float], solvers: Optimum | None, judging: bool = False
+    system: System,
+    rows: Mapping[str, Row],
+    parts: Mapping[str, float],
+    relative: Mapping[str, float],
+    judged: Judged,
+    solvers: Optimum | None,
+    *,
+    judging: bool = False,
+    converged: bool = False,
 ) -> tuple[str, str]:
     """(one line, advice): the epsilon for which the point is epsilon-KKT, what decides it, and what would lower it."""
-    epsilon = max(parts.values())
-    grade = "On these rows" if judging else next(text for limit, text in GRADES if epsilon <= limit)
-    name = max(parts, key=lambda key: parts[key])
+    epsilon, share = max(parts.values()), max(relative.values())
+    grade = "On these rows" if judging else judged.grade
+    name = max(relative, key=lambda key: relative[key])
     where = _where(system, rows, name)
     decided = f", decided by {name}{where}" if system.labels or system.projected else ""
-    sentence = f"{grade}: an ε-KKT point with ε = {epsilon:.1e}{decided}."
-    advice = "" if judging or epsilon <= GOOD else _advice(name, solvers, parts["stationarity"])
+    scaled = "" if _alike(epsilon, share) else f", {share:.1e} relative to the problem's scales"
+    opened = f"; the optimum may be up to {judged.missing:.1e} better" if judged.missing and not judging else ""
+    sentence = f"{grade}: an ε-KKT point with ε = {epsilon:.1e}{scaled}{decided}{opened}."
+    good = judged.solved and share <= GOOD
+    advice = "" if judging or good else _advice(system, name, solvers, parts["stationarity"], judged, converged)
     return (f"{sentence} {advice}" if advice else sentence), advice
+
+
+def _alike(a: float, b: float) -> bool:
+    return abs(a - b) <= 0.1 * max(a, b)
 
 
 def _where(system: System, rows: Mapping[str, Row], name: str) -> str:
@@ -59,7 +103,16 @@ def _where(system: System, rows: Mapping[str, Row], name: str) -> str:
     return f" ({max(rows, key=lambda label: rows[label].complementarity)})" if name == "complementarity" else ""
 
 
-def _advice(name: str, solvers: Optimum | None, stationarity: float) -> str:
+def _advice(system: System, name: str, solvers: Optimum | None, stationarity: float, judged: Judged, converged: bool) -> str:
+    if judged.grade == OPEN:
+        return (
+            'Curvature is too small for the conditions to tell: scale the data (`scale = "standard"`), or add a regulariser, '
+            "such as 1e-4 * sumsq(w)."
+        )
+    if converged and system.evaluator.sampled:
+        return "The run's own tests were met: the report's draws differ from the run's, by the standard errors in the notes."
+    if converged:
+        return "The run's own tests were met, which the problem's scales or kinks deceive: run with a smaller --tol."
     if name == "feasibility":
         return "Constraints are still violated: run longer (--budget), or with a smaller smoothing."
     if name == "complementarity":
@@ -81,6 +134,13 @@ def failed(report: KKTReport, failure: Failure, *, convex: bool) -> KKTReport:
             proof = f"Infeasible, proved: every point{where} violates a constraint."
             sentence = f"{proof if convex else 'Infeasible near this point, and constraints are not convex.'} {least}"
             advice = "Loosen one of them, or give them a weight in the objective instead."
+        case _ if report.relative.get("feasibility", report.feasibility) > GOOD:
+            sentence = (
+                f"Not solved yet: the run took the objective for one that falls without end, but where it ended "
+                f"({report.objective:.1e}) constraints are violated by {report.feasibility:.1e}, which proves nothing."
+            )
+            advice = "Run longer (--budget), or with a larger penalty (--option rho)."
+            return dataclasses.replace(report, verdict=f"{sentence} {advice}", advice=advice, solved=False)
         case "unbounded":
             sentence = f"Unbounded: the objective is {report.objective:.1e} here and goes on without end as {_moving(failure)}."
             advice = "Bound the variable by a constraint or a set, or add a regulariser; check the objective's sign."
@@ -88,7 +148,8 @@ def failed(report: KKTReport, failure: Failure, *, convex: bool) -> KKTReport:
             sentence = f"No solution is attained: the objective improves for ever, ever more slowly, as {_moving(failure)}."
             advice = "Add a regulariser, such as 1e-4 * sumsq(w), or a bound, such as `in ball(100)`. (Separable data do this.)"
     gap = report.gap if failure.kind == "unattained" else None
-    return dataclasses.replace(report, verdict=f"{sentence} {advice}", advice=advice, gap=gap)
+    whole = f"{sentence} {advice}"
+    return dataclasses.replace(report, verdict=whole, advice=advice, gap=gap, solved=False, failure=failure.kind)
 
 
 def _moving(failure: Failure) -> str:

@@ -286,7 +286,7 @@ def line(name: str, problem: Problem, budget: str) -> tuple[str, bool]:
     seconds, report = time.perf_counter() - began, result.report
     gap = float("nan") if problem.optimum is None else (report.objective - problem.optimum) / max(1.0, abs(problem.optimum))
     claimed = report.verdict.startswith("Solved")
-    status = result.outcome.solution.status
+    status = result.outcome.status
     said = judged(problem, status, claimed, gap, report.feasibility)
     proved = "-" if report.gap is None or report.gap.value is None else f"{report.gap.value:.0e}"
     figures = f"{gap:10.1e}{proved:>10}{report.feasibility:10.1e}{report.residual:10.1e}"

@@ -13,7 +13,8 @@ from fccomodel import report
     "constraints, w, said, dependent",
     [
         ("a: w[1] <= 1; b: w[2] <= 1;", [1, 1, 0, 0], "regular: the active gradients are independent", ()),
-        ("a: w[1] <= 1; b: w[2] <= 1;", [0, 0, 0, 0], "regular: no constraint is active", ()),
+        ("a: w[1] <= 1; b: w[2] <= 1;", [0, 0, 0, 0], "not told yet: `a`, with a multiplier, is away from the bound", ()),
+        ("a: w[1] >= -1; b: w[2] <= 1;", [0, 0, 0, 0], "regular: no constraint is active", ()),
         ("a: w[1] <= 1; b: 2 * w[1] <= 2; c: w[2] <= 0;", [1, 0, 0, 0], "a direction leads into all", ("a", "b")),
         ("a: w[1] <= 1; b: w[1] >= 1;", [1, 0, 0, 0], "no direction leads into all", ("a", "b")),
         ("a: sumsq(w) <= 0;", [0, 0, 0, 0], "gradient of `a` vanishes", ("a",)),

@@ -150,7 +150,7 @@ def test_bounds_count_as_normals():
     free = np.linalg.norm(fit_gradient(w))
     assert report(f"var w[d] >= 0; minimize {FIT};", w).epsilon < 1e-5 < 0.1 < free
     assert report(f"var w[d] >= -1; minimize {FIT};", w).stationarity == pytest.approx(free)
-    outside = report(f"var w[d] >= 0; minimize 0.01 * {FIT};", w - 0.5)
+    outside = report(f"var w[d] >= 0; minimize 0.01 * {FIT} + 1;", w - 0.5)
     assert outside.feasibility >= 0.5 and "outside its set" in outside.verdict
 
 

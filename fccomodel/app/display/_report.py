@@ -39,11 +39,11 @@ def outcome(result: Outcome) -> RenderableType:
     facts = [planned.plan.algorithm, f"{solution.iterations:,} steps", *passes, _seconds(result.wall_s), f"seed {seed}"]
     parts: list[RenderableType | None] = [title(result.problem.name, facts)]
     parts += report(result.report, result.problem)
-    parts += [shown(result.shown), Text("")]
+    parts += [shown(result.shown, "of the rows solved on" if result.heldout is not None else ""), Text("")]
     if result.heldout is not None:
         parts += [heldout(result.heldout, result.problem, f"held out: {planned.holdout}"), Text("")]
     if solution.stopped:
-        parts.append(section("stopped", [solution.stopped]))
+        parts.append(section("stopped", [result.stopped]))
     parts.append(section("how", [*planned.plan.summary, *solution.notes]))
     parts.append(section("assumes", explain.assumption_lines(planned.plan)))
     parts.append(section("practice", list(planned.plan.practice)))
@@ -147,9 +147,9 @@ def _largest(value: np.ndarray) -> str:
     return ", ".join(f"{float(flat[k]):+.3g} t in entry {k + 1}" for k in order)
 
 
-def shown(values: Mapping[str, Any]) -> RenderableType | None:
-    """The lets asked for, a family member by member."""
-    lines = []
+def shown(values: Mapping[str, Any], rows: str = "") -> RenderableType | None:
+    """The lets asked for, a family member by member; ``rows`` says of which rows where there are others."""
+    lines = [Text(rows, style="dim")] if rows and values else []
     for name, value in values.items():
         members = value if isinstance(value, Mapping) else {name: value}
         lines += [Text.assemble((f"{label}  ", "dim"), _nested(entry)) for label, entry in members.items()]

@@ -1,0 +1,117 @@
+"""Verdicts that agree with themselves, and with what is true: points that read as solved are, whatever the scales."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from test_kkt import FIT, D, bound, fit, solved
+
+import fccomodel
+from fccomodel import report
+from fccomodel.core.failure import Failure
+from fccomodel.report.active import Qualification
+
+RANDOM = np.random.default_rng(11)
+
+
+def at(text, *, data=None, **variables):
+    made = fccomodel.compile(text).bind(**(data or {})).bound
+    return report.report(made, {name: np.asarray(value, float) for name, value in variables.items()})
+
+
+# ----------------------------------------------------------------------------------------------------------------- scales
+def test_an_optimum_far_away():
+    text = "var x; minimize (x / 1e6 - 1)^2;"
+    far = at(text, x=7.5e5)
+    assert far.epsilon < 1e-6 and not far.solved and far.relative["epsilon"] > 0.1
+    assert "relative to the problem's scales" in far.verdict
+    assert at(text, x=1e6).solved
+
+
+@pytest.mark.parametrize("factor", [1e-9, 1e-4, 1e5, 1e9])
+def test_the_objectives_scale_does_not_decide(factor):
+    w, _ = solved(fit)
+    text = f"var w[d]; minimize {factor} * {FIT};"
+    assert report.report(bound(text), {"w": w}).solved
+    assert not report.report(bound(text), {"w": w + 0.3}).solved
+
+
+@pytest.mark.parametrize("factor", [1e-6, 1e6])
+def test_a_constraints_scale_does_not_decide(factor):
+    w, _ = solved(fit, [lambda c, w: w[0] <= 0.1])
+    text = f"var w[d]; minimize {FIT}; subject to c: {factor} * w[1] <= {factor} * 0.1;"
+    assert report.report(bound(text), {"w": w}).solved
+    assert not report.report(bound(text), {"w": w + 0.1}).solved
+    assert report.report(bound(text), {"w": w}).relative["feasibility"] < 1e-6
+
+
+def test_features_of_different_scales():
+    """Small gradients say little where curvature is small: the proved gap takes the grade back."""
+    x = RANDOM.normal(size=(200, 3)) * [1e6, 1, 1e-6]
+    y = x @ [1e-6, 1, 1e6] + 0.1 * RANDOM.normal(size=200)
+    text = "dim d; data D: table(x: real[d], y: real); var w[d]; minimize E[z ~ D] (dot(w, z.x) - z.y)^2;"
+    w = np.append(np.linalg.lstsq(x[:, :2], y, rcond=None)[0], 0.0)
+    found = at(text, data={"D": {"x": x, "y": y}}, w=w)
+    assert found.epsilon < 1e-3 and not found.solved and found.gap.value > 0.2
+    assert "the optimum may be up to" in found.verdict
+    assert at(text, data={"D": {"x": x, "y": y}}, w=np.linalg.lstsq(x, y, rcond=1e-16)[0]).solved
+
+
+def test_a_cusp():
+    """No constraint qualification holds at the optimum 0: points beyond it have large multipliers."""
+    text = "var x; var y; minimize x; subject to c: y^2 <= x^3;"
+    assert not at(text, x=-0.009, y=0.0).solved
+
+
+# ------------------------------------------------------------------------------------------------------------ without a solution
+def test_unbounded_only_where_the_point_is_feasible():
+    text = "var x; minimize -x; subject to c: log(1 + x^2) <= 20;"
+    claimed = Failure(kind="unbounded", along=("x", True))
+    found = report.failed(at(text, x=1e12), claimed, convex=False)
+    assert (
+        not found.failure
+        and not found.verdict.startswith("Unbounded")
+        and "violated by 3.5e+01" in found.verdict
+    )
+    free = report.failed(at("var x; minimize -x;", x=1e12), claimed, convex=True)
+    assert free.failure == "unbounded" and free.verdict.startswith("Unbounded") and not free.solved
+
+
+# ---------------------------------------------------------------------------------------------------------------- one story
+def test_a_violation_within_tolerance_is_no_alarm():
+    w, _ = solved(fit, [lambda c, w: c.sum_squares(w) <= 0.5])
+    text = f"var w[d]; minimize {FIT}; subject to size: sumsq(w) <= 0.5;"
+    slightly = report.report(bound(text), {"w": w * (1 + 1e-6)})
+    assert slightly.gap.value < 0 and str(slightly.gap).startswith("gap <= 0, proved") and "violation" in str(slightly.gap)
+    largely = report.report(bound(text), {"w": w * 1.1})
+    assert str(largely.gap).startswith("the optimum is worse than this by at least")
+
+
+def test_no_constraint_is_active_only_without_multipliers():
+    assert "no constraint" not in str(Qualification(held=("a",)))
+    found = report.report(bound(f"var w[d]; minimize {FIT}; subject to a: w[1] <= 0.9;"), {"w": np.zeros(D)})
+    assert found.constraints["a"].multiplier > 0.1 and "no constraint is active" not in str(found.qualification)
+
+
+def test_what_converged_is_not_told_to_run_longer():
+    w = {"w": np.ones(D)}
+    text = f"var w[d]; minimize {FIT} + E[u ~ normal(0, 1)] square(u * w[1] - 2);"
+    assert "run longer" in report.report(bound(text), w).advice
+    assert "draws differ" in report.report(bound(text), w, converged=True).advice
+    assert "run longer" not in report.report(bound(f"var w[d]; minimize {FIT};"), w, converged=True).advice
+
+
+def test_status_and_verdict_are_one_word():
+    """A run that converged by its own tests at a point that is no solution did not converge."""
+    problem = fccomodel.compile("var x; minimize (x - 1)^2;").bind()
+    result = problem.solve(budget="2s", seed=0)
+    assert result.outcome.status == "converged" == result.json["status"] and result.report.solved
+    disputed = replace(result.outcome, report=report.report(problem.bound, {"x": np.array(3.0)}, converged=True))
+    assert disputed.status == "stopped" and disputed.stopped.startswith("by the run's own tests: converged")
+
+
+def test_stored_multipliers_are_those_reported(tmp_path):
+    problem = fccomodel.compile("var x; minimize (x - 3)^2; subject to c: x <= 1;").bind()
+    result = problem.solve(budget="2s", seed=0)
+    stored = fccomodel.load(result.save(tmp_path / "out"))
+    assert stored.multipliers == pytest.approx({"c": result.report.constraints["c"].multiplier}) and stored.multipliers["c"] > 3
