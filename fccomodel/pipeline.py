@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fccomodel.core import ir, options
-from fccomodel.core.diagnostics import quoting, refuse
+from fccomodel.core.diagnostics import Diagnostic, FccoError, quoting, refuse
 from fccomodel.core.source import Source
 from fccomodel.language import syntax
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from fccomodel.data.bound import Bound
     from fccomodel.plan import Plan
-    from fccomodel.plan.choice import Candidate
+    from fccomodel.plan.choice import Candidate, Choice
     from fccomodel.report import KKTReport
     from fccomodel.report.confidence import Intervals
     from fccomodel.solver.conic import Conic
@@ -97,7 +97,7 @@ class Planned:
 
     compiled: Compiled
     binding: Binding
-    bound: Bound | None
+    bound: Bound
     analysis: Analysis
     plan: Plan
     options: options.Origins
@@ -108,14 +108,22 @@ class Planned:
         return self.compiled.problem
 
     @property
-    def data(self) -> Bound:
-        """The bound data: of a plan that is for more than explanation."""
-        assert self.bound is not None, "planned for explanation alone"
-        return self.bound
-
-    @property
     def seed(self) -> int:
         return self.options["seed"][0]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Explained:
+    """What was found about a model, with its data or without, and how it would be solved.
+
+    plan        None where nothing solves it: ``refusal`` says what it lacks
+    candidates  every algorithm with what it lacks; none where the problem has no normal form
+    """
+
+    analysis: Analysis
+    plan: Plan | None = None
+    candidates: Mapping[str, Candidate] = field(default_factory=dict)
+    refusal: tuple[Diagnostic, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -137,7 +145,7 @@ class Outcome:
 
     @property
     def bound(self) -> Bound:
-        return self.planned.data
+        return self.planned.bound
 
     @property
     def status(self) -> str:
@@ -222,13 +230,20 @@ def analyse(problem: ir.Problem, bound: Bound | None = None) -> Analysis:
 
 def decide(analysis: Analysis, given: options.Origins | None = None) -> Plan:
     """How the problem is solved: the algorithm, the normal form that it takes, and what the options leave open."""
-    from fccomodel.normal import normalise
-    from fccomodel.plan import choose, settle
+    from fccomodel.plan import choose
 
     with quoting(analysis.problem.source):
-        choice = choose(analysis, given or {})
-        normal = normalise(analysis.problem, analysis.bound, **choice.treatment)
-        return settle(choice, normal)
+        return settled(choose(analysis, given or {}))
+
+
+def settled(choice: Choice) -> Plan:
+    """The plan of a choice; F06xx where nothing was chosen."""
+    from fccomodel.normal import normalise
+    from fccomodel.plan import settle
+
+    problem = choice.analysis.problem
+    with quoting(problem.source):
+        return settle(choice, normalise(problem, choice.analysis.bound, **choice.treatment))
 
 
 def plan(
@@ -237,19 +252,12 @@ def plan(
     chosen: options.Origins,
     *,
     bound: Bound | None = None,
-    explaining: bool = False,
     holdout: str | None = None,
 ) -> Planned:
-    """Bind (unless bound already) and decide; to explain a model, no data is needed.
-
-    ``holdout`` is a condition on rows that are left out, to judge the answer by.
-    """
-    problem = compiled.problem
-    if bound is None and (binding or not explaining):
+    """Bind (unless bound already) and decide. ``holdout`` is a condition on rows that are left out, to judge the answer by."""
+    if bound is None:
         bound = bind(compiled, binding, seed=_seed(chosen), without=holdout)
-    elif bound is None:
-        problem = with_parameters(problem, binding)
-    analysis = analyse(problem, bound)
+    analysis = analyse(compiled.problem, bound)
     made = decide(analysis, chosen)
     settled = {**_automatic(made), **chosen, **made.options}
     return Planned(
@@ -257,16 +265,37 @@ def plan(
     )
 
 
+def explain(compiled: Compiled, binding: Binding, chosen: options.Origins, *, bound: Bound | None = None) -> Explained:
+    """What is known of a model and how it would be solved, or why it would not be; no data is needed."""
+    from fccomodel.normal import errors
+    from fccomodel.plan import choose
+
+    analysis = _known(compiled, binding, chosen, bound)
+    try:
+        with quoting(compiled.source):
+            choice = choose(analysis, chosen)
+    except FccoError as error:
+        if any(d.code not in errors.FORMLESS for d in error.diagnostics):
+            raise
+        return Explained(analysis=analysis, refusal=error.diagnostics)
+    if choice.selected is None:
+        return Explained(analysis=analysis, candidates=choice.candidates, refusal=choice.refusal)
+    return Explained(analysis=analysis, plan=settled(choice), candidates=choice.candidates)
+
+
 def candidates(compiled: Compiled, binding: Binding, chosen: options.Origins) -> Mapping[str, Candidate]:
     """Every algorithm with how a model meets the assumptions of its theorem; no data is needed."""
     from fccomodel.plan import choice
 
-    if binding:
-        analysis = analyse(compiled.problem, bind(compiled, binding, seed=_seed(chosen)))
-    else:
-        analysis = analyse(with_parameters(compiled.problem, binding))
-    with quoting(compiled.problem.source):
-        return choice.candidates(analysis)
+    with quoting(compiled.source):
+        return choice.candidates(_known(compiled, binding, chosen))
+
+
+def _known(compiled: Compiled, binding: Binding, chosen: options.Origins, bound: Bound | None = None) -> Analysis:
+    """The structure with the data that there are, or by the text and the values of params alone."""
+    if bound is None and binding:
+        bound = bind(compiled, binding, seed=_seed(chosen))
+    return analyse(with_parameters(compiled.problem, binding) if bound is None else compiled.problem, bound)
 
 
 def _seed(chosen: options.Origins) -> int:
@@ -286,7 +315,7 @@ def emit(planned: Planned) -> Program:
     from fccomodel.solver.lower import lower
 
     with quoting(planned.problem.source):
-        lowered = lower(planned.problem, planned.data, planned.plan)
+        lowered = lower(planned.problem, planned.bound, planned.plan)
         return printing.emit(lowered)
 
 
@@ -306,7 +335,7 @@ def run(
     with quoting(planned.problem.source):
         solution = running.run(
             program,
-            planned.data,
+            planned.bound,
             seed=value["seed"],
             device=device,
             precision=value["precision"],
@@ -327,7 +356,7 @@ def report(planned: Planned, solution: Solution, *, sensitive: bool = False) -> 
 
     with quoting(planned.problem.source):
         kkt = judging.report(
-            planned.data,
+            planned.bound,
             solution.variables,
             multipliers=solution.multipliers,
             limits=solution.limits,
@@ -366,7 +395,7 @@ def solve(
         solution, kkt = ended(planned, solution, route, began, progress, sensitive=sensitive)
     heldout = held_out(planned, solution)
     with quoting(planned.problem.source):
-        shown = values(planned.data, solution.variables, wanted, seed=planned.seed)
+        shown = values(planned.bound, solution.variables, wanted, seed=planned.seed)
     wall = time.perf_counter() - began
     return Outcome(planned=planned, program=program, solution=solution, report=kkt, wall_s=wall, shown=shown, heldout=heldout)
 
@@ -380,7 +409,7 @@ def interior(planned: Planned) -> Conic | None:
         return None
     see = planned.analysis.see
     with quoting(planned.problem.source):
-        return conic.of(planned.data, lambda expr: see(expr).interval.value)
+        return conic.of(planned.bound, lambda expr: see(expr).interval.value)
 
 
 def ended(
@@ -429,7 +458,7 @@ def held_out(planned: Planned, solution: Solution) -> Intervals | None:
 
     if planned.holdout is None:
         return None
-    encoding = {name: table.encoding for name, table in planned.data.tables.items()}
+    encoding = {name: table.encoding for name, table in planned.bound.tables.items()}
     other = bind(planned.compiled, planned.binding, seed=planned.seed, encoding=encoding, where=planned.holdout)
     with quoting(planned.problem.source):
         return intervals(other, solution.variables, seed=planned.seed)

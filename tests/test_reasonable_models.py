@@ -71,6 +71,13 @@ def test_a_theorem_covers_it(name: str) -> None:
     assert not bound(name).plan().plan.unverified
 
 
+@pytest.mark.parametrize("name", MODELS)
+def test_every_part_has_a_derivation(name: str) -> None:
+    explanation = bound(name).explain()
+    for part in ("objective", *explanation.json["constraints"]):
+        assert explanation.why(part).startswith(f"{part}: ")
+
+
 @pytest.mark.parametrize("name", ["mixture", "kl_soft", "softmax_ce", "ap"])
 def test_it_runs(name: str) -> None:
     result = bound(name).solve(budget="100it")

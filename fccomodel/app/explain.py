@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import isinf
 from typing import Any
 
+from fccomodel import algorithms
 from fccomodel.core import ir
+from fccomodel.core.diagnostics import Diagnostic
 from fccomodel.core.quoting import visible
 from fccomodel.library.amounts import Amount
 from fccomodel.plan import assumptions
 from fccomodel.plan.assumptions import Finding
+from fccomodel.plan.choice import Candidate, alike, nearest, rejected
+from fccomodel.plan.errors import NO_ALGORITHM
 from fccomodel.structure import RULES, Analysis
 from fccomodel.structure import why as derivation
 from fccomodel.structure.facts import Fact, Facts, Standing
@@ -20,19 +24,28 @@ WIDTH = 80
 
 
 # ------------------------------------------------------------------------------------------------------------------- data
-def to_json(analysis: Analysis, plan: Any = None, *, normal: Any = None) -> dict[str, Any]:
+def to_json(
+    analysis: Analysis,
+    plan: Any = None,
+    *,
+    candidates: Mapping[str, Candidate] | None = None,
+    refusal: Sequence[Diagnostic] = (),
+) -> dict[str, Any]:
     """Everything of the explanation as plain values.
 
     ``objective`` and each of ``constraints`` hold ``curvature`` (of the expression as the user wrote it; of c(w) in c(w) <= 0),
     ``smooth``, ``lipschitz``, ``gradient_lipschitz`` and ``weak_convexity`` (a number, ``"finite"`` where one exists that is not
     known, or None), ``monotone`` per variable, ``standing``, ``reason``. ``minimised`` is the objective's curvature in the
     direction that is minimised. ``nodes`` has every expression that the variables enter, outermost first: its text, its place,
-    and each of its facts with rule, reason and standing. ``algorithm``, ``via`` and ``rejected`` come from a plan.
+    and each of its facts with rule, reason and standing. ``algorithm``, ``via`` and ``rejected`` come from a plan; where there is
+    none, ``refused`` says what the model lacks (None elsewhere), and ``rejected`` what each of the candidates does.
     """
     problem = analysis.problem
     objective = problem.objective
     head = {"sense": objective.sense, "label": objective.label, "text": problem.text(objective.expr)}
-    normal = normal if normal is not None else getattr(plan, "normal", None)
+    normal = _normal(plan, candidates)
+    formless = {name: [one.message for one in refusal] for name in algorithms.all()} if refusal and not candidates else {}
+    lacking = getattr(plan, "rejected", {}) if plan is not None else formless or rejected(candidates or {}, None)
     return {
         "model": problem.name,
         "convex": analysis.convex,
@@ -44,11 +57,23 @@ def to_json(analysis: Analysis, plan: Any = None, *, normal: Any = None) -> dict
         "nodes": _nodes_json(analysis),
         "algorithm": getattr(plan, "algorithm", None),
         "via": list(getattr(plan, "via", ())),
-        "rejected": {name: list(lacks) for name, lacks in getattr(plan, "rejected", {}).items()},
+        "rejected": {name: list(lacks) for name, lacks in lacking.items()},
+        "refused": [_refusal_json(analysis, one) for one in refusal] or None,
         **(plan_json(plan) if getattr(plan, "findings", None) else {}),
         "structure": [_term_json(t) for t in getattr(normal, "terms", ())],
         "warnings": warnings(analysis),
     }
+
+
+def _normal(plan: Any, candidates: Mapping[str, Candidate] | None) -> Any:
+    """The form that the plan's algorithm takes; of what nothing solves, that which all were judged by."""
+    judged = next((one.setting.normal for one in (candidates or {}).values()), None)
+    return judged if plan is None else getattr(plan, "normal", None)
+
+
+def _refusal_json(analysis: Analysis, one: Diagnostic) -> dict[str, Any]:
+    told = {name: getattr(one, name) for name in ("code", "topic", "message", "reason", "fix")}
+    return told | {"place": None if one.span is None else list(analysis.problem.source.place(one.span))}
 
 
 def plan_json(plan: Any) -> dict[str, Any]:
@@ -170,14 +195,23 @@ def _behind(facts: Iterable[Fact]) -> Iterator[Fact]:
 
 
 # ------------------------------------------------------------------------------------------------------------------ words
-def to_text(analysis: Analysis, plan: Any = None, *, normal: Any = None, why: str | None = None, width: int = WIDTH) -> str:
-    """The explanation in words; with ``why`` (``objective`` or a constraint's label), the derivation of its curvature."""
+def to_text(
+    analysis: Analysis,
+    plan: Any = None,
+    *,
+    candidates: Mapping[str, Candidate] | None = None,
+    refusal: Sequence[Diagnostic] = (),
+    why: str | None = None,
+    width: int = WIDTH,
+) -> str:
+    """The explanation in words, first why nothing solves the model where that is so (``refusal``); with ``why`` (``objective`` or
+    a constraint's label), the derivation of its curvature."""
     if why is not None:
         return visible("\n".join(derivation.why(analysis, why, width)), "\n")
     problem = analysis.problem
-    normal = normal if normal is not None else getattr(plan, "normal", None)
+    normal = _normal(plan, candidates)
     objective = problem.objective
-    lines = [problem.name, ""]
+    lines = [problem.name, "", *_refused(analysis, refusal, candidates or {}, width)]
     name = f"{objective.sense} {objective.label}" if objective.label else objective.sense
     lines += _part(analysis, name, objective.expr, analysis.objective, width, objective.sense == "maximize")
     for c in problem.constraints:
@@ -188,6 +222,9 @@ def to_text(analysis: Analysis, plan: Any = None, *, normal: Any = None, why: st
         lines += _structure(normal, width)
     if plan is not None:
         lines += _plan(plan, normal, width)
+    else:
+        others = alike(candidates, None) if candidates else [(list(algorithms.all()), one.message) for one in refusal]
+        lines += _rejected(others, width, "Algorithms, and what each lacks")
     if noted := warnings(analysis):
         lines += ["", "Note"]
         lines += _items(noted, width)
@@ -313,10 +350,26 @@ def _plan(plan: Any, normal: Any, width: int) -> list[str]:
     if constants := getattr(plan, "constants", None):
         lines += ["", "Constants of its schedule"]
         lines += _items([*constant_lines(constants), *plan.schedule.sentences()], width)
-    if others := getattr(plan, "others", ()):
-        lines += ["", "Rejected"]
-        for names, reason in others:
-            lines += wrap(f"{', '.join(names)}: {reason}", width, "  ", "      ")
+    return lines + _rejected(getattr(plan, "others", ()), width)
+
+
+def _rejected(others: Iterable[tuple[list[str], str]], width: int, title: str = "Rejected") -> list[str]:
+    """Algorithms that share a reason, and the reason."""
+    lines = [line for names, reason in others for line in wrap(f"{', '.join(names)}: {reason}", width, "  ", "      ")]
+    return ["", title, *lines] if lines else []
+
+
+def _refused(analysis: Analysis, refusal: Sequence[Diagnostic], candidates: Mapping[str, Candidate], width: int) -> list[str]:
+    """Why nothing solves a model: what the nearest algorithms lack, and what to change."""
+    lines: list[str] = []
+    for one in refusal:
+        place = "" if one.span is None else " at {}:{}".format(*analysis.problem.source.place(one.span))
+        lines += wrap(f"Not solved ({one.code}): {one.message}{place}.", width, "")
+        if one.code == NO_ALGORITHM.id:
+            lines += _items((f"{c.record.name} needs {'; '.join(c.lacks())}" for c in nearest(candidates)), width)
+        elif one.reason:
+            lines += wrap(one.reason, width, "  ")
+        lines += [*wrap(f"Fix: {one.fix}", width, "  ", "       "), ""]
     return lines
 
 

@@ -156,7 +156,7 @@ class CompiledModel:
         """What the text alone proves, for these values of some params: the structure, its reasons, and the algorithm."""
         chosen = options.resolve(given, self.compiled.problem.options, options.configuration(), given_as=options.KEYWORD)
         binding = pipeline.Binding(params=params or {})
-        return Explanation(planned=pipeline.plan(self.compiled, binding, chosen, explaining=True))
+        return Explanation(explained=pipeline.explain(self.compiled, binding, chosen))
 
     def solve(self, **given: Any) -> Result:
         """Solve a model that needs no data."""
@@ -177,13 +177,18 @@ class BoundModel:
     def plan(self, *, holdout: str | None = None, **given: Any) -> pipeline.Planned:
         """The structure found and the algorithm chosen, with every option's value and origin; rows of ``holdout`` left out."""
         chosen = options.resolve(given, self.compiled.problem.options, options.configuration(), given_as=options.KEYWORD)
-        seed = chosen.get("seed", (0,))[0]
-        same = holdout is None and (seed == 0 or not self.compiled.problem.nets)  # a net's first weights come from the seed
-        return pipeline.plan(self.compiled, self.binding, chosen, bound=self.bound if same else None, holdout=holdout)
+        bound = self._bound(chosen) if holdout is None else None
+        return pipeline.plan(self.compiled, self.binding, chosen, bound=bound, holdout=holdout)
 
     def explain(self, **given: Any) -> Explanation:
         """The structure found and why, the algorithm chosen, and what each rejected one lacks; ``.json`` has it as data."""
-        return Explanation(planned=self.plan(**given))
+        chosen = options.resolve(given, self.compiled.problem.options, options.configuration(), given_as=options.KEYWORD)
+        return Explanation(explained=pipeline.explain(self.compiled, self.binding, chosen, bound=self._bound(chosen)))
+
+    def _bound(self, chosen: options.Origins) -> Bound | None:
+        """The bound data, where the seed leaves them as they are: a net's first weights come from it."""
+        seed = chosen.get("seed", (0,))[0]
+        return self.bound if seed == 0 or not self.compiled.problem.nets else None
 
     def emit(self, path: str | Path | None = None, **given: Any) -> str:
         """The text of the standalone solver; with a path, written there with its data beside it."""
@@ -231,21 +236,29 @@ class BoundModel:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Explanation:
-    """What was found about a model and what follows for its solution."""
+    """What was found about a model and what follows for its solution, or what it lacks."""
 
-    planned: pipeline.Planned
+    explained: pipeline.Explained
+
+    @property
+    def _found(self) -> tuple[Any, Any]:
+        return self.explained.analysis, self.explained.plan
+
+    @property
+    def _lacking(self) -> dict[str, Any]:
+        return {"candidates": self.explained.candidates, "refusal": self.explained.refusal}
 
     @property
     def json(self) -> dict[str, Any]:
-        """``objective``, ``constraints``, ``algorithm``, ``via``, ``rejected``."""
-        return results.plain(explain.to_json(self.planned.analysis, self.planned.plan))
+        """``objective``, ``constraints``, ``algorithm``, ``via``, ``rejected``; ``refused`` where nothing solves the model."""
+        return results.plain(explain.to_json(*self._found, **self._lacking))
 
     def why(self, subject: str) -> str:
         """The chain of rules behind the curvature of the objective (``objective``) or of a constraint (its label)."""
-        return explain.to_text(self.planned.analysis, self.planned.plan, why=subject)
+        return explain.to_text(*self._found, why=subject)
 
     def __str__(self) -> str:
-        return explain.to_text(self.planned.analysis, self.planned.plan)
+        return explain.to_text(*self._found, **self._lacking)
 
     __repr__ = __str__
 

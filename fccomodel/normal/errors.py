@@ -11,6 +11,9 @@ NO_DUAL = Code("F0602", "no dual")
 STEP_FUNCTION = Code("F0610", "step function")
 PROJECTION = Code("F0611", "projection")
 
+#: Codes of problems that have no normal form.
+FORMLESS = (TAIL.id, NO_DUAL.id, STEP_FUNCTION.id, PROJECTION.id)
+
 
 def not_bounded_above(problem: ir.Problem, node: ir.Expr, what: str) -> Diagnostic:
     """A variational form is a minimum, so it cannot stand where the problem wants a large value."""

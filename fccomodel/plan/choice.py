@@ -97,12 +97,23 @@ def sentence(record: Algorithm, name: str, finding: Finding) -> str:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Choice:
-    """The algorithm for a problem, what it was chosen among (by name), and the options given, with their origins."""
+    """The algorithm for a problem, what it was chosen among (by name), and the options given, with their origins.
+
+    refusal  what the problem lacks, where none suits or the one named does not: nothing is chosen then
+    """
 
     analysis: Analysis
     options: Origins
     candidates: Mapping[str, Candidate]
-    chosen: Candidate
+    selected: Candidate | None = None
+    refusal: tuple[Diagnostic, ...] = ()
+
+    @property
+    def chosen(self) -> Candidate:
+        """The algorithm; raises the refusal where there is none."""
+        if self.selected is None:
+            refuse(*self.refusal, source=self.analysis.problem.source)
+        return self.selected
 
     @property
     def treatment(self) -> dict[str, Any]:
@@ -111,14 +122,15 @@ class Choice:
 
 
 def choose(analysis: Analysis, options: Origins) -> Choice:
-    """The algorithm that the options name, or the first that suits; F06xx where none does, or the one named lacks something."""
+    """The algorithm that the options name, or the first that suits; F06xx where the problem has no form for any."""
     problem = analysis.problem
     settings.refuse_unknown(options, problem)
     named = settings.value(options, "algorithm")
     considered = candidates(analysis, rho=float(settings.value(options, "rho", settings.RHO)))
     unverified = bool(settings.value(options, "unverified", False))
-    chosen = select(considered, None if named in (None, "auto") else str(named), unverified, problem)
-    return Choice(analysis=analysis, options=options, candidates=considered, chosen=chosen)
+    found = select(considered, None if named in (None, "auto") else str(named), unverified, problem)
+    selected, refusal = (found, ()) if isinstance(found, Candidate) else (None, found)
+    return Choice(analysis=analysis, options=options, candidates=considered, selected=selected, refusal=refusal)
 
 
 def candidates(analysis: Analysis, *, rho: float = settings.RHO) -> dict[str, Candidate]:
@@ -149,32 +161,47 @@ def treatment(record: Algorithm) -> dict[str, Any]:
 
 
 # --------------------------------------------------------------------------------------------------------------- choosing
-def select(considered: Mapping[str, Candidate], name: str | None, unverified: bool, problem: ir.Problem) -> Candidate:
-    """The one named, checked all the same; else the first whose theorem holds; ``unverified``: else the first that can run."""
+def select(
+    considered: Mapping[str, Candidate], name: str | None, unverified: bool, problem: ir.Problem
+) -> Candidate | tuple[Diagnostic, ...]:
+    """The one named, checked all the same; else the first whose theorem holds; ``unverified``: else the first that can run.
+    Where that is none, what the problem lacks."""
     if name is not None and name not in considered:
         refuse(errors.unknown_algorithm(name, list(considered)), source=problem.source)
     if name is not None:
         one = considered[name]
         if one.admitted or unverified and one.can_run:
             return one
-        refuse(*_refusals(one, unverified), source=problem.source)
-    direct = [c for c in considered.values() if c.record.surrogate is None]  # another problem only where it is asked for
-    admitted = sorted((c for c in direct if c.admitted), key=lambda c: c.order)
+        return tuple(_refusals(one, unverified))
+    admitted = sorted((c for c in _direct(considered) if c.admitted), key=lambda c: c.order)
     if admitted:
         return admitted[0]
-    running = sorted((c for c in direct if c.can_run), key=lambda c: (c.record.preference, len(c.lacking), c.left, c.order))
-    if unverified and running:
-        return running[0]
-    refuse(_none(considered, running), source=problem.source)
+    near = nearest(considered)
+    return near[0] if unverified and near[0].can_run else (_none(considered),)
 
 
-def rejected(considered: Mapping[str, Candidate], chosen: Candidate) -> dict[str, list[str]]:
+def _direct(considered: Mapping[str, Candidate]) -> list[Candidate]:
+    """Those that solve the problem itself: another one only where it is asked for."""
+    return [c for c in considered.values() if c.record.surrogate is None]
+
+
+def nearest(considered: Mapping[str, Candidate], most: int = 3) -> list[Candidate]:
+    """The few that would be run where no theorem holds, the first first; any where none can run."""
+
+    def order(c: Candidate) -> tuple[Any, ...]:
+        return c.record.preference, len(c.lacking), c.left, c.order
+
+    running = sorted((c for c in _direct(considered) if c.can_run), key=order)
+    return (running or list(considered.values()))[:most]
+
+
+def rejected(considered: Mapping[str, Candidate], chosen: Candidate | None) -> dict[str, list[str]]:
     """For every other algorithm what it lacks, or why it comes later; those that could be chosen first, in their order."""
     others = sorted((c for c in considered.values() if c is not chosen), key=lambda c: (not c.admitted, c.order))
     return {c.record.name: c.lacks() or [f"{_later(c, chosen)}: O({c.promise.rate})"] for c in others}
 
 
-def alike(considered: Mapping[str, Candidate], chosen: Candidate) -> list[tuple[list[str], str]]:
+def alike(considered: Mapping[str, Candidate], chosen: Candidate | None) -> list[tuple[list[str], str]]:
     """The same for a reader: algorithms with one reason together, of several reasons the one that most algorithms share."""
     shared = Counter(f.why for c in considered.values() for f in c.lacking.values())
     groups: dict[str, list[str]] = {}
@@ -188,10 +215,12 @@ def alike(considered: Mapping[str, Candidate], chosen: Candidate) -> list[tuple[
     return [(names, reason) for reason, names in groups.items()]
 
 
-def _later(other: Candidate, chosen: Candidate) -> str:
+def _later(other: Candidate, chosen: Candidate | None) -> str:
     """Why an algorithm that could run is not the one chosen."""
     if other.record.surrogate is not None:
         return "solves another problem, the mean over the groups: only where it is named"
+    if chosen is None:
+        return "covers the model" if other.covered else "could run"
     suits, title = "covered too" if other.covered else "could run too", chosen.record.title
     better = rates.order(other.promise.rate) < rates.order(chosen.promise.rate)
     if other.record.preference > chosen.record.preference:
@@ -210,6 +239,8 @@ def _refusals(one: Candidate, unverified: bool) -> list[Diagnostic]:
     ]
 
 
-def _none(considered: Mapping[str, Candidate], running: list[Candidate]) -> Diagnostic:
-    nearest = running or list(considered.values())
-    return errors.no_algorithm([(c.record.name, c.lacks()) for c in nearest[:3]], len(considered))
+def _none(considered: Mapping[str, Candidate]) -> Diagnostic:
+    """No theorem covers the problem; what the nearest lack, and the rewrites that are known for it."""
+    near = nearest(considered)
+    fixes = dict.fromkeys(f.fix for c in near for f in c.lacking.values() if f.fix)
+    return errors.no_algorithm([(c.record.name, c.lacks()) for c in near], len(considered), list(fixes))

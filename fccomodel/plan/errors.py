@@ -43,14 +43,16 @@ def requirement(record: Algorithm, assumption: str, meaning: str, why: str, span
     )
 
 
-def no_algorithm(nearest: Sequence[tuple[str, Sequence[str]]], total: int) -> Diagnostic:
-    """Some theorem covers the model; ``nearest``: the names of algorithms with what they lack, of ``total``."""
+def no_algorithm(nearest: Sequence[tuple[str, Sequence[str]]], total: int, fixes: Sequence[str] = ()) -> Diagnostic:
+    """Some theorem covers the model; ``nearest``: the names of algorithms with what they lack, of ``total``; ``fixes``: rewrites
+    by which one would."""
     lines = "; ".join(f"{name} needs {', '.join(lacks)}" for name, lacks in nearest)
     more = f"; {total - 3} more in `fccomodel algorithms --model`" if total > 3 else ""
     return NO_ALGORITHM.error(
         "no algorithm's theorem covers this model",
         reason=f"Nearest: {lines}{more}.",
-        fix="Change the model so that one holds, or run it without a theorem: --unverified.",
+        fix=" ".join(f"{fix.rstrip('.')}." for fix in fixes or ["Change the model so that one holds"])
+        + " Or run it without a theorem: --unverified.",
     )
 
 

@@ -21,7 +21,7 @@ from fccomodel.structure._declarations import REALS, Declarations, Leaf, interva
 from fccomodel.structure._draft import Draft
 from fccomodel.structure._pieces import pieces
 from fccomodel.structure._reduce import reduce
-from fccomodel.structure.facts import INCREASING, NEITHER, Fact, Facts, Standing, combine, make
+from fccomodel.structure.facts import INCREASING, KINDS, NEITHER, Fact, Facts, Standing, combine, make
 
 LARGEST = 3000  # rows of a matrix whose eigenvalues are computed
 
@@ -50,7 +50,7 @@ class Analyser:
                         inside = replace(facts.interval, value=self.declared.within[node], standing=Standing.ASSUMED)
                         facts = replace(facts, interval=inside)
                     if self.base is not None and not any(domains.by_data(f.subject) for f in facts.domain):
-                        facts = replace(combine(self.base(node), facts), domain=facts.domain)
+                        facts = replace(_and(self.base(node), facts), domain=facts.domain)
                     self.memo[id(node)] = node, facts
         return self.memo[id(expr)][1]
 
@@ -351,6 +351,12 @@ def _base_of_square(node: ir.Expr, key: Callable[[ir.Expr], int]) -> ir.Expr | N
 def _same_rows(a: ir.Set, b: ir.Set) -> bool:
     """Both range over all rows of one table."""
     return isinstance(a, ir.RowSet) and isinstance(b, ir.RowSet) and a.table == b.table and a.where is None and b.where is None
+
+
+def _and(text: Facts, data: Facts) -> Facts:
+    """What the text alone proves and what the data do; where neither has a property, why it is not there with the data."""
+    both = combine(text, data)
+    return both.with_facts({kind: getattr(data, kind) for kind in KINDS if not getattr(both, kind).holds})
 
 
 def _identity(node: ir.Expr) -> tuple:

@@ -72,11 +72,12 @@ def _layers(draft: Draft, node: ir.NetCall, module: object) -> None:
         draft.propose("lipschitz", SOME, "network", f"{node.net} is smooth {BOUNDED}", standing=Standing.ASSUMED)
     else:
         fix = "use smooth activations (SiLU, softplus, ELU, tanh); or declare `assume smooth`"
+        fix += " (reports will say that it is your assumption)."
         draft.propose("differentiable", False, "network", f"{node.net}: {reasons}", fix=fix)
         if layers.kind == "weakly convex":
             draft.propose("below", SOME, "network", f"{node.net}: {reasons}, {BOUNDED}", standing=Standing.ASSUMED)
             draft.propose("lipschitz", SOME, "network", f"{node.net} is weakly convex {BOUNDED}", standing=Standing.ASSUMED)
         else:
-            draft.both(NONE, "no rule", f"{node.net}: {reasons}", fix=fix + " (reports will say that it is your assumption).")
+            draft.both(NONE, "no rule", f"{node.net}: {reasons}", fix=fix)
     if draft.value("lipschitz").finite:
         draft.parts = {leaf: draft.value("lipschitz") for leaf in draft.leaves}

@@ -13,6 +13,7 @@ RULES: dict[str, str] = {
     "data range": "The bound data say where the value lies.",
     "finite data": "A finite table holds finite numbers, so their norms have a bound, known once the data are bound.",
     "interval arithmetic": "The value lies in the range of the function over where its arguments lie.",
+    "least value": "A convex function is nowhere below its least value, and the bound data give a lower bound of that.",
     "bounded value": "A value within finite ends has a bounded norm.",
     "compact domain": "A continuous function on a bounded closed set is bounded, and so are its continuous derivatives.",
     # ---- composition

@@ -82,8 +82,21 @@ def _subject(analysis: Analysis, name: str) -> tuple[Facts, ir.Expr, bool]:
 
 
 def shown(analysis: Analysis, expr: ir.Expr, width: int) -> str:
-    """The user's text of an expression, shortened to fit a line."""
-    return brief(analysis.problem.text(expr) or type(expr).__name__.lower(), width)
+    """The user's text of an expression, or of what it was made from, shortened to fit a line."""
+    part = written(expr)
+    text = analysis.problem.text(part)
+    return brief(text if part is expr else f"a function of {text}" if text else "what a reformulation added", width)
+
+
+def written(expr: ir.Expr) -> ir.Expr:
+    """An expression that the user wrote; of one that a reformulation made, the outermost part of which that is so."""
+    return next((node for node in reversed(list(ir.walk(expr))) if node.span != ir.NOWHERE), expr)
+
+
+def _place(analysis: Analysis, expr: ir.Expr) -> str:
+    """The line and column of an expression, where it or a part of it has one."""
+    span = written(expr).span
+    return "" if span == ir.NOWHERE else "{}:{}  ".format(*analysis.problem.source.place(span))
 
 
 def brief(text: str, width: int) -> str:
@@ -107,8 +120,7 @@ def brief(text: str, width: int) -> str:
 
 
 def _failure(analysis: Analysis, node: ir.Expr, words: str, fix: str, width: int) -> list[str]:
-    line, column = analysis.problem.source.place(node.span)
-    lines = [f"  {line}:{column}  {shown(analysis, node, width - 10)}"]
+    lines = [f"  {_place(analysis, node)}{shown(analysis, node, width - 10)}"]
     lines += wrap(words, width, "      ")
     return lines + (wrap(f"Fix: {fix}", width, "      ", "           ") if fix else [])
 
@@ -191,9 +203,9 @@ def first(analysis: Analysis, failures: list[Failure]) -> str:
     if not failures:
         return "no rule gives it"
     node, words, _ = failures[0]
-    line, column = analysis.problem.source.place(node.span)
+    place = _place(analysis, node).strip()
     more = f", and {len(failures) - 1} more (--why)" if len(failures) > 1 else ""
-    return f"{words}: {shown(analysis, node, 56)} at {line}:{column}{more}"
+    return f"{words}: {shown(analysis, node, 56)}" + (f" at {place}" if place else "") + more
 
 
 def _lowest(analysis: Analysis, expr: ir.Expr, good: Callable[[Facts], bool]) -> list[Facts]:
@@ -270,8 +282,7 @@ def _lost(
         if bad and depth > DEEPEST:
             continue
         pad = "  " * (1 + min(depth, DEEPEST))
-        line, column = analysis.problem.source.place(node.span)
-        place = "" if bad else f"{line}:{column}  "
+        place = "" if bad else _place(analysis, node)
         lines.append(f"{pad}{place}{shown(analysis, node, max(24, width - len(pad) - len(place)))}")
         others = [c for c in made_of if not analysis.see(c).constant and not isinstance(c, ir.Var) and c not in bad]
         others = others if parts and len(others) <= MOST_GIVEN else []

@@ -79,10 +79,10 @@ def solving(to: argparse.ArgumentParser, *, many: bool = False) -> Into:
 
 
 # -------------------------------------------------------------------------------------------------- what becomes of them
-def plan(args: argparse.Namespace, *, explaining: bool = False, holdout: str | None = None) -> pipeline.Planned:
+def plan(args: argparse.Namespace, *, holdout: str | None = None) -> pipeline.Planned:
     """From the command line to a plan."""
     compiled, binding, chosen = given(args)
-    return pipeline.plan(compiled, binding, chosen, explaining=explaining, holdout=holdout)
+    return pipeline.plan(compiled, binding, chosen, holdout=holdout)
 
 
 def given(args: argparse.Namespace) -> tuple[pipeline.Compiled, pipeline.Binding, options.Origins]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from fccomodel import pipeline
 from fccomodel.app.cli import _shared as shared
 from fccomodel.app.cli._command import DONE, Command
 from fccomodel.app.cli._output import print_json, say
@@ -21,7 +22,7 @@ def arguments(to: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from fccomodel.app.python import Explanation
 
-    explanation = Explanation(planned=shared.plan(args, explaining=True))
+    explanation = Explanation(explained=pipeline.explain(*shared.given(args)))
     if args.json:
         print_json(explanation.json)
     elif args.why:
@@ -34,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
 explain = Command(
     name="explain",
     summary="show the structure found, its reasons, and the algorithm chosen",
-    detail="Works without data.",
+    detail="Works without data, and where nothing solves the model: it says then what is missing.",
     arguments=arguments,
     run=run,
 )

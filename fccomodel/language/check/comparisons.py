@@ -121,6 +121,9 @@ def _rows(ctx: Context, op: str, left: ir.Expr, right: ir.Expr, span: Span) -> b
 
 
 def _mixed(ctx: Context, left: ir.Expr, right: ir.Expr, span: Span) -> None:
+    if conditions := [side for side in (left, right) if sort(ctx, side) == "truth"]:
+        ctx.report(errors.sorts.condition_compared(described(ctx, conditions[0]), span))
+        return
     sides = described(ctx, left), described(ctx, right), span
     label, counterpart = (left, right) if sort(ctx, left) == "label" else (right, left)
     domain = labels_of(ctx, label) if sort(ctx, label) == "label" else None

@@ -27,6 +27,16 @@ def condition_as_number(value: Quote, place: str) -> Diagnostic:
     )
 
 
+def condition_compared(value: Quote, span: Span) -> Diagnostic:
+    """A comparison has no condition on either side."""
+    return CONDITION_AS_NUMBER.error(
+        f"{value} is true or false, and a side of a comparison must be a number, a label or a row",
+        span=span,
+        reason="Conditions are not 0/1 numbers; they are connected by `and`, `or` and `not`.",
+        fix="For conditions p and q, write `p and q or not p and not q` where both or neither must hold.",
+    )
+
+
 def row_as_number(value: Quote, place: str, row: str, columns: Iterable[str]) -> Diagnostic:
     """A row has columns; it is not itself a number."""
     fields = [f"`{row}.{column}`" for column in columns]

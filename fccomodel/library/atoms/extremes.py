@@ -73,7 +73,7 @@ min_ = ScalarAtom(
         range=lambda *u: _turned(_largest([_turned(i) for i in u])),
     ),
     instead={
-        "smooth": "min has kinks: use -logsumexp(concat(-..)), or let the solver smooth it.",
+        "smooth": "min has kinks: -logsumexp(concat(-a * u, -a * v)) / a is near it for a large a, and smooth.",
         "convex": "min is concave: bound each member by a constraint of its own, or maximise it.",
     },
 )

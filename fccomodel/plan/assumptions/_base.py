@@ -38,6 +38,7 @@ class Finding:
 
     standing  how far that can be trusted: proved, bounded from data, estimated, assumed
     subject   the part of the model that decides, as its text; ``span`` is its place
+    fix       what to write instead, where a rewrite is known
     """
 
     holds: bool
@@ -45,6 +46,7 @@ class Finding:
     standing: Standing = Standing.PROVED
     subject: str = ""
     span: Span = NOWHERE
+    fix: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -267,9 +269,9 @@ def holds(why: str, *facts: Fact, standing: Standing = Standing.PROVED, subject:
     return Finding(holds=True, why=why, standing=worst, subject=subject, span=span)
 
 
-def lacks(what: str, subject: str = "", span: Span = NOWHERE) -> Finding:
+def lacks(what: str, subject: str = "", span: Span = NOWHERE, fix: str = "") -> Finding:
     """It does not hold, as far as is known."""
-    return Finding(holds=False, why=what, subject=subject, span=span)
+    return Finding(holds=False, why=what, subject=subject, span=span, fix=fix)
 
 
 def assumed(facts: Iterable[Fact]) -> list[str]:
@@ -287,9 +289,11 @@ def assumed(facts: Iterable[Fact]) -> list[str]:
     return list(reasons)
 
 
-def lost(see: Analysis, failures: list[derivation.Failure]) -> tuple[str, Span]:
-    """Where a property is lost, in words, and the place."""
-    return derivation.first(see, failures), failures[0][0].span if failures else NOWHERE
+def lost(see: Analysis, failures: list[derivation.Failure]) -> tuple[str, Span, str]:
+    """Where a property is lost, in words, the place, and what to write there instead."""
+    if not failures:
+        return derivation.first(see, failures), NOWHERE, ""
+    return derivation.first(see, failures), derivation.written(failures[0][0]).span, failures[0][2]
 
 
 def every(findings: Iterable[Finding], otherwise: str) -> Finding:

@@ -16,6 +16,7 @@ from fccomodel.plan.assumptions._base import (
     every,
     holds,
     lacks,
+    lost,
     short,
 )
 from fccomodel.plan.assumptions._outer import _convex as f_convex
@@ -41,8 +42,8 @@ def _about(setting: Setting, g: Inner, why: str, *facts: Fact, standing: Standin
 
 
 def _lacking(setting: Setting, g: Inner, failures: list[derivation.Failure], what: str) -> Finding:
-    text = setting.reformed.text(g.expr)
-    return lacks(f"{what}: {derivation.first(setting.see, failures)}", text, failures[0][0].span if failures else g.expr.span)
+    words, span, fix = lost(setting.see, failures)
+    return lacks(f"{what}: {words}", setting.reformed.text(g.expr), span if failures else g.expr.span, fix)
 
 
 def _unbound(setting: Setting, failures: list[derivation.Failure]) -> list[str]:

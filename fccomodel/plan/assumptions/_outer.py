@@ -24,10 +24,10 @@ def smooth(setting: Setting) -> Finding:
 def _smooth(setting: Setting, block: Block) -> Finding:
     f = block.f
     if not f.smooth and not (block.edge and block.local.smooth):
-        words, span = lost(block.see, why.kinks(block.see, f))
+        words, span, fix = lost(block.see, why.kinks(block.see, f))
         if block.label != "objective" and setting.penalty and reformulations.penalty(setting.penalty).kinked:
-            words = f"{block.words} has a kink where the constraint is met with equality"
-        return lacks(f"not smooth: {words}", block.words, block.span if block.label != "objective" else span)
+            words, fix = f"{block.words} has a kink where the constraint is met with equality", ""
+        return lacks(f"not smooth: {words}", block.words, block.span if block.label != "objective" else span, fix)
     if f.smooth and f.gradient.value.finite:
         said = f"constant {f.gradient.value.value:.4g}" if f.gradient.value.known else "its constant depends on the data"
         said = "affine" if f.gradient.value.zero else f"its gradient is Lipschitz, {said}"
@@ -85,8 +85,8 @@ def _convex(block: Block) -> Finding:
         return holds(
             f"{block.words}: convex as a function of its expectations", block.f.below, subject=block.words, span=block.span
         )
-    words, span = lost(block.see, why.lost_convexity(block.see, block.f, False))
-    return lacks(f"f is not convex: {words}", block.words, span)
+    words, span, fix = lost(block.see, why.lost_convexity(block.see, block.f, False))
+    return lacks(f"f is not convex: {words}", block.words, span, fix)
 
 
 def monotone(setting: Setting) -> Finding:

@@ -25,13 +25,13 @@ def convex(setting: Setting) -> Finding:
     f = analysis.minimised
     if not f.convex:
         failures = why.lost_convexity(analysis, analysis.objective, problem.objective.sense == "maximize")
-        words, span = lost(analysis, failures)
-        return lacks(f"the objective is not convex: {words}", problem.text(problem.objective.expr), span)
+        words, span, fix = lost(analysis, failures)
+        return lacks(f"the objective is not convex: {words}", problem.text(problem.objective.expr), span, fix)
     for c in problem.constraints:
         facts = analysis.constraints[c.label]
         if not (facts.affine if c.kind == "eq" else facts.convex):
-            words, span = lost(analysis, why.lost_convexity(analysis, facts, False))
-            return lacks(f"{c.label} is not {'affine' if c.kind == 'eq' else 'convex'}: {words}", c.label, span)
+            words, span, fix = lost(analysis, why.lost_convexity(analysis, facts, False))
+            return lacks(f"{c.label} is not {'affine' if c.kind == 'eq' else 'convex'}: {words}", c.label, span, fix)
     parts = "the objective" if not problem.constraints else "the objective and every constraint"
     return holds(f"{parts}: convex", f.below, *(c.below for c in analysis.constraints.values()))
 
@@ -87,8 +87,8 @@ def smooth(setting: Setting) -> Finding:
 def prox_regulariser(setting: Setting) -> Finding:
     for block in setting.blocks:
         if not block.inner and not block.f.smooth:
-            words, span = lost(block.see, why.kinks(block.see, block.f))
-            return lacks(f"{block.text} has no known prox: {words}", block.text, span)
+            words, span, fix = lost(block.see, why.kinks(block.see, block.f))
+            return lacks(f"{block.text} has no known prox: {words}", block.text, span, fix)
     text = ", ".join(f"{p.text} (the prox of {p.name})" for p in setting.normal.prox)
     domains = [name for name, v in setting.normal.variables.items() if v.sets]
     said = [text] if text else []
