@@ -23,10 +23,11 @@ from fccomodel.evaluation.interpret.reductions import one_thread
 from fccomodel.report.active import Qualification, Sensitivity, qualification, sensitivity
 from fccomodel.report.gap import Gap, certify
 from fccomodel.report.optimality import Optimum, optimum
+from fccomodel.report.probes import better
 from fccomodel.report.rows import constraint_rows, gradients
 from fccomodel.report.scales import Scales, scales
 from fccomodel.report.system import System
-from fccomodel.report.verdicts import at_bound, judge, notes_of, verdict
+from fccomodel.report.verdicts import GOOD, at_bound, judge, notes_of, verdict
 from fccomodel.report.verdicts import failed as failed
 from fccomodel.structure import Analysis, analyse
 
@@ -173,6 +174,8 @@ def _report(
         candidates = [optimal] if solvers is None else [optimal, solvers]
         gap = certify(system, shared, analysis or analyse(bound.problem, bound), candidates, end)
     judged = judge(relative, gap, weight)
+    if not judging and judged.unsure(gap, weight):
+        judged = judged.beside(better(system, optimal.lagrangian, GOOD * weight, end))
     sentence, advice = verdict(system, rows, parts, relative, judged, solvers, judging=judging, converged=converged)
     return KKTReport(
         objective=system.objective,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +17,7 @@ from fccomodel.data import nets
 from fccomodel.report import recording
 from fccomodel.report.gap import Gap
 from fccomodel.report.optimality import Optimum
+from fccomodel.report.probes import Better
 from fccomodel.report.recording import Recorder
 from fccomodel.report.system import System
 
@@ -33,6 +34,8 @@ GRADES: tuple[tuple[float, str], ...] = (
 GOOD = 1e-3
 #: The grade of a point that meets the conditions where a proved bound of the gap leaves much open.
 OPEN = "Nearly stationary, but perhaps not solved"
+#: The grade of a point that meets the conditions where a better one was found.
+BEATEN = "Stationary, but not best"
 #: The share of a penalty's largest slope from which a multiplier counts as being at its bound.
 NEARLY = 0.99
 #: What is below a root counts as 0 from here on.
@@ -43,22 +46,39 @@ REPEATS = 4
 
 @dataclass(frozen=True, kw_only=True)
 class Judged:
-    """The grade of a point, and by how much the optimum may be better where that decides it (else 0)."""
+    """The grade of a point, by how much the optimum may be better where that decides it (else 0), and a better point; ``proved``
+    where the gap decides in its favour."""
 
     grade: str
+    proved: bool = False
     missing: float = 0.0
+    better: Better | None = None
 
     @property
     def solved(self) -> bool:
         return self.grade.startswith("Solved")
 
+    def unsure(self, gap: Gap | None, objective: float) -> bool:
+        """The conditions call it solved, and no gap proves as much."""
+        proved = gap is not None and gap.value is not None and gap.value <= GOOD * objective
+        return (self.solved or self.grade == OPEN) and not proved
+
+    def beside(self, better: Better | None) -> Judged:
+        """With a better point, if there is one."""
+        return self if better is None else replace(self, grade=BEATEN, better=better)
+
 
 def judge(relative: Mapping[str, float], gap: Gap | None, objective: float) -> Judged:
     """By the residuals relative to the scales (``objective``: its own), and by the gap that is proved: one that leaves much open
-    takes a good grade back."""
+    takes a good grade back, one that leaves little makes a grade good."""
     grades = [text for _, text in GRADES]
     epsilon = max(relative.values())
     grade = next(text for limit, text in GRADES if epsilon <= limit)
+    if gap is not None and gap.value is not None:
+        left = max(abs(gap.value) / objective, relative["feasibility"])
+        by_gap = next(text for limit, text in GRADES if left <= limit)
+        if by_gap == grades[0] != grade or by_gap == grades[1] and epsilon > GOOD:
+            return Judged(grade=by_gap, proved=True)
     if gap is None or gap.value is None or gap.loose or gap.value <= GOOD * objective or grade == grades[-1]:
         return Judged(grade=grade)
     if gap.value <= GRADES[2][0] * objective:
@@ -85,8 +105,12 @@ def verdict(
     decided = f", decided by {name}{where}" if system.labels or system.projected else ""
     scaled = "" if _alike(epsilon, share) else f", {share:.1e} relative to the problem's scales"
     opened = f"; the optimum may be up to {judged.missing:.1e} better" if judged.missing and not judging else ""
+    if judged.better is not None and not judging:
+        near = "" if judged.better.divisor is None else f" ({_quoted(system, judged.better.divisor)})"
+        opened += f"; a feasible point {judged.better.where}{near} is better by {judged.better.gain:.1e}"
+    grade += ", by the proved gap" if judged.proved and not judging else ""
     sentence = f"{grade}: an ε-KKT point with ε = {epsilon:.1e}{scaled}{decided}{opened}."
-    good = judged.solved and share <= GOOD
+    good = judged.solved and (share <= GOOD or judged.proved)
     advice = "" if judging or good else _advice(system, name, solvers, parts["stationarity"], judged, converged)
     return (f"{sentence} {advice}" if advice else sentence), advice
 
@@ -104,7 +128,9 @@ def _where(system: System, rows: Mapping[str, Row], name: str) -> str:
 
 
 def _advice(system: System, name: str, solvers: Optimum | None, stationarity: float, judged: Judged, converged: bool) -> str:
-    if judged.grade == OPEN:
+    if judged.better is not None and judged.better.divisor is not None:
+        return "Keep the divisor away from 0 by a constraint or a set: where it may cross it, there may be no optimum."
+    if judged.grade in (OPEN, BEATEN):
         return (
             'Curvature is too small for the conditions to tell: scale the data (`scale = "standard"`), or add a regulariser, '
             "such as 1e-4 * sumsq(w)."

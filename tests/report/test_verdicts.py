@@ -57,6 +57,52 @@ def test_features_of_different_scales():
     assert at(text, data={"D": {"x": x, "y": y}}, w=np.linalg.lstsq(x, y, rcond=1e-16)[0]).solved
 
 
+def test_features_of_different_scales_without_a_proved_gap():
+    """A step along one entry is tried where nothing is proved."""
+    x = RANDOM.normal(size=(200, 3)) * [1e6, 1, 1e-6]
+    y = np.sign(x @ [1e-6, 1, 1e6] + RANDOM.normal(size=200))
+    text = "dim d; data D: table(x: real[d], y: real); var w[d]; minimize E[z ~ D] log1pexp(-z.y * dot(w, z.x));"
+    problem = fccomodel.compile(text).bind(D={"x": x, "y": y})
+    found = report.report(problem.bound, {"w": _logistic(x[:, :2], y, 0.0)})
+    assert found.epsilon < 1e-4 and not found.solved and "along `w[3]` is better by" in found.verdict
+    assert report.report(problem.bound, {"w": _logistic(x, y, None)}).solved
+
+
+def _logistic(x, y, last):
+    """The optimum by Newton's method in columns of one scale."""
+    scale = np.abs(x).mean(0)
+    z, w = x / scale * y[:, None], np.zeros(x.shape[1])
+    for _ in range(30):
+        p = 1 / (1 + np.exp(z @ w))
+        w = w + np.linalg.solve((z * (p * (1 - p))[:, None]).T @ z, z.T @ p)
+    return w / scale if last is None else np.append(w / scale, last)
+
+
+RATIOS = {
+    "inverse": ("var x; minimize 1 / x + x;", 1.0),
+    "inverse of a mean": ("dim d; data D: table(a: real); var x; minimize 1 / (E[z ~ D] z.a * x) + x;", 1.0),
+    "ratio": ("var x; minimize (x^2 + 1) / x;", 1.0),
+}
+
+
+@pytest.mark.parametrize("name", RATIOS)
+def test_a_divisor_that_crosses_zero(name):
+    """A local optimum on one side of a pole, with values without bound on the other."""
+    text, x = RATIOS[name]
+    data = {"D": {"a": np.ones(5)}} if "D" in text else {}
+    found = at(text.replace("dim d; ", ""), data=data, x=x)
+    assert found.epsilon < 1e-6 and not found.solved and "where a divisor is nearly 0" in found.verdict
+    bounded = at(text.replace("dim d; ", "").replace("var x;", "var x >= 0.1;"), data=data, x=x)
+    assert bounded.solved
+
+
+def test_a_gap_of_nothing_is_a_proof():
+    """Without an interior there are no multipliers, and the point is optimal all the same."""
+    found = at("var x[2]; minimize x[1] + x[2]; subject to c: sumsq(x) <= 0;", x=[0.0, 0.0])
+    assert found.epsilon > 0.1 and found.gap.value < 1e-9
+    assert found.solved and found.verdict.startswith("Solved to high accuracy, by the proved gap") and not found.advice
+
+
 def test_a_cusp():
     """No constraint qualification holds at the optimum 0: points beyond it have large multipliers."""
     text = "var x; var y; minimize x; subject to c: y^2 <= x^3;"
@@ -68,11 +114,7 @@ def test_unbounded_only_where_the_point_is_feasible():
     text = "var x; minimize -x; subject to c: log(1 + x^2) <= 20;"
     claimed = Failure(kind="unbounded", along=("x", True))
     found = report.failed(at(text, x=1e12), claimed, convex=False)
-    assert (
-        not found.failure
-        and not found.verdict.startswith("Unbounded")
-        and "violated by 3.5e+01" in found.verdict
-    )
+    assert not found.failure and not found.verdict.startswith("Unbounded") and "violated by 3.5e+01" in found.verdict
     free = report.failed(at("var x; minimize -x;", x=1e12), claimed, convex=True)
     assert free.failure == "unbounded" and free.verdict.startswith("Unbounded") and not free.solved
 

@@ -1,0 +1,138 @@
+"""Is there a better point where the conditions cannot tell? A few steps are tried, each with its value and its constraints.
+
+A step along a direction of descent that promises a gain to first order, and makes half of it, was worth taking; where it does
+not, curvature leaves less than that on the line (for a quadratic function, gain/2 at most). Steps go along the gradient and, of
+few entries, along each by itself, so that the variables' scales do not matter; and from both sides to where a divisor is 0.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from fccomodel.core import ir
+from fccomodel.core.diagnostics import FccoError
+from fccomodel.report.recording import Recorder
+from fccomodel.report.system import Array, System
+
+#: Entries of the variables that are tried one by one; how near a divisor's zero is approached, relative to the way there.
+ENTRIES, NEAR = 50, (1e-2, 1e-4, 1e-6)
+#: The share of a promised gain that a step must make; the violation that its end may have where the point has less.
+SHARE, ALLOWED = 0.5, 1e-9
+
+
+@dataclass(frozen=True, kw_only=True)
+class Better:
+    """A feasible point whose objective is better by ``gain``, and ``where`` it is.
+
+    divisor   it is near a zero of this divisor
+    """
+
+    gain: float
+    where: str
+    divisor: ir.Expr | None = None
+
+
+def better(system: System, slope: Array, gain: float, end: float) -> Better | None:
+    """A point that is better by at least half of ``gain``, by steps along the Lagrangian's gradient ``slope`` and to the zeros of
+    divisors; None where none is found by ``end`` (perf_counter)."""
+    for step, where, promised, divisor in _steps(system, system.tangent(slope), gain):
+        if time.perf_counter() + 2 * system.forward_s > end:
+            return None
+        found = _gain(system, step)
+        if found is not None and found >= SHARE * promised:
+            return Better(gain=found, where=where, divisor=divisor)
+    return None
+
+
+def _steps(system: System, slope: Array, gain: float) -> Iterator[tuple[Array, str, float, ir.Expr | None]]:
+    """Steps, their names, and the gains that they promise."""
+    square = float(slope @ slope)
+    if square > 0:
+        yield -gain / square * slope, "along the gradient", gain, None
+    if system.d <= ENTRIES:
+        for k in np.flatnonzero(slope):
+            step = np.zeros(system.d)
+            step[k] = -gain / slope[k]
+            yield step, f"along {_entry(system, int(k))}", gain, None
+    for node in dict.fromkeys(_divisors(system)):
+        for step in _to_zero(system, node):
+            yield step, "where a divisor is nearly 0", gain, node
+
+
+def _entry(system: System, k: int) -> str:
+    for name, value in system.point.items():
+        if k < value.numel():
+            places = [str(int(i) + 1) for i in np.unravel_index(k, tuple(value.shape))] if value.dim() else []
+            return f"`{name}[{', '.join(places)}]`" if places else f"`{name}`"
+        k -= value.numel()
+    raise AssertionError(k)
+
+
+def _divisors(system: System) -> Iterator[ir.Expr]:
+    for node in ir.walk(*system.problem.roots):
+        if isinstance(node, ir.Apply) and node.op == "div":
+            divisor = node.args[1]
+            if ir.variables_of(divisor) and not ir.free_binders(divisor) and not divisor.shape:
+                yield divisor
+
+
+def _to_zero(system: System, divisor: ir.Expr) -> Iterator[Array]:
+    """Steps to both sides of a divisor's zero, along its gradient (Newton's method for a zero on that line)."""
+    value = system.evaluator.value(divisor, {}).data
+    here, slope = float(value.detach()), system.pull([(value, 1.0)])
+    square = float(slope @ slope)
+    if not square or not here:
+        return
+    unit, way, at = slope / square, -here, here
+    for _ in range(20):  # secant steps; of an affine divisor the first is the last
+        there = _divisor(system, divisor, way * unit)
+        if there is None or there == at:
+            return
+        if abs(there) <= 1e-9 * abs(here):
+            break
+        way, at = way - there * (way / (there - here)), there
+    else:
+        return
+    for near in NEAR:
+        yield way * (1 - near) * unit
+        yield way * (1 + near) * unit
+
+
+def _moved(system: System, step: Array) -> dict[str, torch.Tensor]:
+    """The point after a step, in the variables' sets."""
+    point = {}
+    for name, part in system.split(step).items():
+        moved = system.point[name] + part
+        for simple, args in system.sets_of(name):
+            moved = simple.project(moved, *simple.prepare(*args))
+        point[name] = moved
+    return point
+
+
+def _divisor(system: System, divisor: ir.Expr, step: Array) -> float | None:
+    try:
+        with torch.no_grad():
+            value = float(system.evaluate(_moved(system, step), Recorder({}))[4].value(divisor, {}).data)
+    except FccoError:
+        return None
+    return value if np.isfinite(value) else None
+
+
+def _gain(system: System, step: Array) -> float | None:
+    """What a step makes better; None where it leads out of the constraints or the functions' domains."""
+    try:
+        with torch.no_grad():
+            f, c = system.evaluate(_moved(system, step), Recorder({}))[:2]
+    except FccoError:
+        return None
+    values = c.numpy()
+    violation = np.where(np.array(system.equal, dtype=bool), np.abs(values), values).max(initial=0.0)
+    allowed = max([ALLOWED, *system.violations])
+    if not np.isfinite(float(f)) or not np.isfinite(values).all() or violation > allowed:
+        return None
+    return system.sign * system.objective - float(f)
