@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
 import numpy as np
@@ -171,3 +172,45 @@ def test_a_maximum_over_rows_has_kinks() -> None:
     text = "var w[d];\nminimize max[z in D] square(dot(w, z.x) - z.y);"
     assert not decide("outer smooth", text).holds and "max" in decide("outer smooth", text).why
     assert decide("outer prox", text).holds and not decide("prox regulariser", text).holds
+
+
+# ---------------------------------------------------------------------------------------------------- after a replacement
+#: a member of an expectation with a kink -> how far its smoothness after the replacement is known; None: it is not smooth
+REPLACED = {
+    "pos(u)": "proved",
+    "2 - abs(u)": "proved",
+    "sqrt(1 + abs(u))": "proved",
+    "log(1 + abs(u))": "proved",
+    "sigmoid(max(u, 1 - u))": "proved",
+    "exp(abs(u))": "assumed",
+    "abs(square(u) - 1) + abs(u)": "assumed",
+    "sqrt(abs(u))": None,
+    "abs(u)^0.5": None,
+    "log(abs(u))": None,
+    "entr(pos(u))": None,
+    "1 / abs(u)": None,
+    "sqrt(max(0, 1 - u))": None,
+    "sqrt(norm2(w))": None,
+    "log(max(u, 1 - u))": None,
+    "sqrt(0.2 + abs(0.2 - abs(u)))": "proved",
+}
+
+
+@pytest.mark.parametrize("member", REPLACED)
+def test_what_is_smooth_once_its_kinks_are_replaced(member: str) -> None:
+    body = re.sub(r"\bu\b", "dot(w, z.x)", member)
+    found = decide("inner smooth", f"var w[d];\nminimize E[z ~ D] ({body});", data=False)
+    standing = REPLACED[member]
+    assert found.holds == (standing is not None), found
+    if standing is None:
+        assert "not even once" in found.why
+    else:
+        assert str(found.standing) == standing, found
+
+
+def test_a_function_of_an_envelope_is_not_said_to_have_an_exact_prox() -> None:
+    """What is run of exp(abs(E g)) is exp of an envelope: smooth, and no Moreau envelope itself."""
+    found = decide("outer prox", "var w[d];\nminimize mean[k in K] exp(abs(E[z ~ D | z.g == k] dot(w, z.x)));")
+    assert found.holds and "its prox is exact" not in found.why and str(found.standing) == "assumed"
+    exact = decide("outer prox", "var w[d];\nminimize mean[k in K] abs(E[z ~ D | z.g == k] dot(w, z.x));")
+    assert exact.holds and "its prox is exact" in exact.why

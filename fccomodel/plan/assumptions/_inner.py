@@ -21,6 +21,7 @@ from fccomodel.plan.assumptions._base import (
 )
 from fccomodel.plan.assumptions._outer import _convex as f_convex
 from fccomodel.plan.assumptions._outer import _monotone as f_monotone
+from fccomodel.plan.assumptions._smoothed import replaced
 from fccomodel.structure import why as derivation
 from fccomodel.structure.facts import Fact, Standing
 
@@ -76,8 +77,20 @@ def _smooth(setting: Setting, block: Block, g: Inner) -> Finding:
     left = rough or [one for one in failures if id(one[0]) not in smoothed]
     if left:
         return _lacking(setting, g, left, "not smooth")
-    kink = setting.reformed.text(failures[0][0])
-    return _about(setting, g, f"smooth once {kink} is replaced by its Moreau envelope; the theorem then speaks of that problem")
+    return _replaced(setting, g, setting.reformed.text(failures[0][0]))
+
+
+def _replaced(setting: Setting, g: Inner, kink: str) -> Finding:
+    """Smooth after its kinks are replaced: what their envelopes are met by and made of must be smooth too."""
+    after, once = replaced(setting, g.expr), f"once {kink} is replaced by its Moreau envelope"
+    if not after.smooth:
+        words, span, fix = lost(after.see, derivation.kinks(after.see, after.rough[0]))
+        return lacks(f"not smooth, not even {once}: {words}", setting.reformed.text(g.expr), span, fix)
+    facts = [f.differentiable for f in (after.facts, *after.arguments)]
+    if after.tame:
+        return _about(setting, g, f"smooth {once}; the theorem then speaks of that problem", *facts)
+    said = f"smooth {once}, its gradient Lipschitz {WEIGHTS}; the theorem then speaks of that problem"
+    return _about(setting, g, said, *facts, standing=Standing.ASSUMED)
 
 
 def convex(setting: Setting) -> Finding:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fccomodel.core import ir
 from fccomodel.normal import reformulations
 from fccomodel.plan.assumptions._base import RANGE, Assumption, Block, Finding, Inner, Setting, every, holds, lacks, lost, short
+from fccomodel.plan.assumptions._smoothed import replaced
 from fccomodel.structure import why
 from fccomodel.structure.facts import INCREASING, Standing
 
@@ -51,13 +52,24 @@ def prox(setting: Setting) -> Finding:
         text = setting.reformed.text(node)
         return lacks(f"{text} has no computable prox: {reason}", text, node.span)
     rough = [b for b in setting.blocks if not b.f.smooth]
-    return every((_prox(b) for b in rough), "every outer function is smooth, which needs no prox")
+    return every((_prox(setting, b) for b in rough), "every outer function is smooth, which needs no prox")
 
 
-def _prox(block: Block) -> Finding:
+def _prox(setting: Setting, block: Block) -> Finding:
+    """Its own envelope where that is known; else a smooth function with envelopes in the place of its kinks."""
     f = block.f
     if not f.weakly_convex:
         return _weakly_convex(block)
+    after = replaced(setting, f.expr, {g.hole: g.mean.interval.value for g in block.inner})
+    if not after.linear and after.made:
+        kink = short(setting.reformed.text(why.written(after.made[0].stated)))
+        once = f"once {kink} is replaced by its Moreau envelope"
+        if not after.smooth:
+            words, span, fix = lost(after.see, why.kinks(after.see, after.rough[0]))
+            return lacks(f"{block.words} is not smooth, not even {once}: {words}", block.words, span, fix)
+        facts = [part.differentiable for part in (after.facts, *after.arguments)]
+        said = f"{block.words}: smooth {once}, its gradient Lipschitz {RANGE}; the theorem then speaks of that problem"
+        return holds(said, *facts, standing=Standing.ASSUMED, subject=block.words, span=block.span)
     said = "convex" if f.convex else "weakly convex"
     return holds(f"{block.words}: {said}, and its prox is exact", f.below, subject=block.words, span=block.span)
 

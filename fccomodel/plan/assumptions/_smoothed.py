@@ -1,0 +1,92 @@
+"""What is known of an expression once its kinks are replaced by their Moreau envelopes: analysed after the replacement."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from fccomodel import structure
+from fccomodel.core import ir
+from fccomodel.core.rewrite import Rewriter
+from fccomodel.library.atoms import Interval
+from fccomodel.normal import constant_values
+from fccomodel.normal.smoothing import Smoothed, Smoother, envelopes
+from fccomodel.plan.assumptions._base import Setting
+from fccomodel.structure import Analysis
+from fccomodel.structure.facts import Facts
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Replaced:
+    """An expression with envelopes in the place of kinks.
+
+    made       the envelopes            see   where facts are looked up
+    facts      of the expression in its variables and in the values of the envelopes, anywhere between the least and the largest
+    arguments  of what the envelopes are of
+    """
+
+    made: tuple[Smoothed, ...]
+    see: Analysis
+    facts: Facts
+    arguments: tuple[Facts, ...]
+
+    @property
+    def linear(self) -> bool:
+        """A sum of envelopes of affine functions: the envelope of a sum of functions of one argument each."""
+        return self.facts.affine and all(f.affine for f in self.arguments)
+
+    @property
+    def smooth(self) -> bool:
+        """Continuously differentiable, and defined: an envelope is smooth, and it is met by and made of smooth functions."""
+        return all(f.smooth and not f.domain for f in (self.facts, *self.arguments))
+
+    @property
+    def tame(self) -> bool:
+        """Its gradient is Lipschitz on the whole space."""
+        steep = self.facts.is_lipschitz and all(f.is_lipschitz for f in self.arguments)
+        return self.smooth and all(f.gradient.value.finite for f in (self.facts, *self.arguments)) and (steep or self.linear)
+
+    @property
+    def rough(self) -> list[Facts]:
+        """The parts that are not smooth after the replacement."""
+        return [f for f in (self.facts, *self.arguments) if not f.smooth or f.domain]
+
+
+def replaced(setting: Setting, expr: ir.Expr, holes: Mapping[str, Interval] | None = None) -> Replaced:
+    """An expression of the reformed problem (``holes``: where its holes lie) with envelopes wherever they are known."""
+    moving = {name: ir.Var(name=f"value of {name}") for name in holes or {}}  # what has no variable is not smoothed
+    smoother = Smoother(constant_values(setting.problem, setting.bound))
+    smoothed = smoother(Rewriter(lambda n: moving.get(n.name) if isinstance(n, ir.Hole) else None)(expr))
+    made = tuple(envelopes(smoothed))
+    free = structure.seer(setting.reformed, setting.bound, {})
+    names = {node.name: f"{node.name} of an envelope" for node in made} | {v.name: name for name, v in moving.items()}
+    lies = {names[node.name]: _range(node, free) for node in made}
+
+    def held(node: ir.Expr) -> ir.Expr | None:
+        if isinstance(node, Smoothed | ir.Var) and node.name in names:
+            return ir.Hole(name=names[node.name], shape=node.shape, span=node.span)
+        return None
+
+    cut = Rewriter(held)
+    analyser = structure.seer(setting.reformed, setting.bound, {**(holes or {}), **lies})
+    return Replaced(
+        made=made,
+        see=dataclasses.replace(setting.analysis, problem=setting.reformed, see=analyser),
+        facts=analyser(cut(smoothed)),
+        arguments=tuple(analyser(cut(argument)) for node in made for argument in _arguments(node) if ir.variables_of(argument)),
+    )
+
+
+def _arguments(node: Smoothed) -> tuple[ir.Expr, ...]:
+    """What an envelope is of: of a maximum over a set, its members."""
+    args = node.args
+    return tuple(a.body if isinstance(a, ir.Reduce) and isinstance(node.original, ir.Reduce) else a for a in args)
+
+
+def _range(node: Smoothed, free: Callable[[ir.Expr], Facts]) -> Interval:
+    """Where an envelope lies: between the least and the largest value of its function, whatever that is of."""
+    over = node.original if isinstance(node.original, ir.Reduce) else None
+    parts = [node.argument] if node.argument is not None else [over.body] if over is not None else node.original.children
+    held = {id(p): ir.Hole(name=f"argument {k}", shape=p.shape) for k, p in enumerate(parts) if p is not None}
+    return free(Rewriter(lambda n: held.get(id(n)))(node.original)).interval.value
