@@ -158,7 +158,7 @@ class Outcome:
     @property
     def stopped(self) -> str:
         """Why the run ended, in words; of tests that it met and the report does not bear out, as the run's own."""
-        disputed = self.solution.ended == "converged" and not self.report.solved and self.solution.failure is None
+        disputed = self.status != self.solution.status
         return f"by the run's own tests: {self.solution.stopped}" if disputed else self.solution.stopped
 
 

@@ -24,6 +24,8 @@ Array = np.ndarray
 NEAR, DEPENDENT = 1e-4, 1e-6
 #: A multiplier of at least this share of the gradients' scale holds its constraint where it is.
 HELD = 1e-6
+#: Seconds that the search for a direction into all active constraints may take.
+ENTERS_S = 1.0
 #: Entries of the variables up to which the movement of the optimum is computed.
 MOST = 2000
 
@@ -116,7 +118,7 @@ def _enters(rows: Array, equal: Array) -> bool:
         return one
 
     generators = min_norm.Generators(vertex=lambda slope: unit(int(np.argmin(slope))), rays=lambda slope: iter(()))
-    nearest, _ = min_norm.nearest(rest.T, np.zeros(rest.shape[1]), generators, unit(0), time.perf_counter() + 5.0)
+    nearest, _ = min_norm.nearest(rest.T, np.zeros(rest.shape[1]), generators, unit(0), time.perf_counter() + ENTERS_S)
     return float(np.linalg.norm(rest.T @ nearest)) > DEPENDENT
 
 

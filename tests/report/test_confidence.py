@@ -27,6 +27,17 @@ def test_a_mean_has_its_standard_error():
     assert found.constraints["a"].holds is True
 
 
+def test_what_is_said_of_a_constraint_is_what_its_interval_says():
+    """A one-sided test may not contradict the interval shown."""
+    data = many(900)
+    y = data["data"]["D"]["y"]
+    half = intervals(bound("var w[d]; minimize E[z ~ D] z.y * w[1];", **data), {"w": np.eye(D)[0]}).objective.half
+    for shift in (-1.1, -0.95, 0.95, 1.1):
+        text = f"var w[d]; minimize sumsq(w); subject to c: E[z ~ D] z.y * w[1] <= {float(y.mean() - shift * half)!r};"
+        found = intervals(bound(text, **data), {"w": np.eye(D)[0]}).constraints["c"]
+        assert found.holds is {-1.1: True, 1.1: False}.get(shift)
+
+
 def test_student_quantiles():
     stats = pytest.importorskip("scipy.stats")
     for freedom in (7, 12, 39):
@@ -60,18 +71,19 @@ def test_where_there_are_none_it_says_why():
 def test_rows_held_out_of_a_solve():
     split = np.where(np.arange(N) < 40, "train", "test")
     model = fccomodel.compile(
-        "model m; dim d; data D : table(x: real[d], y: real); var w[d];"
+        "model m; dim d; data D : table(x: real[d], y: real); var w[d]; let size = E[z ~ D] square(dot(w, z.x));"
         "minimize E[z ~ D] square(dot(w, z.x) - z.y); subject to small: E[z ~ D] square(dot(w, z.x)) <= 0.5;"
     )
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({f"x{k}": X[:, k] for k in range(D)} | {"y": Y, "split": split})
     made = model.bind(spec={"D": {"x": {"columns": [f"x{k}" for k in range(D)]}}}, D=frame)
-    result = made.solve(budget="2000it", holdout="split == 'test'", sensitivity=True)
+    result = made.solve(budget="2000it", holdout="split == 'test'", sensitivity=True, show=["size"])
     w, held = result.variables["w"], split == "test"
     assert result.objective == pytest.approx(np.mean((X[~held] @ w - Y[~held]) ** 2))
     assert result.heldout.objective.value == pytest.approx(np.mean((X[held] @ w - Y[held]) ** 2))
     assert result.heldout.constraints["small"].value == pytest.approx(np.mean((X[held] @ w) ** 2) - 0.5)
     text = str(result)
     assert "held out: split == 'test'" in text and "± (95%)" in text and "if moved" in text
+    assert "of the rows solved on" in text and "rows solved on" not in str(made.solve(budget="200it", show=["size"]))
     record = result.json
     assert record["heldout"]["objective"]["half"] > 0 and record["sensitivity"]["objective"]["small"] < 0
