@@ -5,9 +5,11 @@ A convex function's value becomes a variable t that lies above it (a concave one
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import inf
 from typing import Any, Protocol
+
+from fccomodel.core.lazy import torch
 
 #: An array of affine functions of the program's variables, which takes the linear operations of a tensor. ``upper()``: the same
 #: as an estimate of a convex function from above; ``lower()``: of a concave one from below.
@@ -38,8 +40,14 @@ class Cones(Protocol):
     def quotient(self, t: Affine, y: Affine, u: Affine) -> Any:
         """t y >= u^2, y >= 0"""
 
+    def semidefinite(self, u: Affine) -> Any:
+        """Symmetric matrices, of u's last two dims, without a negative eigenvalue"""
+
     def squares(self, u: Affine) -> Affine:
         """Estimates of |u|^2 along u's last dim from above"""
+
+    def powers(self, u: Affine, p: float) -> Affine:
+        """Estimates of |u|^p from above, p > 1"""
 
 
 #: (cones, arguments) -> an estimate of the value, as tight as the optimum asks for; None where there is none at these arguments
@@ -86,7 +94,7 @@ def largest(k: Cones, *u: Affine) -> Affine:
 
 
 def norm(k: Cones, kind: str, u: Affine) -> Affine | None:
-    """The norm along the last dim that has the ball of this kind for the dual's: box, ball or cross."""
+    """The norm that has the ball of this kind for the dual's: box, ball or cross along the last dim, spectral of the last two."""
     if kind == "ball":
         t = k.variable(u.shape[:-1])
         k.second_order(t, u)
@@ -98,7 +106,25 @@ def norm(k: Cones, kind: str, u: Affine) -> Affine | None:
         for part in (u, -u):
             k.nonneg(t.unsqueeze(-1) - part)
         return t.upper()
+    if kind == "spectral":
+        return nuclear(k, u)
     return None
+
+
+def nuclear(k: Cones, u: Affine) -> Affine:
+    """The sum of singular values: the least half trace of a symmetric [[A, u], [u', B]] without a negative eigenvalue."""
+    *outer, n, m = u.shape
+    left, right = symmetric(k, outer, n), symmetric(k, outer, m)
+    k.semidefinite(torch.cat([torch.cat([left, u], -1), torch.cat([u.mT, right], -1)], -2))
+    trace = (left * torch.eye(n)).sum((-2, -1)) + (right * torch.eye(m)).sum((-2, -1))
+    return (trace * 0.5).upper()
+
+
+def symmetric(k: Cones, outer: Sequence[int], n: int) -> Affine:
+    """New symmetric matrices."""
+    i, j = torch.arange(n).unsqueeze(-1), torch.arange(n)
+    high, low = torch.maximum(i, j), torch.minimum(i, j)
+    return k.variable((*outer, n * (n + 1) // 2))[..., high * (high + 1) // 2 + low]
 
 
 def piecewise(k: Cones, graph: tuple, value: Callable[[float], float], u: Affine) -> Affine | None:

@@ -21,6 +21,7 @@ class Ball:
     project   the torch text of the nearest point of B to ``{x}`` over the dims ``{dims}``
     norm      the torch text of the norm itself of ``{u}``          dual  the same of the dual norm
     length    the largest |q|_2 in B, by the norm's shape (inf: a size that is not known)
+    matrix    the norm is of a matrix as such, not of its entries in a row
     """
 
     kind: str
@@ -29,6 +30,7 @@ class Ball:
     norm: str
     dual: str
     length: Callable[[Sequence[float]], float] = lambda shape: 1.0
+    matrix: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -49,6 +49,7 @@ norm_nuc = ArrayAtom(
         norm="torch.linalg.svdvals({u}).sum(-1)",
         dual="torch.linalg.svdvals({u}).amax(-1)",
         length=lambda shape: sqrt(min(shape)),
+        matrix=True,
     ),
     properties=Properties(
         curvature="convex",

@@ -124,16 +124,15 @@ def _cone(k: Cones, u: Affine, p: Any) -> Affine | None:
         t = k.variable(u.shape)
         k.power(u, 1.0, t, p)
         return t.lower()
-    t = k.variable(u.shape)
     if p < 0:
+        t = k.variable(u.shape)
         k.power(t, u, 1.0, 1 / (1 - p))
         return t.upper()
     if p <= 1:
         return None
     if p % 2:
         k.nonneg(u)
-    k.power(t, 1.0, u, 1 / p)
-    return t.upper()
+    return k.powers(u, p)
 
 
 def _reciprocal(k: Cones, u: Affine) -> Affine:

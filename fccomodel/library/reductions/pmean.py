@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import inf
+from typing import Any
 
 from fccomodel.core import ir
 from fccomodel.core.lazy import torch
@@ -11,6 +12,7 @@ from fccomodel.core.rewrite import apply as make
 from fccomodel.core.rewrite import const
 from fccomodel.library.amounts import NONE, ONE, SOME, Amount
 from fccomodel.library.atoms import Interval
+from fccomodel.library.cones import Affine, Cones
 from fccomodel.library.reductions._base import ByMeans, Elements, Here, Option, Options, Reduction, Site, Slope
 from fccomodel.library.reductions._tail import counted
 from fccomodel.library.reductions.logmeanexp import LOGMEANEXP
@@ -60,6 +62,24 @@ def _power(site: Site) -> Interval:
     return site.options.get("p", Interval.point(1.0))
 
 
+def _cone(k: Cones, e: Affine, cells: Any, n: Any, options: Options) -> Affine | None:
+    """By cell the least t n^(-1/p) with sum r <= t and r^(1/p) t^(1 - 1/p) >= s >= e"""
+    p = float(options["p"])
+    if p < 1:
+        return None
+    s, r, t = k.variable(e.shape), k.variable(e.shape), k.variable((len(n),))
+    k.nonneg(s)
+    k.nonneg(s - e)
+    if p == 1:
+        k.zero(r - s)
+    elif p == 2:
+        k.quotient(r, t[cells], s)
+    else:
+        k.power(r, t[cells], s, 1 / p)
+    k.nonneg(t - r.gathered(cells, len(n)))
+    return t.upper() * n ** (-1 / p)
+
+
 def _curvature(site: Site) -> str:
     power = _power(site)
     return "convex" if power.lo >= 1 else "concave" if 0 < power.lo and power.hi <= 1 else "none"
@@ -88,6 +108,7 @@ PMEAN = Reduction(
     slope=_slope,
     program=reduce_pmean,
     program_slope=slope_pmean,
+    cone=_cone,
     curvature=_curvature,
     increasing=True,
     homogeneous=True,

@@ -6,6 +6,7 @@ once, and the functions must be known to be conic. The report judges its answer 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -22,8 +23,8 @@ from fccomodel.solver.conic.walk import Conic, conic
 
 #: Accuracy that is asked for, of gap and residuals, and what is taken where no more is reached.
 TOLERANCE, ALMOST = 1e-11, 1e-7
-#: The largest programs: numbers in their matrices, and cones that are not symmetric.
-MOST_NUMBERS, MOST_CURVED = 6_000_000, 60_000
+#: The largest programs: numbers in their matrices, cones that are not symmetric, entries of a semidefinite matrix's triangle.
+MOST_NUMBERS, MOST_CURVED, MOST_TRIANGLE = 6_000_000, 60_000, 3_240
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -46,8 +47,9 @@ def of(bound: Bound, where: Callable[[ir.Expr], Interval]) -> Conic | None:
     if not built.finite:
         return None
     curved = sum(kind in ("exponential", "power") for kind, *_ in built.program.cones)
+    triangle = max((size for kind, size, _ in built.program.cones if kind == "semidefinite"), default=0)
     numbers = built.program.P.nnz + built.program.A.nnz
-    return built if numbers <= MOST_NUMBERS and curved <= MOST_CURVED else None
+    return built if numbers <= MOST_NUMBERS and curved <= MOST_CURVED and triangle <= MOST_TRIANGLE else None
 
 
 def solve(built: Conic, *, seconds: float | None = None) -> Answer | None:
@@ -73,6 +75,7 @@ def minimised(program: Assembled, seconds: float | None = None) -> Any:
         "second_order": lambda size, power: clarabel.SecondOrderConeT(size),
         "exponential": lambda size, power: clarabel.ExponentialConeT(),
         "power": lambda size, power: clarabel.PowerConeT(power),
+        "semidefinite": lambda size, power: clarabel.PSDTriangleConeT((math.isqrt(8 * size + 1) - 1) // 2),
     }
     settings = clarabel.DefaultSettings()
     settings.verbose = False

@@ -215,6 +215,13 @@ class Affine:
         kind = np.where(kinds[2] | (kinds[0] & kinds[1]), NEITHER, np.where(kinds[0], OVER, np.where(kinds[1], UNDER, EXACT)))
         return _fresh(sums @ self.rows, sums @ self.const, kind.astype(np.int8), (count,))
 
+    def transformed(self, matrix: Any) -> Affine:
+        """Of an exact array (m, n) the product of each row with a sparse matrix (k, n): an array (m, k)."""
+        rows, const, kind = self.entries()
+        count = self.shape[0]
+        whole = sparse.csr_matrix(sparse.kron(sparse.eye_array(count), matrix))
+        return _fresh(whole @ rows, whole @ const, np.zeros(whole.shape[0], dtype=np.int8), (count, matrix.shape[0]))
+
     def __matmul__(self, other: Any) -> Affine:
         return _product(self, other)
 

@@ -20,7 +20,8 @@ from fccomodel.solver.conic.affine import EXACT, OVER, UNDER, Affine, NotConic, 
 class Block:
     """Rows of affine functions in one kind of cone: as many cones of ``size`` rows each.
 
-    kind   zero, nonneg, second_order, exponential or power (with ``power``: its exponent)
+    kind   zero, nonneg, second_order, exponential, power (with ``power``: its exponent), semidefinite (the upper triangles,
+           column by column, what is beside the diagonal times sqrt 2)
     """
 
     kind: str
@@ -31,14 +32,26 @@ class Block:
 
 
 @dataclass(frozen=True, eq=False)
-class Squares:
-    """t_k >= |u_k|^2 for the rows u_k of an array: ``first`` is t's first column."""
+class Powers:
+    """t_k >= |u_k|_p^p for the rows u_k, of ``size`` entries, of an array: ``first`` is t's first column."""
 
     first: int
     count: int
     rows: sparse.csr_matrix
     const: np.ndarray
-    size: int
+    size: int = 1
+    exponent: float = 2.0
+
+    @property
+    def columns(self) -> np.ndarray:
+        """Of every t."""
+        return np.arange(self.first, self.first + self.count)
+
+    def of(self, columns: np.ndarray, weights: np.ndarray) -> Affine:
+        """Every u_k of some columns, times w^(1/p), one after the other."""
+        places = ((columns - self.first)[:, None] * self.size + np.arange(self.size)).ravel()
+        part = Affine(self.rows[places], self.const[places], np.zeros(len(places), dtype=np.int8), np.arange(len(places)))
+        return part * np.repeat(weights ** (1 / self.exponent), self.size)
 
 
 class Cones:
@@ -47,7 +60,8 @@ class Cones:
     def __init__(self) -> None:
         self.columns = 0
         self.blocks: list[Block] = []
-        self.squares_: list[Squares] = []
+        self.squares_: list[Powers] = []
+        self.powers_: list[Powers] = []
 
     # ------------------------------------------------------------------------------------------------------------ variables
     def variable(self, shape: Sequence[int]) -> Affine:
@@ -85,39 +99,93 @@ class Cones:
         t, y, u = _affine(t), _affine(y), _affine(u)
         return self.second_order(t + y, stacked([t - y, u * 2.0]))
 
+    def semidefinite(self, u: Affine) -> int:
+        """Symmetric matrices, of u's last two dims, without a negative eigenvalue."""
+        n = u.shape[-1]
+        j, i = np.tril_indices(n)
+        triangle = u[..., i, j] * np.where(i == j, 1.0, 2**0.5)
+        rows, const, kinds = triangle.entries()
+        _check(kinds, EXACT)
+        self.blocks.append(Block("semidefinite", rows, const, len(i)))
+        return len(self.blocks) - 1
+
     def squares(self, u: Affine) -> Affine:
         """Upper estimates of |u|^2 along the last dim."""
         if not u.exact:
             raise NotConic("the square of an estimate")
         t = self.variable(u.shape[:-1])
         rows, const, _ = u.entries()
-        self.squares_.append(Squares(int(self.columns - t.numel()), t.numel(), rows, const, u.shape[-1]))
+        self.squares_.append(Powers(int(self.columns - t.numel()), t.numel(), rows, const, u.shape[-1]))
         return t.upper()
 
-    def norm_of(self, u: Affine) -> Affine | None:
-        """The roots of sums c + sum_k c_k |u_k|^2 without negative c, from above; None of anything else."""
+    def powers(self, u: Affine, p: float) -> Affine:
+        """Upper estimates of |u|^p."""
+        if not u.exact:
+            raise NotConic("the power of an estimate")
+        t = self.variable(u.shape)
         rows, const, _ = u.entries()
+        self.powers_.append(Powers(int(self.columns - t.numel()), t.numel(), rows, const, exponent=p))
+        return t.upper()
+
+    def norm_of(self, u: Affine, p: float = 2.0) -> Affine | None:
+        """The roots u^(1/p) of sums c + sum_k c_k |u_k|^p without negative c, from above; None of anything else."""
+        rows, const, _ = u.entries()
+        rows.eliminate_zeros()
         if (const < 0).any() or (rows.data < 0).any():
+            return None
+        records = [r for r in (*self.squares_, *self.powers_) if r.exponent == p]
+        starts = np.array([r.first for r in records] + [self.columns])
+        owner = np.searchsorted(starts, rows.indices, side="right") - 1
+        ends = np.array([r.first + r.count for r in records] + [0])
+        if (owner < 0).any() or (rows.indices >= ends[owner]).any():
             return None
         t = self.variable((len(const),))
         for k, level in enumerate(const):
-            row = rows[[k]]
-            entries = [(int(column), float(weight)) for column, weight in zip(row.indices, row.data, strict=True) if weight]
-            parts = [part for entry in entries if (part := self._root(*entry)) is not None]
-            if not parts or len(parts) < len(entries):
-                return None
-            self.second_order(t[k], joined([*parts, constant(np.array([level**0.5]))]))
+            entries = slice(rows.indptr[k], rows.indptr[k + 1])
+            columns, weights, of = rows.indices[entries], rows.data[entries], owner[entries]
+            parts = [records[r].of(columns[of == r], weights[of == r]) for r in np.unique(of)]
+            self.norm(t[k], joined([*parts, constant(np.full(int(level > 0), level ** (1 / p)))]), p)
         return t.upper().reshape(u.shape)
 
-    def _root(self, column: int, weight: float) -> Affine | None:
-        """Of an estimate of |u|^2, u times the root of a weight."""
-        for squares in self.squares_:
-            if squares.first <= column < squares.first + squares.count:
-                first = (column - squares.first) * squares.size
-                part = slice(first, first + squares.size)
-                exact = np.zeros(squares.size, dtype=np.int8)
-                return Affine(squares.rows[part], squares.const[part], exact, np.arange(squares.size)) * weight**0.5
-        return None
+    def dual(self, kind: str, y: Affine, power: float = 0.5) -> None:
+        """Rows of an array in the cones dual to those of a kind."""
+        if kind == "nonneg":
+            self.nonneg(y)
+        elif kind == "second_order":
+            self.second_order(y.select(-1, 0), y.narrow(-1, 1, y.shape[-1] - 1))
+        elif kind == "exponential":
+            u, v, w = (y.select(-1, k) for k in range(3))
+            self.exponential(u - v, -u, w)
+        elif kind == "power":
+            self.power(y.select(-1, 0) / power, y.select(-1, 1) / (1 - power), y.select(-1, 2), power)
+        elif kind == "semidefinite":
+            rows, const, _ = y.entries()
+            self.blocks.append(Block(kind, rows, const, y.shape[-1]))
+
+    def norm(self, t: Affine, u: Affine, p: float) -> None:
+        """t >= |u|_p, of a number and a vector: r_k^(1/p) t^(1 - 1/p) >= |u_k|, sum r <= t."""
+        if p == 2:
+            self.second_order(t, u)
+            return
+        r = self.variable(u.shape)
+        self.power(r, t, u, 1 / p)
+        self.nonneg(t - r.sum())
+
+    def stated(self, powers: Powers) -> None:
+        """Powers as cones: 2u and t - 1 are no longer than t + 1 where t >= |u|^2."""
+        t = Affine(_unit(powers.columns), np.zeros(powers.count), np.zeros(powers.count, dtype=np.int8), np.arange(powers.count))
+        u = powers.of(powers.columns, np.ones(powers.count)).reshape(powers.count, powers.size)
+        if powers.exponent == 2:
+            self.second_order(t + 1.0, joined([u * 2.0, (t - 1.0).unsqueeze(-1)], -1))
+        else:
+            self.power(t, 1.0, u.squeeze(-1), 1 / powers.exponent)
+
+    def used(self) -> np.ndarray:
+        """Whether each variable is in a condition."""
+        used = np.zeros(self.columns, dtype=bool)
+        for part in (*self.blocks, *self.squares_, *self.powers_):
+            used[np.unique(part.rows.indices)] = True
+        return used
 
     # -------------------------------------------------------------------------------------------------------------- helpers
     def _add(self, kind: str, u: Affine, allowed: int) -> int:
@@ -170,20 +238,16 @@ def assembled(cones: Cones, objective: Affine) -> Assembled:
     q = np.zeros(cones.columns)
     q[: rows.shape[1]] = rows.toarray()[0]
     total = float(const[0])
-    used = np.zeros(cones.columns, dtype=bool)
-    for block in cones.blocks:
-        used[np.unique(block.rows.indices)] = True
-    for squares in cones.squares_:
-        used[np.unique(squares.rows.indices)] = True
+    used = cones.used()
+    for powers in cones.powers_:
+        if used[powers.columns].any() or q[powers.columns].any():
+            cones.stated(powers)
     quadratic: list[sparse.csr_matrix] = []
-    for squares in list(cones.squares_):
-        places = np.arange(squares.first, squares.first + squares.count)
+    for squares in cones.squares_:
+        places = squares.columns
         weights = np.repeat(q[places], squares.size)
         if used[places].any() or (weights < 0).any():
-            t = Affine(_unit(places), np.zeros(len(places)), np.zeros(len(places), dtype=np.int8), np.arange(len(places)))
-            index = np.arange(len(squares.const)).reshape(squares.count, squares.size)
-            u = Affine(squares.rows, squares.const, np.zeros(len(squares.const), dtype=np.int8), index)
-            cones.second_order(t + 1.0, Affine(*_beside(u * 2.0, t + -1.0)))
+            cones.stated(squares)
             continue
         q[places] = 0.0
         u_rows, u_const, keep = squares.rows, squares.const, weights > 0
@@ -220,11 +284,3 @@ def assembled(cones: Cones, objective: Affine) -> Assembled:
 
 def _unit(places: np.ndarray) -> sparse.csr_matrix:
     return sparse.csr_matrix((np.ones(len(places)), (np.arange(len(places)), places)), shape=(len(places), int(places[-1]) + 1))
-
-
-def _beside(u: Affine, t: Affine) -> tuple[sparse.csr_matrix, np.ndarray, np.ndarray, np.ndarray]:
-    """(2u, t - 1) along the last dim: with t + 1 it says that t >= |u|^2."""
-    n = max(u.rows.shape[1], t.rows.shape[1])
-    rows = sparse.vstack([widened(u.rows, n), widened(t.rows, n)], format="csr")
-    index = np.concatenate([u.index, t.index[:, None] + len(u.const)], 1)
-    return rows, np.concatenate([u.const, t.const]), np.concatenate([u.kind, t.kind]), index

@@ -25,7 +25,8 @@ from fccomodel.evaluation.interpret.reductions import collapse
 from fccomodel.evaluation.interpret.spaces import Listing, Product, cells
 from fccomodel.library import atoms, cones, reductions
 from fccomodel.library.atoms import Interval
-from fccomodel.solver.conic.affine import OVER, UNDER, Affine, NotConic, level, number
+from fccomodel.solver.conic import inner
+from fccomodel.solver.conic.affine import OVER, UNDER, Affine, NotConic, joined, level, number
 from fccomodel.solver.conic.cones import Assembled, Cones, assembled
 
 #: Numbers that one value may have.
@@ -98,6 +99,10 @@ class Walk(Evaluator):
         super().__init__(bound, {}, chunk=1 << 62, shortcuts=False)
         self.cones, self.where = Cones(), where
 
+    def beside(self) -> Walk:
+        """A walk of the same model for another program."""
+        return Walk(self.bound, self.where)
+
     def compute(self, node: ir.Expr, env: Env) -> Named:
         if self.numel(node, env) > MOST:
             raise NotConic("more elements than are held at once")
@@ -156,9 +161,9 @@ class Walk(Evaluator):
         if node.op == "dot":
             for vector, other in (node.args, node.args[::-1]):
                 if isinstance(other, ir.Apply) and other.op == "matmul" and len(other.args) == 2:
-                    matrix, inner = (self.value(arg, env) for arg in other.args)
-                    if not isinstance(matrix.data, Affine) and not matrix.axes and _same(inner, self.value(vector, env)):
-                        return _named(self.form(number(matrix.data), _rows(inner.data)), inner.axes)
+                    matrix, within = (self.value(arg, env) for arg in other.args)
+                    if not isinstance(matrix.data, Affine) and not matrix.axes and _same(within, self.value(vector, env)):
+                        return _named(self.form(number(matrix.data), _rows(within.data)), within.axes)
         raise NotConic("a product of two functions of the variables")
 
     def entropy(self, node: ir.Apply, env: Env) -> Named | None:
@@ -197,20 +202,41 @@ class Walk(Evaluator):
         args: list[Any] = []
         for k, (array, value, name) in enumerate(zip(arrays, values, names, strict=True)):
             if name in atom.parameters:
-                if array.numel() != 1:
+                if array.numel() != 1 and not scalar:
                     raise NotConic(f"`{name}` of `{node.op}` differs from element to element")
-                args.append(float(array))
+                args.append(array if array.numel() != 1 else float(array))
                 continue
             if isinstance(array, Affine) and not array.exact:
-                if _is_root(atom, values) and (root := self.cones.norm_of(array)) is not None:
-                    return _named(root, axes)
+                if (power := _root(atom, values)) and (norm := self.cones.norm_of(array, power)) is not None:
+                    return _named(norm, axes)
                 array = self.bounded(atom, enclosures, k, array)
-            args.append(array if scalar else _entries(array, len(axes), len(value.event)))
-        result = self.estimate(node, atom, args)
+            as_it_is = scalar or isinstance(atom, atoms.ArrayAtom) and atom.ball is not None and atom.ball.matrix
+            args.append(array if as_it_is else _entries(array, len(axes), len(value.event)))
+        result = self.by_parameters(node, atom, args)
         expected = OVER if curvature == "convex" else UNDER
         if curvature != "affine" and (result.kind[result.index] == -expected).any():
             raise NotConic(f"`{node.op}` where its argument lies")
         return _named(result, axes)
+
+    def by_parameters(self, node: ir.Apply, atom: atoms.Atom, args: list[Any]) -> Affine:
+        """The value, together for all elements whose parameters are the same."""
+        named = [name in atom.parameters for name in atom.names(len(args))]
+        if not any(is_one and isinstance(arg, torch.Tensor) for is_one, arg in zip(named, args, strict=True)):
+            return self.estimate(node, atom, args)
+        shape = np.broadcast_shapes(*(tuple(arg.shape) for arg in args if not isinstance(arg, float)))
+        flat = [arg if isinstance(arg, float) else arg.expand(shape).reshape(-1) for arg in args]
+        given = [number(arg) for is_one, arg in zip(named, flat, strict=True) if is_one and not isinstance(arg, float)]
+        which = np.unique(np.stack(given), axis=1, return_inverse=True)[1].reshape(-1)
+        places = [np.flatnonzero(which == k) for k in range(which.max() + 1)]
+        parts = []
+        for place in places:
+            at = [arg if isinstance(arg, float) else arg[torch.from_numpy(place)] for arg in flat]
+            at = [float(arg[0]) if is_one and not isinstance(arg, float) else arg for is_one, arg in zip(named, at, strict=True)]
+            parts.append(self.estimate(node, atom, at))
+        whole = joined(parts)
+        index = np.empty_like(which)
+        index[np.concatenate(places)] = whole.index
+        return whole.laid(index.reshape(shape))
 
     def estimate(self, node: ir.Apply, atom: atoms.Atom, args: list[Any]) -> Affine:
         """The value of a function by what its atom states."""
@@ -255,7 +281,7 @@ class Walk(Evaluator):
     # ----------------------------------------------------------------------------------------------------------- reductions
     def reduce(self, node: ir.Reduce, env: Env) -> Named:
         if any(isinstance(binder.domain, ir.VectorSet) for binder in node.binders):
-            raise NotConic("a maximum over a set of vectors")
+            return inner.value(self, node, env)
         return super().reduce(node, env)
 
     def over(self, node: ir.Reduce, space: Product | Listing, inner: Env) -> Named:
@@ -285,17 +311,21 @@ class Walk(Evaluator):
         if kind.cone is not None:
             if not e.exact and not kind.increasing:
                 raise NotConic(f"`{node.kind}` of what is not affine")
-            return kind.cone(self.cones, e, places, n, options)
+            value = kind.cone(self.cones, e, places, n, options)
+            if value is None:
+                raise NotConic(f"`{node.kind}` at these options")
+            return value
         if kind.cap is not None:
             cap = kind.cap(n, options)
             return cones.heaviest(self.cones, e * kind.sign, places, cap.expand(n.shape).numpy()) * kind.sign
         raise NotConic(f"`{node.kind}`, which is no conic function")
 
 
-def _is_root(atom: atoms.Atom, values: list[Named]) -> bool:
-    """The square root."""
+def _root(atom: atoms.Atom, values: list[Named]) -> float:
+    """p of a p-th root, p > 1; else 0."""
     exponent = atom.exponent if isinstance(atom, atoms.ScalarAtom) else None
-    return exponent == 0.5 or exponent in atom.parameters and float(values[-1].data) == 0.5
+    a = float(values[-1].data) if exponent in atom.parameters else exponent
+    return 1 / a if isinstance(a, float) and 0 < a < 1 else 0.0
 
 
 def _named(value: Affine, axes: tuple[int, ...]) -> Named:
