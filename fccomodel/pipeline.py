@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from fccomodel.plan.choice import Candidate, Choice
     from fccomodel.report import KKTReport
     from fccomodel.report.confidence import Intervals
-    from fccomodel.solver.conic import Conic
+    from fccomodel.solver.conic import Answer, Conic
     from fccomodel.solver.emit import Program
     from fccomodel.solver.run import Progress, Solution
     from fccomodel.structure import Analysis
@@ -40,6 +40,8 @@ REPORT_S = 1.0
 #: Seconds that a run has to converge by itself, where an interior-point method can take over; and by how much the report may find
 #: its residual above the tolerance.
 PATIENCE, NEAR = 3.0, 10.0
+#: A gap that does not count, relative to the objective or to this size of one.
+CLOSE, LEAST = 1e-6, 1e-2
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -388,11 +390,11 @@ def solve(
     began = time.perf_counter()
     wanted = lets(planned.problem, show)
     route = interior(planned)
-    planned, program, solution = run(planned, progress, patience=None if route is None else PATIENCE)
-    if route is None or solution.status in ("interrupted", "unattained"):
+    if route is None:
+        planned, program, solution = run(planned, progress)
         kkt = report(planned, solution, sensitive=sensitive)
     else:
-        solution, kkt = ended(planned, solution, route, began, progress, sensitive=sensitive)
+        planned, program, solution, kkt = ended(planned, route, progress, sensitive=sensitive)
     heldout = held_out(planned, solution)
     with quoting(planned.problem.source):
         shown = values(planned.bound, solution.variables, wanted, seed=planned.seed)
@@ -413,43 +415,84 @@ def interior(planned: Planned) -> Conic | None:
 
 
 def ended(
-    planned: Planned,
-    solution: Solution,
-    route: Conic,
-    began: float,
-    progress: Callable[[Progress], None] | None = None,
-    *,
-    sensitive: bool = False,
-) -> tuple[Solution, KKTReport]:
-    """The run's solution where the report finds it to have converged; else the better, by the report, of it and of the
-    interior-point method's, or where this finds none, of a run with the whole budget."""
+    planned: Planned, route: Conic, progress: Callable[[Progress], None] | None = None, *, sensitive: bool = False
+) -> tuple[Planned, Program, Solution, KKTReport]:
+    """A run of some seconds, and where the report does not find it at the optimum, the interior-point method: the better of both,
+    or a run with the whole budget where this method finds nothing."""
     from fccomodel.solver import conic
     from fccomodel.solver.run.machine import interruptible
 
-    kkt = report(planned, solution, sensitive=sensitive) if solution.status == "converged" else None
-    if kkt is not None and kkt.epsilon <= planned.options["tol"][0] * NEAR:
-        return solution, kkt
+    began = time.perf_counter()
+    failed: FccoError | None = None
+    solution: Solution | None = None
+    try:
+        planned, program, solution = run(planned, progress, patience=PATIENCE)
+    except FccoError as error:
+        failed, program = error, emit(planned)
+    kkt = None
+    if solution is not None and solution.status in ("converged", "interrupted", "unattained"):
+        kkt = report(planned, solution, sensitive=sensitive)
+        if solution.status != "converged" or _settled(planned, kkt) and kkt.gap is not None and _small(kkt, kkt.gap.value):
+            return planned, program, solution, kkt
     seconds = options.parse_budget(planned.options["budget"][0])[0]
     assert seconds is not None
     with interruptible() as asked:
         answer = conic.solve(route, seconds=max(seconds - (time.perf_counter() - began), PATIENCE))
-    if asked.is_set() and answer is None:
-        return replace(solution, ended="interrupted", stopped="interrupted"), report(planned, solution, sensitive=sensitive)
-    if answer is None:
-        if solution.status != "converged":
-            _, _, solution = run(planned, progress)
-            kkt = None
-        return solution, kkt or report(planned, solution, sensitive=sensitive)
-    other = replace(
-        solution, variables=answer.variables, multipliers=answer.multipliers, limits={}, failure=None,
-        ended="converged", stopped=f"an interior-point method converged in {answer.iterations} iterations",
+    if asked.is_set() and isinstance(answer, str) and solution is not None:
+        solution = replace(solution, ended="interrupted", stopped="interrupted")
+        return planned, program, solution, kkt or report(planned, solution, sensitive=sensitive)
+    if not isinstance(answer, str):
+        if solution is not None and kkt is not None and _settled(planned, kkt) and _small(kkt, kkt.objective - answer.objective):
+            return planned, program, solution, kkt
+        other = interiors(answer, solution)
+        others = report(planned, other, sensitive=sensitive)
+        if solution is None or _settled(planned, others):
+            return planned, program, other, others
+        kkt = kkt or report(planned, solution, sensitive=sensitive)
+        return planned, program, *((other, others) if _better(planned, others, kkt) else (solution, kkt))
+    if failed is not None or solution is None:
+        raise failed or AssertionError(answer)
+    if kkt is None and answer != solution.status:
+        planned, program, solution = run(planned, progress)
+    return planned, program, solution, kkt or report(planned, solution, sensitive=sensitive)
+
+
+def interiors(answer: Answer, solution: Solution | None) -> Solution:
+    """The interior-point method's answer as the end of a run, if there was one."""
+    from fccomodel.solver.run import Solution
+
+    if solution is None:
+        solution = Solution(
+            variables={}, multipliers={}, limits={}, history=[], iterations=0, wall_s=0.0, stopped="", ended="converged"
+        )
+    return replace(
+        solution,
+        variables=answer.variables,
+        multipliers=answer.multipliers,
+        limits={},
+        failure=None,
+        ended="converged",
+        stopped=f"an interior-point method converged in {answer.iterations} iterations",
         interior=answer.iterations,
-    )  # fmt: skip
-    others = report(planned, other, sensitive=sensitive)
-    if others.epsilon <= planned.options["tol"][0] * NEAR:
-        return other, others
-    kkt = kkt or report(planned, solution, sensitive=sensitive)
-    return (other, others) if others.epsilon <= kkt.epsilon else (solution, kkt)
+    )
+
+
+def _settled(planned: Planned, kkt: KKTReport) -> bool:
+    """The report finds a point at the tolerance, or near."""
+    return kkt.epsilon <= planned.options["tol"][0] * NEAR
+
+
+def _small(kkt: KKTReport, gap: float | None) -> bool:
+    """A difference of objectives is none that counts."""
+    return gap is not None and abs(gap) <= CLOSE * max(abs(kkt.objective), LEAST)
+
+
+def _better(planned: Planned, first: KKTReport, second: KKTReport) -> bool:
+    """Of two reports on a convex problem: the smaller residual, or the better objective where constraints hold as well."""
+    gain = second.objective - first.objective
+    gain = gain if planned.problem.objective.sense == "minimize" else -gain
+    holds = first.feasibility <= max(second.feasibility, planned.options["tol"][0])
+    return first.epsilon <= second.epsilon or (holds and gain > 0 and not _small(second, gain))
 
 
 def held_out(planned: Planned, solution: Solution) -> Intervals | None:

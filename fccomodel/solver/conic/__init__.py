@@ -29,10 +29,11 @@ MOST_NUMBERS, MOST_CURVED, MOST_TRIANGLE = 6_000_000, 60_000, 3_240
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Answer:
-    """Variables by name, multipliers by label, and the number of iterations."""
+    """The optimum: variables by name, multipliers by label, the objective in the model's sense, and the number of iterations."""
 
     variables: dict[str, np.ndarray]
     multipliers: dict[str, float]
+    objective: float
     iterations: int
 
 
@@ -52,17 +53,18 @@ def of(bound: Bound, where: Callable[[ir.Expr], Interval]) -> Conic | None:
     return built if numbers <= MOST_NUMBERS and curved <= MOST_CURVED and triangle <= MOST_TRIANGLE else None
 
 
-def solve(built: Conic, *, seconds: float | None = None) -> Answer | None:
-    """The optimum; None where it was not reached in the time."""
+def solve(built: Conic, *, seconds: float | None = None) -> Answer | str:
+    """The optimum, or why there is none: ``infeasible`` or ``unbounded``, proved, or ``unknown``."""
     result = minimised(built.program, seconds)
     if str(result.status) not in ("Solved", "AlmostSolved"):
-        return None
+        return {"PrimalInfeasible": "infeasible", "DualInfeasible": "unbounded"}.get(str(result.status), "unknown")
     z, duals = np.asarray(result.x), np.asarray(result.z)
     variables = {
         name: z[first : first + int(np.prod(shape))].reshape(shape) for name, (first, shape) in built.layout.items()
     }
     multipliers = {label: float(sign * duals[row]) for label, (row, sign) in built.rows.items()}
-    return Answer(variables=variables, multipliers=multipliers, iterations=int(result.iterations))
+    objective = built.sign * (float(result.obj_val) + built.program.constant)
+    return Answer(variables=variables, multipliers=multipliers, objective=objective, iterations=int(result.iterations))
 
 
 def minimised(program: Assembled, seconds: float | None = None) -> Any:

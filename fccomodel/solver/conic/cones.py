@@ -183,8 +183,8 @@ class Cones:
     def used(self) -> np.ndarray:
         """Whether each variable is in a condition."""
         used = np.zeros(self.columns, dtype=bool)
-        for part in (*self.blocks, *self.squares_, *self.powers_):
-            used[np.unique(part.rows.indices)] = True
+        for rows in [part.rows for part in self.blocks] + [part.rows for part in (*self.squares_, *self.powers_)]:
+            used[np.unique(rows.indices)] = True
         return used
 
     # -------------------------------------------------------------------------------------------------------------- helpers

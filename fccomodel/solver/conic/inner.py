@@ -18,9 +18,10 @@ from scipy import sparse
 from fccomodel.core import ir
 from fccomodel.evaluation import elements
 from fccomodel.evaluation.axes import Env, Named, new_axis, spread
-from fccomodel.evaluation.interpret.inner_maximum import affine, constant
+from fccomodel.evaluation.interpret.inner_maximum import affine
 from fccomodel.library import reductions
-from fccomodel.solver.conic.affine import UNDER, Affine, NotConic, constant as constants, widened
+from fccomodel.solver.conic.affine import UNDER, Affine, NotConic, widened
+from fccomodel.solver.conic.affine import constant as constants
 from fccomodel.solver.conic.cones import Cones
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def value(walk: Walk, node: ir.Reduce, env: Env) -> Named:
     return Named((dual(walk.cones, cones, g, r) + v).upper() * sign, axes)
 
 
-def parts(node: ir.Expr, q: ir.Binder, factor: float) -> Iterator[tuple[float | tuple, ir.Expr]]:
+def parts(node: ir.Expr, q: ir.Binder, factor: float) -> Iterator[tuple[float, ir.Expr]]:
     """Summands of a body, each with the numbers that it is multiplied by."""
     if isinstance(node, ir.Apply) and node.op in ("add", "sub") and not affine(node, q):
         yield from parts(node.args[0], q, factor)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -38,9 +39,11 @@ class Conic:
     """A problem as a conic program.
 
     layout  by variable: its first column and its shape       rows   by label: its first row in the program, and its sign there
+    sign    -1 where the model's objective is maximised
     """
 
     program: Assembled
+    sign: float
     layout: dict[str, tuple[int, tuple[int, ...]]]
     rows: dict[str, tuple[int, float]]
 
@@ -87,9 +90,10 @@ def conic(bound: Bound, where: Callable[[ir.Expr], Interval]) -> Conic:
     objective = walk.value(problem.objective.expr, {}).data
     if not isinstance(objective, Affine):
         raise NotConic("an objective without variables")
-    program = assembled(walk.cones, objective * (1.0 if problem.objective.sense == "minimize" else -1.0))
+    sign = 1.0 if problem.objective.sense == "minimize" else -1.0
+    program = assembled(walk.cones, objective * sign)
     rows = {label: (program.places[block] + k, sign) for label, (block, k, sign) in blocks.items()}
-    return Conic(program, layout, rows)
+    return Conic(program, sign, layout, rows)
 
 
 class Walk(Evaluator):
@@ -103,9 +107,15 @@ class Walk(Evaluator):
         """A walk of the same model for another program."""
         return Walk(self.bound, self.where)
 
+    def below(self, node: ir.Expr, env: Env) -> tuple[ir.Expr, ...]:
+        return super(Evaluator, self).inner(node, env) if _as_written(node) else super().below(node, env)
+
     def compute(self, node: ir.Expr, env: Env) -> Named:
         if self.numel(node, env) > MOST:
             raise NotConic("more elements than are held at once")
+        if _as_written(node):
+            with suppress(NotConic):
+                return self.uncut(node, env)
         return super().compute(node, env)
 
     def net(self, node: ir.NetCall, env: Env) -> Named:
@@ -321,11 +331,20 @@ class Walk(Evaluator):
         raise NotConic(f"`{node.kind}`, which is no conic function")
 
 
+def _as_written(node: ir.Expr) -> bool:
+    """A root, or a reduction with a cone, is tried before its form that is stable in floating point."""
+    if isinstance(node, ir.Reduce):
+        return reductions.of(node).cone is not None
+    atom = atoms.of(node)
+    return isinstance(atom, atoms.ScalarAtom) and (atom.exponent == 0.5 or atom.exponent in atom.parameters)
+
+
 def _root(atom: atoms.Atom, values: list[Named]) -> float:
     """p of a p-th root, p > 1; else 0."""
     exponent = atom.exponent if isinstance(atom, atoms.ScalarAtom) else None
     a = float(values[-1].data) if exponent in atom.parameters else exponent
-    return 1 / a if isinstance(a, float) and 0 < a < 1 else 0.0
+    p = 1 / a if isinstance(a, float) and 0 < a < 1 else 0.0
+    return float(round(p)) if abs(p - round(p)) < 1e-12 else p
 
 
 def _named(value: Affine, axes: tuple[int, ...]) -> Named:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import cvxpy as cp
 import numpy as np
+
 from books.model import Model, classes, maximum, minimum, tail
 
 HEAD = "dim d; data D : table(x: real[d], y: {-1, 1}); var w[d];"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import cvxpy as cp
 import numpy as np
+
 from books.model import Model, maximum, minimum
 
 

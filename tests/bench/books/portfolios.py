@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import cvxpy as cp
 import numpy as np
+
 from books.model import Model, maximum, minimum, returns, tail
 
 HEAD = "set A; data R : table(r: real[A]);"
@@ -26,7 +27,7 @@ def markowitz() -> Model:
 
 
 def turnover() -> Model:
-    """Mean and variance with a bound on what is traded (Cornuejols, Tutuncu, Optimization Methods in Finance, 2006, section 8.1)."""
+    """Mean and variance with bounded trades (Cornuejols, Tutuncu, Optimization Methods in Finance, 2006, section 8.1)."""
     r = returns(1000, 30, 2)
     prev = np.full(30, 1 / 30)
     x, long = long_only(30)
@@ -40,7 +41,7 @@ def turnover() -> Model:
 
 
 def transaction_costs() -> Model:
-    """Costs of spread and of impact, the power 3/2 of a trade (Boyd et al., Multi-Period Trading via Convex Optimization, 2017)."""
+    """Costs of spread and of impact, a power 3/2 (Boyd et al., Multi-Period Trading via Convex Optimization, 2017)."""
     r = returns(1000, 25, 3)
     prev = np.random.default_rng(3).dirichlet(np.ones(25))
     x, long = long_only(25)
@@ -83,7 +84,7 @@ def tracking() -> Model:
 
 
 def absolute_tracking() -> Model:
-    """An index followed in mean absolute error (Rudolf, Wolter, Zimmermann, A linear model for tracking error minimization, 1999)."""
+    """An index followed in mean absolute error (Rudolf, Wolter, Zimmermann, 1999)."""
     r = returns(1200, 15, 6)
     index = r @ np.random.default_rng(6).dirichlet(np.ones(15)) + 0.3 * np.random.default_rng(7).normal(size=1200)
     x, long = long_only(15)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import cvxpy as cp
 import numpy as np
+
 from books.model import Model, minimum, regression
 
 HEAD = "dim d; data D : table(x: real[d], y: real); var w[d];"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import cvxpy as cp
 import numpy as np
+
 from books.model import Model, classes, maximum, minimum, regression, tail
 
 
@@ -37,7 +38,7 @@ def averse_newsvendor() -> Model:
 
 
 def simple_recourse() -> Model:
-    """Production, shortages and surpluses paid for (Birge, Louveaux, Introduction to Stochastic Programming, 2011, section 3.1)."""
+    """Production, shortages and surpluses paid for (Birge, Louveaux, Stochastic Programming, 2011, section 3.1)."""
     random = np.random.default_rng(70)
     T, cost = random.uniform(0, 1, size=(4, 6)), random.uniform(1, 2, 6)
     demand = random.uniform(5, 15, size=(600, 4))
@@ -61,7 +62,7 @@ def two_stages() -> Model:
         "maximize (mean[k in s] sum[i in f, j in m] g[i, j] * y[k, i, j]) - dot(c, cap); subject to"
         " made[k in s, i in f]: sum[j in m] y[k, i, j] <= cap[i]; sold[k in s, j in m]: sum[i in f] y[k, i, j] <= d[k, j];"
     )
-    limits = [limit for y, row in zip(flow, demand, strict=True) for limit in (cp.sum(y, axis=1) <= cap, cp.sum(y, axis=0) <= row)]
+    limits = [cp.sum(y, axis=1) <= cap for y in flow] + [cp.sum(y, axis=0) <= row for y, row in zip(flow, demand, strict=True)]
     problem = maximum(sum(cp.sum(cp.multiply(gain, y)) for y in flow) / 60 - cost @ cap, cap >= 0, *limits)
     return Model(text=text, data={"d": demand, "c": cost, "g": gain}, problem=problem)
 
@@ -167,9 +168,10 @@ def robust_least_squares() -> Model:
 
 
 def robust_linear_program() -> Model:
-    """Coefficients of every constraint in an ellipsoid (Ben-Tal, El Ghaoui, Nemirovski, Robust Optimization, 2009, section 1.3)."""
+    """Coefficients of constraints in ellipsoids (Ben-Tal, El Ghaoui, Nemirovski, Robust Optimization, 2009, section 1.3)."""
     random = np.random.default_rng(80)
-    a, P, b, c = random.normal(size=(40, 8)), 0.2 * random.normal(size=(40, 8, 8)), random.uniform(1, 2, 40), random.normal(size=8)
+    a, P = random.normal(size=(40, 8)), 0.2 * random.normal(size=(40, 8, 8))
+    b, c = random.uniform(1, 2, 40), random.normal(size=8)
     x = cp.Variable(8)
     text = (
         "dim m; dim n; data a : real[m, n]; data P : real[m, n, n]; data b : real[m]; data c : real[n]; var x[n];"
