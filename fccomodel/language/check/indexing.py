@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from dataclasses import field as field_
+
 from fccomodel.core import ir
+from fccomodel.core.rewrite import conjunction
 from fccomodel.language import errors, syntax
 from fccomodel.language.check import (
     expressions,
+    literals,
     names,
     shapes,
 )
@@ -63,18 +68,19 @@ def index(ctx: Context, scope: Scope, node: syntax.Index) -> ir.Expr | None:
     return _entry(ctx, scope, node, base)
 
 
-def _entry(ctx: Context, scope: Scope, node: syntax.Index, base: ir.Expr) -> ir.Item | None:
+def _entry(ctx: Context, scope: Scope, node: syntax.Index, base: ir.Expr) -> ir.Expr | None:
     """An entry of an array; with fewer indices than axes, the part that they pick: ``A[k]`` is a row."""
     if len(node.items) > len(base.shape) and not _counted(ctx, node, len(base.shape), f"a {show(base.shape)}"):
         return None
-    text = ctx.text(node.obj.span)
+    text, formulas = ctx.text(node.obj.span), Formulas()
     places = [
-        place(ctx, scope, item, _axis(ctx, dim), text, labels=True) for item, dim in zip(node.items, base.shape, strict=False)
+        place(ctx, scope, item, _axis(ctx, dim), text, labels=True, formulas=formulas)
+        for item, dim in zip(node.items, base.shape, strict=False)
     ]
     if any(p is None for p in places):
         return None
     rest = base.shape[len(places) :]
-    return ir.Item(base=base, indices=tuple(p for p in places if p is not None), shape=rest, span=node.span)
+    return formulas.at(ir.Item(base=base, indices=tuple(p for p in places if p is not None), shape=rest, span=node.span))
 
 
 def member(ctx: Context, scope: Scope, node: syntax.Index, symbol: LetSymbol) -> ir.Expr | None:
@@ -89,10 +95,13 @@ def member(ctx: Context, scope: Scope, node: syntax.Index, symbol: LetSymbol) ->
     family = f"the family `{symbol.name}[{', '.join(b.name for b in let.binders)}]`"
     if not _counted(ctx, node, len(let.binders), family):
         return None
-    places = [place(ctx, scope, item, b.domain, symbol.name) for item, b in zip(node.items, let.binders, strict=True)]
+    formulas = Formulas()
+    places = [
+        place(ctx, scope, item, b.domain, symbol.name, formulas=formulas) for item, b in zip(node.items, let.binders, strict=True)
+    ]
     if any(p is None for p in places):
         return None
-    return ir.LetRef(let=let, args=tuple(p for p in places if p is not None), shape=let.body.shape, span=node.span)
+    return formulas.at(ir.LetRef(let=let, args=tuple(p for p in places if p is not None), shape=let.body.shape, span=node.span))
 
 
 def _counted(ctx: Context, node: syntax.Index, wanted: int, what: str) -> bool:
@@ -113,10 +122,43 @@ def _axis(ctx: Context, dim: ir.Dim) -> ir.Set | ir.Dim:
     return dim
 
 
+@dataclass
+class Formulas:
+    """Indices that are formulas of others, ``v[i + 1]``: elements of their own, and the conditions that they equal the formulas."""
+
+    binders: list[ir.Binder] = field_(default_factory=list)
+    conditions: list[ir.Expr] = field_(default_factory=list)
+
+    def element(self, value: ir.Expr, text: str, numbers: ir.ValueSet) -> ir.Element:
+        """Of these numbers the one that a formula gives."""
+        binder = ir.Binder(name=text, kind="in", domain=numbers, span=value.span)
+        element = ir.Element(binder=binder, span=value.span)
+        self.binders.append(binder)
+        self.conditions.append(ir.Apply(op="eq", args=(element, value), span=value.span))
+        return element
+
+    def at(self, entry: ir.Expr) -> ir.Expr:
+        """The one entry that the conditions leave: its mean, which none makes an error."""
+        if not self.binders:
+            return entry
+        condition = conjunction(self.conditions)
+        return ir.Reduce(
+            kind="mean", binders=tuple(self.binders), body=entry, condition=condition, shape=entry.shape, span=entry.span
+        )
+
+
 def place(
-    ctx: Context, scope: Scope, item: syntax.Expr, axis: ir.Set | ir.Dim, base: str = "...", *, labels: bool = False
+    ctx: Context,
+    scope: Scope,
+    item: syntax.Expr,
+    axis: ir.Set | ir.Dim,
+    base: str = "...",
+    *,
+    labels: bool = False,
+    formulas: Formulas | None = None,
 ) -> ir.Element | ir.Const | ir.Column | None:
-    """An index of ``base`` as an element of the axis's set, or as a position counted from 0; with ``labels``, a row's label."""
+    """An index of ``base`` as an element of the axis's set, or as a position counted from 0; with ``labels``, a row's label; with
+    ``formulas``, an element that they say more of."""
     value = expressions.evaluate(ctx, scope, item)
     if value is None:
         return None
@@ -130,11 +172,35 @@ def place(
         return _constant_place(ctx, value, axis)
     if isinstance(value, ir.Label):
         return _label_place(ctx, value, axis)
+    if formulas is not None and _of_numbers(value) and (numbers := _numbers(ctx, axis, item)) is not None:
+        return formulas.element(value, ctx.text(value.span), numbers)
     if isinstance(value, ir.Column):
         ctx.report(errors.indices.column_as_index(ctx.quote(value), axis, base))
     else:
         ctx.report(errors.indices.not_an_index(ctx.quote(value), axis))
     return None
+
+
+def _of_numbers(value: ir.Expr) -> bool:
+    """A formula of index numbers, sizes and constants."""
+    match value:
+        case ir.Const() | ir.Size():
+            return True
+        case ir.Element(binder=binder):
+            return isinstance(binder.domain, ir.ValueSet)
+        case ir.Apply(op="add" | "sub" | "mul" | "neg", args=args):
+            return all(map(_of_numbers, args))
+    return False
+
+
+def _numbers(ctx: Context, axis: ir.Set | ir.Dim, item: syntax.Expr) -> ir.ValueSet | None:
+    """The numbers that an axis counts by, None where it has labels or rows."""
+    if isinstance(axis, ir.Set):
+        return axis if isinstance(axis, ir.ValueSet) else None
+    one = syntax.Number(value=1.0, text="1", span=item.span)
+    size = syntax.Name(id=axis, span=item.span) if isinstance(axis, str) else replace(one, value=float(axis), text=str(axis))
+    numbers = literals.range_set(ctx, Scope(), syntax.Range(low=one, high=size, span=item.span))
+    return None if numbers is None else replace(numbers, name=str(axis))
 
 
 def _fits(ctx: Context, value: ir.Element | ir.Column, domain: ir.Set, axis: ir.Set | ir.Dim) -> bool:
