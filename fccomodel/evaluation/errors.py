@@ -113,7 +113,14 @@ def not_an_index(problem: ir.Problem, index: ir.Expr) -> Diagnostic:
 
 
 def group_left_empty(binder: ir.Binder, where: str) -> Diagnostic:
-    """A mean is over some elements; ``where`` says which outer elements leave none."""
+    """A mean is over some elements; ``where`` says which outer elements leave none. A formula as an index is one element's."""
+    if not binder.name.isidentifier():
+        return EMPTY_GROUP.error(
+            f"`{binder.name}` is no index of `{binder.domain.name}`" + (f" where {where}" if where else ""),
+            span=binder.span,
+            reason="An entry that is not there has no value.",
+            fix="Leave this case out of the outer set: `sum[i in n | i < n] b[i + 1]`.",
+        )
     return EMPTY_GROUP.error(
         f"no element of `{binder.domain.name}` is left for `{binder.name}`" + (f" where {where}" if where else ""),
         span=binder.span,

@@ -324,6 +324,8 @@ def test_free_in_indices_make_constraint_families() -> None:
         ("sum[j in d] w[j]", "sum[j in d] w[j]"),
         ("sumsq(2 * w - 1)", "sumsq(((2 * w) - 1))"),
         ("w @ w", "(w @ w)"),
+        ("sum[j in d | j < d] w[j + 1]", "sum[j in d | (j < |d|)] mean[j + 1 in d | (j + 1 == (j + 1))] w[j + 1]"),
+        ("w[d] + w[d - 1]", "(mean[d in d | (d == |d|)] w[d] + mean[d - 1 in d | (d - 1 == (|d| - 1))] w[d - 1])"),
     ],
 )
 def test_formulas(text: str, expected: str) -> None:
@@ -417,6 +419,19 @@ def test_constraints() -> None:
     ]
     options = made.constraints[7].options
     assert isinstance(options["penalty"], ir.Const) and isinstance(options["kind"], ir.Label) and options["kind"].text == "hinge"
+
+
+def test_constraints_on_arrays_are_families() -> None:
+    made = problem(
+        "dim d, n; set K; data A : real[n, d]; data c : real[K]; var w[d]; var v[K]; var i; minimize sumsq(w) + i^2; subject to"
+        " low: A @ w >= 1; same: v == c; rows[k in K]: -1 <= A * v[k] <= 2;"
+    )
+    assert problem_text(made).splitlines()[1:] == [
+        "low[j in n]: (1 - (A @ w)[j]) <= 0",
+        "same[j1 in K]: (v[j1] - c[j1]) == 0",
+        "rows.lower[k in K, j2 in n, l in d]: (-1 - (A * v[k])[j2, l]) <= 0",
+        "rows.upper[k in K, j2 in n, l in d]: ((A * v[k])[j2, l] - 2) <= 0",
+    ]
 
 
 def test_labels_that_are_given_are_not_taken_again() -> None:

@@ -157,7 +157,9 @@ CONVEX = {
 
 
 #: Of these the report proves no close gap: kinks of many terms, or inside others.
-WITHOUT_PROOF = ("square of a tail", "tail of groups", "nested", "groups of entries", "pairs", "weights near others", "root of several")
+WITHOUT_PROOF = (
+    "square of a tail", "tail of groups", "nested", "groups of entries", "pairs", "weights near others", "root of several",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("name", CONVEX)

@@ -10,8 +10,10 @@ from fccomodel.language.check import (
     expressions,
     functions,
     index_sets,
+    indexing,
     literals,
     reductions,
+    shapes,
     signs,
 )
 from fccomodel.language.check.context import Context, Scope
@@ -43,15 +45,14 @@ def constraint(ctx: Context, node: syntax.Constraint, label: str) -> list[ir.Con
         if head is None:
             return []
         scope, binders, condition = head.scope, head.binders, head.condition
-    advice = (
-        "Constrain each entry by a family, `name[k in K]: v[k] <= 1`, or one number made of them, `norminf(v) <= 1`;"
-        " bounds of a variable belong to its declaration."
-    )
-    sides = [expressions.number(ctx, scope, operand, "a side of a constraint", advice=advice) for operand in relation.operands]
+    sides = [expressions.number(ctx, scope, operand, "a side of a constraint", scalar=False) for operand in relation.operands]
     options = _with(ctx, node)
     if any(s is None for s in sides) or options is None:
         return []
-    operands = [s for s in sides if s is not None]
+    operands, axes = _entries(ctx, scope, [s for s in sides if s is not None], relation)
+    if not operands:
+        return []
+    binders = (*binders, *axes)
     if relation.ops[0] == ">=":
         operands = operands[::-1]
     bodies = [_difference(a, b, relation.span) for a, b in zip(operands, operands[1:], strict=False)]
@@ -77,6 +78,32 @@ def constraint(ctx: Context, node: syntax.Constraint, label: str) -> list[ir.Con
         constraints.append(one)
     _lint(ctx, constraints, node, label)
     return constraints
+
+
+def _entries(
+    ctx: Context, scope: Scope, sides: list[ir.Expr], relation: syntax.Compare
+) -> tuple[list[ir.Expr], tuple[ir.Binder, ...]]:
+    """The sides of a constraint on arrays entry by entry, with an index for each axis; no sides after an error."""
+    whole = max(sides, key=lambda side: len(side.shape))
+    for side in sides:
+        if shapes.is_net_parameters(side):
+            ctx.report(errors.shapes.not_a_scalar("a side of a constraint", shapes.described(ctx, side)))
+            return [], ()
+        if side.shape and not shapes.same_shape(ctx, side.shape, whole.shape):
+            left, right = sorted((side, whole), key=lambda s: s.span.start)
+            ends = shapes.described(ctx, left), shapes.described(ctx, right)
+            ctx.report(errors.shapes.operands(relation.ops[0], *ends, relation.span, (len(left.shape), len(right.shape))))
+            return [], ()
+    names = (name for name in (*"ijkl", *(f"i{k}" for k in range(100))) if name not in {*ctx.symbols, *scope.locals})
+    binders = []
+    for dim, name in zip(whole.shape, names, strict=False):
+        members = indexing.members(ctx, indexing.axis_of(ctx, dim), relation.span)
+        if members is None:
+            return [], ()
+        binders.append(ir.Binder(name=name, kind="in", domain=members, span=relation.span))
+    at = tuple(ir.Element(binder=binder, span=relation.span) for binder in binders)
+    entries = [ir.Item(base=side, indices=at, span=side.span) if side.shape else side for side in sides]
+    return entries, tuple(binders)
 
 
 def _all_settled(ctx: Context, body: ir.Expr, binders: tuple[ir.Binder, ...]) -> bool:

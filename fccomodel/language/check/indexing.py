@@ -7,6 +7,7 @@ from dataclasses import field as field_
 
 from fccomodel.core import ir
 from fccomodel.core.rewrite import conjunction
+from fccomodel.core.source import Span
 from fccomodel.language import errors, syntax
 from fccomodel.language.check import (
     expressions,
@@ -74,7 +75,7 @@ def _entry(ctx: Context, scope: Scope, node: syntax.Index, base: ir.Expr) -> ir.
         return None
     text, formulas = ctx.text(node.obj.span), Formulas()
     places = [
-        place(ctx, scope, item, _axis(ctx, dim), text, labels=True, formulas=formulas)
+        place(ctx, scope, item, axis_of(ctx, dim), text, labels=True, formulas=formulas)
         for item, dim in zip(node.items, base.shape, strict=False)
     ]
     if any(p is None for p in places):
@@ -112,7 +113,7 @@ def _counted(ctx: Context, node: syntax.Index, wanted: int, what: str) -> bool:
     return False
 
 
-def _axis(ctx: Context, dim: ir.Dim) -> ir.Set | ir.Dim:
+def axis_of(ctx: Context, dim: ir.Dim) -> ir.Set | ir.Dim:
     """The set that an axis is indexed by, or its size."""
     if isinstance(dim, str):
         symbol = ctx.symbols.get(dim)
@@ -124,7 +125,7 @@ def _axis(ctx: Context, dim: ir.Dim) -> ir.Set | ir.Dim:
 
 @dataclass
 class Formulas:
-    """Indices that are formulas of others, ``v[i + 1]``: elements of their own, and the conditions that they equal the formulas."""
+    """Indices that are formulas of others, ``v[i + 1]``: elements of their own, with conditions that they equal the formulas."""
 
     binders: list[ir.Binder] = field_(default_factory=list)
     conditions: list[ir.Expr] = field_(default_factory=list)
@@ -172,7 +173,7 @@ def place(
         return _constant_place(ctx, value, axis)
     if isinstance(value, ir.Label):
         return _label_place(ctx, value, axis)
-    if formulas is not None and _of_numbers(value) and (numbers := _numbers(ctx, axis, item)) is not None:
+    if formulas is not None and _of_numbers(value) and isinstance(numbers := members(ctx, axis, item.span), ir.ValueSet):
         return formulas.element(value, ctx.text(value.span), numbers)
     if isinstance(value, ir.Column):
         ctx.report(errors.indices.column_as_index(ctx.quote(value), axis, base))
@@ -193,13 +194,13 @@ def _of_numbers(value: ir.Expr) -> bool:
     return False
 
 
-def _numbers(ctx: Context, axis: ir.Set | ir.Dim, item: syntax.Expr) -> ir.ValueSet | None:
-    """The numbers that an axis counts by, None where it has labels or rows."""
+def members(ctx: Context, axis: ir.Set | ir.Dim, span: Span) -> ir.Set | None:
+    """What an axis is indexed by: its set, or the numbers from 1 to its size."""
     if isinstance(axis, ir.Set):
-        return axis if isinstance(axis, ir.ValueSet) else None
-    one = syntax.Number(value=1.0, text="1", span=item.span)
-    size = syntax.Name(id=axis, span=item.span) if isinstance(axis, str) else replace(one, value=float(axis), text=str(axis))
-    numbers = literals.range_set(ctx, Scope(), syntax.Range(low=one, high=size, span=item.span))
+        return axis
+    one = syntax.Number(value=1.0, text="1", span=span)
+    size = syntax.Name(id=axis, span=span) if isinstance(axis, str) else replace(one, value=float(axis), text=str(axis))
+    numbers = literals.range_set(ctx, Scope(), syntax.Range(low=one, high=size, span=span))
     return None if numbers is None else replace(numbers, name=str(axis))
 
 

@@ -93,7 +93,8 @@ def _not_an_index(value: Quote, fix: str) -> Diagnostic:
     return OTHER_SET.error(
         f"{value} cannot be an index",
         span=value.span,
-        reason="An index is a name bound by `in`, a constant, or (of arrays) a column of labels.",
+        reason="An index is a name bound by `in`, a formula of such numbers (`i + 1`), a constant, or (of arrays) a column of"
+        " labels.",
         fix=fix,
     )
 
