@@ -16,6 +16,7 @@ from math import inf, prod
 import torch
 
 from fccomodel.core import ir
+from fccomodel.core.diagnostics import FccoError
 from fccomodel.evaluation import elements
 from fccomodel.evaluation.elements import Pointwise
 from fccomodel.evaluation.interpret import concave, evaluate
@@ -71,9 +72,12 @@ def _least(facts: Facts, declared: Declarations, see: See) -> float | None:
     lowest = inf
     for chosen in itertools.product(*members):
         f = _Function(declared, expr, names, dict(zip(free, chosen, strict=True)))
-        ends = [f.least_of_quadratic()] if square else []
-        if bounded and facts.smooth and not (ends and ends[0] > 0):
-            ends.append(f.least_inside(domains))
+        try:
+            ends = [f.least_of_quadratic()] if square else []
+            if bounded and facts.smooth and not (ends and ends[0] > 0):
+                ends.append(f.least_inside(domains))
+        except FccoError:  # a member that has no value: conditions around it may leave it out
+            return None
         lowest = min(lowest, max(ends))
     return lowest if 0 < lowest < inf else None
 
