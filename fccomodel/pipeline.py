@@ -442,7 +442,7 @@ def ended(
         solution = replace(solution, ended="interrupted", stopped="interrupted")
         return planned, program, solution, kkt or report(planned, solution, sensitive=sensitive)
     if not isinstance(answer, str):
-        if solution is not None and kkt is not None and _settled(planned, kkt) and _small(kkt, kkt.objective - answer.objective):
+        if solution is not None and kkt is not None and _settled(planned, kkt, 1) and _small(kkt, kkt.objective - answer.objective):
             return planned, program, solution, kkt
         other = interiors(answer, solution)
         others = report(planned, other, sensitive=sensitive)
@@ -477,9 +477,13 @@ def interiors(answer: Answer, solution: Solution | None) -> Solution:
     )
 
 
-def _settled(planned: Planned, kkt: KKTReport) -> bool:
-    """The report finds a point at the tolerance, or near."""
-    return kkt.epsilon <= planned.options["tol"][0] * NEAR
+def _settled(planned: Planned, kkt: KKTReport, near: float = NEAR) -> bool:
+    """The report finds a point at the tolerance, or near, by the problem's scales."""
+    return _residual(kkt) <= planned.options["tol"][0] * near
+
+
+def _residual(kkt: KKTReport) -> float:
+    return kkt.relative.get("epsilon", kkt.epsilon)
 
 
 def _small(kkt: KKTReport, gap: float | None) -> bool:
@@ -492,7 +496,7 @@ def _better(planned: Planned, first: KKTReport, second: KKTReport) -> bool:
     gain = second.objective - first.objective
     gain = gain if planned.problem.objective.sense == "minimize" else -gain
     holds = first.feasibility <= max(second.feasibility, planned.options["tol"][0])
-    return first.epsilon <= second.epsilon or (holds and gain > 0 and not _small(second, gain))
+    return _residual(first) <= _residual(second) or (holds and gain > 0 and not _small(second, gain))
 
 
 def held_out(planned: Planned, solution: Solution) -> Intervals | None:
