@@ -94,7 +94,7 @@ def numbers(items: Iterable[str], option: str = "--param") -> dict[str, Any]:
     for name, text in pairs(items, option).items():
         try:
             values[name] = json.loads(text) if text.startswith("[") else float(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise FccoError([errors.not_a_number(option, name, text)]) from None
     return values
 

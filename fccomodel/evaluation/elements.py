@@ -6,14 +6,13 @@ hence ``Pointwise`` stands here, the values of expressions without reductions at
 
 from __future__ import annotations
 
-import math
 import weakref
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
-from fccomodel.core import ir
+from fccomodel.core import ir, progressions
 from fccomodel.core.diagnostics import refuse
 from fccomodel.core.lazy import torch
 from fccomodel.data.bound import Bound
@@ -91,8 +90,7 @@ def _values(bound: Bound, domain: ir.ValueSet) -> np.ndarray:
     step = 1.0 if domain.step is None else number(domain.step)
     if step == 0:
         refuse(errors.step_of_zero(domain), source=bound.problem.source)
-    count = max(0, math.floor((high - low) / step + 1e-9) + 1)
-    return np.round(low + step * np.arange(count), 12 - math.floor(math.log10(abs(step)))) + 0.0  # 0.1 * 3 is 0.3, and no -0
+    return progressions.numbers(low, high, step)
 
 
 def names(bound: Bound, domain: ir.Set) -> list[str]:

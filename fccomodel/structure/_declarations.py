@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from fccomodel.core import ir
+from fccomodel.core import ir, progressions
 from fccomodel.data.bound import Bound
 from fccomodel.library import distributions, ranges, sets
 from fccomodel.library.amounts import SOME, Amount, amount
@@ -87,10 +87,10 @@ class Declarations:
         if isinstance(domain, ir.ValueSet):
             if domain.items is not None:
                 return len(domain.items)
-            ends = [self.number(e) for e in (domain.low, domain.high, domain.step)]
-            if ends[0] is not None and ends[1] is not None:
-                step = ends[2] or 1.0
-                return max(0.0, float(int((ends[1] - ends[0]) / step + 1e-9) + 1))
+            low, high = self.number(domain.low), self.number(domain.high)
+            step = 1.0 if domain.step is None else self.number(domain.step)
+            if low is not None and high is not None and step:
+                return progressions.count(low, high, step)
         return inf
 
     def number(self, expr: ir.Expr | None) -> float | None:

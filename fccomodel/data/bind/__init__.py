@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from fccomodel.core import ir
+from fccomodel.core.diagnostics import refuse
 from fccomodel.data import nets
-from fccomodel.data.bind import _arrays, _demands, _families, _labels, _reader, _sizes, _tables, _values
+from fccomodel.data.bind import _arrays, _demands, _families, _labels, _reader, _sizes, _tables, _values, errors
 from fccomodel.data.bind._collect import Errors
 from fccomodel.data.bind._sizes import Sizes
-from fccomodel.data.bind._spec import ArraySpec, Spec, TableSpec
+from fccomodel.data.bind._spec import ArraySpec, Spec, TableSpec, by_name
 from fccomodel.data.bind._tables import Draft
 from fccomodel.data.bind.errors.binding_file import BINDING_FILE
 from fccomodel.data.bind.errors.demands import ENCODING
@@ -57,17 +58,26 @@ def bind(
     return _Binder(
         problem=problem,
         spec=spec,
-        data={name: value for name, value in (data or {}).items() if value is not None},
-        params=dict(params or {}),
-        given_nets={name: value for name, value in (nets or {}).items() if value is not None},
-        samplers=dict(samplers or {}),
+        data={name: value for name, value in by_name(data, "data").items() if value is not None},
+        params=by_name(params, "params"),
+        given_nets={name: value for name, value in by_name(nets, "nets").items() if value is not None},
+        samplers=by_name(samplers, "samplers"),
         folders=tuple(Path(folder) for folder in ([data_dir] if data_dir is not None else [])),
         allow_python=allow_python,
         seed=seed,
         encoding=encoding or {},
-        where=where,
-        without=without,
+        where=_condition(where, by_table=True),
+        without=_condition(without),
     ).run()
+
+
+def _condition(given: Any, *, by_table: bool = False) -> Any:
+    """A condition that was given: a text, or a mapping of texts by table; F0503 for anything else."""
+    if by_table and isinstance(given, Mapping):
+        return {name: _condition(text) for name, text in by_name(given, "where").items()}
+    if given is not None and not isinstance(given, str):
+        refuse(errors.binding_file.where())
+    return given
 
 
 def parameters(problem: ir.Problem, given: Mapping[str, Any]) -> Bound:
@@ -75,12 +85,12 @@ def parameters(problem: ir.Problem, given: Mapping[str, Any]) -> Bound:
 
     Raises F0517 - F0520 for what is not declared, has no known shape, or is not as declared.
     """
-    errors = Errors()
+    errors, given = Errors(), by_name(given, "params")
     _demands.names(errors, "param", given, [*problem.params, *problem.dims])
     known = {name: value for name, value in given.items() if name in problem.params}
     values = _values.Values(problem, known, lambda dim: sizes.of(dim))
     sizes = _sizes.start(problem, values.scalar, {}, lambda *_: "")
-    _demands.dims(problem, Spec(), dict(given), sizes, errors)
+    _demands.dims(problem, Spec(), given, sizes, errors)
     params: dict[str, np.ndarray] = {}
     for name in known:
         with errors.collect(span=problem.params[name].span):

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-import numpy as np
-
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import refuse
-from fccomodel.data.bind import _sizes, errors
+from fccomodel.data.bind import _sizes, _values, errors
 from fccomodel.data.bind._collect import Errors
 from fccomodel.data.bind._sizes import Sizes
 from fccomodel.data.bind._spec import Spec
@@ -40,9 +38,9 @@ def dims(problem: ir.Problem, spec: Spec, params: Mapping[str, Any], sizes: Size
     """Dims that the user gives; F0520 for one that is no size."""
     keywords = {name: value for name, value in params.items() if name in problem.dims}
     for name, value in {**spec.dims, **keywords}.items():
-        size = int(value) if isinstance(value, int | float | np.integer) and float(value).is_integer() else 0
-        if size < 1:
-            collected.add(errors.numbers.not_a_size(name, value))
+        size = _values.whole_number(value)
+        if size is None or not 1 <= size < 1 << 62:
+            collected.add(errors.numbers.not_a_size(name, errors.words.value(value)))
             continue
         place = "" if name in keywords else spec.place("dims", name)
         sizes.by_name[name] = _sizes.PlacedSize(size=size, place=place or f"{name} = {size} as given")

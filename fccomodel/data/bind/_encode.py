@@ -193,7 +193,7 @@ def _one_hot(block: np.ndarray, column: RawColumn, categories: Sequence[str]) ->
     """Ones where the row has the block's category; the number of rows with none of them."""
     assert column.categories is not None
     position = {category: k for k, category in enumerate(categories)}
-    positions = np.array([position.get(category, -1) for category in column.categories], np.int64)[column.values]
+    positions = np.array([*(position.get(category, -1) for category in column.categories), -1], np.int64)[column.values]
     block[:] = 0.0
     present = np.flatnonzero(positions >= 0)
     block[present, positions[present]] = 1.0
@@ -278,7 +278,7 @@ def _codes(column: RawColumn) -> tuple[np.ndarray, list[tuple[int, float, str]]]
     if column.categories is not None:
         present = _present(column)
         position = {text: k for k, text in enumerate(present)}
-        recode = np.array([position.get(text, -1) for text in column.categories], np.int64)
+        recode = np.array([*(position.get(text, -1) for text in column.categories), -1], np.int64)
         return recode[column.values], [(1, 0.0, text) for text in present]
     values, codes = np.unique(column.values, return_inverse=True)
     return codes, [(0, float(value), _spell_label(value)) for value in values]

@@ -16,7 +16,7 @@ from fccomodel.data.bind import _where, errors
 from fccomodel.data.bind._collect import at
 from fccomodel.data.bind._encode import labels
 from fccomodel.data.bind._rows import Rows
-from fccomodel.data.bind._spec import TableSpec
+from fccomodel.data.bind._spec import TableSpec, by_name
 from fccomodel.data.sources import RawColumn, RawTable, Request
 
 
@@ -71,7 +71,7 @@ def _open_family(
     assert binder is not None
     members: dict[str, Any] = dict(spec.members)
     if isinstance(value, Mapping) and (spec.family is None or not set(value) & set(table.columns)):
-        members |= {str(name): member for name, member in value.items()}
+        members |= by_name(value, table.name)
         value = None
     if members and (value is not None or spec.source is not None):
         refuse(errors.families.source_and_members(table.name, members))

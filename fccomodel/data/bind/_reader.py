@@ -13,7 +13,7 @@ from fccomodel.core.diagnostics import refuse
 from fccomodel.data.bind import errors
 from fccomodel.data.bind._collect import Errors
 from fccomodel.data.bind._lines import key_lines
-from fccomodel.data.bind._spec import ArraySpec, Entry, Spec, TableSpec
+from fccomodel.data.bind._spec import ArraySpec, Entry, Spec, TableSpec, by_name, is_one_of
 from fccomodel.data.sources import find_file
 
 ENTRY_KEYS = ("column", "columns", "map", "encode", "scale", "intercept", "min_rows", "except")
@@ -26,8 +26,8 @@ def read(problem: ir.Problem, spec: Mapping[str, Any] | str | Path | None, folde
     """Read and check a binding: a TOML file's path, or the same as nested mappings."""
     if spec is None:
         return Spec()
-    if isinstance(spec, Mapping):
-        return _Reader(problem, collected, {}).read(spec, None)
+    if not isinstance(spec, str | Path):
+        return _Reader(problem, collected, {}).read(by_name(spec, "a binding"), None)
     path = find_file(spec, folders)
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -59,7 +59,7 @@ class _Reader:
         """Every section by its kind."""
         problem = self.problem
         tables, arrays = {}, {}
-        sections: dict[str, Mapping[str, Any]] = {name: {} for name in SECTIONS}
+        sections: dict[str, dict[str, Any]] = {name: {} for name in SECTIONS}
         for name, value in content.items():
             if name in problem.tables and isinstance(value, Mapping):
                 tables[name] = self.table(problem.tables[name], value, (name,))
@@ -68,7 +68,7 @@ class _Reader:
             elif name in problem.arrays:
                 arrays[name] = self.array(value, name)
             elif name in SECTIONS and isinstance(value, Mapping):
-                sections[name] = value
+                sections[name] = by_name(value, f"[{name}]")
             else:
                 self.unknown_section(name, value)
         for section, names in (
@@ -124,7 +124,7 @@ class _Reader:
         members: dict[str, TableSpec] = {}
         values: dict[str, Any] = {}
         fields = () if member else tuple(table.columns)
-        for key, value in content.items():
+        for key, value in by_name(content, f"[{'.'.join(path)}]").items():
             place = self.place(*path, key)
             if key in fields and (key not in TABLE_KEYS or isinstance(value, Mapping)):
                 with self.errors.collect(place=place):
@@ -159,6 +159,7 @@ class _Reader:
             value = {"columns": value} if value == "*" or not isinstance(value, str) else {"column": value}
         if not isinstance(value, Mapping):
             refuse(errors.binding_file.no_columns(name))
+        value = by_name(value, name)
         for key in value:
             if key not in ENTRY_KEYS:
                 self.errors.add(errors.binding_file.unknown_setting(name, key, ENTRY_KEYS, "an entry's keys"), place=place)
@@ -167,7 +168,7 @@ class _Reader:
         columns = value.get("columns", value.get("column"))
         if "column" in value and not isinstance(columns, str):
             refuse(errors.binding_file.column(name))
-        if "columns" in value and columns != "*":
+        if "columns" in value and not is_one_of(columns, "*"):
             columns = [columns] if isinstance(columns, str) else columns
             valid = isinstance(columns, list | tuple) and columns and all(isinstance(item, str) for item in columns)
             if not valid or len(set(columns)) < len(columns):
@@ -175,7 +176,7 @@ class _Reader:
         _entry_values(name, value)
         return Entry(
             columns=columns
-            if columns == "*" and "columns" in value
+            if is_one_of(columns, "*") and "columns" in value
             else ((columns,) if isinstance(columns, str) else tuple(columns)),
             single="column" in value,
             map=value.get("map"),
@@ -195,6 +196,7 @@ class _Reader:
             return ArraySpec(**settings, place=place, raw=value)
         if not set(value) & {"source", "values"}:
             return ArraySpec(values=value, place=place, raw=value)
+        value = by_name(value, f"[{name}]")
         for key in value:
             if key not in ARRAY_KEYS:
                 self.errors.add(
@@ -215,9 +217,9 @@ class _Reader:
 
 def _entry_values(name: str, value: Mapping[str, Any]) -> None:
     """The types of an entry's settings; F0503."""
-    if value.get("encode", "onehot") != "onehot":
+    if not is_one_of(value.get("encode", "onehot"), "onehot"):
         refuse(errors.binding_file.encode(name, value["encode"]))
-    if value.get("scale", "standard") != "standard":
+    if not is_one_of(value.get("scale", "standard"), "standard"):
         refuse(errors.binding_file.scale(name, value["scale"]))
     if not isinstance(value.get("intercept", False), bool):
         refuse(errors.binding_file.intercept(name))
@@ -234,13 +236,13 @@ def _entry_values(name: str, value: Mapping[str, Any]) -> None:
     skip = value.get("except", [])
     if not isinstance(skip, list | tuple) or not all(isinstance(item, str) for item in skip):
         refuse(errors.binding_file.excepted(name))
-    if "except" in value and value.get("columns") != "*":
+    if "except" in value and not is_one_of(value.get("columns"), "*"):
         refuse(errors.binding_file.except_of_some(name))
 
 
 def _table_value(key: str, value: Any) -> Any:
     if key == "missing":
-        if value not in ("error", "drop"):
+        if not is_one_of(value, "error", "drop"):
             refuse(errors.binding_file.missing(value))
     elif key == "na":
         value = [value] if isinstance(value, str) else value

@@ -8,11 +8,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fccomodel.core import ir
+from fccomodel.core import ir, progressions
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data.bind import errors
 from fccomodel.data.bind._encode import Key
 from fccomodel.data.bound import Claim
+
+#: Elements of a range that are listed.
+MOST_ELEMENTS = 10_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,8 +121,6 @@ def members(value_set: ir.ValueSet, value: Callable[[ir.Expr], float]) -> np.nda
     low, high, step = value(value_set.low), value(value_set.high), value(value_set.step) if value_set.step is not None else 1.0
     if step == 0 or not all(map(math.isfinite, (low, high, step))):
         refuse(errors.numbers.not_a_range(value_set.name, low, high, step))
-    count = math.floor((high - low) / step + 1e-9) + 1
-    if count > 10_000_000:
+    if (count := progressions.count(low, high, step)) > MOST_ELEMENTS:
         refuse(errors.numbers.too_many_elements(value_set.name, count))
-    digits = 12 - math.floor(math.log10(abs(step)))
-    return np.round(low + step * np.arange(max(count, 0)), digits) + 0.0  # 0.1 * 3 is 0.3, and no -0
+    return progressions.numbers(low, high, step)

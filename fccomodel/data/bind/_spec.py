@@ -7,6 +7,27 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from fccomodel.core.diagnostics import refuse
+from fccomodel.data.bind import errors
+
+
+def by_name(given: Any, what: str) -> dict[str, Any]:
+    """A mapping with names that are texts; None is empty. F0503 for what is no mapping, and for two names that read the same."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        refuse(errors.binding_file.not_a_mapping(what, given))
+    named = {str(name): value for name, value in given.items()}
+    if len(named) < len(given):
+        texts = [str(name) for name in given]
+        refuse(errors.binding_file.named_twice(what, next(text for text in texts if texts.count(text) > 1)))
+    return named
+
+
+def is_one_of(value: Any, *texts: str) -> bool:
+    """Whether a setting is one of some texts, whatever it is."""
+    return isinstance(value, str) and value in texts
+
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:

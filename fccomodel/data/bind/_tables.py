@@ -138,6 +138,8 @@ def _automatic(table: ir.Table, name: str, kind: ir.ColumnType, raw: RawTable, s
         labels = sizes.labels.get(kind.shape[0]) if isinstance(kind.shape[0], str) else None
         if labels and all(label in raw.numeric for label in labels):
             return Entry(columns=labels)
+    if name in raw.numeric and raw.load(name).unusable:
+        return Entry(columns=(name,), single=True)  # which says why
     claimed = {column for entry in spec.entries.values() for column in entry.columns if entry.columns != "*"} | set(table.columns)
     numbers = [column for column in raw.names if raw.numeric[column] and column not in claimed and column not in raw.hidden]
     is_file = raw.called != raw.origin
@@ -301,7 +303,7 @@ def check_domain(built: Built, kind: ir.ColumnType, what: str, members: np.ndarr
         outside = values != np.rint(values)
         expected, fix = "whole numbers", f"declare {what.partition('.')[2]}: real, or round the data"
     elif members is not None:
-        ascending = np.sort(members)
+        ascending = np.sort(members) if len(members) else np.array([np.nan])
         position = np.clip(np.searchsorted(ascending, values), 0, len(ascending) - 1)
         distance = np.minimum(np.abs(ascending[position] - values), np.abs(ascending[np.maximum(position - 1, 0)] - values))
         outside = ~(distance <= 1e-9 * np.maximum(1, np.abs(values)))

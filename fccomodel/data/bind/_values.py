@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from decimal import Decimal
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -29,6 +31,26 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "max": lambda *args: np.max(np.broadcast_arrays(*args), axis=0),
     "min": lambda *args: np.min(np.broadcast_arrays(*args), axis=0),
 }
+
+
+def as_numbers(raw: Any) -> np.ndarray | None:
+    """Numbers, an array of them, a tensor or nested lists as float64; None for anything else, and for what 64 bits do not hold.
+
+    Truth values and texts are no numbers, though Python reads them so.
+    """
+    try:
+        given = np.asarray(raw.detach().cpu().double() if hasattr(raw, "detach") else raw)
+        if given.dtype == object and all(isinstance(x, Real | Decimal) and not isinstance(x, bool) for x in given.flat):
+            given = given.astype(float)
+        return given.astype(float) if given.dtype.kind in "iuf" else None
+    except (TypeError, ValueError, ArithmeticError, RecursionError):
+        return None
+
+
+def whole_number(raw: Any) -> int | None:
+    """A whole number of any type of numbers; None for anything else."""
+    number = as_numbers(raw)
+    return int(number) if number is not None and number.ndim == 0 and float(number).is_integer() else None
 
 
 class Values:
@@ -98,13 +120,9 @@ class Values:
             raw = self.of(parameter.default)
         else:
             refuse(errors.numbers.no_value(name))
-        raw = raw.detach().cpu() if hasattr(raw, "detach") else raw
-        if isinstance(raw, bool | str) or raw is None:
-            refuse(errors.numbers.not_a_number(name, repr(raw)))
-        try:
-            value = np.asarray(raw, float)
-        except (TypeError, ValueError):
-            refuse(errors.numbers.not_a_number(name, str(raw)[:60]))
+        value = as_numbers(raw)
+        if value is None:
+            refuse(errors.numbers.not_a_number(name, errors.words.value(raw)))
         shape = tuple(self._size(dim, name) for dim in parameter.shape)
         if value.shape != shape:
             if value.shape != ():

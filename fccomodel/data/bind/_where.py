@@ -59,7 +59,10 @@ class _Text:
 def rows(text: str, table: RawTable) -> np.ndarray:
     """The numbers of the rows where the condition holds, int64. F0509 where it is not a condition on the table's columns."""
     parsed, quoted = _parse(text)
-    value = _Evaluator(text, table, quoted).condition(parsed)
+    try:
+        value = _Evaluator(text, table, quoted).condition(parsed)
+    except RecursionError as error:
+        refuse(errors.where.not_parsed(text, error))
     mask = np.broadcast_to(value, (table.n,))
     return np.flatnonzero(mask)
 
@@ -177,6 +180,8 @@ class _Evaluator:
         value = self.value(node)
         if isinstance(value, _Text):
             return value.codes < 0
+        if isinstance(value, str | list):
+            refuse(errors.where.not_a_number(self.text, self.source(node)))
         return np.isnan(np.broadcast_to(np.asarray(value, float), (self.table.n,)))
 
     def compare(self, op: ast.cmpop, left: ast.expr, right: ast.expr) -> np.ndarray:

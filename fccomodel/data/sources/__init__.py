@@ -39,14 +39,17 @@ def open_array(value: Any, request: Request) -> np.ndarray:
 
 def find_file(text: str | Path, folders: tuple[Path, ...]) -> Path:
     """The file that a path means: absolute, or the first that is there in ``folders``. F0505 where there is none."""
-    path = Path(text).expanduser()
     if "\0" in str(text):
         refuse(errors.zero_character())
-    tried = [path] if path.is_absolute() else [folder / path for folder in folders or (Path(),)]
-    for candidate in tried:
-        if candidate.is_file():
-            return candidate
-    folder = next((candidate for candidate in tried if candidate.is_dir()), None)
+    try:
+        path = Path(text).expanduser()
+        tried = [path] if path.is_absolute() else [folder / path for folder in folders or (Path(),)]
+        for candidate in tried:
+            if candidate.is_file():
+                return candidate
+        folder = next((candidate for candidate in tried if candidate.is_dir()), None)
+    except (OSError, RuntimeError) as error:  # a name too long, a home that is not known
+        refuse(errors.unreadable_path(str(text), error))
     if folder is not None:
         refuse(errors.folder_as_file(folder))
     near = [

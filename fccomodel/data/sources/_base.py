@@ -110,11 +110,37 @@ def demand_distinct(names: Sequence[str], what: str) -> None:
         refuse(errors.repeated_column(what, repeated[0]))
 
 
+def absent(value: Any) -> bool:
+    """It stands for a missing value: None, NaN of any type, pandas' NA and NaT."""
+    if value is None or type(value) is str:
+        return value is None
+    try:
+        differs = value != value
+    except ArithmeticError:  # a signalling NaN
+        return True
+    except (TypeError, ValueError, RuntimeError):
+        return False
+    return bool(differs) if isinstance(differs, bool | np.bool_) else type(value).__name__ == "NAType"
+
+
+def is_number(value: Any) -> bool:
+    """A real number of any type, or a truth value."""
+    return isinstance(value, Real | Decimal | np.bool_) and not isinstance(value, np.timedelta64)
+
+
+def text_of(value: Any) -> str:
+    """A value as a text; of what is too long or too deep for one, its type's name."""
+    try:
+        return str(value)
+    except (ValueError, RecursionError):
+        return type(value).__name__
+
+
 def encode_text(values: Any) -> tuple[np.ndarray, tuple[str, ...]]:
     """Texts (any sequence; None or NaN = missing) as (positions, distinct texts in order of first appearance)."""
     seen: dict[str, int] = {}
     codes = np.fromiter(
-        (-1 if value is None or value != value else seen.setdefault(str(value), len(seen)) for value in values),
+        (-1 if absent(value) else seen.setdefault(text_of(value), len(seen)) for value in values),
         dtype=np.int32,
         count=len(values),
     )
@@ -130,40 +156,60 @@ def from_array(values: np.ndarray, dtype: str = "") -> RawColumn:
     if kind in "USTO" and values.ndim == 1:
         return _from_objects(values, dtype)
     if kind == "M" and values.ndim == 1:
-        absent = np.isnat(values)
-        days = ((values == values.astype("datetime64[D]")) | absent).all()
+        gaps = np.isnat(values)
+        days = ((values == values.astype("datetime64[D]")) | gaps).all()
         texts = np.datetime_as_string(values, unit="D" if days else "s").astype(object)
-        texts[absent] = None
+        texts[gaps] = None
         return _from_objects(texts, dtype)
     return RawColumn(values=values, dtype=dtype, unusable=f"values of type {dtype} are neither numbers nor text")
 
 
 def _from_objects(values: np.ndarray, dtype: str) -> RawColumn:
     """Python objects: numbers if all are (None is missing), equally long sequences as vectors, else text."""
-    present = [value for value in values.tolist() if value is not None and not (isinstance(value, float) and value != value)]
-    if present and all(isinstance(value, Real | Decimal | np.bool_) for value in present):
-        numbers = np.array(present) if len(present) == len(values) else np.zeros(0, object)
-        if numbers.dtype.kind not in "biuf":  # with missing values, or too large for 64 bits
-            numbers = np.array([np.nan if value is None else float(value) for value in values.tolist()])
-        return RawColumn(values=numbers, dtype=dtype)
+    present = [value for value in values.tolist() if not absent(value)]
+    if present and all(is_number(value) for value in present):
+        return _from_numbers(values, present, dtype)
     if present and all(isinstance(value, list | tuple | np.ndarray) for value in present):
-        return _from_lists(values, len(present), dtype)
+        return _from_lists(values, present, dtype)
     if present and isinstance(present[0], bytes):
         return RawColumn(values=values, dtype=dtype, unusable="it holds bytes, which stand for no number or text")
     codes, categories = encode_text(values)
     return RawColumn(values=codes, categories=categories, dtype=dtype)
 
 
-def _from_lists(values: np.ndarray, present: int, dtype: str) -> RawColumn:
-    sizes = sorted({len(value) for value in values if value is not None})
-    if present < len(values):
-        return RawColumn(values=values, dtype=dtype, unusable=f"{len(values) - present} of its lists are missing")
+def _from_numbers(values: np.ndarray, present: Sequence[Any], dtype: str) -> RawColumn:
+    """Numbers of any kind: those that 64 bits do not hold are infinite."""
+    numbers = np.array(present) if len(present) == len(values) else np.zeros(0, object)
+    if numbers.dtype.kind not in "biuf":  # with missing values, or too large for 64 bits
+        numbers = np.array([np.nan if absent(value) else _float(value) for value in values.tolist()])
+    return RawColumn(values=numbers, dtype=dtype)
+
+
+def _float(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return np.inf if value > 0 else -np.inf
+
+
+def as_array(value: Any) -> np.ndarray:
+    """A sequence as an array; of objects where its parts differ in length."""
+    try:
+        return np.asarray(value)
+    except ValueError:
+        return np.fromiter(value, dtype=object, count=len(value))
+
+
+def _from_lists(values: np.ndarray, present: Sequence[Any], dtype: str) -> RawColumn:
+    sizes = sorted({array.size if array.ndim == 0 else len(array) for array in map(as_array, present)})
+    if len(present) < len(values):
+        return RawColumn(values=values, dtype=dtype, unusable=f"{len(values) - len(present)} of its lists are missing")
     if len(sizes) > 1:
         return RawColumn(
             values=values, dtype=dtype, unusable=f"its lists have {sizes[0]} to {sizes[-1]} values; a vector has one length"
         )
     try:
-        stacked = np.stack([np.asarray(value) for value in values])
+        stacked = np.stack([as_array(value) for value in values])
     except ValueError:
         return RawColumn(values=values, dtype=dtype, unusable="its lists differ in shape")
     if stacked.dtype.kind not in "biuf":

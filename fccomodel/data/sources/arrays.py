@@ -9,7 +9,7 @@ import numpy as np
 
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data.sources import errors
-from fccomodel.data.sources._base import DataSource, RawColumn, RawTable, Request, from_array
+from fccomodel.data.sources._base import DataSource, RawColumn, RawTable, Request, demand_distinct, from_array
 
 
 def to_numpy(value: Any, what: str) -> np.ndarray:
@@ -28,6 +28,7 @@ def to_numpy(value: Any, what: str) -> np.ndarray:
 
 def from_mapping(columns: Mapping[str, Any], origin: str = "arrays") -> RawTable:
     """Arrays of one length; each is a column, and axes after the first are its shape."""
+    demand_distinct([str(name) for name in columns], origin)
     arrays = {str(name): to_numpy(value, str(name)) for name, value in columns.items()}
     if not arrays:
         refuse(errors.no_columns(origin))

@@ -27,6 +27,12 @@ def zero_character() -> Diagnostic:
     return FILE.error("a file's name cannot hold a zero character", fix="write the file's name")
 
 
+def unreadable_path(text: str, error: Exception) -> Diagnostic:
+    """The system knows what a path means."""
+    shown = text if len(text) <= 80 else f"{text[:77]}..."
+    return FILE.error(f"{shown} is no path: {first_line(error)}", fix="give the path of a file that is there")
+
+
 def folder_as_file(folder: Path) -> Diagnostic:
     """Data are in a file, not a folder."""
     return FILE.error(f"{folder} is a folder, not a file", fix="name a file in it")

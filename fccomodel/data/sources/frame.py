@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from fccomodel.data.sources import _arrow
-from fccomodel.data.sources._base import DataSource, RawColumn, RawTable, Request, demand_distinct, from_array
+from fccomodel.data.sources._base import DataSource, RawColumn, RawTable, Request, as_array, demand_distinct, from_array
 
 
 def _is_pandas(value: Any) -> bool:
@@ -44,7 +44,7 @@ def _pandas_numeric(series: Any) -> bool:
 
 def _holds_vectors(series: Any) -> bool:
     first = next((value for value in series if value is not None), None)
-    return isinstance(first, list | tuple | np.ndarray) and np.asarray(first).dtype.kind in "biuf"
+    return isinstance(first, list | tuple | np.ndarray) and as_array(first).dtype.kind in "biuf"
 
 
 def _pandas_column(series: Any) -> RawColumn:
@@ -57,9 +57,7 @@ def _pandas_column(series: Any) -> RawColumn:
     if _pandas_numeric(series) and not isinstance(series.dtype, np.dtype):  # nullable and Arrow-backed numbers
         return RawColumn(values=series.to_numpy(dtype=float, na_value=np.nan), dtype=dtype)
     if series.dtype == object:
-        values = series.to_numpy(object, copy=True)
-        values[series.isna().to_numpy()] = None
-        return from_array(values, dtype)
+        return from_array(series.to_numpy(object, copy=True), dtype)
     if isinstance(series.dtype, np.dtype) and series.dtype.kind in "biuf":
         return from_array(series.to_numpy(), dtype)
     if pd.api.types.is_complex_dtype(series.dtype):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fccomodel.core import ir
+from fccomodel.core import ir, progressions
 from fccomodel.core.diagnostics import nearest
 from fccomodel.language import errors, syntax
 from fccomodel.language.check import (
@@ -42,7 +42,7 @@ def literal_set(ctx: Context, scope: Scope, node: syntax.SetLiteral) -> ir.Set |
             return None
         if not expressions.is_number(ctx, value, "a member of a set"):
             return None
-        if value.shape or not data_free(value):
+        if value.shape or not data_free(ctx, value):
             ctx.report(errors.values.member_not_known(ctx.quote(value)))
             return None
     if not _distinct(ctx, tuple(value.value for value in values if isinstance(value, ir.Const)), values):
@@ -67,7 +67,7 @@ def range_set(ctx: Context, scope: Scope, node: syntax.Range) -> ir.ValueSet | N
         (node.step, "the step of a range"),
     ):
         value = None if part is None else expressions.number(ctx, scope, part, what)
-        if part is not None and value is not None and not data_free(value):
+        if part is not None and value is not None and not data_free(ctx, value):
             ctx.report(errors.values.end_not_known(ctx.quote(part)))
             value = None
         if part is not None and value is None:
@@ -83,15 +83,17 @@ def range_set(ctx: Context, scope: Scope, node: syntax.Range) -> ir.ValueSet | N
             reversed_range = f"{ctx.text(node.high.span)} .. {ctx.text(node.low.span)}"
             ctx.report(errors.sets.empty_range(ctx.quote(node), low.value, high.value, reversed_range))
             return None
-        if (high.value - low.value) / (step.value if isinstance(step, ir.Const) else 1.0) > 1e6:
+        if progressions.count(low.value, high.value, step.value if isinstance(step, ir.Const) else 1.0) > 1_000_000:
             ctx.report(errors.sets.long_range(ctx.quote(node)))
             return None
     return ir.ValueSet(name=ctx.text(node.span, 10_000), low=low, high=high, step=step)
 
 
-def data_free(expr: ir.Expr) -> bool:
+def data_free(ctx: Context, expr: ir.Expr) -> bool:
     """Made of constants, params and dims alone."""
-    return all(isinstance(n, ir.Const | ir.Param | ir.Size | ir.Apply) for n in ir.walk(expr))
+    nodes = list(ir.walk(expr))
+    data = any(isinstance(n, ir.Param) and n.name in ctx.arrays for n in nodes)
+    return not data and all(isinstance(n, ir.Const | ir.Param | ir.Size | ir.Apply) for n in nodes)
 
 
 def is_fixed(ctx: Context, value: ir.Expr) -> bool:

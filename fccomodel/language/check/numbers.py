@@ -73,7 +73,7 @@ def _default_fits(ctx: Context, node: syntax.ParamDecl, default: ir.Expr, shape:
     if default.shape and not shapes.same_shape(ctx, default.shape, shape):
         ctx.report(errors.shapes.default(described(ctx, default), node.name, show(shape)))
         return False
-    if not literals.data_free(default) or any(isinstance(n, ir.Param) and n.name in ctx.arrays for n in ir.walk(default)):
+    if not literals.data_free(ctx, default):
         ctx.report(errors.values.default_not_known(ctx.quote(default)))
         return False
     value = default.value if isinstance(default, ir.Const) else None

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
-from fccomodel.core import ir
+from fccomodel.core import ir, progressions
 from fccomodel.language import syntax
 from fccomodel.language.check.context import Context
 from fccomodel.language.errors.words import Quote
@@ -22,11 +21,8 @@ def members(domain: ir.Set) -> tuple[float, ...] | None:
     low, high, step = domain.low, domain.high, domain.step
     if isinstance(low, ir.Const) and isinstance(high, ir.Const) and (step is None or isinstance(step, ir.Const)):
         increment = 1.0 if step is None else step.value
-        count = math.floor((high.value - low.value) / increment + 1e-9) + 1
-        if increment <= 0 or count > 1_000_000:
-            return None
-        digits = 12 - math.floor(math.log10(increment))
-        return tuple(round(low.value + increment * k, digits) + 0.0 for k in range(count))  # 0.1 * 3 is 0.3
+        if increment > 0 and progressions.count(low.value, high.value, increment) <= 1_000_000:
+            return tuple(progressions.numbers(low.value, high.value, increment).tolist())
     return None
 
 

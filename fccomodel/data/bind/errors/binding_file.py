@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from fccomodel.core.diagnostics import Code, Diagnostic, did_you_mean
+from fccomodel.data.bind.errors import words
 from fccomodel.data.bind.errors.demands import UNKNOWN_NAME
 from fccomodel.data.sources.errors import first_line
 
@@ -33,6 +34,16 @@ def nested_too_deeply(name: str) -> Diagnostic:
 
 
 # ---------------------------------------------------------------------------------------------------------------- sections
+def not_a_mapping(what: str, given: object) -> Diagnostic:
+    """What is given by name is a mapping from names."""
+    return VALUE.error(f"{what} is {words.value(given)}, no mapping", fix=f"give values by name: {what} {{name: value}}")
+
+
+def named_twice(what: str, name: str) -> Diagnostic:
+    """Two keys that read the same, as ``1`` and ``"1"``, name one thing."""
+    return VALUE.error(f"{what} has two keys that read {name}", fix="leave one of them out")
+
+
 def _of_model(kind: str, names: Collection[str]) -> str:
     return f"the model's {kind} are {', '.join(names)}" if names else f"the model declares no {kind}"
 
@@ -89,7 +100,7 @@ def not_a_size(name: str) -> Diagnostic:
 def missing(value: Any) -> Diagnostic:
     """Rows with missing values are an error or are dropped."""
     return VALUE.error(
-        f"missing = {value!r} is not known",
+        f"missing = {words.value(value)} is not known",
         fix='missing = "drop" leaves out rows with missing values; "error" is the default',
     )
 
@@ -140,12 +151,12 @@ def columns(name: str) -> Diagnostic:
 
 def encode(name: str, value: Any) -> Diagnostic:
     """There is one encoding of texts."""
-    return VALUE.error(f"{name}: encode = {value!r} is not known", fix='encode = "onehot"')
+    return VALUE.error(f"{name}: encode = {words.value(value)} is not known", fix='encode = "onehot"')
 
 
 def scale(name: str, value: Any) -> Diagnostic:
     """There is one scaling."""
-    return VALUE.error(f"{name}: scale = {value!r} is not known", fix='scale = "standard"')
+    return VALUE.error(f"{name}: scale = {words.value(value)} is not known", fix='scale = "standard"')
 
 
 def intercept(name: str) -> Diagnostic:

@@ -80,6 +80,7 @@ def not_a_range(name: str, low: float, high: float, step: float) -> Diagnostic:
     )
 
 
-def too_many_elements(name: str, count: int) -> Diagnostic:
+def too_many_elements(name: str, count: float) -> Diagnostic:
     """A range has few enough elements to list."""
-    return VALUE.error(f"set {name} has {count} elements", fix="give a larger step")
+    shown = f"{count:.0f}" if count < 1e15 else "more than 1e15"
+    return VALUE.error(f"set {name} has {shown} elements", fix="give a larger step")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from fccomodel.data.sources import RawTable
 
@@ -27,6 +28,15 @@ def cut(names: Sequence[str], most: int) -> str:
 def shortened(text: str) -> str:
     """A text that fits a line."""
     return text if len(text) <= 80 else text[:77] + "..."
+
+
+def value(given: Any) -> str:
+    """What a user gave, on a line; its type where it is too long, or too deep, to be written."""
+    try:
+        text = " ".join(repr(given).split())
+    except (ValueError, RecursionError):
+        return f"a {type(given).__name__}"
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def columns_of(raw: RawTable) -> str:
