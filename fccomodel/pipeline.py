@@ -442,8 +442,9 @@ def ended(
         solution = replace(solution, ended="interrupted", stopped="interrupted")
         return planned, program, solution, kkt or report(planned, solution, sensitive=sensitive)
     if not isinstance(answer, str):
-        if solution is not None and kkt is not None and _settled(planned, kkt, 1) and _small(kkt, kkt.objective - answer.objective):
-            return planned, program, solution, kkt
+        if solution is not None and kkt is not None and _settled(planned, kkt, 1):
+            if _small(kkt, kkt.objective - answer.objective):
+                return planned, program, solution, kkt
         other = interiors(answer, solution)
         others = report(planned, other, sensitive=sensitive)
         if solution is None or _settled(planned, others):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fccomodel.report import bounded, min_norm
+from fccomodel.report import bounded, interior, min_norm
 from fccomodel.report.groups import Array, Cone, Group, Simple, Weighing, parts_of
 from fccomodel.report.squares import Squares
 
@@ -32,14 +32,15 @@ class Found(NamedTuple):
 def solve(squares: Squares, start: Array, deadline: float) -> Array:
     """The z with the least residual; the best found by ``deadline`` (perf_counter).
 
-    Exact where every set is a polytope or a polyhedral cone, ``tangent`` is None and the matrix is known by its entries; else by
-    projected gradients.
+    Exact where ``tangent`` is None and the matrix is known by its entries, and not very large; else by projected gradients.
     """
     if not squares.size:
         return start
     if squares.tangent is not None or not squares.dense:
         return descend(squares, start, deadline).z
-    reduced, found = squares.compressed(), Found(start, False)
+    if (found := _by_cones(squares, start, deadline)).exact:
+        return found.z
+    reduced = squares.compressed()
     if len(start) > MANY and len(reduced.offset) ** 2 * len(start) > DEAR:
         found = descend(reduced, start, deadline, FIRST)
     polyhedral = all(part.weights.kind in ("box", "simplex") for part in parts_of(squares.groups))
@@ -51,9 +52,19 @@ def solve(squares: Squares, start: Array, deadline: float) -> Array:
     return found.z if found.exact else descend(reduced, found.z, deadline).z
 
 
+def _by_cones(squares: Squares, start: Array, deadline: float) -> Found:
+    """By the interior point on the sets' cones, where it is no worse than the start."""
+    z = interior.solve(squares, deadline)
+    return Found(start, False) if z is None else _no_worse(squares, z, start)
+
+
 def _bounded(squares: Squares, start: Array, deadline: float) -> Found:
     """By the interior point, where it is no worse than the start."""
-    z = bounded.solve(squares, bounded.limits(squares.groups, squares.size), deadline)
+    return _no_worse(squares, bounded.solve(squares, bounded.limits(squares.groups, squares.size), deadline), start)
+
+
+def _no_worse(squares: Squares, z: Array, start: Array) -> Found:
+    """Unknowns in their sets, where they are no worse than the start."""
     for group in squares.groups:
         group.project(z)
     better = np.linalg.norm(squares.residual(z)) <= np.linalg.norm(squares.residual(start))

@@ -26,7 +26,7 @@ from fccomodel.report.squares import Linear, Products, Squares
 from fccomodel.report.system import System
 
 #: Normals of simple sets that are unknowns of their own, at most.
-MOST_NORMALS = 500
+MOST_NORMALS = 1_500
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
