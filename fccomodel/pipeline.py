@@ -113,19 +113,35 @@ class Planned:
     def seed(self) -> int:
         return self.options["seed"][0]
 
+    def __reduce__(self) -> tuple[Callable[..., Planned], tuple[Any, ...]]:
+        """Pickled without its plan, which is made anew: it holds functions, and what is given decides it."""
+        parts = {entry.name: getattr(self, entry.name) for entry in fields(self) if entry.name != "plan"}
+        return _planned, (parts,)
+
+
+def _planned(parts: dict[str, Any]) -> Planned:
+    given = {name: entry for name, entry in parts["options"].items() if entry[1] != options.AUTOMATIC}
+    return Planned(plan=decide(parts["analysis"], given), **parts)
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Explained:
     """What was found about a model, with its data or without, and how it would be solved.
 
+    given       the options given, with their origins
     plan        None where nothing solves it: ``refusal`` says what it lacks
     candidates  every algorithm with what it lacks; none where the problem has no normal form
     """
 
     analysis: Analysis
+    given: options.Origins = field(default_factory=dict)
     plan: Plan | None = None
     candidates: Mapping[str, Candidate] = field(default_factory=dict)
     refusal: tuple[Diagnostic, ...] = ()
+
+    def __reduce__(self) -> tuple[Callable[..., Explained], tuple[Any, ...]]:
+        """Pickled without its plan, which is made anew (see ``Planned``)."""
+        return _explained, (self.analysis, self.given)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -269,20 +285,23 @@ def plan(
 
 def explain(compiled: Compiled, binding: Binding, chosen: options.Origins, *, bound: Bound | None = None) -> Explained:
     """What is known of a model and how it would be solved, or why it would not be; no data is needed."""
+    return _explained(_known(compiled, binding, chosen, bound), chosen)
+
+
+def _explained(analysis: Analysis, given: options.Origins) -> Explained:
     from fccomodel.normal import errors
     from fccomodel.plan import choose
 
-    analysis = _known(compiled, binding, chosen, bound)
     try:
-        with quoting(compiled.source):
-            choice = choose(analysis, chosen)
+        with quoting(analysis.problem.source):
+            choice = choose(analysis, given)
     except FccoError as error:
         if any(d.code not in errors.FORMLESS for d in error.diagnostics):
             raise
-        return Explained(analysis=analysis, refusal=error.diagnostics)
+        return Explained(analysis=analysis, given=given, refusal=error.diagnostics)
     if choice.selected is None:
-        return Explained(analysis=analysis, candidates=choice.candidates, refusal=choice.refusal)
-    return Explained(analysis=analysis, plan=settled(choice), candidates=choice.candidates)
+        return Explained(analysis=analysis, given=given, candidates=choice.candidates, refusal=choice.refusal)
+    return Explained(analysis=analysis, given=given, plan=settled(choice), candidates=choice.candidates)
 
 
 def candidates(compiled: Compiled, binding: Binding, chosen: options.Origins) -> Mapping[str, Candidate]:

@@ -172,6 +172,12 @@ class Algorithm:
     grid: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     preference: tuple[float, ...] = (1.0,)
 
+    def __reduce__(self) -> tuple[Callable[[str], Any], tuple[str]]:
+        """Pickled by its name: it holds functions and modules."""
+        from fccomodel import algorithms
+
+        return algorithms.get, (self.name,)
+
     @property
     def theorems(self) -> tuple[Theorem, ...]:
         """Those that it may be run by, the best first; the last holds wherever its requirements do."""

@@ -100,6 +100,18 @@ def compare(
     )
 
 
+def owned(value: Any) -> Any:
+    """A copy of arrays, tensors and tables of them; anything else as it is."""
+    if isinstance(value, Mapping):
+        return {name: owned(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(owned(part) for part in value) if type(value) in (list, tuple) else value
+    for method in ("clone", "copy"):
+        if hasattr(value, "shape") and hasattr(value, method):
+            return getattr(value.detach() if hasattr(value, "detach") else value, method)()
+    return value
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CompiledModel:
     """A checked model without data."""
@@ -134,7 +146,8 @@ class CompiledModel:
     ) -> BoundModel:
         """Give the model's names their data.
 
-        tables     by name: a DataFrame, a file, a mapping of arrays, tensors, a torch ``Dataset``, ``sklearn:NAME``
+        tables     by name: a DataFrame, a file, a mapping of arrays, tensors, a torch ``Dataset``, ``sklearn:NAME``; what is
+                   given as arrays is copied, so that changing them later changes nothing here
         data       the same as a mapping, for names that are no keyword
         spec       a binding file (TOML), or the same as a mapping
         params     numbers by name; nets: torch modules by name, or texts such as ``mlp(64, 64, activation=elu)``
@@ -143,8 +156,8 @@ class CompiledModel:
         """
         binding = pipeline.Binding(
             spec=Path(spec) if isinstance(spec, str) else spec,
-            data={**(data or {}), **tables},
-            params=params or {},
+            data={name: owned(value) for name, value in {**(data or {}), **tables}.items()},
+            params={name: owned(value) for name, value in (params or {}).items()},
             nets=nets or {},
             samplers=samplers or {},
             data_dir=None if data_dir is None else Path(data_dir),

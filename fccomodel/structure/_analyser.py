@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import inf
+from typing import Any
 
 import numpy as np
 
@@ -38,6 +39,10 @@ class Analyser:
         self.scalars: set[str] = set()  # variables and holes that are single numbers
         self.left_to_binding: dict[ir.Expr, str] = {}  # what is asked of arguments, to be checked when data are bound
         self._wide: Analyser | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what it remembers of nodes by where they lie in this process's memory."""
+        return vars(self) | {"memo": {}, "keys": {}, "numbers": {}, "_wide": None}
 
     # ------------------------------------------------------------------------------------------------------------ walking
     def __call__(self, expr: ir.Expr) -> Facts:

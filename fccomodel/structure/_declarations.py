@@ -222,6 +222,10 @@ class Declarations:
         return Leaf(interval=opened(simple.entries(*ends)), size=size)
 
     # -------------------------------------------------------------------------------------------------------------- data
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what it remembers of arrays by where they lie in this process's memory."""
+        return vars(self) | {"stats": {}}
+
     def measured(self, values: np.ndarray, *, rows: bool) -> Leaf:
         """Ends of all entries, and the largest norm of a row (of the whole array without ``rows``)."""
         if id(values) not in self.stats:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -165,3 +169,42 @@ def test_a_net_and_its_scores(tmp_path):
     record = json.loads((tmp_path / "result.json").read_text())
     scores = np.load(tmp_path / record["scores_file"])["s"].ravel()
     assert record["objective"] == pytest.approx(((scores - table["y"]) ** 2).mean(), rel=1e-9)
+
+
+# --------------------------------------------------------------------------------------------------- owned, and sent elsewhere
+SENT = """dim d; data D : table(x: real[d], y: real); param a[d] default 1; var w[d];
+  minimize E[z ~ D] (dot(w, z.x) - z.y)^2 + 0.1 * norm1(w) s.t. c: cvar(tail = 0.1)[z ~ D] abs(dot(w, z.x)) <= 2;"""
+
+
+def sent() -> tuple[dict, fccomodel.BoundModel]:
+    rng = np.random.default_rng(0)
+    table = {"x": rng.normal(size=(60, 2)), "y": np.ones(60)}
+    return table, fccomodel.compile(SENT).bind(D=table, params={"a": np.ones(2)})
+
+
+def test_what_is_bound_is_owned():
+    table, bound = sent()
+    before = bound.solve(budget="50it").objective
+    table["x"][:] = 0
+    table["y"][:] = 7
+    assert bound.solve(budget="50it").objective == before
+
+
+def test_results_and_explanations_travel(tmp_path):
+    """To another process, where nothing lies at the same place in memory; and as copies."""
+    _, bound = sent()
+    result, explanation = bound.solve(budget="50it"), bound.explain()
+    (tmp_path / "all.pickle").write_bytes(pickle.dumps((result, explanation, bound, bound.compiled)))
+    script = (
+        "import pickle, sys; r, e, b, c = pickle.loads(open(sys.argv[1], 'rb').read()); "
+        "print(r.objective.hex()); print(b.solve(budget='50it').objective.hex()); print(str(e)); print(e.why('objective'))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path / "all.pickle")], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    first, second, rest = done.stdout.split("\n", 2)
+    assert first == second == result.objective.hex()
+    assert rest.strip() == f"{explanation}\n{explanation.why('objective')}".strip()
+    for made in (copy.copy(result), copy.deepcopy(result)):
+        assert made.objective == result.objective and str(made) == str(result)
