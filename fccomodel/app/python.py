@@ -32,7 +32,7 @@ def load(folder: str | Path) -> results.Stored:
 
 
 def evaluate(
-    stored: results.Stored | str | Path,
+    stored: Result | results.Stored | str | Path,
     *,
     data: Mapping[str, Any] | None = None,
     nets: Mapping[str, Any] | None = None,
@@ -42,13 +42,14 @@ def evaluate(
     show: Iterable[str] = (),
     **tables: Any,
 ) -> results.Evaluation:
-    """Judge a stored answer on other rows, with the scaling and the categories that it was solved with.
+    """Judge an answer, at hand or stored, on other rows, with the scaling and the categories that it was solved with.
 
     Tables are given by name (``D=frame``) or in ``data``; ``where`` chooses rows, in place of the binding's own ``where``.
     ``show`` names lets of the model whose values are wanted: ``.shown``.
     """
+    answer = results.at_hand(stored.outcome) if isinstance(stored, Result) else stored
     return results.evaluate(
-        stored if isinstance(stored, results.Stored) else load(stored),
+        answer if isinstance(answer, results.Stored) else load(answer),
         data={**(data or {}), **tables},
         nets=nets,
         where=where,

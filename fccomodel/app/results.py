@@ -220,7 +220,7 @@ def _outputs(bound: Bound, call: ir.NetCall, variables: Mapping[str, np.ndarray]
 
 
 # ---------------------------------------------------------------------------------------------------------- from files
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Stored:
     """A result read back: its record, its variables, and the model compiled again."""
 
@@ -229,6 +229,9 @@ class Stored:
     variables: Mapping[str, np.ndarray]
     compiled: pipeline.Compiled
     binding: pipeline.Binding
+
+    def __repr__(self) -> str:
+        return f"<Stored {self.record['model']}: objective {self.record['objective']:.6g}, {self.record['verdict']}>"
 
     @property
     def multipliers(self) -> dict[str, float]:
@@ -243,15 +246,32 @@ class Stored:
         return {label: value for label, value in own["multipliers"].items() if value is not None}
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+def at_hand(outcome: pipeline.Outcome) -> Stored:
+    """A result as if it had been stored and read back."""
+    planned = outcome.planned
+    return Stored(
+        folder=Path(), record=to_json(outcome), variables=outcome.solution.variables, compiled=planned.compiled,
+        binding=planned.binding,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Evaluation:
-    """A stored answer judged on rows of choice."""
+    """An answer judged on rows of choice. ``print(evaluation)`` shows the report."""
 
     stored: Stored
     bound: Bound
     report: KKTReport
     intervals: Intervals
     shown: Mapping[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        from fccomodel.app import display
+
+        return display.to_text(display.evaluation(self))
+
+    def __repr__(self) -> str:
+        return f"<Evaluation {self.stored.record['model']}: objective {self.report.objective:.6g}, {self.report.verdict}>"
 
     def to_json(self) -> dict[str, Any]:
         """The keys of ``result.json`` that a report decides, and what it was evaluated on."""

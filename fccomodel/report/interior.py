@@ -1,5 +1,5 @@
-"""Least squares over the sets of multipliers and weights, by an interior-point method on their cones (Clarabel): for any sets, and
-for matrices of moderate size or sparse ones.
+"""Least squares over the sets of multipliers and weights, by an interior-point method on their cones (Clarabel): for any sets,
+and for matrices of moderate size or sparse ones.
 
     minimise t   subject to   t >= |M z + b|,   each row of weights in s Q, s a number or an unknown
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -161,7 +162,9 @@ class _Program:
 
 def _sum(*parts: tuple[float, Rows]) -> Rows:
     columns = max(rows.shape[1] for _, (rows, _) in parts)
-    return sum(factor * _wide(rows, columns) for factor, (rows, _) in parts), sum(factor * const for factor, (_, const) in parts)
+    total: Any = sum(factor * _wide(rows, columns) for factor, (rows, _) in parts)
+    const: Any = sum(factor * const for factor, (_, const) in parts)
+    return total, const
 
 
 def _joined(parts: Sequence[Rows]) -> Rows:

@@ -190,6 +190,16 @@ def test_what_is_bound_is_owned():
     assert bound.solve(budget="50it").objective == before
 
 
+def test_a_result_at_hand_is_judged_on_other_rows(tmp_path):
+    table, bound = sent()
+    result = bound.solve(budget="50it")
+    result.save(tmp_path / "out")
+    other = {"x": np.eye(2), "y": np.zeros(2)}
+    at_hand, stored = fccomodel.evaluate(result, D=other), fccomodel.evaluate(tmp_path / "out", D=other)
+    assert at_hand.report.objective == stored.report.objective != result.objective
+    assert str(at_hand) == str(stored)
+
+
 def test_results_and_explanations_travel(tmp_path):
     """To another process, where nothing lies at the same place in memory; and as copies."""
     _, bound = sent()
