@@ -213,8 +213,11 @@ class Judge:
 
     def __call__(self, use: Use, place: Place) -> frozenset[int]:
         """The arguments that are not known to be what is asked."""
-        where = [self.ranges(arg) for arg in use.args]
+        asked = use.asks.asked(len(use.args))
+        where = [self.ranges(arg) if k in asked else REALS for k, arg in enumerate(use.args)]
         doubted = frozenset(fault.argument for fault in use.asks.doubts(where, use.names))
+        if not doubted and use.asks.amiss is atoms.nothing:
+            return doubted
         decided = [self.decided(arg) for arg in use.args]
         open_ = frozenset(k for k in doubted if not decided[k])
         if doubted == open_ and (use.asks.amiss is atoms.nothing or not any(decided)):
@@ -255,7 +258,11 @@ class Judge:
             at = members.members(self.bound, binders, conjunction(conditions))
             if not len(at):
                 return True
-            values = [self.values(arg, at, place) if ok else None for arg, ok in zip(use.args, decided, strict=True)]
+            wanted = range(len(use.args)) if use.asks.amiss is not atoms.nothing else use.asks.asked(len(use.args))
+            values = [
+                self.values(arg, at, place) if ok and k in wanted else None
+                for k, (arg, ok) in enumerate(zip(use.args, decided, strict=True))
+            ]
             broken = use.asks.broken(values, use.names)
             if broken is not None:
                 cells = self.cells(use.args[broken.argument], place, at, broken.case)

@@ -29,7 +29,7 @@ def outside(problem: ir.Problem, use: Use, broken: Broken, cells: Sequence[str])
         reason = f"`{use.names[broken.argument]}`{entry} is {broken.value:g}, and needs {broken.needs}."
         return empty_set(use.owner, argument.span, reason, fix)
     where = f" for {', '.join(cells)}" if cells else ""
-    rows = " (Rows count from 0.)" if any("= row " in cell for cell in cells) else ""
+    rows = " (Rows in use, counted from 0.)" if any("= row " in cell for cell in cells) else ""
     return OUTSIDE.error(
         f"`{problem.text(argument)}`{entry} is {broken.value:g}{where}",
         span=argument.span,

@@ -227,7 +227,7 @@ class Analyser:
             return draft.finish()
         steep = () if node.shape else atom.steep_at_0(*(a.interval.value for a in args))
         args = tuple(self.raised(a) if k in steep else a for k, a in enumerate(args))
-        if doubts := self._open(domains.of_atom(atom, node.args), args):
+        if atom.limited and (doubts := self._open(domains.of_atom(atom, node.args), args)):
             return self._undefined(node, args, doubts)
         entries = self.declared.entries(node.shape)
         if isinstance(atom, atoms.ScalarAtom) and node.shape:

@@ -98,6 +98,27 @@ def test_explain_in_words(capsys):
     assert "log1pexp" in capsys.readouterr().out
 
 
+def test_explain_with_parameters_and_no_data(tmp_path, capsys):
+    """What is given is checked and used, or refused."""
+    model = tmp_path / "m.fcco"
+    model.write_text(
+        "dim d; data D : table(x: real[d], y: real); param mu; param a; var w[d];\n"
+        "minimize E[z ~ D] huber(dot(w, z.x) - z.y, a) + mu * sumsq(w);\n"
+    )
+
+    def explained(*given: str) -> tuple[int, str, str]:
+        status = cli.main(["explain", str(model), "--json", *given])
+        return (status, *capsys.readouterr())
+
+    for value, curvature in (("1", "convex"), ("-1", "weakly convex")):
+        status, out, _ = explained("--param", f"mu={value}")
+        assert status == 0 and json.loads(out)["objective"]["curvature"] == curvature
+    for given, code in ((["--param", "a=-1"], "F0533"), (["--param", "b=1"], "F0518"), (["--net", "s=mlp(3)"], "F0523")):
+        status, _, err = explained(*given)
+        assert status == 2 and code in err
+    assert cli.main(["algorithms", "--model", str(model), "--param", "a=0"]) == 2 and "F0533" in capsys.readouterr().err
+
+
 # --------------------------------------------------------------------------------------------------------------- solve
 def test_solve_writes_its_files(solved):
     assert {p.name for p in solved.iterdir()} == {"result.json", "variables.npz", "solver.py", "data.pt"}

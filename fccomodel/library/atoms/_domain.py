@@ -69,6 +69,13 @@ class Domain:
         """It asks for something."""
         return bool(self.domain or self.nonzero or self.counts or self.orders or self.amiss is not nothing)
 
+    def asked(self, count: int) -> frozenset[int]:
+        """The positions of the arguments, of so many, that something is asked of, or that say what is asked of others."""
+        if callable(self.domain) or callable(self.nonzero):
+            return frozenset(range(count))
+        ends = (k for order in self.orders for k in order[:2])
+        return frozenset([*self.nonzero, *self.counts, *ends, *(k for k, wanted in enumerate(self.domain) if wanted is not None)])
+
     def domains(self, *intervals: Interval) -> tuple[Interval | None, ...]:
         """Per argument, where it must lie (None: anywhere)."""
         if callable(self.domain):
