@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from fccomodel.core import ir
-from fccomodel.core.rewrite import substitute
 from fccomodel.evaluation.domains import verified
 from fccomodel.library import atoms, domains, reductions
 from fccomodel.library.amounts import NONE, SOME, ZERO, Amount, amount
 from fccomodel.library.domains import Use
 from fccomodel.library.reductions.variance import VARIANCE
-from fccomodel.structure import _arithmetic, _nets, _whole
+from fccomodel.structure import _arithmetic, _nets, _products, _whole
+from fccomodel.structure._averaged import averaged
 from fccomodel.structure._compose import compose, spread
 from fccomodel.structure._declarations import REALS, Declarations, Leaf, interval, opened
 from fccomodel.structure._draft import Draft
@@ -212,7 +212,8 @@ class Analyser:
         asked = [(use, [self(arg) for arg in use.args]) for use in domains.uses(node)]
         if doubts := [fact for use, args in asked for fact in self._open(use, args)]:
             return self._undefined(node, (self(node.body),), doubts)
-        return reduce(node, self(node.body), self.declared, self)
+        body = self(node.body)
+        return averaged(node, body, self, reduce(node, body, self.declared, self))
 
     # ------------------------------------------------------------------------------------------------------------- atoms
     def _apply(self, node: ir.Apply) -> Facts:
@@ -244,6 +245,8 @@ class Analyser:
         match op:
             case "sub" if (spread_out := self._variance(node)) is not None:
                 return combine(spread_out, _arithmetic.add(node, args, (1, -1), entries))
+            case "sub" if (turned := self._complement(node)) is not None:
+                return replace(combine(turned, _arithmetic.add(node, args, (1, -1), entries)), expr=node)
             case _ if atom.signs is not None:
                 return _arithmetic.add(node, args, atom.signs, entries)
             case _ if atom.bilinear and len(moving) == 1:
@@ -251,7 +254,7 @@ class Analyser:
                 count = sizes[0] if factor is args[1] else sizes[1]
                 return _arithmetic.scale(node, factor, varying, entries, op, _arithmetic.spread_to(count))
             case _ if atom.bilinear and len(moving) == 2:
-                return self._square(node, op, args, sizes, entries) or self._product(node, op, args, entries)
+                return self._square(node, op, args, sizes, entries) or self._shared(node, op, args, entries)
             case "div" if moving:
                 facts = _arithmetic.quotient(node, args[0], args[1], entries, self.everywhere)
                 return facts if node.shape or args[1].constant else _whole.perspective(node, args[0], args[1], facts)
@@ -263,7 +266,7 @@ class Analyser:
         """A product of an expression with itself, or x' A x."""
         left, right = node.args
         name = "square" if op == "mul" else "sumsq"
-        if self.key(left) == self.key(right) and (op == "mul" or len(left.shape) == 1):
+        if _products.alike(left, right, self.key) and (op == "mul" or len(left.shape) == 1):
             atom = atoms.get(name)
             assert atom is not None
             facts = compose(node, atom, args[:1], sizes[:1], entries, self.everywhere)
@@ -280,6 +283,13 @@ class Analyser:
                     return _whole.quadratic_form(node, self(x), self(matrix), (low, high), plain, Standing.BOUNDED)
         return None
 
+    def _shared(self, node: ir.Apply, op: str, args: tuple[Facts, ...], entries: float) -> Facts:
+        """A product of two factors that both vary, and may share what they are made of."""
+        left, right = args
+        if op != "mul" or node.shape:
+            return self._product(node, op, args, entries)
+        return _products.product_of(node, (left, right), self, self.key, self._product(node, op, args, entries))
+
     def _product(self, node: ir.Apply, op: str, args: tuple[Facts, ...], entries: float) -> Facts:
         """A product of two factors that both vary."""
         terms = self.declared.dim(node.args[0].shape[-1]) if op in ("dot", "matmul") else 1.0
@@ -291,20 +301,20 @@ class Analyser:
         if not isinstance(first, ir.Reduce) or not isinstance(second, ir.Reduce) or not reductions.of(first).average:
             return None
         inner = _base_of_square(first.body, self.key)
-        if inner is None or second.kind != first.kind or len(first.binders) != len(second.binders):
-            return None
-        ours = {b: ir.Element(binder=a) for a, b in zip(first.binders, second.binders, strict=True)}
-        if any(a.binder.domain is not b.domain and not _same_rows(a.binder.domain, b.domain) for b, a in ours.items()):
-            return None
-        pairs = [(inner, substitute(second.body, ours))]
-        if (first.condition is None) != (second.condition is None):
-            return None
-        if first.condition is not None and second.condition is not None:
-            pairs.append((first.condition, substitute(second.condition, ours)))
-        if any(self.key(a) != self.key(b) for a, b in pairs) or self(inner).constant:
+        if inner is None or not _products.alike(replace(first, body=inner), second, self.key) or self(inner).constant:
             return None
         spread_out = ir.Reduce(kind=VARIANCE.name, binders=first.binders, condition=first.condition, body=inner, span=node.span)
         return replace(reduce(spread_out, self(inner), self.declared, self), expr=node)
+
+    def _complement(self, node: ir.Apply) -> Facts | None:
+        """``1 - f(u)`` where that is f of something else."""
+        one, other = node.args
+        atom = atoms.of(other)
+        if atom is None or not atom.complement or not isinstance(other, ir.Apply) or node.shape or self(other).constant:
+            return None
+        if self(one).interval.value != atoms.Interval.point(1.0):
+            return None
+        return _whole.credited(self(atoms.expression(atom.complement, dict(zip(atom.arguments, other.args, strict=True)))), node)
 
     def _spectrum(self, matrix: ir.Expr) -> tuple[float | None, float | None]:
         """The least and the largest eigenvalue of the symmetric part of a bound matrix."""
@@ -330,6 +340,10 @@ class Analyser:
             facts = _whole.root_of_powers(node, args, facts)
         if p == 2:
             facts = _whole.squared_part(node, args[0], self.declared.entries, facts, self.everywhere)
+        if not node.shape:
+            facts = _whole.radial(node, atom, args, facts)
+        if not node.shape and (op == "mul" or p):
+            facts = _products.geometric_mean(node, facts, self, self.key)
         powers = _whole.powers_of(node, args) or facts.powers
         facts = replace(facts, powers=powers, inner=args[0] if atom.squared else self._hinge(node, args))
         if node.shape:
@@ -351,11 +365,6 @@ def _base_of_square(node: ir.Expr, key: Callable[[ir.Expr], int]) -> ir.Expr | N
         case ir.Apply(op="mul", args=(e, again)) if key(e) == key(again):
             return e
     return atoms.squared(node)
-
-
-def _same_rows(a: ir.Set, b: ir.Set) -> bool:
-    """Both range over all rows of one table."""
-    return isinstance(a, ir.RowSet) and isinstance(b, ir.RowSet) and a.table == b.table and a.where is None and b.where is None
 
 
 def _and(text: Facts, data: Facts) -> Facts:

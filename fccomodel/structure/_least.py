@@ -38,6 +38,8 @@ def least(facts: Facts, declared: Declarations, see: See) -> float | None:
     problem, bound = declared.problem, declared.bound
     if problem is None or bound is None or declared.holes or declared.within or not facts.convex or facts.expr.shape:
         return None
+    if not facts.leaves.keys() <= problem.variables.keys():  # of arguments of outer functions too
+        return None
     lowest = elements.remember(bound, ("least", facts.expr, problem, declared.free), lambda: _least(facts, declared, see))
     if lowest is not None or facts.interval.value.lo < 0:
         return lowest

@@ -17,6 +17,9 @@ from fccomodel.structure._declarations import interval, opened
 from fccomodel.structure._draft import Draft
 from fccomodel.structure.facts import KINDS, Fact, Facts, Standing, combine
 
+#: an interval from 0 in which a slope at 0 shows
+NEAR_0 = 1e-6
+
 
 # ------------------------------------------------------------------------------------------------------------- logarithms
 def logarithm(f: Facts) -> Facts | None:
@@ -290,6 +293,36 @@ def squared_part(expr: ir.Expr, arg: Facts, entries: Callable[[ir.Shape], float]
     size = entries(inner.expr.shape if norm else expr.shape)
     square = compose(expr, atom, (inner,), (size,), 1.0 if norm else size, None if norm else free)
     return combine(renamed(square, "square of a norm" if norm else "positive part"), facts)
+
+
+def radial(expr: ir.Expr, atom: atoms.Atom, args: tuple[Facts, ...], facts: Facts) -> Facts:
+    """``f(|u|)``, ``f(norm2(u))``, ``f(max(0, u))`` for a smooth f whose slope at 0 is 0: it passes over the kink at 0.
+
+    Where f' is Lipschitz with constant L, so is the gradient of f(|u|) in u: its curvatures are f''(r) and f'(r) / r <= L.
+    """
+    inner = args[0].inner if args else None
+    if facts.smooth or inner is None or not inner.smooth or any(not a.constant for a in args[1:]):
+        return facts
+    where, varying = tuple(a.interval.value for a in args), (True, *(False for _ in args[1:]))
+    bend = atom.gradient_lipschitz(*where, varying=varying)
+    if bend is None or not _flat_at_0(atom, expr, args, varying):
+        return facts
+    draft = Draft(expr=expr, args=args, leaves=facts.leaves, parts=facts.parts, domain=facts.domain)
+    reason = f"{atom.name} is smooth, and its slope at 0 is 0"
+    draft.propose("differentiable", True, "radial", reason, [inner.differentiable, args[0].interval])
+    slope = amount(atom.lipschitz(*where, argument=0))
+    curved = plus(times(amount(bend), inner.lipschitz.value, inner.lipschitz.value), times(slope, inner.gradient.value))
+    draft.propose("gradient", curved, "radial", reason, [inner.lipschitz, inner.gradient, args[0].interval])
+    return combine(facts, draft.finish())
+
+
+def _flat_at_0(atom: atoms.Atom, expr: ir.Expr, args: tuple[Facts, ...], varying: tuple[bool, ...]) -> bool:
+    """f'(0) = 0 from the right: a power above 1, or no steeper near 0 than its curvature there allows."""
+    if isinstance(expr, ir.Apply) and exponent(expr, args) > 1:
+        return True
+    near = (Interval(0.0, NEAR_0), *(a.interval.value for a in args[1:]))
+    bend = atom.gradient_lipschitz(*near, varying=varying)
+    return bend is not None and atom.lipschitz(*near, argument=0) <= bend * NEAR_0 * (1 + 1e-6)
 
 
 def quadratic_form(

@@ -47,6 +47,15 @@ RULES: dict[str, str] = {
     " a perspective.",
     "positive part": "max(0, u)^p is convex, non-decreasing and continuously differentiable for p > 1, though max(0, u) is not.",
     "square of a norm": "The square of the Euclidean norm is the sum of squares, which is smooth.",
+    "radial": "A smooth function with slope 0 at 0, of |u|, a Euclidean norm or max(0, u), is smooth in u: its curvatures are"
+    " f''(r) and f'(r)/r.",
+    "entropy": "c log c is convex for c >= 0; its slope is not bounded at 0.",
+    "perspective": "y g(x/y) is jointly convex in x and y > 0 where g is convex: the perspective of g.",
+    "shifted square": "(r + a)(r + b) is the square of r + (a + b)/2, less that of (a - b)/2.",
+    "geometric mean": "A product of powers of nonnegative concave functions is concave where the exponents are nonnegative and"
+    " add up to at most 1.",
+    "kinks under a density": "An average of Lipschitz functions, each with kinks that a draw with a density meets with"
+    " probability 0, is continuously differentiable.",
     # ---- reductions
     **{kind.rule: kind.law for kind in reductions.all().values()},
     "worst distribution": "The largest over q of averages of the risks, less a cost of q alone, is convex and non-decreasing in"

@@ -92,6 +92,7 @@ class Atom(Domain):
     symbol       how models write it: between its two arguments, or before its one
     boolean      its value is a truth value
     squared      the atom that is its square
+    complement   1 - f in the modelling language, where that says more: it is f of something else
     logarithm    log f in the modelling language, where it is better known than from f: it cannot overflow, its curvature shows
     instead      what to write where it lacks a property: ``smooth``, ``convex``, ``concave``; ``unsmooth``, the last two of an
                  argument that is not affine
@@ -112,6 +113,7 @@ class Atom(Domain):
     boolean: bool = False
     squared: str = ""
     logarithm: str = ""
+    complement: str = ""
     instead: Mapping[str, str] = field(default_factory=dict)
     cone: Cone | None = None
     internal: bool = False

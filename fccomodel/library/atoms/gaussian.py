@@ -36,6 +36,7 @@ normcdf = ScalarAtom(
     torch="torch.special.ndtr({0})",
     derivative=("exp(-u^2 / 2) / sqrt(2 * pi)",),
     logarithm="lognormcdf(u)",
+    complement="normcdf(-u)",
     properties=Properties(
         curvature=s_curve,
         monotone="increasing",

@@ -47,6 +47,7 @@ sigmoid = ScalarAtom(
     torch="{0}.sigmoid()",
     derivative=("y * (1 - y)",),
     logarithm="logsigmoid(u)",
+    complement="sigmoid(-u)",
     properties=Properties(
         curvature=s_curve,
         monotone="increasing",

@@ -19,6 +19,7 @@ class Distribution(Domain):
     torch       a draw, of the parameters' texts ``{0}``, ``{1}``, ... and that of a standard draw, ``{z}``
     range       where a draw lies, of parameters in intervals
     bounded     draws are bounded, whatever the parameters are
+    density     of parameters in intervals, it has one: no value has a probability of its own
     """
 
     name: str
@@ -28,6 +29,7 @@ class Distribution(Domain):
     torch: str
     range: Callable[..., Interval] = lambda *_: Interval()
     bounded: bool = False
+    density: Callable[..., bool] = lambda *_: False
 
     @property
     def signature(self) -> str:

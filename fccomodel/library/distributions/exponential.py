@@ -13,4 +13,5 @@ exponential = Distribution(
     standard="exponential",
     torch="{z} / {0}",
     range=lambda rate: Interval(0.0, inf),
+    density=lambda rate: rate.positive,
 )

@@ -12,4 +12,5 @@ laplace = Distribution(
     domain=(None, Interval(0.0, inf)),
     standard="laplace",
     torch="{0} + {1} * {z}",
+    density=lambda location, scale: scale.positive,
 )

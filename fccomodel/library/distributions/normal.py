@@ -12,4 +12,5 @@ normal = Distribution(
     domain=(None, Interval(0.0, inf)),
     standard="normal",
     torch="{0} + {1} * {z}",
+    density=lambda mean, sd: sd.positive,
 )

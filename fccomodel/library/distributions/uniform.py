@@ -12,4 +12,5 @@ uniform = Distribution(
     torch="{0} + ({1} - {0}) * {z}",
     range=lambda low, high: Interval(low.lo, high.hi),
     bounded=True,
+    density=lambda low, high: True,
 )
