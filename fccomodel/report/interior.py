@@ -117,7 +117,8 @@ class _Program:
     def curved(self, kind: str, row: Array, columns: int, scale: Rows) -> None:
         """|q| <= s; or singular values of at most s: [[s I, q], [q', s I]] has no negative eigenvalue."""
         if kind == "ball":
-            self.append("ball", _joined([scale, self.at(row)]))
+            for group in row.reshape(-1, columns or len(row)):
+                self.append("ball", _joined([scale, self.at(group)]))
             return
         n, m = len(row) // columns, columns
         j, i = np.tril_indices(n + m)

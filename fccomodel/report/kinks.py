@@ -132,33 +132,42 @@ def of(node: ir.Expr) -> Kink | None:
 
 
 def _of_atom(node: ir.Apply, atom: atoms.Atom | None) -> Kink | None:
-    """The largest (least) of the arguments, a norm, or a largest of affine functions of a number with known parameters."""
+    """The largest (least) of the arguments, a norm, a root of squares, or a largest of affine functions of a number."""
     if isinstance(atom, atoms.ArrayAtom):
-        norm = atom.ball is not None and not atom.in_groups
+        norm = atom.ball is not None
         return Kink(node=node, weights=partial(_ball, node=node), terms=_entries, signed=True) if norm else None
     if not isinstance(atom, atoms.ScalarAtom):
         return None
     if atom.extreme:
         return Kink(node=node, weights=_fixed(SIMPLEX), terms=_arguments, sign=float(atom.extreme))
+    if (squared := _below_root(node)) is not None:
+        return Kink(node=node, weights=_fixed(Weights(kind="ball")), terms=partial(_roots, below=squared), signed=True)
     pieces = atom.affine_pieces(*atom.typical)
-    if len(pieces) < 2 or any(ir.free_binders(arg) for arg in node.args[1:]):
+    if len(pieces) < 2:
         return None
     signed = any(slope < 0 for slope, _ in pieces)
-    if any(shift for _, shift in pieces):
+    if any(shift for _, shift in pieces) or any(ir.free_binders(arg) for arg in node.args[1:]):
         return Kink(node=node, weights=_fixed(SIMPLEX), terms=_pieces, signed=signed)
     return Kink(node=node, weights=partial(_slopes, node=node), terms=_argument, signed=signed)
 
 
-def _affine_pieces(evaluator: Evaluator, node: ir.Apply) -> tuple[tuple[float, float], ...]:
-    """The affine functions whose largest a scalar atom is, at the values of its parameters."""
-    atom = atoms.of(node)
-    assert isinstance(atom, atoms.ScalarAtom)
-    return atom.affine_pieces(*(float(evaluator.value(arg, {}).data) for arg in node.args[1:]))
+def _below_root(node: ir.Apply) -> tuple[ir.Expr, ir.Reduce | None] | None:
+    """(u, R) of a root of u^2 or of R u^2, R a sum or a mean over some elements."""
+    match atoms.as_power(node):
+        case (below, ir.Const(value=0.5)):
+            reduction = below if isinstance(below, ir.Reduce) and reductions.of(below).additive else None
+            if reduction is not None and any(isinstance(b.domain, ir.Distribution | ir.VectorSet) for b in reduction.binders):
+                return None
+            u = atoms.squared(below if reduction is None else reduction.body)
+            return None if u is None else (u, reduction)
+    return None
 
 
 def _slopes(evaluator: Evaluator, count: int, node: ir.Apply) -> Weights:
     """Of a largest of multiples of a number: between the least and the largest multiple."""
-    slopes = [slope for slope, _ in _affine_pieces(evaluator, node)]
+    atom = atoms.of(node)
+    assert isinstance(atom, atoms.ScalarAtom)
+    slopes = [slope for slope, _ in atom.affine_pieces(*(float(evaluator.value(arg, {}).data) for arg in node.args[1:]))]
     return Weights(kind="box", low=min(slopes), high=max(slopes))
 
 
@@ -166,7 +175,9 @@ def _ball(evaluator: Evaluator, count: int, node: ir.Apply) -> Weights:
     """Of a norm: the unit ball of its dual."""
     atom = atoms.of(node)
     assert isinstance(atom, atoms.ArrayAtom) and atom.ball is not None
-    columns = elements.shape(evaluator.bound, node.args[0].shape)[-1]
+    columns = elements.shape(evaluator.bound, node.args[0].shape)[-1] if atom.ball.matrix else 0
+    if atom.in_groups:
+        columns = int(evaluator.value(node.args[-1], {}).data)
     return Weights(kind=atom.ball.kind, low=-1.0 if atom.ball.kind == "box" else 0.0, columns=columns)
 
 
@@ -206,11 +217,32 @@ def _argument(evaluator: Evaluator, node: ir.Expr, env: Env) -> Named | None:
 
 
 def _pieces(evaluator: Evaluator, node: ir.Expr, env: Env) -> Named | None:
-    """The affine functions of a number of which the atom is the largest."""
-    assert isinstance(node, ir.Apply)
-    value = evaluator.value(node.args[0], env)
-    terms = [slope * value.data + shift for slope, shift in _affine_pieces(evaluator, node)]
-    return Named(torch.stack(terms, -1), value.axes)
+    """The affine functions of a number of which the atom is the largest, at the values of its parameters."""
+    atom = atoms.of(node)
+    assert isinstance(node, ir.Apply) and isinstance(atom, atoms.ScalarAtom)
+    (value, *parameters), axes = align([evaluator.value(arg, env) for arg in node.args], entrywise=True)
+    value, *parameters = torch.broadcast_tensors(value, *parameters)
+    given = torch.stack([parameter.detach().reshape(-1) for parameter in parameters], -1) if parameters else torch.zeros(1, 0)
+    kinds, which = given.unique(dim=0, return_inverse=True)
+    pieces = torch.tensor([atom.affine_pieces(*kind) for kind in kinds.tolist()], dtype=torch.float64)[which]
+    slope, shift = (pieces[..., k].reshape(*(value.shape if parameters else ()), -1) for k in range(2))
+    return Named(value.unsqueeze(-1) * slope + shift, axes)
+
+
+def _roots(evaluator: Evaluator, node: ir.Expr, env: Env, below: tuple[ir.Expr, ir.Reduce | None]) -> Named | None:
+    """What is squared below the root, times the root of its share; its length is the root."""
+    u, reduction = below
+    if reduction is None:
+        value = evaluator.value(u, env)
+        return Named(value.data.unsqueeze(-1), value.axes)
+    space, inner = ranging.space(evaluator, reduction, env)
+    if not isinstance(space, Product) or math.prod(space.lengths.values()) > MOST_NUMBERS or reduction.shape:
+        return None
+    evaluator.not_empty(reduction, space, space.count, inner)
+    full = space.full(evaluator.value(u, inner))
+    order = sorted(range(len(space.axes)), key=lambda k: space.axes[k] in space.over)
+    share = 1.0 if reductions.of(reduction).total else float(space.count) ** -0.5
+    return Named(full.permute(order).reshape((*space.shape, -1)) * share, space.kept)
 
 
 def _entries(evaluator: Evaluator, node: ir.Expr, env: Env) -> Named | None:

@@ -210,8 +210,9 @@ def notes_of(system: System, optimal: Optimum) -> Iterator[str]:
 def _below_roots(system: System) -> Iterator[str]:
     """Roots of nearly 0, which have no gradient there."""
     roots = (n for n in ir.walk(*system.problem.roots) if isinstance(n, ir.Apply) and n.op == "sqrt" and not n.shape)
+    weighed = {id(record.kink.node) for record in system.records}
     for node in roots:
-        if not ir.variables_of(node) or ir.free_binders(node):
+        if not ir.variables_of(node) or ir.free_binders(node) or id(node) in weighed:
             continue
         u = float(system.evaluator.value(node.args[0], {}).data.detach())
         if u < NO_ROOT:

@@ -17,15 +17,16 @@ TIED, MOST_TIED = 1e-6, 600
 class Weights:
     """Q, a convex set of weights over the last dim.
 
-    kind   ``simplex`` (0 <= q <= high, sum ``total``), ``box`` (low <= q <= high), ``ball`` (|q|_2 <= 1), ``cross`` (|q|_1 <= 1)
-           or ``spectral`` (q is a matrix, row after row of ``columns`` entries, with singular values of at most 1)
+    kind   ``simplex`` (0 <= q <= high, sum ``total``), ``box`` (low <= q <= high), ``ball`` (|q|_2 <= 1 of every ``columns``
+           entries one after the other), ``cross`` (|q|_1 <= 1) or ``spectral`` (q is a matrix, row after row of ``columns``
+           entries, with singular values of at most 1)
     """
 
     kind: str
     low: float = 0.0
     high: float = 1.0
     total: float = 1.0
-    columns: int = 1
+    columns: int = 0
 
     @property
     def curved(self) -> bool:
@@ -37,8 +38,9 @@ class Weights:
         if self.kind == "box":
             return np.where(t > 0, self.high, np.where(t < 0, self.low, np.clip(0.0, self.low, self.high)))
         if self.kind == "ball":
-            norm = np.linalg.norm(t, axis=-1, keepdims=True)
-            return t / np.where(norm > 0, norm, 1)
+            groups = self._matrix(t)
+            norm = np.linalg.norm(groups, axis=-1, keepdims=True)
+            return (groups / np.where(norm > 0, norm, 1)).reshape(t.shape)
         if self.kind == "spectral":
             left, size, right = np.linalg.svd(self._matrix(t), full_matrices=False)
             return ((left * (size > 1e-12 * size.max(-1, keepdims=True))[..., None, :]) @ right).reshape(t.shape)
@@ -52,7 +54,8 @@ class Weights:
         if self.kind == "box":
             return np.clip(q, self.low, self.high)
         if self.kind == "ball":
-            return q / np.maximum(1, np.linalg.norm(q, axis=-1, keepdims=True))
+            groups = self._matrix(q)
+            return (groups / np.maximum(1, np.linalg.norm(groups, axis=-1, keepdims=True))).reshape(q.shape)
         if self.kind == "spectral":
             left, size, right = np.linalg.svd(self._matrix(q), full_matrices=False)
             return ((left * np.minimum(size, 1)[..., None, :]) @ right).reshape(q.shape)
@@ -71,7 +74,7 @@ class Weights:
         if self.kind == "box":
             return np.abs(t).min(-1)
         if self.kind == "ball":
-            return np.linalg.norm(t, axis=-1)
+            return np.linalg.norm(self._matrix(t), axis=-1).min(-1)
         if self.kind == "spectral":
             return np.linalg.svd(self._matrix(t), compute_uv=False).min(-1)
         if self.kind == "cross":
@@ -97,7 +100,7 @@ class Weights:
         return replace(self, total=1 - self.high * full), order[:, full : full + most], full_weights
 
     def _matrix(self, t: np.ndarray) -> np.ndarray:
-        return t.reshape((*t.shape[:-1], -1, self.columns))
+        return t.reshape((*t.shape[:-1], -1, self.columns or t.shape[-1]))
 
 
 def _second(t: np.ndarray) -> np.ndarray:

@@ -91,6 +91,7 @@ class Evaluator(Conditions):
         self.chunk, self.seed, self.draws, self.shortcuts = chunk, seed, draws, shortcuts
         self.cuts = dict(cuts or {})
         self.inside = False  # within a block: no further blocks of pointwise nodes, no tables of row values
+        self.partial = False  # within a block that is not the whole
         self.sampled: dict[ir.Binder, int] = {}  # draws taken of each distribution
         self.logarithms = logarithms.of(bound)
 
@@ -105,7 +106,7 @@ class Evaluator(Conditions):
         return super().inner(node, env) if form is None else (form,)
 
     def compute(self, node: ir.Expr, env: Env) -> Named:
-        if id(node) in self.cuts and not self.inside:
+        if id(node) in self.cuts and not self.partial:
             return self.cuts[id(node)](self, node, env)
         if (form := self.logarithms.stable(node)) is not None:
             return self.value(form, env)
@@ -263,7 +264,7 @@ class Evaluator(Conditions):
 
         def elements_of(block: Block, pieces: Sequence[torch.Tensor]) -> Named:
             seeds = [Named(piece, block.place(leaf_axes)) for piece, leaf_axes in zip(pieces, axes, strict=True)]
-            return self.in_block(body, inner, leaves, block, seeds)
+            return self.in_block(body, inner, leaves, block, seeds, partial=True)
 
         shape = elements.shape(self.bound, body.shape)
         size = max(1, min(self.chunk, BLOCK) // event)
@@ -312,11 +313,19 @@ class Evaluator(Conditions):
         return all(bool(self.value(part, env).data.all()) for c in decided for part in conjuncts(c))
 
     def in_block(
-        self, body: ir.Expr, inner: Env, leaves: Sequence[ir.Expr], block: Block, seeds: Sequence[Named] | None = None
+        self,
+        body: ir.Expr,
+        inner: Env,
+        leaves: Sequence[ir.Expr],
+        block: Block,
+        seeds: Sequence[Named] | None = None,
+        *,
+        partial: bool = False,
     ) -> Named:
-        """The body's value in a block, from the leaves' pieces."""
+        """The body's value in a block (``partial``: one of several), from the leaves' pieces."""
         child = copy.copy(self)
         child.memo, child.kept, child.inside = {}, [], True
+        child.partial = self.partial or partial
         env = {binder: block.take(value) for binder, value in inner.items()}
         for k, leaf in enumerate(leaves):
             piece = block.take(self.value(leaf, inner)) if seeds is None else seeds[k]

@@ -1,0 +1,102 @@
+"""Multipliers and weights by cones: as near as any point of the sets, and optima at kinks that only these sets hold."""
+
+import time
+
+import numpy as np
+import pytest
+
+import fccomodel
+from fccomodel import report
+from fccomodel.report import interior, multipliers
+from fccomodel.report.groups import Cone, Part, Simple, Weighing
+from fccomodel.report.squares import Squares
+from fccomodel.report.weights import Weights
+
+KINDS = {
+    "box": Weights(kind="box", low=-0.3, high=1.0),
+    "simplex": Weights(kind="simplex", high=0.6),
+    "ball": Weights(kind="ball"),
+    "balls": Weights(kind="ball", columns=2),
+    "cross": Weights(kind="cross"),
+    "spectral": Weights(kind="spectral", columns=2),
+}
+
+
+def squares(kind: str, seed: int) -> Squares:
+    """Three rows of weights in the objective, two under a multiplier, one inside a weight, and two plain multipliers."""
+    rng = np.random.default_rng(seed)
+    at = np.arange(12).reshape(3, 4)
+    inner = Part(at=np.array([[26, 27, 28, 29]]), weights=KINDS[kind])
+    parts = Part(at=at, weights=KINDS[kind]), Part(at=13 + np.arange(8).reshape(2, 4), weights=KINDS[kind])
+    outer = Part(at=np.array([[21, 22, 23]]), weights=Weights(kind="simplex"), inside={22: (inner,)})
+    groups = [Weighing(part=parts[0], scale=0.7), Cone(at=12, parts=(parts[1],)), Weighing(part=outer)]
+    groups.append(Simple(at=np.array([24, 25]), free=np.array([False, True])))
+    owner = np.where(np.arange(30) < 12, 0, 1)
+    return Squares(
+        matrix=rng.normal(size=(9, 30)), offset=5 * rng.normal(size=9), owner=owner, rate=0.1 * rng.random(30),
+        constant=rng.normal(size=2), diagonal=np.where(np.arange(30) == 12, 0.3, 0.0), groups=groups,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", range(3))
+def test_no_point_of_the_sets_is_nearer(kind, seed):
+    found = squares(kind, seed)
+    z = interior.solve(found, time.perf_counter() + 20)
+    assert z is not None
+    inside = z.copy()
+    for group in found.groups:
+        group.project(inside)
+    np.testing.assert_allclose(inside, z, atol=1e-6)
+    least = np.linalg.norm(found.residual(inside))
+    slow = multipliers.descend(found, inside, time.perf_counter() + 20).z
+    assert least <= np.linalg.norm(found.residual(slow)) * (1 + 1e-7)
+    rng = np.random.default_rng(seed)
+    for size in np.geomspace(1e-4, 1, 30):
+        near = inside + size * rng.normal(size=30)
+        for group in found.groups:
+            group.project(near)
+        assert np.linalg.norm(found.residual(near)) >= least * (1 - 1e-9)
+
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(60, 6))
+W = np.array([1.0, -0.5, 0.0, 0.0, 0.0, 0.0])
+POINTS = np.array([[0.0, 0.0], [1.0, 0.1], [-1.0, 0.2], [0.1, 3.0], [0.2, -3.0]])
+#: text, data, the optimum, a point that is none
+EXACT = {
+    "a root of squares that are 0": (
+        "dim d; data D : table(x: real[d], y: real); var w[d]; minimize sqrt(E[z ~ D] (dot(w, z.x) - z.y)^2) + 0.01 * norm1(w);",
+        {"D": {"x": X, "y": X @ W}},
+        {"w": W},
+        {"w": np.zeros(6)},
+    ),
+    "groups of 0": (
+        "dim d; data D : table(x: real[d], y: real); var w[d]; minimize sumsq(w - 0.1) + group_norm(w, 2);",
+        {"D": {"x": X, "y": X @ W}},
+        {"w": np.zeros(6)},
+        {"w": np.full(6, 0.1)},
+    ),
+    "distances of pairs with a condition": (
+        "dim n; dim k; data p : real[n, k]; var x[n, k];"
+        "minimize 0.01 * sumsq(x - p) + sum[i in n, j in n | j < i] norm2(x[i] - x[j]);",
+        {"p": POINTS},
+        {"x": np.tile(POINTS.mean(0), (5, 1))},
+        {"x": np.tile(POINTS.mean(0) + 0.1, (5, 1))},
+    ),
+    "quantiles at levels of their own": (
+        "dim k; data D : table(y: real); data level : real[k]; var q[k];"
+        "minimize sum[i in k] E[z ~ D] pinball(z.y - q[i], level[i]);",
+        {"D": {"y": np.arange(1.0, 10.0)}, "level": np.array([0.25, 0.5, 0.75])},
+        {"q": np.array([3.0, 5.0, 7.0])},
+        {"q": np.array([3.0, 4.0, 7.0])},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_an_optimum_at_kinks(name):
+    text, data, best, other = EXACT[name]
+    bound = fccomodel.compile(text).bind(data=data).bound
+    assert report.report(bound, best).epsilon < 1e-7
+    assert report.report(bound, other).epsilon > 1e-3
