@@ -129,10 +129,10 @@ def test_where_nothing_keeps_a_root_from_0_it_is_assumed() -> None:
     assert "stay away from 0" in str(bind(text).explain())
 
 
-def test_at_a_root_of_0_the_report_says_so() -> None:
-    """The assumption is false here: the optimum is where the root's argument is 0."""
+def test_at_a_root_of_0_the_report_finds_a_subgradient() -> None:
+    """The assumption is false here: the optimum is where the root's argument is 0, and its subgradients are a ball."""
     found = bind(f"minimize f: sqrt({SQUARES});", X @ np.ones(3)).solve(seed=0, budget="3000it")
-    assert found.objective < 1e-3 and found.report.epsilon > 0.1 and found.report.verdict.startswith("Not solved")
+    assert found.objective < 1e-3 and found.report.epsilon < 1e-3 and found.report.verdict.startswith("Solved")
     bound = bind(f"minimize f: sqrt({SQUARES});", X @ np.ones(3)).bound
     near = report.report(bound, {"w": np.ones(3) + 1e-9, "s": np.ones(3) / 3})
-    assert near.objective < 1e-8 and any("a root has no gradient at 0" in note for note in near.notes)
+    assert near.objective < 1e-8 and near.epsilon < 1e-8
