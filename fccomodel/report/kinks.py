@@ -222,9 +222,12 @@ def _pieces(evaluator: Evaluator, node: ir.Expr, env: Env) -> Named | None:
     assert isinstance(node, ir.Apply) and isinstance(atom, atoms.ScalarAtom)
     (value, *parameters), axes = align([evaluator.value(arg, env) for arg in node.args], entrywise=True)
     value, *parameters = torch.broadcast_tensors(value, *parameters)
-    given = torch.stack([parameter.detach().reshape(-1) for parameter in parameters], -1) if parameters else torch.zeros(1, 0)
-    kinds, which = given.unique(dim=0, return_inverse=True)
-    pieces = torch.tensor([atom.affine_pieces(*kind) for kind in kinds.tolist()], dtype=torch.float64)[which]
+    if parameters:
+        given = torch.stack([parameter.detach().reshape(-1) for parameter in parameters], -1)
+        kinds, which = given.unique(dim=0, return_inverse=True)
+        pieces = torch.tensor([atom.affine_pieces(*kind) for kind in kinds.tolist()], dtype=torch.float64)[which]
+    else:
+        pieces = torch.tensor(atom.affine_pieces(), dtype=torch.float64)
     slope, shift = (pieces[..., k].reshape(*(value.shape if parameters else ()), -1) for k in range(2))
     return Named(value.unsqueeze(-1) * slope + shift, axes)
 

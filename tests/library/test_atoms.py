@@ -444,6 +444,13 @@ def test_the_value_as_a_conic_program(atom):
         assert sign * least == pytest.approx(float(expected), abs=1e-6)
 
 
+@BOOK.checks("complement")
+@named([a for a in ALL.values() if a.complement])
+def test_complements(atom, rng):
+    u = torch.tensor(rng.normal(0, 2, 100))
+    assert close((formula(atom.complement, {"u": u}) + torch_value(atom, [u])).numpy(), np.ones(100))
+
+
 @BOOK.checks("properties")
 @pytest.mark.parametrize(
     ("name", "where", "curvature", "monotone", "lipschitz", "gradient"),

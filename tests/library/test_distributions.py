@@ -59,5 +59,14 @@ def test_draws_lie_where_they_should(name: str) -> None:
     assert record.name == name and record.meaning and record.signature.startswith(f"{name}({record.parameters[0]}")
 
 
+@BOOK.checks("density")
+@pytest.mark.parametrize("name", ALL)
+def test_where_there_is_a_density_no_draw_comes_twice(name: str) -> None:
+    """Up to the grid of double precision; a spread of 0, and what has values of its own, has none."""
+    values = inside(ALL[name])
+    draws = drawn(ALL[name], values)
+    assert ALL[name].density(*map(Interval.point, values)) == (len(np.unique(draws)) > 0.99 * len(draws))
+
+
 def test_every_field_is_checked() -> None:
     assert not BOOK.missing

@@ -88,7 +88,7 @@ for name, objective in OBJECTIVES.items():
 wrong = []
 for objective in ("cupp(t)", "dent(E[z ~ D] (dot(w, z.x) - z.y)) + sumsq(w) + t"):
     try:
-        fccomodel.compile(HEAD + f"minimize {objective};").bind(data={"D": data}).explain()
+        wrong.append(str(fccomodel.compile(HEAD + f"minimize {objective};").bind(data={"D": data}).explain()))
     except fccomodel.FccoError as error:
         wrong.append(str(error))
 print(json.dumps({"found": found, "wrong": wrong}))

@@ -90,7 +90,7 @@ def test_the_set_as_a_conic_program(simple, args):
         w = k.variable((N,))
         simple.cone(k, w, *args)
         program = assembled(k, k.squares(w - v))
-        answer = conic.solve(conic.Conic(program, {"w": (0, (N,))}, {}))
+        answer = conic.solve(conic.Conic(program, 1.0, {"w": (0, (N,))}, {}))
         p = simple.project(v, *simple.prepare(*args))
         assert np.allclose(answer.variables["w"], p, atol=1e-4)
 

@@ -186,7 +186,7 @@ REPLACED = {
     "abs(square(u) - 1) + abs(u)": "assumed",
     "sqrt(abs(u))": None,
     "abs(u)^0.5": None,
-    "log(abs(u))": None,
+    "log(abs(u))": "assumed",
     "entr(pos(u))": None,
     "1 / abs(u)": None,
     "sqrt(max(0, 1 - u))": None,

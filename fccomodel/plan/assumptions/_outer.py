@@ -61,7 +61,7 @@ def _prox(setting: Setting, block: Block) -> Finding:
     if not f.weakly_convex:
         return _weakly_convex(block)
     after = replaced(setting, f.expr, {g.hole: g.mean.interval.value for g in block.inner})
-    if not after.linear and after.made:
+    if not after.linear and not after.whole and after.made:
         kink = short(setting.reformed.text(why.written(after.made[0].stated)))
         once = f"once {kink} is replaced by its Moreau envelope"
         if not after.smooth:

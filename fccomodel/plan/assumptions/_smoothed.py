@@ -24,12 +24,14 @@ class Replaced:
     made       the envelopes            see   where facts are looked up
     facts      of the expression in its variables and in the values of the envelopes, anywhere between the least and the largest
     arguments  of what the envelopes are of
+    whole      the expression is one envelope, of an affine array
     """
 
     made: tuple[Smoothed, ...]
     see: Analysis
     facts: Facts
     arguments: tuple[Facts, ...]
+    whole: bool = False
 
     @property
     def linear(self) -> bool:
@@ -55,7 +57,8 @@ class Replaced:
 
 def replaced(setting: Setting, expr: ir.Expr, holes: Mapping[str, Interval] | None = None) -> Replaced:
     """An expression of the reformed problem (``holes``: where its holes lie) with envelopes wherever they are known."""
-    moving = {name: ir.Var(name=f"value of {name}") for name in holes or {}}  # what has no variable is not smoothed
+    shapes = {node.name: node.shape for node in ir.walk(expr) if isinstance(node, ir.Hole)}
+    moving = {name: ir.Var(name=f"value of {name}", shape=shapes.get(name, ())) for name in holes or {}}  # variables are smoothed
     smoother = Smoother(constant_values(setting.problem, setting.bound))
     smoothed = smoother(Rewriter(lambda n: moving.get(n.name) if isinstance(n, ir.Hole) else None)(expr))
     made = tuple(envelopes(smoothed))
@@ -69,11 +72,13 @@ def replaced(setting: Setting, expr: ir.Expr, holes: Mapping[str, Interval] | No
         return None
 
     cut = Rewriter(held)
+    argument = smoothed.argument if isinstance(smoothed, Smoothed) else None
     analyser = structure.seer(setting.reformed, setting.bound, {**(holes or {}), **lies})
     return Replaced(
         made=made,
         see=dataclasses.replace(setting.analysis, problem=setting.reformed, see=analyser),
         facts=analyser(cut(smoothed)),
+        whole=argument is not None and analyser(cut(argument)).affine,
         arguments=tuple(analyser(cut(argument)) for node in made for argument in _arguments(node) if ir.variables_of(argument)),
     )
 
