@@ -62,10 +62,10 @@ def test_draws_lie_where_they_should(name: str) -> None:
 @BOOK.checks("density")
 @pytest.mark.parametrize("name", ALL)
 def test_where_there_is_a_density_no_draw_comes_twice(name: str) -> None:
-    """Up to the grid of double precision; a spread of 0, and what has values of its own, has none."""
+    """Up to the grid of double precision. One that is not declared is not relied on."""
     values = inside(ALL[name])
     draws = drawn(ALL[name], values)
-    assert ALL[name].density(*map(Interval.point, values)) == (len(np.unique(draws)) > 0.99 * len(draws))
+    assert len(np.unique(draws)) > 0.99 * len(draws) or not ALL[name].density(*map(Interval.point, values))
 
 
 def test_every_field_is_checked() -> None:
