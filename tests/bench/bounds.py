@@ -75,7 +75,7 @@ def judge(drawn: Drawn, least: float, rng: np.random.Generator, seen: Counter[st
             print(f"false: {drawn.name}: {found.objective:.9g} - {least:.9g} > {found.gap}\n{drawn.text}", flush=True)
         else:
             seen["true"] += 1
-            seen["of them infeasible"] += found.feasibility > 0
+            seen["of them feasible"] += found.feasibility == 0
             seen["of them below 0"] += found.gap.value < 0
 
 
@@ -86,6 +86,7 @@ def main() -> None:
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     rng, seed, seen = np.random.default_rng(given.seed), given.seed * 10_000, Counter[str]()
+    kinds: set[str] = set()
     while seen["points"] < given.count:
         seed += 1
         drawn = draw(seed)
@@ -93,8 +94,9 @@ def main() -> None:
             drawn = smallest(drawn, rng)
         if (least := optimum(drawn)) is not None:
             seen["problems"] += 1
+            kinds.add(drawn.name.split(",")[0])
             judge(drawn, least, rng, seen)
-    print(", ".join(f"{count} {name}" for name, count in seen.items() if count))
+    print(", ".join(f"{count} {name}" for name, count in seen.items() if count), f"in {len(kinds)} kinds of models")
 
 
 if __name__ == "__main__":
