@@ -94,8 +94,8 @@ class Binding:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Planned:
-    """A bound problem with the structure found and the plan made; ``options`` holds every value with its origin, ``holdout`` the
-    condition on the rows left out to judge by."""
+    """A bound problem with the structure found and the plan made; ``options`` holds every value with its origin, ``held`` by
+    table the numbers in their source of the rows held out at random."""
 
     compiled: Compiled
     binding: Binding
@@ -103,7 +103,12 @@ class Planned:
     analysis: Analysis
     plan: Plan
     options: options.Origins
-    holdout: str | None = None
+    held: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+    @property
+    def holdout(self) -> str | float | None:
+        """The rows left out to judge the answer by: a condition, or a share of them."""
+        return self.options.get("holdout", (None, ""))[0]
 
     @property
     def problem(self) -> ir.Problem:
@@ -198,18 +203,33 @@ def bind(
     encoding: Mapping | None = None,
     where: str | None = None,
     without: str | None = None,
+    rows: Mapping[str, np.ndarray] | None = None,
 ) -> Bound:
     """Give every name of the problem its data. ``encoding`` is a stored result's; ``where`` chooses rows in place of the
-    binding's own condition, ``without`` leaves some of its rows out."""
+    binding's own condition, ``without`` leaves some of its rows out, ``rows`` are the only ones (by their source's numbers)."""
     from fccomodel.data import bind as data
     from fccomodel.evaluation import claims, domains
 
     with quoting(compiled.problem.source):
         given = {entry.name: getattr(binding, entry.name) for entry in fields(binding)}
-        bound = data.bind(compiled.problem, **given, seed=seed, encoding=encoding, where=where, without=without)
+        bound = data.bind(compiled.problem, **given, seed=seed, encoding=encoding, where=where, without=without, rows=rows)
         claims.check(bound)
         domains.check(bound)
         return bound
+
+
+def divide(compiled: Compiled, binding: Binding, share: float, *, seed: int) -> tuple[Bound, dict[str, np.ndarray]]:
+    """The rows to solve on, whose scaling and categories are their own, and by table the numbers of a random share held out."""
+    from fccomodel.data import subsets
+
+    whole = bind(compiled, binding, seed=seed)
+    with quoting(compiled.problem.source):
+        held = subsets.held(whole, share, seed)
+    numbers = {name: (table.numbers, held[name]) for name, table in whole.tables.items() if name in held}
+    kept = {name: own[~mask] for name, (own, mask) in numbers.items()}
+    bound = bind(compiled, binding, seed=seed, encoding=subsets.labels_alone(whole), rows=kept)
+    bound = replace(bound, notes=(*bound.notes, *subsets.apart(whole, held)))
+    return bound, {name: own[mask] for name, (own, mask) in numbers.items()}
 
 
 def with_parameters(problem: ir.Problem, binding: Binding) -> ir.Problem:
@@ -270,16 +290,20 @@ def plan(
     chosen: options.Origins,
     *,
     bound: Bound | None = None,
-    holdout: str | None = None,
 ) -> Planned:
-    """Bind (unless bound already) and decide. ``holdout`` is a condition on rows that are left out, to judge the answer by."""
+    """Bind (unless bound already) and decide."""
+    held: dict[str, np.ndarray] = {}
     if bound is None:
-        bound = bind(compiled, binding, seed=_seed(chosen), without=holdout)
+        out = chosen.get("holdout", (None, ""))[0]
+        if out is None or isinstance(out, str):
+            bound = bind(compiled, binding, seed=_seed(chosen), without=out)
+        else:
+            bound, held = divide(compiled, binding, out, seed=_seed(chosen))
     analysis = analyse(compiled.problem, bound)
     made = decide(analysis, chosen)
     settled = {**_automatic(made), **chosen, **made.options}
     return Planned(
-        compiled=compiled, binding=binding, bound=bound, analysis=analysis, plan=made, options=settled, holdout=holdout
+        compiled=compiled, binding=binding, bound=bound, analysis=analysis, plan=made, options=settled, held=held
     )
 
 
@@ -526,6 +550,7 @@ def held_out(planned: Planned, solution: Solution) -> Intervals | None:
     if planned.holdout is None:
         return None
     encoding = {name: table.encoding for name, table in planned.bound.tables.items()}
-    other = bind(planned.compiled, planned.binding, seed=planned.seed, encoding=encoding, where=planned.holdout)
+    where = planned.holdout if isinstance(planned.holdout, str) else None
+    other = bind(planned.compiled, planned.binding, seed=planned.seed, encoding=encoding, where=where, rows=planned.held)
     with quoting(planned.problem.source):
         return intervals(other, solution.variables, seed=planned.seed)

@@ -13,7 +13,6 @@ from fccomodel.data.sources.errors import PACKAGE
 
 INTERNAL = Code("F0001", "internal")
 RESULT = Code("F0810", "result")
-HELD_OUT = Code("F0811", "held-out rows")
 PROCESSES = Code("F0812", "processes")
 
 
@@ -71,19 +70,6 @@ def no_matplotlib() -> Diagnostic:
 
 
 # -------------------------------------------------------------------------------------------------------------- comparisons
-def no_rows_to_hold_out() -> Diagnostic:
-    """Rows are held out of tables."""
-    return HELD_OUT.error("There are no rows to hold out", reason="The problem draws from distributions alone.")
-
-
-def entry_for_each_row(table: str, owner: str) -> Diagnostic:
-    """Rows that are held out have no variables and arrays of their own."""
-    return HELD_OUT.error(
-        f"Rows of `{table}` cannot be held out: {owner} has an entry for each of them",
-        fix="Name the rows to validate on: --validation \"split == 'val'\".",
-    )
-
-
 def data_not_sent(error: Exception) -> Diagnostic:
     """Data for several processes can be pickled."""
     return PROCESSES.error(f"The data cannot be sent to other processes: {error}", fix="Bind files or arrays, or use jobs = 1.")

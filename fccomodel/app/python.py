@@ -188,11 +188,11 @@ class BoundModel:
     binding: pipeline.Binding
     bound: Bound = field(repr=False)
 
-    def plan(self, *, holdout: str | None = None, **given: Any) -> pipeline.Planned:
+    def plan(self, **given: Any) -> pipeline.Planned:
         """The structure found and the algorithm chosen, with every option's value and origin; rows of ``holdout`` left out."""
         chosen = options.resolve(given, self.compiled.problem.options, options.configuration(), given_as=options.KEYWORD)
-        bound = self._bound(chosen) if holdout is None else None
-        return pipeline.plan(self.compiled, self.binding, chosen, bound=bound, holdout=holdout)
+        bound = self._bound(chosen) if "holdout" not in chosen else None
+        return pipeline.plan(self.compiled, self.binding, chosen, bound=bound)
 
     def explain(self, **given: Any) -> Explanation:
         """The structure found and why, the algorithm chosen, and what each rejected one lacks; ``.json`` has it as data."""
@@ -222,7 +222,7 @@ class BoundModel:
         unverified: bool | None = None,
         progress: Callable[[Progress], None] | None = None,
         show: Iterable[str] = (),
-        holdout: str | None = None,
+        holdout: str | float | None = None,
         sensitivity: bool = False,
         **given: Any,
     ) -> Result:
@@ -234,13 +234,13 @@ class BoundModel:
         algorithm  in place of the one that would be chosen; its requirements are checked all the same
         unverified run even where no algorithm's theorem covers the model; the report says so first
         progress   called now and then with a ``Progress``
-        holdout    a condition on rows to leave out and judge the answer by: ``result.heldout``
+        holdout    rows to leave out and judge the answer by, ``result.heldout``: a condition, or a share of them chosen at random
         sensitivity  how the optimum moves with the constraints' right sides: ``result.report.sensitivity``
         show       names of lets whose values are wanted (``result.values``); other keywords are options of the algorithm
         """
-        named = {"seed": seed, "device": device, "precision": precision, "budget": budget, "algorithm": algorithm}
-        named["unverified"] = unverified
-        planned = self.plan(holdout=holdout, **named, **given)
+        named: dict[str, Any] = {"seed": seed, "device": device, "precision": precision, "budget": budget, "algorithm": algorithm}
+        named |= {"unverified": unverified, "holdout": holdout}
+        planned = self.plan(**named, **given)
         return Result(outcome=pipeline.solve(planned, progress, show=show, sensitive=sensitivity))
 
     def __repr__(self) -> str:
@@ -312,6 +312,11 @@ class Result:
     def heldout(self) -> Intervals | None:
         """The objective and the constraints on the rows held out, with 95% confidence."""
         return self.outcome.heldout
+
+    @property
+    def heldout_rows(self) -> dict[str, np.ndarray]:
+        """By table the numbers in their source of the rows that were held out at random."""
+        return dict(self.outcome.planned.held)
 
     @property
     def algorithm(self) -> str:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 RESULT, VARIABLES, SOLVER, DATA, SCORES = "result.json", "variables.npz", "solver.py", "data.pt", "scores.npz"
+HELD = "heldout.npz"
 
 
 def plain(value: Any) -> Any:
@@ -76,6 +77,7 @@ def to_json(outcome: pipeline.Outcome) -> dict[str, Any]:
         **explain.plan_json(planned.plan),
         **report_json(outcome.report),
         "heldout": outcome.heldout,
+        "holdout": holdout_json(planned),
         "values": outcome.shown,
         "sense": compiled.problem.objective.sense,
         "seed": options["seed"][0],
@@ -107,6 +109,14 @@ def report_json(report: KKTReport) -> dict[str, Any]:
     kkt = {name: fields.pop(name) for name in ("stationarity", "feasibility", "complementarity")}
     kkt |= {name: fields.pop(name) for name in ("residual", "slack", "gradient", "own")}
     return {name: value for name, value in fields.items() if name not in ("notes", "wall_s")} | {"kkt": kkt}
+
+
+def holdout_json(planned: pipeline.Planned) -> dict[str, Any] | None:
+    """What was held out: as given, and of rows chosen at random the seed and their count; ``save`` writes their numbers."""
+    if planned.holdout is None:
+        return None
+    rows = {name: len(numbers) for name, numbers in planned.held.items()}
+    return {"given": planned.holdout, "seed": planned.seed if rows else None, "rows": rows or None}
 
 
 def _without_encoding(bound: Bound) -> dict[str, Any]:
@@ -158,6 +168,9 @@ def save(outcome: pipeline.Outcome, folder: Path) -> dict[str, Any]:
     if scores := dict(net_scores(outcome.bound, outcome.solution.variables)):
         write_arrays(folder / SCORES, scores)
         record["scores_file"] = SCORES
+    if outcome.planned.held:
+        write_arrays(folder / HELD, outcome.planned.held)
+        record["holdout"]["file"] = HELD
     write_text(folder / RESULT, json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
     return record
 

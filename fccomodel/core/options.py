@@ -107,6 +107,8 @@ def check_value(name: str, value: Any, origin: str) -> Any:
         refuse(errors.not_a_word(name, value, origin, tuple(str(word).lower() for word in WORDS[name])))
     if name == "budget":
         parse_budget(value, origin)
+    if name == "holdout" and not isinstance(value, str):
+        return _share(name, value, origin)
     if name in NUMBERS:
         return _number(name, value, origin)
     return value
@@ -123,6 +125,13 @@ def _number(name: str, value: Any, origin: str) -> float:
         )
         refuse(errors.not_in_range(name, value, origin, kind))
     return int(value) if whole else value
+
+
+def _share(name: str, value: Any, origin: str) -> float:
+    """A share of the rows, a number between 0 and 1."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1:
+        refuse(errors.not_in_range(name, value, origin, f"{name} is a condition on rows, or a share of them between 0 and 1"))
+    return float(value)
 
 
 def _seed(value: Any, origin: str) -> int:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
 from fccomodel.core import ir
+from fccomodel.core.diagnostics import refuse
+from fccomodel.data import errors
 from fccomodel.data.bound import Bound, BoundTable
 
 
@@ -26,13 +29,67 @@ def strata(bound: Bound, table: BoundTable) -> np.ndarray:
 
 
 def part(bound: Bound, keep: Mapping[str, np.ndarray]) -> Bound:
-    """The same problem on some rows (booleans by table); scaling and labels stay those of all rows."""
+    """The same problem on some rows (by table booleans, or positions, each as often as it is named); scaling and labels stay
+    those of all rows."""
     tables = dict(bound.tables)
-    for name, mask in keep.items():
-        table = tables[name]
-        columns = {column: values[mask] for column, values in table.columns.items()}
-        tables[name] = dataclasses.replace(table, n=int(mask.sum()), columns=columns)
+    for name, chosen in keep.items():
+        table, at = tables[name], np.flatnonzero(chosen) if chosen.dtype == bool else chosen
+        columns = {column: values[at] for column, values in table.columns.items()}
+        tables[name] = dataclasses.replace(table, n=len(at), columns=columns, rows=table.numbers[at])
     return dataclasses.replace(bound, tables=tables, dims={**bound.dims, **{name: tables[name].n for name in keep}})
+
+
+def sampled(bound: Bound) -> list[str]:
+    """The tables of ``averaged`` whose rows can be a sample; F0811 where there are none, or where something has an entry for
+    each row."""
+    tables = averaged(bound.problem)
+    if not tables:
+        refuse(errors.no_rows())
+    for name, owner in lengths(bound.problem):
+        if name in tables:
+            refuse(errors.entry_for_each_row(name, owner))
+    return tables
+
+
+def held(bound: Bound, share: float, seed: int = 0) -> dict[str, np.ndarray]:
+    """By table that the problem averages over, the rows to hold out, as booleans; each table by itself.
+
+    The same share of every stratum is held out, at least one row and never all: no class or group is lost on either side. A row
+    that is alone in its stratum stays.
+    """
+    rng = np.random.default_rng(seed)
+    return {name: _held(strata(bound, bound.tables[name]), share, rng) for name in sampled(bound)}
+
+
+def _held(members: np.ndarray, share: float, rng: np.random.Generator) -> np.ndarray:
+    order = rng.permutation(len(members))
+    order = order[np.argsort(members[order], kind="stable")]
+    sizes = np.bincount(members)
+    wanted = np.minimum(np.maximum(1, np.rint(share * sizes)), sizes - 1)
+    place = np.arange(len(members)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    mask = np.zeros(len(members), dtype=bool)
+    mask[order[place < np.repeat(wanted, sizes)]] = True
+    return mask
+
+
+def apart(bound: Bound, held: Mapping[str, np.ndarray]) -> list[str]:
+    """What was held out, in a sentence for each table."""
+    lines = []
+    for name, mask in held.items():
+        sizes = np.bincount(strata(bound, bound.tables[name]))
+        alike = f", the same share of each of {len(sizes)} classes and groups" if len(sizes) > 1 else ""
+        alone = int((sizes == 1).sum()) if len(sizes) > 1 else 0
+        stays = f"; {alone} that {'is' if alone == 1 else 'are'} alone in theirs stay{'s' * (alone == 1)}" if alone else ""
+        lines.append(f"{name}: {mask.sum():,} of {len(mask):,} rows held out at random{alike}{stays}")
+    return lines
+
+
+def labels_alone(bound: Bound) -> dict[str, dict[str, Any]]:
+    """What was learned of labels and families, by table and column, without scales and categories."""
+    return {
+        name: {column: record for column, record in table.encoding.items() if record.get("kind") in ("labels", "family")}
+        for name, table in bound.tables.items()
+    }
 
 
 def lengths(problem: ir.Problem) -> Iterator[tuple[str, str]]:

@@ -68,7 +68,7 @@ OPTIONS = {
     "polish": "finish by passes over all rows, where they are affordable",
     "tol": "KKT residual to stop at: stationarity, violation and shift of the multipliers",
 }
-SETTINGS = ("seed", "device", "precision", "budget")
+SETTINGS = ("seed", "device", "precision", "budget", "holdout")
 BATCHES = ("outer_batch", "inner_batch")
 EPSILON = 1e-3
 TOLERANCE = 1e-6

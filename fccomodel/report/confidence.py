@@ -95,17 +95,27 @@ def _refused(bound: Bound, tables: list[str]) -> str:
 
 
 def _variance(bound: Bound, name: str, point: Mapping[str, np.ndarray], seed: int, count: int, size: int) -> np.ndarray:
-    """The jackknife's variance from one table: rows of every stratum are dealt to the groups in turn, a lone row to none."""
-    table = bound.tables[name]
-    strata, shuffled = subsets.strata(bound, table), np.random.default_rng(seed).permutation(table.n)
-    order = shuffled[np.argsort(strata[shuffled], kind="stable")]
-    group = np.empty(table.n, dtype=np.int64)
-    group[order] = np.arange(table.n) % count
-    group[np.bincount(strata)[strata] == 1] = -1
+    """The jackknife's variance from one table."""
+    group = _groups(subsets.strata(bound, bound.tables[name]), count, np.random.default_rng(seed))
     estimates = np.stack([_values(subsets.part(bound, {name: group != k}), point, seed)[0] for k in range(count)])
     if estimates.shape[1] != size:
         return np.full(size, np.nan)
     return (count - 1) / count * ((estimates - estimates.mean(axis=0)) ** 2).sum(axis=0)
+
+
+def _groups(strata: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
+    """A group for each row, of equal sizes and at random: how many rows a class has is a part of the error too. No class is lost:
+    one that is in a group as a whole has a row in the next, and a lone row is in none (-1)."""
+    group = rng.permutation(len(strata)) % count
+    size = np.bincount(strata)
+    least, most = np.full(len(size), count), np.full(len(size), -1)
+    np.minimum.at(least, strata, group)
+    np.maximum.at(most, strata, group)
+    _, first = np.unique(strata, return_index=True)
+    within = first[(least == most) & (size > 1)]
+    group[within] = (group[within] + 1) % count
+    group[first[size == 1]] = -1 if len(size) > 1 else group[first[size == 1]]
+    return group
 
 
 def _holds(value: float, half: float, equal: bool) -> bool | None:

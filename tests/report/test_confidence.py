@@ -5,7 +5,7 @@ import pytest
 from test_kkt import D, N, X, Y, bound
 
 import fccomodel
-from fccomodel.report.confidence import _student, intervals
+from fccomodel.report.confidence import _groups, _student, intervals
 
 MEAN = 'var w[d]; minimize E[z ~ D] z.y * sum(w); subject to a: E[z ~ D | z.g == "a"] z.y * sum(w) <= 9; e: E[z ~ D] z.y == 0;'
 
@@ -25,6 +25,23 @@ def test_a_mean_has_its_standard_error():
     own = y[g == "a"]
     assert found.constraints["a"].half == pytest.approx(_student(0.975, 19) * own.std() / len(own) ** 0.5, rel=0.4)
     assert found.constraints["a"].holds is True
+
+
+def test_how_many_rows_a_class_has_is_a_part_of_the_error():
+    """All of the variance is between the classes."""
+    y = np.sign(np.random.default_rng(1).normal(size=2000) + 0.3)
+    model = fccomodel.compile("data D : table(y: {-1, 1}); var w; minimize E[z ~ D] z.y * w + square(w);").bind(D={"y": y})
+    assert intervals(model.bound, {"w": np.array(1.0)}).objective.half == pytest.approx(2.09 * y.std() / 2000**0.5, rel=0.4)
+
+
+@pytest.mark.parametrize("sizes", [(1, 1, 2, 3, 60), (2,) * 40, (1, 99), (200,)])
+def test_no_class_is_lost_with_a_group(sizes):
+    strata = np.random.default_rng(0).permutation(np.repeat(np.arange(len(sizes)), sizes))
+    for seed in range(20):
+        group = _groups(strata, 8, np.random.default_rng(seed))
+        for left_out in range(8):
+            assert len(np.unique(strata[group != left_out])) == len(sizes)
+        assert np.ptp(np.bincount(group[group >= 0], minlength=8)) <= 1 + 2 * sum(size < 4 for size in sizes)
 
 
 def test_what_is_said_of_a_constraint_is_what_its_interval_says():
@@ -87,3 +104,59 @@ def test_rows_held_out_of_a_solve():
     assert "of the rows solved on" in text and "rows solved on" not in str(made.solve(budget="200it", show=["size"]))
     record = result.json
     assert record["heldout"]["objective"]["half"] > 0 and record["sensitivity"]["objective"]["small"] < 0
+
+
+def test_a_share_of_the_rows_held_out():
+    """The same share of each class; scaling learned from the others alone; the same rows for the same seed."""
+    rng = np.random.default_rng(3)
+    table = {"x": rng.normal(2.0, 3.0, size=(200, 2)), "y": np.where(np.arange(200) < 30, 1.0, -1.0)}
+    table["g"] = np.array(["a"] * 199 + ["b"])
+    model = fccomodel.compile(
+        "model m; dim d; set G; data D : table(x: real[d], y: {-1, 1}, g: G); var w[d];"
+        "minimize E[z ~ D] log1pexp(-z.y * dot(w, z.x)) + 0.01 * sumsq(w);"
+    )
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"x1": table["x"][:, 0], "x2": table["x"][:, 1], "y": table["y"], "g": table["g"]})
+    spec = {"D": {"where": "x1 > -3", "x": {"columns": ["x1", "x2"], "scale": "standard"}}}
+    bound = model.bind(spec=spec, D=frame)
+    result = bound.solve(budget="200it", holdout=0.2)
+    used, held = np.flatnonzero(table["x"][:, 0] > -3), result.heldout_rows["D"]
+    assert set(held) < set(used) and 199 not in held
+    assert (table["y"][held] == 1).sum() == round(0.2 * (table["y"][used] == 1).sum())
+    inside = np.setdiff1d(used, held)
+    scale = result.outcome.bound.tables["D"].encoding["x"]["scale"]
+    assert np.allclose(scale["mean"], table["x"][inside].mean(0))
+    x = (table["x"][held] - scale["mean"]) / scale["divisor"]
+    w = result.variables["w"]
+    expected = np.mean(np.log1p(np.exp(-table["y"][held] * (x @ w)))) + 0.01 * w @ w
+    assert result.heldout.objective.value == pytest.approx(expected)
+    text = " ".join(str(result).split())
+    assert "held out: 0.2 of the rows, seed 0" in text and "held out at random, the same share of each of" in text
+    assert result.options["holdout"] == (0.2, "keyword argument")
+    assert np.array_equal(bound.plan(holdout=0.2).held["D"], held)
+    assert not np.array_equal(bound.plan(holdout=0.2, seed=1).held["D"], held)
+
+
+def test_rows_held_out_are_stored(tmp_path):
+    model = fccomodel.compile("data D : table(x: real); var w; minimize E[z ~ D] square(w - z.x);").bind(D={"x": np.arange(50.0)})
+    result = model.solve(budget="100it", holdout=0.1)
+    result.save(tmp_path)
+    record = fccomodel.load(tmp_path).record["holdout"]
+    assert record == {"given": 0.1, "seed": 0, "rows": {"D": 5}, "file": "heldout.npz"}
+    with np.load(tmp_path / "heldout.npz") as stored:
+        assert np.array_equal(stored["D"], result.heldout_rows["D"])
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0, 2, True, float("nan")])
+def test_what_is_no_share(share):
+    model = fccomodel.compile("data D : table(x: real); var w; minimize E[z ~ D] square(w - z.x);").bind(D={"x": np.arange(50.0)})
+    with pytest.raises(fccomodel.FccoError, match="F0808"):
+        model.solve(holdout=share)
+
+
+def test_what_has_an_entry_for_each_row_is_not_held_out():
+    model = fccomodel.compile("data D : table(x: real); var t[D]; minimize mean[z in D] (t[z] - z.x) ^ 2;")
+    with pytest.raises(fccomodel.FccoError, match="F0811"):
+        model.bind(D={"x": np.arange(5.0)}).solve(holdout=0.2)
+    with pytest.raises(fccomodel.FccoError, match="F0811"):
+        fccomodel.compile("var w; minimize E[z ~ normal(0, 1)] square(w - z);").solve(holdout=0.2)

@@ -16,7 +16,7 @@ from fccomodel.core.diagnostics import refuse
 #: a command's parser, or a group of its arguments
 Into = argparse.ArgumentParser | argparse._ArgumentGroup
 #: options that have an argument of their own
-NAMED = ("algorithm", "unverified", "polish", "tol", "seed", "device", "precision", "budget")
+NAMED = ("algorithm", "unverified", "polish", "tol", "seed", "device", "precision", "budget", "holdout")
 
 
 # ----------------------------------------------------------------------------------------------------------- arguments
@@ -78,11 +78,17 @@ def solving(to: argparse.ArgumentParser, *, many: bool = False) -> Into:
     return group
 
 
+def population(to: argparse.ArgumentParser) -> None:
+    """What is said of new rows."""
+    group = to.add_argument_group("new rows")
+    judged = "judge the answer by rows left out: \"split == 'test'\", or 0.2 of them"
+    group.add_argument("--holdout", type=_value, metavar="EXPR|SHARE", help=judged)
+
+
 # -------------------------------------------------------------------------------------------------- what becomes of them
-def plan(args: argparse.Namespace, *, holdout: str | None = None) -> pipeline.Planned:
+def plan(args: argparse.Namespace) -> pipeline.Planned:
     """From the command line to a plan."""
-    compiled, binding, chosen = given(args)
-    return pipeline.plan(compiled, binding, chosen, holdout=holdout)
+    return pipeline.plan(*given(args))
 
 
 def given(args: argparse.Namespace) -> tuple[pipeline.Compiled, pipeline.Binding, options.Origins]:

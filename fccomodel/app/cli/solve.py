@@ -18,7 +18,7 @@ def arguments(to: argparse.ArgumentParser) -> None:
     shared.binding(to)
     shared.solving(to)
     shared.showing(to)
-    to.add_argument("--holdout", metavar="EXPR", help="leave these rows out and judge the answer by them: \"split == 'test'\"")
+    shared.population(to)
     to.add_argument("--sensitivity", action="store_true", help="how the optimum moves with each constraint's right side")
     to.add_argument("--out", type=Path, metavar="DIR", help="write result.json, variables.npz, solver.py and data.pt there")
     shared.as_json(to, "print result.json in place of the report")
@@ -30,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
 
     if args.out is not None:
         files.make_folder(args.out)
-    planned = shared.plan(args, holdout=args.holdout)
+    planned = shared.plan(args)
     with display.progress(display.terminal(sys.stderr), quiet=args.quiet) as progress:
         outcome = pipeline.solve(planned, progress, show=args.show, sensitive=args.sensitivity)
     record = results.save(outcome, args.out) if args.out is not None else None

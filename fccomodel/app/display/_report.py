@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from fccomodel.app.results import Evaluation
-    from fccomodel.pipeline import Outcome
+    from fccomodel.pipeline import Outcome, Planned
     from fccomodel.plan import Plan
     from fccomodel.report import KKTReport
     from fccomodel.report.active import Sensitivity
@@ -41,7 +41,7 @@ def outcome(result: Outcome) -> RenderableType:
     parts += report(result.report, result.problem)
     parts += [shown(result.shown, "of the rows solved on" if result.heldout is not None else ""), Text("")]
     if result.heldout is not None:
-        parts += [heldout(result.heldout, result.problem, f"held out: {planned.holdout}"), Text("")]
+        parts += [heldout(result.heldout, result.problem, f"held out: {_held_out(planned)}"), Text("")]
     if solution.stopped:
         parts.append(section("stopped", [result.stopped]))
     parts.append(section("how", [*planned.plan.summary, *solution.notes]))
@@ -52,6 +52,12 @@ def outcome(result: Outcome) -> RenderableType:
     parts.append(section("options", option_lines(planned.options)))
     warned = _unverified(planned.plan)
     return Group(*([warned] if warned is not None else []), page(parts))
+
+
+def _held_out(planned: Planned) -> str:
+    """The condition on the rows held out, or their share and the seed of their choice."""
+    share = planned.holdout
+    return f"{share:.3g} of the rows, seed {planned.seed}" if isinstance(share, float) else str(share)
 
 
 def _unverified(plan: Plan) -> RenderableType | None:

@@ -39,6 +39,7 @@ def bind(
     encoding: Mapping[str, Any] | None = None,
     where: str | Mapping[str, str] | None = None,
     without: str | None = None,
+    rows: Mapping[str, np.ndarray] | None = None,
 ) -> Bound:
     """Everything that a model's names stand for; raises FccoError with every error at once.
 
@@ -51,6 +52,7 @@ def bind(
     encoding  by table what ``BoundTable.encoding`` was in an earlier binding: its categories, scales and labels are used again
     where     a condition in place of every table's own, or one per table
     without   a condition on the rows to leave out besides, of every table
+    rows      by table the numbers in the source of the only rows to take; all of a table that is not named
 
     Feature matrices are float64, filled column by column, scaled in place: the peak is one copy and a few columns. An array that
     is float64, contiguous and used as it is, is not copied at all.
@@ -68,6 +70,7 @@ def bind(
         encoding=encoding or {},
         where=_condition(where, by_table=True),
         without=_condition(without),
+        rows=rows or {},
     ).run()
 
 
@@ -117,9 +120,11 @@ class _Binder:
         encoding: Mapping[str, Any],
         where: str | Mapping[str, str] | None,
         without: str | None,
+        rows: Mapping[str, np.ndarray],
     ):
         self.problem, self.data, self.params, self.given_nets, self.samplers = problem, data, params, given_nets, samplers
         self.allow_python, self.seed, self.encoding, self.where, self.without = allow_python, seed, encoding, where, without
+        self.only = rows
         self.errors = Errors()
         self.notes: list[str] = []
         self.spec = Spec()
@@ -210,6 +215,8 @@ class _Binder:
                 opened = _families.open_table(table, section, self.data.get(name), where, family_labels, self.folders)
             if opened is None:
                 continue
+            if name in self.only:
+                opened = opened.only(self.only[name])
             if opened.members and table.family is not None and family_labels is None:
                 sizes.declare_labels(table.family.domain.name, opened.members, f"the members of {name}")
             drafts[name] = _tables.draft(table, section, opened, stored, sizes, domains.get(name, {}), self.errors)
@@ -273,7 +280,10 @@ class _Binder:
                 positions = draft.opened.family
                 values_of = _sizes.members(domain, values.scalar) if isinstance(domain, ir.ValueSet) else None
                 columns[ir.FAMILY] = positions if values_of is None else values_of[positions]
-            tables[name] = BoundTable(name=name, n=draft.rows.n, columns=columns, encoding=_labels.encoding_of(draft, sizes))
+            encoding = _labels.encoding_of(draft, sizes)
+            tables[name] = BoundTable(
+                name=name, n=draft.rows.n, columns=columns, encoding=encoding, rows=draft.rows.indices
+            )
         return tables
 
     # ---------------------------------------------------------------------------------------------- sizes, nets, records

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,13 @@ class Opened:
     record: dict[str, Any]
     family: np.ndarray | None = None
     members: tuple[str, ...] = ()
+
+    def only(self, numbers: np.ndarray) -> Opened:
+        """Those rows alone, by their numbers in the source."""
+        every = np.arange(self.raw.n) if self.rows.indices is None else self.rows.indices
+        mask = np.isin(every, numbers)
+        family = None if self.family is None else self.family[mask]
+        return replace(self, rows=self.rows.keep(mask), family=family)
 
 
 def open_table(
