@@ -347,6 +347,11 @@ class Result:
         results.save(self.outcome, Path(folder))
         return Path(folder)
 
+    @property
+    def details(self) -> str:
+        """The whole report: ``print(result)`` and the assumptions, what practice adds, every option with its origin."""
+        return display.to_text(display.outcome(self.outcome, verbose=True))
+
     def __str__(self) -> str:
         return display.to_text(display.outcome(self.outcome))
 

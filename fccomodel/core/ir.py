@@ -331,11 +331,13 @@ class Objective:
 class Constraint:
     """``label[binders | condition]: body <= 0`` (``kind`` ``le``) or ``== 0`` (``eq``), left minus right side.
 
-    A two-sided ``lo <= e <= hi`` arrives as two, labelled ``label.lower`` and ``label.upper``.
+    A two-sided ``lo <= e <= hi`` arrives as two, labelled ``label.lower`` and ``label.upper``. ``written`` is the relation as it
+    stands in the text: left side, ``<=``, ``>=`` or ``==``, right side.
     """
 
     label: str
     body: Expr
+    written: tuple[Expr, str, Expr]
     kind: str = "le"
     binders: tuple[Binder, ...] = ()
     condition: Expr | None = None

@@ -60,6 +60,33 @@ def lets(problem: ir.Problem, names: Iterable[str]) -> list[ir.Let]:
     return [problem.lets[name] for name in names]
 
 
+def sides(evaluator: Evaluator, constraint: ir.Constraint, values: np.ndarray) -> tuple[str, np.ndarray, np.ndarray] | None:
+    """A constraint as written, ``left <= right`` (``>=``, ``==``): the relation, and both sides of all members.
+
+    ``values`` are those of ``body``. One side is found by itself, the other by the value; None where each has an expectation, a
+    sum or a net.
+    """
+    left, relation, right = constraint.written
+    values = -values if relation == ">=" else values
+    if _plain(right):
+        known = _side(evaluator, constraint, right)
+        return relation, known + values, known
+    if _plain(left):
+        known = _side(evaluator, constraint, left)
+        return relation, known, known - values
+    return None
+
+
+def _plain(expr: ir.Expr) -> bool:
+    return not any(isinstance(node, ir.Reduce | ir.NetCall) for node in ir.walk(expr))
+
+
+def _side(evaluator: Evaluator, constraint: ir.Constraint, expr: ir.Expr) -> np.ndarray:
+    family = members.of(evaluator.bound, constraint)
+    with torch.no_grad():
+        return family.over(evaluator.value(expr, family.env)).double().numpy()
+
+
 def _evaluator(bound: Bound, point: Point, seed: int) -> Evaluator:
     return Evaluator(bound, {name: torch.as_tensor(value, dtype=torch.float64) for name, value in point.items()}, seed=seed)
 

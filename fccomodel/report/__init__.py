@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -19,7 +19,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fccomodel.data.bound import Bound
+from fccomodel.evaluation import members
+from fccomodel.evaluation.interpret import Evaluator
 from fccomodel.evaluation.interpret.reductions import one_thread
+from fccomodel.evaluation.values import sides
 from fccomodel.report.active import Qualification, Sensitivity, qualification, sensitivity
 from fccomodel.report.gap import Gap, certify
 from fccomodel.report.optimality import Optimum, optimum
@@ -35,11 +38,15 @@ BUDGET_S = 60.0
 
 
 class Row(NamedTuple):
-    """One constraint: its value (left minus right side), its multiplier, and ``|multiplier * value|``."""
+    """One constraint: its value (left minus right side), its multiplier, and ``|multiplier * value|``; both sides as written and
+    the relation between them, where one of them has no expectation, sum or net."""
 
     value: float
     multiplier: float
     complementarity: float
+    left: float | None = None
+    relation: str = ""
+    right: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,8 +166,8 @@ def _report(
         # Many dependent gradients: the search ended early.
         optimal = solvers
     rows = {
-        label: Row(float(value), float(nu), float(abs(value * nu)))
-        for label, value, nu in zip(system.labels, system.values, optimal.multipliers, strict=True)
+        label: Row(float(value), float(nu), float(abs(value * nu)), *written)
+        for label, value, nu, written in zip(system.labels, system.values, optimal.multipliers, _written(system), strict=True)
     }
     complementarity = max((row.complementarity for row in rows.values()), default=0.0)
     feasibility = max([0.0, *system.violations, system.outside])
@@ -199,6 +206,19 @@ def _report(
         notes=(*at_bound(multipliers or {}, limits), *notes_of(system, optimal)),
         wall_s=time.perf_counter() - began,
     )
+
+
+def _written(system: System) -> Iterator[tuple[float | None, str, float | None]]:
+    """Both sides of every constraint with the relation between them."""
+    evaluator, start = Evaluator(system.bound, system.point, seed=system.seed), 0
+    for constraint in system.problem.constraints:
+        values = system.values[start : start + len(members.of(system.bound, constraint))]
+        start += len(values)
+        found = sides(evaluator, constraint, values)
+        if found is None:
+            yield from ((None, "", None) for _ in values)
+        else:
+            yield from ((left, found[0], right) for left, right in zip(found[1].tolist(), found[2].tolist(), strict=True))
 
 
 def _residual(system: System, optimal: Optimum) -> float:

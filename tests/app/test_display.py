@@ -5,10 +5,15 @@ from __future__ import annotations
 import io
 from types import SimpleNamespace
 
+import numpy as np
+import pandas as pd
 import pytest
 from rich.console import Console
 
+import fccomodel
 from fccomodel.app import display
+from fccomodel.app.display._variables import variable_lines
+from fccomodel.report import Row, report
 
 
 def made_report(constraints, **changes):
@@ -26,7 +31,8 @@ def made_report(constraints, **changes):
         "qualification": None,
         "sensitivity": None,
     }
-    return SimpleNamespace(constraints=constraints, **(fields | changes))
+    rows = {label: Row(*row) for label, row in constraints.items()}
+    return SimpleNamespace(constraints=rows, **(fields | changes))
 
 
 def made_problem(kinds=()):
@@ -34,24 +40,25 @@ def made_problem(kinds=()):
     return SimpleNamespace(objective=objective, constraints=[SimpleNamespace(label=n, kind=k) for n, k in kinds])
 
 
-def shown(found, problem) -> str:
+def shown(found, problem, **how) -> str:
     from rich.console import Group
 
-    return display.to_text(Group(*filter(None, display.report(found, problem))))
+    return display.to_text(Group(*filter(None, display.report(found, problem, **how))))
 
 
 def test_a_report_fits_eighty_columns_and_says_everything():
-    text = shown(made_report({"misses": (-1e-3, 2.5, 2.5e-3)}, notes=("a long note " * 20,)), made_problem([("misses", "le")]))
+    row = (-1e-3, 2.5, 2.5e-3, 0.499, "<=", 0.5)
+    text = shown(made_report({"misses": row}, notes=("a long note " * 20,)), made_problem([("misses", "le")]))
     assert max(map(len, text.splitlines())) <= display.WIDTH
-    for word in ("minimize", "cost", "0.25", "misses", "-1.00e-03", "2.5e-03", "2.0e-04", "good", "✓"):
+    for word in ("minimize", "cost", "0.25", "misses", "0.499 <= 0.5", "-1.0e-03", "2.5", "2.0e-04", "good", "✓"):
         assert word in text
 
 
 def test_the_solvers_own_multipliers_and_advice_are_shown():
     own = {"stationarity": 0.5, "complementarity": 0.25, "multipliers": {}}
-    text = shown(made_report({"c": (0.0, 1.0, 0.0)}, own=own, advice="run longer"), made_problem())
-    (line,) = [line for line in text.splitlines() if "the solver's own" in line]
-    assert line.split()[-2:] == ["5.0e-01", "2.5e-01"] and "run longer" in text
+    text = shown(made_report({"c": (0.0, 1.0, 0.0)}, own=own, advice="run longer"), made_problem(), verbose=True)
+    said = " ".join(text.split())
+    assert "with the solver's own multipliers: stationarity 5.0e-01, complementarity 2.5e-01" in said and "run longer" in said
 
 
 @pytest.mark.parametrize(("kind", "value", "mark"), [("le", -5.0, "✓"), ("le", 0.1, "✗"), ("eq", -0.1, "✗"), ("eq", 1e-4, "✓")])
@@ -63,13 +70,13 @@ def test_many_constraints_fold_to_the_worst_of_each_family():
     rows = {f"a[{k}]": (k / 100, 0.0, 0.0) for k in range(30)} | {f"b[{k}]": (-1.0, 0.0, 0.0) for k in range(30)}
     text = shown(made_report(rows), made_problem([("a", "le"), ("b", "le")]))
     assert "a[29]" in text and "a[3]" not in text
-    assert "24 more a, at most" in text and "+2.30e-01" in text
+    assert "24 more a, at most" in text and "+2.3e-01" in text
     assert len(text.splitlines()) < 25
 
 
 def test_a_dozen_constraints_are_all_shown():
     text = shown(made_report({f"a[{k}]": (0.0, 0.0, 0.0) for k in range(12)}), made_problem())
-    assert all(f"a[{k}]" in text for k in range(12)) and "more" not in text
+    assert all(f"a[{k}]" in text for k in range(12)) and "more a" not in text
 
 
 def test_options_are_grouped_by_origin_automatic_last():
@@ -126,3 +133,56 @@ def test_progress_on_a_terminal_shows_a_panel():
 def test_quiet_progress_is_none():
     with display.progress(Console(file=io.StringIO()), quiet=True) as callback:
         assert callback is None
+
+
+def test_variables_by_their_names():
+    """Small ones whole, of long ones the largest entries by the names of their columns or labels."""
+    text = "set A; dim d; data R : table(r: real[A], x: real[d]); var p[A]; var w[d]; var B[A, 2]; var t;"
+    text += "minimize E[z ~ R] t * (dot(z.r, p) + dot(z.x, w) + sum(B));"
+    rows = {"a": [1.0], "b": [1.0], **{f"c{k}": [1.0] for k in range(9)}}
+    spec = {"R": {"r": {"columns": ["a", "b"]}, "x": {"columns": "*"}}}
+    bound = fccomodel.compile(text).bind(spec=spec, R=pd.DataFrame(rows)).bound
+    w = np.array([0, 0, 3.0, -7, 0, 1, 2, 5, 0.5])
+    point = {"p": np.array([0.25, 0.75]), "w": w, "B": np.eye(2), "t": np.array(2.0)}
+    assert [line.plain for line in variable_lines(bound, point)] == [
+        "p  a 0.25, b 0.75",
+        "w  9 entries, 3 are 0; largest: c3 -7, c7 5, c2 3, c6 2",
+        "B  [a,1] 1, [a,2] 0, [b,1] 0, [b,2] 1",
+        "t  2",
+    ]
+
+
+SIDES = {
+    "E[z ~ R] z.r*t >= 1 + x[1]": (2.0, ">=", 1.5),
+    "x[1] >= 0": (0.5, ">=", 0.0),
+    "t == 3": (2.0, "==", 3.0),
+    "0 <= t": (0.0, "<=", 2.0),
+    "x[1] - x[2] <= 0": (0.25, "<=", 0.0),
+    "E[z ~ R] t*z.r <= E[z ~ R] t^2*z.r": (None, "", None),
+}
+
+
+@pytest.mark.parametrize("text", SIDES)
+def test_sides_of_constraints_as_written(text):
+    model = fccomodel.compile(f"data R : table(r: real); var x[2]; var t; minimize E[z ~ R] z.r*t; subject to c: {text};")
+    found = report(model.bind(R={"r": np.ones(3)}).bound, {"x": np.array([0.5, 0.25]), "t": np.array(2.0)}).constraints["c"]
+    assert found[3:] == SIDES[text]
+    if found.left is not None:
+        difference = found.left - found.right
+        assert found.value == (-difference if found.relation == ">=" else difference)
+
+
+def test_a_report_in_a_notebook_is_a_text(monkeypatch):
+    """rich would show it as a cell's output in place of writing it."""
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    assert "misses" in shown(made_report({"misses": (0.0, 1.0, 0.0)}), made_problem([("misses", "le")]))
+    file = io.StringIO()
+    display.terminal(file).print("a line")
+    assert file.getvalue() == "a line\n"
+
+
+def test_a_small_model_fits_one_screen():
+    model = fccomodel.compile("var x[2] in simplex(2); minimize cost: sumsq(x); subject to c: x[1] <= 0.25;")
+    result = model.solve(budget="200it")
+    assert len(str(result).splitlines()) <= 24 and len(result.details.splitlines()) > 24
+    assert " <= 0.25" in str(result) and "--verbose" in str(result)

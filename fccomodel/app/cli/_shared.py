@@ -32,6 +32,10 @@ def optional_name(to: Into) -> None:
     to.add_argument("name", nargs="?", metavar="NAME")
 
 
+def verbose(to: Into) -> None:
+    to.add_argument("-v", "--verbose", action="store_true", help="the whole report: assumptions, practice, every option")
+
+
 def quiet(to: Into, text: str = "no lint notes") -> None:
     to.add_argument("-q", "--quiet", action="store_true", help=text)
 

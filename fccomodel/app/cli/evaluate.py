@@ -17,6 +17,7 @@ def arguments(to: argparse.ArgumentParser) -> None:
     to.add_argument("--where", metavar="EXPR", help="choose rows, in place of the binding's own `where`: \"split == 'test'\"")
     shared.showing(to)
     shared.as_json(to)
+    shared.verbose(to)
     shared.quiet(to)
 
 
@@ -35,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json(evaluation.to_json())
     else:
-        print_report(display.evaluation(evaluation))
+        print_report(display.evaluation(evaluation, verbose=args.verbose))
     return DONE
 
 

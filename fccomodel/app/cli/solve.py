@@ -22,6 +22,7 @@ def arguments(to: argparse.ArgumentParser) -> None:
     to.add_argument("--sensitivity", action="store_true", help="how the optimum moves with each constraint's right side")
     to.add_argument("--out", type=Path, metavar="DIR", help="write result.json, variables.npz, solver.py and data.pt there")
     shared.as_json(to, "print result.json in place of the report")
+    shared.verbose(to)
     shared.quiet(to, "no progress, no lint notes, and one line in place of the report")
 
 
@@ -41,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
             say(display.unverified(planned.plan))
         say(f"{outcome.problem.name}: {outcome.report.objective:.6g}, {outcome.report.verdict}")
     else:
-        print_report(display.outcome(outcome))
+        print_report(display.outcome(outcome, verbose=args.verbose))
         print_written(args.out, "--out DIR keeps the answer")
     return DONE
 

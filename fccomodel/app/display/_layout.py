@@ -19,11 +19,11 @@ WIDTH = 80
 
 
 # ------------------------------------------------------------------------------------------------------------- numbers
-def number(value: float | None) -> str:
-    """Six significant digits, for objectives and multipliers."""
+def number(value: float | None, digits: int = 6) -> str:
+    """Six significant digits, for objectives and multipliers, or as many as are asked for."""
     if value is None:
         return "-"
-    return f"{value:.6g}" if math.isfinite(value) else str(value)
+    return f"{value:.{digits}g}" if math.isfinite(value) else str(value)
 
 
 def residual(value: float | None) -> str:
@@ -66,7 +66,7 @@ class Safe(Console):
 
 def terminal(file: TextIO) -> Console:
     """A console 80 columns wide at most: a report reads the same in a wide window and in a file."""
-    console = Safe(file=file, highlight=False, soft_wrap=False, markup=False, emoji=False)
+    console = Safe(file=file, highlight=False, soft_wrap=False, markup=False, emoji=False, force_jupyter=False)
     console.width = min(console.width, WIDTH) if console.is_terminal else WIDTH
     return console
 
@@ -100,7 +100,7 @@ def section(name: str, lines: list[Any]) -> RenderableType | None:
 
 def to_text(renderable: RenderableType, *, width: int = WIDTH) -> str:
     """The same without colours, as a string."""
-    plain: dict[str, Any] = {"color_system": None, "force_terminal": False, "legacy_windows": False}
+    plain: dict[str, Any] = {"color_system": None, "force_terminal": False, "force_jupyter": False, "legacy_windows": False}
     console = Safe(file=io.StringIO(), width=width, markup=False, emoji=False, **plain)
     console.print(renderable)
     text = console.file.getvalue()  # type: ignore[attr-defined]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich import box
@@ -12,8 +13,11 @@ from rich.table import Table
 from rich.text import Text
 
 from fccomodel.app import explain
+from fccomodel.app.display._constraints import CONVENTION, MOST_ROWS, complementarities, constraints, kinds
 from fccomodel.app.display._layout import duration, number, page, residual, section, title
+from fccomodel.app.display._variables import variable_lines
 from fccomodel.core import ir
+from fccomodel.core.options import AUTOMATIC
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,31 +29,32 @@ if TYPE_CHECKING:
     from fccomodel.report.active import Sensitivity
     from fccomodel.report.confidence import Intervals
 
-TOLERANCE = 1e-3  # a constraint violated by no more than this is marked as satisfied; its value is shown in any case
-MOST_ROWS = 12
-CONVENTION = "holds when left - right <= 0; multipliers (ν) are of the minimised problem"
+#: What a report leaves out unless it is asked for.
+MORE = "--verbose: assumptions, practice, options (all in result.json)"
 
 
-def outcome(result: Outcome) -> RenderableType:
-    """The whole report of a solve."""
+def outcome(result: Outcome, *, verbose: bool = False) -> RenderableType:
+    """The report of a solve: where it ended and how good that is; ``verbose``: how it was found too, and every option."""
     planned, solution = result.planned, result.solution
     seed = planned.options["seed"][0]
     passes = [f"{solution.passes:,} passes"] if solution.passes else []
     passes += [f"{solution.interior} of an interior-point method"] if solution.interior else []
     facts = [planned.plan.algorithm, f"{solution.iterations:,} steps", *passes, _seconds(result.wall_s), f"seed {seed}"]
     parts: list[RenderableType | None] = [title(result.problem.name, facts)]
-    parts += report(result.report, result.problem)
-    parts += [shown(result.shown, "of the rows solved on" if result.heldout is not None else ""), Text("")]
+    at = variable_lines(result.bound, solution.variables)
+    parts += report(result.report, result.problem, variables=at, verbose=verbose)
+    parts.append(shown(result.shown, "of the rows solved on" if result.heldout is not None else ""))
     if result.heldout is not None:
-        parts += [heldout(result.heldout, result.problem, f"held out: {_held_out(planned)}"), Text("")]
+        parts += [Text(""), heldout(result.heldout, result.problem, f"held out: {_held_out(planned)}"), Text("")]
     if solution.stopped:
         parts.append(section("stopped", [result.stopped]))
-    parts.append(section("how", [*planned.plan.summary, *solution.notes]))
-    parts.append(section("assumes", explain.assumption_lines(planned.plan)))
-    parts.append(section("practice", list(planned.plan.practice)))
+    parts += _found(result) if verbose else [section("how", [*_briefly(planned.plan), *solution.notes])]
     parts.append(section("defined", [f"not proved: {words}" for words in planned.plan.undefined]))
     parts.append(section("data", [*data_lines(result.bound.sources), *result.bound.notes]))
-    parts.append(section("options", option_lines(planned.options)))
+    asked = {name: entry for name, entry in planned.options.items() if verbose or entry[1] != AUTOMATIC}
+    parts.append(section("options", option_lines(asked)))
+    if not verbose:
+        parts.append(section("more", [Text(MORE, style="dim")]))
     warned = _unverified(planned.plan)
     return Group(*([warned] if warned is not None else []), page(parts))
 
@@ -58,6 +63,25 @@ def _held_out(planned: Planned) -> str:
     """The condition on the rows held out, or their share and the seed of their choice."""
     share = planned.holdout
     return f"{share:.3g} of the rows, seed {planned.seed}" if isinstance(share, float) else str(share)
+
+
+def _found(result: Outcome) -> list[RenderableType | None]:
+    """How an answer was found, whole."""
+    plan = result.planned.plan
+    return [
+        section("how", [*plan.summary, *result.solution.notes]),
+        section("assumes", explain.assumption_lines(plan)),
+        section("practice", list(plan.practice)),
+    ]
+
+
+def _briefly(plan: Plan) -> list[str]:
+    """The algorithm, its theorem, and how its assumptions are met, in one line."""
+    record = plan.algorithm_record
+    counts = Counter(str(finding.standing) if finding.holds else "beyond it" for finding in plan.findings.values())
+    met = ", ".join(f"{count} {standing}" for standing, count in counts.items())
+    name = record.theorem if plan.promise is None else plan.promise.name
+    return [f"{record.title} ({name}){f'; assumptions: {met}' if met else ''}"]
 
 
 def _unverified(plan: Plan) -> RenderableType | None:
@@ -72,18 +96,20 @@ def unverified(plan: Plan) -> str:
     return f"UNVERIFIED: no theorem covers this run; {plan.algorithm} needs {'; and '.join(plan.unverified)}"
 
 
-def evaluation(result: Evaluation) -> RenderableType:
+def evaluation(result: Evaluation, *, verbose: bool = False) -> RenderableType:
     """The report of a stored answer on rows of choice."""
     record = result.stored.record
     rows = ", ".join(f"{name}: {table.n:,} rows" for name, table in result.bound.tables.items())
     parts: list[RenderableType | None] = [title(str(record["model"]), [f"answer of {record['algorithm']}", rows])]
-    parts += [*report(result.report, result.stored.compiled.problem), shown(result.shown)]
+    parts += [*report(result.report, result.stored.compiled.problem, verbose=verbose), shown(result.shown)]
     parts += [Text(""), heldout(result.intervals, result.stored.compiled.problem, "as a sample"), Text("")]
     parts.append(section("data", [*data_lines(result.bound.sources), *result.bound.notes]))
     return page(parts)
 
 
-def report(kkt: KKTReport, problem: ir.Problem) -> list[RenderableType | None]:
+def report(
+    kkt: KKTReport, problem: ir.Problem, *, variables: Sequence[Text] = (), verbose: bool = False
+) -> list[RenderableType | None]:
     """Objective, constraints, KKT residuals and the verdict: the part that a point alone decides."""
     goal = problem.objective
     parts: list[RenderableType | None] = [
@@ -94,14 +120,26 @@ def report(kkt: KKTReport, problem: ir.Problem) -> list[RenderableType | None]:
     ]
     if kkt.constraints:
         parts += [constraints(kkt.constraints, kinds(problem)), Text(CONVENTION, style="dim"), Text("")]
-    parts += [_residuals(kkt), Text("")]
+    parts.append(section("at", list(variables)))
+    parts.append(section("KKT", _residuals(kkt, verbose)))
     parts.append(section("verdict", [Text(kkt.verdict, style="bold"), *([kkt.advice] if kkt.advice not in kkt.verdict else [])]))
     parts.append(section("optimum", [str(kkt.gap)] if kkt.gap is not None else []))
-    parts.append(section("points", [str(kkt.qualification)] if kkt.qualification is not None else []))
+    if kkt.qualification is not None and (verbose or kkt.qualification.dependent):
+        parts.append(section("points", [str(kkt.qualification)]))
     if kkt.sensitivity is not None:
         parts.append(section("if moved", sensitivity_lines(kkt.sensitivity)))
     parts.append(section("notes", list(kkt.notes)))
     return parts
+
+
+def _residuals(kkt: KKTReport, verbose: bool) -> list[str]:
+    """The three residuals with the best multipliers, and where more is asked for with the solver's own."""
+    parts = f"stationarity {residual(kkt.stationarity)}, feasibility {residual(kkt.feasibility)}"
+    lines = [f"{parts}, complementarity {residual(kkt.complementarity)}{'' if kkt.exact else ' (sampled)'}"]
+    if verbose and kkt.constraints and kkt.own is not None:
+        own = f"stationarity {residual(kkt.own['stationarity'])}, complementarity {residual(kkt.own['complementarity'])}"
+        lines += [f"with the solver's own multipliers: {own}", *complementarities(kkt.constraints)]
+    return lines
 
 
 HOLDS = {True: "holds", False: "fails", None: "cannot tell"}
@@ -167,76 +205,13 @@ def _nested(value: Any) -> str:
     return f"[{', '.join(map(_nested, value))}]" if isinstance(value, list) else number(value)
 
 
-def _residuals(kkt: KKTReport) -> Table:
-    """The three residuals, with the best multipliers and with the solver's own."""
-    table = Table.grid(padding=(0, 3, 0, 0))
-    table.add_column(width=22)
-    names = ("stationarity", "feasibility", "complementarity")
-    for _ in names:
-        table.add_column(justify="right")
-    table.add_row(
-        Text(f"KKT residuals, {'exact' if kkt.exact else 'sampled'}", style="dim"), *(Text(name, style="dim") for name in names)
-    )
-    own = kkt.own if kkt.constraints else None
-    label = "  best multipliers" if own is not None else ""
-    table.add_row(label, residual(kkt.stationarity), residual(kkt.feasibility), residual(kkt.complementarity))
-    if own is not None:
-        table.add_row("  the solver's own", residual(own["stationarity"]), "", residual(own["complementarity"]))
-    return table
-
-
-def kinds(problem: ir.Problem) -> dict[str, str]:
-    """``le`` or ``eq`` by the label of each constraint or family."""
-    return {constraint.label: constraint.kind for constraint in problem.constraints}
-
-
-def constraints(rows: Mapping[str, tuple[float, float, float]], kind: Mapping[str, str]) -> Table:
-    """The constraints' table; past a dozen rows each family shows its worst ones and a count of the others."""
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="dim", padding=(0, 2))
-    table.add_column("", width=1)
-    table.add_column("constraint", overflow="fold", max_width=34)
-    for name in ("left - right", "multiplier", "|ν c|"):
-        table.add_column(name, justify="right", no_wrap=True)
-    families: dict[str, list[str]] = {}
-    for label in rows:
-        families.setdefault(label.partition("[")[0], []).append(label)
-
-    def violation(label: str) -> float:
-        value = rows[label][0]
-        return abs(value) if kind.get(label.partition("[")[0]) == "eq" else value
-
-    most = MOST_ROWS if len(rows) <= MOST_ROWS else max(1, MOST_ROWS // len(families))
-    for name, labels in sorted(families.items(), key=lambda family: -max(map(violation, family[1]))):
-        shown = labels if len(labels) <= most else sorted(labels, key=violation, reverse=True)[:most]
-        for label in shown:
-            value, multiplier, complementarity = rows[label]
-            good = violation(label) <= TOLERANCE
-            mark = Text("✓", style="green") if good else Text("✗", style="bold red")
-            table.add_row(
-                mark,
-                Text(label),
-                Text(f"{value:+.2e}", style="" if good else "red"),
-                number(multiplier),
-                residual(complementarity),
-            )
-        if hidden := [violation(label) for label in labels if label not in set(shown)]:
-            table.add_row(
-                "",
-                Text(f"{len(hidden)} more {name}, at most", style="dim"),
-                Text(f"{max(hidden):+.2e}", style="dim"),
-                "",
-                "",
-            )
-    return table
-
-
 def option_lines(options: Mapping[str, tuple[Any, str]]) -> list[Text]:
     """One line per origin: who gave which values."""
     groups: dict[str, list[str]] = {}
     for name, (value, origin) in options.items():
         if value is not None:
             groups.setdefault(origin, []).append(f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}")
-    order = sorted(groups, key=lambda origin: origin == "automatic")
+    order = sorted(groups, key=lambda origin: origin == AUTOMATIC)
     return [Text.assemble((f"{origin}: ", "dim"), ", ".join(groups[origin])) for origin in order]
 
 

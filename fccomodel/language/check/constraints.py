@@ -53,12 +53,13 @@ def constraint(ctx: Context, node: syntax.Constraint, label: str) -> list[ir.Con
     if not operands:
         return []
     binders = (*binders, *axes)
+    pairs = list(zip(operands, operands[1:], strict=False))
     if relation.ops[0] == ">=":
-        operands = operands[::-1]
-    bodies = [_difference(a, b, relation.span) for a, b in zip(operands, operands[1:], strict=False)]
+        pairs = pairs[::-1]
+    bodies = [_difference(*(pair[::-1] if relation.ops[0] == ">=" else pair), relation.span) for pair in pairs]
     constraints: list[ir.Constraint] = []
     suffixes = [""] if len(bodies) == 1 else [".lower", ".upper"]
-    for suffix, body in zip(suffixes, bodies, strict=True):
+    for suffix, body, (left, right) in zip(suffixes, bodies, pairs, strict=True):
         if not _all_settled(ctx, body, binders):
             return []
         free = reductions.needed(body, {b: c for b, c in ctx.pending.items() if b.kind == "in"})
@@ -67,6 +68,7 @@ def constraint(ctx: Context, node: syntax.Constraint, label: str) -> list[ir.Con
         one = ir.Constraint(
             label=label + suffix,
             body=body,
+            written=(left, relation.ops[0], right),
             kind=kind,
             binders=(*free, *binders),
             condition=joint,

@@ -31,6 +31,7 @@ def _apply(problem: ir.Problem, constant: Constant) -> tuple[ir.Problem, Recover
             ir.Constraint(
                 label=next(reversed(thresholds.added)),
                 body=make("sub", node.body, most, span=node.span),
+                written=(node.body, "<=", most),
                 binders=binders,
                 condition=node.condition,
                 span=node.span,
