@@ -130,7 +130,8 @@ class Algorithm:
     own        settings that its steps change and no option sets
     points     at how many points a step evaluates each sample: 2 where the gradient at w_{t-1} is needed too (STORM)
     steps      name of the update of w -> function; the first is the default
-    loop       module whose functions are the loop around the step; its ``solve`` is what the program calls
+    loop       module whose functions are the loop around the step; its ``solve`` is what the program calls, unless
+    outermost  calls it: the loop and a last stage after it
     hyper      default values of its hyper-parameters
     theory     their values in the theorem, from the problem's constants, ``lam`` where f is smoothed, and ``iterations``, the
                steps that it asks for to reach eps; with ``schedule = theory`` they are taken, and the loop changes none of them
@@ -167,6 +168,7 @@ class Algorithm:
     own: Mapping[str, float] = field(default_factory=dict)
     points: int = 1
     loop: ModuleType = block_loop
+    outermost: Callable[..., Any] | None = None
     hyper: Mapping[str, float] = field(default_factory=dict)
     theory: Callable[[Constants], Mapping[str, float]] | None = None
     grid: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
@@ -182,6 +184,11 @@ class Algorithm:
     def theorems(self) -> tuple[Theorem, ...]:
         """Those that it may be run by, the best first; the last holds wherever its requirements do."""
         return (*self.better, Theorem(name=self.theorem, rate=self.rate))
+
+    @property
+    def solve(self) -> Callable[..., Any]:
+        """What the program calls."""
+        return self.outermost or self.loop.solve  # type: ignore[no-any-return]
 
     def functions(self, step: str, schedule: str) -> dict[str, Callable[..., Any]]:
         """What a program has of it, by the names there: its own functions for this update of w and this schedule."""

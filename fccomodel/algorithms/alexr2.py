@@ -1,6 +1,7 @@
 """ALEXR2: momentum on the nested Moreau envelope, whose proximal points ALEXR finds (sonex-alexr2-2025, Algorithm 2)."""
 
 from math import ceil, isfinite, log, sqrt
+from types import SimpleNamespace
 
 from fccomodel.algorithms import _grids
 from fccomodel.algorithms._base import Algorithm, Constants, Variant
@@ -46,33 +47,40 @@ def next_stage(h, gained, worst):
     h.stage = min(int(1.3 * h.stage), h.longest)
 
 
-def theory(k: Constants) -> dict[str, float]:
-    """sonex-alexr2-2025, proof of Theorem 4.10 (alpha <= beta / (2 L), T from its last display), the inner loop as in that of
-    Theorem C.1: 1 / nu = 4 rho_F, z_K within nu eps / sqrt(18) of the proximal point, 1 - theta from the noise and (30)."""
+def inner_loop(k: Constants, share: float) -> SimpleNamespace:
+    """The inner loop as in the proof of Theorem C.1, to that share of the accuracy mu/2 |z_K - prox|^2 <= mu nu^2 eps^2 / 36 of
+    Theorem 4.10's: 1 - theta (``away``) from the noise and (30), and what is left of the ``start``."""
     lam = k.eps / k.C_f
     rho_F = sqrt(k.d1) * k.C_f * k.rho_g
     nu = 1 / (4 * rho_F) if rho_F else 1.0
     mu = 1 / nu - rho_F
-    accuracy = mu * (nu * k.eps) ** 2 / 36
+    accuracy = share * mu * (nu * k.eps) ** 2 / 36
     noise = 6 * k.sigma**2 * k.n / (lam * k.B1 * k.B2) + k.spread / mu
     rough = 4 * (k.C_f * k.C_g) ** 2 / mu  # of a g with kinks; a smooth one bounds the step instead (alexr-2025, Theorem 1)
     bounds = [mu / (k.L_g * k.C_f), accuracy / noise if noise else 1.0] if isfinite(k.L_g) else [accuracy / (noise + rough)]
     away = min(k.B1 / (2 * k.n), 1 / 2, sqrt(k.B1 * lam * mu / k.n) / k.C_g, *bounds)
-    theta, gamma, beta, L = 1 - away, k.n * away / k.B1, 1 / 2, max(1 / nu, rho_F / (1 - nu * rho_F))
-    eta = beta / (2 * L)
     start = mu * (nu * k.C_f * k.C_g) ** 2 + 4 * lam * k.C_f**2
-    inner = ceil(log(max(2 * start / accuracy, 2.0)) / away)
-    rounds = 3 * ((k.delta0 + lam * k.C_f**2 / 2) / eta + 1.5 * (k.C_f * k.C_g) ** 2) / k.eps**2
+    steps = ceil(log(max(2 * start / accuracy, 2.0)) / away)
+    return SimpleNamespace(lam=lam, rho_F=rho_F, nu=nu, away=away, steps=steps)
+
+
+def theory(k: Constants) -> dict[str, float]:
+    """sonex-alexr2-2025, proof of Theorem 4.10 (alpha <= beta / (2 L), T from its last display), 1 / nu = 4 rho_F, z_K within
+    nu eps / sqrt(18) of the proximal point."""
+    i = inner_loop(k, 1.0)
+    theta, gamma, beta, L = 1 - i.away, k.n * i.away / k.B1, 1 / 2, max(1 / i.nu, i.rho_F / (1 - i.nu * i.rho_F))
+    eta = beta / (2 * L)
+    rounds = 3 * ((k.delta0 + i.lam * k.C_f**2 / 2) / eta + 1.5 * (k.C_f * k.C_g) ** 2) / k.eps**2
     return {
-        "lam": lam,
-        "nu": nu,
-        "inner_eta": away / (theta / nu - rho_F),
-        "inner_steps": inner,
+        "lam": i.lam,
+        "nu": i.nu,
+        "inner_eta": i.away / (theta / i.nu - i.rho_F),
+        "inner_steps": i.steps,
         "gamma": gamma,
         "gamma_prime": gamma * theta,
         "beta": beta,
         "eta": eta,
-        "iterations": rounds * inner,
+        "iterations": rounds * i.steps,
     }
 
 
@@ -108,7 +116,6 @@ algorithm = Algorithm(
             "as in the paper (step = momentum, schedule = theory), but for z_{-1}, which is the last round's z_{K-1}",
         ),
         Variant("g smooth (A2)", "sonex-alexr2-2025, remark to Theorem 4.10", "as in the paper"),
-        Variant("a last ALEXR stage from w_tau", "sonex-alexr2-2025, Corollary 4.11", "missing"),
         Variant("Adam-type steps", "sonex-alexr2-2025, Algorithm 2, line 15", "as in the paper (step = adam)"),
         Variant(
             "constraints by the smoothed hinge",

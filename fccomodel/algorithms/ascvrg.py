@@ -46,6 +46,7 @@ algorithm = Algorithm(
         "prox regulariser": "ascvrg-2021, Assumption 3.2",
         "outer smooth": "ascvrg-2021, Assumption 3.3",
         "inner smooth": "ascvrg-2021, Assumption 3.3",
+        "smooth samples": "ascvrg-2021, Assumption 3.3",
         "outer Lipschitz": "ascvrg-2021, Assumption 3.4",
         "inner Lipschitz": "ascvrg-2021, Assumption 3.4",
     },

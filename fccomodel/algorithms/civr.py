@@ -40,6 +40,7 @@ algorithm = Algorithm(
         "outer smooth": "Zhang and Xiao 2019, Assumption 1",
         "outer Lipschitz": "Zhang and Xiao 2019, Assumption 1",
         "inner smooth": "Zhang and Xiao 2019, Assumption 1",
+        "smooth samples": "Zhang and Xiao 2019, Assumption 1",
         "inner Lipschitz": "Zhang and Xiao 2019, Assumption 1",
         "bounded variance": "Zhang and Xiao 2019, Assumption 2",
     },

@@ -89,6 +89,7 @@ algorithm = Algorithm(
         "outer prox": "hscg-2020, equation (9)",
         "outer Lipschitz": "hscg-2020, Assumption 2.2 and Lemma A.1",
         "inner smooth": "hscg-2020, Assumption 2.1 (a)",
+        "smooth samples": "hscg-2020, Assumption 2.1 (a)",
         "inner Lipschitz": "hscg-2020, Assumption 2.1 (c)",
         "bounded variance": "hscg-2020, Assumption 2.1 (b)",
         "prox regulariser": "hscg-2020, section 2.1",

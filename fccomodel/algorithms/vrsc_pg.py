@@ -29,6 +29,7 @@ algorithm = Algorithm(
         "outer smooth": "Huo et al. 2018, Assumption 2",
         "outer Lipschitz": "Huo et al. 2018, Assumption 2",
         "inner smooth": "Huo et al. 2018, Assumption 2",
+        "smooth samples": "Huo et al. 2018, Assumption 2",
         "inner Lipschitz": "Huo et al. 2018, Assumption 2",
         "bounded variance": "Huo et al. 2018, section 2 (finite sums)",
     },

@@ -55,6 +55,8 @@ NUMBERS: dict[str, tuple[bool, float, float]] = {
     **dict.fromkeys(("gamma_prime", "eta", "gain", "theta", "inner_eta", "nu", "lam", "mu"), (False, 0, math.inf)),
     **dict.fromkeys(("alpha_power", "beta_power", "matrix", "horizon", "pass_limit"), (False, 0, math.inf)),
     "restarts": (True, 0, 1),
+    "last": (True, 0, math.inf),
+    "finer": (False, ABOVE_ZERO, 1),
     "values": (False, 1, math.inf),
     "fresh": (False, 0, 1),
     **dict.fromkeys(("eps", "rho", "tau", "epsilon", "warm", "tol"), (False, ABOVE_ZERO, math.inf)),

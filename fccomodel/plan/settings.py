@@ -48,6 +48,8 @@ OPTIONS = {
     "warm": "steps before such decays set in",
     "inner_eta": "step of the inner loop; 0: the inverse of the estimated smoothness",
     "inner_steps": "steps of the inner loop (K), of each subproblem (prox-linear)",
+    "last": "steps of the last stage; 0: as many as before it (ALEXR2 with a final ALEXR stage)",
+    "finer": "1 - theta in the last stage, to one in the inner loop",
     "nu": "smoothing of the nested Moreau envelope, 1 / (weight of the proximal term); 0: as far as the inner steps reach",
     "matrix": "entries of the largest Jacobian that is kept as a matrix; products with it are beyond",
     "probe": "samples by which the first step size is found (all, where they are fewer)",

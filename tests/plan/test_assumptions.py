@@ -52,6 +52,9 @@ CASES = {
     "bounded divergence": (MEAN, "proved", None, ""),
     "kinkless inner": (SMOOTH, "bounded from data", HINGE, "not smooth as it is"),
     "inner smooth": (SMOOTH, "bounded from data", RELU, "s"),
+    "smooth samples": (SMOOTH, "bounded from data", RELU, "s"),
+    "independent inner": (MEAN, "proved", SMOOTH.replace("mean[k in K]", "mean[i in D]").replace("z.g == k", "z.y > i.y - 9"),
+                          "30 inner functions of 3 numbers"),
     "inner convex": (SMOOTH, "proved", "var w[d];\nminimize square(E[z ~ D] sigmoid(dot(w, z.x)));", "sigmoid"),
     "inner Lipschitz": (HINGE, "bounded from data", RELU, "s"),
     "inner weakly convex": (HINGE, "proved", RELU, "s"),
@@ -106,6 +109,16 @@ def test_where_it_does_not(name: str) -> None:
     assert text is not None
     found = decide(name, text)
     assert not found.holds and words in found.why, found
+
+
+def test_samples_are_not_smooth_where_their_mean_is() -> None:
+    """The kink lies under a density, which a mean passes over and STORM's differences of one sample do not."""
+    text = "var t >= -1, <= 1;\nminimize square(E[e ~ normal(0, 1)] abs(t - e));"
+    of_mean, of_samples = (decide(name, text) for name in ("inner smooth", "smooth samples"))
+    assert of_mean.holds and "is replaced" not in of_mean.why
+    assert of_samples.holds and "once abs(t - e) is replaced by its Moreau envelope" in of_samples.why
+    asking = {name for name, a in algorithms.all().items() if "smooth samples" in a.requires}
+    assert asking == {"ascvrg", "civr", "hscg", "hscg_restarts", "msvr", "vrsc_pg"}
 
 
 def test_a_penalty_decides_what_the_outer_function_is() -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 
 from fccomodel.core import ir
+from fccomodel.data.bound import Bound
+from fccomodel.evaluation import elements
 from fccomodel.plan.assumptions._base import (
     WEIGHTS,
     Assumption,
@@ -23,7 +26,7 @@ from fccomodel.plan.assumptions._outer import _convex as f_convex
 from fccomodel.plan.assumptions._outer import _monotone as f_monotone
 from fccomodel.plan.assumptions._smoothed import replaced
 from fccomodel.structure import why as derivation
-from fccomodel.structure.facts import Fact, Standing
+from fccomodel.structure.facts import Fact, Facts, Standing
 
 NO_INNER = "the model has no expectation"
 
@@ -59,7 +62,10 @@ def smooth(setting: Setting) -> Finding:
 
 
 def _smooth(setting: Setting, block: Block, g: Inner) -> Finding:
-    f = g.mean
+    return _smooth_as(setting, g, g.mean)
+
+
+def _smooth_as(setting: Setting, g: Inner, f: Facts) -> Finding:
     if f.smooth:
         if f.gradient.value.finite:
             constant = f.gradient.value
@@ -167,6 +173,37 @@ def _bounded_variance(setting: Setting, block: Block, g: Inner) -> Finding:
     return _about(setting, g, f"of bounded variance {WEIGHTS}, its table being finite", standing=Standing.ASSUMED)
 
 
+def samples_smooth(setting: Setting) -> Finding:
+    """In the mean square, of one sample: a mean over a density may be smooth where no sample is."""
+    return _of(setting, lambda setting, block, g: _smooth_as(setting, g, g.sample))
+
+
+def independent(setting: Setting) -> Finding:
+    """The inner functions' gradients near stationary points; no more than variables have entries can be."""
+    tracked = [t for t in setting.normal.terms if t.kind == "composition" and t.label == "objective"]
+    if not tracked:
+        return holds("no outer function is nonlinear")
+    bound = setting.bound
+    if bound is not None and all(t.n is not None for t in tracked):
+        functions = sum((t.n or 0) * sum(_entries(bound, m.shape) for m in t.means) for t in tracked)
+        numbers = sum(_numbers(bound, v) for v in setting.normal.variables.values())
+        if functions > numbers:
+            return lacks(f"{functions:,} inner functions of {numbers:,} numbers have gradients that depend on one another")
+    said = "that the inner functions' gradients are independent near stationary points is not checked"
+    return holds(said, standing=Standing.ASSUMED)
+
+
+def _entries(bound: Bound, shape: ir.Shape) -> int:
+    return math.prod(elements.size(bound, dim) for dim in shape)
+
+
+def _numbers(bound: Bound, variable: ir.Variable) -> int:
+    """Those that a variable has; of a net its parameters."""
+    if variable.net is None:
+        return _entries(bound, variable.shape)
+    return sum(p.numel() for p in bound.nets[variable.net].parameters())
+
+
 def kinkless(setting: Setting) -> Finding:
     """Smooth as they are, without an envelope in the place of kinks."""
     return _of(setting, _kinkless)
@@ -180,6 +217,8 @@ def _kinkless(setting: Setting, block: Block, g: Inner) -> Finding:
 
 ASSUMPTIONS = (
     Assumption(name="inner smooth", meaning="smooth inner functions g", decide=smooth),
+    Assumption(name="smooth samples", meaning="samples of g that are smooth in the mean square", decide=samples_smooth),
+    Assumption(name="independent inner", meaning="inner functions with independent gradients", decide=independent),
     Assumption(name="kinkless inner", meaning="inner functions g that are smooth as they are", decide=kinkless),
     Assumption(name="inner convex", meaning="convex inner functions g", decide=convex),
     Assumption(name="inner Lipschitz", meaning="Lipschitz inner functions g", decide=lipschitz),

@@ -49,7 +49,8 @@ def emit(lowered: Lowered) -> Program:
     steps, samples, projection = lowered.steps, Samples(lowered.steps.state.draws), Projection(lowered)
     oracle = Composition(lowered, steps, samples) if isinstance(steps, VectorSteps) else Gradient(lowered, steps, samples)
     evaluation, record = Evaluation(lowered), Record(lowered=lowered, form=oracle.form)
-    classes, loop, main = record.classes(), record.loop(), report(finishing=lowered.plan.polish)
+    main = report(finishing=lowered.plan.polish, solve=lowered.plan.algorithm_record.solve.__name__)
+    classes, loop = record.classes(), record.loop()
     parts = [
         sections.constants(lowered),
         "# ---- settings",

@@ -60,14 +60,14 @@ class Record:
 
     def loop(self) -> list[Carried]:
         """The loop, what comes after it, and all that they call."""
-        roots = [self.plan.algorithm_record.loop.solve, *self.after.values()]
+        roots = [self.plan.algorithm_record.solve, *self.after.values()]
         return carried([*roots, *([ending.solve_then_finish] if self.plan.polish else [])], self.classes())
 
     def text(self) -> str:
         """The section that makes it; fields that have their default value do not show."""
         functions = self.functions
         pace = ", ".join(f"{name}={functions.pop(name).__name__}" for name in ("falling", "next_stage") if name in functions)
-        functions |= {"solve": self.plan.algorithm_record.loop.solve, **self.after}
+        functions |= {"solve": self.plan.algorithm_record.solve, **self.after}
         given = {"settings": "Settings", "schedule": f"{SCHEDULES[self.plan.pace].__name__}({pace})"}
         given |= {name: name for name in (*DEFINED, *self.form.defined, *self.passes)}
         given |= {name: f.__name__ for name, f in functions.items()}

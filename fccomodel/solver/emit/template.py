@@ -63,7 +63,7 @@ if __name__ == "__main__":
     main()"""
 
 
-def report(*, finishing: bool) -> str:
-    """The section that a solver ends with."""
-    run, passes = ("solve_then_finish", ", way=WAY, passes=PASSES") if finishing else ("solve", "")
+def report(*, finishing: bool, solve: str = "solve") -> str:
+    """The section that a solver ends with; ``solve``: the name of what it calls where nothing comes after that."""
+    run, passes = ("solve_then_finish", ", way=WAY, passes=PASSES") if finishing else (solve, "")
     return REPORT.replace("{run}", run).replace("{passes}", passes)
