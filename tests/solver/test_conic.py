@@ -188,6 +188,18 @@ def test_nuclear_norm():
         assert answer.objective == pytest.approx(0.5 * cut @ cut + 0.7 * (size - cut).sum())
 
 
+def test_small_weights_of_entropies():
+    """Gibbs' weights to relative accuracy, down to exp(-60)."""
+    cost = np.array([0.0, 0.1, 1.0, 2.0, 3.0])
+    for objective in ("dot(c, p) - 0.05 * sum(entr(p))", "dot(c, p) + 0.05 * kl(p, a)"):
+        text = f"dim n; data c : real[n]; data a : real[n]; var p[n] in simplex(n); minimize {objective};"
+        bound = fccomodel.compile(text).bind(data={"c": cost, "a": np.full(5, 0.2)}).bound
+        see = structure.analyse(bound.problem, bound).see
+        answer = conic.solve(built(bound, lambda e, see=see: see(e).interval.value))
+        assert not isinstance(answer, str)
+        np.testing.assert_allclose(answer.variables["p"], np.exp(-20 * cost) / np.exp(-20 * cost).sum(), rtol=1e-3)
+
+
 NONE = {"sum(w) s.t. c: w[1] >= 0;": "unbounded", "t s.t. a: t >= 1; b: t <= 0;": "infeasible"}
 
 
