@@ -83,7 +83,14 @@ def log_sum_exp_by_cell(k: Cones, e: Affine, cells: Any, n: Any) -> Affine:
 
 
 def largest(k: Cones, *u: Affine) -> Affine:
-    """The largest of some arrays."""
+    """The largest of some arrays; of two, an exact one is a summand, so that one condition of the variables is enough."""
+    first, *others = sorted(u, key=lambda part: not getattr(part, "exact", True))
+    if len(others) == 1 and getattr(first, "exact", True):
+        more = others[0] - first
+        s = k.variable(more.shape)
+        k.nonneg(s)
+        k.nonneg(s - more)
+        return (s + first).upper()
     total = u[0]
     for part in u[1:]:
         total = total + part

@@ -1,5 +1,7 @@
 """Conic programs: affine arrays as tensors, functions by what their atoms state, whole models, and what is refused."""
 
+import time
+
 import numpy as np
 import pytest
 import torch
@@ -9,9 +11,17 @@ from fccomodel import report, structure
 from fccomodel.evaluation.interpret import evaluate
 from fccomodel.library import atoms
 from fccomodel.solver import conic
+from fccomodel.solver.conic import cones
 from fccomodel.solver.conic.affine import Affine, NotConic
 from fccomodel.solver.conic.cones import Cones
 from fccomodel.solver.conic.walk import conic as built
+
+
+def program_of(text: str, **data):
+    """A model's conic program."""
+    bound = fccomodel.compile(text).bind(data=data).bound
+    see = structure.analyse(bound.problem, bound).see
+    return built(bound, lambda e: see(e).interval.value)
 
 
 # ------------------------------------------------------------------------------------------------------------- affine arrays
@@ -193,11 +203,49 @@ def test_small_weights_of_entropies():
     cost = np.array([0.0, 0.1, 1.0, 2.0, 3.0])
     for objective in ("dot(c, p) - 0.05 * sum(entr(p))", "dot(c, p) + 0.05 * kl(p, a)"):
         text = f"dim n; data c : real[n]; data a : real[n]; var p[n] in simplex(n); minimize {objective};"
-        bound = fccomodel.compile(text).bind(data={"c": cost, "a": np.full(5, 0.2)}).bound
-        see = structure.analyse(bound.problem, bound).see
-        answer = conic.solve(built(bound, lambda e, see=see: see(e).interval.value))
+        answer = conic.solve(program_of(text, c=cost, a=np.full(5, 0.2)))
         assert not isinstance(answer, str)
         np.testing.assert_allclose(answer.variables["p"], np.exp(-20 * cost) / np.exp(-20 * cost).sum(), rtol=1e-3)
+
+
+def test_larger_of_two_is_one_condition():
+    """An exact one of two is a summand; estimates and constants may be among them."""
+    z = {"max(0, x) - 0.5 * x + (x + 1)^2": -0.75, "max(x^2, 3 * x + 1)": (3 - 13**0.5) / 2, "abs(x - 2) + max(exp(x), 1)": 0.0}
+    for objective, best in z.items():
+        made = program_of(f"var x; minimize {objective};")
+        answer = conic.solve(made)
+        assert not isinstance(answer, str)
+        assert answer.variables["x"] == pytest.approx(best, abs=1e-5)
+    assert len(program_of("dim n; data a : real[n, n]; var x[n]; minimize norm1(a @ x - 1);", a=np.ones((5, 5))).program.b) == 10
+
+
+def test_programs_that_grow_too_large_are_not_built(monkeypatch):
+    text = "data D : table(x: real); var w; minimize E[z ~ D] exp(w * z.x);"
+    rows = np.linspace(-1, 1, 50)
+    assert program_of(text, D={"x": rows})
+    monkeypatch.setattr(cones, "stacked", lambda parts: pytest.fail("no rows are made"))
+    monkeypatch.setattr(cones, "MOST_CURVED", 49)
+    with pytest.raises(NotConic, match="larger program"):
+        program_of(text, D={"x": rows})
+    monkeypatch.undo()
+    monkeypatch.setattr(cones, "MOST_NUMBERS", 99)
+    with pytest.raises(NotConic, match="larger program"):
+        program_of(text.replace("exp(w * z.x)", "abs(w - z.x)"), D={"x": rows})
+
+
+def test_cost_is_foreseen():
+    """By sizes alone, in proportion to them, and of the order of what it is."""
+    random = np.random.default_rng(0)
+    text = "dim d; data D : table(x: real[d], y: real); var w[d]; minimize E[z ~ D] abs(z.y - dot(w, z.x));"
+    costs = []
+    for n in (1000, 4000):
+        made = program_of(text, D={"x": random.normal(size=(n, 20)), "y": random.normal(size=n)})
+        began = time.process_time()
+        conic.solve(made)
+        took = time.process_time() - began
+        costs.append(conic.cost(made))
+        assert took / 10 < costs[-1] < 10 * took
+    assert costs[1] == pytest.approx(4 * costs[0], rel=0.1)
 
 
 NONE = {"sum(w) s.t. c: w[1] >= 0;": "unbounded", "t s.t. a: t >= 1; b: t <= 0;": "infeasible"}

@@ -15,6 +15,11 @@ from scipy import sparse
 
 from fccomodel.solver.conic.affine import EXACT, OVER, UNDER, Affine, NotConic, constant, joined, stacked, widened
 
+#: The largest programs: numbers in their matrices, cones that are not symmetric, entries of a semidefinite matrix's triangle.
+MOST_NUMBERS, MOST_CURVED, MOST_TRIANGLE = 6_000_000, 60_000, 3_240
+#: Kinds of cones that are not symmetric.
+CURVED = ("exponential", "power")
+
 
 @dataclass(frozen=True, eq=False)
 class Block:
@@ -55,10 +60,13 @@ class Powers:
 
 
 class Cones:
-    """What atoms, reductions and sets state of their arguments (see ``library.cones``)."""
+    """What atoms, reductions and sets state of their arguments (see ``library.cones``).
+
+    Raises NotConic as soon as there is more than the largest programs have.
+    """
 
     def __init__(self) -> None:
-        self.columns = 0
+        self.columns = self.numbers = self.curved = 0
         self.blocks: list[Block] = []
         self.squares_: list[Powers] = []
         self.powers_: list[Powers] = []
@@ -104,10 +112,11 @@ class Cones:
         n = u.shape[-1]
         j, i = np.tril_indices(n)
         triangle = u[..., i, j] * np.where(i == j, 1.0, 2**0.5)
+        if len(i) > MOST_TRIANGLE:
+            raise NotConic("a larger semidefinite matrix than an interior-point method takes")
         rows, const, kinds = triangle.entries()
         _check(kinds, EXACT)
-        self.blocks.append(Block("semidefinite", rows, const, len(i)))
-        return len(self.blocks) - 1
+        return self._append(Block("semidefinite", rows, const, len(i)))
 
     def squares(self, u: Affine) -> Affine:
         """Upper estimates of |u|^2 along the last dim."""
@@ -115,6 +124,7 @@ class Cones:
             raise NotConic("the square of an estimate")
         t = self.variable(u.shape[:-1])
         rows, const, _ = u.entries()
+        self._count(rows.nnz)
         self.squares_.append(Powers(int(self.columns - t.numel()), t.numel(), rows, const, u.shape[-1]))
         return t.upper()
 
@@ -160,7 +170,7 @@ class Cones:
             self.power(y.select(-1, 0) / power, y.select(-1, 1) / (1 - power), y.select(-1, 2), power)
         elif kind == "semidefinite":
             rows, const, _ = y.entries()
-            self.blocks.append(Block(kind, rows, const, y.shape[-1]))
+            self._append(Block(kind, rows, const, y.shape[-1]))
 
     def norm(self, t: Affine, u: Affine, p: float) -> None:
         """t >= |u|_p, of a number and a vector: r_k^(1/p) t^(1 - 1/p) >= |u_k|, sum r <= t."""
@@ -184,24 +194,35 @@ class Cones:
         """Whether each variable is in a condition."""
         used = np.zeros(self.columns, dtype=bool)
         for rows in [part.rows for part in self.blocks] + [part.rows for part in (*self.squares_, *self.powers_)]:
-            used[np.unique(rows.indices)] = True
+            used[rows.indices] = True
         return used
 
     # -------------------------------------------------------------------------------------------------------------- helpers
     def _add(self, kind: str, u: Affine, allowed: int) -> int:
         rows, const, kinds = u.entries()
         _check(kinds, allowed)
-        self.blocks.append(Block(kind, rows, const))
-        return len(self.blocks) - 1
+        return self._append(Block(kind, rows, const))
 
     def _cone(self, kind: str, parts: list[Affine], allowed: Sequence[int], power: float = 0.5) -> int:
         shape = np.broadcast_shapes(*(part.index.shape for part in parts))
+        if kind in CURVED:
+            self.curved += math.prod(shape)
+            self._count(0)
         for part, kinds in zip(parts, allowed, strict=True):
             _check(part.kind[part.index].ravel(), kinds)
         whole = stacked([part.laid(np.broadcast_to(part.index, shape)) for part in parts])
         rows, const, _ = whole.entries()
-        self.blocks.append(Block(kind, rows, const, len(parts), power))
+        return self._append(Block(kind, rows, const, len(parts), power))
+
+    def _append(self, block: Block) -> int:
+        self._count(block.rows.nnz)
+        self.blocks.append(block)
         return len(self.blocks) - 1
+
+    def _count(self, numbers: int) -> None:
+        self.numbers += numbers
+        if self.numbers > MOST_NUMBERS or self.curved > MOST_CURVED:
+            raise NotConic("a larger program than an interior-point method takes")
 
 
 def _affine(value: Any) -> Affine:
@@ -252,7 +273,7 @@ def assembled(cones: Cones, objective: Affine) -> Assembled:
         q[places] = 0.0
         u_rows, u_const, keep = squares.rows, squares.const, weights > 0
         u_rows, u_const, weights = u_rows[keep], u_const[keep], weights[keep]
-        if len(np.unique(u_rows.indices)) > DENSE and u_rows.nnz > 2 * u_rows.shape[0]:
+        if np.count_nonzero(np.bincount(u_rows.indices)) > DENSE and u_rows.nnz > 2 * u_rows.shape[0]:
             fresh = cones.variable((u_rows.shape[0],))
             cones.zero(Affine(u_rows, u_const, np.zeros(len(u_const), dtype=np.int8), np.arange(len(u_const))) - fresh)
             q = np.concatenate([q, np.zeros(u_rows.shape[0])])

@@ -27,7 +27,7 @@ from fccomodel.evaluation.interpret.spaces import Listing, Product, cells
 from fccomodel.library import atoms, cones, reductions
 from fccomodel.library.atoms import Interval
 from fccomodel.solver.conic import inner
-from fccomodel.solver.conic.affine import OVER, UNDER, Affine, NotConic, joined, level, number
+from fccomodel.solver.conic.affine import NEITHER, OVER, UNDER, Affine, NotConic, joined, level, number
 from fccomodel.solver.conic.cones import Assembled, Cones, assembled
 
 #: Numbers that one value may have.
@@ -270,7 +270,8 @@ class Walk(Evaluator):
 
     def bounded(self, atom: atoms.Atom, enclosures: list[Interval], k: int, array: Affine) -> Affine:
         """New variables above an upper estimate (below a lower one), where the function is monotone from there on."""
-        kinds = set(np.unique(array.kind[array.index]).tolist()) - {0}
+        entries = array.kind[array.index]
+        kinds = {kind for kind in (OVER, UNDER, NEITHER) if (entries == kind).any()}
         where = enclosures[k]
         if kinds == {OVER}:
             way, beyond = "increasing", Interval(where.lo, math.inf)
