@@ -42,7 +42,7 @@ def gradients(system: System, end: float) -> Gradients:
     pass_s = time.perf_counter() - began + system.forward_s
     wanted = _wanted(system)
     size = len(system.kept) + sum(map(len, wanted))
-    soon = size <= FEW or min(size, system.d) * pass_s < end - time.perf_counter()
+    soon = size <= FEW or (size if size < system.d else system.d / _together(system)) * pass_s < end - time.perf_counter()
     weighed = not system.records or soon or PASSES * pass_s < end - time.perf_counter()
     if not weighed:
         wanted, size = [np.zeros(0, dtype=int) for _ in wanted], len(system.kept)
@@ -52,6 +52,17 @@ def gradients(system: System, end: float) -> Gradients:
     if not all(np.isfinite(part).all() for part in (c, *terms)):
         refuse(errors.gradient(system.problem.objective.span), source=system.problem.source)
     return Gradients(weighed=weighed, c=c, terms=tuple(zip(wanted, terms, strict=True)))
+
+
+def _together(system: System) -> float:
+    """How many columns take the time of one."""
+    seconds = []
+    for count in (1, min(FEW, system.d)):
+        began = time.perf_counter()
+        for _ in zip(range(count), system.columns(count), strict=False):
+            pass
+        seconds.append(time.perf_counter() - began)
+    return max(1.0, min(FEW, system.d) * seconds[0] / max(seconds[1], 1e-9))
 
 
 def _wanted(system: System) -> list[Array]:
@@ -77,8 +88,7 @@ def _by_row(system: System, wanted: Sequence[Array]) -> tuple[Array, list[Array]
 def _by_column(system: System, wanted: Sequence[Array]) -> tuple[Array, list[Array]]:
     c = np.empty((len(system.kept), system.d))
     rows = [np.empty((len(numbers), system.d)) for numbers in wanted]
-    for j in range(system.d):
-        moved, terms = system.push(np.eye(1, system.d, j)[0])
+    for j, (moved, terms) in system.columns():
         c[:, j] = moved[system.kept]
         for mine, t, numbers in zip(rows, terms, wanted, strict=True):
             mine[:, j] = t.ravel()[numbers]
@@ -98,8 +108,7 @@ def constraint_rows(system: System, shared: Gradients) -> Array | None:
         for k, charges in held.items():
             rows[k] += system.pull(tensors(system, charges))
         return rows
-    for j in range(system.d):
-        moved = system.push(np.eye(1, system.d, j)[0])[1]
+    for j, (_, moved) in system.columns():
         for k, charges in held.items():
             rows[k, j] += sum(float((weights * moved[record][instances]).sum()) for record, instances, weights in charges)
     return rows

@@ -26,6 +26,8 @@ AT_BOUND, STEP = 1e-7, 1e-5
 MOST_KEPT, SPARE = 1000, 20
 #: Of so few functions, each is differentiated by itself.
 FEW = 8
+#: Numbers of derivatives along many directions at once.
+TOGETHER = 2_000_000
 
 
 def functions(evaluator: Evaluator) -> tuple[torch.Tensor, torch.Tensor, list[str], list[bool]]:
@@ -233,12 +235,29 @@ class System:
         """
         if self._twice:
             try:
-                return self._pushed(direction)
+                return self._parts([part[0] if part is not None else None for part in self._pushed(direction[None])])
             except RuntimeError:  # an operation that is differentiated once
                 self._twice = False
         return self._difference(direction)
 
-    def _pushed(self, direction: Array) -> tuple[Array, list[Array]]:
+    def columns(self, most: int = TOGETHER) -> Iterator[tuple[int, tuple[Array, list[Array]]]]:
+        """The derivatives along every entry of the variables, with its number; many (``most``) at once where their operations
+        allow it."""
+        numbers, first = self.c.numel() + sum(record.terms.numel() for record in self.records), 0
+        size = min(max(1, TOGETHER // max(numbers + self.d, 1)), most, self.d) if self._twice else 1
+        while first < self.d and size > 1:
+            try:
+                found = self._pushed(np.eye(min(size, self.d - first), self.d, first))
+            except RuntimeError:  # an operation that is not done for many at once
+                break
+            for k in range(min(size, self.d - first)):
+                yield first + k, self._parts([None if part is None else part[k] for part in found])
+            first += size
+        for j in range(first, self.d):
+            yield j, self.push(np.eye(1, self.d, j)[0])
+
+    def _pushed(self, directions: Array) -> list[torch.Tensor | None]:
+        """The derivatives of c and of every record's terms along each row."""
         if self._pulled is None:
             parts = [part for part in (self.c, *(record.terms for record in self.records)) if part.requires_grad]
             outer = [torch.zeros_like(part, requires_grad=True) for part in parts]
@@ -246,14 +265,19 @@ class System:
             pulled = torch.autograd.grad(total, self.leaves, create_graph=True, allow_unused=True) if parts else ()
             self._pulled = {id(part): one for part, one in zip(parts, outer, strict=True)}, pulled
         outer_of, by_leaf = self._pulled
-        along = self.split(direction)
-        used = [(g, along[name]) for name, g in zip(self.names, by_leaf, strict=False) if g is not None and g.requires_grad]
+        ways = dict(zip(self.names, torch.from_numpy(directions).split([leaf.numel() for leaf in self.leaves], 1), strict=True))
+        used = [(g, ways[name]) for name, g in zip(self.names, by_leaf, strict=False) if g is not None and g.requires_grad]
         by_part: dict[int, torch.Tensor | None] = {}
         if used:
-            total = sum(((g * way).sum() for g, way in used), torch.zeros(()))
-            slopes = torch.autograd.grad(total, list(outer_of.values()), retain_graph=True, allow_unused=True)
+            values, along = zip(*((g, way.reshape(-1, *g.shape)) for g, way in used), strict=True)
+            wanted = list(outer_of.values())
+            if len(directions) == 1:
+                slopes = torch.autograd.grad(values, wanted, [way[0] for way in along], retain_graph=True, allow_unused=True)
+                slopes = tuple(None if slope is None else slope[None] for slope in slopes)
+            else:
+                slopes = torch.autograd.grad(values, wanted, along, retain_graph=True, allow_unused=True, is_grads_batched=True)
             by_part = dict(zip(outer_of, slopes, strict=True))
-        return self._parts([by_part.get(id(part)) for part in (self.c, *(record.terms for record in self.records))])
+        return [by_part.get(id(part)) for part in (self.c, *(record.terms for record in self.records))]
 
     def _parts(self, found: Sequence[torch.Tensor | None]) -> tuple[Array, list[Array]]:
         shapes = [tuple(self.c.shape), *(tuple(record.terms.shape) for record in self.records)]

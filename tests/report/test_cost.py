@@ -5,6 +5,7 @@ import sys
 import tracemalloc
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -69,3 +70,17 @@ def test_passes_do_not_grow_with_rows_or_constraints(name, models, counted):
         few = entries if (entries := sum(value.size for value in point.values())) <= FEW else 0
         assert counted["evaluations"] <= 20 + few and counted["gradients"] <= 150 + 3 * few, counted
         assert peak < 20 * size + (1 << 25)
+
+
+def test_derivatives_along_many_directions_at_once(counted):
+    """A chain of kinks has a column for each entry: one pass for many of them, with the same numbers."""
+    n = 60
+    text = "dim n; data y : real[n]; var b[n]; minimize sumsq(b - y) + sum[i in n | i < n] abs(b[i + 1] - b[i]);"
+    bound = fccomodel.compile(text).bind(data={"y": np.arange(n) % 7.0}).bound
+    system = System(bound, {"b": np.zeros(n)})
+    single = [system.push(np.eye(1, n, j)[0])[1] for j in range(n)]
+    counted["gradients"] = 0
+    for j, (_, terms) in system.columns():
+        for mine, other in zip(terms, single[j], strict=True):
+            np.testing.assert_allclose(mine, other)
+    assert counted["gradients"] == 1
