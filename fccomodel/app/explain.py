@@ -43,7 +43,7 @@ def to_json(
     problem = analysis.problem
     objective = problem.objective
     head = {"sense": objective.sense, "label": objective.label, "text": problem.text(objective.expr)}
-    normal = _normal(plan, candidates)
+    normal = normal_of(plan, candidates)
     formless = {name: [one.message for one in refusal] for name in algorithms.all()} if refusal and not candidates else {}
     lacking = getattr(plan, "rejected", {}) if plan is not None else formless or rejected(candidates or {}, None)
     return {
@@ -65,7 +65,7 @@ def to_json(
     }
 
 
-def _normal(plan: Any, candidates: Mapping[str, Candidate] | None) -> Any:
+def normal_of(plan: Any, candidates: Mapping[str, Candidate] | None) -> Any:
     """The form that the plan's algorithm takes; of what nothing solves, that which all were judged by."""
     judged = next((one.setting.normal for one in (candidates or {}).values()), None)
     return judged if plan is None else getattr(plan, "normal", None)
@@ -209,7 +209,7 @@ def to_text(
     if why is not None:
         return visible("\n".join(derivation.why(analysis, why, width)), "\n")
     problem = analysis.problem
-    normal = _normal(plan, candidates)
+    normal = normal_of(plan, candidates)
     objective = problem.objective
     lines = [problem.name, "", *_refused(analysis, refusal, candidates or {}, width)]
     name = f"{objective.sense} {objective.label}" if objective.label else objective.sense

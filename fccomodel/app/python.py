@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fccomodel import pipeline
-from fccomodel.app import comparison, display, explain, results
+from fccomodel.app import comparison, display, explain, latex, results
 from fccomodel.core import files, options
 from fccomodel.core.diagnostics import Diagnostic
 
@@ -176,6 +176,13 @@ class CompiledModel:
         """Solve a model that needs no data."""
         return self.bind().solve(**given)
 
+    def latex(self, form: str = "problem") -> str:
+        """The model as a LaTeX ``align*`` block: as written (``problem``), in ``normal`` form, or ``smoothed``."""
+        return latex.form(self.compiled.problem, None if form == "problem" else self.explain().explained, form)
+
+    def _repr_latex_(self) -> str:
+        return latex.display(self.compiled.problem)
+
     def __repr__(self) -> str:
         return f"<CompiledModel {self.name}>"
 
@@ -242,6 +249,13 @@ class BoundModel:
         named |= {"unverified": unverified, "holdout": holdout}
         planned = self.plan(**named, **given)
         return Result(outcome=pipeline.solve(planned, progress, show=show, sensitive=sensitivity))
+
+    def latex(self, form: str = "problem") -> str:
+        """The model as a LaTeX ``align*`` block: as written (``problem``), in ``normal`` form, or ``smoothed``."""
+        return latex.form(self.compiled.problem, None if form == "problem" else self.explain().explained, form)
+
+    def _repr_latex_(self) -> str:
+        return latex.display(self.compiled.problem)
 
     def __repr__(self) -> str:
         rows = ", ".join(f"{name}: {table.n:,} rows" for name, table in self.bound.tables.items())

@@ -108,6 +108,14 @@ def test_names(atom):
         assert atom.internal, "only what no model writes may lack a derivative"
 
 
+@BOOK.checks("tex")
+@named(ALL.values())
+def test_notation(atom):
+    """It shows every argument, and no other."""
+    if atom.tex and "<...>" not in atom.tex:
+        assert {int(k) for k in re.findall(r"<(\d)", atom.tex)} == set(range(len(atom.arguments)))
+
+
 def test_the_language_has_these():
     wanted = """exp log log1p expm1 sqrt abs pos hinge sqhinge square inv tanh sigmoid log1pexp softplus logsigmoid relu silu
         elu huber pinball eps_insensitive smooth_hinge scad mcp entr erf normcdf pow add sub mul div neg max min dot sum sumsq

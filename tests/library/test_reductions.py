@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import re
 
 import numpy as np
 import pytest
@@ -149,6 +150,14 @@ def test_values_where_elements_are_equal_zero_or_huge(kind, options):
         for found in (at_once(kind, e, options), streamed(kind, e, options, size=2)):
             assert bool(torch.isfinite(found))
             assert expected is None or float(found) == pytest.approx(float(expected), rel=1e-12, abs=1e-12)
+
+
+@BOOK.checks("tex")
+@pytest.mark.parametrize("kind", reductions.all().values(), ids=reductions.all())
+def test_notation(kind):
+    """It shows the elements, what they range over, and the option."""
+    wanted = {"over", "body", *([kind.option.name] if kind.option else [])}
+    assert not kind.tex or set(re.findall(r"<(\w+)", kind.tex)) == wanted
 
 
 @BOOK.checks("cone")

@@ -2,6 +2,7 @@
 
 import inspect
 import math
+import re
 
 import numpy as np
 import pytest
@@ -54,6 +55,13 @@ def vectors(count: int, scale: float = 1.5) -> torch.Tensor:
 def members(simple: SimpleSet, args: tuple, count: int = 200) -> torch.Tensor:
     """Points of the set, its corners among them."""
     return torch.stack([simple.project(v, *simple.prepare(*args)) for v in vectors(count, 3.0)])
+
+
+@BOOK.checks("tex")
+@pytest.mark.parametrize("simple", ALL.values(), ids=ALL)
+def test_notation(simple):
+    """It shows every argument."""
+    assert not simple.tex or set(re.findall(r"<(\w+)", simple.tex)) - {"shape"} == {str(k) for k in range(len(simple.arguments))}
 
 
 @BOOK.checks("name", "meaning", "arguments", "cite")

@@ -97,6 +97,7 @@ class Atom(Domain):
     instead      what to write where it lacks a property: ``smooth``, ``convex``, ``concave``; ``unsmooth``, the last two of an
                  argument that is not affine
     cone         (cones, arguments) -> the value as a conic program, where neither its ``graph`` nor its ``ball`` says it
+    tex          how mathematics writes it (``library.tex.written``); else ``name(arguments)``
     internal     for derivatives, not for models; its ``derivative`` may be () (never differentiated)
     cite         where the definition comes from
     """
@@ -116,6 +117,7 @@ class Atom(Domain):
     complement: str = ""
     instead: Mapping[str, str] = field(default_factory=dict)
     cone: Cone | None = None
+    tex: str = ""
     internal: bool = False
     cite: str = ""
 

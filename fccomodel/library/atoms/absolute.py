@@ -13,6 +13,7 @@ def _flat_off_zero(u: Interval) -> str:
 abs_ = ScalarAtom(
     name="abs",
     meaning="|u|",
+    tex=r"\left\lvert <0> \right\rvert",
     arguments=("u",),
     formula="Abs(u)",
     torch="{0}.abs()",
@@ -36,6 +37,7 @@ abs_ = ScalarAtom(
 sign = ScalarAtom(
     name="sign",
     meaning="-1, 0 or 1, as u < 0, u = 0 or u > 0",
+    tex=r"\operatorname{sign}(<0>)",
     arguments=("u",),
     formula="sign(u)",
     torch="{0}.sign()",
@@ -52,6 +54,7 @@ sign = ScalarAtom(
 step = ScalarAtom(
     name="step",
     meaning="1 if u > 0, else 0",
+    tex=r"\mathbb{1}\{<0> > 0\}",
     arguments=("u",),
     formula="Piecewise((1, u > 0), (0, True))",
     torch="({0} > 0).to({0}.dtype)",

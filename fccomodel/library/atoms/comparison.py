@@ -5,11 +5,12 @@ from fccomodel.library.atoms._interval import UNIT
 from fccomodel.library.atoms._scalar import ScalarAtom
 
 
-def _relation(name: str, symbol: str, formula: str) -> ScalarAtom:
+def _relation(name: str, symbol: str, formula: str, tex: str) -> ScalarAtom:
     return ScalarAtom(
         name=name,
         symbol=symbol,
         meaning=f"u {symbol} v",
+        tex=f"0 <0:1> {tex} <1:1>",
         arguments=("u", "v"),
         formula=formula,
         torch=f"({{0}} {symbol} {{1}})",
@@ -19,16 +20,17 @@ def _relation(name: str, symbol: str, formula: str) -> ScalarAtom:
     )
 
 
-le = _relation("le", "<=", "u <= v")
-lt = _relation("lt", "<", "u < v")
-ge = _relation("ge", ">=", "u >= v")
-gt = _relation("gt", ">", "u > v")
-eq = _relation("eq", "==", "Eq(u, v)")
-ne = _relation("ne", "!=", "Ne(u, v)")
+le = _relation("le", "<=", "u <= v", r"\le")
+lt = _relation("lt", "<", "u < v", r"<")
+ge = _relation("ge", ">=", "u >= v", r"\ge")
+gt = _relation("gt", ">", "u > v", r">")
+eq = _relation("eq", "==", "Eq(u, v)", r"=")
+ne = _relation("ne", "!=", "Ne(u, v)", r"\ne")
 and_ = ScalarAtom(
     name="and",
     symbol="and",
     meaning="u and v",
+    tex=r"0 <0:1> \wedge <1:1>",
     arguments=("u", "v"),
     formula="And(u, v)",
     torch="({0} & {1})",
@@ -40,6 +42,7 @@ or_ = ScalarAtom(
     name="or",
     symbol="or",
     meaning="u or v",
+    tex=r"0 <0:1> \vee <1:1>",
     arguments=("u", "v"),
     formula="Or(u, v)",
     torch="({0} | {1})",
@@ -51,6 +54,7 @@ not_ = ScalarAtom(
     name="not",
     symbol="not",
     meaning="not u",
+    tex=r"0 \neg <0:3>",
     arguments=("u",),
     formula="Not(u)",
     torch="{0}.logical_not()",

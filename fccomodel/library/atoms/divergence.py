@@ -65,6 +65,7 @@ def _cone_of_chi2(k: Cones, q: Affine, p: Affine) -> Affine:
 kl = ArrayAtom(
     name="kl",
     meaning="the Kullback-Leibler divergence, the sum of q[i] log(q[i]/p[i])",
+    tex=r"\mathrm{KL}\left(<0> \,\middle\|\, <1>\right)",
     arguments=("q", "p"),
     reference=_kl,
     rule=vectors("kl"),
@@ -86,6 +87,7 @@ kl = ArrayAtom(
 chi2 = ArrayAtom(
     name="chi2",
     meaning="the chi-squared divergence, the sum of (q[i] - p[i])^2 / p[i]",
+    tex=r"\chi^2\left(<0> \,\middle\|\, <1>\right)",
     arguments=("q", "p"),
     reference=lambda q, p: np.sum((q - p) ** 2 / p),
     rule=vectors("chi2"),

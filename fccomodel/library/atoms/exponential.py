@@ -11,6 +11,7 @@ from fccomodel.library.atoms._shapes import safe_exp, steepest, through
 exp_ = ScalarAtom(
     name="exp",
     meaning="e^u",
+    tex=r"\exp\left(<0>\right)",
     arguments=("u",),
     formula="exp(u)",
     torch="{0}.exp()",
@@ -31,6 +32,7 @@ exp_ = ScalarAtom(
 expm1_ = ScalarAtom(
     name="expm1",
     meaning="e^u - 1, exact near 0",
+    tex=r"1 \exp\left(<0>\right) - 1",
     arguments=("u",),
     formula="exp(u) - 1",
     torch="{0}.expm1()",

@@ -42,6 +42,7 @@ def _first(beaten: Callable[[str], str]) -> Callable[[Site], tuple[str, ...]]:
 max_ = ScalarAtom(
     name="max",
     meaning="the largest of the arguments",
+    tex=r"\max\left\{<...>\right\}",
     arguments=("u...",),
     formula=lambda n: f"Max({', '.join(f'u{k}' for k in range(1, n + 1))})",
     torch=_torch("torch.maximum", "min"),
@@ -61,6 +62,7 @@ max_ = ScalarAtom(
 min_ = ScalarAtom(
     name="min",
     meaning="the smallest of the arguments",
+    tex=r"\min\left\{<...>\right\}",
     arguments=("u...",),
     formula=lambda n: f"Min({', '.join(f'u{k}' for k in range(1, n + 1))})",
     torch=_torch("torch.minimum", "max"),
@@ -87,6 +89,7 @@ def _clip(site: Site) -> str:
 clip = ScalarAtom(
     name="clip",
     meaning="u, but lo where it is less and hi where it is more",
+    tex=r"\operatorname{clip}_{[<1>, <2>]}\left(<0>\right)",
     arguments=("u", "lo", "hi"),
     parameters=("lo", "hi"),
     formula="Max(lo, Min(u, hi))",

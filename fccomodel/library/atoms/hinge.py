@@ -20,6 +20,7 @@ def _smoothed(x: float, delta: float) -> float:
 pos = ScalarAtom(
     name="pos",
     meaning="max(0, u)",
+    tex=r"\left[<0>\right]_{+}",
     arguments=("u",),
     aliases=("hinge", "relu"),
     formula="Max(0, u)",
@@ -43,6 +44,7 @@ pos = ScalarAtom(
 sqhinge = ScalarAtom(
     name="sqhinge",
     meaning="max(0, u)^2",
+    tex=r"3 \left[<0>\right]_{+}^{2}",
     arguments=("u",),
     formula="Max(0, u) ** 2",
     torch="{0}.relu().square()",

@@ -15,6 +15,7 @@ def _huber(x: float, delta: float) -> float:
 huber = ScalarAtom(
     name="huber",
     meaning="u^2/2 for |u| <= delta, delta (|u| - delta/2) beyond",
+    tex=r"H_{<1>}\left(<0>\right)",
     arguments=("u", "delta"),
     parameters=("delta",),
     formula="Piecewise((u**2 / 2, Abs(u) <= delta), (delta * (Abs(u) - delta / 2), True))",

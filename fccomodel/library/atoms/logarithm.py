@@ -25,6 +25,7 @@ def _entropy_range(u: Interval) -> Interval:
 log_ = ScalarAtom(
     name="log",
     meaning="the natural logarithm of u > 0",
+    tex=r"\log\left(<0>\right)",
     arguments=("u",),
     formula="log(u)",
     torch="{0}.log()",
@@ -43,6 +44,7 @@ log_ = ScalarAtom(
 log1p_ = ScalarAtom(
     name="log1p",
     meaning="log(1 + u), exact near 0, for u > -1",
+    tex=r"\log\left(1 + <0:1>\right)",
     arguments=("u",),
     formula="log(1 + u)",
     torch="{0}.log1p()",
@@ -67,6 +69,7 @@ def _cone_of_entropy(k: cones.Cones, u: cones.Affine) -> cones.Affine:
 entr = ScalarAtom(
     name="entr",
     meaning="-u log(u), 0 at u = 0",
+    tex=r"2 -<0:2> \log <0:4>",
     arguments=("u",),
     formula="Piecewise((0, Eq(u, 0)), (-u * log(u), True))",
     torch="torch.special.entr({0})",

@@ -19,6 +19,7 @@ def _polar(u: np.ndarray) -> np.ndarray:
 norm_fro = ArrayAtom(
     name="norm_fro",
     meaning="the Frobenius norm, the root of the sum of squares",
+    tex=r"\left\lVert <0> \right\rVert_{F}",
     arguments=("u",),
     reference=np.linalg.norm,
     rule=matrix("norm_fro"),
@@ -37,6 +38,7 @@ norm_fro = ArrayAtom(
 norm_nuc = ArrayAtom(
     name="norm_nuc",
     meaning="the nuclear norm, the sum of the singular values",
+    tex=r"\left\lVert <0> \right\rVert_{*}",
     arguments=("u",),
     reference=lambda u: np.sum(np.linalg.svd(u, compute_uv=False)),
     rule=matrix("norm_nuc"),

@@ -26,6 +26,7 @@ def _pinball_steepness(u: Interval, tau: Interval) -> float:
 pinball = ScalarAtom(
     name="pinball",
     meaning="tau u for u >= 0, (tau - 1) u for u < 0",
+    tex=r"\rho_{<1>}\left(<0>\right)",
     arguments=("u", "tau"),
     parameters=("tau",),
     formula="Max(tau * u, (tau - 1) * u)",

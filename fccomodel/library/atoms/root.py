@@ -19,6 +19,7 @@ def _cone(k: Cones, u: Affine) -> Affine:
 sqrt_ = ScalarAtom(
     name="sqrt",
     meaning="the square root of u >= 0",
+    tex=r"\sqrt{<0>}",
     arguments=("u",),
     formula="sqrt(u)",
     torch="{0}.sqrt()",

@@ -26,6 +26,7 @@ def _peaked(slope_at_zero: float, slope: Callable[[float], float]) -> Callable[[
 tanh_ = ScalarAtom(
     name="tanh",
     meaning="the hyperbolic tangent",
+    tex=r"\tanh\left(<0>\right)",
     arguments=("u",),
     formula="tanh(u)",
     torch="{0}.tanh()",
@@ -42,6 +43,7 @@ tanh_ = ScalarAtom(
 sigmoid = ScalarAtom(
     name="sigmoid",
     meaning="1/(1 + e^-u)",
+    tex=r"\sigma\left(<0>\right)",
     arguments=("u",),
     formula="1 / (1 + exp(-u))",
     torch="{0}.sigmoid()",
@@ -67,6 +69,7 @@ def _cone_of_softplus(k: cones.Cones, u: cones.Affine) -> cones.Affine:
 log1pexp = ScalarAtom(
     name="log1pexp",
     meaning="log(1 + e^u)",
+    tex=r"\log\left(1 + e^{<0>}\right)",
     arguments=("u",),
     aliases=("softplus",),
     formula="logaddexp(0, u)",
@@ -86,6 +89,7 @@ log1pexp = ScalarAtom(
 logsigmoid = ScalarAtom(
     name="logsigmoid",
     meaning="log(sigmoid(u)) = -log(1 + e^-u)",
+    tex=r"\log\sigma\left(<0>\right)",
     arguments=("u",),
     formula="-logaddexp(0, -u)",
     torch="torch.nn.functional.logsigmoid({0})",

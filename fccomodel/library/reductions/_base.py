@@ -185,6 +185,7 @@ class Reduction:
     rule          the name of its rule of facts          law       the rule
     needs         (site) -> what is amiss there, so that no curvature is known, and a fix; '' for nothing
     words         reasons of its facts, by kind of fact
+    tex           how mathematics writes it: ``library.tex.written`` of ``<over>``, ``<body>`` and the option by name
     cite          the source of the formula
     """
 
@@ -228,6 +229,7 @@ class Reduction:
     law: str = ""
     needs: Callable[[Site], tuple[str, str]] = sound
     words: Mapping[str, str] = field(default_factory=dict)
+    tex: str = ""
     cite: str = ""
 
     # --------------------------------------------------------------------------------------------------------------- syntax

@@ -35,6 +35,7 @@ def _cap(n: torch.Tensor, options: Options) -> torch.Tensor:
 CVAR = Reduction(
     name="cvar",
     meaning="the mean of the largest share `tail` of the elements, the boundary element counted in part",
+    tex=r"\operatorname{CVaR}_{<tail>}^{<over>}\left[<body>\right]",
     binders=("in", "~"),
     option=Option(name="tail", example="0.1", domain=(Interval(0.0, 1.0, lo_open=True),)),
     scalar="`cvar` orders or multiplies numbers.",

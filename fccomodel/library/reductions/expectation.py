@@ -6,6 +6,7 @@ from fccomodel.library.reductions._base import ONE, ZERO, Reduction, always, amo
 E = Reduction(
     name="E",
     meaning="the mean of the elements drawn, sum e / n",
+    tex=r"\mathbb{E}_{<over>}\left[<body>\right]",
     binders=("~",),
     twin="mean",
     arrays=True,

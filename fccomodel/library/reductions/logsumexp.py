@@ -25,6 +25,7 @@ def _slope(x: Elements, y: torch.Tensor, options: Options) -> Slope:
 LOGSUMEXP = Reduction(
     name="logsumexp",
     meaning="log of the sum of exp(e)",
+    tex=r"1 \log \sum_{<over>} e^{<body>}",
     written=False,
     binders=("in", "~"),
     value=_value,

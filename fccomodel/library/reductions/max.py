@@ -28,6 +28,7 @@ def _value(x: Elements, options: Options) -> torch.Tensor:
 MAX = Reduction(
     name="max",
     meaning="the largest element",
+    tex=r"1 \max_{<over>} <body:2>",
     scalar="`max` orders or multiplies numbers.",
     value=_value,
     slope=_extreme.slope,

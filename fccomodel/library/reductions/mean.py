@@ -6,6 +6,7 @@ from fccomodel.library.reductions._base import ONE, ZERO, Reduction, always, amo
 MEAN = Reduction(
     name="mean",
     meaning="the mean of all elements, sum e / n",
+    tex=r"1 \operatorname*{mean}_{<over>} <body:2>",
     twin="E",
     arrays=True,
     value=_linear.mean,

@@ -27,6 +27,7 @@ def _value(x: Elements, options: Options) -> torch.Tensor:
 MIN = Reduction(
     name="min",
     meaning="the least element",
+    tex=r"1 \min_{<over>} <body:2>",
     scalar="`min` orders or multiplies numbers.",
     value=_value,
     slope=_extreme.slope,

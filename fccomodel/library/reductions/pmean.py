@@ -101,6 +101,7 @@ def _bend(site: Site) -> Amount | None:
 PMEAN = Reduction(
     name="pmean",
     meaning="the power mean, (mean of e^p)^(1/p), of elements that are not negative",
+    tex=r"\Bigl(\operatorname*{mean}_{<over>} <body:4>^{<p>}\Bigr)^{1/<p:4>}",
     binders=("in", "~"),
     option=Option(name="p", example="2", domain=(Interval(1.0, inf),)),
     scalar="`pmean` orders or multiplies numbers.",

@@ -13,6 +13,7 @@ def _needs(site: Site) -> tuple[str, str]:
 PROB = Reduction(
     name="prob",
     meaning="the share of the elements drawn that satisfy a condition",
+    tex=r"\Pr_{<over>}\left[<body>\right]",
     binders=("~",),
     condition=True,
     value=_linear.mean,

@@ -72,6 +72,7 @@ def _needs(site: Site) -> tuple[str, str]:
 PROD = Reduction(
     name="prod",
     meaning="the product of all elements",
+    tex=r"1 \prod_{<over>} <body:2>",
     scalar="`prod` orders or multiplies numbers.",
     value=_value,
     slope=_slope,

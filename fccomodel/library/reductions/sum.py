@@ -23,6 +23,7 @@ def _range(site: Site) -> Interval:
 SUM = Reduction(
     name="sum",
     meaning="the sum of all elements",
+    tex=r"1 \sum_{<over>} <body:2>",
     arrays=True,
     value=_linear.total,
     slope=_linear.slope_of_total,

@@ -35,6 +35,7 @@ def _cap(n: torch.Tensor, options: Options) -> torch.Tensor:
 TOPK = Reduction(
     name="topk",
     meaning="the mean of the k largest elements, of all where there are fewer",
+    tex=r"\operatorname*{top}_{<over>}^{<k>}\left(<body>\right)",
     option=Option(name="k", example="3", domain=(Interval(1.0, inf),), counts=(0,)),
     scalar="`topk` orders or multiplies numbers.",
     value=_tail.value(_cap),

@@ -49,6 +49,7 @@ def _range(site: Site) -> Interval:
 VARIANCE = Reduction(
     name="variance",
     meaning="the mean of (e - mean)^2 over the elements drawn",
+    tex=r"\operatorname{Var}_{<over>}\left[<body>\right]",
     binders=("~",),
     scalar="A vector has a covariance matrix, not one variance.",
     value=_value,

@@ -64,6 +64,7 @@ class SimpleSet(Domain):
     cap              of weights, w >= 0 with sum 1: (n, *arguments) -> the largest that one of n weights can be
     levels           how models write C as a constraint: f (a form, see ``forms``) -> the arguments of the set of all w with
                      f(w) <= t, where t >= 0
+    tex              how mathematics writes it: its arguments by number, and ``<shape>``
     cite             where the projection is from
     """
 
@@ -85,6 +86,7 @@ class SimpleSet(Domain):
     cap: Callable[..., float] | None = None
     in_steps: Callable[..., torch.Tensor] | None = None
     levels: Mapping[Form, Callable[[float], tuple[float, ...]]] = field(default_factory=dict)
+    tex: str = ""
     cite: str = ""
 
     @property

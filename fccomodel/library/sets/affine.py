@@ -50,6 +50,7 @@ def _amiss(shape: tuple, A: torch.Tensor, b: torch.Tensor) -> str:
 affine = SimpleSet(
     name="affine",
     meaning="A w == b",
+    tex=r"\left\{w : <0> w = <1>\right\}",
     arguments=("A", "b"),
     project=project_affine,
     prepare=lambda A, b: (A, b, A.pinverse()),

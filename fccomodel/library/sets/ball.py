@@ -56,6 +56,7 @@ def _tangent(s: torch.Tensor, w: torch.Tensor, radius: float, tolerance: float =
 ball = SimpleSet(
     name="ball",
     meaning="|w|_2 <= radius",
+    tex=r"\mathbb{B}_{2}\left(<0>\right)",
     arguments=("radius",),
     project=project_ball,
     in_steps=ball_in_steps,

@@ -73,6 +73,7 @@ def _cone(k: Cones, w: Affine, radius: float) -> None:
 ball1 = SimpleSet(
     name="ball1",
     meaning="|w|_1 <= radius",
+    tex=r"\mathbb{B}_{1}\left(<0>\right)",
     arguments=("radius",),
     project=project_ball1,
     in_steps=ball1_in_steps,

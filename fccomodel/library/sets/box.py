@@ -48,6 +48,7 @@ def _cone(k: Cones, w: Affine, low: Any, high: Any) -> None:
 box = SimpleSet(
     name="box",
     meaning="low <= w <= high",
+    tex=r"\left[<0>, <1>\right]^{<shape>}",
     arguments=("low", "high"),
     project=project_box,
     contains=_contains,

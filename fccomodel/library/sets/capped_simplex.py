@@ -71,6 +71,7 @@ def _cone(k: Cones, w: Affine, alpha: float) -> None:
 capped_simplex = SimpleSet(
     name="capped_simplex",
     meaning="0 <= w <= 1/(alpha n), sum(w) == 1, for n entries; of a matrix, each row",
+    tex=r"\Delta^{<shape>}_{<0>}",
     arguments=("alpha",),
     project=project_capped_simplex,
     contains=_contains,

@@ -29,6 +29,7 @@ def _tangent(s: torch.Tensor, w: torch.Tensor, tolerance: float = 0.0) -> torch.
 nonneg = SimpleSet(
     name="nonneg",
     meaning="w >= 0",
+    tex=r"\mathbb{R}_{+}^{<shape>}",
     arguments=(),
     project=project_nonneg,
     contains=lambda w, tolerance=0.0: bool((w >= -tolerance).all()),

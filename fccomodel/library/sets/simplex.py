@@ -43,6 +43,7 @@ def _cone(k: Cones, w: Affine) -> None:
 simplex = SimpleSet(
     name="simplex",
     meaning="w >= 0, sum(w) == 1; of a matrix, each row",
+    tex=r"\Delta^{<shape>}",
     arguments=(),
     project=project_simplex,
     contains=_contains,

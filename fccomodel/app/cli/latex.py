@@ -1,0 +1,39 @@
+"""``latex MODEL [--form problem|normal|smoothed]``: a model as mathematics, ready for a paper."""
+
+from __future__ import annotations
+
+import argparse
+
+from fccomodel import pipeline
+from fccomodel.app.cli import _shared as shared
+from fccomodel.app.cli._command import DONE, Command
+from fccomodel.app.cli._output import say
+
+
+def arguments(to: argparse.ArgumentParser) -> None:
+    shared.model(to)
+    shared.binding(to)
+    shared.quiet(to)
+    to.add_argument(
+        "--form", choices=("problem", "normal", "smoothed"), action="append",
+        help="as written, with a name for every tracked expectation, or with penalties and envelopes; given again for more (all)",
+    )  # fmt: skip
+
+
+def run(args: argparse.Namespace) -> int:
+    from fccomodel.app import latex
+
+    compiled, binding, options = shared.given(args)
+    wanted = args.form or list(latex.FORMS)
+    explained = pipeline.explain(compiled, binding, options) if set(wanted) - {"problem"} else None
+    say("\n".join(latex.form(compiled.problem, explained, which) for which in wanted).rstrip("\n"))
+    return DONE
+
+
+latex = Command(
+    name="latex",
+    summary="a model as LaTeX: as written, in normal form, smoothed",
+    detail="The forms that solvers see are those of the algorithm that is chosen.",
+    arguments=arguments,
+    run=run,
+)

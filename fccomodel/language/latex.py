@@ -1,0 +1,242 @@
+"""Expressions and problems as LaTeX, by the notation that atoms, reductions and sets declare."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from fccomodel.core import ir
+from fccomodel.library import atoms, reductions, sets, tex
+from fccomodel.library.tex import ATOM, PRODUCT, SUM, Tex
+
+#: Turns a node that only later stages make into LaTeX, or None.
+More = Callable[["Printer", ir.Expr], Tex | None]
+
+
+class Printer:
+    """Prints expressions; ``more`` knows the nodes that later stages make, ``names`` those that go by a name (by id).
+
+    ``lets`` and ``subsets`` have the quantities and the sets of rows met, in order.
+    """
+
+    def __init__(self, problem: ir.Problem, more: More | None = None, names: Mapping[int, Tex] | None = None):
+        self.problem, self.more, self.names = problem, more, names or {}
+        self.lets: dict[str, ir.Let] = {}
+        self.subsets: dict[str, ir.RowSet] = {}
+        self._memo: dict[int, tuple[ir.Expr, Tex]] = {}
+
+    def __call__(self, expr: ir.Expr) -> Tex:
+        for node in ir.walk(expr, lets=False):
+            if id(node) not in self._memo:
+                self._memo[id(node)] = node, self._print(node)
+        return self._memo[id(expr)][1]
+
+    def _print(self, node: ir.Expr) -> Tex:
+        if id(node) in self.names:
+            return self.names[id(node)]
+        match node:
+            case ir.Const():
+                return tex.number(node.value)
+            case ir.Label():
+                return Tex(rf"\text{{{tex.escaped(node.text)}}}")
+            case ir.Size():
+                return self.size(node.dim)
+            case ir.Param() | ir.Var():
+                return tex.name(node.name)
+            case ir.Column():
+                row = tex.name(node.binder.name)
+                return _subscripted(tex.name(node.name), [row]) if node.name else row
+            case ir.Element():
+                return tex.name(node.binder.name)
+            case ir.Item():
+                return _subscripted(self(node.base), [self._index(index, node.base) for index in node.indices])
+            case ir.NetCall():
+                return Tex(rf"{tex.name(node.net)}\left({self(node.params)}; {self(node.arg)}\right)")
+            case ir.LetRef():
+                self.lets.setdefault(node.let.name, node.let)
+                return _subscripted(tex.name(node.let.name), [self(arg) for arg in node.args])
+            case ir.Hole():
+                return tex.name(node.name)
+            case ir.Exists():
+                return Tex(rf"\exists\, {self.over([node.binder], None)} : {self(node.condition)}", 0)
+            case ir.Reduce():
+                return self._reduce(node)
+            case ir.Apply():
+                return self._apply(node)
+        found = None if self.more is None else self.more(self, node)
+        if found is None:
+            raise NotImplementedError(type(node).__name__)
+        return found
+
+    def _index(self, index: ir.Expr, base: ir.Expr) -> Tex:
+        """An index as the user counts, from 1."""
+        return Tex(f"{int(index.value) + 1}") if isinstance(index, ir.Const) else self(index)
+
+    def _apply(self, node: ir.Apply) -> Tex:
+        args, atom = [self(arg) for arg in node.args], atoms.get(node.op)
+        if node.op == "mul" and (positive := _without_sign(args[0])) is not None:
+            return Tex("-" + tex.written(_template(atom), positive, *args[1:]), SUM)
+        if node.op == "add" and (positive := _without_sign(args[1])) is not None:
+            return tex.written(_template(atoms.get("sub")), args[0], positive)
+        return tex.written(_template(atom, node.op), *args)
+
+    def _reduce(self, node: ir.Reduce) -> Tex:
+        kind = reductions.of(node)
+        named = {name: self(value) for name, value in node.options.items()}
+        template = kind.tex or rf"\operatorname*{{{tex.escaped(node.kind)}}}_{{<over>}}\left(<body>\right)"
+        return tex.written(template, over=Tex(self.over(node.binders, node.condition)), body=self(node.body), **named)
+
+    # ------------------------------------------------------------------------------------------------------------ sets
+    def over(self, binders: Sequence[ir.Binder], condition: ir.Expr | None) -> str:
+        """``z \\sim D,\\, k \\in G \\mid condition``; the conditions of sets of rows join the one given."""
+        said = [f"{tex.name(b.name)} {KINDS[b.kind]} {self.set(b.domain)}" for b in binders]
+        return r",\, ".join(said) + (rf" \mid {self(condition)}" if condition is not None else "")
+
+    def set(self, domain: ir.Set) -> Tex:
+        """A set by its name, or by what it is where it has none."""
+        match domain:
+            case ir.Distribution():
+                args = ", ".join(self(arg) for arg in domain.args)
+                return Tex(rf"\mathrm{{{tex.escaped(domain.family)}}}\left({args}\right){_power(self.shape(domain.shape))}")
+            case ir.VectorSet():
+                return self.simple_set(domain)
+            case ir.RowSet() if domain.name != domain.table and domain.where is not None:
+                if domain.name not in self.problem.sets:
+                    return self.chosen(domain)
+                self.subsets.setdefault(domain.name, domain)
+            case ir.ValueSet() if domain.name not in self.problem.sets:
+                return self._numbers(domain)
+        return tex.name(domain.name)
+
+    def chosen(self, domain: ir.RowSet) -> Tex:
+        """Rows of a table, by their condition."""
+        assert domain.row is not None and domain.where is not None
+        row = tex.name(domain.row.name)
+        return Tex(rf"\left\{{{row} \in {tex.name(domain.table)} \mid {self(domain.where)}\right\}}")
+
+    def _numbers(self, domain: ir.ValueSet) -> Tex:
+        if domain.items is not None:
+            return Tex(rf"\left\{{{', '.join(map(self, domain.items))}\right\}}")
+        ends = [self(end) for end in (domain.low, domain.high) if end is not None]
+        return Tex(rf"\left\{{{ends[0]}, \ldots, {ends[1]}\right\}}") if len(ends) == 2 else tex.name(domain.name)
+
+    def simple_set(self, domain: ir.VectorSet) -> Tex:
+        """A simple set; of a box without one end, the bounds alone."""
+        kind = sets.all()[domain.family]
+        args = [self(arg) for arg in domain.args]
+        template = kind.tex or rf"\operatorname{{{tex.escaped(domain.family)}}}\left(<...>\right)"
+        return tex.written(template, *args, shape=Tex(self.shape(domain.shape)))
+
+    def shape(self, shape: ir.Shape) -> str:
+        return r" \times ".join(self.size(dim) for dim in shape)
+
+    def size(self, dim: ir.Dim) -> Tex:
+        """A number, a dimension, or the size of a set."""
+        if isinstance(dim, int) or dim.isdigit():
+            return Tex(str(dim))
+        if dim.startswith("params("):
+            return Tex(rf"\dim {tex.name(dim[len('params(') : -1])}")
+        if " + " in dim:
+            return Tex(" + ".join(self.size(part) for part in dim.split(" + ")), SUM)
+        named = tex.name(dim)
+        return Tex(rf"\lvert {named} \rvert") if dim in self.problem.sets or dim in self.problem.tables else named
+
+    # ----------------------------------------------------------------------------------------------------- declarations
+    def variable(self, variable: ir.Variable) -> str:
+        """``w \\in \\mathbb{R}^{d}``, or the simple sets that it lies in."""
+        named, space = tex.name(variable.name), rf"\mathbb{{R}}{_power(self.shape(variable.shape))}"
+        bounds = [self._bounded(named, one) for one in variable.sets if one.family == "box"]
+        inside = [self.simple_set(one) for one in variable.sets if one.family != "box"]
+        within = r" \cap ".join(inside) if inside else space
+        return r",\; ".join([rf"{named} \in {within}", *filter(None, bounds)])
+
+    def _bounded(self, named: Tex, box: ir.VectorSet) -> str:
+        low, high = (_finite(end) for end in box.args)
+        if low is None and high is None:
+            return ""
+        if high is None:
+            return rf"{named} \ge {self(box.args[0])}"
+        return rf"{named} \le {self(box.args[1])}" if low is None else rf"{self(box.args[0])} \le {named} \le {self(box.args[1])}"
+
+
+def problem(stated: ir.Problem) -> str:
+    """A problem as an ``align`` block: the objective over its variables, the constraints with their labels, what its quantities
+    stand for."""
+    printer = Printer(stated)
+    goal = stated.objective
+    over = r",\; ".join(filter(None, (printer.variable(v) for v in stated.variables.values())))
+    sense = r"\min" if goal.sense == "minimize" else r"\max"
+    rows = [(rf"{sense}_{{{over}}} \quad", printer(goal.expr), "")]
+    rows += [constraint(printer, one, first=k == 0) for k, one in enumerate(stated.constraints)]
+    return aligned(rows + quantities(printer))
+
+
+def constraint(printer: Printer, one: ir.Constraint, *, first: bool = False) -> tuple[str, str, str]:
+    """A row of a problem: a constraint as written, over which members, and its label."""
+    left, relation, right = one.written
+    body = rf"{printer(left)} {RELATIONS[relation]} {printer(right)}"
+    if one.binders:
+        body += rf",\quad \forall\, {printer.over(one.binders, one.condition)}"
+    return (r"\text{s.t.} \quad" if first else ""), body, tex.escaped(one.label)
+
+
+def quantities(printer: Printer) -> list[tuple[str, str, str]]:
+    """Rows for the quantities and the sets of rows met so far, and those that they are made of."""
+    rows, done = [], 0
+    while done < len(printer.lets):
+        let = list(printer.lets.values())[done]
+        named = _subscripted(tex.name(let.name), [tex.name(b.name) for b in let.binders])
+        rows.append(f"{named} = {printer(let.body)}")
+        done += 1
+    while done < len(printer.lets) + len(printer.subsets):
+        subset = list(printer.subsets.values())[done - len(printer.lets)]
+        rows.append(f"{tex.name(subset.name)} = {printer.chosen(subset)}")
+        done += 1
+    return [(r"\text{where} \quad" if not k else "", row, "") for k, row in enumerate(rows)]
+
+
+KINDS = {"in": r"\in", "~": r"\sim"}
+RELATIONS = {"<=": r"\le", ">=": r"\ge", "==": "="}
+
+
+def aligned(rows: Sequence[tuple[str, str, str]]) -> str:
+    """Rows of a beginning, mathematics and a label, aligned."""
+    lines = [f"  {begin} & {body}" + (rf" && \text{{({label})}}" if label else "") for begin, body, label in rows]
+    return "\\begin{align*}\n" + " \\\\\n".join(lines) + "\n\\end{align*}\n"
+
+
+def _template(atom: atoms.Atom | None, op: str = "") -> str:
+    return atom.tex if atom is not None and atom.tex else rf"\operatorname{{{tex.escaped(op)}}}\left(<...>\right)"
+
+
+def _without_sign(piece: Tex) -> Tex | None:
+    """What follows the minus sign that a piece begins with."""
+    return Tex(piece[1:], PRODUCT) if piece.level == SUM and piece.startswith("-") and not _is_sum(piece[1:]) else None
+
+
+def _is_sum(text: str) -> bool:
+    """Whether a plus or a minus stands outside all brackets."""
+    depth = 0
+    for character in text:
+        depth += (character in "{([") - (character in "})]")
+        if character in "+-" and not depth:
+            return True
+    return False
+
+
+def _subscripted(base: Tex, indices: Sequence[str]) -> Tex:
+    if not indices:
+        return base
+    inner = ", ".join(indices)
+    if base.level < ATOM or "_" in base:
+        return Tex(rf"{base:{ATOM}}[{inner}]" if base.level < ATOM else rf"{{\left[{base}\right]}}_{{{inner}}}")
+    return Tex(f"{base}_{{{inner}}}")
+
+
+def _power(text: str) -> str:
+    return f"^{{{text}}}" if text else ""
+
+
+def _finite(end: ir.Expr) -> float | None:
+    """None for an infinite bound."""
+    value = end.value if isinstance(end, ir.Const) else 0.0
+    return None if value in (float("inf"), float("-inf")) else value

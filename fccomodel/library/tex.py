@@ -1,0 +1,70 @@
+"""Mathematics as LaTeX: pieces that know how tightly they bind, so that brackets stand where they are needed and nowhere else."""
+
+from __future__ import annotations
+
+import re
+
+#: How tightly a piece binds: relations and conditions, sums and signs, products, powers, and what needs no brackets anywhere.
+RELATION, SUM, PRODUCT, POWER, ATOM = range(5)
+
+GREEK = frozenset(
+    "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon phi chi psi omega "
+    "Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega".split()
+)
+SPELT = {"lam": "lambda", "eps": "epsilon"}
+ESCAPES = {character: f"\\{character}" for character in "_%&#${}"} | {
+    "\\": r"\backslash{}", "~": r"\sim{}", "^": r"\hat{}",
+}  # fmt: skip
+
+
+class Tex(str):
+    """A piece of LaTeX of some ``level``; ``format(piece, "2")`` puts brackets around one that binds less tightly than 2."""
+
+    level: int
+
+    def __new__(cls, text: str, level: int = ATOM) -> Tex:
+        piece = super().__new__(cls, text)
+        piece.level = level
+        return piece
+
+    def __format__(self, least: str) -> str:
+        return str(self) if not least or self.level >= int(least) else rf"\left({self}\right)"
+
+
+def written(template: str, *args: Tex, **named: Tex) -> Tex:
+    """A template ``TEXT`` or ``LEVEL TEXT``, whose ``<0>``, ``<1>``, ``<name>`` are pieces, ``<0:2>`` those that bind at least so
+    tightly, ``<...>`` all of them with commas between."""
+    level, text = (int(template[0]), template[2:]) if template[:2] in {f"{k} " for k in range(5)} else (ATOM, template)
+    pieces = {str(k): piece for k, piece in enumerate(args)} | named
+
+    def piece(found: re.Match[str]) -> str:
+        name, _, least = found[1].partition(":")
+        return ", ".join(args) if name == "..." else format(pieces[name], least)
+
+    return Tex(re.sub(r"<(\.\.\.|\w+(?::\d)?)>", piece, text), level)
+
+
+def name(text: str) -> Tex:
+    """A name: one letter in italics, Greek letters as such, words upright; trailing digits below."""
+    stem, digits = re.fullmatch(r"(.*?)(\d*)", text).groups()  # type: ignore[union-attr]
+    stem = stem.rstrip("_") or stem
+    stem = SPELT.get(stem, stem)
+    if stem in GREEK:
+        shown = f"\\{stem}"
+    else:
+        shown = stem if len(stem) == 1 and stem.isalpha() else rf"\mathrm{{{escaped(stem)}}}"
+    return Tex(f"{shown}_{{{digits}}}" if digits and stem else shown or digits)
+
+
+def escaped(text: str) -> str:
+    """A text in which nothing is a command."""
+    return "".join(ESCAPES.get(character, character) for character in text)
+
+
+def number(value: float) -> Tex:
+    """A number to six digits, powers of ten as such."""
+    mantissa, _, power = f"{value:.6g}".partition("e")
+    if mantissa in ("inf", "-inf"):
+        return Tex(mantissa.replace("inf", r"\infty"), ATOM if value > 0 else SUM)
+    text = mantissa if not power else rf"{mantissa} \cdot 10^{{{int(power)}}}" if mantissa != "1" else f"10^{{{int(power)}}}"
+    return Tex(text, SUM if value < 0 else PRODUCT if r"\cdot" in text else POWER if power else ATOM)
