@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from fccomodel.app.explain import normal_of
 from fccomodel.core import ir
 from fccomodel.language import latex
-from fccomodel.language.latex import Printer
+from fccomodel.language.latex import Printer, Row
 from fccomodel.library import tex
 from fccomodel.library.sums import summands
 from fccomodel.library.tex import Tex
@@ -46,7 +46,7 @@ def _compositions(normal: NormalForm) -> str:
     tracked = [mean for term in normal.terms if term.kind == "composition" or term.label != "objective" for mean in term.means]
     names = {id(mean): _estimate(k, mean) for k, mean in enumerate(dict.fromkeys(tracked), 1)}
     printer = Printer(normal.reformed, _later, names=names)
-    rows = [(rf"\min_{{{_over(printer, normal)}}} \quad", printer(normal.rest), ""), *_regularisers(printer, normal)]
+    rows: list[Row] = [(rf"\min_{{{_over(printer, normal)}}} \quad", printer(normal.rest), ""), *_regularisers(printer, normal)]
     rows += [latex.constraint(printer, one, first=k == 0) for k, one in enumerate(normal.reformed.constraints)]
     rows += latex.quantities(printer)
     plain = Printer(normal.reformed, _later)
@@ -66,13 +66,13 @@ def _over(printer: Printer, normal: NormalForm) -> str:
 def _smoothed(normal: NormalForm) -> str:
     """The minimised function: penalties and envelopes in place."""
     printer = Printer(normal.reformed, _later)
-    rows = [(rf"\min_{{{_over(printer, normal)}}} \quad", printer(normal.objective), "")]
+    rows: list[Row] = [(rf"\min_{{{_over(printer, normal)}}} \quad", printer(normal.objective), "")]
     rows += _regularisers(printer, normal)
     notes = [note for note, used in ((ENVELOPE, normal.smoothed), (PENALTY, normal.penalties)) if used]
     return latex.aligned(rows + latex.quantities(printer)) + "".join(f"% {note}\n" for note in notes)
 
 
-def _regularisers(printer: Printer, normal: NormalForm) -> list[tuple[str, str, str]]:
+def _regularisers(printer: Printer, normal: NormalForm) -> list[Row]:
     """The summands of the objective that are no part of the compositions."""
     rest = {id(part) for part in summands(normal.rest)}
     parts = [part for part in summands(normal.reformed.objective.expr) if id(part) not in rest] if normal.prox else []

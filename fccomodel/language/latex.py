@@ -8,6 +8,8 @@ from fccomodel.core import ir
 from fccomodel.library import atoms, reductions, sets, tex
 from fccomodel.library.tex import ATOM, PRODUCT, SUM, Tex
 
+#: A row of a block: how it begins, the mathematics, a label.
+Row = tuple[str, str, str]
 #: Turns a node that only later stages make into LaTeX, or None.
 More = Callable[["Printer", ir.Expr], Tex | None]
 
@@ -165,12 +167,12 @@ def problem(stated: ir.Problem) -> str:
     goal = stated.objective
     over = r",\; ".join(filter(None, (printer.variable(v) for v in stated.variables.values())))
     sense = r"\min" if goal.sense == "minimize" else r"\max"
-    rows = [(rf"{sense}_{{{over}}} \quad", printer(goal.expr), "")]
+    rows: list[Row] = [(rf"{sense}_{{{over}}} \quad", printer(goal.expr), "")]
     rows += [constraint(printer, one, first=k == 0) for k, one in enumerate(stated.constraints)]
     return aligned(rows + quantities(printer))
 
 
-def constraint(printer: Printer, one: ir.Constraint, *, first: bool = False) -> tuple[str, str, str]:
+def constraint(printer: Printer, one: ir.Constraint, *, first: bool = False) -> Row:
     """A row of a problem: a constraint as written, over which members, and its label."""
     left, relation, right = one.written
     body = rf"{printer(left)} {RELATIONS[relation]} {printer(right)}"
@@ -179,7 +181,7 @@ def constraint(printer: Printer, one: ir.Constraint, *, first: bool = False) -> 
     return (r"\text{s.t.} \quad" if first else ""), body, tex.escaped(one.label)
 
 
-def quantities(printer: Printer) -> list[tuple[str, str, str]]:
+def quantities(printer: Printer) -> list[Row]:
     """Rows for the quantities and the sets of rows met so far, and those that they are made of."""
     rows, done = [], 0
     while done < len(printer.lets):
@@ -198,7 +200,7 @@ KINDS = {"in": r"\in", "~": r"\sim"}
 RELATIONS = {"<=": r"\le", ">=": r"\ge", "==": "="}
 
 
-def aligned(rows: Sequence[tuple[str, str, str]]) -> str:
+def aligned(rows: Sequence[Row]) -> str:
     """Rows of a beginning, mathematics and a label, aligned."""
     lines = [f"  {begin} & {body}" + (rf" && \text{{({label})}}" if label else "") for begin, body, label in rows]
     return "\\begin{align*}\n" + " \\\\\n".join(lines) + "\n\\end{align*}\n"
