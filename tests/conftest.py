@@ -12,6 +12,7 @@ SLOW = (
     "app/test_cli.py",
     "app/test_compare.py",
     "app/test_python.py",
+    "app/test_store.py",
     "conformance",
     "core/test_codes.py::test_every_constructor_is_called",
     "data/test_bind.py::test_arrays_need_neither_pandas_nor_pyarrow",

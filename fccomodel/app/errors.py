@@ -14,6 +14,7 @@ from fccomodel.data.sources.errors import PACKAGE
 INTERNAL = Code("F0001", "internal")
 RESULT = Code("F0810", "result")
 PROCESSES = Code("F0812", "processes")
+AGAIN = "Solve again, or take the whole folder from where it was kept."
 
 
 def defect(error: Exception, debug: str) -> Diagnostic:
@@ -59,6 +60,13 @@ def nothing_to_compare() -> Diagnostic:
     return ARGUMENT.error("There is nothing to compare", fix="Name algorithms and seeds: --algorithms sox,sonex --seeds 5.")
 
 
+def folder_in_use(folder: Path) -> Diagnostic:
+    """One process writes into a folder of results."""
+    return OUTPUT.error(
+        f"Cannot write into `{folder}`: another process is writing its result there", fix="Wait for it, or name another folder."
+    )
+
+
 def folder_for_program(path: Path) -> Diagnostic:
     """A program is written into a file."""
     return OUTPUT.error(f"Cannot write `{path}`: it is a folder", fix=f"Name a file: -o {path / 'solver.py'}")
@@ -96,6 +104,25 @@ def not_a_result(path: Path, error: Exception) -> Diagnostic:
 def format_of_result(path: Path, written: Any, supported: Any) -> Diagnostic:
     """A result has this version's format."""
     return RESULT.error(f"`{path}` has format {written}; this version reads format {supported}")
+
+
+def changed_record(path: Path) -> Diagnostic:
+    """A result is read as it was written."""
+    return RESULT.error(f"`{path}` is damaged, or was changed after it was written", fix=AGAIN)
+
+
+def mixed_folder(path: Path, record: Path) -> Diagnostic:
+    """The files of a result are those that were written together."""
+    return RESULT.error(f"`{path}` is not the file that was written with `{record}`", reason="Its SHA-256 is another.", fix=AGAIN)
+
+
+def other_model(path: Path, stored: Any, read: str, version: Any) -> Diagnostic:
+    """A result's model is the one that was solved."""
+    return RESULT.error(
+        f"`{path}`: the model's text now reads as another model ({read}) than the one that was solved ({stored})",
+        reason=f"fccomodel {version} wrote it.",
+        fix=AGAIN,
+    )
 
 
 def unreadable_variables(path: Path, error: Exception) -> Diagnostic:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fccomodel import pipeline
-from fccomodel.app import comparison, display, explain, latex, results
+from fccomodel.app import comparison, display, explain, latex, results, store
 from fccomodel.core import files, options
 from fccomodel.core.diagnostics import Diagnostic
 
@@ -358,8 +358,9 @@ class Result:
 
     def save(self, folder: str | Path) -> Path:
         """Write ``result.json``, ``variables.npz``, ``solver.py`` with ``data.pt``, and the nets' scores."""
-        results.save(self.outcome, Path(folder))
-        return Path(folder)
+        with store.claim(Path(folder)) as claimed:
+            results.save(self.outcome, claimed)
+        return claimed.folder
 
     @property
     def details(self) -> str:

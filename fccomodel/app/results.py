@@ -1,14 +1,13 @@
 """A solved problem as files: ``result.json``, ``variables.npz``, ``solver.py`` with ``data.pt``, the nets' scores; and back.
 
 ``result.json`` holds what it takes to judge the answer on other rows: the model's text, the binding, and the statistics
-learned from the rows it was solved on (scaling, categories, groups).
+learned from the rows it was solved on (scaling, categories, groups); and the hashes of the files that belong to it.
 """
 
 from __future__ import annotations
 
 import copy
 import dataclasses
-import json
 import math
 import platform
 import re
@@ -22,10 +21,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fccomodel import pipeline
-from fccomodel.app import errors, explain
+from fccomodel.app import errors, explain, store
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import FccoError, refuse
-from fccomodel.core.files import make_folder, read_text, write_text
+from fccomodel.core.files import read_text, whole, write_text
+from fccomodel.core.quoting import literal
 from fccomodel.core.source import Source
 from fccomodel.core.version import __version__
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from fccomodel.solver.emit import Program
     from fccomodel.solver.run import Solution
 
-FORMAT = 1
+FORMAT = 2
 RESULT, VARIABLES, SOLVER, DATA, SCORES = "result.json", "variables.npz", "solver.py", "data.pt", "scores.npz"
 HELD = "heldout.npz"
 
@@ -159,19 +159,20 @@ def versions() -> dict[str, str]:
     }
 
 
-def save(outcome: pipeline.Outcome, folder: Path) -> dict[str, Any]:
-    """Write all files of a result; the last one is ``result.json``, so that a folder with it is complete."""
-    make_folder(folder)
+def save(outcome: pipeline.Outcome, claimed: store.Claimed) -> dict[str, Any]:
+    """Write all files of a result, which replace those of a former one as a whole; what ``result.json`` says."""
     record = to_json(outcome)
-    write_arrays(folder / VARIABLES, outcome.solution.variables)
-    write_program(repeating(outcome.program, outcome.solution), folder / SOLVER)
-    if scores := dict(net_scores(outcome.bound, outcome.solution.variables)):
-        write_arrays(folder / SCORES, scores)
-        record["scores_file"] = SCORES
-    if outcome.planned.held:
-        write_arrays(folder / HELD, outcome.planned.held)
-        record["holdout"]["file"] = HELD
-    write_text(folder / RESULT, json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+    with store.replacing(claimed, (RESULT, VARIABLES, SOLVER, DATA, SCORES, HELD)) as folder:
+        write_arrays(folder / VARIABLES, outcome.solution.variables)
+        write_program(repeating(outcome.program, outcome.solution), folder / SOLVER)
+        if scores := dict(net_scores(outcome.bound, outcome.solution.variables)):
+            write_arrays(folder / SCORES, scores)
+            record["scores_file"] = SCORES
+        if outcome.planned.held:
+            write_arrays(folder / HELD, outcome.planned.held)
+            record["holdout"]["file"] = HELD
+        record = store.sealed(record, folder)
+        write_text(folder / RESULT, store.json_text(record))
     return record
 
 
@@ -186,19 +187,28 @@ def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
 def repeating(program: Program, solution: Solution) -> Program:
     """The program with the numbers of steps and passes that a run took as its own: started anew, it goes the same way."""
     given = {"SECONDS": None, "CALLS": None, "ITERATIONS": solution.iterations, "WAY": solution.way, "PASSES": solution.passes}
-    text = program.text
-    for name, value in given.items():
-        text = re.sub(rf"^{name} = .*$", f"{name} = {value!r}  # as the run that wrote this file", text, count=1, flags=re.M)
-    return dataclasses.replace(program, text=text)
+    return dataclasses.replace(program, text=with_constants(program.text, given, "  # as the run that wrote this file"))
 
 
-def write_program(program: Any, path: Path) -> Path:
-    """The solver's text, and beside it the data that it reads; the path of the latter."""
+def write_program(program: Program, path: Path) -> Path:
+    """The solver's text, and beside it, under a name of its own, the data that it reads; the path of the latter."""
     import torch
 
-    write_text(path, program.text)
-    torch.save(dict(program.data), path.with_name(DATA))
-    return path.with_name(DATA)
+    data = path.with_name(DATA if path.name == SOLVER else f"{path.stem}.{DATA}")
+    with whole(data) as temporary:
+        try:
+            torch.save(dict(program.data), temporary)
+        except RuntimeError as error:  # torch's word for a full disk
+            raise OSError(error) from None
+    given = {"DATA_FILE": data.name, "DATA_SHA256": store.digest(data)}
+    write_text(path, with_constants(program.text, given))
+    return data
+
+
+def with_constants(text: str, given: Mapping[str, Any], comment: str = "") -> str:
+    """A program's text with other values of some of its constants."""
+    lines = {name: f"{name} = {literal(value)}{comment}" for name, value in given.items()}
+    return re.sub(rf"^({'|'.join(lines)}) = .*$", lambda found: lines[found[1]], text, flags=re.M)
 
 
 def net_scores(bound: Bound, variables: Mapping[str, np.ndarray]) -> Iterator[tuple[str, np.ndarray]]:
@@ -302,32 +312,37 @@ class Evaluation:
 
 
 def load(folder: Path) -> Stored:
-    """Read a result folder; every way in which it is not one has its own message."""
+    """Read a result folder; every way in which it is not one, or not as it was written, has its own message (F0810)."""
     if not folder.is_dir():
         refuse(errors.no_result_folder(folder))
+
+    def parsed(record: Any) -> tuple[Any, Source, pipeline.Binding]:
+        if record.get("format") != FORMAT:
+            refuse(errors.format_of_result(folder / RESULT, record.get("format"), FORMAT))
+        return record, Source(text=record["source"]["text"], name=record["source"]["name"]), _binding(record["binding"])
+
+    (record, source, binding), files = store.read(folder, RESULT, parsed)
+    path = files.get(VARIABLES, folder / VARIABLES)
     try:
-        record = json.loads(read_text(folder / RESULT, kind="result"))
-        source = Source(text=record["source"]["text"], name=record["source"]["name"])
-        stored = record["binding"]
-        record["kkt"], record["encoding"]  # noqa: B018  (fail now where they are missing)
-    except (json.JSONDecodeError, KeyError, TypeError) as error:
-        raise FccoError([errors.not_a_result(folder / RESULT, error)]) from None
-    if record.get("format") != FORMAT:
-        refuse(errors.format_of_result(folder / RESULT, record.get("format"), FORMAT))
-    try:
-        with np.load(folder / VARIABLES, allow_pickle=False) as arrays:
+        with np.load(path, allow_pickle=False) as arrays:
             variables = {name: arrays[name] for name in arrays.files}
-    except (OSError, ValueError, EOFError) as error:
-        raise FccoError([errors.unreadable_variables(folder / VARIABLES, error)]) from None
-    binding = pipeline.Binding(
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise FccoError([errors.unreadable_variables(path, error)]) from None
+    compiled = pipeline.compile_model(source)
+    if compiled.hash != record["model_hash"]:
+        refuse(errors.other_model(folder / RESULT, record["model_hash"], compiled.hash, record["versions"]["fccomodel"]))
+    return Stored(folder=folder, record=record, variables=variables, compiled=compiled, binding=binding)
+
+
+def _binding(stored: Mapping[str, Any]) -> pipeline.Binding:
+    """What ``binding_json`` could keep."""
+    return pipeline.Binding(
         spec=stored["spec"],
         data={name: value for name, value in stored["data"].items() if value is not None},
         params=stored["params"],
         nets={name: value for name, value in stored["nets"].items() if value is not None},
         data_dir=None if stored["data_dir"] is None else Path(stored["data_dir"]),
     )
-    compiled = pipeline.compile_model(source)
-    return Stored(folder=folder, record=record, variables=variables, compiled=compiled, binding=binding)
 
 
 def evaluate(

@@ -6,7 +6,8 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -113,13 +114,27 @@ def make_folder(path: Path) -> Path:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file whole or not at all: an interruption leaves the old one."""
+    """Write a file whole or not at all; halves of surrogate pairs, which names of files may hold, by their escapes."""
+    with whole(path) as temporary:
+        temporary.write_text(text, encoding="utf-8", errors="backslashreplace")
+
+
+@contextmanager
+def whole(path: Path) -> Iterator[Path]:
+    """Another name to write a file by, which then takes the file's place: an interruption leaves the old one."""
     make_folder(path.parent)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        temporary.write_text(text, encoding="utf-8")
+        yield temporary
+        flush(temporary)
         os.replace(temporary, path)
     except OSError as error:
         raise FccoError([errors.file_not_writable(path, error)]) from None
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def flush(path: Path) -> None:
+    """A file's bytes, not in the system's memory alone."""
+    with open(path, "rb") as file, suppress(OSError):  # not every file system has it
+        os.fsync(file.fileno())

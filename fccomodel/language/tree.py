@@ -40,8 +40,8 @@ def build(tree: Tree) -> Any:
         if not isinstance(item, Tree):
             values.append((item, 0))
         elif not ready:
-            children = _chain(item) if item.data == "binary" else item.children
-            item = Tree("chain", children, item.meta) if len(children) >= 2 * LONG_CHAIN - 1 else item
+            chain = _chain(item) if item.data == "binary" else []
+            item = Tree("chain", chain, item.meta) if len(chain) >= 2 * LONG_CHAIN - 1 else item
             stack.append((item, True))
             stack.extend((child, False) for child in reversed(item.children))
         else:

@@ -1473,8 +1473,7 @@ def solve_then_finish(
 # ---- report
 def main():
     parser = argparse.ArgumentParser(description="Solve the model at the head of this file.")
-    beside = Path(__file__).with_name("data.pt")
-    parser.add_argument("--data", default=beside, help="the bound data (default: data.pt beside this file)")
+    parser.add_argument("--data", type=Path, help=f"the bound data (default: {DATA_FILE} beside this file)")
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--precision", choices=["float32", "float64"], default=PRECISION)
@@ -1487,7 +1486,7 @@ def main():
     if seconds is None and arguments.iterations is None and arguments.oracles is None:
         seconds = SECONDS
     torch.set_num_threads(THREADS)
-    tensors = torch.load(arguments.data, weights_only=True)
+    tensors = read_data(arguments.data or Path(__file__).with_name(DATA_FILE), None if arguments.data else DATA_SHA256)
 
     def show(entry):
         line = "stage {stage:>3}  step {iteration:>7}  objective {objective:.6g}  violation {violation:.2e}  {seconds:.1f} s"
@@ -1511,8 +1510,7 @@ if __name__ == "__main__":
 # ---- report
 def main():
     parser = argparse.ArgumentParser(description="Solve the model at the head of this file.")
-    beside = Path(__file__).with_name("data.pt")
-    parser.add_argument("--data", default=beside, help="the bound data (default: data.pt beside this file)")
+    parser.add_argument("--data", type=Path, help=f"the bound data (default: {DATA_FILE} beside this file)")
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--precision", choices=["float32", "float64"], default=PRECISION)
@@ -1525,7 +1523,7 @@ def main():
     if seconds is None and arguments.iterations is None and arguments.oracles is None:
         seconds = SECONDS
     torch.set_num_threads(THREADS)
-    tensors = torch.load(arguments.data, weights_only=True)
+    tensors = read_data(arguments.data or Path(__file__).with_name(DATA_FILE), None if arguments.data else DATA_SHA256)
 
     def show(entry):
         line = "stage {stage:>3}  step {iteration:>7}  objective {objective:.6g}  violation {violation:.2e}  {seconds:.1f} s"

@@ -628,6 +628,14 @@ def test_refused(text: str, code: str) -> None:
     assert code in codes(TABLE + "var w[d];" + text)
 
 
+def test_sets_of_sets_share_their_conditions() -> None:
+    """A chain of them is checked in a time proportional to its length."""
+    chain = "".join(f"set a{k + 1} = {{z in a{k} | z.time > {k}}};" for k in range(5))
+    sets = problem(f"{TABLE}set a0 = {{z in D | z.time > -1}}; {chain} var t; minimize E[z ~ a5] (t - z.time)^2;").sets
+    for k in range(5):
+        assert sets[f"a{k + 1}"].where.args[0] is sets[f"a{k}"].where
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

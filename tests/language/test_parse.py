@@ -161,6 +161,19 @@ def test_sets() -> None:
     assert isinstance(draw, syntax.Reduce) and isinstance(draw.indexing.binders[0].domain, syntax.Index)
 
 
+@pytest.mark.parametrize("count", [199, 200, 1000])
+def test_long_lists(count: int) -> None:
+    """Of numbers, arguments, names and options alike."""
+    names = [f"a{k}" for k in range(count)]
+    assert len(expr(f"{{{', '.join(names)}}}").items) == count
+    assert len(expr(f"max({', '.join(names)})").args) == count
+    assert len(expr(f"w[{', '.join(names)}]").items) == count
+    assert len(statement(f"dim {', '.join(names)};").names) == count
+    assert len(statement("options {" + "".join(f"{name} = 1;" for name in names) + "}").items) == count
+    assert len(statement(f"def f({', '.join(names)}) = 1;").params) == count
+    assert len(expr(" < ".join(names)).operands) == count
+
+
 # ----------------------------------------------------------------------------------------------------------- statements
 def test_declarations() -> None:
     assert statement("dim d, m;") == syntax.DimDecl(names=("d", "m"), span=AT)

@@ -1,14 +1,27 @@
 """Small functions that emitted programs may call; the emitter copies the source of those that are used.
 
-Plain torch, no other import: what is tested here is the text that runs.
+Plain torch and the standard library: what is tested here is the text that runs.
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
 
 from fccomodel.core.lazy import torch
 from fccomodel.library.distributions import noise
+
+
+def read_data(path, sha256):
+    """The arrays in a file, which has this hash where one is given."""
+    try:
+        with open(path, "rb") as file:
+            if sha256 is not None and hashlib.file_digest(file, "sha256").hexdigest() != sha256:
+                raise SystemExit(f"error[F0810] result: {path} is not the file that was written with this program")
+        return torch.load(path, weights_only=True)
+    except Exception as error:
+        reason = getattr(error, "strerror", None) or type(error).__name__
+        raise SystemExit(f"error[F0810] result: {path} does not hold the data of this program: {reason}") from None
 
 
 def gradient_of(value, x, keep=False):

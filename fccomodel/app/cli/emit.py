@@ -36,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
 emit = Command(
     name="emit",
     summary="write the standalone solver: Python with torch alone",
-    detail="Its data is written beside it as data.pt.",
+    detail="Its data is written beside it: data.pt beside solver.py, a.data.pt beside a.py.",
     arguments=arguments,
     run=run,
 )

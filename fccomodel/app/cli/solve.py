@@ -5,12 +5,16 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from fccomodel import pipeline
 from fccomodel.app.cli import _shared as shared
 from fccomodel.app.cli._command import DONE, Command
 from fccomodel.app.cli._output import print_json, print_report, print_written, say
-from fccomodel.core import files
+from fccomodel.core.diagnostics import FccoError
+
+if TYPE_CHECKING:
+    from fccomodel.app.store import Claimed
 
 
 def arguments(to: argparse.ArgumentParser) -> None:
@@ -27,24 +31,43 @@ def arguments(to: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from fccomodel.app import store
+
+    if args.out is None:
+        return _run(args, None)
+    with store.claim(args.out) as claimed:
+        return _run(args, claimed)
+
+
+def _run(args: argparse.Namespace, claimed: Claimed | None) -> int:
     from fccomodel.app import display, results
 
-    if args.out is not None:
-        files.make_folder(args.out)
     planned = shared.plan(args)
     with display.progress(display.terminal(sys.stderr), quiet=args.quiet) as progress:
         outcome = pipeline.solve(planned, progress, show=args.show, sensitive=args.sensitivity)
-    record = results.save(outcome, args.out) if args.out is not None else None
+    try:
+        record = results.save(outcome, claimed) if claimed is not None else None
+    except FccoError:  # the answer is shown all the same
+        _show(args, outcome, None)
+        raise
+    _show(args, outcome, record)
+    if not (args.json or args.quiet):
+        print_written(args.out, "--out DIR keeps the answer")
+    return DONE
+
+
+def _show(args: argparse.Namespace, outcome: pipeline.Outcome, record: dict[str, Any] | None) -> None:
+    """The answer on standard output."""
+    from fccomodel.app import display, results
+
     if args.json:
         print_json(record or results.to_json(outcome))
     elif args.quiet:
-        if planned.plan.unverified:
-            say(display.unverified(planned.plan))
+        if outcome.planned.plan.unverified:
+            say(display.unverified(outcome.planned.plan))
         say(f"{outcome.problem.name}: {outcome.report.objective:.6g}, {outcome.report.verdict}")
     else:
         print_report(display.outcome(outcome, verbose=args.verbose))
-        print_written(args.out, "--out DIR keeps the answer")
-    return DONE
 
 
 solve = Command(

@@ -207,7 +207,9 @@ def comprehension(ctx: Context, scope: Scope, node: syntax.SetComprehension, kin
 
 def as_rows(ctx: Context, domain: Domain, span: Span, binder: syntax.Binder) -> Domain | None:
     """A set of rows whose conditions are about the row alone is a RowSet of its own; any other domain stays as it is."""
-    probe = ir.Binder(name=binder.name, kind="in", domain=unfiltered(ctx, domain.set), span=binder.span)
+    inherited, row = (domain.set.where, domain.set.row) if isinstance(domain.set, ir.RowSet) else (None, None)
+    fresh = ir.Binder(name=binder.name, kind="in", domain=unfiltered(ctx, domain.set), span=binder.span)
+    probe = row if row is not None and row.name == binder.name else fresh  # a chain of sets shares its conditions
     errors_before = len(ctx.errors)
     condition = condition_of(ctx, domain, probe)
     if condition is None:
@@ -216,11 +218,11 @@ def as_rows(ctx: Context, domain: Domain, span: Span, binder: syntax.Binder) -> 
         return None
     if not isinstance(domain.set, ir.RowSet) or any(b is not probe for b in ir.free_binders(condition)):
         return domain
-    if domain.set.where is not None:
-        assert domain.set.row is not None
+    if inherited is not None and row is not None:
         from fccomodel.core.rewrite import substitute
 
-        inherited = substitute(domain.set.where, {domain.set.row: ir.Element(binder=probe, span=binder.span)})
+        if probe is not row:
+            inherited = substitute(inherited, {row: ir.Element(binder=probe, span=binder.span)})
         condition = conjunction([inherited, condition])
     return Domain(set=ir.RowSet(name=ctx.text(span, 10_000), table=domain.set.table, row=probe, where=condition))
 

@@ -32,9 +32,10 @@ from fccomodel.solver.lower import Layout, Lowered, VectorSteps
 @dataclass(frozen=True, kw_only=True)
 class Program:
     """``text`` is a complete Python program that imports torch and the standard library alone; ``data`` is what it reads
-    from ``data.pt`` beside it. ``layout`` says where each variable lies in the flat vector w, ``penalties`` what each
-    constraint became, ``smoothed`` the other envelopes: text, and width of the dual domain. ``runtime`` are those parts of the
-    text that tell nothing of the model: its loop, what comes after it, the command line."""
+    from the file ``DATA_FILE`` beside it, whose SHA-256 ``DATA_SHA256`` may hold. ``layout`` says where each variable lies in
+    the flat vector w, ``penalties`` what each constraint became, ``smoothed`` the other envelopes: text, and width of the dual
+    domain. ``runtime`` are those parts of the text that tell nothing of the model: its loop, what comes after it, the command
+    line."""
 
     text: str
     data: Mapping[str, Any]

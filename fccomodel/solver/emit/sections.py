@@ -25,7 +25,7 @@ def header(lowered: Lowered) -> str:
     wrapped = (textwrap.wrap(line, 116, subsequent_indent="  ") for line in lowered.plan.summary)
     plan = "\n".join(f"  {line}" for lines in wrapped for line in lines)
     about = f"{lowered.problem.name}: a solver for\n\n{listing}\n\nHow it is solved\n\n{plan}\n\n"
-    return f'"""{docstring(about)}Run it beside data.pt:  python solver.py --help\n"""\n\n{IMPORTS}'
+    return f'"""{docstring(about)}Run it beside its data:  python solver.py --help\n"""\n\n{IMPORTS}'
 
 
 def constants(lowered: Lowered) -> str:
@@ -42,6 +42,8 @@ def constants(lowered: Lowered) -> str:
         "THREADS": plan.threads,
         "SIGN": -1 if lowered.problem.objective.sense == "maximize" else 1,
         "LAYOUT": dict(lowered.layout),
+        "DATA_FILE": "data.pt",
+        "DATA_SHA256": None,
     }
     fixed = "\n".join(f"{name} = {literal(value)}" for name, value in run.items())
     taped = lowered.bound.nets or isinstance(lowered.steps, VectorSteps)

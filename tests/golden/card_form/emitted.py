@@ -28,11 +28,12 @@ How it is solved
   smoothed: missed (a constraint: the penalty rho [c]_+ (equality: rho |c|) by its Moreau envelope)
   sorted: E_j g(w; i, j) (from sums over sorted rows: an exact pass meets 357 + 212 rows, not 75,684 pairs)
 
-Run it beside data.pt:  python solver.py --help
+Run it beside its data:  python solver.py --help
 """
 
 import argparse
 import copy
+import hashlib
 import math
 import time
 from collections.abc import Callable, Mapping
@@ -42,6 +43,18 @@ from types import SimpleNamespace
 from typing import Any, Self
 
 import torch
+
+
+def read_data(path, sha256):
+    """The arrays in a file, which has this hash where one is given."""
+    try:
+        with open(path, "rb") as file:
+            if sha256 is not None and hashlib.file_digest(file, "sha256").hexdigest() != sha256:
+                raise SystemExit(f"error[F0810] result: {path} is not the file that was written with this program")
+        return torch.load(path, weights_only=True)
+    except Exception as error:
+        reason = getattr(error, "strerror", None) or type(error).__name__
+        raise SystemExit(f"error[F0810] result: {path} does not hold the data of this program: {reason}") from None
 
 
 def increasing(x):
@@ -82,6 +95,8 @@ TOL = 1e-06
 THREADS = 1
 SIGN = 1
 LAYOUT = {'w': (0, 31, (31,))}
+DATA_FILE = 'data.pt'
+DATA_SHA256 = None
 no_grad = torch.inference_mode
 
 

@@ -22,11 +22,12 @@ How it is solved
   projected: x (a simple set: simplex)
   smoothed: income (a constraint: the penalty rho [c]_+ (equality: rho |c|) by its Moreau envelope)
 
-Run it beside data.pt:  python solver.py --help
+Run it beside its data:  python solver.py --help
 """
 
 import argparse
 import copy
+import hashlib
 import math
 import time
 from collections.abc import Callable, Mapping
@@ -36,6 +37,18 @@ from types import SimpleNamespace
 from typing import Any, Self
 
 import torch
+
+
+def read_data(path, sha256):
+    """The arrays in a file, which has this hash where one is given."""
+    try:
+        with open(path, "rb") as file:
+            if sha256 is not None and hashlib.file_digest(file, "sha256").hexdigest() != sha256:
+                raise SystemExit(f"error[F0810] result: {path} is not the file that was written with this program")
+        return torch.load(path, weights_only=True)
+    except Exception as error:
+        reason = getattr(error, "strerror", None) or type(error).__name__
+        raise SystemExit(f"error[F0810] result: {path} does not hold the data of this program: {reason}") from None
 
 
 SEED = 0
@@ -49,6 +62,8 @@ TOL = 1e-06
 THREADS = 1
 SIGN = 1
 LAYOUT = {'x': (0, 8, (8,))}
+DATA_FILE = 'data.pt'
+DATA_SHA256 = None
 no_grad = torch.inference_mode
 
 
