@@ -186,7 +186,8 @@ def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
 
 def repeating(program: Program, solution: Solution) -> Program:
     """The program with the numbers of steps and passes that a run took as its own: started anew, it goes the same way."""
-    given = {"SECONDS": None, "CALLS": None, "ITERATIONS": solution.iterations, "WAY": solution.way, "PASSES": solution.passes}
+    given: dict[str, Any] = {"SECONDS": None, "CALLS": None, "ITERATIONS": solution.iterations, "PLANNED": solution.planned}
+    given |= {"WAY": solution.way, "PASSES": solution.passes}
     return dataclasses.replace(program, text=with_constants(program.text, given, "  # as the run that wrote this file"))
 
 

@@ -43,6 +43,8 @@ class Plan:
     rate        iterations that the theorem promises, in the problem's own numbers
     schedule    the theorem's, with the constants it was made of, where that was asked for
     steady      weights of new inner values do not fall with the steps
+    direct      steps only prepare passes over all rows, where these are affordable: the problem is convex, and nobody asked for
+                this algorithm or its theorem's schedule
     undefined   what must hold for the model to be defined, and is not proved
     """
 
@@ -71,6 +73,7 @@ class Plan:
     undefined: tuple[str, ...] = ()
     polish: bool = False
     steady: bool = False
+    direct: bool = False
 
     @property
     def pace(self) -> str:
@@ -143,6 +146,7 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
         promise=chosen.promise, practice=practice.added(chosen, settled, step, counts),
         rate=rate, schedule=schedule, budget=settings.budget(settled), undefined=undefined(choice.analysis), smoothing=smoothing,
         polish=bool(value(settled, "polish")), steady=waiting and kind == "practical",
+        direct=choice.analysis.convex and kind == "practical" and "algorithm" not in choice.options,
     )  # fmt: skip
 
 

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fccomodel.core.work import Meter
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation import members
 from fccomodel.evaluation.interpret import Evaluator
@@ -34,7 +35,9 @@ from fccomodel.report.verdicts import GOOD, at_bound, judge, notes_of, verdict
 from fccomodel.report.verdicts import failed as failed
 from fccomodel.structure import Analysis, analyse
 
+#: Counted seconds of a report by itself; what is said of one that the clock has cut short.
 BUDGET_S = 60.0
+LATE = "the time for this report was used up: multipliers that leave less may exist"
 
 
 class Row(NamedTuple):
@@ -109,7 +112,7 @@ def report(
     *,
     multipliers: Mapping[str, float] | None = None,
     limits: Mapping[str, float] | None = None,
-    deadline: float | None = None,
+    work: Meter | None = None,
     seed: int = 0,
     judging: bool = False,
     converged: bool = False,
@@ -124,7 +127,7 @@ def report(
     converged     the run that found the point ended by its own tests
     analysis      the problem's structure with the same data, where it is known already
     sensitive     find how the optimum moves with the constraints' right sides too
-    deadline      seconds that the search for the best multipliers may take (60 unless given); past it, the best found so far
+    work          what the search for the best multipliers may take (60 counted seconds unless given); then, the best found so far
 
     Raises F0701 where the objective, a constraint or a gradient is not finite, F0702 for a point that does not fit.
     """
@@ -134,7 +137,7 @@ def report(
             point,
             multipliers,
             limits or {},
-            BUDGET_S if deadline is None else deadline,
+            work or Meter(BUDGET_S),
             seed,
             judging,
             converged,
@@ -148,7 +151,7 @@ def _report(
     point: Mapping[str, np.ndarray],
     multipliers: Mapping[str, float] | None,
     limits: Mapping[str, float],
-    budget: float,
+    meter: Meter,
     seed: int,
     judging: bool,
     converged: bool,
@@ -156,12 +159,11 @@ def _report(
     sensitive: bool,
 ) -> KKTReport:
     began = time.perf_counter()
-    end = began + budget
     system = System(bound, point, seed=seed, multipliers=multipliers)
-    shared = gradients(system, end)
+    shared = gradients(system, meter)
     complete = bool(system.labels) and set(system.labels) <= (multipliers or {}).keys()
-    solvers = optimum(system, shared, end, multipliers) if complete else None
-    optimal = optimum(system, shared, end, start=None if solvers is None or shared.c is not None else solvers.unknowns)
+    solvers = optimum(system, shared, meter, multipliers) if complete else None
+    optimal = optimum(system, shared, meter, start=None if solvers is None or shared.c is not None else solvers.unknowns)
     if solvers is not None and _residual(system, solvers) < _residual(system, optimal):
         # Many dependent gradients: the search ended early.
         optimal = solvers
@@ -179,10 +181,10 @@ def _report(
     gap = None
     if not judging:
         candidates = [optimal] if solvers is None else [optimal, solvers]
-        gap = certify(system, shared, analysis or analyse(bound.problem, bound), candidates, end)
+        gap = certify(system, shared, analysis or analyse(bound.problem, bound), candidates, meter)
     judged = judge(relative, gap, weight)
     if not judging and judged.unsure(gap, weight):
-        judged = judged.beside(better(system, optimal.lagrangian, GOOD * weight, end))
+        judged = judged.beside(better(system, optimal.lagrangian, GOOD * weight, meter))
     sentence, advice = verdict(system, rows, parts, relative, judged, solvers, judging=judging, converged=converged)
     return KKTReport(
         objective=system.objective,
@@ -201,9 +203,9 @@ def _report(
         gradient=optimal.plain,
         gap=gap,
         qualification=qualification(system, gradients_of_constraints, optimal) if system.labels else None,
-        sensitivity=sensitivity(system, gradients_of_constraints, optimal, end) if sensitive and system.labels else None,
+        sensitivity=sensitivity(system, gradients_of_constraints, optimal, meter) if sensitive and system.labels else None,
         exact=not system.evaluator.sampled,
-        notes=(*at_bound(multipliers or {}, limits), *notes_of(system, optimal)),
+        notes=(*at_bound(multipliers or {}, limits), *notes_of(system, optimal), *([LATE] if meter.timed else [])),
         wall_s=time.perf_counter() - began,
     )
 

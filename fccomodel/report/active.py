@@ -7,13 +7,13 @@ every active inequality and along every equation; then the multipliers are bound
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 import torch
 
+from fccomodel.core.work import Meter
 from fccomodel.report import min_norm
 from fccomodel.report.lagrangian import gradient, roots
 from fccomodel.report.optimality import Optimum
@@ -118,7 +118,7 @@ def _enters(rows: Array, equal: Array) -> bool:
         return one
 
     generators = min_norm.Generators(vertex=lambda slope: unit(int(np.argmin(slope))), rays=lambda slope: iter(()))
-    nearest, _ = min_norm.nearest(rest.T, np.zeros(rest.shape[1]), generators, unit(0), time.perf_counter() + ENTERS_S)
+    nearest, _ = min_norm.nearest(rest.T, np.zeros(rest.shape[1]), generators, unit(0), Meter(ENTERS_S))
     return float(np.linalg.norm(rest.T @ nearest)) > DEPENDENT
 
 
@@ -164,7 +164,7 @@ class Sensitivity:
     why: str = ""
 
 
-def sensitivity(system: System, rows: Array | None, optimal: Optimum, end: float) -> Sensitivity:
+def sensitivity(system: System, rows: Array | None, optimal: Optimum, meter: Meter) -> Sensitivity:
     """From the multipliers, and from the KKT equations with the held constraints as equations (the implicit function theorem;
     A. Fiacco, Introduction to Sensitivity and Stability Analysis in Nonlinear Programming, 1983, Theorem 3.2.2)."""
     objective = {label: float(-system.sign * nu) + 0.0 for label, nu in zip(system.labels, optimal.multipliers, strict=True)}
@@ -175,7 +175,7 @@ def sensitivity(system: System, rows: Array | None, optimal: Optimum, end: float
     moves = np.flatnonzero(free(system))
     if not len(held):
         return Sensitivity(objective=objective, why="no constraint is held at its bound")
-    if why := _fixed(system, moves, end):
+    if why := _fixed(system, moves, meter):
         return Sensitivity(objective=objective, why=why)
     matrix = np.zeros((len(moves) + len(held),) * 2)
     matrix[: len(moves), : len(moves)] = _hessian(system, optimal, moves)
@@ -192,14 +192,14 @@ def sensitivity(system: System, rows: Array | None, optimal: Optimum, end: float
     return Sensitivity(objective=objective, variables=dict(zip(labels, split, strict=True)))
 
 
-def _fixed(system: System, moves: Array, end: float) -> str:
+def _fixed(system: System, moves: Array, meter: Meter) -> str:
     """Why the movement of the variables is not computed."""
     if system.records or system.left or system.refused:
         return "a function has a kink"
     if bent := [n for n in system.names for simple, _ in system.sets_of(n) if not simple.entrywise]:
         return f"`{bent[0]}` lies in a set other than bounds"
-    if len(moves) > MOST or time.perf_counter() + 6 * system.forward_s * len(moves) > end:
-        return f"the Hessian in {len(moves):,} entries takes too long"
+    if len(moves) > MOST or 6 * system.forward_s * len(moves) > meter.left:
+        return f"the Hessian in {len(moves):,} entries is too much work"
     return ""
 
 

@@ -11,13 +11,14 @@ round is linear in the unknowns.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
 
+from fccomodel.core.work import Meter, multiplied
 from fccomodel.report.elimination import NONE, Elimination
 from fccomodel.report.groups import Array, Cone, Group, Part, Simple, Weighing
 from fccomodel.report.squares import Squares
@@ -182,8 +183,8 @@ class Equations:
         return found[:first, 0].numpy(), found[first:second, 0].numpy()
 
 
-def solve(squares: Squares, limits: Limits, deadline: float) -> Array:
-    """The z with the least squares, which may miss the limits by rounding; the last one by ``deadline`` (perf_counter)."""
+def solve(squares: Squares, limits: Limits, meter: Meter) -> Array:
+    """The z with the least squares, which may miss the limits by rounding; the last one that the work left allows."""
     equations, size = Equations(squares, limits), squares.size
     z, x = np.zeros(size), np.zeros(len(limits.right))
     s = np.maximum(limits.h - limits.times(z), 1e-2)
@@ -194,10 +195,11 @@ def solve(squares: Squares, limits: Limits, deadline: float) -> Array:
         dual, primal = squares.pulled(rest) + limits.transposed(y) + limits.pulled(x), limits.times(z) + s - limits.h
         mean = float(s @ y) / max(len(s), 1)
         exact = float(s @ y) <= EXACT * float(rest @ rest) and np.abs(primal).max(initial=0.0) < 1e-12
-        if mean <= SMALL * first or exact or time.perf_counter() > deadline:
+        if mean <= SMALL * first or exact or meter.over:
             break
         try:
-            equations.factored(y / s)
+            meter.count(partial(equations.factored, y / s))
+            meter.spend(multiplied(8 * squares.size, calls=100))
         except np.linalg.LinAlgError:
             break
         missed = limits.missed(z)

@@ -14,7 +14,6 @@ most the larger of it and 0.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -24,6 +23,7 @@ import numpy as np
 import torch
 
 from fccomodel.core import ir
+from fccomodel.core.work import Meter
 from fccomodel.library.sets import SimpleSet
 from fccomodel.report.kinks import Kink
 from fccomodel.report.lagrangian import Root, gradient, roots
@@ -90,7 +90,7 @@ class _Refused(Exception):
     """Why nothing is certified."""
 
 
-def certify(system: System, shared: Gradients, analysis: Analysis, candidates: list[Optimum], end: float) -> Gap:
+def certify(system: System, shared: Gradients, analysis: Analysis, candidates: list[Optimum], meter: Meter) -> Gap:
     """The least gap that some of the candidates' multipliers prove, or the range of the objective; none where something that the
     variables do not decide is perhaps not defined."""
     if doubt := _doubt(analysis):
@@ -100,8 +100,8 @@ def certify(system: System, shared: Gradients, analysis: Analysis, candidates: l
         admissible = [candidate for candidate in candidates if _admissible(system, candidate)]
         if composed := _composed(system, analysis):
             multipliers = [dict(zip(system.labels, c.multipliers.tolist(), strict=True)) for c in admissible]
-            admissible = [optimum(system, shared, end, by_label, held=composed) for by_label in multipliers]
-        gaps = [replace(_with(system, analysis, candidate, end), loose=bool(composed)) for candidate in admissible]
+            admissible = [optimum(system, shared, meter, by_label, held=composed) for by_label in multipliers]
+        gaps = [replace(_with(system, analysis, candidate, meter), loose=bool(composed)) for candidate in admissible]
         why = "" if gaps else "no multipliers"
     except _Refused as refusal:
         gaps, why = [], str(refusal)
@@ -146,12 +146,12 @@ def _admissible(system: System, optimal: Optimum) -> bool:
     return all(equal or nu >= 0 for equal, nu in zip(system.equal, optimal.multipliers, strict=True))
 
 
-def _with(system: System, analysis: Analysis, optimal: Optimum, end: float) -> Gap:
+def _with(system: System, analysis: Analysis, optimal: Optimum, meter: Meter) -> Gap:
     functions = roots(system, optimal.multipliers)
     parts = Parts(see=analysis.see)
     quadratics = [parts.quadratic(root.expr, root.sign) for root in functions]
     _kinks(system, optimal.multipliers, analysis, parts)
-    hessian = _hessian(system, functions, quadratics, analysis, optimal, end) if parts.convex else None
+    hessian = _hessian(system, functions, quadratics, analysis, optimal, meter) if parts.convex else None
     base = optimal.missed - float(optimal.multipliers @ system.values)
     base += PRECISION * (abs(system.objective) + float(np.abs(optimal.multipliers * system.values).sum()))
     feasible = _excess(system) <= 0
@@ -281,10 +281,12 @@ def _past(system: System, name: str, normals: list[torch.Tensor]) -> float:
 
 # -------------------------------------------------------------------------------------------------------- strong convexity
 def _hessian(
-    system: System, functions: list[Root], quadratics: list[ir.Expr | None], analysis: Analysis, optimal: Optimum, end: float
+    system: System, functions: list[Root], quadratics: list[ir.Expr | None], analysis: Analysis, optimal: Optimum, meter: Meter
 ) -> Array | None:
-    """The Hessian of the quadratic parts: a matrix, or where that takes too long its diagonal for squares of whole variables."""
-    dense = system.d <= DENSE and time.perf_counter() + 3 * system.forward_s * system.d < end
+    """The Hessian of the quadratic parts: a matrix, or where that is much work its diagonal for squares of whole variables."""
+    work = 3 * system.forward_s * system.d
+    dense = system.d <= DENSE and work < meter.left
+    meter.spend(work if dense else 0.0)
     if not dense:
         plain = Parts(see=analysis.see, plain=True)
         quadratics = [plain.quadratic(root.expr, root.sign) for root in functions]

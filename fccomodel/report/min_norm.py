@@ -7,11 +7,12 @@ P. Wolfe, Finding the nearest point in a polytope, Mathematical Programming 11 (
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+
+from fccomodel.core.work import Meter, multiplied
 
 Array = np.ndarray
 #: Vertices and rays held at most; rounds at most; the relative gap at which the point counts as nearest.
@@ -30,8 +31,8 @@ class Generators:
     rays: Callable[[Array], Iterator[Array]]
 
 
-def nearest(matrix: Array, offset: Array, generators: Generators, start: Array, deadline: float) -> tuple[Array, bool]:
-    """(z, whether it is the nearest): the search ends early at ``deadline`` (perf_counter) or where it makes no progress."""
+def nearest(matrix: Array, offset: Array, generators: Generators, start: Array, meter: Meter) -> tuple[Array, bool]:
+    """(z, whether it is the nearest): the search ends early where no work is left or it makes no progress."""
     corral = [start]
     images = [matrix @ start + offset]
     is_ray, weights = [False], np.ones(1)
@@ -51,7 +52,8 @@ def nearest(matrix: Array, offset: Array, generators: Generators, start: Array, 
                 best_gain, best = gain, (ray / length, image / length, True)
         if best is None:
             return _combined(corral, weights), True
-        if len(corral) >= MOST_HELD or time.perf_counter() > deadline:
+        meter.spend(multiplied(3 * matrix.size + 4 * len(x) * len(corral) ** 2, calls=20))
+        if len(corral) >= MOST_HELD or meter.over:
             break
         corral.append(best[0])
         images.append(best[1])

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from fccomodel.core.work import Meter, multiplied, priced
 from fccomodel.report import bounded, interior, min_norm
 from fccomodel.report.groups import Array, Cone, Group, Simple, Weighing, parts_of
 from fccomodel.report.squares import Squares
 
 #: Iterations at most; without progress for this many, the solver stops. From ``MANY`` unknowns on, vertices are too many.
 ITERATIONS, PATIENCE, MANY = 20_000, 400, 40
-#: Seconds for an exact answer, before one by projected gradients is tried.
+#: Counted seconds for an exact answer, before one by projected gradients is tried.
 PATIENCE_S = 10.0
 #: From so many multiplications on, projected gradients are tried before an exact answer, for so many iterations.
 DEAR, FIRST = 1e8, 200
@@ -29,38 +29,39 @@ class Found(NamedTuple):
     exact: bool
 
 
-def solve(squares: Squares, start: Array, deadline: float) -> Array:
-    """The z with the least residual; the best found by ``deadline`` (perf_counter).
+def solve(squares: Squares, start: Array, meter: Meter) -> Array:
+    """The z with the least residual; the best found with the work left.
 
     Exact where ``tangent`` is None and the matrix is known by its entries, and not very large; else by projected gradients.
     """
     if not squares.size:
         return start
     if squares.tangent is not None or not squares.dense:
-        return descend(squares, start, deadline).z
-    if (found := _by_cones(squares, start, deadline)).exact:
+        return descend(squares, start, meter).z
+    if (found := _by_cones(squares, start, meter)).exact:
         return found.z
     reduced = squares.compressed()
     if len(start) > MANY and len(reduced.offset) ** 2 * len(start) > DEAR:
-        found = descend(reduced, start, deadline, FIRST)
+        found = descend(reduced, start, meter, FIRST)
     polyhedral = all(part.weights.kind in ("box", "simplex") for part in parts_of(squares.groups))
     if not found.exact and len(start) > MANY and polyhedral:
-        found = _bounded(reduced, found.z, deadline)
+        found = _bounded(reduced, found.z, meter)
     if not found.exact:
-        soon = min(deadline, time.perf_counter() + PATIENCE_S)
-        found = Found(*min_norm.nearest(*squares.stacked(), _generators(squares.groups, start), found.z, soon))
-    return found.z if found.exact else descend(reduced, found.z, deadline).z
+        part = meter.part(PATIENCE_S)
+        found = Found(*min_norm.nearest(*squares.stacked(), _generators(squares.groups, start), found.z, part))
+        meter.spend(part.spent)
+    return found.z if found.exact else descend(reduced, found.z, meter).z
 
 
-def _by_cones(squares: Squares, start: Array, deadline: float) -> Found:
+def _by_cones(squares: Squares, start: Array, meter: Meter) -> Found:
     """By the interior point on the sets' cones, where it is no worse than the start."""
-    z = interior.solve(squares, deadline)
+    z = interior.solve(squares, meter)
     return Found(start, False) if z is None else _no_worse(squares, z, start)
 
 
-def _bounded(squares: Squares, start: Array, deadline: float) -> Found:
+def _bounded(squares: Squares, start: Array, meter: Meter) -> Found:
     """By the interior point, where it is no worse than the start."""
-    return _no_worse(squares, bounded.solve(squares, bounded.limits(squares.groups, squares.size), deadline), start)
+    return _no_worse(squares, bounded.solve(squares, bounded.limits(squares.groups, squares.size), meter), start)
 
 
 def _no_worse(squares: Squares, z: Array, start: Array) -> Found:
@@ -87,8 +88,8 @@ def _generators(groups: Sequence[Group], start: Array) -> min_norm.Generators:
     return min_norm.Generators(vertex=vertex, rays=rays)
 
 
-def descend(squares: Squares, start: Array, deadline: float, iterations: int = ITERATIONS) -> Found:
-    """FISTA with restarts, until ``deadline`` (perf_counter), in unknowns whose columns are of one size."""
+def descend(squares: Squares, start: Array, meter: Meter, iterations: int = ITERATIONS) -> Found:
+    """FISTA with restarts, with the work left, in unknowns whose columns are of one size."""
     scale = _scales(squares)
     reduced = squares.scaled(scale).compressed()
 
@@ -104,6 +105,7 @@ def descend(squares: Squares, start: Array, deadline: float, iterations: int = I
         return Found(z * scale, True)
     ahead, momentum = z, 1.0
     best, record, since = z, np.inf, 0
+    price = _price(reduced, ahead)
     nothing = NOTHING * float(np.linalg.norm(reduced.residual(np.zeros(len(z)))))
     for iteration in range(iterations):
         rest = reduced.residual(ahead)
@@ -112,10 +114,11 @@ def descend(squares: Squares, start: Array, deadline: float, iterations: int = I
         if size <= nothing or np.sqrt(lipschitz) * np.linalg.norm(new - ahead) <= STILL * size:
             return Found(new * scale, True)
         if iteration % 20 == 0:
+            meter.spend(21 * price)
             size = float(np.linalg.norm(reduced.residual(new)))
             since = 0 if size < record * (1 - 1e-5) else since + 20
             best, record = (new, size) if size < record else (best, record)
-            if since >= PATIENCE or time.perf_counter() > deadline:
+            if since >= PATIENCE or meter.over:
                 break
         if (ahead - new) @ (new - z) > 0:
             ahead, momentum = z, 1.0
@@ -123,6 +126,12 @@ def descend(squares: Squares, start: Array, deadline: float, iterations: int = I
         following = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
         ahead, z, momentum = new + (momentum - 1) / following * (new - z), new, following
     return Found(project(best) * scale, False)
+
+
+def _price(squares: Squares, z: Array) -> float:
+    """Counted seconds of an iteration: of passes over the rows, of the matrix's entries, and of the rest."""
+    entries = squares.matrix.size if isinstance(squares.matrix, np.ndarray) else 0
+    return priced(lambda: squares.pulled(squares.residual(z)))[1] + multiplied(2 * entries + 20 * len(z), calls=20)
 
 
 def _lipschitz(squares: Squares, rounds: int = 30) -> float:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from fccomodel.core.work import Meter
 from fccomodel.report.groups import Cone, Group, Part, Simple, Weighing
 from fccomodel.report.lagrangian import Root, gradient, of_members
 from fccomodel.report.multipliers import solve
@@ -39,7 +40,7 @@ class Optimum:
     weights    of the terms of records in it, by record
     plain      norm of the objective's own gradient, its kinks at their largest terms
     unknowns   the multipliers of the constraints kept, and the weights
-    weighed    the weights of kinks were chosen (else they are those of the largest terms, for want of time)
+    weighed    the weights of kinks were chosen (else they are those of the largest terms, for want of work left)
     missing    labels without a given multiplier
     """
 
@@ -58,7 +59,7 @@ class Optimum:
 def optimum(
     system: System,
     shared: Gradients,
-    end: float,
+    meter: Meter,
     prescribed: Mapping[str, float] | None = None,
     held: Collection[int] = (),
     start: Array | None = None,
@@ -76,7 +77,7 @@ def optimum(
     plain = float(np.linalg.norm(system.tangent(lagrangian.gradient(first) - lagrangian.rest)))
     z = lagrangian.at_top(nu[system.kept])
     if lagrangian.pairs or (len(nu) and prescribed is None):
-        z = _solve(lagrangian, shared, z if start is None else start, end, fixed=prescribed is not None)
+        z = _solve(lagrangian, shared, z if start is None else start, meter, fixed=prescribed is not None)
     multipliers = nu.copy()
     multipliers[system.kept] = z[: len(system.kept)]
     slope, slacks = lagrangian.gradient(z), lagrangian.slacks(z)
@@ -196,7 +197,7 @@ def _of_others(system: System, multipliers: Array) -> Array:
     return gradient(system, [(root, root.expr) for root in constraints], at)
 
 
-def _solve(lagrangian: Lagrangian, shared: Gradients, z: Array, end: float, *, fixed: bool) -> Array:
+def _solve(lagrangian: Lagrangian, shared: Gradients, z: Array, meter: Meter, *, fixed: bool) -> Array:
     squares, count = lagrangian.squares(shared), lagrangian.count
     if fixed:
         at = np.concatenate([z[:count], np.zeros(len(z) - count)])
@@ -209,8 +210,8 @@ def _solve(lagrangian: Lagrangian, shared: Gradients, z: Array, end: float, *, f
             matrix=matrix, offset=squares.matrix @ at + squares.offset, owner=squares.owner[count:],
             rate=squares.rate[count:], constant=missed, diagonal=squares.diagonal[count:], groups=groups,
         )  # fmt: skip
-        return np.concatenate([z[:count], _beside_normals(lagrangian.system, squares, z[count:], end)])
-    return _beside_normals(lagrangian.system, squares, z, end)
+        return np.concatenate([z[:count], _beside_normals(lagrangian.system, squares, z[count:], meter)])
+    return _beside_normals(lagrangian.system, squares, z, meter)
 
 
 def _columns_from(matrix: Linear, first: int, size: int) -> Linear:
@@ -222,14 +223,14 @@ def _columns_from(matrix: Linear, first: int, size: int) -> Linear:
     return Products(shape, lambda z: matrix @ np.concatenate([before, z]), lambda rest: (matrix.T @ rest)[first:])
 
 
-def _beside_normals(system: System, squares: Squares, z: Array, end: float) -> Array:
+def _beside_normals(system: System, squares: Squares, z: Array, meter: Meter) -> Array:
     """The least squares with the normals of simple sets among the unknowns, or taken off by ``tangent`` where they are many."""
     if not system.projected:
-        return solve(squares, z, end)
+        return solve(squares, z, meter)
     if not squares.dense or (generators := system.generators(MOST_NORMALS)) is None:
-        return solve(squares.over(system.tangent), z, end)
+        return solve(squares.over(system.tangent), z, meter)
     columns, free = generators
-    return solve(squares.extended(columns, free), np.concatenate([z, np.zeros(len(free))]), end)[: len(z)]
+    return solve(squares.extended(columns, free), np.concatenate([z, np.zeros(len(free))]), meter)[: len(z)]
 
 
 def _parts(pairs: list[Pair], count: int, shift: int = 0) -> list[tuple[Pair, Part]]:

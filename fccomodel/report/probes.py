@@ -7,7 +7,6 @@ few entries, along each by itself, so that the variables' scales do not matter; 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -16,6 +15,7 @@ import torch
 
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import FccoError
+from fccomodel.core.work import Meter
 from fccomodel.report.recording import Recorder
 from fccomodel.report.system import Array, System
 
@@ -37,12 +37,13 @@ class Better:
     divisor: ir.Expr | None = None
 
 
-def better(system: System, slope: Array, gain: float, end: float) -> Better | None:
+def better(system: System, slope: Array, gain: float, meter: Meter) -> Better | None:
     """A point that is better by at least half of ``gain``, by steps along the Lagrangian's gradient ``slope`` and to the zeros of
-    divisors; None where none is found by ``end`` (perf_counter)."""
+    divisors; None where none is found with the work left."""
     for step, where, promised, divisor in _steps(system, system.tangent(slope), gain):
-        if time.perf_counter() + 2 * system.forward_s > end:
+        if 2 * system.forward_s > meter.left:
             return None
+        meter.spend(2 * system.forward_s)
         found = _gain(system, step)
         if found is not None and found >= SHARE * promised:
             return Better(gain=found, where=where, divisor=divisor)

@@ -3,14 +3,15 @@ one forward derivative for every entry of the variables."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
 
 from fccomodel.core.diagnostics import refuse
+from fccomodel.core.work import Meter
 from fccomodel.report import errors
 from fccomodel.report.pairs import Array, Charge, pairs_of, tensors
 from fccomodel.report.system import System
@@ -23,7 +24,7 @@ MOST_ENTRIES, PASSES, FEW = 10_000_000, 50, 16
 class Gradients:
     """What all least squares problems at a point share.
 
-    weighed   the weights of kinks are chosen (else they are those of the largest terms, for want of time)
+    weighed   the weights of kinks are chosen (else they are those of the largest terms, for want of work left)
     c         the gradients of the constraints kept, by row, kinks held fixed; None where only their products are known
     terms     by record, the numbers of the terms whose weights are unknown, in order, and their gradients by row
     """
@@ -33,36 +34,36 @@ class Gradients:
     terms: tuple[tuple[Array, Array], ...] = ()
 
 
-def gradients(system: System, end: float) -> Gradients:
-    """The gradients, where they are few enough to be held; weights are not chosen where the time to ``end`` is too short."""
+def gradients(system: System, meter: Meter) -> Gradients:
+    """The gradients, where they are few enough to be held; weights are not chosen where the work left is too little."""
     if not system.records and not len(system.kept):
         return Gradients(weighed=True, c=np.zeros((0, system.d)))
-    began = time.perf_counter()
-    system.push(np.eye(1, system.d)[0])
-    pass_s = time.perf_counter() - began + system.forward_s
+    pass_s = meter.count(lambda: system.push(np.eye(1, system.d)[0]))[1] + system.forward_s
     wanted = _wanted(system)
     size = len(system.kept) + sum(map(len, wanted))
-    soon = size <= FEW or (size if size < system.d else system.d / _together(system)) * pass_s < end - time.perf_counter()
-    weighed = not system.records or soon or PASSES * pass_s < end - time.perf_counter()
+    passes = size if size < system.d else system.d / _together(system, meter)
+    soon = size <= FEW or passes * pass_s < meter.left
+    weighed = not system.records or soon or PASSES * pass_s < meter.left
     if not weighed:
         wanted, size = [np.zeros(0, dtype=int) for _ in wanted], len(system.kept)
     if size * system.d > MOST_ENTRIES or weighed and system.records and not soon:
         return Gradients(weighed=weighed)
+    meter.spend(min(size, passes) * pass_s)
     c, terms = _by_row(system, wanted) if size < system.d else _by_column(system, wanted)
     if not all(np.isfinite(part).all() for part in (c, *terms)):
         refuse(errors.gradient(system.problem.objective.span), source=system.problem.source)
     return Gradients(weighed=weighed, c=c, terms=tuple(zip(wanted, terms, strict=True)))
 
 
-def _together(system: System) -> float:
-    """How many columns take the time of one."""
-    seconds = []
-    for count in (1, min(FEW, system.d)):
-        began = time.perf_counter()
+def _together(system: System, meter: Meter) -> float:
+    """How many columns take the work of one."""
+
+    def some(count: int) -> None:
         for _ in zip(range(count), system.columns(count), strict=False):
             pass
-        seconds.append(time.perf_counter() - began)
-    return max(1.0, min(FEW, system.d) * seconds[0] / max(seconds[1], 1e-9))
+
+    one, few = (meter.count(partial(some, count))[1] for count in (1, min(FEW, system.d)))
+    return max(1.0, min(FEW, system.d) * one / max(few, 1e-9))
 
 
 def _wanted(system: System) -> list[Array]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 import torch
 
 from fccomodel.core.diagnostics import refuse
+from fccomodel.core.work import priced
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation import errors as evaluation_errors
 from fccomodel.evaluation import members
@@ -105,6 +105,7 @@ class System:
     """A problem at a point, as ``minimise f s.t. c <= 0`` (or ``== 0``); gradients are over all variables, one after the other.
 
     objective  as the user wrote it         values, labels, equal   of the constraints, family members one by one
+    forward_s  counted seconds of an evaluation
     records    kinks with their terms       kept                    the constraints that may have multipliers, by number
     slopes     of f and each constraint kept, by record, the instances that it depends on with its derivatives in their values
     slope      the gradient of f where kinks are held fixed
@@ -126,10 +127,9 @@ class System:
         self.sign = 1.0 if bound.problem.objective.sense == "minimize" else -1.0
         self.kinks, self.left = find(bound, bound.problem.roots)
         leaves = {name: value.clone().requires_grad_(True) for name, value in self.point.items()}
-        began = time.perf_counter()
         recorder = Recorder(self.kinks)
-        self.f, self.c, self.labels, self.equal, self.evaluator = self.evaluate(leaves, recorder)
-        self.forward_s = time.perf_counter() - began
+        found, self.forward_s = priced(lambda: self.evaluate(leaves, recorder))
+        self.f, self.c, self.labels, self.equal, self.evaluator = found
         self.leaves = [self.evaluator.point[name] for name in self.names]
         self.records: tuple[Record, ...] = tuple(recorder.records)
         self.refused = recorder.refused

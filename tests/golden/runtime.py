@@ -135,11 +135,11 @@ class Solver:
     whole(data, w, c, h)       the smoothed objective on all rows, for autograd; None where no such pass is affordable
     all_blocks(data, w)        ``blocks``, with the functions inside expectations, whose centres have the shapes ``inside``
     regulariser(w)             the terms with a prox              constraint_values(data, w)   the constraints, for autograd
-    solve, finish, restore     the loop, and what may come after it; ``one_pass``: seconds of a pass that ``finish`` makes
+    solve, finish, restore     the loop, and what may come after it; ``one_pass``: counted seconds of its passes
     block      steps whose samples are drawn together             own        entries of w that are the model's own variables
     centred    some function has a centre                         dual       steps move the centres: they are blocks' own y
     thin       rows that evaluations between stages take, by the name of their array; ``heavy``: a full pass takes pairs
-    tol        the KKT residual to end at
+    tol        the KKT residual to end at                         direct    passes come first: the problem is convex
     """
 
     settings: Callable
@@ -168,6 +168,7 @@ class Solver:
     centred: bool = False
     dual: bool = False
     heavy: bool = False
+    direct: bool = False
     thin: Mapping[str, int] = field(default_factory=dict)
     inside: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     tol: float | None = None
@@ -245,19 +246,6 @@ class Decay(Schedule):
         h.eta = first * 0.1 ** ((spent >= 0.5) + (spent >= 0.75))
 
 
-def ending(began, stop, seconds, iterations, oracles=None):
-    """``ended(count, calls)``: why a run ends after so many steps and oracle calls, or "" where it goes on."""
-
-    def ended(count, calls=0):
-        if stop is not None and stop():
-            return "interrupted"
-        spent = seconds is not None and time.perf_counter() - began > seconds
-        spent = spent or (iterations is not None and count >= iterations) or (oracles is not None and calls >= oracles)
-        return "the budget is used up" if spent else ""
-
-    return ended
-
-
 def thinned(solver: Solver, data, seed=1):
     """The same data with fewer rows where pairs are many: evaluations between stages use these, the final one does not."""
     if not solver.thin:
@@ -324,14 +312,6 @@ def starting_value(solver: Solver, data, w, G, rng):
             w.copy_(x)
             return found
     return value
-
-
-def watching(tol, cost, z=1.96, few=8):
-    """What ``observe`` keeps; ``cost``: seconds that an estimate may take, at first a guess. Without ``tol`` none is made.
-
-    ``z`` standard errors are what a mean may miss by; a standard error takes ``few`` samples.
-    """
-    return SimpleNamespace(tol=tol, z=z, few=few, spent=0.0, cost=cost, held=0, kkt=None, error=None)
 
 
 def slope_at(t, slope, centre, h: LoopSettings):
@@ -437,6 +417,121 @@ def set_out(run, solver: BlockSolver, data, h: BlockSettings, G):
     solver.begin(run.state, h)
     run.u, run.average = solver.buffers(w.device, w.dtype), w.clone()
     run.best, run.best_c, run.rho = copy_state(run.state), copy_state(run.c), h.rho
+
+
+def pricing(look=0.0, step=0.0):
+    """What a run's work is counted by: counted seconds of a ``step``, an oracle ``call`` and a ``look`` at the exact values, and
+    those of all looks so far; ``timed``: the clock ended it."""
+    return SimpleNamespace(step=step, call=0.0, look=look, looks=0.0, timed=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rates:
+    """Seconds that one thread takes, as measured once by ``tests/bench/rates.py``.
+
+    call     an operation of torch, its part in differentiation and the Python around it
+    byte     read or written            product  a multiplication and addition, in products of matrices and convolutions
+    curved   an entry of exp, log and the like        moved    an entry by its index       drawn    a random number
+    ordered  an entry that is sorted or searched
+    """
+
+    call: float = 5e-6
+    byte: float = 5e-11
+    product: float = 5e-11
+    curved: float = 2.5e-9
+    moved: float = 5e-9
+    drawn: float = 4.5e-9
+    ordered: float = 1.2e-7
+
+
+def operation_price(operation, shapes, sizes, rates):
+    """Counted seconds of one operation of torch, by its name, the shapes of its tensors (the result's last), and their bytes."""
+    name, each = operation.partition(".")[0].strip("_"), 0.0
+    if name in ("index", "index_select", "gather", "take", "embedding", "masked_select"):  # not all of where they take from
+        shapes, sizes = shapes[1:], sizes[1:]
+    most = max((math.prod(shape) for shape in shapes), default=0)
+    if name in ("mm", "mv", "bmm", "addmm", "addmv", "baddbmm", "dot", "vdot", "matmul", "linear", "linalg_vecdot", "addbmm"):
+        length = next((shape[-1] for shape in shapes[name.startswith(("add", "badd")) :] if shape), 1)
+        return rates.call + rates.byte * sum(sizes) + rates.product * length * math.prod(shapes[-1])
+    if name.startswith("conv"):
+        inner = [math.prod(shape[1:]) for shape in shapes[1:2]]
+        return rates.call + rates.byte * sum(sizes) + rates.product * sum(inner) * math.prod(shapes[-1])
+    if name.startswith(("exp", "log", "sigmoid", "tanh", "softplus", "pow", "erf", "sin", "cos", "softmax", "elu", "gelu")):
+        each = rates.curved
+    elif name.startswith(("index", "gather", "scatter", "take", "embedding", "masked", "nonzero", "put")):
+        each = rates.moved
+    elif name.startswith(("rand", "normal", "uniform", "bernoulli", "exponential", "multinomial")):
+        each = rates.drawn
+    elif name.startswith(("sort", "argsort", "topk", "searchsorted", "bucketize", "unique", "cum", "median", "kthvalue")):
+        each = rates.ordered
+    return rates.call + rates.byte * sum(sizes) + each * most
+
+
+def priced(work):
+    """What ``work()`` returns, and the counted seconds of its operations of torch, of their differentiation too."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    rates, spent = Rates(), [0.0]
+
+    class Counting(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            result = func(*args, **(kwargs or {}))
+            held = [*args, *(kwargs or {}).values(), *(result if isinstance(result, list | tuple) else [result])]
+            held = [x for part in held for x in (part if isinstance(part, list | tuple) else [part])]
+            held = [x for x in held if isinstance(x, torch.Tensor)]
+            if func.is_view:
+                spent[0] += 0.3 * rates.call
+            else:
+                sizes = [x.numel() * x.element_size() for x in held]
+                spent[0] += operation_price(func.__name__, [tuple(x.shape) for x in held], sizes, rates)
+            return result
+
+    with Counting():
+        result = work()
+    return result, spent[0]
+
+
+def step_price(run, solver: BlockSolver, data, h: BlockSettings, few=4):
+    """Counted seconds of a step, its draws among them, of a few that are taken with copies."""
+    state, u, c, h = copy_state(run.state), copy_state(run.u), copy_state(run.c), h.copy()
+    data, rng = SimpleNamespace(**{**vars(data), "waiting": {}}), torch.Generator(device=state.w.device).manual_seed(0)
+    batches, draws = priced(lambda: drawn(solver, data, rng, solver.block))
+    state.met = 0
+    _, steps = priced(lambda: [solver.advance(solver, data, state, u, c, batch, h) for batch in batches[:few]])
+    return draws / len(batches) + steps / len(batches[:few])
+
+
+def worked(work, count, calls=0):
+    """Counted seconds of so many steps and oracle calls, and of the looks between them."""
+    return work.step * count + work.call * calls + work.looks
+
+
+def ending(began, stop, seconds, iterations, oracles=None, share=None, work=None):
+    """``ended(count, calls)``: why a run ends after so many steps and oracle calls, or "" where it goes on. ``share``: counted
+    seconds of ``work`` that it may take; ``work.timed`` becomes True where it is the clock that ends it."""
+
+    def ended(count, calls=0):
+        if stop is not None and stop():
+            return "interrupted"
+        spent = (iterations is not None and count >= iterations) or (oracles is not None and calls >= oracles)
+        if spent or (share is not None and worked(work, count, calls) > share):
+            return "the budget is used up"
+        if seconds is not None and time.perf_counter() - began > seconds:
+            work.timed = True
+            return "the time is used up"
+        return ""
+
+    return ended
+
+
+def watching(tol, look, step, z=1.96, few=8):
+    """What ``observe`` keeps, by the counted seconds of a ``look`` at the exact values and of a ``step``; ``cost``: those that
+    an estimate takes, at first a guess. Without ``tol`` none is made.
+
+    ``z`` standard errors are what a mean may miss by; a standard error takes ``few`` samples.
+    """
+    cost = few * max(look, step)
+    return SimpleNamespace(tol=tol, z=z, few=few, spent=0.0, cost=cost, look=look, step=step, held=0, kkt=None, error=None)
 
 
 def take_steps(run, solver: BlockSolver, data, rng, h: BlockSettings, length, iterations, ended):
@@ -606,11 +701,12 @@ def assess(solver: Solver, w, G, spread, violations, shift, watch):
     solver.project(moved, step)
     size = max(float((w - moved).norm()) / step, violation, shift) if math.isfinite(length) else math.inf
     enough = count >= watch.few or (solver.whole is not None and not solver.heavy)
-    return SimpleNamespace(residual=size, error=watch.z * math.sqrt(max(spread, apart) / times), enough=enough)
+    return SimpleNamespace(residual=size, error=watch.z * math.sqrt(max(spread, apart) / times), enough=enough, count=count)
 
 
-def residual(solver: Solver, data, w, value, c, h: LoopSettings, minibatches, watch, end):
-    """The residual at w, how far it may be off (0: it is exact), and whether the samples are enough to tell."""
+def residual(solver: Solver, data, w, value, c, h: LoopSettings, minibatches, watch, most):
+    """The residual at w by no more than ``most`` samples (two at least), how far it may be off (0: it is exact), and whether
+    they are enough to tell."""
     held = h.copy()
     held.lam_inner = 0.1 * watch.tol
     if solver.whole is None:
@@ -633,7 +729,7 @@ def residual(solver: Solver, data, w, value, c, h: LoopSettings, minibatches, wa
         mean = mean + apart / count
         spread += float(apart @ (G - mean))
         violations.append(violation)
-        late = time.perf_counter() > end and count > 1
+        late = count >= max(most, 2)
         if late or (count >= watch.few and count & (count - 1) == 0):  # at powers of two
             found = assess(solver, w, mean, spread, violations, shift, watch)
             if late or not found.residual - found.error <= watch.tol < found.residual + found.error:
@@ -641,22 +737,20 @@ def residual(solver: Solver, data, w, value, c, h: LoopSettings, minibatches, wa
     return assess(solver, w, mean, spread, violations, shift, watch)
 
 
-def observe(watch, solver: Solver, data, w, value, c, h: LoopSettings, elapsed, minibatches):
-    """Estimates the residual at w, unless that takes more than 3% of the time so far (15% where it is likely to decide), and
-    counts the stages running in which it is at most ``tol`` with 95% probability. Returns both for the history.
+def observe(watch, solver: Solver, data, w, value, c, h: LoopSettings, worked, minibatches):
+    """Estimates the residual at w, unless that takes more than 3% of the work so far, in counted seconds (15% where it is likely
+    to decide), and counts the stages running in which it is at most ``tol`` with 95% probability. Returns both for the history.
 
     ``value`` is the summary of the evaluation at w; ``minibatches(w, y, h)`` goes on giving gradients with the multipliers y.
     """
     if watch.tol is None:
         return {}
     likely = watch.tol >= 1e-4 or (watch.kkt is not None and watch.kkt - watch.error <= 3 * watch.tol)
-    room = (0.15 if likely else 0.03) * elapsed - watch.spent
+    room, each = (0.15 if likely else 0.03) * worked - watch.spent, watch.step if solver.whole is None else 3 * watch.look
     if watch.cost <= room:
-        began = time.perf_counter()
-        found = residual(solver, data, w, value, c, h, minibatches, watch, began + room)
-        if watch.kkt is not None:  # the first one warms up
-            watch.cost = time.perf_counter() - began
-            watch.spent += watch.cost
+        found = residual(solver, data, w, value, c, h, minibatches, watch, max(room - watch.look, 0.0) / max(each, 1e-9))
+        watch.cost = watch.look + found.count * each
+        watch.spent += watch.cost
         if math.isfinite(found.residual):
             watch.kkt, watch.error = found.residual, found.error
             watch.held = watch.held + 1 if found.enough and found.residual + found.error <= watch.tol else 0
@@ -704,10 +798,12 @@ def gradients(solver: BlockSolver, data, w, c, h: BlockSettings, rng):
 
 def solve(
     solver: BlockSolver, data, *, seed=0, device="cpu", dtype=None, seconds=30.0, iterations=None, oracles=None,
-    progress=None, stop=None, tol=None, exact=None,
+    progress=None, stop=None, tol=None, exact=None, share=None, planned=None,
 ):  # fmt: skip
-    """Run to the end of the budget, or until stages gain nothing more, or until the KKT residual is at most ``tol`` in two of
-    them running. Returns the best point seen, or as the schedule says the last.
+    """Run to the end of the budget (``share``: in counted seconds), or until stages gain nothing more, or until the KKT residual
+    is at most ``tol`` in two of them running. Returns the best point seen, or as the schedule says the last.
+
+    A stage that the clock or a person cuts is repeated by ``iterations`` and the number of steps ``planned`` to its end.
 
     ``oracles`` bounds the values g_i(w; xi) that steps ask for; evaluations between stages are no part of the algorithm.
     ``broken`` is the step by which iterates were not finite (the loop went back to the best point), or None.
@@ -718,7 +814,6 @@ def solve(
     began, dtype = time.perf_counter(), dtype or torch.float32
     if oracles is not None:
         iterations = min(iterations or math.inf, max(1, int(oracles // max(solver.oracles, 1))))
-    ended = ending(began, stop, seconds, iterations)
     exact, quick, data = opened(solver, data, device, dtype, exact)
     rng = torch.Generator(device=device).manual_seed(seed)
     h, schedule = solver.settings(), solver.schedule
@@ -734,14 +829,18 @@ def solve(
     def minibatches(x, y, held):
         return gradients(solver, data, x, y, held, torch.Generator(device=device).manual_seed(seed + 1 + run.count))
 
-    looked = time.perf_counter()
     run.value = starting_value(solver, quick, w, G, rng)
-    watch = watching(tol, 8 * (time.perf_counter() - looked))
     set_out(run, solver, quick, h, G)
+    work = pricing(priced(lambda: value_at(solver, quick, w))[1], step_price(run, solver, data, h))
+    if share is not None:
+        iterations = min(iterations or math.inf, 1 + int(share / (work.step + 1.5 * work.look / h.stage)))
+    ended = ending(began, stop, seconds, iterations, work=work)
+    watch = watching(tol, work.look, work.step)
     history: list = []
     worst, reason = run.value[2], ""
     while not reason:
-        length = schedule.length(h, run.count, iterations)
+        length = schedule.length(h, run.count, planned or iterations)
+        end = run.count + length
         reason = take_steps(run, solver, data, rng, h, length, iterations, ended)
         before, (worst, finite, gained) = worst, keep_the_better(run, solver, quick, h)
         schedule.after(h, gained, worst)
@@ -750,7 +849,8 @@ def solve(
         if solver.centred and finite and schedule.adapts:
             move_centres(solver, quick, run.state.w.to(quick.dtype), run.c, h, worst, before, G, dtype, run.u)
         entry = {"iteration": run.count, "oracles": run.count * solver.oracles, "eta": h.eta if schedule.keeps_last else h.peak}
-        entry |= observe(watch, solver, exact, run.best.w, run.value, run.c, h, time.perf_counter() - began, minibatches)
+        work.looks = watch.spent + 3 * work.look * (len(history) + 1)
+        entry |= observe(watch, solver, exact, run.best.w, run.value, run.c, h, worked(work, run.count), minibatches)
         record(history, progress, began, run.value, h.weight, **entry)
         if not reason and schedule.adapts:
             reason = reached(watch) or ("stages gain nothing more" if run.calm >= h.patience else "")
@@ -761,6 +861,7 @@ def solve(
     return SimpleNamespace(
         w=w, c=run.c, h=h, eta=run.eta, history=history, iterations=run.count, seconds=time.perf_counter() - began,
         reason=reason, status=status(stop, schedule.adapts and watch.held >= 2), broken=run.broken, exact=exact,
+        timed=work.timed, worked=worked(work, run.count), planned=None if schedule.keeps_last else end,
     )  # fmt: skip
 
 
@@ -879,6 +980,23 @@ def set_out(run, solver: VectorSolver, data, F, h: VectorSettings, c, G):
     run.eta, h.weight = h.eta, 0.1 * h.rho
 
 
+def gradients(solver: VectorSolver, data, w, c, h: VectorSettings, rng):
+    """The gradients at w by one minibatch after another, the slope of phi at the mean of their values so far."""
+    data = SimpleNamespace(**{**vars(data), "waiting": {}})
+    F, u, k = oracle_of(solver, data, rng, c, SimpleNamespace(w=w, oracles=0), h), 0.0, 0
+    while True:
+        at, k = F.sample(w, F.batch()), k + 1
+        u = u + (at.value - u) / k
+        s, direct = F.slope(w, u)
+        yield at.pull(s) + direct
+
+
+def call_price(solver: VectorSolver, data, w, c, h: VectorSettings):
+    """Counted seconds of a step's oracle call, by the gradient of one minibatch."""
+    rng = torch.Generator(device=w.device).manual_seed(0)
+    return priced(lambda: next(gradients(solver, data, w, c, h, rng)))[1] / solver.samples
+
+
 def open_epoch(run, solver: VectorSolver, F, h: VectorSettings):
     """The beginning of an epoch, and what its iterates and its gain are measured by."""
     run.state.length, run.average, run.held = run.length, run.state.w.clone(), merit(run.value, h.weight)
@@ -947,23 +1065,13 @@ def approximate_kkt(solver: VectorSolver, data, F, w, c, h: VectorSettings):
     return SimpleNamespace(w=x, epsilon=residual + math.sqrt(gap))
 
 
-def gradients(solver: VectorSolver, data, w, c, h: VectorSettings, rng):
-    """The gradients at w by one minibatch after another, the slope of phi at the mean of their values so far."""
-    data = SimpleNamespace(**{**vars(data), "waiting": {}})
-    F, u, k = oracle_of(solver, data, rng, c, SimpleNamespace(w=w, oracles=0), h), 0.0, 0
-    while True:
-        at, k = F.sample(w, F.batch()), k + 1
-        u = u + (at.value - u) / k
-        s, direct = F.slope(w, u)
-        yield at.pull(s) + direct
-
-
 def solve(
     solver: VectorSolver, data, *, seed=0, device="cpu", dtype=None, seconds=30.0, iterations=None, oracles=None,
-    progress=None, stop=None, tol=None, exact=None,
+    progress=None, stop=None, tol=None, exact=None, share=None, planned=None,
 ):  # fmt: skip
-    """Run to the end of the budget, or until epochs gain nothing more, or until the KKT residual is at most ``tol`` in two looks
-    running. Returns the best point seen, or as the schedule says the last.
+    """Run to the end of the budget (``share``: in counted seconds), or until epochs gain nothing more, or until the KKT residual
+    is at most ``tol`` in two looks running. Returns the best point seen, or as the schedule says the last. Epochs are not
+    ``planned`` by the budget.
 
     ``broken`` is the step by which iterates were not finite (their epoch was taken back), or None.
 
@@ -971,7 +1079,8 @@ def solve(
     it began with (``held``); the best point so far and its value; the first merit; steps (``count``), epochs without a gain.
     """
     began, dtype = time.perf_counter(), dtype or torch.float32
-    ended = ending(began, stop, seconds, iterations, oracles)
+    work = pricing()
+    ended = ending(began, stop, seconds, iterations, oracles, share, work)
     exact, quick, data = opened(solver, data, device, dtype, exact)
     rng = torch.Generator(device=device).manual_seed(seed)
     h, c, schedule = solver.settings(), solver.centres(device, dtype), solver.schedule
@@ -988,10 +1097,10 @@ def solve(
     def minibatches(x, y, held):
         return gradients(solver, data, x, y, held, torch.Generator(device=device).manual_seed(seed + 1 + run.count))
 
-    looked = time.perf_counter()
-    run.value = starting_value(solver, quick, state.w, G, rng)
-    watch, run.best = watching(tol, 8 * (time.perf_counter() - looked)), state.w.clone()
+    run.value, run.best = starting_value(solver, quick, state.w, G, rng), state.w.clone()
     set_out(run, solver, quick, F, h, c, G)
+    work.look, work.call = priced(lambda: value_at(solver, quick, state.w))[1], call_price(solver, data, state.w, c, h)
+    watch = watching(tol, work.look, work.call * solver.samples)
     run.first, worst = merit(run.value, h.weight), run.value[2]
     history: list = []
     reason = ""
@@ -1006,7 +1115,8 @@ def solve(
                 move_centres(solver, quick, state.w.to(quick.dtype), c, h, last[2], worst, G, dtype)
             worst = last[2]
         entry = {"iteration": run.count, "oracles": state.oracles, "eta": h.eta}
-        entry |= observe(watch, solver, exact, run.best, run.value, c, h, time.perf_counter() - began, minibatches)
+        work.looks = watch.spent + 3 * work.look * (len(history) + 1)
+        entry |= observe(watch, solver, exact, run.best, run.value, c, h, worked(work, run.count, state.oracles), minibatches)
         record(history, progress, began, run.value, h.weight, **entry)
         if not reason and schedule.adapts:
             reason = reached(watch) or ("epochs gain nothing more" if run.calm >= h.patience else "")
@@ -1021,7 +1131,8 @@ def solve(
     return SimpleNamespace(
         w=w, c=c, h=h, eta=run.eta, history=history, iterations=run.count, seconds=time.perf_counter() - began,
         reason=reason, status=status(stop, schedule.adapts and watch.held >= 2), broken=run.broken, exact=exact,
-        epsilon=pair and pair.epsilon,
+        epsilon=pair and pair.epsilon, timed=work.timed, worked=worked(work, run.count, state.oracles),
+        planned=None,
     )  # fmt: skip
 
 
@@ -1056,7 +1167,7 @@ def full_problem(solver: Solver, outcome, data, *, seconds, passes, tol, stop):
     c = SimpleNamespace(**{name: centre.to(data.device).double().clone() for name, centre in vars(outcome.c).items()})
     w = outcome.w.to(data.device).double().clone()
     centre_rows(solver, data, w, c, h)
-    count = SimpleNamespace(passes=0, value=0.0, size=0.0)
+    count = SimpleNamespace(passes=0, value=0.0, size=0.0, timed=False)
     value = summary(solver.evaluate(data, w))
     floor, ceiling = -1e10 * (1 + abs(value[0])), 1e9 * (1 + float(w.norm()))
 
@@ -1064,8 +1175,10 @@ def full_problem(solver: Solver, outcome, data, *, seconds, passes, tol, stop):
         return count.value < floor or count.size > ceiling
 
     def limit():
-        late = seconds is not None and time.perf_counter() - began > seconds
-        return late or (passes is not None and count.passes >= passes) or (stop is not None and stop()) or endless()
+        if (passes is not None and count.passes >= passes) or (stop is not None and stop()) or endless():
+            return True
+        count.timed |= seconds is not None and time.perf_counter() - began > seconds
+        return count.timed
 
     def prox(x, step):
         solver.project(x, step)
@@ -1344,28 +1457,22 @@ def finish(solver: Solver, outcome, data, *, seconds=None, passes=None, tol=1e-6
             record(history, progress, began, now.value, full.h.weight, **entry, passes=full.count.passes)
     failure = now.failure or descent_without_end(now, full)
     ended = status(stop, now.error <= tol)
-    reason = "the budget is used up" if outcome.status == "converged" else outcome.reason
+    reason = "the time is used up" if full.count.timed else "the budget is used up"
     if now.error <= tol:
         reason = f"converged: stationarity, violation and shift of the multipliers at most {tol:g}"
     reason = ended if ended == "interrupted" else failure["kind"] if failure else reason
     more = {"w": now.best, "c": full.c, "h": full.h, "history": history, "exact": data, "passes": full.count.passes}
-    more |= {"way": "finish", "failure": failure, "reason": reason, "status": ended}
+    more |= {"way": "finish", "failure": failure, "reason": reason, "status": ended, "timed": outcome.timed or full.count.timed}
     return SimpleNamespace(**{**vars(outcome), **more})
 
 
 def one_pass(solver: Solver, data, device):
-    """Seconds that ``whole`` and its gradient take, the least of a few times after the first."""
+    """Counted seconds that ``whole`` and its gradient take."""
     h, c = solver.settings(), solver.centres(device, torch.float64)
     w = solver.start(torch.Generator(device=device).manual_seed(0), device, torch.float64)
     centre_rows(solver, data, w, c, h)
     at = differentiated(solver, data, c, h, SimpleNamespace(passes=0))
-    at(w)
-    taken: list = []
-    while len(taken) < 5 and sum(taken) < 0.2:
-        began = time.perf_counter()
-        at(w)
-        taken.append(time.perf_counter() - began)
-    return min(taken)
+    return priced(lambda: at(w))[1]
 
 
 def least_norm(J, values, equal):
@@ -1401,7 +1508,7 @@ def restore(solver: Solver, outcome, data, *, seconds=None, passes=None, tol=1e-
     A step is kept if the violation falls and the objective (on ``thinned`` rows where pairs are many) rises by no more than the
     multipliers let it. ``passes`` bounds the evaluations of constraints, ``most`` the constraints of a step.
     """
-    began, count, history = time.perf_counter(), 0, list(outcome.history)
+    began, count, timed, history = time.perf_counter(), 0, False, list(outcome.history)
     quick, weight, w = thinned(solver, data), outcome.h.weight, outcome.w.to(data.device).double().clone()
 
     def violations(x):
@@ -1409,8 +1516,11 @@ def restore(solver: Solver, outcome, data, *, seconds=None, passes=None, tol=1e-
         return torch.where(equal, values.abs(), values.clamp(min=0)), values, equal
 
     def limit():
-        late = seconds is not None and time.perf_counter() - began > seconds
-        return late or (passes is not None and count >= passes) or (stop is not None and stop())
+        nonlocal timed
+        if (passes is not None and count >= passes) or (stop is not None and stop()):
+            return True
+        timed |= seconds is not None and time.perf_counter() - began > seconds
+        return timed
 
     amount, values, equal = violations(w)
     worst, value, count, moved = float(amount.max()), summary(solver.evaluate(quick, w)), 1, True
@@ -1436,38 +1546,58 @@ def restore(solver: Solver, outcome, data, *, seconds=None, passes=None, tol=1e-
         history.append({**entry, "passes": count})
         if progress is not None:
             progress(history[-1])
-    return SimpleNamespace(**{**vars(outcome), "w": w, "history": history, "exact": data, "passes": count, "way": "restore"})
+    more = {"w": w, "history": history, "exact": data, "passes": count, "way": "restore", "timed": outcome.timed or timed}
+    return SimpleNamespace(**{**vars(outcome), **more})
+
+
+def allotted(solver: Solver, exact, device, room, patience):
+    """What comes after the steps, the steps' share of the work, and passes of what comes after; counted seconds of a pass.
+
+    ``finish`` if a quarter of a typical number of passes (400) fits into the ``room``: after steps for as long as these passes
+    take and a second, at most 0.6 of the room; where passes come first, for a quarter of it.
+    Else ``restore``, after 0.7 of the room. With ``patience`` the run is judged after so much work.
+    """
+    way, share, passes = "", patience, None
+    price = solver.one_pass(solver, exact, device) if solver.finish is not None else float("inf")
+    needed = 400 * price
+    if needed < 1.6 * room:
+        way, share = "finish", needed / 4 if solver.direct else min(needed + 1.0, 0.6 * room)
+        passes = None if patience is None else int(400 * patience / needed) + 1
+    elif solver.restore is not None:
+        way, share = "restore", 0.7 * room
+    return way, share if patience is None or share is None else min(share, patience), passes, price
 
 
 def solve_then_finish(
     solver: Solver, data, *, way=None, passes=None, device="cpu", seconds=None, iterations=None, oracles=None, progress=None,
-    stop=None, **more,
+    stop=None, room=None, patience=None, **more,
 ):  # fmt: skip
-    """``solve``, then ``finish`` if a quarter of a typical number of passes (400) fits into the time, else ``restore``.
+    """``solve``, then what is ``allotted``. ``seconds`` are those of the clock, which ends a run alone; ``room`` is the budget in
+    counted seconds (the same where it is not given).
 
-    ``way`` and ``passes`` ask for one of them (or, empty, for none), and for that many passes. A budget of steps or oracle calls
-    is the algorithm's alone.
+    ``way`` and ``passes`` ask for one of the ends (or, empty, for none), and for that many passes. A budget of steps or oracle
+    calls is the algorithm's alone.
     """
-    began, share = time.perf_counter(), seconds
+    began, share, price = time.perf_counter(), None, 0.0
     with torch.inference_mode(False), torch.no_grad():
         exact = solver.prepare_full(solver.as_namespace(data, device, torch.float64))
+        room = seconds if room is None else room
         if way is None:
             way = ""
-            if seconds is not None and iterations is None and oracles is None:
-                needed = 400 * solver.one_pass(solver, exact, device) if solver.finish is not None else float("inf")
-                if needed < 1.6 * seconds:
-                    way, share = "finish", min(needed + 1.0, 0.6 * seconds)
-                elif solver.restore is not None:
-                    way, share = "restore", 0.7 * seconds
-    limits = {"seconds": share, "iterations": iterations, "oracles": oracles}
+            if room is not None and iterations is None and oracles is None:
+                way, share, passes, price = allotted(solver, exact, device, room, patience)
+    clock = seconds if seconds is None or not way else 0.75 * seconds
+    limits = {"seconds": clock, "iterations": iterations, "oracles": oracles, "share": share}
     given = {"device": device, "progress": progress, "stop": stop, "tol": solver.tol, "exact": exact}
     outcome = solver.solve(solver, data, **given, **limits, **more)
     if not way:
         return outcome
     with torch.inference_mode(False), torch.no_grad():
-        left = None if seconds is None else max(seconds - (time.perf_counter() - began), 0.3 * seconds)
+        left = None if seconds is None else max(seconds - (time.perf_counter() - began), 0.0)
         end = solver.finish if way == "finish" else solver.restore
-        return end(solver, outcome, exact, seconds=left, passes=passes, tol=solver.tol, progress=progress, stop=stop)
+        found = end(solver, outcome, exact, seconds=left, passes=passes, tol=solver.tol, progress=progress, stop=stop)
+        found.worked += found.passes * price if way == "finish" else 0.0
+        return found
 
 
 # ---- report
@@ -1494,7 +1624,8 @@ def main():
 
     with no_grad():
         found = solve(SOLVER, tensors, seed=arguments.seed, device=arguments.device, dtype=getattr(torch, arguments.precision),
-                      seconds=seconds, iterations=arguments.iterations, oracles=arguments.oracles, progress=show)
+                      seconds=seconds, iterations=arguments.iterations, oracles=arguments.oracles, progress=show,
+                      planned=PLANNED)
         objective, constraints = evaluate(found.exact, found.w)
     print(f"objective {SIGN * float(objective):.10g}   ({found.reason}, {found.iterations} steps)")
     for label, (_, values) in constraints.items():
@@ -1531,7 +1662,8 @@ def main():
 
     with no_grad():
         found = solve_then_finish(SOLVER, tensors, seed=arguments.seed, device=arguments.device, dtype=getattr(torch, arguments.precision),
-                      seconds=seconds, iterations=arguments.iterations, oracles=arguments.oracles, progress=show, way=WAY, passes=PASSES)
+                      seconds=seconds, iterations=arguments.iterations, oracles=arguments.oracles, progress=show,
+                      planned=PLANNED, way=WAY, passes=PASSES)
         objective, constraints = evaluate(found.exact, found.w)
     print(f"objective {SIGN * float(objective):.10g}   ({found.reason}, {found.iterations} steps)")
     for label, (_, values) in constraints.items():

@@ -1,12 +1,12 @@
 """Multipliers and weights by cones: as near as any point of the sets, and optima at kinks that only these sets hold."""
 
-import time
 
 import numpy as np
 import pytest
 
 import fccomodel
 from fccomodel import report
+from fccomodel.core.work import Meter
 from fccomodel.report import interior, multipliers
 from fccomodel.report.groups import Cone, Part, Simple, Weighing
 from fccomodel.report.squares import Squares
@@ -42,14 +42,14 @@ def squares(kind: str, seed: int) -> Squares:
 @pytest.mark.parametrize("seed", range(3))
 def test_no_point_of_the_sets_is_nearer(kind, seed):
     found = squares(kind, seed)
-    z = interior.solve(found, time.perf_counter() + 20)
+    z = interior.solve(found, Meter(20.0))
     assert z is not None
     inside = z.copy()
     for group in found.groups:
         group.project(inside)
     np.testing.assert_allclose(inside, z, atol=1e-6)
     least = np.linalg.norm(found.residual(inside))
-    slow = multipliers.descend(found, inside, time.perf_counter() + 20).z
+    slow = multipliers.descend(found, inside, Meter(20.0)).z
     assert least <= np.linalg.norm(found.residual(slow)) * (1 + 1e-7)
     rng = np.random.default_rng(seed)
     for size in np.geomspace(1e-4, 1, 30):

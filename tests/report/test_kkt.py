@@ -13,6 +13,7 @@ from places import SHARED
 from fccomodel import report as kkt
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.source import Source
+from fccomodel.core.work import Meter
 from fccomodel.data import bind
 from fccomodel.data.bound import Bound
 from fccomodel.language import check, parse
@@ -312,7 +313,7 @@ def test_gradients_are_the_same_by_row_and_by_column(name, twice):
     for a, b in zip((rows[0], *rows[1]), (columns[0], *columns[1]), strict=True):
         np.testing.assert_allclose(a, b, atol=1e-12 if twice else 1e-8)
     lagrangian = optimality.Lagrangian(system, True, (), np.zeros(len(system.labels)))
-    dense = lagrangian.squares(rows_of.gradients(system, np.inf))
+    dense = lagrangian.squares(rows_of.gradients(system, Meter()))
     free = lagrangian.squares(rows_of.Gradients(weighed=True))
     z, direction = RANDOM.normal(size=dense.size), RANDOM.normal(size=D)
     np.testing.assert_allclose(dense.matrix @ z, free.matrix @ z, atol=1e-12)
@@ -322,7 +323,7 @@ def test_gradients_are_the_same_by_row_and_by_column(name, twice):
 def test_without_time_the_report_is_an_upper_bound():
     made = bound(f"var w[d]; minimize {FIT} + cvar(tail = 0.4)[i in D] square(dot(w, i.x) - i.y);")
     w = RANDOM.normal(size=D)
-    full, hasty = kkt.report(made, {"w": w}), kkt.report(made, {"w": w}, deadline=0)
+    full, hasty = kkt.report(made, {"w": w}), kkt.report(made, {"w": w}, work=Meter(0.0))
     assert hasty.residual >= full.residual * (1 - 1e-9)
     assert any("want of time" in note for note in hasty.notes)
 

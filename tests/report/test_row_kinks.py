@@ -9,6 +9,7 @@ import pytest
 from test_kkt import bound
 
 from fccomodel import report
+from fccomodel.core.work import Meter
 from fccomodel.report import bounded, min_norm, multipliers
 from fccomodel.report.groups import Cone, Part, Simple, Weighing
 from fccomodel.report.squares import Squares
@@ -240,7 +241,7 @@ def test_least_squares_under_bounds():
     for groups, within in ((box, [z >= 0, z <= 1]), (cone, [z[0] >= 0, z[1:] <= 2 * z[0], z[1:] >= -z[0]])):
         best = cp.Problem(cp.Minimize(cp.norm(matrix @ z + offset)), within).solve(solver="CLARABEL")
         limits = bounded.limits(groups, size)
-        found = bounded.solve(squares(matrix, offset, groups), limits, np.inf)
+        found = bounded.solve(squares(matrix, offset, groups), limits, Meter())
         assert np.linalg.norm(matrix @ found + offset) == pytest.approx(best, rel=1e-6)
         assert (limits.times(found) <= limits.h + 1e-9).all()
 
@@ -286,7 +287,7 @@ def test_least_squares_over_nested_sets():
         z, exact = min_norm.nearest(
             *posed.stacked(), multipliers._generators(groups, np.zeros(size)), project(groups, size), np.inf
         )
-        found = bounded.solve(posed, bounded.limits(groups, size), np.inf)
+        found = bounded.solve(posed, bounded.limits(groups, size), Meter())
         assert exact
         assert np.linalg.norm(posed.residual(found)) == pytest.approx(np.linalg.norm(posed.residual(z)), rel=1e-6)
 

@@ -24,17 +24,20 @@ from fccomodel.algorithms.runtime.progress import (
     merit,
     move_centres,
     opened,
+    pricing,
     record,
     scale_smoothing,
     smoothness,
     starting_value,
     status,
     value_at,
+    worked,
 )
 from fccomodel.algorithms.runtime.residual import observe, reached, watching
 from fccomodel.algorithms.runtime.settings import BlockSettings
 from fccomodel.algorithms.runtime.solver import BlockSolver
 from fccomodel.core.lazy import torch
+from fccomodel.core.work import priced
 
 
 def copy_state(state):
@@ -77,6 +80,16 @@ def mean_gradient(solver: BlockSolver, data, x, c, h: BlockSettings, batches):
         return solver.gradient(data, x, x, solver.buffers(x.device, x.dtype), copy_state(c), batch, h)
 
     return sum(map(at, batches)) / len(batches)
+
+
+def step_price(run, solver: BlockSolver, data, h: BlockSettings, few=4):
+    """Counted seconds of a step, its draws among them, of a few that are taken with copies."""
+    state, u, c, h = copy_state(run.state), copy_state(run.u), copy_state(run.c), h.copy()
+    data, rng = SimpleNamespace(**{**vars(data), "waiting": {}}), torch.Generator(device=state.w.device).manual_seed(0)
+    batches, draws = priced(lambda: drawn(solver, data, rng, solver.block))
+    state.met = 0
+    _, steps = priced(lambda: [solver.advance(solver, data, state, u, c, batch, h) for batch in batches[:few]])
+    return draws / len(batches) + steps / len(batches[:few])
 
 
 def set_out(run, solver: BlockSolver, data, h: BlockSettings, G):
@@ -149,10 +162,12 @@ def go_back(run, solver: BlockSolver, h: BlockSettings, finite):
 
 def solve(
     solver: BlockSolver, data, *, seed=0, device="cpu", dtype=None, seconds=30.0, iterations=None, oracles=None,
-    progress=None, stop=None, tol=None, exact=None,
+    progress=None, stop=None, tol=None, exact=None, share=None, planned=None,
 ):  # fmt: skip
-    """Run to the end of the budget, or until stages gain nothing more, or until the KKT residual is at most ``tol`` in two of
-    them running. Returns the best point seen, or as the schedule says the last.
+    """Run to the end of the budget (``share``: in counted seconds), or until stages gain nothing more, or until the KKT residual
+    is at most ``tol`` in two of them running. Returns the best point seen, or as the schedule says the last.
+
+    A stage that the clock or a person cuts is repeated by ``iterations`` and the number of steps ``planned`` to its end.
 
     ``oracles`` bounds the values g_i(w; xi) that steps ask for; evaluations between stages are no part of the algorithm.
     ``broken`` is the step by which iterates were not finite (the loop went back to the best point), or None.
@@ -163,7 +178,6 @@ def solve(
     began, dtype = time.perf_counter(), dtype or torch.float32
     if oracles is not None:
         iterations = min(iterations or math.inf, max(1, int(oracles // max(solver.oracles, 1))))
-    ended = ending(began, stop, seconds, iterations)
     exact, quick, data = opened(solver, data, device, dtype, exact)
     rng = torch.Generator(device=device).manual_seed(seed)
     h, schedule = solver.settings(), solver.schedule
@@ -179,14 +193,18 @@ def solve(
     def minibatches(x, y, held):
         return gradients(solver, data, x, y, held, torch.Generator(device=device).manual_seed(seed + 1 + run.count))
 
-    looked = time.perf_counter()
     run.value = starting_value(solver, quick, w, G, rng)
-    watch = watching(tol, 8 * (time.perf_counter() - looked))
     set_out(run, solver, quick, h, G)
+    work = pricing(priced(lambda: value_at(solver, quick, w))[1], step_price(run, solver, data, h))
+    if share is not None:
+        iterations = min(iterations or math.inf, 1 + int(share / (work.step + 1.5 * work.look / h.stage)))
+    ended = ending(began, stop, seconds, iterations, work=work)
+    watch = watching(tol, work.look, work.step)
     history: list = []
     worst, reason = run.value[2], ""
     while not reason:
-        length = schedule.length(h, run.count, iterations)
+        length = schedule.length(h, run.count, planned or iterations)
+        end = run.count + length
         reason = take_steps(run, solver, data, rng, h, length, iterations, ended)
         before, (worst, finite, gained) = worst, keep_the_better(run, solver, quick, h)
         schedule.after(h, gained, worst)
@@ -195,7 +213,8 @@ def solve(
         if solver.centred and finite and schedule.adapts:
             move_centres(solver, quick, run.state.w.to(quick.dtype), run.c, h, worst, before, G, dtype, run.u)
         entry = {"iteration": run.count, "oracles": run.count * solver.oracles, "eta": h.eta if schedule.keeps_last else h.peak}
-        entry |= observe(watch, solver, exact, run.best.w, run.value, run.c, h, time.perf_counter() - began, minibatches)
+        work.looks = watch.spent + 3 * work.look * (len(history) + 1)
+        entry |= observe(watch, solver, exact, run.best.w, run.value, run.c, h, worked(work, run.count), minibatches)
         record(history, progress, began, run.value, h.weight, **entry)
         if not reason and schedule.adapts:
             reason = reached(watch) or ("stages gain nothing more" if run.calm >= h.patience else "")
@@ -206,4 +225,5 @@ def solve(
     return SimpleNamespace(
         w=w, c=run.c, h=h, eta=run.eta, history=history, iterations=run.count, seconds=time.perf_counter() - began,
         reason=reason, status=status(stop, schedule.adapts and watch.held >= 2), broken=run.broken, exact=exact,
+        timed=work.timed, worked=worked(work, run.count), planned=None if schedule.keeps_last else end,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What comes after the stochastic part, as time allows. The emitter copies it."""
+"""What comes after the stochastic part, as the work that there is room for allows. The emitter copies it."""
 
 from __future__ import annotations
 
@@ -8,32 +8,51 @@ from fccomodel.algorithms.runtime.solver import Solver
 from fccomodel.core.lazy import torch
 
 
+def allotted(solver: Solver, exact, device, room, patience):
+    """What comes after the steps, the steps' share of the work, and passes of what comes after; counted seconds of a pass.
+
+    ``finish`` if a quarter of a typical number of passes (400) fits into the ``room``: after steps for as long as these passes
+    take and a second, at most 0.6 of the room; where passes come first, for a quarter of it.
+    Else ``restore``, after 0.7 of the room. With ``patience`` the run is judged after so much work.
+    """
+    way, share, passes = "", patience, None
+    price = solver.one_pass(solver, exact, device) if solver.finish is not None else float("inf")
+    needed = 400 * price
+    if needed < 1.6 * room:
+        way, share = "finish", needed / 4 if solver.direct else min(needed + 1.0, 0.6 * room)
+        passes = None if patience is None else int(400 * patience / needed) + 1
+    elif solver.restore is not None:
+        way, share = "restore", 0.7 * room
+    return way, share if patience is None or share is None else min(share, patience), passes, price
+
+
 def solve_then_finish(
     solver: Solver, data, *, way=None, passes=None, device="cpu", seconds=None, iterations=None, oracles=None, progress=None,
-    stop=None, **more,
+    stop=None, room=None, patience=None, **more,
 ):  # fmt: skip
-    """``solve``, then ``finish`` if a quarter of a typical number of passes (400) fits into the time, else ``restore``.
+    """``solve``, then what is ``allotted``. ``seconds`` are those of the clock, which ends a run alone; ``room`` is the budget in
+    counted seconds (the same where it is not given).
 
-    ``way`` and ``passes`` ask for one of them (or, empty, for none), and for that many passes. A budget of steps or oracle calls
-    is the algorithm's alone.
+    ``way`` and ``passes`` ask for one of the ends (or, empty, for none), and for that many passes. A budget of steps or oracle
+    calls is the algorithm's alone.
     """
-    began, share = time.perf_counter(), seconds
+    began, share, price = time.perf_counter(), None, 0.0
     with torch.inference_mode(False), torch.no_grad():
         exact = solver.prepare_full(solver.as_namespace(data, device, torch.float64))
+        room = seconds if room is None else room
         if way is None:
             way = ""
-            if seconds is not None and iterations is None and oracles is None:
-                needed = 400 * solver.one_pass(solver, exact, device) if solver.finish is not None else float("inf")
-                if needed < 1.6 * seconds:
-                    way, share = "finish", min(needed + 1.0, 0.6 * seconds)
-                elif solver.restore is not None:
-                    way, share = "restore", 0.7 * seconds
-    limits = {"seconds": share, "iterations": iterations, "oracles": oracles}
+            if room is not None and iterations is None and oracles is None:
+                way, share, passes, price = allotted(solver, exact, device, room, patience)
+    clock = seconds if seconds is None or not way else 0.75 * seconds
+    limits = {"seconds": clock, "iterations": iterations, "oracles": oracles, "share": share}
     given = {"device": device, "progress": progress, "stop": stop, "tol": solver.tol, "exact": exact}
     outcome = solver.solve(solver, data, **given, **limits, **more)
     if not way:
         return outcome
     with torch.inference_mode(False), torch.no_grad():
-        left = None if seconds is None else max(seconds - (time.perf_counter() - began), 0.3 * seconds)
+        left = None if seconds is None else max(seconds - (time.perf_counter() - began), 0.0)
         end = solver.finish if way == "finish" else solver.restore
-        return end(solver, outcome, exact, seconds=left, passes=passes, tol=solver.tol, progress=progress, stop=stop)
+        found = end(solver, outcome, exact, seconds=left, passes=passes, tol=solver.tol, progress=progress, stop=stop)
+        found.worked += found.passes * price if way == "finish" else 0.0
+        return found

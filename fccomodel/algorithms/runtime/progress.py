@@ -18,17 +18,33 @@ def opened(solver: Solver, data, device, dtype, exact=None):
     return exact, quick, solver.prepare(solver.as_namespace(data, device, dtype))
 
 
-def ending(began, stop, seconds, iterations, oracles=None):
-    """``ended(count, calls)``: why a run ends after so many steps and oracle calls, or "" where it goes on."""
+def ending(began, stop, seconds, iterations, oracles=None, share=None, work=None):
+    """``ended(count, calls)``: why a run ends after so many steps and oracle calls, or "" where it goes on. ``share``: counted
+    seconds of ``work`` that it may take; ``work.timed`` becomes True where it is the clock that ends it."""
 
     def ended(count, calls=0):
         if stop is not None and stop():
             return "interrupted"
-        spent = seconds is not None and time.perf_counter() - began > seconds
-        spent = spent or (iterations is not None and count >= iterations) or (oracles is not None and calls >= oracles)
-        return "the budget is used up" if spent else ""
+        spent = (iterations is not None and count >= iterations) or (oracles is not None and calls >= oracles)
+        if spent or (share is not None and worked(work, count, calls) > share):
+            return "the budget is used up"
+        if seconds is not None and time.perf_counter() - began > seconds:
+            work.timed = True
+            return "the time is used up"
+        return ""
 
     return ended
+
+
+def pricing(look=0.0, step=0.0):
+    """What a run's work is counted by: counted seconds of a ``step``, an oracle ``call`` and a ``look`` at the exact values, and
+    those of all looks so far; ``timed``: the clock ended it."""
+    return SimpleNamespace(step=step, call=0.0, look=look, looks=0.0, timed=False)
+
+
+def worked(work, count, calls=0):
+    """Counted seconds of so many steps and oracle calls, and of the looks between them."""
+    return work.step * count + work.call * calls + work.looks
 
 
 def record(history, progress, began, value, weight, **entry):

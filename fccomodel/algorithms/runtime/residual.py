@@ -15,7 +15,6 @@ quadratic forms, 2003). The emitter copies it.
 from __future__ import annotations
 
 import math
-import time
 from types import SimpleNamespace
 from typing import Any
 
@@ -26,30 +25,30 @@ from fccomodel.algorithms.runtime.support import gradient_of
 from fccomodel.core.lazy import torch
 
 
-def watching(tol, cost, z=1.96, few=8):
-    """What ``observe`` keeps; ``cost``: seconds that an estimate may take, at first a guess. Without ``tol`` none is made.
+def watching(tol, look, step, z=1.96, few=8):
+    """What ``observe`` keeps, by the counted seconds of a ``look`` at the exact values and of a ``step``; ``cost``: those that
+    an estimate takes, at first a guess. Without ``tol`` none is made.
 
     ``z`` standard errors are what a mean may miss by; a standard error takes ``few`` samples.
     """
-    return SimpleNamespace(tol=tol, z=z, few=few, spent=0.0, cost=cost, held=0, kkt=None, error=None)
+    cost = few * max(look, step)
+    return SimpleNamespace(tol=tol, z=z, few=few, spent=0.0, cost=cost, look=look, step=step, held=0, kkt=None, error=None)
 
 
-def observe(watch, solver: Solver, data, w, value, c, h: LoopSettings, elapsed, minibatches):
-    """Estimates the residual at w, unless that takes more than 3% of the time so far (15% where it is likely to decide), and
-    counts the stages running in which it is at most ``tol`` with 95% probability. Returns both for the history.
+def observe(watch, solver: Solver, data, w, value, c, h: LoopSettings, worked, minibatches):
+    """Estimates the residual at w, unless that takes more than 3% of the work so far, in counted seconds (15% where it is likely
+    to decide), and counts the stages running in which it is at most ``tol`` with 95% probability. Returns both for the history.
 
     ``value`` is the summary of the evaluation at w; ``minibatches(w, y, h)`` goes on giving gradients with the multipliers y.
     """
     if watch.tol is None:
         return {}
     likely = watch.tol >= 1e-4 or (watch.kkt is not None and watch.kkt - watch.error <= 3 * watch.tol)
-    room = (0.15 if likely else 0.03) * elapsed - watch.spent
+    room, each = (0.15 if likely else 0.03) * worked - watch.spent, watch.step if solver.whole is None else 3 * watch.look
     if watch.cost <= room:
-        began = time.perf_counter()
-        found = residual(solver, data, w, value, c, h, minibatches, watch, began + room)
-        if watch.kkt is not None:  # the first one warms up
-            watch.cost = time.perf_counter() - began
-            watch.spent += watch.cost
+        found = residual(solver, data, w, value, c, h, minibatches, watch, max(room - watch.look, 0.0) / max(each, 1e-9))
+        watch.cost = watch.look + found.count * each
+        watch.spent += watch.cost
         if math.isfinite(found.residual):
             watch.kkt, watch.error = found.residual, found.error
             watch.held = watch.held + 1 if found.enough and found.residual + found.error <= watch.tol else 0
@@ -64,8 +63,9 @@ def reached(watch):
     return f"KKT residual {watch.kkt:.1g}{sure} at most {watch.tol:g}{', 95%' if watch.error else ''}, two stages running"
 
 
-def residual(solver: Solver, data, w, value, c, h: LoopSettings, minibatches, watch, end):
-    """The residual at w, how far it may be off (0: it is exact), and whether the samples are enough to tell."""
+def residual(solver: Solver, data, w, value, c, h: LoopSettings, minibatches, watch, most):
+    """The residual at w by no more than ``most`` samples (two at least), how far it may be off (0: it is exact), and whether
+    they are enough to tell."""
     held = h.copy()
     held.lam_inner = 0.1 * watch.tol
     if solver.whole is None:
@@ -88,7 +88,7 @@ def residual(solver: Solver, data, w, value, c, h: LoopSettings, minibatches, wa
         mean = mean + apart / count
         spread += float(apart @ (G - mean))
         violations.append(violation)
-        late = time.perf_counter() > end and count > 1
+        late = count >= max(most, 2)
         if late or (count >= watch.few and count & (count - 1) == 0):  # at powers of two
             found = assess(solver, w, mean, spread, violations, shift, watch)
             if late or not found.residual - found.error <= watch.tol < found.residual + found.error:
@@ -107,7 +107,7 @@ def assess(solver: Solver, w, G, spread, violations, shift, watch):
     solver.project(moved, step)
     size = max(float((w - moved).norm()) / step, violation, shift) if math.isfinite(length) else math.inf
     enough = count >= watch.few or (solver.whole is not None and not solver.heavy)
-    return SimpleNamespace(residual=size, error=watch.z * math.sqrt(max(spread, apart) / times), enough=enough)
+    return SimpleNamespace(residual=size, error=watch.z * math.sqrt(max(spread, apart) / times), enough=enough, count=count)
 
 
 def multipliers(solver: Solver, data, w, c, h: LoopSettings):

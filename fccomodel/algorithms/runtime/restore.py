@@ -45,7 +45,7 @@ def restore(solver: Solver, outcome, data, *, seconds=None, passes=None, tol=1e-
     A step is kept if the violation falls and the objective (on ``thinned`` rows where pairs are many) rises by no more than the
     multipliers let it. ``passes`` bounds the evaluations of constraints, ``most`` the constraints of a step.
     """
-    began, count, history = time.perf_counter(), 0, list(outcome.history)
+    began, count, timed, history = time.perf_counter(), 0, False, list(outcome.history)
     quick, weight, w = thinned(solver, data), outcome.h.weight, outcome.w.to(data.device).double().clone()
 
     def violations(x):
@@ -53,8 +53,11 @@ def restore(solver: Solver, outcome, data, *, seconds=None, passes=None, tol=1e-
         return torch.where(equal, values.abs(), values.clamp(min=0)), values, equal
 
     def limit():
-        late = seconds is not None and time.perf_counter() - began > seconds
-        return late or (passes is not None and count >= passes) or (stop is not None and stop())
+        nonlocal timed
+        if (passes is not None and count >= passes) or (stop is not None and stop()):
+            return True
+        timed |= seconds is not None and time.perf_counter() - began > seconds
+        return timed
 
     amount, values, equal = violations(w)
     worst, value, count, moved = float(amount.max()), summary(solver.evaluate(quick, w)), 1, True
@@ -80,4 +83,5 @@ def restore(solver: Solver, outcome, data, *, seconds=None, passes=None, tol=1e-
         history.append({**entry, "passes": count})
         if progress is not None:
             progress(history[-1])
-    return SimpleNamespace(**{**vars(outcome), "w": w, "history": history, "exact": data, "passes": count, "way": "restore"})
+    more = {"w": w, "history": history, "exact": data, "passes": count, "way": "restore", "timed": outcome.timed or timed}
+    return SimpleNamespace(**{**vars(outcome), **more})

@@ -24,11 +24,11 @@ class Solver:
     whole(data, w, c, h)       the smoothed objective on all rows, for autograd; None where no such pass is affordable
     all_blocks(data, w)        ``blocks``, with the functions inside expectations, whose centres have the shapes ``inside``
     regulariser(w)             the terms with a prox              constraint_values(data, w)   the constraints, for autograd
-    solve, finish, restore     the loop, and what may come after it; ``one_pass``: seconds of a pass that ``finish`` makes
+    solve, finish, restore     the loop, and what may come after it; ``one_pass``: counted seconds of its passes
     block      steps whose samples are drawn together             own        entries of w that are the model's own variables
     centred    some function has a centre                         dual       steps move the centres: they are blocks' own y
     thin       rows that evaluations between stages take, by the name of their array; ``heavy``: a full pass takes pairs
-    tol        the KKT residual to end at
+    tol        the KKT residual to end at                         direct    passes come first: the problem is convex
     """
 
     settings: Callable
@@ -57,6 +57,7 @@ class Solver:
     centred: bool = False
     dual: bool = False
     heavy: bool = False
+    direct: bool = False
     thin: Mapping[str, int] = field(default_factory=dict)
     inside: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     tol: float | None = None

@@ -18,18 +18,21 @@ from fccomodel.algorithms.runtime.progress import (
     merit,
     move_centres,
     opened,
+    pricing,
     record,
     scale_smoothing,
     smoothness,
     starting_value,
     status,
     value_at,
+    worked,
 )
 from fccomodel.algorithms.runtime.residual import observe, reached, watching
 from fccomodel.algorithms.runtime.settings import VectorSettings
 from fccomodel.algorithms.runtime.solver import VectorSolver
 from fccomodel.algorithms.runtime.vector_oracle import oracle_of
 from fccomodel.core.lazy import torch
+from fccomodel.core.work import priced
 
 #: matrix: the largest Jacobian kept as a matrix, entries     probe: samples by which the first step size is found
 #: look: steps of an epoch between exact evaluations           pass_limit: samples above which F is not computed exactly
@@ -81,6 +84,12 @@ def gradients(solver: VectorSolver, data, w, c, h: VectorSettings, rng):
         u = u + (at.value - u) / k
         s, direct = F.slope(w, u)
         yield at.pull(s) + direct
+
+
+def call_price(solver: VectorSolver, data, w, c, h: VectorSettings):
+    """Counted seconds of a step's oracle call, by the gradient of one minibatch."""
+    rng = torch.Generator(device=w.device).manual_seed(0)
+    return priced(lambda: next(gradients(solver, data, w, c, h, rng)))[1] / solver.samples
 
 
 def set_out(run, solver: VectorSolver, data, F, h: VectorSettings, c, G):
@@ -145,10 +154,11 @@ def close_epoch(run, solver: VectorSolver, last, h: VectorSettings):
 
 def solve(
     solver: VectorSolver, data, *, seed=0, device="cpu", dtype=None, seconds=30.0, iterations=None, oracles=None,
-    progress=None, stop=None, tol=None, exact=None,
+    progress=None, stop=None, tol=None, exact=None, share=None, planned=None,
 ):  # fmt: skip
-    """Run to the end of the budget, or until epochs gain nothing more, or until the KKT residual is at most ``tol`` in two looks
-    running. Returns the best point seen, or as the schedule says the last.
+    """Run to the end of the budget (``share``: in counted seconds), or until epochs gain nothing more, or until the KKT residual
+    is at most ``tol`` in two looks running. Returns the best point seen, or as the schedule says the last. Epochs are not
+    ``planned`` by the budget.
 
     ``broken`` is the step by which iterates were not finite (their epoch was taken back), or None.
 
@@ -156,7 +166,8 @@ def solve(
     it began with (``held``); the best point so far and its value; the first merit; steps (``count``), epochs without a gain.
     """
     began, dtype = time.perf_counter(), dtype or torch.float32
-    ended = ending(began, stop, seconds, iterations, oracles)
+    work = pricing()
+    ended = ending(began, stop, seconds, iterations, oracles, share, work)
     exact, quick, data = opened(solver, data, device, dtype, exact)
     rng = torch.Generator(device=device).manual_seed(seed)
     h, c, schedule = solver.settings(), solver.centres(device, dtype), solver.schedule
@@ -173,10 +184,10 @@ def solve(
     def minibatches(x, y, held):
         return gradients(solver, data, x, y, held, torch.Generator(device=device).manual_seed(seed + 1 + run.count))
 
-    looked = time.perf_counter()
-    run.value = starting_value(solver, quick, state.w, G, rng)
-    watch, run.best = watching(tol, 8 * (time.perf_counter() - looked)), state.w.clone()
+    run.value, run.best = starting_value(solver, quick, state.w, G, rng), state.w.clone()
     set_out(run, solver, quick, F, h, c, G)
+    work.look, work.call = priced(lambda: value_at(solver, quick, state.w))[1], call_price(solver, data, state.w, c, h)
+    watch = watching(tol, work.look, work.call * solver.samples)
     run.first, worst = merit(run.value, h.weight), run.value[2]
     history: list = []
     reason = ""
@@ -191,7 +202,8 @@ def solve(
                 move_centres(solver, quick, state.w.to(quick.dtype), c, h, last[2], worst, G, dtype)
             worst = last[2]
         entry = {"iteration": run.count, "oracles": state.oracles, "eta": h.eta}
-        entry |= observe(watch, solver, exact, run.best, run.value, c, h, time.perf_counter() - began, minibatches)
+        work.looks = watch.spent + 3 * work.look * (len(history) + 1)
+        entry |= observe(watch, solver, exact, run.best, run.value, c, h, worked(work, run.count, state.oracles), minibatches)
         record(history, progress, began, run.value, h.weight, **entry)
         if not reason and schedule.adapts:
             reason = reached(watch) or ("epochs gain nothing more" if run.calm >= h.patience else "")
@@ -206,5 +218,6 @@ def solve(
     return SimpleNamespace(
         w=w, c=c, h=h, eta=run.eta, history=history, iterations=run.count, seconds=time.perf_counter() - began,
         reason=reason, status=status(stop, schedule.adapts and watch.held >= 2), broken=run.broken, exact=exact,
-        epsilon=pair and pair.epsilon,
+        epsilon=pair and pair.epsilon, timed=work.timed, worked=worked(work, run.count, state.oracles),
+        planned=None,
     )  # fmt: skip

@@ -88,6 +88,7 @@ class Record:
             "centred": bool(lowered.centred),
             "dual": steps.dual or steps.coupled,
             "heavy": thinning.heavy,
+            "direct": self.plan.direct and "finish" in self.after,
             "thin": dict(thinning.thin),
             **self.form.values,
             "inside": dict(lowered.whole.inside) if lowered.whole else {},

@@ -38,6 +38,7 @@ def constants(lowered: Lowered) -> str:
         "SECONDS": seconds,
         "ITERATIONS": iterations,
         "CALLS": calls,
+        "PLANNED": None,
         **({"WAY": None, "PASSES": None, "TOL": options["tol"][0]} if plan.polish else {}),
         "THREADS": plan.threads,
         "SIGN": -1 if lowered.problem.objective.sense == "maximize" else 1,

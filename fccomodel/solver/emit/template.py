@@ -50,7 +50,8 @@ def main():
 
     with no_grad():
         found = {run}(SOLVER, tensors, seed=arguments.seed, device=arguments.device, dtype=getattr(torch, arguments.precision),
-                      seconds=seconds, iterations=arguments.iterations, oracles=arguments.oracles, progress=show{passes})
+                      seconds=seconds, iterations=arguments.iterations, oracles=arguments.oracles, progress=show,
+                      planned=PLANNED{passes})
         objective, constraints = evaluate(found.exact, found.w)
     print(f"objective {SIGN * float(objective):.10g}   ({found.reason}, {found.iterations} steps)")
     for label, (_, values) in constraints.items():

@@ -43,6 +43,8 @@ class Solution:
 
     ``limits``: by constraint (a family as a whole) the largest multiplier that its penalty allows, where there is one.
     ``stopped`` is the reason in words, ``ended`` one of ``converged``, ``interrupted``, ``stopped``.
+    ``timed``: the clock ended it, or one of its stages, so that another run may end elsewhere.
+    ``worked``: its counted seconds.  ``planned``: the steps that its last stage was to end at.
     ``interior``: iterations of the interior-point method that found the answer after the program's own run, 0 where it did not.
     ``history``: for each stage objective (in the model's sense) and violation of the best point so far, oracle calls, seconds.
     ``passes`` over all rows of the ``way`` it ended (``finish``, ``restore``), 0 where there was none. ``failure`` is why there
@@ -63,11 +65,19 @@ class Solution:
     way: str = ""
     interior: int = 0
     failure: Failure | None = None
+    timed: bool = False
+    worked: float = 0.0
+    planned: int | None = None
 
     @property
     def status(self) -> str:
         """``infeasible``, ``unbounded`` or ``unattained``; otherwise ``converged``, ``interrupted`` or ``stopped``."""
         return self.ended if self.failure is None else self.failure.kind
+
+    @property
+    def oracles(self) -> float:
+        """Values g_i(w; xi) that its steps asked for."""
+        return float(self.history[-1]["oracles"]) if self.history else 0.0
 
     @property
     def interrupted(self) -> bool:
@@ -84,10 +94,15 @@ def run(
     budget_s: float | None = None,
     budget_it: int | None = None,
     budget_oracles: float | None = None,
+    room: float | None = None,
+    patience: float | None = None,
     polish: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> Solution:
     """Execute the program's text on its data; Ctrl-C ends it with the best point so far.
+
+    ``budget_s`` are seconds of the clock, which ends the run; stages share ``room`` counted seconds (the same unless given), and
+    with ``patience`` it ends after so many of them.
 
     Raises F0711 where nothing finite was found, F0704 where the variables or the arrays exceed the memory.
     """
@@ -103,6 +118,8 @@ def run(
             progress(_progress(entry, module.SIGN, time.perf_counter() - began, seconds))
 
     settings = {"seed": seed, "device": device, "dtype": getattr(torch, precision), "seconds": seconds, "iterations": budget_it}
+    if polish:
+        settings |= {"room": room, "patience": patience}
     final = solved(module, program, bound, polish, progress=report, oracles=budget_oracles, **settings)
     if not bool(torch.isfinite(final.w).all()) or not final.history or not np.isfinite(final.history[-1]["merit"]):
         raise nothing_finite(bound, module, final)
@@ -119,6 +136,9 @@ def run(
         wall_s=time.perf_counter() - began,
         stopped=final.reason,
         ended=final.status,
+        timed=final.timed,
+        worked=final.worked,
+        planned=final.planned,
         notes=tuple(answers.notes(program, module, final)),
     )
 

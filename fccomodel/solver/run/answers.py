@@ -107,6 +107,8 @@ def labelled(family: Members, constraint: ir.Constraint, values: np.ndarray) -> 
 def notes(program: Program, module: Any, final: Any) -> list[str]:
     """What a reader should know of a run beside where it ended: step size, smoothing, epsilon, divergence."""
     said = []
+    if module.SOLVER.direct and getattr(final, "way", "") == "finish":
+        said.append(f"{final.iterations:,} steps only prepare passes over all rows: the problem is convex, and passes are cheap")
     if module.SOLVER.settings().eta == 0:
         said.append(f"first step size: {final.eta:.3g}, the inverse of the smoothness estimated at the start")
     said += [gap(text, final.h.smoothing(name), width) for name, (text, width) in program.smoothed.items()]

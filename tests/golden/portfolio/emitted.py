@@ -56,6 +56,7 @@ PRECISION = 'float32'
 SECONDS = 25.0
 ITERATIONS = None
 CALLS = None
+PLANNED = None
 WAY = None
 PASSES = None
 TOL = 1e-06
@@ -300,13 +301,14 @@ def constraint_values(data, w):
 # ---- the loop
 
 
-# runtime.py: ending, thinned, opened, drawn, summary, value_at, starting_value, watching, slope_at, smoothness,
-#   steepness, scale_smoothing, copy_state, inverse_smoothness, merit, set_out, take_steps, least, go_back,
-#   keep_the_better, centre_at, estimated, move_centres, multipliers, fixing, some, gradient_of, slope_of, passes,
-#   assess, residual, observe, record, reached, status, mean_gradient, gradients, solve, centre_rows,
-#   differentiated, full_problem, shift_centres, cautious_step, forward_backward, stagnant, direction, panoc,
-#   excess, least_violation, conflict, first_point, falls_for_ever, raise_penalty, next_round, without_end,
-#   descent_without_end, finish, one_pass, least_norm, constraint_row, jacobian, restore, solve_then_finish
+# runtime.py: thinned, opened, drawn, summary, value_at, starting_value, slope_at, smoothness, steepness,
+#   scale_smoothing, copy_state, inverse_smoothness, merit, set_out, pricing, Rates, operation_price, priced,
+#   step_price, worked, ending, watching, take_steps, least, go_back, keep_the_better, centre_at, estimated,
+#   move_centres, multipliers, fixing, some, gradient_of, slope_of, passes, assess, residual, observe, record,
+#   reached, status, mean_gradient, gradients, solve, centre_rows, differentiated, full_problem, shift_centres,
+#   cautious_step, forward_backward, stagnant, direction, panoc, excess, least_violation, conflict, first_point,
+#   falls_for_ever, raise_penalty, next_round, without_end, descent_without_end, finish, one_pass, least_norm,
+#   constraint_row, jacobian, restore, allotted, solve_then_finish
 
 
 # ---- the solver
@@ -316,7 +318,7 @@ SOLVER = BlockSolver(
     evaluate=evaluate, blocks=blocks, gradient=gradient, buffers=buffers, whole=whole, all_blocks=all_blocks,
     regulariser=regulariser, constraint_values=constraint_values, begin=begin, update=momentum_step,
     step_sizes=step_sizes, advance=advance, solve=solve, finish=finish, one_pass=one_pass, restore=restore, own=8,
-    centred=True, oracles=3000, tol=TOL,
+    centred=True, direct=True, oracles=3000, tol=TOL,
 )
 
 

@@ -3,12 +3,14 @@
     Source -parse-> syntax.Model -check-> ir.Problem -bind-> Bound -analyse-> Analysis -choose-> Choice -normalise-> NormalForm
         -settle-> Plan -lower-> Lowered -emit-> Program -run-> Solution -report-> KKTReport
 
-The stages that need torch are imported where they are used, so that ``check`` and ``format`` start at once.
+``routes`` says what takes over where a run stalls. The stages that need torch are imported where they are used, so that
+``check`` and ``format`` start at once.
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -18,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from fccomodel.core import ir, options
 from fccomodel.core.diagnostics import Diagnostic, FccoError, quoting, refuse
 from fccomodel.core.source import Source
+from fccomodel.core.work import Meter
 from fccomodel.language import syntax
 
 if TYPE_CHECKING:
@@ -28,20 +31,19 @@ if TYPE_CHECKING:
     from fccomodel.plan.choice import Candidate, Choice
     from fccomodel.report import KKTReport
     from fccomodel.report.confidence import Intervals
-    from fccomodel.solver.conic import Answer, Conic
     from fccomodel.solver.emit import Program
     from fccomodel.solver.run import Progress, Solution
     from fccomodel.structure import Analysis
 
-#: The search for multipliers and bounds takes no longer than half the run, or so many seconds.
+#: Counted seconds that the search for multipliers and bounds may take in any case.
 REPORT_S = 1.0
-
-
-#: Seconds that a run has to converge by itself, where an interior-point method can take over; and by how much the report may find
-#: its residual above the tolerance.
-PATIENCE, NEAR = 3.0, 10.0
-#: A gap that does not count, relative to the objective or to this size of one.
-CLOSE, LEAST = 1e-6, 1e-2
+#: What is said of a run that the clock ended, or one of its stages.
+CLOCK = (
+    "the clock ended it, so another run may end elsewhere; with a longer budget, or a counted one (--budget {calls:.0e}oracles), "
+    "each gives the same answer"
+)
+#: The share of a budget that a run has even where the stages before it were long.
+LEAST_SHARE = 0.2
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -95,7 +97,7 @@ class Binding:
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Planned:
     """A bound problem with the structure found and the plan made; ``options`` holds every value with its origin, ``held`` by
-    table the numbers in their source of the rows held out at random."""
+    table the numbers in their source of the rows held out at random, ``spent`` the seconds that binding and planning took."""
 
     compiled: Compiled
     binding: Binding
@@ -104,6 +106,7 @@ class Planned:
     plan: Plan
     options: options.Origins
     held: Mapping[str, np.ndarray] = field(default_factory=dict)
+    spent: float = 0.0
 
     @property
     def holdout(self) -> str | float | None:
@@ -180,9 +183,11 @@ class Outcome:
 
     @property
     def stopped(self) -> str:
-        """Why the run ended, in words; of tests that it met and the report does not bear out, as the run's own."""
+        """Why the run ended, in words; of tests that it met and the report does not bear out, as the run's own. Where the clock
+        had a part in it, what would give the same answer each time."""
         disputed = self.status != self.solution.status
-        return f"by the run's own tests: {self.solution.stopped}" if disputed else self.solution.stopped
+        words = f"by the run's own tests: {self.solution.stopped}" if disputed else self.solution.stopped
+        return f"{words}; {CLOCK.format(calls=self.solution.oracles)}" if self.solution.timed else words
 
 
 # ------------------------------------------------------------------------------------------------- text -> problem -> data
@@ -292,6 +297,7 @@ def plan(
     bound: Bound | None = None,
 ) -> Planned:
     """Bind (unless bound already) and decide."""
+    began = time.perf_counter()
     held: dict[str, np.ndarray] = {}
     if bound is None:
         out = chosen.get("holdout", (None, ""))[0]
@@ -303,8 +309,9 @@ def plan(
     made = decide(analysis, chosen)
     settled = {**_automatic(made), **chosen, **made.options}
     return Planned(
-        compiled=compiled, binding=binding, bound=bound, analysis=analysis, plan=made, options=settled, held=held
-    )
+        compiled=compiled, binding=binding, bound=bound, analysis=analysis, plan=made, options=settled, held=held,
+        spent=time.perf_counter() - began,
+    )  # fmt: skip
 
 
 def explain(compiled: Compiled, binding: Binding, chosen: options.Origins, *, bound: Bound | None = None) -> Explained:
@@ -365,16 +372,19 @@ def emit(planned: Planned) -> Program:
 
 
 def run(
-    planned: Planned, progress: Callable[[Progress], None] | None = None, *, patience: float | None = None
+    planned: Planned,
+    progress: Callable[[Progress], None] | None = None,
+    *,
+    until: float = math.inf,
+    patience: float | None = None,
 ) -> tuple[Planned, Program, Solution]:
-    """Emit and run; the plan comes back with the device that was picked. ``patience``: fewer seconds than the budget has."""
+    """Emit and run; the plan comes back with the device that was picked. The clock (``time.perf_counter``) ends the run at
+    ``until``, where it has a budget in seconds; with ``patience`` it ends after so many counted ones."""
     from fccomodel.solver import run as running
 
     program = emit(planned)
     value = {name: entry[0] for name, entry in planned.options.items()}
     seconds, iterations, oracles = options.parse_budget(value["budget"])
-    if seconds is not None and patience is not None:
-        seconds = min(seconds, patience)
     device = options.pick_device(value["device"])
     planned = replace(planned, options={**planned.options, "device": (device, planned.options["device"][1])})
     with quoting(planned.problem.source):
@@ -384,9 +394,11 @@ def run(
             seed=value["seed"],
             device=device,
             precision=value["precision"],
-            budget_s=seconds,
+            budget_s=None if seconds is None else max(min(seconds, until - time.perf_counter()), LEAST_SHARE * seconds),
             budget_it=iterations,
             budget_oracles=oracles,
+            room=seconds,
+            patience=patience,
             polish=planned.plan.polish,
             progress=progress,
         )
@@ -395,8 +407,9 @@ def run(
     return planned, program, solution
 
 
-def report(planned: Planned, solution: Solution, *, sensitive: bool = False) -> KKTReport:
-    """How far a solution is from the optimality conditions of the problem as written, over all bound rows."""
+def report(planned: Planned, solution: Solution, *, sensitive: bool = False, until: float = math.inf) -> KKTReport:
+    """How far a solution is from the optimality conditions of the problem as written, over all bound rows: by no more work than
+    half the run's, or ``REPORT_S``; the clock ends the search for multipliers at ``until``."""
     from fccomodel import report as judging
 
     with quoting(planned.problem.source):
@@ -406,7 +419,7 @@ def report(planned: Planned, solution: Solution, *, sensitive: bool = False) -> 
             multipliers=solution.multipliers,
             limits=solution.limits,
             converged=solution.ended == "converged",
-            deadline=max(REPORT_S, solution.wall_s / 2),
+            work=Meter(max(REPORT_S, solution.worked / 2), until),
             seed=planned.seed,
             analysis=planned.analysis,
             sensitive=sensitive,
@@ -429,118 +442,16 @@ def solve(
     sensitive   report how the optimum moves with the constraints' right sides
     """
     from fccomodel.evaluation.values import lets, values
+    from fccomodel.pipeline import routes
 
     began = time.perf_counter()
     wanted = lets(planned.problem, show)
-    route = interior(planned)
-    if route is None:
-        planned, program, solution = run(planned, progress)
-        kkt = report(planned, solution, sensitive=sensitive)
-    else:
-        planned, program, solution, kkt = ended(planned, route, progress, sensitive=sensitive)
+    planned, program, solution, kkt = routes.answer(planned, progress, sensitive=sensitive)
     heldout = held_out(planned, solution)
     with quoting(planned.problem.source):
         shown = values(planned.bound, solution.variables, wanted, seed=planned.seed)
     wall = time.perf_counter() - began
     return Outcome(planned=planned, program=program, solution=solution, report=kkt, wall_s=wall, shown=shown, heldout=heldout)
-
-
-def interior(planned: Planned) -> Conic | None:
-    """The problem as a conic program of moderate size, if it is one, for where the plan asks for a finish in a time; a budget of
-    steps or oracle calls is all that is used."""
-    from fccomodel.solver import conic
-
-    if not planned.plan.polish or options.parse_budget(planned.options["budget"][0])[0] is None:
-        return None
-    see = planned.analysis.see
-    with quoting(planned.problem.source):
-        return conic.of(planned.bound, lambda expr: see(expr).interval.value)
-
-
-def ended(
-    planned: Planned, route: Conic, progress: Callable[[Progress], None] | None = None, *, sensitive: bool = False
-) -> tuple[Planned, Program, Solution, KKTReport]:
-    """A run of some seconds, and where the report does not find it at the optimum, the interior-point method: the better of both,
-    or a run with the whole budget where this method finds nothing."""
-    from fccomodel.solver import conic
-    from fccomodel.solver.run.machine import interruptible
-
-    began = time.perf_counter()
-    failed: FccoError | None = None
-    solution: Solution | None = None
-    try:
-        planned, program, solution = run(planned, progress, patience=PATIENCE)
-    except FccoError as error:
-        failed, program = error, emit(planned)
-    kkt = None
-    if solution is not None and solution.status in ("converged", "interrupted", "unattained"):
-        kkt = report(planned, solution, sensitive=sensitive)
-        if solution.status != "converged" or _settled(planned, kkt) and kkt.gap is not None and _small(kkt, kkt.gap.value):
-            return planned, program, solution, kkt
-    seconds = options.parse_budget(planned.options["budget"][0])[0]
-    assert seconds is not None
-    with interruptible() as asked:
-        answer = conic.solve(route, seconds=max(seconds - (time.perf_counter() - began), PATIENCE))
-    if asked.is_set() and isinstance(answer, str) and solution is not None:
-        solution = replace(solution, ended="interrupted", stopped="interrupted")
-        return planned, program, solution, kkt or report(planned, solution, sensitive=sensitive)
-    if not isinstance(answer, str):
-        if solution is not None and kkt is not None and _settled(planned, kkt, 1):
-            if _small(kkt, kkt.objective - answer.objective):
-                return planned, program, solution, kkt
-        other = interiors(answer, solution)
-        others = report(planned, other, sensitive=sensitive)
-        if solution is None or _settled(planned, others):
-            return planned, program, other, others
-        kkt = kkt or report(planned, solution, sensitive=sensitive)
-        return planned, program, *((other, others) if _better(planned, others, kkt) else (solution, kkt))
-    if failed is not None or solution is None:
-        raise failed or AssertionError(answer)
-    if kkt is None and answer != solution.status:
-        planned, program, solution = run(planned, progress)
-    return planned, program, solution, kkt or report(planned, solution, sensitive=sensitive)
-
-
-def interiors(answer: Answer, solution: Solution | None) -> Solution:
-    """The interior-point method's answer as the end of a run, if there was one."""
-    from fccomodel.solver.run import Solution
-
-    if solution is None:
-        solution = Solution(
-            variables={}, multipliers={}, limits={}, history=[], iterations=0, wall_s=0.0, stopped="", ended="converged"
-        )
-    return replace(
-        solution,
-        variables=answer.variables,
-        multipliers=answer.multipliers,
-        limits={},
-        failure=None,
-        ended="converged",
-        stopped=f"an interior-point method converged in {answer.iterations} iterations",
-        interior=answer.iterations,
-    )
-
-
-def _settled(planned: Planned, kkt: KKTReport, near: float = NEAR) -> bool:
-    """The report finds a point at the tolerance, or near, by the problem's scales."""
-    return _residual(kkt) <= planned.options["tol"][0] * near
-
-
-def _residual(kkt: KKTReport) -> float:
-    return kkt.relative.get("epsilon", kkt.epsilon)
-
-
-def _small(kkt: KKTReport, gap: float | None) -> bool:
-    """A difference of objectives is none that counts."""
-    return gap is not None and abs(gap) <= CLOSE * max(abs(kkt.objective), LEAST)
-
-
-def _better(planned: Planned, first: KKTReport, second: KKTReport) -> bool:
-    """Of two reports on a convex problem: the smaller residual, or the better objective where constraints hold as well."""
-    gain = second.objective - first.objective
-    gain = gain if planned.problem.objective.sense == "minimize" else -gain
-    holds = first.feasibility <= max(second.feasibility, planned.options["tol"][0])
-    return _residual(first) <= _residual(second) or (holds and gain > 0 and not _small(second, gain))
 
 
 def held_out(planned: Planned, solution: Solution) -> Intervals | None:

@@ -1,0 +1,175 @@
+"""From a plan to an answer with its report: which route goes first, what takes over where it stalls, which answer is the better.
+
+All of it is decided by counted work and by what the report finds, so that the same seed goes the same way; the clock only ends
+what has no time left.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from fccomodel.core import options
+from fccomodel.core.diagnostics import FccoError, quoting
+from fccomodel.pipeline import Planned, emit, report, run
+
+if TYPE_CHECKING:
+    from fccomodel.report import KKTReport
+    from fccomodel.solver.conic import Answer, Conic
+    from fccomodel.solver.emit import Program
+    from fccomodel.solver.run import Progress, Solution
+
+#: Counted seconds that a run has to converge by itself, where an interior-point method can take over; and by how much the report
+#: may find its residual above the tolerance.
+PATIENCE, NEAR = 3.0, 10.0
+#: A gap that does not count, relative to the objective or to this size of one.
+CLOSE, LEAST = 1e-6, 1e-2
+#: The share of a budget in seconds that is kept for the report.
+KEPT = 0.15
+
+
+class Found(NamedTuple):
+    """An answer: the plan with its device, the program that ran, where it ended, the report."""
+
+    planned: Planned
+    program: Program
+    solution: Solution
+    report: KKTReport
+
+
+def answer(planned: Planned, progress: Callable[[Progress], None] | None = None, *, sensitive: bool = False) -> Found:
+    """The plan's program run and reported on; where it is a conic program too, with the interior-point method to take over."""
+    until = _until(planned)
+    route = interior(planned)
+    if route is None:
+        return _judged(*run(planned, progress, until=until.run), sensitive, until)
+    return ended(planned, route, progress, sensitive=sensitive, until=until)
+
+
+class Until(NamedTuple):
+    """When (``time.perf_counter``) the clock ends a run, and the report's search for multipliers."""
+
+    run: float
+    report: float
+
+
+NEVER = Until(math.inf, math.inf)
+
+
+def _until(planned: Planned) -> Until:
+    """By the budget in seconds, less what binding and planning took; never, where it is one of steps or oracle calls."""
+    seconds = options.parse_budget(planned.options["budget"][0])[0]
+    if seconds is None:
+        return NEVER
+    end = time.perf_counter() + seconds - planned.spent
+    return Until(end - KEPT * seconds, end)
+
+
+def _judged(planned: Planned, program: Program, solution: Solution, sensitive: bool, until: Until) -> Found:
+    """With the report, whose search has some time in any case."""
+    least = time.perf_counter() + KEPT * max(until.report - until.run, 0.0)
+    return Found(planned, program, solution, report(planned, solution, sensitive=sensitive, until=max(until.report, least)))
+
+
+def interior(planned: Planned) -> Conic | None:
+    """The problem as a conic program of moderate size, if it is one, for where the plan asks for a finish in a time; a budget of
+    steps or oracle calls is all that is used."""
+    from fccomodel.solver import conic
+
+    if not planned.plan.polish or options.parse_budget(planned.options["budget"][0])[0] is None:
+        return None
+    see = planned.analysis.see
+    with quoting(planned.problem.source):
+        return conic.of(planned.bound, lambda expr: see(expr).interval.value)
+
+
+def ended(
+    planned: Planned,
+    route: Conic,
+    progress: Callable[[Progress], None] | None = None,
+    *,
+    sensitive: bool = False,
+    until: Until = NEVER,
+) -> Found:
+    """A run of some seconds, and where the report does not find it at the optimum, the interior-point method: the better of both,
+    or a run with the whole budget where this method finds nothing."""
+    from fccomodel.solver import conic
+    from fccomodel.solver.run.machine import interruptible
+
+    failed: FccoError | None = None
+    first: Found | None = None
+    solution: Solution | None = None
+    try:
+        planned, program, solution = run(planned, progress, until=until.run, patience=PATIENCE)
+    except FccoError as error:
+        failed, program = error, emit(planned)
+    if solution is not None and solution.status in ("converged", "interrupted", "unattained"):
+        first = _judged(planned, program, solution, sensitive, until)
+        gap = first.report.gap
+        if solution.status != "converged" or _settled(first) and gap is not None and _small(first.report, gap.value):
+            return first
+    with interruptible() as asked:
+        left = until.run - time.perf_counter()
+        found = conic.solve(route, seconds=None if math.isinf(left) else max(left, PATIENCE))
+    if asked.is_set() and isinstance(found, str) and solution is not None:
+        solution = replace(solution, ended="interrupted", stopped="interrupted")
+        return first._replace(solution=solution) if first else _judged(planned, program, solution, sensitive, until)
+    if not isinstance(found, str):
+        if first is not None and _settled(first, 1) and _small(first.report, first.report.objective - found.objective):
+            return first
+        second = _judged(planned, program, interiors(found, solution), sensitive, until)
+        if solution is None or _settled(second):
+            return second
+        first = first or _judged(planned, program, solution, sensitive, until)
+        return second if _better(second, first) else first
+    if failed is not None or solution is None:
+        raise failed or AssertionError(found)
+    if first is None and found != solution.status:
+        planned, program, solution = run(planned, progress, until=until.run)
+    return first or _judged(planned, program, solution, sensitive, until)
+
+
+def interiors(answer: Answer, solution: Solution | None) -> Solution:
+    """The interior-point method's answer as the end of a run, if there was one."""
+    from fccomodel.solver.run import Solution
+
+    if solution is None:
+        solution = Solution(
+            variables={}, multipliers={}, limits={}, history=[], iterations=0, wall_s=0.0, stopped="", ended="converged"
+        )
+    return replace(
+        solution,
+        variables=answer.variables,
+        multipliers=answer.multipliers,
+        limits={},
+        failure=None,
+        ended="converged",
+        stopped=f"an interior-point method converged in {answer.iterations} iterations",
+        interior=answer.iterations,
+    )
+
+
+def _settled(found: Found, near: float = NEAR) -> bool:
+    """The report finds a point at the tolerance, or near, by the problem's scales."""
+    return _residual(found.report) <= found.planned.options["tol"][0] * near
+
+
+def _residual(kkt: KKTReport) -> float:
+    return kkt.relative.get("epsilon", kkt.epsilon)
+
+
+def _small(kkt: KKTReport, gap: float | None) -> bool:
+    """A difference of objectives is none that counts."""
+    return gap is not None and abs(gap) <= CLOSE * max(abs(kkt.objective), LEAST)
+
+
+def _better(first: Found, second: Found) -> bool:
+    """Of two answers to a convex problem: the smaller residual, or the better objective where constraints hold as well."""
+    one, other = first.report, second.report
+    gain = other.objective - one.objective
+    gain = gain if first.planned.problem.objective.sense == "minimize" else -gain
+    holds = one.feasibility <= max(other.feasibility, first.planned.options["tol"][0])
+    return _residual(one) <= _residual(other) or (holds and gain > 0 and not _small(other, gain))
