@@ -22,9 +22,11 @@ if TYPE_CHECKING:
     from fccomodel.solver.emit import Program
     from fccomodel.solver.run import Progress, Solution
 
-#: Counted seconds that a run has to converge by itself, where an interior-point method can take over; and by how much the report
-#: may find its residual above the tolerance.
-PATIENCE, NEAR = 3.0, 10.0
+#: Counted seconds that a run has at least and at most to converge by itself, where an interior-point method can take over: else
+#: so many times what that method costs.
+SOON, PATIENCE, TIMES = 0.3, 3.0, 2.0
+#: By how much the report may find the residual of an answer above the tolerance.
+NEAR = 10.0
 #: A gap that does not count, relative to the objective or to this size of one.
 CLOSE, LEAST = 1e-6, 1e-2
 #: The share of a budget in seconds that is kept for the report.
@@ -94,16 +96,17 @@ def ended(
     sensitive: bool = False,
     until: Until = NEVER,
 ) -> Found:
-    """A run of some seconds, and where the report does not find it at the optimum, the interior-point method: the better of both,
-    or a run with the whole budget where this method finds nothing."""
+    """A run of no more work than twice what the interior-point method is foreseen to take, and where the report does not find it
+    at the optimum, that method: the better of both, or a run with the whole budget where this method finds nothing."""
     from fccomodel.solver import conic
     from fccomodel.solver.run.machine import interruptible
 
     failed: FccoError | None = None
     first: Found | None = None
     solution: Solution | None = None
+    patience = min(max(SOON, TIMES * conic.cost(route)), PATIENCE)
     try:
-        planned, program, solution = run(planned, progress, until=until.run, patience=PATIENCE)
+        planned, program, solution = run(planned, progress, until=until.run, patience=patience)
     except FccoError as error:
         failed, program = error, emit(planned)
     if solution is not None and solution.status in ("converged", "interrupted", "unattained"):

@@ -139,7 +139,8 @@ def test_decay_returns_its_last_iterate() -> None:
     solver = dataclasses.replace(block_solver("decay"), update=watched)
     with torch.no_grad():
         found = solver.solve(solver, {}, iterations=100, seconds=None)
-    assert [eta for eta, _ in seen] == pytest.approx([0.1] * 50 + [0.01] * 25 + [0.001] * 25)
+    tried, seen = seen[:-100], seen[-100:]  # a few before, by which a step is priced
+    assert len(tried) < 10 and [eta for eta, _ in seen] == pytest.approx([0.1] * 50 + [0.01] * 25 + [0.001] * 25)
     last = seen[-1][1].clone()
     project(last, 0.0)
     assert torch.equal(found.w, last.double())

@@ -39,7 +39,7 @@ def estimate(solver, program, found, minibatches=None, tol=1e-6):
     with torch.inference_mode(False), torch.no_grad():
         exact = solver.prepare_full(solver.as_namespace(dict(program.data), "cpu", torch.float64))
         value = progress.value_at(solver, exact, found.w)
-        watch = residual.watching(tol, 0.0)
+        watch = residual.watching(tol, 0.0, 0.0)
         return residual.residual(solver, exact, found.w, value, found.c, found.h, minibatches, watch, np.inf)
 
 

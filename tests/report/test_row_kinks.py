@@ -285,7 +285,7 @@ def test_least_squares_over_nested_sets():
     for _ in range(5):
         posed = squares(np.vstack([rng.normal(size=(6, size)), 0.1 * np.eye(size)]), 2 * rng.normal(size=6 + size), groups)
         z, exact = min_norm.nearest(
-            *posed.stacked(), multipliers._generators(groups, np.zeros(size)), project(groups, size), np.inf
+            *posed.stacked(), multipliers._generators(groups, np.zeros(size)), project(groups, size), Meter()
         )
         found = bounded.solve(posed, bounded.limits(groups, size), Meter())
         assert exact

@@ -46,7 +46,7 @@ def test_a_budget_of_iterations_is_kept() -> None:
 def test_a_budget_of_seconds_is_kept() -> None:
     made, bound = program()
     found = run.run(made, bound, budget_s=1e-3)
-    assert found.wall_s < 5 and found.stopped == "the budget is used up"
+    assert found.wall_s < 5 and found.stopped == "the time is used up" and found.timed
 
 
 def test_progress_is_of_the_best_point() -> None:

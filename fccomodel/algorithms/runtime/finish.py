@@ -155,13 +155,23 @@ def raise_penalty(now, full, violation):
 
 
 def descent_without_end(now, full):
-    """The failure of an objective that goes on falling from the best point on, or None; where rounds have converged, a stricter
-    one shows in which direction."""
-    count, tol, further = full.count, full.tol, now.best
-    if now.error <= tol:
+    """The failure of an objective that goes on falling from the best point on, or None. Where rounds have converged, a stricter
+    one shows in which direction; where it went a long way, one in between has less beside that direction."""
+
+    def stricter(w, accuracy):
         end = count.passes + 200
-        further, _, _ = panoc(full.at, full.prox, now.best, now.step, 1e-3 * tol, lambda: full.limit() or count.passes > end)
-    return without_end(full.solver, full.data, now.best, further, full.h, tol, full.limit, count)
+        return panoc(full.at, full.prox, w, now.step, accuracy * full.tol, lambda: full.limit() or count.passes > end)[0]
+
+    def judged(w):
+        return without_end(full.solver, full.data, w, further, full.h, full.tol, full.limit, count)
+
+    count, further = full.count, now.best
+    if now.error <= full.tol:
+        further = stricter(now.best, 1e-3)
+    failure = judged(now.best)
+    if failure is None and float((further - now.best).norm()) > 0.01 * (1 + float(now.best.norm())):
+        failure = judged(stricter(now.best, 0.03))
+    return failure
 
 
 def finish(solver: Solver, outcome, data, *, seconds=None, passes=None, tol=1e-6, progress=None, stop=None):

@@ -27,7 +27,7 @@ FIGURES = dict.fromkeys(("gap", "violation", "KKT", "oracles"), residual) | {"se
 USED = ("oracles", "seconds")
 #: steps below which a run says little about an algorithm
 FEW = 100
-SPENT = "the budget is used up"
+SPENT = ("the budget is used up", "the time is used up")
 
 
 # ------------------------------------------------------------------------------------------------------------- progress
@@ -110,7 +110,7 @@ def _notes(record: Comparison) -> list[str]:
     spread = [record.mean(name, lambda run: run.objective) for name in record.algorithms if len(record.of(name)) > 1]
     if spread and all(mean is not None and mean.sd == 0 for mean in spread):
         notes.append("The seeds make no difference: steps take all rows. --option inner_batch=32 draws them.")
-    short = {run.job.algorithm: run.iterations for run in record.runs if run.iterations < FEW and run.stopped == SPENT}
+    short = {run.job.algorithm: run.iterations for run in record.runs if run.iterations < FEW and run.stopped in SPENT}
     if short:
         counts = ", ".join(f"{steps} steps of {name}" for name, steps in short.items())
         notes.append(f"{record.budget} are {counts}: raise --budget, or make steps cheaper, say by --option inner_batch=32.")
