@@ -77,6 +77,11 @@ def no_matplotlib() -> Diagnostic:
     return PACKAGE.error("Curves cannot be drawn: matplotlib is not installed", fix="pip install 'fccomodel[plot]'")
 
 
+def no_page(package: str) -> Diagnostic:
+    """Pages are made by jinja2, latex2mathml and matplotlib."""
+    return PACKAGE.error(f"A page cannot be made: {package} is not installed", fix="pip install 'fccomodel[report]'")
+
+
 # -------------------------------------------------------------------------------------------------------------- comparisons
 def data_not_sent(error: Exception) -> Diagnostic:
     """Data for several processes can be pickled."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fccomodel import pipeline
-from fccomodel.app import comparison, display, explain, latex, results, store
+from fccomodel.app import comparison, display, explain, latex, page, plots, results, store
 from fccomodel.core import files, options
 from fccomodel.core.diagnostics import Diagnostic
 
@@ -350,6 +350,15 @@ class Result:
     def solver(self) -> str:
         """The text of the program that ran."""
         return self.outcome.program.text
+
+    @property
+    def plot(self) -> plots.Plots:
+        """Pictures: ``plot()`` of the run on one page, ``plot.convergence()``, ``.constraints()``, ``.multipliers()``."""
+        return plots.Plots(self.json)
+
+    def html(self) -> str:
+        """The result as a page for a browser, without network: the model, pictures, the KKT table, how to run it again."""
+        return page.html(results.at_hand(self.outcome))
 
     @property
     def json(self) -> dict[str, Any]:

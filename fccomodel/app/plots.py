@@ -1,0 +1,144 @@
+"""Pictures of a run: values against work, constraints with their bounds, multipliers, the KKT residual. Needs matplotlib."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fccomodel.app import errors
+from fccomodel.core.diagnostics import FccoError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+ALONG = {"seconds": "seconds", "oracles": "oracle calls"}
+#: Curves that are drawn, each with its line, so that they differ in grey.
+CURVES = (("objective", "tab:blue", "-"), ("violation", "tab:red", "--"), ("kkt", "0.25", "-."))
+#: Constraints that a picture has room for, and letters of a label.
+MOST, LETTERS = 12, 22
+#: The least value on a logarithmic axis.
+LEAST = 1e-12
+#: Violations that count as none, and values of constraints that can be told from 0.
+HOLDS, SEEN = 1e-3, 1e-4
+PAPER: Any = {"font.size": 10, "axes.spines.top": False, "axes.spines.right": False, "svg.fonttype": "none"}
+
+
+def require() -> None:
+    """F0529 where matplotlib is not installed."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        raise FccoError([errors.no_matplotlib()]) from None
+
+
+class Plots:
+    """Pictures of a result, each a matplotlib figure; called, those of a run on one page.
+
+    record   what ``result.json`` holds
+    """
+
+    def __init__(self, record: Mapping[str, Any]):
+        self._record = record
+
+    def __call__(self, along: str = "seconds") -> Figure:
+        """Convergence, and constraints where there are any, on one page."""
+        constrained = bool(self._record["constraints"])
+        return _figure(lambda axes: self._all(axes, along), 2 if constrained else 1)
+
+    def _all(self, axes: Sequence[Axes], along: str) -> None:
+        _convergence(axes[0], self._record, along)
+        if len(axes) > 1:
+            _constraints(axes[1], self._record)
+
+    def convergence(self, along: str = "seconds") -> Figure:
+        """Objective (left axis), violation and KKT residual (right axis, logarithmic) of the best point so far, stage by stage,
+        against ``seconds`` or ``oracles`` (calls; a finish makes none); the dotted line is the proved bound of the optimum."""
+        return _figure(lambda axes: _convergence(axes[0], self._record, along))
+
+    def constraints(self) -> Figure:
+        """Each constraint's value, left minus right side: the worst a dozen, and whether they hold."""
+        return _figure(lambda axes: _constraints(axes[0], self._record))
+
+    def multipliers(self) -> Figure:
+        """The multipliers of the minimised problem, those of the largest size: what a constraint costs."""
+        return _figure(lambda axes: _multipliers(axes[0], self._record))
+
+
+def _figure(draw: Callable[[Sequence[Axes]], None], rows: int = 1) -> Figure:
+    require()
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context(PAPER):
+        figure = Figure(figsize=(6.4, 3.4 * rows), layout="constrained")
+        draw(list(np.atleast_1d(figure.subplots(rows))))
+        return figure
+
+
+def _convergence(axes: Axes, record: Mapping[str, Any], along: str) -> None:
+    stages = [entry for entry in record["history"] if entry.get(along) is not None]
+    drawn = []
+    beside = axes.twinx()
+    for name, colour, line in CURVES:
+        points = [(entry[along], entry[name]) for entry in stages if entry.get(name) is not None]
+        if not points or name == "violation" and not record["constraints"]:
+            continue
+        x, y = np.array(points, dtype=float).T
+        on = axes if name == "objective" else beside
+        y = y if on is axes else np.maximum(np.abs(y), LEAST)
+        drawn += on.plot(x, y, line, color=colour, marker="o", markersize=3, label=LABELS[name])
+    bound = (record.get("gap") or {}).get("bound")
+    if bound is not None and _near(bound, [entry["objective"] for entry in stages]):
+        drawn.append(axes.axhline(bound, color="tab:blue", linestyle=":", linewidth=1, label="proved bound"))
+    beside.set_yscale("log")
+    beside.spines["right"].set_visible(True)
+    beside.set_ylabel("violation, KKT residual" if record["constraints"] else "KKT residual")
+    axes.set_ylabel("objective")
+    axes.set_xlabel(ALONG[along])
+    axes.set_title(f"{record['model']}: {record['sense']}, {record['algorithm']}", loc="left")
+    axes.legend(handles=drawn, loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=4, frameon=False)
+
+
+def _near(bound: float, values: Sequence[float]) -> bool:
+    """A bound that leaves the curve its room."""
+    return abs(bound - values[-1]) <= max(max(values) - min(values), 1e-3 * abs(values[-1])) if values else False
+
+
+LABELS = {"objective": "objective", "violation": "violation", "kkt": "KKT residual"}
+
+
+def _constraints(axes: Axes, record: Mapping[str, Any]) -> None:
+    rows = record["constraints"]
+    worst = sorted(rows, key=lambda label: -rows[label]["value"])[:MOST]
+    values = [rows[label]["value"] for label in worst]
+    colours = ["0.6" if value <= HOLDS else "tab:red" for value in values]
+    axes.barh(range(len(worst)), values, color=colours, height=0.5)
+    axes.scatter(values, range(len(worst)), color=colours, s=18, zorder=3)  # where a bar is too short to see
+    axes.set_xscale("symlog", linthresh=SEEN)
+    low, high = min([-10 * SEEN, *values]), max([10 * SEEN, *values])
+    axes.set_xlim(3 * low if low < 0 else low, 3 * high)
+    axes.axvspan(-HOLDS, HOLDS, color="0.9", zorder=0)
+    axes.axvline(0, color="black", linewidth=1)
+    _labelled(axes, worst, len(rows))
+    axes.set_xlabel(f"left - right side: holds at or left of 0 (shaded: within {HOLDS:g})")
+
+
+def _multipliers(axes: Axes, record: Mapping[str, Any]) -> None:
+    known = {label: row["multiplier"] for label, row in record["constraints"].items() if row["multiplier"] is not None}
+    largest = sorted(known, key=lambda label: -abs(known[label]))[:MOST]
+    axes.barh(range(len(largest)), [known[label] for label in largest], color="0.6", height=0.6)
+    axes.axvline(0, color="black", linewidth=1)
+    _labelled(axes, largest, len(known))
+    axes.set_xlabel("multiplier: change of the optimum per unit of the right side")
+
+
+def _labelled(axes: Axes, labels: Sequence[str], of: int) -> None:
+    """Names of the bars, the first on top; how many there are where not all are shown."""
+    shown = [label if len(label) <= LETTERS else f"{label[: LETTERS - 1]}…" for label in labels]
+    axes.set_yticks(range(len(shown)), shown)
+    axes.set_ylim(max(len(shown), 4) - 0.5, -0.5)
+    if of > len(shown):
+        axes.set_title(f"{len(shown)} of {of:,} constraints", loc="left")

@@ -1,0 +1,114 @@
+"""A result as a page for a browser, and its pictures."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import fccomodel
+from fccomodel.app.cli import main
+from fccomodel.app.plots import Plots
+
+MODEL = """model gaps; dim d; set G; data D : table(x: real[d], y: {-1, 1}, g: G); param kappa default 0.02; var w[d];
+let rate[k in G] = E[z ~ D | z.g == k] sigmoid(dot(w, z.x));
+minimize risk: E[z ~ D] log1pexp(-z.y * dot(w, z.x)) + 0.01 * sumsq(w)
+subject to gap[k in G]: abs(rate[k] - E[z ~ D] sigmoid(dot(w, z.x))) <= kappa;"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("page")
+    rng = np.random.default_rng(0)
+    x, g = rng.normal(size=(300, 3)), rng.integers(0, 3, 300)
+    rows = pd.DataFrame(x, columns=["a", "b", "c"])
+    rows["y"], rows["g"] = np.where(x @ [1, -1, 0.5] + 0.3 * g > 0, 1, -1), [f"<b>{k}</b>" for k in g]
+    rows.to_csv(folder / "rows.csv", index=False)
+    spec = {"D": {"source": str(folder / "rows.csv"), "x": {"columns": ["a", "b", "c"]}}}
+    result = fccomodel.compile(MODEL).bind(spec=spec).solve(budget="400it", holdout=0.3)
+    result.save(folder / "out")
+    return folder / "out"
+
+
+class Page(HTMLParser):
+    """The texts of elements with an id, and what is asked of a network."""
+
+    def __init__(self, text: str):
+        super().__init__()
+        self.open: list[tuple[str, str]] = []
+        self.texts: dict[str, str] = {}
+        self.sources: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        given = dict(attrs)
+        self.sources += [given[name] for name in ("src", "href") if given.get(name) and tag != "use"]
+        if tag not in ("meta", "br", "path", "use", "link"):
+            self.open.append((tag, given.get("id") or ""))
+
+    def handle_endtag(self, tag):
+        while self.open and self.open.pop()[0] != tag:
+            pass
+
+    def handle_data(self, data):
+        for _, name in self.open:
+            if name:
+                self.texts[name] = self.texts.get(name, "") + data
+
+
+def test_the_page(folder, tmp_path, capsys):
+    assert main(["report", str(folder), "-o", str(tmp_path / "page.html")]) == 0
+    text = (tmp_path / "page.html").read_text()
+    page, record = Page(text), fccomodel.load(folder).record
+    assert page.texts["verdict"].strip().startswith(record["verdict"])
+    assert float(page.texts["objective"]) == pytest.approx(record["objective"], rel=1e-4)
+    assert all(label in page.texts["constraints"] for label in record["constraints"])
+    assert "<b>0</b>" not in re.sub(r"<svg.*?</svg>", "", text, flags=re.S), "labels are text"
+    assert "0.3 of the rows at random, seed 0" in text
+    assert all(name in page.texts["assumptions"] for name in record["assumptions"])
+    assert text.count("<math") > 3 and text.count("<svg") == 3
+    assert [source for source in page.sources if not source.startswith("#")] == []
+    assert "http" not in re.sub(r'"http://www.w3.org[^"]*"', "", text)
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="no chromium here")
+def test_a_browser_shows_it(folder, tmp_path):
+    """Real elements: mathematics and pictures have a size, nothing is wider than a phone."""
+    path = tmp_path / "page.html"
+    script = """<script>addEventListener("load", () => { const box = e => e.getBoundingClientRect();
+      document.title = JSON.stringify([box(document.querySelector("math")).width > 20,
+        [...document.querySelectorAll("figure svg")].map(e => Math.round(box(e).height / box(e).width * 100)),
+        document.documentElement.scrollWidth <= innerWidth]); })</script>"""
+    path.write_text(fccomodel.app.page.html(fccomodel.load(folder)).replace("</body>", script + "</body>"))
+    flags = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-sync"
+    command = ["chromium", *flags.split(), "--disable-component-update", f"--user-data-dir={tmp_path / 'profile'}"]
+    shown = subprocess.run(
+        [*command, "--window-size=500,900", "--dump-dom", path.as_uri()], capture_output=True, text=True, timeout=120
+    ).stdout
+    assert re.search(r"<title>(.*?)</title>", shown)[1] == "[true,[53,53,53],true]"
+
+
+def test_pictures(folder):
+    record = dict(fccomodel.load(folder).record)
+    plots = Plots(record)
+    axes = plots.convergence().axes
+    assert [len(a.get_lines()) for a in axes] >= [1, 1] and axes[0].get_xlabel() == "seconds"
+    assert plots.convergence("oracles").axes[0].get_xlabel() == "oracle calls"
+    assert len(plots().axes) == 3
+    many = {f"c[{k}]": {"value": (k - 9) * 1e-3, "multiplier": max(0.0, k - 7.0)} for k in range(30)}
+    record["constraints"] = many
+    (axes,) = Plots(record).constraints().axes
+    assert axes.get_title(loc="left") == "12 of 30 constraints" and axes.get_yticklabels()[0].get_text() == "c[29]"
+    (axes,) = Plots(record).multipliers().axes
+    assert [bar.get_width() for bar in axes.patches][:2] == [22.0, 21.0]
+
+
+def test_without_what_it_needs(folder, monkeypatch, capsys):
+    monkeypatch.setitem(__import__("sys").modules, "jinja2", None)
+    assert main(["report", str(folder)]) == 2
+    assert "fccomodel[report]" in capsys.readouterr().err
