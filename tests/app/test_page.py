@@ -112,3 +112,8 @@ def test_without_what_it_needs(folder, monkeypatch, capsys):
     monkeypatch.setitem(__import__("sys").modules, "jinja2", None)
     assert main(["report", str(folder)]) == 2
     assert "fccomodel[report]" in capsys.readouterr().err
+
+
+def test_a_page_beside_a_result_leaves_it_as_it_is(folder, capsys):
+    assert main(["report", str(folder)]) == 0
+    assert (folder / "report.html").exists() and fccomodel.load(folder).variables["w"].shape == (3,)
