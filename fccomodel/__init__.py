@@ -10,6 +10,8 @@
 
 from __future__ import annotations
 
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from fccomodel.core.diagnostics import Diagnostic, FccoError
@@ -17,6 +19,7 @@ from fccomodel.core.source import Source
 from fccomodel.core.version import __version__
 
 if TYPE_CHECKING:
+    from fccomodel.app.modelling import Model
     from fccomodel.app.python import BoundModel, CompiledModel, Explanation, Result, compare, compile, evaluate, load
 
 __all__ = [
@@ -25,6 +28,7 @@ __all__ = [
     "Diagnostic",
     "Explanation",
     "FccoError",
+    "Model",
     "Result",
     "Source",
     "__version__",
@@ -35,14 +39,33 @@ __all__ = [
 ]
 
 
+class _Interface(ModuleType):
+    """The package: ``fccomodel.normal`` is the distribution, whether the room of that name has been imported or not."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name != "normal" or not isinstance(value, ModuleType):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Interface
+
+
 def __getattr__(name: str) -> Any:
     """The rest of the interface, imported when first used: ``fccomodel --version`` need not wait for torch."""
-    if name in __all__:
+    if name.startswith("_"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name in __all__ and name != "Model":
         from fccomodel.app import python
 
         return getattr(python, name)
+    from fccomodel.app import modelling
+
+    if name in modelling.names():
+        return getattr(modelling, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    from fccomodel.app import modelling
+
+    return sorted({*globals(), *__all__, *modelling.names()})

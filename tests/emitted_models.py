@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from fccomodel import normal, pipeline, plan
+from fccomodel import pipeline, plan
 from fccomodel.core.source import Source
+from fccomodel.normal import normalise
 from fccomodel.solver import emit
 from fccomodel.solver.emit import Program
 from fccomodel.solver.lower import Lowered, lower
@@ -426,7 +427,7 @@ def finish(name: str, problem: Any, bound: Any, options: Mapping[str, Any], scal
 
 def with_form(made: Made, **form: Any) -> Made:
     """The same problem in another normal form: ``outer``, ``inner`` and ``penalty`` as algorithms declare them."""
-    planned = dataclasses.replace(made.plan, normal=normal.normalise(made.bound.problem, made.bound, **form))
+    planned = dataclasses.replace(made.plan, normal=normalise(made.bound.problem, made.bound, **form))
     return emitted(made.name, planned, made.bound, made.scale)
 
 

@@ -63,8 +63,11 @@ class Compiled:
 
     @property
     def hash(self) -> str:
-        """Sixteen hexadecimal digits that change when the mathematics does: comments, layout and options do not count."""
-        kept = [repr(s) for s in self.statements if not isinstance(s, syntax.Options)]
+        """Sixteen hexadecimal digits that change when the mathematics does: comments, layout, the spelling of numbers and options
+        do not count."""
+        from fccomodel.language.rewriting import canonical
+
+        kept = [repr(canonical(s)) for s in self.statements if not isinstance(s, syntax.Options)]
         return hashlib.sha256("\n".join(kept).encode()).hexdigest()[:16]
 
     @property

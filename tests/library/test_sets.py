@@ -10,12 +10,13 @@ import torch
 from conformance_tools import Book
 from scipy.optimize import nnls
 
-from fccomodel import normal, pipeline
+from fccomodel import pipeline
 from fccomodel.core.source import Source
 from fccomodel.library import sets
 from fccomodel.library.atoms import Interval
 from fccomodel.library.sets import SimpleSet
 from fccomodel.library.sets.capped_simplex import project_capped
+from fccomodel.normal import constant_values
 from fccomodel.solver import conic
 from fccomodel.solver.conic.cones import Cones, assembled
 from fccomodel.solver.emit.carried import carried
@@ -316,7 +317,7 @@ def test_constraints_that_are_sets(constraint, found):
     text += "var w[d]; var p[d] >= 0; var A[K, d]; var t;\n"
     text += f"minimize E[z ~ D] square(dot(w, z.x) - t) + sumsq(A);\nsubject to c{label}{constraint};"
     problem = pipeline.compile_model(Source(text=text, name="m")).problem
-    value = normal.constant_values(problem, None)
+    value = constant_values(problem, None)
     recognised = sets.recognise(problem.constraints[0], problem.variables, value)
     assert (recognised is None) == (found is None)
     if recognised is not None:

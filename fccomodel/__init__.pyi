@@ -1,0 +1,485 @@
+"""A modelling language and compiler for finite-sum coupled compositional stochastic optimisation: its interface.
+
+Written by ``fccomodel.app.stub``; a test holds it to the library.
+"""
+
+# ruff: noqa: I001
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol
+
+from fccomodel.app.modelling import (
+    Model as Model,
+    array as array,
+    between as between,
+    chain as chain,
+    column as column,
+    const as const,
+    dim as dim,
+    draw as draw,
+    grid as grid,
+    index as index,
+    integer as integer,
+    iterate as iterate,
+    labels as labels,
+    literal as literal,
+    net as net,
+    param as param,
+    params as params,
+    real as real,
+    sampler as sampler,
+    subscript as subscript,
+    table as table,
+    values as values,
+    var as var,
+)
+from fccomodel.app.python import (
+    BoundModel as BoundModel,
+    CompiledModel as CompiledModel,
+    Explanation as Explanation,
+    Result as Result,
+    compare as compare,
+    compile as compile,
+    evaluate as evaluate,
+    load as load,
+)
+from fccomodel.core.diagnostics import (
+    Diagnostic as Diagnostic,
+    FccoError as FccoError,
+)
+from fccomodel.core.source import (
+    Source as Source,
+)
+from fccomodel.language.notation.sets import (
+    Set as Set,
+)
+from fccomodel.language.notation.terms import (
+    Formula as Formula,
+    Term as Term,
+)
+
+#: What stands in a formula.
+Value = Formula | Set | float | str
+
+class _Reduction(Protocol):
+    """Called with a comprehension over sets of the model; ``mean[m.i](...)`` for a declared index."""
+
+    def __call__(self, comprehension: Iterable[Any] | Value, /, *more: Value, **options: Value) -> Term: ...
+    def __getitem__(self, index: Formula) -> Callable[[Value], Term]: ...
+
+__version__: str
+
+E: _Reduction
+"""E(f(z) for z in D)
+
+the mean of the elements drawn, sum e / n
+
+In a file: E[z ~ D] f"""
+
+def abs(u: Value) -> Term:
+    """abs(u)
+
+    |u|"""
+
+def affine(A: Value = ..., b: Value = ...) -> Set:
+    """affine(A, b): a simple set, for ``var(..., domain=affine(...))``
+
+    A w == b"""
+
+def ball(radius: Value = ...) -> Set:
+    """ball(radius): a simple set, for ``var(..., domain=ball(...))``
+
+    |w|_2 <= radius"""
+
+def ball1(radius: Value = ...) -> Set:
+    """ball1(radius): a simple set, for ``var(..., domain=ball1(...))``
+
+    |w|_1 <= radius"""
+
+def bernoulli(p: Value) -> Set:
+    """bernoulli(p): a distribution, for ``E(f(z) for z in bernoulli(...))``
+
+    1 with probability p, else 0"""
+
+def box(low: Value = ..., high: Value = ...) -> Set:
+    """box(low, high): a simple set, for ``var(..., domain=box(...))``
+
+    low <= w <= high"""
+
+def capped_simplex(axis: Value = ..., alpha: Value = ...) -> Set:
+    """capped_simplex(K, alpha): a simple set, for ``var(..., domain=capped_simplex(...))``
+
+    0 <= w <= 1/(alpha n), sum(w) == 1, for n entries; of a matrix, each row"""
+
+def chi2(q: Value, p: Value) -> Term:
+    """chi2(q, p)
+
+    the chi-squared divergence, the sum of (q[i] - p[i])^2 / p[i]"""
+
+def clip(u: Value, lo: Value, hi: Value) -> Term:
+    """clip(u, lo, hi)
+
+    u, but lo where it is less and hi where it is more
+
+    Constant: lo, hi must not depend on the decision variables."""
+
+def concat(*u: Value) -> Term:
+    """concat(u1, u2, ...)
+
+    vectors and scalars, one after the other"""
+
+cvar: _Reduction
+"""cvar(f(z) for z in D, tail=0.1)
+
+the mean of the largest share `tail` of the elements, the boundary element counted in part
+
+In a file: cvar(tail = 0.1)[k in K] f"""
+
+def dot(u: Value, v: Value) -> Term:
+    """dot(u, v)
+
+    the inner product of two vectors"""
+
+def elu(u: Value) -> Term:
+    """elu(u)
+
+    u for u > 0, e^u - 1 otherwise"""
+
+def entr(u: Value) -> Term:
+    """entr(u)
+
+    -u log(u), 0 at u = 0"""
+
+def eps_insensitive(u: Value, eps: Value) -> Term:
+    """eps_insensitive(u, eps)
+
+    max(0, |u| - eps)
+
+    Constant: eps must not depend on the decision variables."""
+
+def erf(u: Value) -> Term:
+    """erf(u)
+
+    the error function, 2/sqrt(pi) times the integral of e^(-t^2) from 0 to u"""
+
+def exp(u: Value) -> Term:
+    """exp(u)
+
+    e^u"""
+
+def expm1(u: Value) -> Term:
+    """expm1(u)
+
+    e^u - 1, exact near 0"""
+
+def exponential(rate: Value) -> Set:
+    """exponential(rate): a distribution, for ``E(f(z) for z in exponential(...))``
+
+    density rate exp(-rate z) for z >= 0"""
+
+def group_norm(u: Value, size: Value) -> Term:
+    """group_norm(u, size)
+
+    the sum of the Euclidean norms of consecutive groups of `size` entries
+
+    Constant: size must not depend on the decision variables."""
+
+def hinge(u: Value) -> Term:
+    """pos(u)
+
+    max(0, u)"""
+
+def huber(u: Value, delta: Value) -> Term:
+    """huber(u, delta)
+
+    u^2/2 for |u| <= delta, delta (|u| - delta/2) beyond
+
+    Constant: delta must not depend on the decision variables."""
+
+def inv(u: Value) -> Term:
+    """inv(u)
+
+    1/u"""
+
+def kl(q: Value, p: Value) -> Term:
+    """kl(q, p)
+
+    the Kullback-Leibler divergence, the sum of q[i] log(q[i]/p[i])"""
+
+def laplace(mean: Value, scale: Value) -> Set:
+    """laplace(mean, scale): a distribution, for ``E(f(z) for z in laplace(...))``
+
+    density exp(-|z - mean| / scale) / (2 scale); scale = 0 is the mean itself"""
+
+def log(u: Value) -> Term:
+    """log(u)
+
+    the natural logarithm of u > 0"""
+
+def log1p(u: Value) -> Term:
+    """log1p(u)
+
+    log(1 + u), exact near 0, for u > -1"""
+
+def log1pexp(u: Value) -> Term:
+    """log1pexp(u)
+
+    log(1 + e^u)"""
+
+def logaddexp(u: Value, v: Value) -> Term:
+    """logaddexp(u, v)
+
+    log(e^u + e^v), of numbers of any size"""
+
+logmeanexp: _Reduction
+"""logmeanexp(f(z) for z in D, theta=1)
+
+theta log of the mean of exp(e / theta)
+
+In a file: logmeanexp(theta = 1)[k in K] f"""
+
+def logsigmoid(u: Value) -> Term:
+    """logsigmoid(u)
+
+    log(sigmoid(u)) = -log(1 + e^-u)"""
+
+def logsumexp(u: Value) -> Term:
+    """logsumexp(u)
+
+    log of the sum of e^u[i]"""
+
+max: _Reduction
+"""max(f(z) for z in D)
+
+the largest element
+
+In a file: max[i in I] f
+
+max(u1, u2, ...)
+
+the largest of the arguments"""
+
+def mcp(u: Value, a: Value, l: Value) -> Term:
+    """mcp(u, a, l)
+
+    l |u| - u^2/(2 a) for |u| <= a l, constant a l^2/2 beyond; a > 0
+
+    Constant: a, l must not depend on the decision variables."""
+
+mean: _Reduction
+"""mean(f(z) for z in D)
+
+the mean of all elements, sum e / n
+
+In a file: mean[i in I] f
+
+mean(u)
+
+the average of the entries"""
+
+min: _Reduction
+"""min(f(z) for z in D)
+
+the least element
+
+In a file: min[i in I] f
+
+min(u1, u2, ...)
+
+the smallest of the arguments"""
+
+def nonneg() -> Set:
+    """nonneg: a simple set, for ``var(..., domain=nonneg(...))``
+
+    w >= 0"""
+
+def norm1(u: Value) -> Term:
+    """norm1(u)
+
+    the sum of absolute values"""
+
+def norm2(u: Value) -> Term:
+    """norm2(u)
+
+    the Euclidean norm"""
+
+def norm_fro(u: Value) -> Term:
+    """norm_fro(u)
+
+    the Frobenius norm, the root of the sum of squares"""
+
+def norm_nuc(u: Value) -> Term:
+    """norm_nuc(u)
+
+    the nuclear norm, the sum of the singular values"""
+
+def normal(mean: Value, sd: Value) -> Set:
+    """normal(mean, sd): a distribution, for ``E(f(z) for z in normal(...))``
+
+    density exp(-(z - mean)^2 / (2 sd^2)) / (sd sqrt(2 pi)); sd = 0 is the mean itself"""
+
+def normcdf(u: Value) -> Term:
+    """normcdf(u)
+
+    the standard normal distribution function"""
+
+def norminf(u: Value) -> Term:
+    """norminf(u)
+
+    the largest absolute value"""
+
+def outer(u: Value, v: Value) -> Term:
+    """outer(u, v)
+
+    the matrix of products u[i] v[j]"""
+
+def pinball(u: Value, tau: Value) -> Term:
+    """pinball(u, tau)
+
+    tau u for u >= 0, (tau - 1) u for u < 0
+
+    Constant: tau must not depend on the decision variables."""
+
+pmean: _Reduction
+"""pmean(f(z) for z in D, p=2)
+
+the power mean, (mean of e^p)^(1/p), of elements that are not negative
+
+In a file: pmean(p = 2)[k in K] f"""
+
+def pos(u: Value) -> Term:
+    """pos(u)
+
+    max(0, u)"""
+
+prob: _Reduction
+"""prob(f(z) for z in D)
+
+the share of the elements drawn that satisfy a condition
+
+In a file: prob[z ~ D] f"""
+
+prod: _Reduction
+"""prod(f(z) for z in D)
+
+the product of all elements
+
+In a file: prod[i in I] f"""
+
+def relu(u: Value) -> Term:
+    """pos(u)
+
+    max(0, u)"""
+
+def scad(u: Value, a: Value, l: Value) -> Term:
+    """scad(u, a, l)
+
+    l |u| up to l, then bending (slope (a l - |u|)/(a - 1)), constant l^2 (a + 1)/2 from a l on; a > 2
+
+    Constant: a, l must not depend on the decision variables."""
+
+def sigmoid(u: Value) -> Term:
+    """sigmoid(u)
+
+    1/(1 + e^-u)"""
+
+def sign(u: Value) -> Term:
+    """sign(u)
+
+    -1, 0 or 1, as u < 0, u = 0 or u > 0"""
+
+def silu(u: Value) -> Term:
+    """silu(u)
+
+    u sigmoid(u)"""
+
+def simplex(axis: Value = ...) -> Set:
+    """simplex(K): a simple set, for ``var(..., domain=simplex(...))``
+
+    w >= 0, sum(w) == 1; of a matrix, each row"""
+
+def smooth_hinge(u: Value, delta: Value) -> Term:
+    """smooth_hinge(u, delta)
+
+    0 for u <= 0, u^2/(2 delta) up to delta, u - delta/2 beyond: the Moreau envelope of pos
+
+    Constant: delta must not depend on the decision variables."""
+
+def softmax(u: Value) -> Term:
+    """softmax(u)
+
+    the vector of e^u[i] / sum of e^u[j]"""
+
+def softplus(u: Value) -> Term:
+    """log1pexp(u)
+
+    log(1 + e^u)"""
+
+def sqhinge(u: Value) -> Term:
+    """sqhinge(u)
+
+    max(0, u)^2"""
+
+def sqrt(u: Value) -> Term:
+    """sqrt(u)
+
+    the square root of u >= 0"""
+
+def square(u: Value) -> Term:
+    """square(u)
+
+    u^2"""
+
+def step(u: Value) -> Term:
+    """step(u)
+
+    1 if u > 0, else 0"""
+
+sum: _Reduction
+"""sum(f(z) for z in D)
+
+the sum of all elements
+
+In a file: sum[i in I] f
+
+sum(u)
+
+the sum of the entries"""
+
+def sum_squares(u: Value) -> Term:
+    """sumsq(u)
+
+    the sum of squares"""
+
+def sumsq(u: Value) -> Term:
+    """sumsq(u)
+
+    the sum of squares"""
+
+def tanh(u: Value) -> Term:
+    """tanh(u)
+
+    the hyperbolic tangent"""
+
+topk: _Reduction
+"""topk(f(z) for z in D, k=3)
+
+the mean of the k largest elements, of all where there are fewer
+
+In a file: topk(k = 3)[k in K] f"""
+
+def transpose(u: Value) -> Term:
+    """transpose(u)
+
+    the transposed matrix"""
+
+def uniform(low: Value = ..., high: Value = ...) -> Any:
+    """uniform(low, high): a distribution, for ``E(f(z) for z in uniform(...))``
+
+    density 1 / (high - low) from low to high"""
+
+variance: _Reduction
+"""variance(f(z) for z in D)
+
+the mean of (e - mean)^2 over the elements drawn
+
+In a file: variance[z ~ D] f"""

@@ -1,0 +1,121 @@
+"""Comprehensions: one pass through a generator gives the formula for an element that stands for all."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import threading
+from dataclasses import dataclass, field
+from types import FrameType, GeneratorType
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from fccomodel.core.source import NOWHERE, Span
+from fccomodel.language import syntax
+from fccomodel.language.errors import notation as errors
+from fccomodel.language.notation import places
+from fccomodel.language.notation.terms import TOKEN, Part, Term, fail
+
+if TYPE_CHECKING:
+    from fccomodel.language.notation.sets import Set
+
+
+@dataclass(kw_only=True)
+class Family:
+    """A comprehension's formula and what it goes over.
+
+    elements  each with its token, the set, and the place of that
+    names     of the elements, by token
+    values    the formulas: one, or as many as a comprehension over Python's own objects gives
+    """
+
+    frame: FrameType
+    elements: list[tuple[Term, str, Set, Span]] = field(default_factory=list)
+    names: dict[str, str] = field(default_factory=dict)
+    values: list[Any] = field(default_factory=list)
+
+    def element(self, over: Set, at: Span) -> Term:
+        """A new element."""
+        from fccomodel.language.notation import sets
+
+        name = sets.token()
+        term = Term(syntax.Name(id=name, span=NOWHERE), over._owner)
+        self.elements.append((term, name, over, at))
+        return term
+
+    @property
+    def value(self) -> Any:
+        return self.values[0]
+
+    @property
+    def parts(self) -> list[Part]:
+        """All that the head and the formula are made of, for their model and size."""
+        return [over for _, _, over, _ in self.elements] + [w.part for _, _, over, _ in self.elements for w in over._wheres]
+
+    def indexing(self, kind: str, at: Span) -> syntax.Indexing:
+        """``i in I, z in D | condition``, with ``kind`` for ``in`` where the set does not say."""
+        binders = []
+        joined: syntax.Expr | None = None
+        for _, name, over, place in self.elements:
+            assert over._node is not None
+            shown = f"{name}{TOKEN}{self.names.get(name, 'z')}"
+            binders.append(syntax.Binder(name=shown, kind=over._draw or kind, domain=over._node, span=place))
+            part = over._condition(name)
+            if part is not None:
+                joined = part if joined is None else syntax.Binary(op="and", left=joined, right=part, span=at)
+        return syntax.Indexing(binders=tuple(binders), condition=joined, span=at)
+
+
+class _Open(threading.local):
+    """The comprehensions that are being read, the innermost last."""
+
+    def __init__(self) -> None:
+        self.families: list[Family] = []
+
+
+_OPEN = _Open()
+
+
+def of(frame: FrameType) -> Family | None:
+    """The comprehension that a frame runs for, if it is the innermost."""
+    return _OPEN.families[-1] if _OPEN.families and _OPEN.families[-1].frame is frame else None
+
+
+def read(generator: GeneratorType, word: str) -> Family:
+    """The formula of a comprehension, or the formulas of one over Python's own objects."""
+    at = places.here()
+    if generator.gi_frame is None:
+        fail(errors.no_member(word), at)
+    family = Family(frame=generator.gi_frame)
+    _OPEN.families.append(family)
+    nothing = object()
+    try:
+        value = next(generator, nothing)
+        if value is nothing:
+            fail(errors.no_member(word), at)
+        held = {id(object_): name for name, object_ in reversed(generator.gi_frame.f_locals.items())}
+        family.names = {name: held[id(term)] for term, name, _, _ in family.elements if id(term) in held}
+        while value is not nothing:
+            family.values.append(value)
+            value = next(generator, nothing)
+    finally:
+        _OPEN.families.pop()
+        generator.close()
+    if family.elements and len(family.values) > 1:
+        fail(errors.several_members(), at)
+    return family
+
+
+def is_comprehension(value: Any) -> bool:
+    return inspect.isgenerator(value)
+
+
+def refuse_python(asking: FrameType, at: Span) -> NoReturn:
+    """The error for a set that Python itself goes through: a builtin function, a list, a loop."""
+    from fccomodel.language.notation import words
+
+    frame: FrameType | None = asking
+    while frame is not None and frame.f_code.co_flags & inspect.CO_GENERATOR and frame.f_back is not None:
+        frame = frame.f_back
+    place: Span = places.here(frame) if frame is not asking else places.iterable(at)
+    called = re.match(r"[A-Za-z_][\w.]*(?=\()", places.text(place))
+    fail(errors.builtin_over_set(called[0] if called else "", words.names()), place)

@@ -1,0 +1,183 @@
+"""What comprehensions go over: tables, sets, distributions; and their conditions."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from fccomodel.core.source import NOWHERE, Span
+from fccomodel.language import rewriting, syntax
+from fccomodel.language.errors import notation as errors
+from fccomodel.language.notation import comprehensions, places
+from fccomodel.language.notation.terms import TOKEN, Formula, Part, Term, fail, made, node_of, owner, shown
+
+_COUNT = itertools.count(1)
+#: The name of an element that nothing names.
+ELEMENT = "z"
+
+
+def token() -> str:
+    """A name that no other element has."""
+    return f"{TOKEN}{next(_COUNT)}"
+
+
+class Where:
+    """A condition on an element, by its token; ``name`` as the condition itself calls it."""
+
+    def __init__(self, condition: syntax.Expr, element: str, name: str, part: Part):
+        self.condition = condition
+        self.element = element
+        self.name = name
+        self.part = part
+
+    def of(self, element: str) -> syntax.Expr:
+        """The condition on another element."""
+
+        def change(node: syntax.Node) -> syntax.Node | None:
+            if isinstance(node, syntax.Name) and node.id == self.element:
+                return syntax.Name(id=element, span=node.span)
+            return None
+
+        return rewriting.replaced(self.condition, change)
+
+
+class Set(Part):
+    """A set of the model: a table's rows, labels, numbers, a distribution. Attributes are columns of its rows, for conditions.
+
+    >>> P = D.where(D.y == 1)  # doctest: +SKIP
+    >>> E(log1pexp(-score(z.x)) for z in P)  # doctest: +SKIP
+    """
+
+    __slots__ = ("_rows", "_wheres", "_draw")
+    _sort = "set"
+
+    def __init__(
+        self, node: syntax.Expr | None, owner: Any = None, *, rows: tuple[syntax.Expr, ...] = (), wheres: tuple[Where, ...] = (),
+        draw: str = "", size: int = 1,
+    ):  # fmt: skip
+        super().__init__(node, owner, size)
+        self._rows = rows
+        self._wheres = wheres
+        self._draw = draw
+
+    def _syntax(self) -> syntax.Expr:
+        """The set in a formula: by its name, or ``{z in D | condition}``."""
+        assert self._node is not None
+        if not self._wheres:
+            return self._node
+        element, name = token(), next((w.name for w in self._wheres if w.name != ELEMENT), ELEMENT)
+        binder = syntax.Binder(name=f"{element}{TOKEN}{name}", kind="in", domain=self._node, span=NOWHERE)
+        head = syntax.Indexing(binders=(binder,), condition=self._condition(element), span=NOWHERE)
+        return syntax.SetComprehension(indexing=head, span=self._wheres[-1].condition.span)
+
+    def _condition(self, element: str) -> syntax.Expr | None:
+        """All conditions on an element, joined by ``and``."""
+        joined: syntax.Expr | None = None
+        for where in self._wheres:
+            part = where.of(element)
+            joined = part if joined is None else syntax.Binary(op="and", left=joined, right=part, span=part.span)
+        return joined
+
+    def where(self, condition: Formula | Callable[[Term], Any]) -> Set:
+        """The elements under a condition: a formula of the set's columns, ``D.where(D.y == 1)``, or a function of the element,
+        ``D.where(lambda z: z.y == 1)``; conditions are joined by ``&``, ``|`` and ``~``.
+        """
+        at = places.here()
+        node_of(self, at)
+        element, name = token(), ELEMENT
+        if callable(condition) and not isinstance(condition, Part):
+            name = condition.__code__.co_varnames[0] if condition.__code__.co_argcount == 1 else ELEMENT
+            condition = condition(Term(syntax.Name(id=element, span=NOWHERE), self._owner))
+        if isinstance(condition, bool) or not isinstance(condition, Formula):
+            reason = "A condition is a formula of the set's columns, or a function of its element that returns one."
+            fail(errors.argument("where", reason, "write `D.where(D.y == 1)` or `D.where(lambda z: z.y == 1)`"), at)
+        rows = (*self._rows, self._node)
+
+        def change(node: syntax.Node) -> syntax.Node | None:
+            if isinstance(node, syntax.Field) and node.obj in rows:
+                return syntax.Field(obj=syntax.Name(id=element, span=NOWHERE), name=node.name, span=node.span)
+            return None
+
+        found = Where(rewriting.replaced(node_of(condition, at), change), element, name, condition)
+        parts = self, condition
+        return Set(
+            self._node, owner(parts, at), rows=self._rows, wheres=(*self._wheres, found), draw=self._draw,
+            size=sum(part._size for part in parts),
+        )  # fmt: skip
+
+    def subset(self, condition: Formula | Callable[[Term], Any]) -> Set:
+        """``{z in D | condition}`` as a set of its own; ``where`` puts the condition beside the comprehension's others."""
+        chosen = self.where(condition)
+        assert chosen._node is not None
+        return Set(chosen._syntax(), chosen._owner, rows=(*self._rows, chosen._node), size=chosen._size)
+
+    def __getattr__(self, name: str) -> Term:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        node_of(self, places.here())
+        assert self._node is not None
+        return self._column(name, self._node)
+
+    def __getitem__(self, items: Any) -> Set:
+        """A member of a family of sets, ``N[i]``; a shape, ``normal(0, 1)[m.d]``."""
+        parts = items if isinstance(items, tuple) else (items,)
+        term = made(lambda obj, *rest: syntax.Index(obj=obj, items=rest[:-1], span=rest[-1]), self, *parts)
+        return Set(term._node, term._owner, rows=(*self._rows, *(() if self._node is None else (self._node,))), size=term._size)
+
+    def __iter__(self) -> Iterator[Any]:
+        at = places.here()
+        node_of(self, at)
+        return Once(self, at)
+
+    def __bool__(self) -> bool:
+        fail(errors.truth_value("", shown(self._syntax())))
+
+    def __contains__(self, item: Any) -> bool:
+        fail(errors.truth_value("In", shown(self._syntax())))
+
+    def __len__(self) -> int:
+        if "len" not in places.frame().f_code.co_names:
+            raise TypeError("a set of the model has no length")  # `list` asks, and goes on without an answer
+        fail(errors.no_number("length", shown(self._syntax()), "the number of its elements is `sum(1 for z in D)`"))
+
+
+class Once:
+    """Gives the comprehension that asks one element, which stands for all."""
+
+    def __init__(self, over: Set, at: Span):
+        self.over = over
+        self.at = at
+        self.given = False
+
+    def __iter__(self) -> Once:
+        return self
+
+    def __next__(self) -> Term:
+        asking = sys._getframe(1)
+        family = comprehensions.of(asking)
+        if family is None:
+            comprehensions.refuse_python(asking, self.at)
+        if self.given:
+            raise StopIteration
+        self.given = True
+        return family.element(self.over, self.at)
+
+
+def iterate(over: Any) -> Set:
+    """Go over a distribution or a table one by one, where the word around it would draw: ``in`` in place of ``~``."""
+    return _kind(over, "in")
+
+
+def draw(over: Any) -> Set:
+    """Draw from a set, where the word around it would go over it: ``~`` in place of ``in``, as ``index(draw(N))``."""
+    return _kind(over, "~")
+
+
+def _kind(over: Any, kind: str) -> Set:
+    at = places.here()
+    node = node_of(over, at)
+    if isinstance(over, Set):
+        return Set(over._node, over._owner, rows=over._rows, wheres=over._wheres, draw=kind, size=over._size)
+    return Set(node, owner((over,), at), draw=kind)

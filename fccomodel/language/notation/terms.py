@@ -1,0 +1,395 @@
+"""Formulas: Python's operators make abstract syntax, each node with the place of its operator."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from fccomodel.core.diagnostics import Diagnostic
+from fccomodel.core.source import NOWHERE, Span
+from fccomodel.language import printing, syntax
+from fccomodel.language.errors import notation as errors
+from fccomodel.language.notation import places
+
+#: Parts of a formula written out.
+LARGEST = 50_000
+#: How the name of an element begins until its statement is complete.
+TOKEN = "\0"
+
+
+def fail(diagnostic: Diagnostic, at: Span | None = None) -> NoReturn:
+    """Raise a diagnostic about the caller's code."""
+    raise places.refusal(at or places.here(), diagnostic) from None
+
+
+def shown(node: syntax.Expr, at: Span | None = None) -> str:
+    """A formula for a message: as Python writes it there, else as the language does."""
+    text = "" if at is None else " ".join(places.text(at).split())
+    text = text or re.sub(rf"{TOKEN}\d+({TOKEN}\w+)?", "z", printing.expression(node))
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+# ----------------------------------------------------------------------------------------------------------------- operands
+def number(value: Any, at: Span) -> syntax.Expr:
+    """A Python or numpy number as a literal."""
+    value = value.item() if hasattr(value, "item") else value
+    if not math.isfinite(value):
+        fail(errors.unfinished(str(value)), at)
+    text = str(abs(value)) if isinstance(value, int) else re.sub(r"e([+-])0*", r"e\1", repr(abs(float(value)))).replace("e+", "e")
+    literal = syntax.Number(value=float(abs(value)), text=text, span=at)
+    return syntax.Unary(op="-", arg=literal, span=at) if value < 0 or str(value)[0] == "-" else literal
+
+
+def is_number(value: Any) -> bool:
+    """A number of Python or numpy; truth values are none."""
+    if isinstance(value, bool):
+        return False
+    return isinstance(value, int | float) or (hasattr(value, "item") and getattr(value, "shape", None) == () and _real(value))
+
+
+def _real(value: Any) -> bool:
+    return isinstance(value.item(), int | float) and not isinstance(value.item(), bool)
+
+
+def node_of(value: Any, at: Span) -> syntax.Expr:
+    """The syntax of what stands in a formula: formulas, sets, numbers, texts, Python sets of numbers or texts."""
+    node = getattr(value, "_node", None)
+    if isinstance(node, syntax.Expr) and isinstance(value, Part):
+        return value._syntax()
+    if isinstance(value, Part):
+        fail(errors.without_name(value._kind), at)
+    if is_number(value):
+        return number(value, at)
+    if isinstance(value, str):
+        if '"' in value or "\n" in value or "\r" in value:
+            fail(errors.not_an_operand("a text with a quote or a line break"), at)
+        return syntax.String(value=value, span=at)
+    if isinstance(value, set | frozenset):
+        return members(value, at)
+    fail(errors.not_an_operand(described(value)), at)
+
+
+def members(value: Iterable[Any], at: Span) -> syntax.SetLiteral:
+    """A Python set as ``{a, b}``, in ascending order."""
+    try:
+        ordered = sorted(value)
+    except TypeError:
+        fail(
+            errors.argument(
+                "{...}", "A set of Python has no order, so that its members are numbers, or texts.", "write `values(a, b)`"
+            ),
+            at,
+        )
+    if not ordered:
+        fail(errors.argument("set()", "A set has members.", "write `{0, 1}`"), at)
+    return syntax.SetLiteral(items=tuple(node_of(item, at) for item in ordered), span=at)
+
+
+def described(value: Any) -> str:
+    """A Python value, for a message."""
+    kind = type(value)
+    if value is None:
+        return "`None`"
+    return f"a `{kind.__name__}`" if kind.__module__ == "builtins" else f"a `{kind.__module__.partition('.')[0]}.{kind.__name__}`"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Declaration:
+    """A statement that waits for its name.
+
+    kind  the function that made it: ``param``, ``var``, ...
+    make  from the name and the place of the assignment to the statement
+    doc   the comment above it
+    uses  the parts that it mentions, for their model
+    """
+
+    kind: str
+    make: Callable[[str, Span], syntax.Statement] | None = None
+    doc: str = ""
+    uses: tuple[Any, ...] = ()
+
+
+class Part:
+    """Syntax that Python holds, the model whose names are in it (None: no names), and its size; no public names of its own, since
+    attributes are columns."""
+
+    __slots__ = ("_node", "_owner", "_size", "_declaration", "__weakref__")
+    _sort = "part"
+
+    def __init__(self, node: syntax.Expr | None, owner: Any = None, size: int = 1, declaration: Declaration | None = None):
+        self._node = node
+        self._owner = owner
+        self._size = size
+        self._declaration = declaration
+
+    @property
+    def _kind(self) -> str:
+        return self._sort if self._declaration is None else self._declaration.kind
+
+    def _call(self, name: str, model: Any) -> None:
+        """Take a name of a model."""
+        self._node, self._owner = syntax.Name(id=name, span=NOWHERE), model
+
+    def _syntax(self) -> syntax.Expr:
+        """The part as it stands in a formula."""
+        assert self._node is not None
+        return self._node
+
+    def _column(self, name: str, row: syntax.Expr) -> Term:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return Term(syntax.Field(obj=row, name=name, span=places.here()), self._owner, self._size + 1)
+
+    def __repr__(self) -> str:
+        return f"<{self._kind}>" if self._node is None else shown(self._syntax())
+
+    def __copy__(self) -> Part:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Part:
+        return self
+
+
+def made(build: Any, *parts: Any, at: Span | None = None) -> Term:
+    """A formula of parts: ``build`` makes the node of theirs and its place."""
+    at = at or places.here()
+    nodes = [node_of(part, at) for part in parts]
+    size = 1 + sum(part._size if isinstance(part, Part) else 1 for part in parts)
+    if size > LARGEST:
+        fail(errors.too_large(LARGEST), at)
+    return Term(build(*nodes, at), owner(parts, at), size)
+
+
+def owner(parts: Iterable[Any], at: Span) -> Any:
+    """The model that parts are of: one that has the names of all."""
+    models: list[Any] = []
+    for part in parts:
+        model = part._owner if isinstance(part, Part) else None
+        if model is not None and all(model is not known for known in models):
+            models.append(model)
+    for model in models:
+        if all(model._has_names_of(other) for other in models):
+            return model
+    if models:
+        fail(errors.another_model(*(m._title for m in models[:2])), at)
+    return None
+
+
+def _binary(op: str, left: Any, right: Any) -> Term:
+    return made(lambda a, b, at: syntax.Binary(op=op, left=a, right=b, span=at), left, right)
+
+
+def compared(*parts: Any) -> Term:
+    """``a < b <= c`` of operands and operators in turn."""
+    ops = tuple(parts[1::2])
+    return made(lambda *nodes: syntax.Compare(operands=nodes[:-1], ops=ops, span=nodes[-1]), *parts[::2])
+
+
+class Formula(Part):
+    """A formula of the model: a number, a condition, or an element of a set, whose attributes are its columns.
+
+    No class of formulas stands below another: Python would ask the lower one first, and turn ``a <= b`` round.
+    """
+
+    __slots__ = ()
+    _sort = "formula"
+
+    def __getattr__(self, name: str) -> Term:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return self._column(name, node_of(self, places.here()))
+
+    def __getitem__(self, items: Any) -> Term:
+        parts = items if isinstance(items, tuple) else (items,)
+        if any(isinstance(part, slice) for part in parts):
+            fail(errors.no_operator("[a:b]", "write the entries over a set: `sum(v[i] for i in grid(1, 3))`"))
+        return made(lambda obj, *rest: syntax.Index(obj=obj, items=rest[:-1], span=rest[-1]), self, *parts)
+
+    # ------------------------------------------------------------------------------------------------------- arithmetic
+    def __add__(self, other: Any) -> Term:
+        return _binary("+", self, other)
+
+    def __radd__(self, other: Any) -> Formula:
+        return self if isinstance(other, int) and other == 0 else _binary("+", other, self)
+
+    def __sub__(self, other: Any) -> Term:
+        return _binary("-", self, other)
+
+    def __rsub__(self, other: Any) -> Term:
+        return _binary("-", other, self)
+
+    def __mul__(self, other: Any) -> Term:
+        return _binary("*", self, other)
+
+    def __rmul__(self, other: Any) -> Term:
+        return _binary("*", other, self)
+
+    def __truediv__(self, other: Any) -> Term:
+        return _binary("/", self, other)
+
+    def __rtruediv__(self, other: Any) -> Term:
+        return _binary("/", other, self)
+
+    def __matmul__(self, other: Any) -> Term:
+        return _binary("@", self, other)
+
+    def __rmatmul__(self, other: Any) -> Term:
+        return _binary("@", other, self)
+
+    def __pow__(self, other: Any) -> Term:
+        return _binary("^", self, other)
+
+    def __rpow__(self, other: Any) -> Term:
+        return _binary("^", other, self)
+
+    def __neg__(self) -> Term:
+        return made(lambda a, at: syntax.Unary(op="-", arg=a, span=at), self)
+
+    def __pos__(self) -> Term:
+        return made(lambda a, at: syntax.Unary(op="+", arg=a, span=at), self)
+
+    def __abs__(self) -> Term:
+        return made(lambda a, at: syntax.Call(func="abs", args=(a,), span=at), self)
+
+    # ------------------------------------------------------------------------------------------------------- conditions
+    def __le__(self, other: Any) -> Term:
+        return compared(self, "<=", other)
+
+    def __lt__(self, other: Any) -> Term:
+        return compared(self, "<", other)
+
+    def __ge__(self, other: Any) -> Term:
+        return compared(self, ">=", other)
+
+    def __gt__(self, other: Any) -> Term:
+        return compared(self, ">", other)
+
+    def __eq__(self, other: Any) -> Term:  # type: ignore[override]
+        return compared(self, "==", other)
+
+    def __ne__(self, other: Any) -> Term:  # type: ignore[override]
+        return compared(self, "!=", other)
+
+    __hash__ = object.__hash__
+
+    def __and__(self, other: Any) -> Term:
+        return _binary("and", self, other)
+
+    def __rand__(self, other: Any) -> Term:
+        return _binary("and", other, self)
+
+    def __or__(self, other: Any) -> Term:
+        return _binary("or", self, other)
+
+    def __ror__(self, other: Any) -> Term:
+        return _binary("or", other, self)
+
+    def __invert__(self) -> Term:
+        return made(lambda a, at: syntax.Unary(op="not", arg=a, span=at), self)
+
+    # ---------------------------------------------------------------------------------------------------- what there is not
+    def __bool__(self) -> bool:
+        at = places.here()
+        node = places.construct(at)
+        kind = "" if node is None else type(getattr(node, "op", node)).__name__
+        fail(errors.truth_value(kind, shown(self._syntax(), at)), at)
+
+    def __contains__(self, item: Any) -> bool:
+        fail(errors.truth_value("In", shown(self._syntax())))
+
+    def __iter__(self) -> Any:
+        fail(errors.unpacked(shown(self._syntax())))
+
+    def __len__(self) -> int:
+        fail(
+            errors.no_number("length", shown(self._syntax()), "the size of a set is `sum(1 for k in K)`, that of a dim its name")
+        )
+
+    def _not_a_number(self, *_: Any) -> Any:
+        at = places.here()
+        called = re.match(r"[\w.]+(?=\()", places.text(at))
+        function = called[0] if called else "a function of Python"
+        word = function.rpartition(".")[2]
+        known = {"fabs": "abs", "fsum": "sum", "pow": "", "round": "", "float": "", "int": "", "complex": ""}
+        fail(errors.foreign_function(function, known.get(word, word if _is_word(word) else ""), shown(self._syntax())), at)
+
+    __float__ = __int__ = __complex__ = __index__ = __round__ = __trunc__ = __floor__ = __ceil__ = _not_a_number
+
+    def _no_operator(self, other: Any, *_: Any) -> Any:
+        text = places.text(places.here())
+        op = next((op for op in ("^", "//", "%", "<<", ">>") if op in text), "this operator")
+        fail(errors.no_operator(op, "write a power as `u ** 2`" if op == "^" else "write it with the others"))
+
+    __xor__ = __rxor__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __divmod__ = _no_operator
+    __lshift__ = __rshift__ = __rlshift__ = __rrshift__ = _no_operator
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **_: Any) -> Any:
+        """numpy's numbers take part in formulas; its arrays and functions do not."""
+        op = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "power": "^", "matmul": "@"}.get(ufunc.__name__)
+        comparison = {"less_equal": "<=", "less": "<", "greater_equal": ">=", "greater": ">", "equal": "==", "not_equal": "!="}
+        if method == "__call__" and len(inputs) == 2 and (op or ufunc.__name__ in comparison):
+            return _binary(op, *inputs) if op else compared(inputs[0], comparison[ufunc.__name__], inputs[1])
+        name = {"absolute": "abs", "maximum": "max", "minimum": "min"}.get(ufunc.__name__, ufunc.__name__)
+        fail(errors.foreign_function(f"numpy.{ufunc.__name__}", name if _is_word(name) else "", shown(self._syntax())))
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        fail(errors.foreign_function("numpy.array", "", shown(self._syntax())))
+
+
+class Term(Formula):
+    """A formula made of others."""
+
+    __slots__ = ()
+
+
+def _is_word(name: str) -> bool:
+    from fccomodel.language.notation import words
+
+    return name in words.names()
+
+
+def literal(value: float | str) -> Term:
+    """A number or a text as a formula by itself: ``literal(2) * 3`` is written ``2 * 3``, where Python would say 6.
+
+    >>> literal(0.5) <= w  # doctest: +SKIP
+    """
+    return made(lambda a, at: a, value)
+
+
+def between(low: Any, value: Any, high: Any) -> Term:
+    """``low <= value <= high``, as a constraint or a condition: Python cannot chain comparisons of formulas.
+
+    >>> m.subject_to(band=between(0, E(score(z.x) for z in D), 1))  # doctest: +SKIP
+    """
+    return compared(low, "<=", value, "<=", high)
+
+
+def chain(first: Any, *rest: Any) -> Term:
+    """Comparisons one after the other, operands and operators in turn: ``chain(0, "<", i, "<=", m.d)``."""
+    ops = rest[::2]
+    if not rest or len(rest) % 2 or not all(isinstance(op, str) and op in ("<=", ">=", "==", "!=", "<", ">") for op in ops):
+        fail(errors.argument("chain", "It takes operands and comparison signs in turn.", "write `chain(a, '<', b, '<=', c)`"))
+    return compared(first, *rest)
+
+
+def column(row: Term, name: str) -> Term:
+    """``row.name`` of a column whose name Python cannot write as an attribute: ``column(z, "class")``."""
+    return made(lambda obj, at: syntax.Field(obj=obj, name=name, span=at), row)
+
+
+def subscript(base: Part, *indices: Part) -> Term:
+    """``base_i`` of a name and declared indices, as on paper: ``subscript(x, m.i)`` is written ``x_i``."""
+    at = places.here()
+    nodes = [node_of(part, at) for part in (base, *indices)]
+    if not all(isinstance(node, syntax.Name) for node in nodes):
+        fail(
+            errors.argument("subscript", "It takes a name of the model and declared indices.", "write `x[i]` for other entries"),
+            at,
+        )
+    return Term(
+        syntax.Name(id="_".join(node.id for node in nodes if isinstance(node, syntax.Name)), span=NOWHERE),
+        owner((base, *indices), at),
+    )
