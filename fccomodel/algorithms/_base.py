@@ -111,7 +111,9 @@ class Algorithm:
                at once as one vector F(w) in R^q
                (its ``begin(state, F, h)`` opens an epoch, ``update(state, F, h)`` is a step; F: see ``vector_oracle.oracle_of``)
     outer      how non-smooth outer functions reach its form: ``moreau`` (their envelopes, the centres moved between stages),
-               ``subgradient`` (as they are), ``dual`` (each block keeps its y, moved in every step), ``smooth`` (there are none)
+               ``entropy`` (the same with entropy on the simplex where they are maxima),
+               ``subgradient`` (as they are), ``dual`` (each block keeps its y, moved in every step), ``conjugate`` (the same,
+               and of smooth functions too), ``smooth`` (there are none)
     surrogate  reformulation by which it solves another problem (``group_average``, ``row_average``); None: it solves this one
     penalty    how constraints do: ``smoothed_hinge``, ``hinge``, ``squared_hinge``, ``lagrangian``; None: it takes no constraint
     estimator  module with ``track`` (how u follows g), ``needs_previous`` (it asks for g at w_{t-1} too), and ``gradient_by``:

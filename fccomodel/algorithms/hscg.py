@@ -108,7 +108,6 @@ algorithm = Algorithm(
         Variant("products with the Jacobian", "hscg-2020, (16)", "as in the paper where it is large (matrix = 0)"),
         Variant("the pair of an approximate KKT point", "hscg-2020, Lemma 3.1", "as in the paper, by full passes"),
         Variant("centres of the smoothing", "hscg-2020, section 2.3", "as in the paper; in practice moved between epochs"),
-        Variant("entropy as b(y) on the simplex", "hscg-2020, section 2.3", "missing: half squares"),
     ),
     steps={"constant": constant_step, "diminishing": diminishing_step},
     rate="1 / (B2 eps^3)",

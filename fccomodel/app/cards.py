@@ -167,6 +167,8 @@ def _card(record: Algorithm, candidate: Candidate | None) -> str:
     shown += [("" if place else "needs", text) for place, text in enumerate(_needs(record, candidate))]
     forms = {
         "moreau": "smoothed by Moreau envelopes",
+        "entropy": "smoothed by entropy on the simplex",
+        "conjugate": "kept, and smooth functions too, each block with its dual variable",
         "dual": "kept, each block with its dual variable",
         "subgradient": "kept, by their subgradients",
         "smooth": "none",

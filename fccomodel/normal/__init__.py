@@ -103,7 +103,7 @@ def normalise(
     treated = reformulations.chain(reformed, *form(outer, inner, penalty), constant)
     objective = treated.problem.objective.expr
     kept = reformulations.kinks([objective], constant)
-    asked = {False: outer in ("moreau", "dual"), True: inner == "moreau"}
+    asked = {False: outer in ("moreau", "dual", "entropy", "conjugate"), True: inner == "moreau"}
     reasons = tuple(refusal(n, constant) if asked[inside] else "the algorithm takes its subgradients" for n, inside in kept)
     return NormalForm(
         problem=problem, chain=chain.then(treated), reformed=equivalent, variables=treated.problem.variables,
@@ -124,6 +124,10 @@ def form(outer: str, inner: str, penalty: str | None) -> tuple[set[str], list[Re
         unwanted, ways = unwanted | {"worst case"}, [*ways, reformulations.get("worst_group")]
     if outer in ("moreau", "dual"):
         unwanted, ways = unwanted | {"kinks outside"}, [*ways, reformulations.get("moreau")]
+    if outer == "entropy":
+        unwanted, ways = unwanted | {"kinks outside"}, [*ways, reformulations.get("entropic")]
+    if outer == "conjugate":
+        unwanted, ways = unwanted | {"kinks outside", "curves outside"}, [*ways, reformulations.get("conjugate")]
     if inner == "moreau":
         unwanted, ways = unwanted | {"kinks inside"}, [*ways, reformulations.get("nested_moreau")]
     return unwanted, ways

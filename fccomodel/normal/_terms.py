@@ -160,6 +160,27 @@ def _cut(node: ir.Expr, holes: list[ir.Reduce], memo: dict[int, ir.Expr]) -> ir.
     return result
 
 
+def curved(node: ir.Expr) -> bool:
+    """An operation that is not linear in expectations below it."""
+    if not isinstance(node, ir.Apply):
+        return False
+    holes: list[ir.Reduce] = []
+    f, atom = _cut(node, holes, {}), atoms.of(node)
+    return bool(holes) and (atom is None or not atom.linear([_has_hole(a) for a in f.children]))
+
+
+def affine_part(node: ir.Expr) -> ir.Expr | None:
+    """What a function of expectations is a function of: the largest part that is affine in them and has them all."""
+    while isinstance(node, ir.Apply):
+        below = [a for a in node.args if sampled(a)]
+        if len(below) != 1:
+            return None
+        node = below[0]
+        if _affine(_cut(node, [], {})):
+            return node
+    return None
+
+
 def _affine(f: ir.Expr) -> bool:
     """Affine in its holes, by sums and constant factors."""
     if isinstance(f, ir.Hole) or not _has_hole(f):

@@ -13,7 +13,8 @@ from fccomodel.core.rewrite import apply as make
 from fccomodel.library import atoms, reductions
 from fccomodel.library.kinks import kinked
 from fccomodel.library.piecewise import of_expression
-from fccomodel.library.proximal import Largest, Piecewise, Proximal, line
+from fccomodel.library.proximal import Entropic, Largest, Piecewise, Proximal, line, of
+from fccomodel.normal._terms import affine_part, curved
 from fccomodel.normal.outer_functions import arguments, leaves, outer_function
 from fccomodel.normal.penalty import Penalty, zeros
 from fccomodel.structure import facts_of
@@ -67,19 +68,25 @@ class Smoother:
     constant  the value of a subexpression that no variable and no row enters
     outer     whether outer functions are replaced, else kept for a subgradient
     inside    the same of functions inside a sampled expectation
+    entropy   maxima outside are smoothed by entropy, in the place of half squares
+    curves    convex functions of expectations are replaced too where they are smooth
     first     the number of envelopes made before
     made      the envelopes made, in order
     kept      non-smooth parts left as they are, each with whether it is inside a sampled expectation
+    bent      of ``curves``, smooth functions of expectations left as they are, each with why
     """
 
     constant: Callable[[ir.Expr], float | None]
     outer: bool = True
     inside: bool = True
+    entropy: bool = False
+    curves: bool = False
     first: int = 0
 
     def __post_init__(self) -> None:
         self.made: list[Smoothed] = []
         self.kept: list[tuple[ir.Expr, bool]] = []
+        self.bent: list[tuple[ir.Expr, str]] = []
         self.memo: dict[tuple[int, bool], tuple[ir.Expr, ir.Expr]] = {}
         self.lets: dict[tuple[int, int], tuple[ir.Let, ir.Let]] = {}
         self.stated: ir.Expr | None = None  # what is being smoothed in other words
@@ -99,6 +106,11 @@ class Smoother:
         if isinstance(node, Smoothed) and node.over is not None:
             over = with_children(node.over, (self(node.over.body, inner=inner), *node.over.children[1:]))
             return with_children(node, (over,))
+        if self.curves and not inner and not kinked(node) and curved(node):
+            form = self.conjugate_form(node)
+            if isinstance(form, Smoothed):
+                return form
+            self.bent.append((node, form))
         if (argument := self.smooth_in(node)) is not None:
             return Rewriter(lambda part: self(argument, inner=inner) if part is argument else None)(node)
         if kinked(node):
@@ -186,6 +198,16 @@ class Smoother:
             args = tuple(self(a, inner=inner) for a in (node.children if argument is None else (argument,)))
         return self._add(node, args, argument, function, inner)
 
+    def conjugate_form(self, node: ir.Expr) -> Smoothed | str:
+        """A smooth convex function of expectations by max_y y.u - f*(y), u affine in them; or why it has no such form."""
+        argument = affine_part(node)
+        if argument is None:
+            return "a function of several expectations together"
+        function = of(node, (argument,), facts_of, self.constant)
+        if isinstance(function, str):
+            return function
+        return "it is not convex" if function.weak else self._add(node, (argument,), argument, function, False)
+
     def opposite(self, node: ir.Expr) -> ir.Expr | None:
         """``min e`` as ``-max(-e)``; None for anything else."""
         negated: ir.Expr
@@ -218,6 +240,8 @@ class Smoother:
         inner: bool,
         **more: Any,
     ) -> Smoothed:
+        if self.entropy and not inner and isinstance(function, Largest) and function.kind.extreme:
+            function = Entropic.smoothing(function)
         made = Smoothed(
             name=f"y{self.first + len(self.made) + 1}", args=args, original=node, argument=argument, function=function,
             inner=inner, stated=node if self.stated is None else self.stated, shape=node.shape, span=node.span, **more,

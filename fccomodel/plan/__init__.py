@@ -106,7 +106,8 @@ class Plan:
         """The smoothed problem, with centres that may move, has a gradient on all rows."""
         record = self.algorithm_record
         penalty = record.penalty and reformulations.penalty(record.penalty)
-        return self.polish and record.outer in ("moreau", "smooth") and (not penalty or (penalty.smooth and penalty.bounded))
+        smoothed = record.outer in ("moreau", "entropy", "smooth")
+        return self.polish and smoothed and (not penalty or (penalty.smooth and penalty.bounded))
 
     @property
     def finishing(self) -> bool:

@@ -177,6 +177,11 @@ def _group_cvar(cp: Any, w: Any, data: Data) -> Any:
     return cp.sum_largest(cp.hstack(residuals(cp, w, data)), 2) / 2 + 0.05 * cp.sum_squares(w)
 
 
+def _largest_of_three(cp: Any, w: Any, data: Data) -> Any:
+    losses = residuals(cp, w, data)
+    return cp.maximum(losses[0], 2 * losses[1], losses[2] + 0.1) + 0.05 * cp.sum_squares(w)
+
+
 def _loss(cp: Any, w: Any, data: Data) -> Any:
     return cp.sum_squares(data["D"]["x"] @ w - data["D"]["y"]) / len(data["D"]["y"])
 
@@ -384,6 +389,12 @@ SHAPES = (
         text=HEAD + f"minimize cvar(tail = 0.4)[k in {{0, 1, 2, 3, 4}}] ({LOSS}) + 0.05 * sumsq(w);",
         data=regression,
         optimum=convex(_group_cvar),
+    ),
+    Conformance(
+        name="largest_of_three",
+        text=HEAD + "let r[k in {0, 1, 2}] = " + LOSS + ";\nminimize max(r[0], 2 * r[1], r[2] + 0.1) + 0.05 * sumsq(w);",
+        data=regression,
+        optimum=convex(_largest_of_three),
     ),
     Conformance(
         name="group_entropic",

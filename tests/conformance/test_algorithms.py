@@ -19,7 +19,7 @@ BY_NAME = {p.name: p for p in ALL}
 TURNS = (
     "square_of_mean", "absolute", "hinge_of_groups", "entropic", "inactive", "group_cvar", "stochastic_outer",
     "elastic_composition", "equality", "lasso", "worst_group", "sigmoid_losses", "variance", "simplex", "group_entropic",
-    "planted_squares",
+    "planted_squares", "largest_of_three",
 )  # fmt: skip
 EACH = 2
 #: steps by sampled blocks, and by whole passes over a vector; and the gap of penalties that keep some of a violation

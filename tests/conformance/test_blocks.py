@@ -18,6 +18,7 @@ from emitted_models import Case, Made, make, settings
 STEPS, KINK, BOUND = 12, 1.2, 0.5
 HEAD = "dim d; data D : table(x: real[d], y: {-1, 1}); set P = {z in D | z.y == 1}; set N = {z in D | z.y == -1}; var w[d];"
 SMOOTH = "minimize mean[i in P] square(E[j ~ N] square(1 + dot(w, j.x) - dot(w, i.x)));"
+GROWING = "minimize mean[i in P] exp(E[j ~ N] square(1 + dot(w, j.x) - dot(w, i.x)));"
 KINKED = f"minimize mean[i in P] pos((E[j ~ N] square(1 + dot(w, j.x) - dot(w, i.x))) - {KINK});"
 WORST = "minimize cvar(tail = 0.5)[i in P] (E[j ~ N] square(1 + dot(w, j.x) - dot(w, i.x)));"
 CONSTRAINED = f"minimize square(sumsq(w - 1)); subject to c: E[j ~ N] square(1 + dot(w, j.x)) <= {BOUND};"
@@ -173,6 +174,26 @@ def alexr_dual(b: Blocks, i: np.ndarray, j: np.ndarray, j2: np.ndarray, slip: st
     b.move(h.eta * ((old if slip == "stale y" else b.y[k]) @ J) / b.B1)
 
 
+def alexr_squares(b: Blocks, i: np.ndarray, j: np.ndarray, j2: np.ndarray, slip: str) -> None:
+    """The same of f(u) = u^2, f*(v) = v^2 / 4: v g~ - v^2 / 4 - s/2 (v - y)^2 is largest at (g~ + s y) / (1/2 + s)."""
+    h, k, J = b.h, b.cells(i), b.g(b.w, i, j if slip == "one batch" else j2)[1]
+    old, s = b.y[k].copy(), b.h.tau * b.h.lam_y1
+    b.y[k] = (extrapolated(b, i, j) + s * old) / ((1 if slip == "f* of a half square" else 1 / 2) + s)
+    b.move(h.eta * ((old if slip == "stale y" else b.y[k]) @ J) / b.B1)
+
+
+def alexr_exponential(b: Blocks, i: np.ndarray, j: np.ndarray, j2: np.ndarray, slip: str) -> None:
+    """And of f(u) = exp(u), f*(v) = v log v - v: the v with g~ - log v - s (v - y) = 0, by bisection."""
+    h, k, J, s = b.h, b.cells(i), b.g(b.w, i, j2)[1], b.h.tau * b.h.lam_y1
+    ahead, low, high = extrapolated(b, i, j), np.full(len(k), 1e-12), np.full(len(k), 1e6)
+    for _ in range(200):
+        middle = (low + high) / 2
+        rising = ahead - np.log(middle) - (0 if slip == "no distance" else s * (middle - b.y[k])) > 0
+        low, high = np.where(rising, middle, low), np.where(rising, high, middle)
+    b.y[k] = low
+    b.move(h.eta * (b.y[k] @ J) / b.B1)
+
+
 def alexr2(b: Blocks, i: np.ndarray, j: np.ndarray, j2: np.ndarray, slip: str) -> None:
     """sonex-alexr2-2025, Algorithm 2, with G_t as its Theorem 4.10 has it."""
     h, k = b.h, b.cells(i)
@@ -247,6 +268,10 @@ REFERENCES: dict[str, tuple[str, str, str, Update, tuple[str, ...]]] = {
     "sonex": ("sonex", "momentum", KINKED, sonex, ("no correction", "current u", "extra beta")),
     "alexr": ("alexr", "plain", SMOOTH, alexr, ("one batch", "swapped weights", "stale u")),
     "alexr, half square": ("alexr", "plain", KINKED, alexr_dual, ("one batch", "stale y")),
+    "alexr, half square, smooth": (
+        "alexr_quadratic", "plain", SMOOTH, alexr_squares, ("one batch", "stale y", "f* of a half square")
+    ),
+    "alexr, half square, exponential": ("alexr_quadratic", "plain", GROWING, alexr_exponential, ("no distance",)),
     "alexr2": ("alexr2", "momentum", KINKED, alexr2, ("one batch", "extra beta", "jump unseen", "stale u")),
     "ooa": ("ooa", "plain", WORST, ooa, ("scaled ascent", "no cap", "stale y")),
     "squared hinge": ("squared_hinge_sox", "momentum", CONSTRAINED, squared_hinge, ("current u",)),

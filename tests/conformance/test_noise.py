@@ -55,6 +55,13 @@ def test_small_batches(name: str, problem: str, most: float) -> None:
 
 
 @needs_cvxpy
+def test_a_stage_that_ran_away_is_taken_back() -> None:
+    """Its iterates are finite, and of no use: duals of a smooth f that wait for their visits allow shorter steps than the
+    curvature does, and going on from 1e39 no later stage would be back in time."""
+    assert outcome(BY_NAME["stochastic_outer"], "alexr_quadratic", iterations=2000, **SMALL).gap <= 1e-2
+
+
+@needs_cvxpy
 @cases(WHOLE)
 def test_all_rows(name: str, problem: str, most: float) -> None:
     found = outcome(BY_NAME[problem], name, iterations=2000)

@@ -318,6 +318,75 @@ def test_updates_are_the_papers(name: str) -> None:
         assert np.abs(mistaken - state.w.numpy()).max() > 1e-5, slip
 
 
+TARGETS = (1.0, -0.5, 0.2)
+SMOOTHING = 0.4
+MAXIMUM = ", ".join(f"E[z ~ D] square(dot(w, z.x) - {t})" for t in TARGETS).replace("- -", "+ ")
+LARGEST = HEAD + f"minimize max({MAXIMUM}) + {LAMBDA} * norm1(w);"
+
+
+class Worst(Portfolio):
+    """F_k = E (s - t_k)^2, phi the largest: y = argmax <u, y> - lam b(y) on the simplex with b = log n + sum y log y (or, a slip,
+    half a square)."""
+
+    def __init__(self, case: Made, seed: int, slip: str = ""):
+        self.slip, self.before, self.x, self.lam = slip, None, case.data.D_x.numpy(), SMOOTHING
+        texts = [case.bound.problem.text(c.node) for c in case.steps.components]
+        self.t = np.array([next(t for t in TARGETS if str(abs(t)) in text) for text in texts])
+        rng, data = torch.Generator().manual_seed(seed), case.fresh()
+        self.batches = [k.numpy() for _ in range(2) for k in case.solver.draw(data, rng, case.solver.SOLVER.block)[0]]
+        self.drawn = 0
+
+    def F(self, w: np.ndarray, x: np.ndarray) -> np.ndarray:
+        return np.array([((x @ w - t) ** 2).mean() for t in self.t])
+
+    def J(self, w: np.ndarray, x: np.ndarray) -> np.ndarray:
+        return np.array([2 * (x.T @ (x @ w - t)) / len(x) for t in self.t])
+
+    def slope(self, u: np.ndarray) -> np.ndarray:
+        u, self.before = (self.before if self.slip == "stale F" and self.before is not None else u), u
+        if self.slip == "half squares":
+            return simplex(u / self.lam + 1 / 3)
+        p = np.exp((u - u.max()) / self.lam)
+        return (-1 if self.slip == "sign" else 1) * p / p.sum()
+
+
+def simplex(v: np.ndarray) -> np.ndarray:
+    """The nearest point of the simplex, by bisection."""
+    low, high = v.min() - 1, v.max()
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (middle, high) if np.maximum(v - middle, 0).sum() > 1 else (low, middle)
+    return np.maximum(v - low, 0)
+
+
+def test_entropy_on_the_simplex() -> None:
+    """hscg-2020, section 2.3: the same steps with y ~ exp(u / gamma), and the slope of the next centre by c exp(u / gamma)."""
+    case = Made(LARGEST, "hscg_entropy", inner_batch=6, eta=0.1, stage=4)
+    start = point(6)
+    state, F = case.oracle(start.clone(), seed=9)
+    for name in [key for key in vars(case.h) if key.startswith("lam_")]:
+        setattr(case.h, name, SMOOTHING)
+    for epoch in range(2):
+        state.epoch, state.length = epoch, 4
+        case.solver.SOLVER.begin(state, F, case.h)
+        for _ in range(state.length):
+            case.solver.SOLVER.update(state, F, case.h)
+            state.t += 1
+    np.testing.assert_allclose(state.w.numpy(), hscg(Worst(case, 9), start.numpy(), case.h, 2), rtol=1e-9, atol=1e-12)
+    for slip in ("half squares", "one batch", "sign", "stale F", "swapped weights"):
+        mistaken = hscg(Worst(case, 9, slip), start.numpy(), case.h, 2)
+        assert np.abs(mistaken - state.w.numpy()).max() > 1e-5, slip
+
+
+def test_no_pair_is_made_where_the_bound_of_its_residual_is_infinite() -> None:
+    """D_psi of Lemma 3.1 is the largest gradient of b, which entropy has none of; centres take away its bias all the same."""
+    squares, entropy = (Made(MODELS["worst"], name) for name in ("hscg", "hscg_entropy"))
+    found = [run.run(case.program, case.bound, seed=0, budget_it=300, precision="float64") for case in (squares, entropy)]
+    assert ["(hscg-2020, Lemma 3.1)" in " ".join(f.notes) for f in found] == [True, False]
+    values = [f.history[-1]["objective"] for f in found]
+    assert values[1] <= values[0] + 1e-4
+
+
 @pytest.mark.parametrize("name", ["vrsc_pg", "hscg"])
 def test_products_agree_with_the_matrix_in_expectation(name: str) -> None:
     """The next step from the same state, averaged over samples (many: one batch for u and J has a bias of the order 1/B2)."""

@@ -138,6 +138,7 @@ class Solver:
     solve, finish, restore     the loop, and what may come after it; ``one_pass``: counted seconds of its passes
     block      steps whose samples are drawn together             own        entries of w that are the model's own variables
     centred    some function has a centre                         dual       steps move the centres: they are blocks' own y
+    curved     centres of functions that are smooth
     thin       rows that evaluations between stages take, by the name of their array; ``heavy``: a full pass takes pairs
     tol        the KKT residual to end at                         direct    passes come first: the problem is convex
     """
@@ -169,6 +170,7 @@ class Solver:
     dual: bool = False
     heavy: bool = False
     direct: bool = False
+    curved: tuple[str, ...] = ()
     thin: Mapping[str, int] = field(default_factory=dict)
     inside: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     tol: float | None = None
@@ -200,6 +202,7 @@ class VectorSolver(Solver):
     ``outer(data, w, u, c, h)`` = phi(u), of w as well.
 
     components    length of F(w)           samples, rows   oracle calls of ``inner`` and of ``inner_full``
+    squares       phi is smoothed by half squares, which bound the residual of a pair (x, y)
     """
 
     inner: Callable
@@ -208,6 +211,7 @@ class VectorSolver(Solver):
     components: int
     samples: int
     rows: int
+    squares: bool = True
 
 
 class Practical(Schedule):
@@ -350,9 +354,10 @@ def steepness(penalties, w, c, h: LoopSettings, G):
 
 def scale_smoothing(solver: Solver, data, w, c, h: LoopSettings, G, dtype):
     """lam and rho to begin with: a non-smooth objective is smoothed on a tenth of its arguments' size, on all of it where blocks
-    keep their y, which a visit then moves by 1 / tau of its range; a penalty so that its curvature |grad c|^2 / lam is ten
-    times the objective's, or the largest slope of all at the start a tenth of rho: by its own, a constraint that hardly is
-    violated there would have no smoothing. rho is at least ten times |grad g_0| / |grad c|.
+    keep their y, which a visit then moves by 1 / tau of its range (of smooth functions, by the slope: 1 / (1 + tau) of the way);
+    a penalty so that its curvature |grad c|^2 / lam is ten times the objective's, or the largest slope of all at the start a
+    tenth of rho: by its own, a constraint that hardly is violated there would have no smoothing. rho is at least ten times
+    |grad g_0| / |grad c|.
 
     ``G(w)`` is the gradient under the smoothing and the centres as they are.
     """
@@ -360,6 +365,9 @@ def scale_smoothing(solver: Solver, data, w, c, h: LoopSettings, G, dtype):
     for name, (index, t, slope, bounded) in solver.blocks(data, w).items():
         finite = t[t.isfinite()]
         size = float(finite.square().mean().sqrt()) if finite.numel() else 0.0
+        if name in solver.curved:
+            h.smooth(name, 1e-6)
+            size /= max(float(slope(finite, torch.zeros_like(finite), h).square().mean().sqrt()), 1e-6)
         h.smooth(name, 1e6 if bounded else h.lam or max(share * size, 1e-6))
         if bounded:
             penalties.append(name)
@@ -575,8 +583,8 @@ def keep_the_better(run, solver: BlockSolver, data, h: BlockSettings):
     """Of the last iterate and the average: steps go on from it, and it is the best point so far if it gains; else they go back.
     Returns its violation, whether its value is finite, and whether it gains enough."""
     value, chosen = least(solver, data, [run.state.w, run.average] if run.kept else [run.state.w], h.weight)
-    gain, finite = merit(run.value, h.weight) - merit(value, h.weight), math.isfinite(value[0])
-    schedule = solver.schedule
+    gain, schedule = merit(run.value, h.weight) - merit(value, h.weight), solver.schedule
+    finite = math.isfinite(value[0]) and gain > -1e8 * (1 + abs(merit(run.value, h.weight)))  # it may have run away
     if finite and schedule.adapts:
         run.state.w.copy_(chosen)
     if gain > 0 or schedule.keeps_last or solver.surrogate:
@@ -1120,7 +1128,7 @@ def solve(
         record(history, progress, began, run.value, h.weight, **entry)
         if not reason and schedule.adapts:
             reason = reached(watch) or ("epochs gain nothing more" if run.calm >= h.patience else "")
-    pair = approximate_kkt(solver, exact, F, run.best, c, h) if solver.rows <= h.pass_limit else None
+    pair = approximate_kkt(solver, exact, F, run.best, c, h) if solver.squares and solver.rows <= h.pass_limit else None
     if pair is not None and not schedule.keeps_last:
         if merit(value_at(solver, quick, pair.w), h.weight) <= merit(run.value, h.weight):
             run.best = pair.w

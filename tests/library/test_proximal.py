@@ -11,7 +11,7 @@ from proximal_tools import LAMBDAS, T, atoms_of_one_number, call, random_vector,
 
 from fccomodel.core import diagnostics, ir
 from fccomodel.library import atoms
-from fccomodel.library.proximal import Largest, LogSumExp, Proximal, Smooth, of
+from fccomodel.library.proximal import Entropic, Largest, LogSumExp, Proximal, Smooth, of
 from fccomodel.library.reductions.cvar import CVAR
 from fccomodel.library.reductions.topk import TOPK
 from fccomodel.structure import facts_of
@@ -82,6 +82,28 @@ def test_the_envelope_and_its_gradient(f, lam):
     if f.lipschitz < inf and not f.weak:
         size = 1 if f.rank == 0 else 5
         assert bool((value <= below + lam * min(f.lipschitz, sqrt(size) * f.lipschitz) ** 2 / 2 + 1e-9).all())
+
+
+def test_entropy_in_the_place_of_half_squares():
+    """Its slope is the envelope's gradient, maximises q.t - lam KL(q, c) among random points, is in the simplex; f - lam log n <=
+    f_lam <= f for the uniform centre, which is c = 0; entries at -inf are left out; its prox is that of the maximum."""
+    f, lam = Entropic.smoothing(Largest.of()), 0.3
+    rng = torch.Generator().manual_seed(0)
+    t, q = torch.randn(7, 5, generator=rng, dtype=torch.float64), torch.rand(200, 7, 5, generator=rng, dtype=torch.float64)
+    q, uniform = q / q.sum(-1, keepdim=True), torch.full((7, 5), 0.2, dtype=torch.float64)
+    assert torch.allclose(f.slope(t, lam), f.slope(t, lam, uniform))
+    assert torch.allclose(f.envelope(t, lam), f.envelope(t, lam, uniform))
+    for c in (uniform, q[0]):
+        below, at = f.envelope(t, lam, c), t.clone().requires_grad_()
+        (gradient,) = torch.autograd.grad(f.envelope(at, lam, c).sum(), at)
+        assert torch.allclose(gradient, f.slope(t, lam, c)) and torch.allclose(f.slope(t, lam, c).sum(-1), t.new_ones(7))
+        for p in (*q, f.slope(t, lam, c)):
+            assert bool(((p * t).sum(-1) - lam * torch.special.xlogy(p, p / c).sum(-1) <= below + 1e-9).all())
+    assert bool((f.envelope(t, lam) <= f.value(t)).all() and (f.value(t) <= f.envelope(t, lam) + lam * np.log(5) + 1e-9).all())
+    left = torch.cat([t, torch.full((7, 1), -torch.inf, dtype=torch.float64)], -1)
+    assert torch.allclose(f.slope(left, lam)[:, :5], f.slope(t, lam))
+    assert torch.allclose(f.envelope(left, lam), f.envelope(t, lam))
+    assert torch.allclose(f.prox(t, lam), Largest.of().prox(t, lam))
 
 
 @pytest.mark.parametrize("f", sample(3), ids=lambda f: type(f).__name__)

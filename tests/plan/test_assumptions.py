@@ -35,7 +35,7 @@ CASES = {
     "constrained": (BOUNDED, "proved", SMOOTH, "no constraint"),
     "unregularised": (RIDGE, "proved", f"var w[d];\nminimize E[z ~ D] {LOSS} + norm1(w);", "norm1(w) has kinks"),
     "whole space": (SMOOTH, "proved", SMOOTH.replace("w[d]", "w[d] in simplex", 1), "in a simple set, simplex"),
-    "quadratic dual": (WORST, "proved", SMOOTH, "with dual steps by psi = f*"),
+    "quadratic dual": (SMOOTH, "proved", SMOOTH.replace("square", "exp", 1), "with dual steps by psi = f*"),
     "regular constraints": (SMOOTH, "proved", None, ""),
     "convex": (SMOOTH, "proved", FALLING, "not convex"),
     "strongly convex": (RIDGE, "proved", MEAN, "no squared norm of w"),
@@ -49,6 +49,8 @@ CASES = {
     "outer convex": (WORST, "proved", BEST, "not convex"),
     "outer monotone": (WORST, "proved", FALLING, "decreasing"),
     "outer Lipschitz": (WORST, "proved", None, ""),
+    "conjugate prox": (SMOOTH, "proved", f"var w[d];\nminimize (E[z ~ D] {LOSS}) * (E[z ~ D] dot(w, z.x));", "several"),
+    "maxima": (WORST, "proved", "var w[d];\nminimize abs(E[z ~ D] dot(w, z.x)) + sumsq(w);", "no maximum"),
     "bounded divergence": (MEAN, "proved", None, ""),
     "kinkless inner": (SMOOTH, "bounded from data", HINGE, "not smooth as it is"),
     "inner smooth": (SMOOTH, "bounded from data", RELU, "s"),
@@ -118,7 +120,7 @@ def test_samples_are_not_smooth_where_their_mean_is() -> None:
     assert of_mean.holds and "is replaced" not in of_mean.why
     assert of_samples.holds and "once abs(t - e) is replaced by its Moreau envelope" in of_samples.why
     asking = {name for name, a in algorithms.all().items() if "smooth samples" in a.requires}
-    assert asking == {"ascvrg", "civr", "hscg", "hscg_restarts", "msvr", "vrsc_pg"}
+    assert asking == {"ascvrg", "civr", "hscg", "hscg_entropy", "hscg_restarts", "msvr", "vrsc_pg"}
 
 
 def test_a_penalty_decides_what_the_outer_function_is() -> None:

@@ -138,6 +138,8 @@ def test_what_a_theorem_promises_is_by_what_holds() -> None:
 
 
 def test_theorems_about_half_squares_do_not_cover_other_dual_steps() -> None:
-    """f smooth and merely convex: psi = f*, which Theorem 3 is not about."""
-    one = candidates(SMOOTH)["alexr"]
-    assert "quadratic dual" in one.beyond and candidates(RIDGE)["alexr"].covered
+    """f smooth and merely convex: psi = f*, which Theorem 3 is about where f is quadratic alone; half squares are for any."""
+    growing = SMOOTH.replace("square(E", "exp(E")
+    one, squares = (candidates(growing)[name] for name in ("alexr", "alexr_quadratic"))
+    assert growing != SMOOTH and "quadratic dual" in one.beyond and squares.covered
+    assert candidates(SMOOTH)["alexr"].covered and candidates(RIDGE)["alexr"].covered

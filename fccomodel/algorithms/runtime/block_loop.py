@@ -136,8 +136,8 @@ def keep_the_better(run, solver: BlockSolver, data, h: BlockSettings):
     """Of the last iterate and the average: steps go on from it, and it is the best point so far if it gains; else they go back.
     Returns its violation, whether its value is finite, and whether it gains enough."""
     value, chosen = least(solver, data, [run.state.w, run.average] if run.kept else [run.state.w], h.weight)
-    gain, finite = merit(run.value, h.weight) - merit(value, h.weight), math.isfinite(value[0])
-    schedule = solver.schedule
+    gain, schedule = merit(run.value, h.weight) - merit(value, h.weight), solver.schedule
+    finite = math.isfinite(value[0]) and gain > -1e8 * (1 + abs(merit(run.value, h.weight)))  # it may have run away
     if finite and schedule.adapts:
         run.state.w.copy_(chosen)
     if gain > 0 or schedule.keeps_last or solver.surrogate:

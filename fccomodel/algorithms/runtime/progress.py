@@ -127,9 +127,10 @@ def starting_value(solver: Solver, data, w, G, rng):
 
 def scale_smoothing(solver: Solver, data, w, c, h: LoopSettings, G, dtype):
     """lam and rho to begin with: a non-smooth objective is smoothed on a tenth of its arguments' size, on all of it where blocks
-    keep their y, which a visit then moves by 1 / tau of its range; a penalty so that its curvature |grad c|^2 / lam is ten
-    times the objective's, or the largest slope of all at the start a tenth of rho: by its own, a constraint that hardly is
-    violated there would have no smoothing. rho is at least ten times |grad g_0| / |grad c|.
+    keep their y, which a visit then moves by 1 / tau of its range (of smooth functions, by the slope: 1 / (1 + tau) of the way);
+    a penalty so that its curvature |grad c|^2 / lam is ten times the objective's, or the largest slope of all at the start a
+    tenth of rho: by its own, a constraint that hardly is violated there would have no smoothing. rho is at least ten times
+    |grad g_0| / |grad c|.
 
     ``G(w)`` is the gradient under the smoothing and the centres as they are.
     """
@@ -137,6 +138,9 @@ def scale_smoothing(solver: Solver, data, w, c, h: LoopSettings, G, dtype):
     for name, (index, t, slope, bounded) in solver.blocks(data, w).items():
         finite = t[t.isfinite()]
         size = float(finite.square().mean().sqrt()) if finite.numel() else 0.0
+        if name in solver.curved:
+            h.smooth(name, 1e-6)
+            size /= max(float(slope(finite, torch.zeros_like(finite), h).square().mean().sqrt()), 1e-6)
         h.smooth(name, 1e6 if bounded else h.lam or max(share * size, 1e-6))
         if bounded:
             penalties.append(name)

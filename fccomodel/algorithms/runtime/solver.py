@@ -27,6 +27,7 @@ class Solver:
     solve, finish, restore     the loop, and what may come after it; ``one_pass``: counted seconds of its passes
     block      steps whose samples are drawn together             own        entries of w that are the model's own variables
     centred    some function has a centre                         dual       steps move the centres: they are blocks' own y
+    curved     centres of functions that are smooth
     thin       rows that evaluations between stages take, by the name of their array; ``heavy``: a full pass takes pairs
     tol        the KKT residual to end at                         direct    passes come first: the problem is convex
     """
@@ -58,6 +59,7 @@ class Solver:
     dual: bool = False
     heavy: bool = False
     direct: bool = False
+    curved: tuple[str, ...] = ()
     thin: Mapping[str, int] = field(default_factory=dict)
     inside: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     tol: float | None = None
@@ -89,6 +91,7 @@ class VectorSolver(Solver):
     ``outer(data, w, u, c, h)`` = phi(u), of w as well.
 
     components    length of F(w)           samples, rows   oracle calls of ``inner`` and of ``inner_full``
+    squares       phi is smoothed by half squares, which bound the residual of a pair (x, y)
     """
 
     inner: Callable
@@ -97,3 +100,4 @@ class VectorSolver(Solver):
     components: int
     samples: int
     rows: int
+    squares: bool = True

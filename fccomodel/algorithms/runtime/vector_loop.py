@@ -207,7 +207,7 @@ def solve(
         record(history, progress, began, run.value, h.weight, **entry)
         if not reason and schedule.adapts:
             reason = reached(watch) or ("epochs gain nothing more" if run.calm >= h.patience else "")
-    pair = approximate_kkt(solver, exact, F, run.best, c, h) if solver.rows <= h.pass_limit else None
+    pair = approximate_kkt(solver, exact, F, run.best, c, h) if solver.squares and solver.rows <= h.pass_limit else None
     if pair is not None and not schedule.keeps_last:
         if merit(value_at(solver, quick, pair.w), h.weight) <= merit(run.value, h.weight):
             run.best = pair.w

@@ -61,6 +61,13 @@ class PiecewiseLQ:
             return None
         return max(abs(self.left), abs(self.right), *(abs(y1 - y0) / (x1 - x0) for (x0, y0), (x1, y1) in steps), 0.0)
 
+    @property
+    def quadratic(self) -> bool:
+        """One parabola, on all numbers."""
+        steps = zip(self.points, self.points[1:], strict=False)
+        rates = [self.left, self.right, *((y1 - y0) / (x1 - x0) if x1 > x0 else inf for (x0, y0), (x1, y1) in steps)]
+        return 0 < self.left < inf and max(rates) - min(rates) <= 1e-12 * self.left
+
     def value(self, x: np.ndarray | float) -> np.ndarray:
         """f(x), inf outside the domain; x any shape."""
         x = np.asarray(x, dtype=float)

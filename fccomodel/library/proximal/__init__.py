@@ -7,6 +7,7 @@ constants; in numbers and as the text of emitted programs) or the reason why the
     smooth       other (weakly) convex functions of one number: safeguarded Newton
     balls        norms, by the projection on the dual ball (Moreau's identity)
     largest      max, cvar, topk: by the projection on the (capped) simplex
+    entropic     max again, smoothed by entropy on the simplex
     radial       functions of the Euclidean norm: along the ray of the argument
     maxaffine    a few affine functions that overlap: every face of the simplex
     logsumexp    by Newton's method on the simplex with entropy
@@ -18,6 +19,7 @@ constants; in numbers and as the text of emitted programs) or the reason why the
 from fccomodel.library.proximal._base import FactsOf, Proximal
 from fccomodel.library.proximal._of import Constants, line, of
 from fccomodel.library.proximal.balls import Norm
+from fccomodel.library.proximal.entropic import Entropic
 from fccomodel.library.proximal.largest import Largest
 from fccomodel.library.proximal.logsumexp import LogSumExp
 from fccomodel.library.proximal.operations import (
@@ -36,6 +38,7 @@ __all__ = [
     "Blocks",
     "Composed",
     "Constants",
+    "Entropic",
     "FactsOf",
     "Largest",
     "LogSumExp",

@@ -69,6 +69,23 @@ def entropic_simplex(x, theta, lam, dim):
     return q / q.sum(dim, keepdim=True)
 
 
+def exponents(t, lam, c, dims):
+    """t / lam + log c, c as a point of the simplex (0: all entries alike); -inf where t is."""
+    prior = (torch.zeros_like(t) + c).clamp(min=torch.finfo(t.dtype).tiny).log().masked_fill(t == -torch.inf, -torch.inf)
+    return t / lam + (prior - torch.logsumexp(prior, dims, keepdim=True))
+
+
+def entropic_weights(t, lam, c, dims):
+    """argmax over q of the simplex along ``dims`` of q.t - lam sum q log (q / c)."""
+    x = exponents(t, lam, c, dims)
+    return (x - torch.logsumexp(x, dims, keepdim=True)).exp()
+
+
+def entropic_value(t, lam, c, dims):
+    """The maximum itself: lam log sum c exp(t / lam)."""
+    return lam * torch.logsumexp(exponents(t, lam, c, dims), dims)
+
+
 def along_ray(slope, x, dims):
     """slope(|x|) x/|x|: the gradient of a function of the Euclidean norm."""
     length = x.square().sum(dims, keepdim=True).sqrt()

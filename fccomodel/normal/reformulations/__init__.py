@@ -74,7 +74,8 @@ def chain(
     errors: list[FccoError] = []
     while queue:
         cost, _, here = heapq.heappop(queue)
-        left = features(here.problem, constant, kinks_too=not unwanted.isdisjoint(KINKS)) & unwanted
+        asked = {"kinks_too": not unwanted.isdisjoint(KINKS), "curves_too": "curves outside" in unwanted}
+        left = features(here.problem, constant, **asked) & unwanted
         if not left:
             return here
         used = {step.reformulation.name for step in here.steps}

@@ -20,13 +20,16 @@ KINKS = frozenset({"kinks outside", "kinks inside"})
 COUPLING = frozenset({"inner maximum", *reductions.named(lambda kind: kind.worst and not kind.extreme)})
 
 
-def features(problem: ir.Problem, constant: Constant = unknown, *, kinks_too: bool = True) -> frozenset[str]:
+def features(
+    problem: ir.Problem, constant: Constant = unknown, *, kinks_too: bool = True, curves_too: bool = False
+) -> frozenset[str]:
     """The features of a problem; without ``kinks_too``, those that its reductions show.
 
     ``maximize``; ``inner maximum``: over q in a set of vectors; ``worst case``: a maximum over a family; a reduction's own name;
     ``sums of expectations`` as arguments of functions that are not affine;
     ``constraints``: with a variable; ``sets as constraints``: those that keep a variable in a simple set; ``kinks outside`` and
-    ``kinks inside`` sampled expectations: functions without a gradient somewhere.
+    ``kinks inside`` sampled expectations: functions without a gradient somewhere; with ``curves_too`` those outside that are
+    smooth and not affine, ``curves outside``.
     """
     names: set[str] = {"maximize"} if problem.objective.sense == "maximize" else set()
     for node in ir.walk(*problem.roots):
@@ -41,6 +44,11 @@ def features(problem: ir.Problem, constant: Constant = unknown, *, kinks_too: bo
         names.add(FEATURE)
     if kinks_too:
         names |= {"kinks inside" if inner else "kinks outside" for _, inner in kinks(problem.roots, constant)}
+    if curves_too:
+        finder = Smoother(constant=constant, outer=False, inside=False, curves=True)
+        for root in problem.roots:
+            finder(root)
+        names |= {"curves outside"} if finder.made else set()
     return frozenset(names)
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from fccomodel.core import ir
-from fccomodel.normal import reformulations
+from fccomodel.library.proximal import Largest
+from fccomodel.normal import constant_values, reformulations
+from fccomodel.normal.smoothing import Smoother
 from fccomodel.plan.assumptions._base import RANGE, Assumption, Block, Finding, Inner, Setting, every, holds, lacks, lost, short
 from fccomodel.plan.assumptions._smoothed import replaced
 from fccomodel.structure import why
@@ -139,12 +141,44 @@ def bounded_divergence(setting: Setting) -> Finding:
     return holds(NONE_OUTER)
 
 
+def conjugates(setting: Setting) -> Smoother:
+    """What outer functions are by their conjugates, and those that have no such form."""
+    smoother = Smoother(constant_values(setting.problem, setting.bound), inside=False, curves=True)
+    smoother(setting.normal.rest)
+    return smoother
+
+
+def conjugate_prox(setting: Setting) -> Finding:
+    """A y for each block, moved by half squares: smooth functions of expectations are convex ones of what is affine in them."""
+    smoother = conjugates(setting)
+    for node, reason in smoother.bent:
+        text = setting.reformed.text(node)
+        return lacks(f"the conjugate of {short(text)} has no computable prox: {reason}", text, node.span)
+    known = [s for s in smoother.made if not s.inner]
+    text = setting.reformed.text(known[0].stated) if known else ""
+    return holds(f"{short(text)}: its conjugate's prox is known" if known else NONE_OUTER)
+
+
+def maxima(setting: Setting) -> Finding:
+    """Every kink outside expectations is that of a maximum, whose dual domain is the simplex."""
+    made = [s for s in setting.normal.smoothed if not s.inner]
+    for s in made:
+        if not (isinstance(s.function, Largest) and s.function.kind.extreme):
+            text = setting.reformed.text(s.stated)
+            return lacks(f"{short(text)} is no maximum, whose weights are in a simplex", text, s.stated.span)
+    if not made:
+        return lacks("no outer function has a kink")
+    return holds(f"{short(setting.reformed.text(made[0].stated))}: a maximum, whose weights are in the simplex")
+
+
 ASSUMPTIONS = (
     Assumption(name="outer smooth", meaning="a smooth outer function f", decide=smooth),
     Assumption(name="outer prox", meaning="a weakly convex f that is smooth or has a computable prox", decide=prox),
     Assumption(name="outer weakly convex", meaning="a weakly convex outer function f", decide=weakly_convex),
     Assumption(name="outer convex", meaning="a convex outer function f", decide=convex),
     Assumption(name="outer monotone", meaning="f non-decreasing where the inner function is not affine", decide=monotone),
+    Assumption(name="maxima", meaning="outer functions with kinks that are maxima", decide=maxima),
+    Assumption(name="conjugate prox", meaning="f whose conjugate has a computable prox", decide=conjugate_prox, form=True),
     Assumption(name="bounded divergence", meaning="a bounded Bregman divergence of f's conjugate", decide=bounded_divergence),
     Assumption(name="outer Lipschitz", meaning="a Lipschitz outer function f", decide=lipschitz),
 )

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from fccomodel.core import ir
 from fccomodel.library import regularisers, sets
+from fccomodel.library.kinks import kinked as kinked_node
+from fccomodel.library.proximal import Piecewise
 from fccomodel.plan.assumptions._base import Assumption, Finding, Setting, holds, lacks, lost
 from fccomodel.plan.assumptions._inner import smooth as inner_smooth
+from fccomodel.plan.assumptions._outer import conjugates
 from fccomodel.plan.assumptions._outer import smooth as outer_smooth
 from fccomodel.structure import why
 from fccomodel.structure.facts import Standing
@@ -68,6 +71,10 @@ def quadratic_dual(setting: Setting) -> Finding:
     kinked = len(smooth_blocks) < sum(b.curved for b in setting.blocks)
     if not smooth_blocks:
         return holds("no outer function is smooth and curved: every dual step is by a half square")
+    found = conjugates(setting)
+    made = [s.function for s in found.made if not kinked_node(s.original)]
+    if not found.bent and all(isinstance(f, Piecewise) and f.graph.quadratic for f in made):
+        return holds("smooth outer functions are quadratic, and so are their conjugates: dual steps are by half squares, scaled")
     if not kinked and (whole := strongly_convex(setting)).holds:
         return holds("strongly convex with smooth outer functions: any psi will do", standing=whole.standing)
     block = smooth_blocks[0]

@@ -12,6 +12,7 @@ from fccomodel.algorithms.runtime.schedules import SCHEDULES
 from fccomodel.algorithms.runtime.settings import LoopSettings
 from fccomodel.algorithms.runtime.solver import Solver
 from fccomodel.core.quoting import literal
+from fccomodel.library.kinks import kinked
 from fccomodel.plan import Plan
 from fccomodel.solver.emit.carried import Carried, carried
 from fccomodel.solver.lower import Lowered
@@ -89,6 +90,7 @@ class Record:
             "dual": steps.dual or steps.coupled,
             "heavy": thinning.heavy,
             "direct": self.plan.direct and "finish" in self.after,
+            "curved": tuple(s.name for s in lowered.centred if s.penalty is None and not kinked(s.original)),
             "thin": dict(thinning.thin),
             **self.form.values,
             "inside": dict(lowered.whole.inside) if lowered.whole else {},

@@ -9,6 +9,7 @@ from fccomodel.algorithms.runtime.settings import VectorSettings
 from fccomodel.algorithms.runtime.solver import VectorSolver
 from fccomodel.core import ir
 from fccomodel.core.quoting import comment
+from fccomodel.library.proximal import Entropic
 from fccomodel.solver.emit.page import function, printer_of
 from fccomodel.solver.emit.printer import Prepared, Printer, below
 from fccomodel.solver.emit.record import Form
@@ -53,8 +54,14 @@ class Composition:
     def form(self) -> Form:
         """What the loop over vectors asks for."""
         length = max((c.stop for c in self.steps.components), default=0)
-        values = {"components": length, "samples": self.cost(self.steps.samples), "rows": self.cost(self.steps.values)}
+        values: dict[str, Any] = {"components": length, "squares": self.squares}
+        values |= {"samples": self.cost(self.steps.samples), "rows": self.cost(self.steps.values)}
         return Form(record=VectorSolver, settings=VectorSettings, defined=("inner", "inner_full", "outer"), values=values)
+
+    @property
+    def squares(self) -> bool:
+        """Every envelope is one of Moreau's."""
+        return not any(isinstance(s.function, Entropic) for s in self.lowered.centred)
 
     def cost(self, values: list[Val]) -> int:
         """Values of g(w; xi) at one block and one sample: the largest product of axes; components that share draws count once."""

@@ -74,7 +74,7 @@ def laid_out(state: State, plan: Plan) -> Layout:
 def block_steps(bound: Bound, plan: Plan) -> BlockSteps:
     """The objective and its stochastic gradient, as the algorithm asks for them."""
     record, options = plan.algorithm_record, plan.options
-    dual = record.outer == "dual"
+    dual = record.outer in ("dual", "conjugate")
     state = State(
         bound=bound, full=False, batch=plan.batch, independent=plan.resamples, dual=dual,
         stable=hasattr(record.estimator, "track_log") and not dual, coupled="linear coupling" in record.requires,

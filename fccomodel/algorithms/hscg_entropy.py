@@ -1,0 +1,32 @@
+"""HSCG where phi is a maximum, smoothed by entropy on the simplex in the place of half squares (hscg-2020, section 2.3)."""
+
+import dataclasses
+from math import log
+
+from fccomodel.algorithms import hscg
+from fccomodel.algorithms._base import Constants, Variant
+
+
+def theory(k: Constants) -> dict[str, float]:
+    """Theorem 3.3's schedule with B_psi = log n, the largest b on the simplex; b is 1-strongly convex in either norm."""
+    fall = hscg.constants(k).fall
+    return hscg.theory(dataclasses.replace(k, delta0=k.delta0 + log(max(k.n, k.d1, 2)) - (fall - k.delta0)))
+
+
+algorithm = dataclasses.replace(
+    hscg.algorithm,
+    name="hscg_entropy",
+    title="HSCG with entropy",
+    requires={**hscg.algorithm.requires, "maxima": "hscg-2020, section 2.3 (the simplex as domain of psi)"},
+    outer="entropy",
+    variants=(
+        Variant(
+            "entropy as b(y) on the simplex",
+            "hscg-2020, section 2.3 and Theorems 3.3 and 3.4",
+            "as in the paper, but for Lemma 3.1, whose D_psi is infinite: no pair is made",
+        ),
+    ),
+    theorem="hscg-2020, Theorems 3.3 and 3.4 (values from batches of B2 / gamma^2)",
+    better=(),
+    theory=theory,
+)

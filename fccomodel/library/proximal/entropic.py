@@ -1,0 +1,40 @@
+"""The largest entry, smoothed by entropy on the simplex in the place of half squares (hscg-2020, section 2.3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+from typing import TYPE_CHECKING
+
+from fccomodel.library.proximal.largest import Largest
+
+if TYPE_CHECKING:
+    import torch
+
+    from fccomodel.library.proximal._base import Number
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Entropic(Largest):
+    """f(u) = max u by f_lam(t) = max over q of the simplex of q.t - lam sum q log (q / c) = lam log sum c exp(t / lam), its slope
+    q ~ c exp(t / lam); c = 0 is the uniform centre, by which it is Nesterov's b(q) = log n + sum q log q, and f_lam <= f <=
+    f_lam + lam log n. An entry at -inf is left out.
+    """
+
+    @classmethod
+    def smoothing(cls, function: Largest) -> Entropic:
+        """Of a maximum."""
+        how = "entropy on the simplex: its weights are proportional to exp(t / lam)"
+        return cls(kind=function.kind, rank=function.rank, lipschitz=1.0, diameter=inf, how=how)
+
+    def slope_text(self, x: str, lam: str, dims: tuple[int, ...]) -> str:
+        return self.centred_text(x, lam, "", dims)
+
+    def centred_text(self, t: str, lam: str, c: str, dims: tuple[int, ...]) -> str:
+        return f"entropic_weights({t}, {lam}, {c or '0'}, {dims})"
+
+    def envelope_text(self, t: str, lam: str, c: str, dims: tuple[int, ...]) -> str:
+        return f"entropic_value({t}, {lam}, {c or '0'}, {dims})"
+
+    def prox(self, v: torch.Tensor, lam: Number) -> torch.Tensor:
+        return Largest.of(self.kind, rank=self.rank).prox(v, lam)
