@@ -13,6 +13,7 @@ from fccomodel.core.diagnostics import refuse
 if TYPE_CHECKING:
     from fccomodel.algorithms import Algorithm, Theorem
     from fccomodel.library.atoms import Atom
+    from fccomodel.library.reductions import Reduction
     from fccomodel.plan.choice import Candidate
 
 WIDTH = 80
@@ -44,11 +45,12 @@ def atoms(name: str | None = None) -> str:
     from fccomodel.library import atoms as registry
 
     public = {key: atom for key, atom in registry.all().items() if not atom.internal}
+    others = _others()
     if name is not None:
-        _known(name, [*public, *registry.aliases()], "atom")
+        _known(name, [*public, *registry.aliases(), *others], "atom")
         atom = registry.get(name)
-        assert atom is not None
-        return _atom(atom)
+        cards = [*([_atom(atom)] if atom is not None and not atom.internal else []), *others.get(name, ())]
+        return "\n\n".join(cards)
     groups: dict[str, list[tuple[str, str]]] = {"entry by entry": [], "of whole vectors and matrices": [], "operators": []}
     for key, atom in public.items():
         if atom.symbol:
@@ -57,7 +59,70 @@ def atoms(name: str | None = None) -> str:
         also = f" (also {', '.join(atom.aliases)})" if atom.aliases else ""
         kind = "entry by entry" if hasattr(atom, "formula") else "of whole vectors and matrices"
         groups[kind].append((atom.signature, atom.meaning + also))
+    groups |= _further()
     return "\n\n".join(f"{title}\n{rows(entries)}" for title, entries in groups.items() if entries)
+
+
+def _further() -> dict[str, list[tuple[str, str]]]:
+    """What a model names besides functions."""
+    from fccomodel.library import distributions, reductions, sets
+
+    written = [kind for kind in reductions.all().values() if kind.written]
+    return {
+        "over sets and draws": [(_head(kind), kind.meaning) for kind in written],
+        "simple sets of variables": [(one.signature, one.meaning) for one in sets.all().values()],
+        "distributions": [(one.signature, one.meaning) for one in distributions.all().values()],
+    }
+
+
+def _head(kind: Reduction) -> str:
+    option = f"({kind.option.name} = {kind.option.example})" if kind.option is not None else ""
+    return f"{kind.name}{option}[{'z ~ D' if kind.binders == ('~',) else 'k in K'}]"
+
+
+def _others() -> dict[str, list[str]]:
+    """The cards of reductions, simple sets and distributions by name."""
+    from fccomodel.library import distributions, reductions, sets
+
+    cards: dict[str, list[str]] = {}
+    for kind in (kind for kind in reductions.all().values() if kind.written):
+        cards.setdefault(kind.name, []).append(_reduction(kind))
+    for one in (*sets.all().values(), *distributions.all().values()):
+        domain = [where or _anything() for where in one.domains(*(_anything() for _ in _arguments(one)))]
+        card = [("arguments", _domain(_arguments(one), domain))] if _arguments(one) else []
+        card += [("from", one.cite)] if getattr(one, "cite", "") else []
+        where = "of a variable: `var w[d] in ...`" if hasattr(one, "project") else "to draw from: `E[z ~ ...]`"
+        cards.setdefault(one.name, []).append(_titled(one.signature, one.meaning, [("used", where), *card]))
+    return cards
+
+
+def _anything() -> Any:
+    from fccomodel.library.atoms import Interval
+
+    return Interval()
+
+
+def _arguments(one: Any) -> tuple[str, ...]:
+    return one.arguments if hasattr(one, "arguments") else one.parameters
+
+
+def _reduction(kind: Reduction) -> str:
+    """Everything said of a reduction where its elements are anything."""
+    binders = {"in": "iterates over all elements: [k in K]", "~": "draws: [z ~ D]"}
+    card = [("binders", "; ".join(binders[b] for b in kind.binders))]
+    if kind.option is not None:
+        given = kind.option.domains(_anything())
+        card += [("option", f"{kind.option.name}, as {kind.option.name} = {kind.option.example}")]
+        card += [("domain", _domain((kind.option.name,), [where or _anything() for where in given]))]
+    card += [("monotone", "increasing in every element")] if kind.increasing else []
+    card += [("elements", kind.scalar or "may be arrays" if kind.arrays else "numbers" if not kind.condition else "a condition")]
+    card += [("twin", kind.twin)] if kind.twin else []
+    card += [("from", kind.cite)] if kind.cite else []
+    return _titled(f"{_head(kind)} body", kind.meaning, card)
+
+
+def _titled(head: str, meaning: str, entries: list[tuple[str, str]]) -> str:
+    return f"{head}\n" + textwrap.indent(textwrap.fill(meaning, WIDTH - 2), "  ") + "\n\n" + rows(entries)
 
 
 def _atom(atom: Atom) -> str:
@@ -95,7 +160,7 @@ def _atom(atom: Atom) -> str:
         card.append(("torch", atom.lower(names)))
     if atom.cite:
         card.append(("from", atom.cite))
-    return f"{atom.signature}\n" + textwrap.indent(textwrap.fill(atom.meaning, WIDTH - 2), "  ") + "\n\n" + rows(card)
+    return _titled(atom.signature, atom.meaning, card)
 
 
 def _per_argument(names: tuple[str, ...], varying: tuple[bool, ...], what: Any) -> str:

@@ -35,6 +35,12 @@ def unknown_concept(kind: str, name: str, known: Sequence[str]) -> Diagnostic:
     return ARGUMENT.error(f"There is no {kind} `{name}`", fix=fix)
 
 
+def no_code(code: str, known: Sequence[str]) -> Diagnostic:
+    """A code is explained that there is."""
+    near = did_you_mean(code, known) or f"Codes run from {known[0]} to {known[-1]}."
+    return ARGUMENT.error(f"There is no error with the code {code}", fix=near)
+
+
 def contradiction(name: str, value: Any, other: Any) -> Diagnostic:
     """An option that is given twice has one value."""
     return ARGUMENT.error(f"--{name} {value} and --option {name}={other} contradict each other", fix="Give one of them.")

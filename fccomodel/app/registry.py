@@ -6,6 +6,7 @@ import importlib
 import pkgutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import fccomodel
@@ -44,10 +45,16 @@ def _meaning(item: Any) -> str:
     return " ".join(str(text).strip().partition("\n\n")[0].split())
 
 
+def error_modules() -> list[ModuleType]:
+    """All modules named ``errors``."""
+    paths = sorted(_PACKAGE.rglob("errors.py")) + sorted(_PACKAGE.rglob("errors/[!_]*.py"))
+    names = (".".join(("fccomodel", *path.relative_to(_PACKAGE).with_suffix("").parts)) for path in paths)
+    return [importlib.import_module(name) for name in names]
+
+
 def codes() -> dict[str, str]:
-    """Every code of an error with its topic, sorted: those of all modules named ``errors``."""
-    for path in sorted(_PACKAGE.rglob("errors.py")) + sorted(_PACKAGE.rglob("errors/[!_]*.py")):
-        importlib.import_module(".".join(("fccomodel", *path.relative_to(_PACKAGE).with_suffix("").parts)))
+    """Every code of an error with its topic, sorted."""
+    error_modules()
     return {code.id: code.topic for code in diagnostics.registered()}
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import re
+from pathlib import Path
 
 from fccomodel import pipeline
 from fccomodel.app.cli import _shared as shared
@@ -20,6 +22,11 @@ def arguments(to: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    if re.fullmatch(r"F\d{4}", args.model) and not Path(args.model).exists():
+        from fccomodel.app import codes
+
+        say(codes.card(args.model))
+        return DONE
     from fccomodel.app.python import Explanation
 
     explanation = Explanation(explained=pipeline.explain(*shared.given(args)))
@@ -35,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
 explain = Command(
     name="explain",
     summary="show the structure found, its reasons, and the algorithm chosen",
-    detail="Works without data, and where nothing solves the model: it says then what is missing.",
+    detail="Of an error's code (`explain F0203`), the rules behind it. Works without data, and where nothing solves the model: it says then what is missing.",
     arguments=arguments,
     run=run,
 )
