@@ -87,7 +87,8 @@ def _others() -> dict[str, list[str]]:
     cards: dict[str, list[str]] = {}
     for kind in (kind for kind in reductions.all().values() if kind.written):
         cards.setdefault(kind.name, []).append(_reduction(kind))
-    for one in (*sets.all().values(), *distributions.all().values()):
+    families: list[Any] = [*sets.all().values(), *distributions.all().values()]
+    for one in families:
         domain = [where or _anything() for where in one.domains(*(_anything() for _ in _arguments(one)))]
         card = [("arguments", _domain(_arguments(one), domain))] if _arguments(one) else []
         card += [("from", one.cite)] if getattr(one, "cite", "") else []

@@ -1,4 +1,4 @@
-"""What each error code stands for: its stage, its topic, and the rules that its errors tell, as the functions that make them say."""
+"""What each error code stands for: its stage, its topic, and the rules that its errors tell, by the functions that make them."""
 
 from __future__ import annotations
 

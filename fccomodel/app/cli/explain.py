@@ -42,7 +42,8 @@ def run(args: argparse.Namespace) -> int:
 explain = Command(
     name="explain",
     summary="show the structure found, its reasons, and the algorithm chosen",
-    detail="Of an error's code (`explain F0203`), the rules behind it. Works without data, and where nothing solves the model: it says then what is missing.",
+    detail="Works without data, and where nothing solves the model: it says then what is missing. Of an error's code "
+    "(`explain F0203`), the rules behind it.",
     arguments=arguments,
     run=run,
 )
