@@ -66,6 +66,7 @@ class _Reduction(Protocol):
     def __call__(self, comprehension: Iterable[Any] | Value, /, *more: Value, **options: Value) -> Term: ...
     def __getitem__(self, index: Formula) -> Callable[[Value], Term]: ...
 
+__all__: list[str]
 __version__: str
 
 E: _Reduction

@@ -133,6 +133,19 @@ class Model(Notation):
             by_kind[kinds.get(name, "data")][name] = value
         return self.compiled.bind(spec=spec, samplers=samplers, data_dir=data_dir, allow_python=allow_python, **by_kind)
 
+    def mock(self, *, rows: int = 200, seed: int = 0) -> BoundModel:
+        """The model with data of the declared types, drawn at random, so that it runs before there is data: ``m.mock().solve()``.
+
+        Numbers are standard normal, or lie in (0.1, 1) where the model asks for positive ones; dims have size 5, labels are
+        ``a``, ``b``, ``c``, nets small perceptrons, and params without default lie inside their bounds.
+        """
+        from fccomodel.app import mocking
+        from fccomodel.app.python import BoundModel
+
+        compiled = self.compiled.compiled
+        binding, bound, _ = mocking.drawn(compiled, rows=rows, seed=seed)
+        return BoundModel(compiled=compiled, binding=binding, bound=bound)
+
     def _kinds(self) -> dict[str, str]:
         """For each name that data, numbers or modules are bound to, which of them."""
         problem = self.compiled.compiled.problem

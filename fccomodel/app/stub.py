@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import inspect
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+import fccomodel
 from fccomodel.app import modelling
 from fccomodel.language.notation import words
 from fccomodel.library import distributions, reductions, sets
@@ -32,11 +33,12 @@ class _Reduction(Protocol):
     def __call__(self, comprehension: Iterable[Any] | Value, /, *more: Value, **options: Value) -> Term: ...
     def __getitem__(self, index: Formula) -> Callable[[Value], Term]: ...
 
+__all__: list[str]
 __version__: str
 '''
 _IMPORTS = {
     "fccomodel.app.modelling": modelling.__all__,
-    "fccomodel.app.python": ("BoundModel", "CompiledModel", "Explanation", "Result", "compare", "compile", "evaluate", "load"),
+    "fccomodel.app.python": {*fccomodel.__all__} - {"Model", "Diagnostic", "FccoError", "Source", "__version__"},
     "fccomodel.core.diagnostics": ("Diagnostic", "FccoError"),
     "fccomodel.core.source": ("Source",),
     "fccomodel.language.notation.sets": ("Set",),
@@ -50,7 +52,7 @@ def text() -> str:
     return "\n".join([_HEAD.format(imports=imports), *(_word(name) for name in sorted(words.names()))])
 
 
-def _import(module: str, names: list[str] | tuple[str, ...]) -> str:
+def _import(module: str, names: Iterable[str]) -> str:
     return "\n".join([f"from {module} import (", *(f"    {name} as {name}," for name in sorted(names)), ")"])
 
 
