@@ -7,6 +7,7 @@ binders and the conditions around them leave. Of what depends on the variables o
 from __future__ import annotations
 
 import math
+import weakref
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -189,7 +190,7 @@ class _Walk:
 
 
 # ------------------------------------------------------------------------------------------------------------------ judging
-class Judge:
+class Judge(elements.Owned):
     """Tries uses on the bound data.
 
     doubted  of each use of the problem the arguments that are not known to be what is asked
@@ -197,8 +198,8 @@ class Judge:
     """
 
     def __init__(self, bound: Bound):
-        self.bound = bound
-        self.ranges = Ranges(lambda node: _range(bound, node))
+        self.owner = weakref.ref(bound)
+        self.ranges = Ranges(lambda node: _range(self.bound, node))
         self.doubted: dict[tuple[Domain, tuple[ir.Expr, ...]], frozenset[int]] = {}
         self.faults: list[Diagnostic] = []
 

@@ -24,8 +24,21 @@ from fccomodel.library import sets
 _memories: weakref.WeakKeyDictionary[Bound, dict[Any, Any]] = weakref.WeakKeyDictionary()
 
 
+class Owned:
+    """A record of a bound problem (``owner``) that may be remembered with it, and so must not keep it alive."""
+
+    owner: weakref.ref[Bound]
+
+    @property
+    def bound(self) -> Bound:
+        bound = self.owner()
+        assert bound is not None, "who asks has the bound problem"
+        return bound
+
+
 def remember(bound: Bound, key: Any, make: Callable[[], Any]) -> Any:
-    """What ``make()`` gave the first time, for one bound problem. Keys may hold records of the problem, which it keeps alive."""
+    """What ``make()`` gave the first time, for one bound problem. Keys may hold records of the problem, which it keeps alive;
+    what is made must not hold the bound problem itself, whose data would never be let go (see ``Owned``)."""
     memory = _memories.setdefault(bound, {})
     if key not in memory:
         memory[key] = make()

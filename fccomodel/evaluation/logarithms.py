@@ -45,11 +45,11 @@ def of(bound: Bound) -> Logarithms:
     return elements.remember(bound, "logarithms", lambda: Logarithms(bound))
 
 
-class Logarithms:
+class Logarithms(elements.Owned):
     """The stable forms of one bound problem's expressions. Asking twice for a node gives the same node."""
 
     def __init__(self, bound: Bound):
-        self.owner = weakref.ref(bound)  # which may keep this record
+        self.owner = weakref.ref(bound)
         self.nodes: dict[int, tuple[ir.Expr, _Seen]] = {}
         self.logs: dict[int, tuple[ir.Expr, ir.Expr | None]] = {}
         self.lets: dict[int, ir.Let] = {}
@@ -177,8 +177,7 @@ class Logarithms:
         return _Seen()
 
     def _leaf_range(self, node: ir.Expr) -> Interval:
-        bound = self.owner()
-        assert bound is not None
+        bound = self.bound
         match node:
             case ir.Param(name=name):
                 return _ends(bound.params[name] if name in bound.params else bound.arrays[name])

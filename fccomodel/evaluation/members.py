@@ -4,6 +4,7 @@ stand for. Emission, the answers of a run, reports and displays all go through a
 from __future__ import annotations
 
 import math
+import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,14 +20,14 @@ from fccomodel.evaluation.selections import Selection
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Members:
+class Members(elements.Owned):
     """The combinations of elements of some binders that a condition accepts; the first binder's elements vary slowest.
 
     lists    ids of each binder's elements, less those that conditions on this binder alone leave out
     places   int64, (members,): where each member stands in the product of the lists
     """
 
-    bound: Bound
+    owner: weakref.ref[Bound]
     binders: tuple[ir.Binder, ...]
     lists: tuple[np.ndarray, ...]
     places: np.ndarray
@@ -87,7 +88,7 @@ def members(bound: Bound, binders: Sequence[ir.Binder], condition: ir.Expr | Non
     lists = tuple(selections.index(bound, alone(part)).rows for part in parts)
     env = {b: along(ids, new_axis()) for b, ids in zip(binders, lists, strict=True)}
     keep = accepted(bound, parts, env, tuple(len(ids) for ids in lists))
-    return Members(bound=bound, binders=tuple(binders), lists=lists, places=np.flatnonzero(keep.ravel()))
+    return Members(owner=weakref.ref(bound), binders=tuple(binders), lists=lists, places=np.flatnonzero(keep.ravel()))
 
 
 def of(bound: Bound, family: ir.Constraint | ir.Let) -> Members:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NoReturn, cast
@@ -17,6 +18,7 @@ from fccomodel.data.bound import Bound
 from fccomodel.evaluation import errors
 from fccomodel.evaluation.axes import Env, Named, new_axis, spread
 from fccomodel.evaluation.elements import (
+    Owned,
     Pointwise,
     accepted,
     extent,
@@ -192,7 +194,7 @@ def _exists(bound: Bound, selection: Selection) -> np.ndarray:
 
 # ------------------------------------------------------------------------------------------------------------------ indexing
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Index:
+class Index(Owned):
     """The elements of a selection sorted so that keys and orders select a contiguous run.
 
     rows      ids sorted by group, then by the ordered quantity
@@ -203,7 +205,7 @@ class Index:
     place     where each id stands in ``rows``, -1 where it does not
     """
 
-    bound: Bound
+    owner: weakref.ref[Bound]
     selection: Selection
     rows: np.ndarray
     keys: tuple[np.ndarray, ...] = ()
@@ -305,7 +307,7 @@ def _index(bound: Bound, selection: Selection) -> Index:
     place = np.full(extent(bound, binder.domain), -1, dtype=np.int64)
     place[rows[order]] = np.arange(len(rows))
     return Index(
-        bound=bound, selection=selection, rows=rows[order], keys=tuple(keys), groups=groups, bounds=bounds,
+        owner=weakref.ref(bound), selection=selection, rows=rows[order], keys=tuple(keys), groups=groups, bounds=bounds,
         levels=levels, ranked=group * (len(levels) + 1) + level[order], place=place,
     )  # fmt: skip
 

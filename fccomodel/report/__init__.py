@@ -132,34 +132,25 @@ def report(
     Raises F0701 where the objective, a constraint or a gradient is not finite, F0702 for a point that does not fit.
     """
     with nullcontext() if bound.nets else one_thread():  # many small operations: a second thread costs more than it gives
-        return _report(
-            bound,
-            point,
-            multipliers,
-            limits or {},
-            work or Meter(BUDGET_S),
-            seed,
-            judging,
-            converged,
-            analysis,
-            sensitive,
-        )
+        began, meter = time.perf_counter(), work or Meter(BUDGET_S)
+        system = System(bound, point, seed=seed, multipliers=multipliers)
+        try:
+            found = _report(system, multipliers, limits or {}, meter, judging, converged, analysis, sensitive)
+        finally:
+            vars(system).clear()  # its graphs refer to it, and the data would be held until they are collected
+        return dataclasses.replace(found, wall_s=time.perf_counter() - began)
 
 
 def _report(
-    bound: Bound,
-    point: Mapping[str, np.ndarray],
+    system: System,
     multipliers: Mapping[str, float] | None,
     limits: Mapping[str, float],
     meter: Meter,
-    seed: int,
     judging: bool,
     converged: bool,
     analysis: Analysis | None,
     sensitive: bool,
 ) -> KKTReport:
-    began = time.perf_counter()
-    system = System(bound, point, seed=seed, multipliers=multipliers)
     shared = gradients(system, meter)
     complete = bool(system.labels) and set(system.labels) <= (multipliers or {}).keys()
     solvers = optimum(system, shared, meter, multipliers) if complete else None
@@ -181,7 +172,7 @@ def _report(
     gap = None
     if not judging:
         candidates = [optimal] if solvers is None else [optimal, solvers]
-        gap = certify(system, shared, analysis or analyse(bound.problem, bound), candidates, meter)
+        gap = certify(system, shared, analysis or analyse(system.problem, system.bound), candidates, meter)
     judged = judge(relative, gap, weight)
     if not judging and judged.unsure(gap, weight):
         judged = judged.beside(better(system, optimal.lagrangian, GOOD * weight, meter))
@@ -206,7 +197,6 @@ def _report(
         sensitivity=sensitivity(system, gradients_of_constraints, optimal, meter) if sensitive and system.labels else None,
         exact=not system.evaluator.sampled,
         notes=(*at_bound(multipliers or {}, limits), *notes_of(system, optimal), *([LATE] if meter.timed else [])),
-        wall_s=time.perf_counter() - began,
     )
 
 

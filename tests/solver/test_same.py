@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from typing import Any
 
@@ -77,6 +79,12 @@ def test_work_is_counted_by_what_is_asked_for():
     prices = [priced(lambda x=x: (x @ w).exp().sum())[1] for x in (small, small, large)]
     assert prices[0] == prices[1] > 0 and prices[2] > 10 * prices[0]
     assert priced(lambda: torch.autograd.grad((small @ w).exp().sum(), w))[1] > prices[0]
+
+
+def test_counting_loads_no_compiler():
+    code = "import sys, torch; from fccomodel.core.work import priced; priced(lambda: torch.ones(3) + 1); "
+    code += "sys.exit('torch._dynamo' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], timeout=120).returncode == 0
 
 
 def test_a_meter_tells_whether_work_or_the_clock_ended_it():
