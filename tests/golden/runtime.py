@@ -482,6 +482,10 @@ def priced(work):
     rates, spent = Rates(), [0.0]
 
     class Counting(TorchDispatchMode):
+        @classmethod
+        def _should_skip_dynamo(cls):  # else torch loads its compiler, which takes a second
+            return False
+
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):
             result = func(*args, **(kwargs or {}))
             held = [*args, *(kwargs or {}).values(), *(result if isinstance(result, list | tuple) else [result])]
