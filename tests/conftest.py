@@ -11,6 +11,7 @@ SLOW = (
     "app/test_bad_input.py",
     "app/test_cli.py",
     "app/test_compare.py",
+    "app/test_new_rows.py",
     "app/test_python.py",
     "app/test_store.py",
     "conformance",

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from fccomodel.data.bound import Bound
     from fccomodel.report import KKTReport
     from fccomodel.report.confidence import Intervals
+    from fccomodel.report.margins import Margins
+    from fccomodel.report.population import Population
     from fccomodel.solver.run import Progress
 
 
@@ -230,6 +232,8 @@ class BoundModel:
         progress: Callable[[Progress], None] | None = None,
         show: Iterable[str] = (),
         holdout: str | float | None = None,
+        margin: float | None = None,
+        population: bool | str | None = None,
         sensitivity: bool = False,
         **given: Any,
     ) -> Result:
@@ -242,13 +246,17 @@ class BoundModel:
         unverified run even where no algorithm's theorem covers the model; the report says so first
         progress   called now and then with a ``Progress``
         holdout    rows to leave out and judge the answer by, ``result.heldout``: a condition, or a share of them chosen at random
+        margin     a confidence with which constraints on expectations over rows shall hold for new rows: ``result.margins``
+        population an interval of the optimality gap for new rows: ``result.population``; ``60s`` is the time it may take
         sensitivity  how the optimum moves with the constraints' right sides: ``result.report.sensitivity``
         show       names of lets whose values are wanted (``result.values``); other keywords are options of the algorithm
         """
         named: dict[str, Any] = {"seed": seed, "device": device, "precision": precision, "budget": budget, "algorithm": algorithm}
-        named |= {"unverified": unverified, "holdout": holdout}
+        named |= {"unverified": unverified, "holdout": holdout, "margin": margin, "population": population}
+        from fccomodel.app import new_rows
+
         planned = self.plan(**named, **given)
-        return Result(outcome=pipeline.solve(planned, progress, show=show, sensitive=sensitivity))
+        return Result(outcome=new_rows.solve(planned, progress, show=show, sensitive=sensitivity))
 
     def latex(self, form: str = "problem") -> str:
         """The model as a LaTeX ``align*`` block: as written (``problem``), in ``normal`` form, or ``smoothed``."""
@@ -326,6 +334,16 @@ class Result:
     def heldout(self) -> Intervals | None:
         """The objective and the constraints on the rows held out, with 95% confidence."""
         return self.outcome.heldout
+
+    @property
+    def margins(self) -> Margins | None:
+        """The margins of constraints on expectations over rows, and what they cost."""
+        return self.outcome.margins
+
+    @property
+    def population(self) -> Population | None:
+        """The optimality gap for new rows."""
+        return self.outcome.population
 
     @property
     def heldout_rows(self) -> dict[str, np.ndarray]:

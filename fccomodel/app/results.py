@@ -78,6 +78,8 @@ def to_json(outcome: pipeline.Outcome) -> dict[str, Any]:
         **report_json(outcome.report),
         "heldout": outcome.heldout,
         "holdout": holdout_json(planned),
+        "margins": outcome.margins,
+        "population": outcome.population,
         "values": outcome.shown,
         "sense": compiled.problem.objective.sense,
         "seed": options["seed"][0],

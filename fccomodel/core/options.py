@@ -35,6 +35,7 @@ class Budget(NamedTuple):
 
 
 COMMAND, KEYWORD, BLOCK, USER, AUTOMATIC = "command line", "keyword argument", "options block", "user configuration", "automatic"
+GIVEN = (COMMAND, KEYWORD, BLOCK, USER)
 DEVICES = ("auto", "cpu", "cuda")
 PRECISIONS = ("float32", "float64")
 #: options that take one of a few words
@@ -110,7 +111,11 @@ def check_value(name: str, value: Any, origin: str) -> Any:
     if name == "budget":
         parse_budget(value, origin)
     if name == "holdout" and not isinstance(value, str):
-        return _share(name, value, origin)
+        return _share(name, value, origin, f"{name} is a condition on rows, or a share of them between 0 and 1")
+    if name == "margin":
+        return _share(name, value, origin, f"{name} is a confidence between 0 and 1: 0.95")
+    if name == "population" and not isinstance(value, bool) and parse_budget(value, origin).seconds is None:
+        refuse(errors.not_in_range(name, value, origin, f"{name} is the time for answers on resampled rows: 60s"))
     if name in NUMBERS:
         return _number(name, value, origin)
     return value
@@ -129,10 +134,10 @@ def _number(name: str, value: Any, origin: str) -> float:
     return int(value) if whole else value
 
 
-def _share(name: str, value: Any, origin: str) -> float:
-    """A share of the rows, a number between 0 and 1."""
+def _share(name: str, value: Any, origin: str, kind: str) -> float:
+    """A number between 0 and 1."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1:
-        refuse(errors.not_in_range(name, value, origin, f"{name} is a condition on rows, or a share of them between 0 and 1"))
+        refuse(errors.not_in_range(name, value, origin, kind))
     return float(value)
 
 

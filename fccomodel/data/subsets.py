@@ -84,6 +84,29 @@ def apart(bound: Bound, held: Mapping[str, np.ndarray]) -> list[str]:
     return lines
 
 
+def drawn(bound: Bound, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """By table that the problem averages over, as many rows as it has, drawn with replacement, by their positions.
+
+    Members of a family keep their numbers of rows. Of each class and group there is a row at least: one of those drawn that has
+    others of its kind makes room.
+    """
+    return {name: _drawn(bound, bound.tables[name], rng) for name in sampled(bound)}
+
+
+def _drawn(bound: Bound, table: BoundTable, rng: np.random.Generator) -> np.ndarray:
+    member = table.columns.get(ir.FAMILY, np.zeros(table.n))
+    order = np.argsort(member, kind="stable")
+    _, first, size = np.unique(member[order], return_index=True, return_counts=True)
+    rows = order[np.repeat(first, size) + rng.integers(0, np.repeat(size, size))]
+    kinds = strata(bound, table)
+    for lost in np.setdiff1d(kinds, kinds[rows]):
+        its = rng.choice(np.flatnonzero(kinds == lost))
+        spare = (np.bincount(kinds[rows], minlength=kinds.max() + 1)[kinds[rows]] > 1) & (member[rows] == member[its])
+        if spare.any():
+            rows[rng.choice(np.flatnonzero(spare))] = its
+    return rows
+
+
 def labels_alone(bound: Bound) -> dict[str, dict[str, Any]]:
     """What was learned of labels and families, by table and column, without scales and categories."""
     return {

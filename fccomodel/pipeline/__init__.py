@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from fccomodel.plan.choice import Candidate, Choice
     from fccomodel.report import KKTReport
     from fccomodel.report.confidence import Intervals
+    from fccomodel.report.margins import Margins
+    from fccomodel.report.population import Population
     from fccomodel.solver.emit import Program
     from fccomodel.solver.run import Progress, Solution
     from fccomodel.structure import Analysis
@@ -112,6 +114,11 @@ class Planned:
     spent: float = 0.0
 
     @property
+    def given(self) -> dict[str, tuple[Any, str]]:
+        """The options that somebody gave."""
+        return {name: entry for name, entry in self.options.items() if entry[1] in options.GIVEN}
+
+    @property
     def holdout(self) -> str | float | None:
         """The rows left out to judge the answer by: a condition, or a share of them."""
         return self.options.get("holdout", (None, ""))[0]
@@ -157,8 +164,8 @@ class Explained:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Outcome:
-    """A solved problem: what was planned, the program that ran, where it ended, the report on that point, the lets shown, and
-    how it does on the rows held out."""
+    """A solved problem: what was planned, the program that ran, where it ended, the report on that point, the lets shown, how
+    it does on the rows held out, and what is said of new rows: the margins of constraints, and the gap."""
 
     planned: Planned
     program: Program
@@ -167,6 +174,8 @@ class Outcome:
     wall_s: float
     shown: Mapping[str, Any] = field(default_factory=dict)
     heldout: Intervals | None = None
+    margins: Margins | None = None
+    population: Population | None = None
 
     @property
     def problem(self) -> ir.Problem:

@@ -70,7 +70,7 @@ OPTIONS = {
     "polish": "finish by passes over all rows, where they are affordable",
     "tol": "KKT residual to stop at: stationarity, violation and shift of the multipliers",
 }
-SETTINGS = ("seed", "device", "precision", "budget", "holdout")
+SETTINGS = ("seed", "device", "precision", "budget", "holdout", "margin", "population")
 BATCHES = ("outer_batch", "inner_batch")
 EPSILON = 1e-3
 TOLERANCE = 1e-6

@@ -14,6 +14,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from statistics import NormalDist
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -55,34 +56,55 @@ class Intervals:
 
 def intervals(bound: Bound, point: Mapping[str, np.ndarray], *, seed: int = 0, budget: float = BUDGET_S) -> Intervals:
     """The objective as written and every constraint's left minus right side, with what other rows could make of them."""
-    began = time.perf_counter()
-    with one_thread():
-        values, labels, equal = _values(bound, point, seed)
-        took = time.perf_counter() - began
-        tables = subsets.averaged(bound.problem)
-        count = GROUPS if took * GROUPS * len(tables) <= budget else FEWEST
-        why = _refused(bound, tables)
-        variance = np.full(len(values), np.nan)
-        if not why:
-            try:
-                variance = np.sum([_variance(bound, name, point, seed, count, len(values)) for name in tables], axis=0)
-            except FccoError as error:
-                why = f"without some of the rows: {error.diagnostics[0].message}"
-    halves = _student((1 + CONFIDENCE) / 2, count - 1) * np.sqrt(variance)
+    found, labels, equal, errors, count, why = deviations(bound, point, seed=seed, budget=budget)
+    halves = student((1 + CONFIDENCE) / 2, max(count, FEWEST) - 1) * errors
     estimates = [
         Estimate(value=float(v), half=float(half), holds=_holds(float(v), float(half), is_equal))
-        for v, half, is_equal in zip(values, halves, [False, *equal], strict=True)
+        for v, half, is_equal in zip(found, halves, [False, *equal], strict=True)
     ]
     named = dict(zip(labels, estimates[1:], strict=True))
     first = Estimate(value=estimates[0].value, half=estimates[0].half)
-    return Intervals(objective=first, constraints=named, groups=0 if why else count, why=why)
+    return Intervals(objective=first, constraints=named, groups=count, why=why)
 
 
-def _values(bound: Bound, point: Mapping[str, np.ndarray], seed: int) -> tuple[np.ndarray, list[str], list[bool]]:
+class Deviations(NamedTuple):
+    """The values of the objective and the constraints, the constraints' labels and which are equalities, the standard errors of
+    the values, from how many groups, or why there are none."""
+
+    values: np.ndarray
+    labels: list[str]
+    equal: list[bool]
+    errors: np.ndarray
+    groups: int
+    why: str
+
+
+def deviations(
+    bound: Bound, point: Mapping[str, np.ndarray], *, seed: int = 0, most: int = GROUPS, budget: float = BUDGET_S
+) -> Deviations:
+    """The standard errors at a point, from ``most`` groups, where they take no longer than the budget."""
+    began = time.perf_counter()
+    with one_thread():
+        found, labels, equal = values(bound, point, seed)
+        took = time.perf_counter() - began
+        tables = subsets.averaged(bound.problem)
+        count = next((k for k in (most, GROUPS) if took * k * len(tables) <= budget), FEWEST)
+        variance, why = np.full(len(found), np.nan), _refused(bound, tables)
+        if not why:
+            count = min(count, *(max(FEWEST, bound.tables[name].n // 2) for name in tables))
+            try:
+                variance = np.sum([_variance(bound, name, point, seed, count, len(found)) for name in tables], axis=0)
+            except FccoError as error:
+                why = f"without some of the rows: {error.diagnostics[0].message}"
+    return Deviations(found, labels, equal, np.sqrt(variance), 0 if why else count, why)
+
+
+def values(bound: Bound, point: Mapping[str, np.ndarray], seed: int = 0) -> tuple[np.ndarray, list[str], list[bool]]:
+    """The objective and then the constraints, the constraints' labels, and which are equalities."""
     with torch.no_grad():
         tensors = {name: torch.as_tensor(np.array(value, dtype=np.float64)) for name, value in point.items()}
-        objective, values, labels, equal = functions(Evaluator(bound, tensors, seed=seed))
-    return np.append(float(objective), values.numpy()), labels, equal
+        objective, constraints, labels, equal = functions(Evaluator(bound, tensors, seed=seed))
+    return np.append(float(objective), constraints.numpy()), labels, equal
 
 
 def _refused(bound: Bound, tables: list[str]) -> str:
@@ -97,7 +119,7 @@ def _refused(bound: Bound, tables: list[str]) -> str:
 def _variance(bound: Bound, name: str, point: Mapping[str, np.ndarray], seed: int, count: int, size: int) -> np.ndarray:
     """The jackknife's variance from one table."""
     group = _groups(subsets.strata(bound, bound.tables[name]), count, np.random.default_rng(seed))
-    estimates = np.stack([_values(subsets.part(bound, {name: group != k}), point, seed)[0] for k in range(count)])
+    estimates = np.stack([values(subsets.part(bound, {name: group != k}), point, seed)[0] for k in range(count)])
     if estimates.shape[1] != size:
         return np.full(size, np.nan)
     return (count - 1) / count * ((estimates - estimates.mean(axis=0)) ** 2).sum(axis=0)
@@ -124,7 +146,7 @@ def _holds(value: float, half: float, equal: bool) -> bool | None:
     return True if value + half <= 0 else False if value - half > 0 else None
 
 
-def _student(share: float, freedom: int) -> float:
+def student(share: float, freedom: int) -> float:
     """A quantile of Student's distribution (Abramowitz and Stegun, 26.7.5)."""
     z, n = NormalDist().inv_cdf(share), freedom
     first, second = (z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96

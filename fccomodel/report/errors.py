@@ -1,11 +1,14 @@
-"""F0701: points at which a problem has no finite value or gradient."""
+"""F0701, F0706: points at which a problem has no finite value or gradient; constraints without margins."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from fccomodel.core.diagnostics import Code, Diagnostic
 from fccomodel.core.source import Span
 
 NOT_FINITE = Code("F0701", "not finite")
+MARGIN = Code("F0706", "margin")
 
 
 def variable(name: str, span: Span) -> Diagnostic:
@@ -36,3 +39,20 @@ def gradient(span: Span) -> Diagnostic:
         reason="Some function is at the edge of its domain, as sqrt is at 0.",
         fix="Keep its argument away from the edge: `sqrt(1e-6 + u)`.",
     )
+
+
+def nothing_sampled(without: Mapping[str, str], span: Span) -> Diagnostic:
+    """A margin is for constraints on expectations over rows; ``without`` says what the others are."""
+    others = "; ".join(f"`{label}` is {why}" for label, why in without.items())
+    return MARGIN.error(
+        "no constraint can have a margin",
+        span=span,
+        reason=f"Margins are for inequalities on expectations over rows: {others or 'the model has no constraints'}.",
+        fix="Leave --margin out.",
+    )
+
+
+def no_errors(why: str, span: Span) -> Diagnostic:
+    """A margin is made of a constraint's standard error."""
+    reason = f"{why[0].upper()}{why[1:]}."
+    return MARGIN.error("the constraints' standard errors are not known", span=span, reason=reason, fix="Leave --margin out.")

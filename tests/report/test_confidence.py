@@ -5,7 +5,7 @@ import pytest
 from test_kkt import D, N, X, Y, bound
 
 import fccomodel
-from fccomodel.report.confidence import _groups, _student, intervals
+from fccomodel.report.confidence import _groups, intervals, student
 
 MEAN = 'var w[d]; minimize E[z ~ D] z.y * sum(w); subject to a: E[z ~ D | z.g == "a"] z.y * sum(w) <= 9; e: E[z ~ D] z.y == 0;'
 
@@ -21,9 +21,9 @@ def test_a_mean_has_its_standard_error():
     y, g = data["data"]["D"]["y"], data["data"]["D"]["g"]
     found = intervals(bound(MEAN, **data), {"w": np.array([1.0, 0, 0, 0])})
     assert found.groups == 20 and found.objective.value == pytest.approx(y.mean())
-    assert found.objective.half == pytest.approx(_student(0.975, 19) * y.std() / 4000**0.5, rel=0.4)
+    assert found.objective.half == pytest.approx(student(0.975, 19) * y.std() / 4000**0.5, rel=0.4)
     own = y[g == "a"]
-    assert found.constraints["a"].half == pytest.approx(_student(0.975, 19) * own.std() / len(own) ** 0.5, rel=0.4)
+    assert found.constraints["a"].half == pytest.approx(student(0.975, 19) * own.std() / len(own) ** 0.5, rel=0.4)
     assert found.constraints["a"].holds is True
 
 
@@ -55,11 +55,11 @@ def test_what_is_said_of_a_constraint_is_what_its_interval_says():
         assert found.holds is {-1.1: True, 1.1: False}.get(shift)
 
 
-def test_student_quantiles():
+def teststudent_quantiles():
     stats = pytest.importorskip("scipy.stats")
     for freedom in (7, 12, 39):
         for share in (0.95, 0.975):
-            assert _student(share, freedom) == pytest.approx(stats.t.ppf(share, freedom), rel=1e-3)
+            assert student(share, freedom) == pytest.approx(stats.t.ppf(share, freedom), rel=1e-3)
 
 
 def test_the_interval_covers_the_truth_as_often_as_it_says():

@@ -16,7 +16,7 @@ from fccomodel.core.diagnostics import refuse
 #: a command's parser, or a group of its arguments
 Into = argparse.ArgumentParser | argparse._ArgumentGroup
 #: options that have an argument of their own
-NAMED = ("algorithm", "unverified", "polish", "tol", "seed", "device", "precision", "budget", "holdout")
+NAMED = ("algorithm", "unverified", "polish", "tol", "seed", "device", "precision", "budget", "holdout", "margin", "population")
 
 
 # ----------------------------------------------------------------------------------------------------------- arguments
@@ -87,6 +87,10 @@ def population(to: argparse.ArgumentParser) -> None:
     group = to.add_argument_group("new rows")
     judged = "judge the answer by rows left out: \"split == 'test'\", or 0.2 of them"
     group.add_argument("--holdout", type=_value, metavar="EXPR|SHARE", help=judged)
+    tightened = "tighten constraints on expectations over rows so that all hold for new rows with this confidence: 0.95"
+    group.add_argument("--margin", type=_value, metavar="CONFIDENCE", help=tightened)
+    gap = "an interval of the optimality gap for new rows, by answers on resampled ones, in so much time (60s)"
+    group.add_argument("--population", metavar="TIME", help=gap)
 
 
 # -------------------------------------------------------------------------------------------------- what becomes of them

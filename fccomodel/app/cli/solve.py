@@ -7,13 +7,13 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fccomodel import pipeline
 from fccomodel.app.cli import _shared as shared
 from fccomodel.app.cli._command import DONE, Command
 from fccomodel.app.cli._output import print_json, print_report, print_written, say
 from fccomodel.core.diagnostics import FccoError
 
 if TYPE_CHECKING:
+    from fccomodel import pipeline
     from fccomodel.app.store import Claimed
 
 
@@ -40,11 +40,11 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run(args: argparse.Namespace, claimed: Claimed | None) -> int:
-    from fccomodel.app import display, results
+    from fccomodel.app import display, new_rows, results
 
     planned = shared.plan(args)
     with display.progress(display.terminal(sys.stderr), quiet=args.quiet) as progress:
-        outcome = pipeline.solve(planned, progress, show=args.show, sensitive=args.sensitivity)
+        outcome = new_rows.solve(planned, progress, show=args.show, sensitive=args.sensitivity)
     try:
         record = results.save(outcome, claimed) if claimed is not None else None
     except FccoError:  # the answer is shown all the same

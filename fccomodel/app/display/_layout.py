@@ -105,3 +105,8 @@ def to_text(renderable: RenderableType, *, width: int = WIDTH) -> str:
     console.print(renderable)
     text = console.file.getvalue()  # type: ignore[attr-defined]
     return "\n".join(line.rstrip() for line in text.rstrip().split("\n"))
+
+
+def seconds(value: float) -> str:
+    """A time, in seconds where it is short."""
+    return f"{value:.1f} s" if value < 60 else duration(value)

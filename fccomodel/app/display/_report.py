@@ -14,7 +14,8 @@ from rich.text import Text
 
 from fccomodel.app import explain
 from fccomodel.app.display._constraints import CONVENTION, MOST_ROWS, complementarities, constraints, kinds
-from fccomodel.app.display._layout import duration, number, page, residual, section, title
+from fccomodel.app.display._layout import number, page, residual, seconds, section, title
+from fccomodel.app.display._new_rows import margins, population_lines
 from fccomodel.app.display._variables import variable_lines
 from fccomodel.core import ir
 from fccomodel.core.options import AUTOMATIC
@@ -39,13 +40,16 @@ def outcome(result: Outcome, *, verbose: bool = False) -> RenderableType:
     seed = planned.options["seed"][0]
     passes = [f"{solution.passes:,} passes"] if solution.passes else []
     passes += [f"{solution.interior} of an interior-point method"] if solution.interior else []
-    facts = [planned.plan.algorithm, f"{solution.iterations:,} steps", *passes, _seconds(result.wall_s), f"seed {seed}"]
+    facts = [planned.plan.algorithm, f"{solution.iterations:,} steps", *passes, seconds(result.wall_s), f"seed {seed}"]
     parts: list[RenderableType | None] = [title(result.problem.name, facts)]
     at = variable_lines(result.bound, solution.variables)
     parts += report(result.report, result.problem, variables=at, verbose=verbose)
     parts.append(shown(result.shown, "of the rows solved on" if result.heldout is not None else ""))
     if result.heldout is not None:
         parts += [Text(""), heldout(result.heldout, result.problem, f"held out: {_held_out(planned)}"), Text("")]
+    if result.margins is not None:
+        parts += [Text(""), margins(result.margins), Text("")]
+    parts.append(section("new rows", [] if result.population is None else population_lines(result.population)))
     if solution.stopped:
         parts.append(section("stopped", [result.stopped]))
     parts += _found(result) if verbose else [section("how", [*_briefly(planned.plan), *solution.notes])]
@@ -224,7 +228,3 @@ def data_lines(sources: Mapping[str, Any]) -> list[str]:
         said += [f"{drop['rows']:,} left out ({drop['reason']})" for drop in source.get("dropped", ()) if drop["rows"]]
         lines.append(f"{name}: {', '.join(said)}")
     return lines
-
-
-def _seconds(value: float) -> str:
-    return f"{value:.1f} s" if value < 60 else duration(value)

@@ -12,6 +12,11 @@ from fccomodel.library.atoms._base import Atom, Shape, at
 from fccomodel.library.atoms._interval import Interval
 
 
+def one(shape: Sequence[float]) -> float:
+    """1, whatever the shape."""
+    return 1.0
+
+
 @dataclass(frozen=True, kw_only=True)
 class Ball:
     """The unit ball B of the dual of a norm: the norm is the largest q.u over q in B.
@@ -20,7 +25,8 @@ class Ball:
     words     its name
     project   the torch text of the nearest point of B to ``{x}`` over the dims ``{dims}``
     norm      the torch text of the norm itself of ``{u}``          dual  the same of the dual norm
-    length    the largest |q|_2 in B, by the norm's shape (inf: a size that is not known)
+    length    the largest |q|_2 in B, by the norm's shape (inf: a size that is not known); a function with a name, by
+              which programs that hold a ball are pickled
     matrix    the norm is of a matrix as such, not of its entries in a row
     """
 
@@ -29,7 +35,7 @@ class Ball:
     project: str
     norm: str
     dual: str
-    length: Callable[[Sequence[float]], float] = lambda shape: 1.0
+    length: Callable[[Sequence[float]], float] = one
     matrix: bool = False
 
 

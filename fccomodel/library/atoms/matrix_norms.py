@@ -1,5 +1,6 @@
 """The Frobenius and the nuclear norm."""
 
+from collections.abc import Sequence
 from math import inf, sqrt
 
 import numpy as np
@@ -9,6 +10,10 @@ from fccomodel.library.atoms._base import Properties
 from fccomodel.library.atoms._interval import NONNEGATIVE, Interval
 from fccomodel.library.atoms._shapes import matrix, valley
 from fccomodel.library.atoms.norms import EUCLIDEAN
+
+
+def _root_of_rank(shape: Sequence[float]) -> float:
+    return sqrt(min(shape))
 
 
 def _polar(u: np.ndarray) -> np.ndarray:
@@ -50,7 +55,7 @@ norm_nuc = ArrayAtom(
         project="onto_spectral_ball({x})",
         norm="torch.linalg.svdvals({u}).sum(-1)",
         dual="torch.linalg.svdvals({u}).amax(-1)",
-        length=lambda shape: sqrt(min(shape)),
+        length=_root_of_rank,
         matrix=True,
     ),
     properties=Properties(

@@ -1,5 +1,6 @@
 """Norms of vectors, and the sum of squares. A derivative at 0 is 0."""
 
+from collections.abc import Sequence
 from math import inf, prod, sqrt
 
 import numpy as np
@@ -8,6 +9,11 @@ from fccomodel.library.atoms._array import ArrayAtom, Ball
 from fccomodel.library.atoms._base import Properties, Shape, ShapeError, Site
 from fccomodel.library.atoms._interval import NONNEGATIVE, Interval
 from fccomodel.library.atoms._shapes import array, valley, vector
+
+
+def _root_of_size(shape: Sequence[float]) -> float:
+    return sqrt(prod(shape))
+
 
 EUCLIDEAN = Ball(
     kind="ball",
@@ -67,7 +73,7 @@ norm1 = ArrayAtom(
         project="{x}.clamp(-1, 1)",
         norm="{u}.abs().sum({dims})",
         dual="{u}.abs().amax({dims})",
-        length=lambda shape: sqrt(prod(shape)),
+        length=_root_of_size,
     ),
     properties=Properties(
         curvature=lambda u: "affine" if u.lo >= 0 or u.hi <= 0 else "convex",

@@ -1,0 +1,58 @@
+"""What is said of new rows: margins of constraints, and the optimality gap."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from fccomodel.app.display._constraints import MOST_ROWS
+from fccomodel.app.display._layout import number, residual, seconds
+
+if TYPE_CHECKING:
+    from fccomodel.report.margins import Margins
+    from fccomodel.report.population import Population
+
+
+def margins(found: Margins) -> RenderableType:
+    """The constraints with margins, and what they cost; the tightest where there are many."""
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="dim", padding=(0, 2))
+    table.add_column(f"for new rows, all with {found.level:.0%}", overflow="fold", max_width=40)
+    for column in ("left - right", "margin", "standard error"):
+        table.add_column(column, justify="right", no_wrap=True)
+    tightest = sorted(found.rows, key=lambda label: -(found.rows[label].value + found.rows[label].margin))[:MOST_ROWS]
+    for label in (label for label in found.rows if label in tightest):
+        row = found.rows[label]
+        table.add_row(Text(label), f"{row.value:+.2e}", residual(row.margin), residual(row.error))
+    said = [f"{len(found.rows) - len(tightest)} more constraints are less tight"] if len(found.rows) > len(tightest) else []
+    said += [f"no margin: {label} is {why}" for label, why in found.untouched.items()]
+    said += [f"margins of {found.factor:.3g} standard errors, {_correction(found)}; rows taken as independent draws"]
+    said += [f"they cost {number(found.cost)}: the objective without them is {number(found.plain)}"]
+    return Group(table, *(Text(line, style="dim") for line in said))
+
+
+def _correction(found: Margins) -> str:
+    """How margins hold together."""
+    lost = f", {found.failed} more had no answer" if found.failed else ""
+    solves = f"{found.solves} answers on resampled rows in {seconds(found.seconds)}{lost}"
+    if found.how == "bagging":
+        return f"by the largest deviation in {solves}"
+    return f"Bonferroni over {len(found.rows)}: only {solves}"
+
+
+def population_lines(found: Population) -> list[str]:
+    """The interval of the gap for new rows, and what it rests on."""
+    lost = f", {found.failed} more had none" if found.failed else ""
+    cost = f"{found.solves} answers on resampled rows in {seconds(found.seconds)}{lost}"
+    if found.why:
+        return [f"no interval of the gap: {found.why} ({cost})"]
+    best = "the best" if found.convex else "the best that such runs find"
+    return [
+        f"gap to {best}: {number(found.low)} to {number(found.high)} with {found.level:.0%} confidence (two-sided), "
+        f"{number(found.mean)} in the mean",
+        f"the objective is worse than on the rows at hand by {number(found.optimism)} in the mean",
+        f"bagging, {cost}; rows taken as independent draws, the best as unique",
+    ]

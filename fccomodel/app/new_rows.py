@@ -1,0 +1,213 @@
+"""Solves with what is said of new rows: margins of sampled constraints, and an interval of the optimality gap.
+
+Both come from the same answers on resampled rows (``report/population.py``, ``report/margins.py``). An answer is found as the
+first one is: by the interior-point method where the problem is a conic program of moderate size, else by a run with its budget.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from fccomodel import pipeline
+from fccomodel.core import options
+from fccomodel.core.diagnostics import FccoError, quoting, refuse
+from fccomodel.data import subsets
+from fccomodel.data.bound import Bound
+from fccomodel.pipeline import routes
+from fccomodel.report import margins, population
+from fccomodel.report.confidence import FEWEST, deviations, student, values
+from fccomodel.report.margins import Margin, Margins
+from fccomodel.solver import conic
+from fccomodel.solver.run import Progress
+from fccomodel.solver.run.machine import interruptible
+
+Point = Mapping[str, np.ndarray]
+#: Seconds for answers on resampled rows, where nobody says; groups of rows for the errors of constraints.
+SECONDS, GROUPS = 60.0, 100
+
+
+def solve(
+    planned: pipeline.Planned,
+    progress: Callable[[Progress], None] | None = None,
+    *,
+    show: Iterable[str] = (),
+    sensitive: bool = False,
+) -> pipeline.Outcome:
+    """``pipeline.solve`` with margins and an interval of the gap, where the options ask for them."""
+    level, asked = (planned.options.get(name, (None, ""))[0] for name in ("margin", "population"))
+    if level is None and asked in (None, False):
+        return pipeline.solve(planned, progress, show=show, sensitive=sensitive)
+    with quoting(planned.problem.source):
+        subsets.sampled(planned.bound)
+    seconds = SECONDS if asked in (None, False, True) else options.parse_budget(asked).seconds or SECONDS
+    if level is None:
+        outcome = pipeline.solve(planned, progress, show=show, sensitive=sensitive)
+        bag = bagged(planned, planned.bound, seconds)
+        return dataclasses.replace(outcome, population=interval(outcome.planned, outcome.solution.variables, bag))
+    return _with_margins(planned, progress, level, seconds, show=show, sensitive=sensitive, gap=bool(asked))
+
+
+# ------------------------------------------------------------------------------------------------- answers on resampled rows
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Bag:
+    """Answers on resampled rows: the values of the objective and the constraints as written, (answers, 1 + constraints), on the
+    rows of each (``inside``) and on those at hand (``whole``)."""
+
+    inside: np.ndarray
+    whole: np.ndarray
+    failed: int
+    seconds: float
+
+
+def bagged(planned: pipeline.Planned, written: Bound, seconds: float) -> Bag:
+    """As many answers as it takes, or the seconds allow; ``written`` is the problem without margins."""
+    began, rng = time.perf_counter(), np.random.default_rng([planned.seed, 1])
+    inside: list[np.ndarray] = []
+    whole: list[np.ndarray] = []
+    failed = 0
+    with interruptible() as interrupted:
+        while len(inside) < population.ENOUGH and not interrupted.is_set():
+            left = seconds - (time.perf_counter() - began)
+            if left <= 0 or failed > population.ENOUGH:
+                break
+            rows = subsets.drawn(planned.bound, rng)
+            try:
+                point = answer(planned, subsets.part(planned.bound, rows), left)
+                found = None if point is None else [values(part, point)[0] for part in (subsets.part(written, rows), written)]
+            except FccoError:
+                found = None
+            if found is None or len(found[0]) != len(found[1]) or not np.isfinite(found).all():
+                failed += 1
+                continue
+            inside.append(found[0])
+            whole.append(found[1])
+    shape = (len(inside), -1) if inside else (0, 1)
+    return Bag(
+        inside=np.reshape(inside, shape), whole=np.reshape(whole, shape), failed=failed, seconds=time.perf_counter() - began
+    )
+
+
+def answer(planned: pipeline.Planned, bound: Bound, seconds: float) -> Point | None:
+    """The variables that solve a problem on other rows; None where there are none, or not in time."""
+    route = routes.interior(dataclasses.replace(planned, bound=bound))
+    if route is not None:
+        found = conic.solve(route, seconds=seconds)
+        return None if isinstance(found, str) else found.variables
+    again = pipeline.plan(planned.compiled, planned.binding, planned.given, bound=bound)
+    solution = pipeline.run(again, until=time.perf_counter() + seconds)[2]
+    return None if solution.failure is not None else solution.variables
+
+
+def interval(planned: pipeline.Planned, best: Point, bag: Bag) -> population.Population:
+    """The interval of the gap, ``best`` being optimal on the rows at hand."""
+    sign = 1.0 if planned.problem.objective.sense == "minimize" else -1.0
+    written = bag.whole[:, 0] if len(bag.whole) else np.zeros(0)
+    least = values(planned.bound, best)[0][0]
+    optimism = sign * (written - bag.inside[:, 0]) if len(written) else written
+    goal = planned.analysis.objective
+    convex = (goal.convex if sign > 0 else goal.concave) and planned.analysis.convex_constraints
+    return population.population(sign * (written - least), optimism, failed=bag.failed, seconds=bag.seconds, convex=convex)
+
+
+# -------------------------------------------------------------------------------------------------------------------- margins
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Found:
+    """Margins before the problem is solved with them: ``factor`` times the ``errors`` by label; ``held`` as of ``Margin``."""
+
+    factor: float
+    errors: Mapping[str, float]
+    untouched: Mapping[str, str]
+    held: Mapping[str, float]
+    bagged: bool
+    bag: Bag
+
+
+def found(planned: pipeline.Planned, best: Point, level: float, seconds: float) -> Found:
+    """The margins by the standard errors at the best point without any, and by answers on resampled rows with Bonferroni's."""
+    with quoting(planned.problem.source):
+        labels, untouched = margins.sampled(planned.bound)
+        sure = deviations(planned.bound, best, seed=planned.seed, most=GROUPS)
+        if sure.why:
+            refuse(margins.no_errors(sure.why, planned.problem.objective.span))
+    at = np.array([1 + sure.labels.index(label) for label in labels])
+    errors = {label: float(sure.errors[k]) for label, k in zip(labels, at, strict=True)}
+    at = at[sure.errors[at] > 0]
+    single, first = (student(1 - (1 - level) / k, max(sure.groups, FEWEST) - 1) for k in (1, len(labels)))
+    bag = bagged(tight(planned, first, errors), planned.bound, seconds)
+    missed = np.maximum(bag.whole[:, at] / sure.errors[at] + first, 0.0) if len(bag.whole) and len(at) else np.zeros((0, 1))
+    together = population.above(missed.max(axis=1, initial=0.0), level)
+    factor = None if together is None else max(together, single)
+    shares = {} if factor is None else {sure.labels[k - 1]: float(p) for k, p in zip(at, (missed <= factor).mean(0), strict=True)}
+    return Found(
+        factor=first if factor is None else factor,
+        errors=errors,
+        untouched=untouched,
+        held=shares,
+        bagged=factor is not None,
+        bag=bag,
+    )
+
+
+def _with_margins(
+    planned: pipeline.Planned,
+    progress: Callable[[Progress], None] | None,
+    level: float,
+    seconds: float,
+    *,
+    show: Iterable[str],
+    sensitive: bool,
+    gap: bool,
+) -> pipeline.Outcome:
+    """Solve without margins, find them there, and solve with them."""
+    with quoting(planned.problem.source):
+        margins.sampled(planned.bound)
+    plain = pipeline.solve(planned, progress)
+    best = plain.solution.variables
+    made = found(planned, best, level, seconds)
+    outcome = pipeline.solve(tight(planned, made.factor, made.errors), progress, show=show, sensitive=sensitive)
+    reached, labels, _ = values(planned.bound, outcome.solution.variables)
+    at = dict(zip(labels, reached[1:], strict=True))
+    rows = {
+        label: Margin(value=float(at[label]), error=error, margin=made.factor * error, held=made.held.get(label))
+        for label, error in made.errors.items()
+    }
+    sign = 1.0 if planned.problem.objective.sense == "minimize" else -1.0
+    record = Margins(
+        level=level,
+        factor=made.factor,
+        how="bagging" if made.bagged else "Bonferroni",
+        rows=rows,
+        untouched=made.untouched,
+        plain=plain.report.objective,
+        cost=sign * (outcome.report.objective - plain.report.objective),
+        solves=len(made.bag.whole),
+        failed=made.bag.failed,
+        seconds=made.bag.seconds,
+    )
+    every = {**outcome.planned.options, **_kept(planned)}
+    named = dataclasses.replace(outcome.planned, compiled=planned.compiled, options=every, held=planned.held)
+    return dataclasses.replace(
+        outcome,
+        planned=named,
+        heldout=pipeline.held_out(planned, outcome.solution),
+        margins=record,
+        population=interval(planned, best, made.bag) if gap else None,
+    )
+
+
+def tight(planned: pipeline.Planned, factor: float, errors: Mapping[str, float]) -> pipeline.Planned:
+    """The problem with margins, on the same rows, planned anew."""
+    bound = margins.tightened(planned.bound, {label: factor * error for label, error in errors.items()})
+    compiled = dataclasses.replace(planned.compiled, problem=bound.problem)
+    given = {name: entry for name, entry in planned.given.items() if name not in _kept(planned)}
+    return pipeline.plan(compiled, planned.binding, given, bound=bound)
+
+
+def _kept(planned: pipeline.Planned) -> options.Origins:
+    """The options that are about new rows."""
+    return {name: entry for name, entry in planned.options.items() if name in ("holdout", "margin", "population")}
