@@ -27,8 +27,8 @@ from fccomodel.solver.run import Progress
 from fccomodel.solver.run.machine import interruptible
 
 Point = Mapping[str, np.ndarray]
-#: Seconds for answers on resampled rows, where nobody says; groups of rows for the errors of constraints.
-SECONDS, GROUPS = 60.0, 100
+#: Seconds for answers on resampled rows, where nobody says; groups of rows for the errors of constraints; answers for margins.
+SECONDS, GROUPS, ANSWERS = 60.0, 100, 99
 
 
 def solve(
@@ -64,16 +64,16 @@ class Bag:
     seconds: float
 
 
-def bagged(planned: pipeline.Planned, written: Bound, seconds: float) -> Bag:
-    """As many answers as it takes, or the seconds allow; ``written`` is the problem without margins."""
+def bagged(planned: pipeline.Planned, written: Bound, seconds: float, count: int = population.ENOUGH) -> Bag:
+    """So many answers, or as many as the seconds allow; ``written`` is the problem without margins."""
     began, rng = time.perf_counter(), np.random.default_rng([planned.seed, 1])
     inside: list[np.ndarray] = []
     whole: list[np.ndarray] = []
     failed = 0
     with interruptible() as interrupted:
-        while len(inside) < population.ENOUGH and not interrupted.is_set():
+        while len(inside) < count and not interrupted.is_set():
             left = seconds - (time.perf_counter() - began)
-            if left <= 0 or failed > population.ENOUGH:
+            if left <= 0 or failed > count:
                 break
             rows = subsets.drawn(planned.bound, rng)
             try:
@@ -138,7 +138,7 @@ def found(planned: pipeline.Planned, best: Point, level: float, seconds: float) 
     errors = {label: float(sure.errors[k]) for label, k in zip(labels, at, strict=True)}
     at = at[sure.errors[at] > 0]
     single, first = (student(1 - (1 - level) / k, max(sure.groups, FEWEST) - 1) for k in (1, len(labels)))
-    bag = bagged(tight(planned, first, errors), planned.bound, seconds)
+    bag = bagged(tight(planned, first, errors), planned.bound, seconds, ANSWERS)
     missed = np.maximum(bag.whole[:, at] / sure.errors[at] + first, 0.0) if len(bag.whole) and len(at) else np.zeros((0, 1))
     together = population.above(missed.max(axis=1, initial=0.0), level)
     factor = None if together is None else max(together, single)

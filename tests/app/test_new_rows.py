@@ -124,7 +124,7 @@ def test_solving_with_margins(tmp_path):
     made = model(MEAN, x=x)
     result = made.solve(margin=0.95, population=True, holdout=0.25)
     found, row = result.margins, result.margins.rows["above"]
-    assert found.how == "bagging" and found.solves == 39 and found.level == 0.95 and found.factor >= student(0.95, 99)
+    assert found.how == "bagging" and found.solves == 99 and found.level == 0.95 and found.factor >= student(0.95, 99)
     held = np.setdiff1d(np.arange(400), result.heldout_rows["D"])
     assert row.margin == pytest.approx(found.factor * row.error) and row.value == pytest.approx(-row.margin, abs=1e-5)
     assert float(result.variables["w"]) == pytest.approx(x[held].mean() + row.margin, abs=1e-5)
@@ -139,7 +139,7 @@ def test_solving_with_margins(tmp_path):
     result.save(tmp_path)
     stored = fccomodel.load(tmp_path)
     assert stored.record["margins"]["rows"]["above"]["margin"] == row.margin and "margin" not in stored.record["source"]["text"]
-    assert stored.record["population"]["solves"] == 39
+    assert stored.record["population"]["solves"] == 99 and result.population.level == pytest.approx(0.96)
     assert fccomodel.evaluate(result, D={"x": x}).report.constraints["above"].value < 0
     assert str(pickle.loads(pickle.dumps(result))) == str(result)
 
@@ -197,7 +197,7 @@ def test_the_command_line(tmp_path, capsys):
     args = ["solve", str(tmp_path / "m.fcco"), "--data", f"D={tmp_path / 'D.npz'}", "--json", "--quiet", "--budget", "3s"]
     assert cli.main([*args, "--margin", "0.9", "--population", "30s", "--holdout", "0.2"]) == 0
     record = json.loads(capsys.readouterr().out)
-    assert record["margins"]["level"] == 0.9 and record["population"]["solves"] == 39
+    assert record["margins"]["level"] == 0.9 and record["population"]["solves"] >= 39
     assert record["holdout"]["rows"] == {"D": 20} and record["options"]["margin"]["origin"] == "command line"
 
 

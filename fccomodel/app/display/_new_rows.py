@@ -29,6 +29,7 @@ def margins(found: Margins) -> RenderableType:
         table.add_row(Text(label), f"{row.value:+.2e}", residual(row.margin), residual(row.error))
     said = [f"{len(found.rows) - len(tightest)} more constraints are less tight"] if len(found.rows) > len(tightest) else []
     said += [f"no margin: {label} is {why}" for label, why in found.untouched.items()]
+    said += ["the report above is of the problem with margins: left - right + margin <= 0"]
     said += [f"margins of {found.factor:.3g} standard errors, {_correction(found)}; rows taken as independent draws"]
     said += [f"they cost {number(found.cost)}: the objective without them is {number(found.plain)}"]
     return Group(table, *(Text(line, style="dim") for line in said))

@@ -48,7 +48,7 @@ def outcome(result: Outcome, *, verbose: bool = False) -> RenderableType:
     if result.heldout is not None:
         parts += [Text(""), heldout(result.heldout, result.problem, f"held out: {_held_out(planned)}"), Text("")]
     if result.margins is not None:
-        parts += [Text(""), margins(result.margins), Text("")]
+        parts += [margins(result.margins), Text("")]
     parts.append(section("new rows", [] if result.population is None else population_lines(result.population)))
     if solution.stopped:
         parts.append(section("stopped", [result.stopped]))
