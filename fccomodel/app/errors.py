@@ -41,6 +41,17 @@ def no_code(code: str, known: Sequence[str]) -> Diagnostic:
     return ARGUMENT.error(f"There is no error with the code {code}", fix=near)
 
 
+def no_template(name: str, known: Sequence[str]) -> Diagnostic:
+    """A model begins with a template that there is."""
+    fix = did_you_mean(name, known) or "`fccomodel new` lists them."
+    return ARGUMENT.error(f"There is no template `{name}`", fix=fix)
+
+
+def file_is_there(path: Path) -> Diagnostic:
+    """A template is not written over a file."""
+    return OUTPUT.error(f"{path} is there already", fix="Name another folder: `fccomodel new TEMPLATE DIR`.")
+
+
 def contradiction(name: str, value: Any, other: Any) -> Diagnostic:
     """An option that is given twice has one value."""
     return ARGUMENT.error(f"--{name} {value} and --option {name}={other} contradict each other", fix="Give one of them.")

@@ -27,6 +27,7 @@ from fccomodel.app.cli.explain import explain
 from fccomodel.app.cli.format import format
 from fccomodel.app.cli.latex import latex
 from fccomodel.app.cli.mock_data import mock_data
+from fccomodel.app.cli.new import new
 from fccomodel.app.cli.report import report
 from fccomodel.app.cli.solve import solve
 from fccomodel.core.diagnostics import FccoError
@@ -34,7 +35,7 @@ from fccomodel.core.version import __version__
 
 __all__ = ["COMMANDS", "DEBUG", "main"]
 
-COMMANDS = (check, explain, solve, compare, emit, evaluate, report, format, latex, mock_data, atoms, algorithms)
+COMMANDS = (new, check, explain, solve, compare, emit, evaluate, report, format, latex, mock_data, atoms, algorithms)
 DEBUG = "FCCOMODEL_DEBUG"
 
 EPILOG = """\

@@ -1,0 +1,37 @@
+"""``new [TEMPLATE] [DIR]``: a model to begin with, its binding and its data."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from fccomodel.app.cli._command import DONE, Command
+from fccomodel.app.cli._output import say
+
+
+def arguments(to: argparse.ArgumentParser) -> None:
+    to.add_argument("template", nargs="?", metavar="TEMPLATE", help="one of the list that no template prints")
+    to.add_argument("folder", nargs="?", type=Path, metavar="DIR", help="where to write (default: a folder of its name)")
+
+
+def run(args: argparse.Namespace) -> int:
+    from fccomodel.app import cards, templates
+
+    if args.template is None:
+        say(cards.rows(templates.known().items()))
+        return DONE
+    written = templates.write(args.template, args.folder or Path(args.template))
+    for path in written:
+        say(f"written: {path}")
+    model, binding = written[0], written[1]
+    say(f"\nfccomodel solve {model} --bind {binding} --out {model.parent / 'out'}")
+    return DONE
+
+
+new = Command(
+    name="new",
+    summary="a model to begin with, with its binding and data",
+    detail="Without a template, the list of them. Nothing that is there is written over.",
+    arguments=arguments,
+    run=run,
+)

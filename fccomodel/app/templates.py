@@ -1,0 +1,71 @@
+"""Models to begin with: an example of the repository with its binding and data, copied to a folder of one's own."""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from fccomodel.app import errors
+from fccomodel.core.diagnostics import refuse
+from fccomodel.core.files import make_folder, write_text
+
+TEMPLATES = (
+    "fair_classifier", "neyman_pearson", "group_dro", "partial_auc", "cox", "portfolio", "newsvendor", "ranking",
+    "continual_learning", "multi_class",
+)  # fmt: skip
+README = """# {name}
+
+{about}
+
+    fccomodel check   {name}.fcco
+    fccomodel explain {name}.fcco --bind {name}.toml
+    fccomodel solve   {name}.fcco --bind {name}.toml --out out
+    fccomodel report  out
+
+`{name}.fcco` is the mathematics, `{name}.toml` says which data stand for its tables. Change either; `fccomodel atoms` lists the
+functions that a model can use, and `--data D=FILE` binds a table of your own whose columns have the model's names.
+"""
+
+
+def known() -> dict[str, str]:
+    """Every template, by the name that the command line gives it, with its first sentence."""
+    return {name.replace("_", "-"): about(name).partition(".")[0].partition(":")[0] for name in TEMPLATES}
+
+
+def about(name: str) -> str:
+    """The paragraph above a template's model."""
+    text = _file(f"{name}.fcco").read_text(encoding="utf-8")
+    comment = re.match(r"(?:#.*\n)*", text)
+    assert comment is not None
+    return "\n".join(line.lstrip("# ") for line in comment[0].splitlines())
+
+
+def write(template: str, folder: Path) -> list[Path]:
+    """Copy a template into a folder; the files written. F0805 for one that there is not, F0806 for a file that is there."""
+    name = template.replace("-", "_")
+    if name not in TEMPLATES:
+        refuse(errors.no_template(template, list(known())))
+    binding = _file(f"{name}.toml").read_text(encoding="utf-8")
+    texts = {f"{name}.fcco": _file(f"{name}.fcco").read_text(encoding="utf-8"), f"{name}.toml": binding}
+    for path in re.findall(r'^source = "(?!\w+:)([^"]+)"', binding, flags=re.M):
+        texts[path] = _file(path).read_text(encoding="utf-8")
+    texts["README.md"] = README.format(name=name, about=about(name))
+    for path in texts:
+        if (folder / path).exists():
+            refuse(errors.file_is_there(folder / path))
+    for path, text in texts.items():
+        make_folder((folder / path).parent)
+        write_text(folder / path, text)
+    return [folder / path for path in texts]
+
+
+def _file(name: str) -> Any:
+    """An example's file, inside the package in an installed one, beside it in a checkout."""
+    package = files("fccomodel")
+    for examples in (package.joinpath("examples"), package.joinpath("..", "examples")):
+        for place in (examples, examples.joinpath("applications")):
+            if place.joinpath(name).is_file():
+                return place.joinpath(name)
+    raise FileNotFoundError(f"examples/{name} is neither in the installed package nor beside it")
