@@ -197,6 +197,12 @@ class BoundModel:
     binding: pipeline.Binding
     bound: Bound = field(repr=False)
 
+    def with_params(self, **params: Any) -> BoundModel:
+        """The same model and data for other values of some params; data are read again only where these decide sizes or sets."""
+        given = {name: owned(value) for name, value in params.items()}
+        binding, bound = pipeline.rebind(self.compiled, self.binding, self.bound, given)
+        return BoundModel(compiled=self.compiled, binding=binding, bound=bound)
+
     def plan(self, **given: Any) -> pipeline.Planned:
         """The structure found and the algorithm chosen, with every option's value and origin; rows of ``holdout`` left out."""
         chosen = options.resolve(given, self.compiled.problem.options, options.configuration(), given_as=options.KEYWORD)

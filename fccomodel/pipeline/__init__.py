@@ -235,6 +235,21 @@ def bind(
         return bound
 
 
+def rebind(compiled: Compiled, binding: Binding, bound: Bound, params: Mapping[str, Any]) -> tuple[Binding, Bound]:
+    """The same model and data for other values of some params; data are read again where these decide sizes or sets."""
+    from fccomodel.data import rebinding
+    from fccomodel.evaluation import claims, domains
+
+    binding = replace(binding, params={**binding.params, **params})
+    with quoting(compiled.problem.source):
+        again = rebinding.with_values(bound, params)
+        if again is None:
+            return binding, bind(compiled, binding)
+        claims.check(again)
+        domains.check(again)
+    return binding, again
+
+
 def divide(compiled: Compiled, binding: Binding, share: float, *, seed: int) -> tuple[Bound, dict[str, np.ndarray]]:
     """The rows to solve on, whose scaling and categories are their own, and by table the numbers of a random share held out."""
     from fccomodel.data import subsets

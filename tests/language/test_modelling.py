@@ -80,8 +80,8 @@ def test_every_text_can_be_printed(first):
         assert parse(Source(text=text)) == model, text
 
 
-def test_the_session():
-    """The model of the design, and its file."""
+def roc_fair() -> fc.Model:
+    """The model of the design."""
     m = fc.Model("roc_fair", doc="AUC, with equal true positive rates along the curve")
     m.d = fc.dim()
     m.G = fc.labels()
@@ -101,7 +101,14 @@ def test_the_session():
     own = m.let(own=(E(sigmoid(score(z.x) - t) for z in P.where(D.g == k)) for k in G for t in T))
     m.maximize(auc=E(sigmoid(score(p.x) - score(n.x)) for p in P for n in N))
     m.subject_to(gap=(abs(own[k, t] - rate[t]) <= m.kappa for k in G for t in T))
-    worst = cvar((E(log1pexp(-score(z.x)) for z in P.where(D.g == k)) for k in G), tail=0.3)
+    return m
+
+
+def test_the_session():
+    """A model, its file, and edits by label."""
+    m = roc_fair()
+    D, score = m.D, m.score
+    worst = cvar((E(log1pexp(-score(z.x)) for z in D.where(D.y == 1).where(D.g == k)) for k in m.G), tail=0.3)
     assert str(m) == """\
 # AUC, with equal true positive rates along the curve
 model roc_fair;
@@ -127,6 +134,21 @@ subject to
     m.minimize(worst=worst)
     assert "gap" not in str(m) and "maximize" not in str(m) and "subject to" not in str(m)
     assert "minimize worst: cvar(tail = 0.3)[k in G] E[z ~ D | z.y == 1 and z.g == k] log1pexp(-score(z.x));" in str(m)
+
+
+def test_the_session_on_data():
+    """Tumours by their first measurements, in groups of small and large ones: a torch module, a param for each solve."""
+    numpy, torch = pytest.importorskip("numpy"), pytest.importorskip("torch")
+    tumours = pytest.importorskip("sklearn.datasets").load_breast_cancer()
+    x = (tumours.data[:60, :3] - tumours.data[:60, :3].mean(0)) / tumours.data[:60, :3].std(0)
+    group = numpy.where(tumours.data[:60, 0] > numpy.median(tumours.data[:60, 0]), "large", "small")
+    y = numpy.arange(60) % 2
+    module = torch.nn.Sequential(torch.nn.Linear(3, 1), torch.nn.Flatten(0))
+    p = roc_fair().bind(D={"x": x, "y": y, "g": group}, s=module, kappa=0.2)
+    r = p.solve(seed=0, budget="30it")
+    assert {label.split("[")[0] for label in r.constraints} == {"gap"} and len(r.constraints) == 2 * 13
+    tighter = p.with_params(kappa=0.1)
+    assert tighter.bound.tables is p.bound.tables and float(tighter.bound.params["kappa"]) == 0.1
 
 
 def test_shipped_models_by_hand():
@@ -309,6 +331,17 @@ def test_a_cell_is_run_again():
     for _ in range(2):
         exec(cell, {"m": m, "__name__": "user"})
     assert str(m).count("a <= 1") == 1
+
+
+def test_constraints_of_a_loop_are_all_kept():
+    """Said at one place with different numbers, without labels and with."""
+    m = fc.Model()
+    m.w = fc.var(3)
+    m.minimize(sumsq(m.w))
+    for k in (1, 2, 3):
+        m.subject_to(m.w[k] >= k)
+        m.subject_to(**{f"high{k}": m.w[k] <= 2 * k})
+    assert len(m.compiled.compiled.problem.constraints) == 6 and list(m.constraints) == ["high1", "high2", "high3"]
 
 
 def test_an_included_model():

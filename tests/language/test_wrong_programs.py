@@ -85,6 +85,7 @@ WRONG = {
     "m.b = «fc.table(x='real')": "F0127",
     "P = «D.where(True)": "F0127",
     "«m.subject_to(gap=True)": "F0126",
+    "«m.subject_to(w[i] <= 1 for i in d)": "F0127",
     "m.minimize(E(«z.y ^ 2 for z in D))": "F0126",
     "m.minimize(E(«z.y % 2 for z in D))": "F0126",
     "m.minimize(«sumsq(w) + None)": "F0126",

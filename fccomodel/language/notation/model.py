@@ -321,6 +321,9 @@ class Notation:
             read = comprehensions.read(value, label or "subject_to")
             value, parts = read.value, (*read.parts, read.value, *using.values())
             family = read.indexing("in", at) if read.elements else None
+        if family is not None and label is None:
+            reason = "The members of a family are told apart by its label and their indices."
+            fail(errors.argument("m.subject_to(...)", reason, "write `m.subject_to(name=(left <= right for k in K))`"), at)
         if not isinstance(value, Formula):
             fail(errors.not_a_formula(_shown(value), "as a constraint"), at)
         options = tuple(syntax.Keyword(name=name, value=_option(option, at), span=at) for name, option in using.items())

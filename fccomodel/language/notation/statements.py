@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from fccomodel.core.source import NOWHERE, Span
-from fccomodel.language import rewriting, syntax
+from fccomodel.language import printing, rewriting, syntax
 from fccomodel.language.check import names_of
 from fccomodel.language.notation import naming
 
@@ -61,15 +61,12 @@ def put(entries: list[Entry], new: Entry) -> None:
 
 
 def _same(entry: Entry, new: Entry) -> bool:
-    """Whether two constraints without labels are the same one said again, as by a cell that is run again."""
-    unlabelled = all(isinstance(e.statement, syntax.Constraint) and e.statement.label is None for e in (entry, new))
-    places = (entry.at, new.at)
-    return unlabelled and all(hasattr(at, "code") for at in places) and _line(places[0]) == _line(places[1])
-
-
-def _line(at: Span) -> tuple[object, ...]:
-    code, instruction = getattr(at, "code", None), getattr(at, "instruction", 0)
-    return code.co_filename if code else "", code.co_code if code else b"", code.co_firstlineno if code else 0, instruction
+    """Whether two constraints without labels say the same, as those of a cell that is run again."""
+    pair = entry.statement, new.statement
+    if not all(isinstance(statement, syntax.Constraint) and statement.label is None for statement in pair):
+        return False
+    first, second = (printing.statement(naming.named(statement, (), {})) for statement in pair)
+    return first == second
 
 
 def remove(entries: list[Entry], key: Key) -> Entry | None:

@@ -1,0 +1,52 @@
+"""Other numbers for a model that has its data: what they do not touch is not read again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from fccomodel.core import ir
+from fccomodel.data.bind import _demands
+from fccomodel.data.bind._collect import Errors
+from fccomodel.data.bind._values import Values
+from fccomodel.data.bound import Bound
+
+
+def with_values(bound: Bound, given: Mapping[str, Any]) -> Bound | None:
+    """The same data with other values of some params; None where they decide sizes, sets or other params too.
+
+    Raises F0518 for what is no param or dim, F0520 for a value that is not as declared.
+    """
+    problem, errors = bound.problem, Errors()
+    _demands.names(errors, "param", given, [*problem.params, *problem.dims])
+    errors.stop(problem.source)
+    if any(isinstance(node, ir.Param) and node.name in given for node in _deciding(problem)) or set(given) & set(problem.dims):
+        return None
+    values = Values(problem, given, lambda dim: dim if isinstance(dim, int) else bound.dims.get(dim))
+    params = dict(bound.params)
+    for name in given:
+        with errors.collect(span=problem.params[name].span):
+            params[name] = values.param(name)
+    errors.stop(problem.source)
+    return replace(bound, params=params)
+
+
+def _deciding(problem: ir.Problem) -> Iterator[ir.Expr]:
+    """What is computed of params while data are bound: the members of sets of numbers, and defaults."""
+    for domain in (*problem.sets.values(), *_domains(problem)):
+        if isinstance(domain, ir.ValueSet):
+            ends = (*(domain.items or ()), domain.low, domain.high, domain.step)
+            yield from (node for end in ends if end is not None for node in ir.walk(end))
+    for parameter in problem.params.values():
+        if parameter.default is not None:
+            yield from ir.walk(parameter.default)
+
+
+def _domains(problem: ir.Problem) -> Iterator[ir.Set]:
+    """The sets that columns and arrays take their values from, and those that families of tables go over."""
+    for table in problem.tables.values():
+        yield from (kind.domain for kind in table.columns.values() if kind.domain is not None)
+        if table.family is not None:
+            yield table.family.domain
+    yield from (array.type.domain for array in problem.arrays.values() if array.type.domain is not None)
