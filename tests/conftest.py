@@ -26,6 +26,7 @@ SLOW = (
     "library/test_new_reduction.py",
     "library/test_proximal.py",
     "normal/test_row_maxima.py",
+    "normal/test_translations.py",
     "report/test_confidence.py",
     "report/test_cost.py",
     "report/test_interior.py",

@@ -19,6 +19,7 @@ PACKAGES = (
     "library.reductions",
     "library.regularisers",
     "library.sets",
+    "library.identities",
     "library.distributions",
     "data.sources",
     "algorithms.estimators",

@@ -64,12 +64,13 @@ class Distribution(Set):
 class VectorSet(Set):
     """A simple set of vectors: ``box simplex capped_simplex ball ball1 nonneg affine``.
 
-    It is a variable's domain, or what ``max[q in ..]`` ranges over.
+    It is a variable's domain, or what ``max[q in ..]`` ranges over. ``centre`` moves it (a constraint's set alone has one).
     """
 
     family: str
     args: tuple[Expr, ...] = ()
     shape: Shape = ()
+    centre: Expr | None = None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -248,6 +248,8 @@ class Pointwise:
         simple = sets.get(domain.family)
         assert simple is not None, domain.family
         given = (self.value(arg, {}).data.detach() for arg in domain.args)
+        if domain.centre is not None:
+            simple = sets.translated(simple, self.value(domain.centre, {}).data.detach())
         return simple, tuple(value if value.dim() else float(value) for value in given)
 
     # ------------------------------------------------------------------------------------------------------------- the walk

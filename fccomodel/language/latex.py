@@ -126,7 +126,8 @@ class Printer:
         kind = sets.all()[domain.family]
         args = [self(arg) for arg in domain.args]
         template = kind.tex or rf"\operatorname{{{tex.escaped(domain.family)}}}\left(<...>\right)"
-        return tex.written(template, *args, shape=Tex(self.shape(domain.shape)))
+        plain = tex.written(template, *args, shape=Tex(self.shape(domain.shape)))
+        return plain if domain.centre is None else Tex(rf"{self(domain.centre)} + {plain}")
 
     def shape(self, shape: ir.Shape) -> str:
         return r" \times ".join(self.size(dim) for dim in shape)

@@ -1,14 +1,14 @@
-"""How models write a function of one variable: a sum of terms, each a number times an atom of the variable."""
+"""How models write a function of one variable: a sum of terms, each a number times an atom of the variable, moved perhaps."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from fccomodel.core import ir
 from fccomodel.core.rewrite import apply as make
+from fccomodel.library.linear import Term, joined, terms
 
-#: an atom of the variable, or an atom of an atom of it
-Form = str | tuple[str, str]
 #: the value of an expression without variables; None where it is not known
 Constant = Callable[[ir.Expr], float | None]
 
@@ -31,42 +31,52 @@ def summands(expr: ir.Expr) -> list[ir.Expr]:
     return result
 
 
-def factored(term: ir.Expr, variable: str, constant: Constant) -> tuple[float, ir.Expr] | None:
-    """The term as a number times the rest, of which ``dot(w, w)`` is ``sumsq(w)`` and ``u^2`` is ``square(u)``."""
-    factor = 1.0
-    while True:
-        match term:
-            case ir.Apply(op="mul", args=(left, right)):
-                multiplier, rest = (left, right) if variable not in ir.variables_of(left) else (right, left)
-            case ir.Apply(op="div", args=(rest, multiplier)):
-                pass
-            case ir.Apply(op="neg", args=(rest,)):
-                factor, term = -factor, rest
-                continue
-            case ir.Apply(op="dot", args=(left, right)) if is_variable(left, variable) and is_variable(right, variable):
-                return factor, ir.Apply(op="sumsq", args=(left,), span=term.span)
-            case ir.Apply(op="pow", args=(base, exponent)) if constant(exponent) == 2:
-                return factor, ir.Apply(op="square", args=(base,), shape=term.shape, span=term.span)
-            case _:
-                return factor, term
-        number = constant(multiplier) if variable not in ir.variables_of(multiplier) else None
-        if number is None or (term.op == "div" and number == 0):
+def factored(expr: ir.Expr, constant: Constant) -> tuple[float, ir.Expr] | None:
+    """A term as a number times the rest; None where it is a sum, or a factor is not known."""
+    parts = terms(expr)
+    factor = multiplier(parts[0], constant) if len(parts) == 1 else None
+    return None if factor is None else (factor, parts[0].core)
+
+
+def multiplier(term: Term, constant: Constant) -> float | None:
+    """The number that a term multiplies its core by; None where that is not known."""
+    value = float(term.sign)
+    for op, by in term.factors:
+        number = constant(by)
+        if number is None or op == "div" and number == 0:
             return None
-        factor, term = (factor / number if term.op == "div" else factor * number), rest
+        value = value / number if op == "div" else value * number
+    return value
 
 
-def matched(core: ir.Expr, form: Form, variable: str) -> tuple[ir.Expr, ...] | None:
-    """The further arguments, if the core is of this form."""
-    outer, inner = form if isinstance(form, tuple) else (form, None)
-    if not isinstance(core, ir.Apply) or core.op != outer or core.shape:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Matched:
+    """An atom of ``x - centre``, x a whole variable (None: of x itself), with its further arguments."""
+
+    centre: ir.Expr | None = None
+    rest: tuple[ir.Expr, ...] = ()
+
+
+def matched(core: ir.Expr, form: str, variable: str) -> Matched | None:
+    """The core as this atom of the variable, or of what is left of it after a translation by what is fixed."""
+    if not isinstance(core, ir.Apply) or core.op != form:
         return None
     first, *rest = core.args
-    if inner is not None:
-        alone = not rest and isinstance(first, ir.Apply) and first.op == inner
-        return () if alone and isinstance(first, ir.Apply) and is_variable(first.args[0], variable) else None
-    return tuple(rest) if is_variable(first, variable) else None
+    if is_variable(first, variable):
+        return Matched(rest=tuple(rest))
+    parts = terms(first)
+    moving = [t for t in parts if ir.variables_of(t.core)]
+    fixed = [replace(t, sign=-t.sign) for t in parts if not ir.variables_of(t.core)]
+    if len(moving) != 1 or not is_variable(moving[0].core, variable) or moving[0].factors or moving[0].sign < 0:
+        return None
+    return Matched(centre=joined(fixed, first.span), rest=tuple(rest)) if all(is_fixed(t.expr) for t in fixed) else None
 
 
 def is_variable(node: ir.Expr, variable: str) -> bool:
     """The node is the whole variable."""
     return isinstance(node, ir.Var) and node.name == variable
+
+
+def is_fixed(node: ir.Expr) -> bool:
+    """Numbers, params, arrays and sizes alone: one value for a problem and its data."""
+    return all(isinstance(n, ir.Const | ir.Param | ir.Size | ir.Apply | ir.Item) for n in ir.walk(node))

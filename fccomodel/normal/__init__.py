@@ -12,8 +12,9 @@ from fccomodel.core.diagnostics import refuse
 from fccomodel.core.rewrite import shared
 from fccomodel.data.bound import Bound
 from fccomodel.library import atoms, reductions
+from fccomodel.library.identities import canonical
 from fccomodel.normal import errors, reformulations
-from fccomodel.normal._constants import constant_values
+from fccomodel.normal._constants import constant_values, known_sizes
 from fccomodel.normal._passes import without_pairs
 from fccomodel.normal._sets import Prox, projections, split_regularisers
 from fccomodel.normal._terms import Term, compositions, describe, plug_ins, sampled
@@ -89,8 +90,10 @@ def normalise(
     forms = [r for r in reformulations.all() if r.role == "equivalent" or r.name == surrogate]
     unwanted = reformulations.STRUCTURE - (set(reductions.named(lambda kind: kind.tail)) if coupled else set())
     constant = constant_values(problem, bound)
-    chain = reformulations.chain(problem, unwanted | ({"worst case"} if surrogate else set()), forms, constant)
-    reformed = shared(chain.problem)
+    sizes = known_sizes(problem, bound)
+    stated = canonical(problem, sizes)
+    chain = reformulations.chain(stated, unwanted | ({"worst case"} if surrogate else set()), forms, constant)
+    reformed = shared(canonical(chain.problem, sizes))
     terms = [describe("objective", part, reformed, bound) for part in compositions(reformed.objective.expr)]
     rest, prox = split_regularisers(reformed, constant)
     equivalent = reformed

@@ -41,3 +41,14 @@ def constant_values(problem: ir.Problem, bound: Bound | None) -> Callable[[ir.Ex
         return None
 
     return value
+
+
+def known_sizes(problem: ir.Problem, bound: Bound | None) -> Callable[[ir.Dim], int | None]:
+    """The number that a dimension is, by the text or by the data; None where that is not known."""
+
+    def size(dim: ir.Dim) -> int | None:
+        if isinstance(dim, int):
+            return dim
+        return problem.sizes.get(dim) if bound is None else elements.size(bound, dim)
+
+    return size

@@ -20,56 +20,67 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Prox:
-    """A regulariser split off the objective: applied by its prox."""
+    """A regulariser split off the objective: applied by its prox, around ``centre`` where it has one."""
 
     variable: str
     text: str
     name: str
     coefficients: Mapping[str, float]
+    centre: ir.Expr | None = None
 
 
 def split_regularisers(problem: ir.Problem, constant: Callable[[ir.Expr], float | None]) -> tuple[ir.Expr, list[Prox]]:
-    """The objective without the terms that have no data and a known prox, together with the variable's set; those terms."""
+    """The objective without the terms that have no data and a known prox, together with the variable's set; those terms.
+
+    Of terms of one variable that have no prox together, those with kinks come first, and around 0 before others.
+    """
     from fccomodel.library import regularisers
 
-    kept: list[ir.Expr] = []
-    recognised: list[tuple[ir.Expr, regularisers.Recognised]] = []
-    for term in summands(problem.objective.expr):
-        regulariser = None
-        names = ir.variables_of(term)
-        if len(names) == 1 and not any(isinstance(n, ir.Reduce) for n in ir.walk(term)):
-            regulariser = regularisers.recognise(term, next(iter(names)), constant)
-        if regulariser is not None and _proximal(
-            problem.variables[regulariser.variable], regulariser, [f for _, f in recognised], constant
-        ):
-            recognised.append((term, regulariser))
-        else:
-            kept.append(term)
-    prox = [
-        Prox(
-            variable=made.variable,
-            text=" + ".join(problem.text(t) for t, f in recognised if f.variable == made.variable),
-            name=made.name,
-            coefficients=made.coefficients,
-        )
-        for made in regularisers.combine([f for _, f in recognised])
-    ]
-    return total(kept), prox
+    terms = summands(problem.objective.expr)
+    found = {k: made for k, term in enumerate(terms) if (made := _regulariser(term, problem, constant)) is not None}
+    taken: dict[int, regularisers.Recognised] = {}
+    for k, made in sorted(found.items(), key=lambda pair: (pair[1].regulariser.smooth, pair[1].centre is not None, pair[0])):
+        beside = [f for f in taken.values() if f.variable == made.variable]
+        if _proximal(problem.variables[made.variable], made, beside, constant):
+            taken[k] = made
+    prox: list[Prox] = []
+    for name in dict.fromkeys(made.variable for _, made in sorted(taken.items())):
+        places = [k for k, made in sorted(taken.items()) if made.variable == name]
+        text = " + ".join(problem.text(terms[k]) for k in places)
+        in_turn = regularisers.in_turn([taken[k] for k in places]) or ()
+        prox += [
+            Prox(variable=name, text=text, name=made.name, coefficients=made.coefficients, centre=made.centre) for made in in_turn
+        ]
+    return total([term for k, term in enumerate(terms) if k not in taken]), prox
+
+
+def _regulariser(
+    term: ir.Expr, problem: ir.Problem, constant: Callable[[ir.Expr], float | None]
+) -> regularisers.Recognised | None:
+    """A term of one variable that is no net's, if it is a regulariser."""
+    from fccomodel.library import regularisers
+
+    names = ir.variables_of(term)
+    if len(names) != 1 or any(isinstance(n, ir.Reduce) for n in ir.walk(term)):
+        return None
+    name = next(iter(names))
+    return regularisers.recognise(term, name, constant) if problem.variables[name].net is None else None
 
 
 def _proximal(
     variable: ir.Variable,
     term: regularisers.Recognised,
-    others: Sequence[regularisers.Recognised],
+    beside: Sequence[regularisers.Recognised],
     constant: Callable[[ir.Expr], float | None],
 ) -> bool:
-    """A step can take the prox of the term, of ``others`` and of the variable's sets at once."""
+    """A step can take the prox of the term, of those ``beside`` it and of the variable's sets at once."""
     from fccomodel.library import regularisers
 
     domains = sets.intersection(variable.sets, constant)
-    beside = [f for f in others if f.variable == term.variable]
-    composed = all(term.regulariser.then_projected(s.family) for s in domains)
-    return variable.net is None and composed and (not domains or len(regularisers.combine([*beside, term])) == 1)
+    together = regularisers.in_turn([*beside, term])
+    if together is None or not all(term.then_projected(s) for s in domains):
+        return False
+    return not domains or len(together) == 1
 
 
 def projections(problem: ir.Problem, constant: Callable[[ir.Expr], float | None]) -> dict[str, ir.Variable]:

@@ -81,8 +81,11 @@ def compositions(expr: ir.Expr) -> list[ir.Expr]:
 def _peeled(part: ir.Expr) -> tuple[list[ir.Expr], ir.Expr]:
     """What scales a reduction, from the outside, and the reduction."""
     above, body = [part], part
-    while isinstance(body, ir.Apply) and body.op in ("mul", "neg") and sum(_has_reduce(a) for a in body.args) == 1:
-        body = next(a for a in body.args if _has_reduce(a))
+    while isinstance(body, ir.Apply) and body.op in ("mul", "div", "neg") and sum(_has_reduce(a) for a in body.args) == 1:
+        inner = next(a for a in body.args if _has_reduce(a))
+        if body.op == "div" and inner is not body.args[0]:
+            break
+        body = inner
         above.append(body)
     return above, body
 

@@ -193,8 +193,12 @@ class Declarations:
         return Leaf(interval=opened(known.range(*(self._end(a) for a in domain.args))), random=not known.bounded)
 
     def _end(self, expr: ir.Expr) -> Interval:
+        """Where an argument of a set or a distribution lies, of numbers, params and arrays."""
         value = self.number(expr)
-        return Interval.point(value) if value is not None else self.param(expr).interval if isinstance(expr, ir.Param) else REALS
+        return Interval.point(value) if value is not None else ranges.Ranges(self._fixed)(expr)
+
+    def _fixed(self, node: ir.Expr) -> Interval:
+        return self.param(node).interval if isinstance(node, ir.Param) else REALS
 
     # --------------------------------------------------------------------------------------------------------- variables
     def variable(self, name: str) -> Leaf:
@@ -217,6 +221,8 @@ class Declarations:
         simple, ends = sets.get(domain.family), [self._end(a) for a in domain.args]
         if simple is None:
             return Leaf(size=amount(inf))
+        if domain.centre is not None:
+            simple = sets.translated(simple, self._end(domain.centre))
         length = simple.longest(tuple(self.dim(n) for n in shape), *ends)
         size = amount(length) if length < inf else SOME if simple.bounded(*ends) else amount(inf)
         return Leaf(interval=opened(simple.entries(*ends)), size=size)

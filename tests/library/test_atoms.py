@@ -775,6 +775,31 @@ def test_squares(atom, rng):
         assert close(np.square(atom.value(u)), square.value(u))
 
 
+@BOOK.checks("homogeneous", "even")
+@named([a for a in ALL.values() if not (a.internal or a.boolean or a.flat or a.bilinear)])
+def test_constants_and_signs_come_out(atom, rng):
+    """f(c u) = c^p f(u) and f(-u) = f(u) are declared where they hold, unless the atom is linear."""
+    if atom.linear([name not in atom.parameters for name in atom.names(atom.min_count)]):
+        return
+    degrees, even = {1, 2}, True
+    for _ in range(ROUNDS):
+        shapes = array_shapes(rng, atom) if isinstance(atom, ArrayAtom) else ((8,),) * atom.min_count
+        moves = [name not in atom.parameters for name in atom.names(len(shapes))]
+        u = [rng.normal(size=shape) for shape in shapes]
+        u = [x if limit is None else np.abs(x) + 0.1 for x, limit in zip(u, atom.domains(*(Interval(),) * len(u)), strict=True)]
+        if isinstance(atom, ArrayAtom):
+            u = [x if number is None else number for x, number in zip(u, array_numbers(rng, atom, len(u)), strict=True)]
+        else:
+            u = [x if move else parameter(rng, atom, n) for x, move, n in zip(u, moves, atom.names(len(u)), strict=True)]
+        with np.errstate(all="ignore"):
+            value, doubled, turned = (
+                atom.value(*(c * x if move else x for x, move in zip(u, moves, strict=True))) for c in (1, 2, -1)
+            )
+        degrees = {p for p in degrees if close(doubled, 2**p * value)}
+        even = even and bool(np.isfinite(turned).all()) and close(turned, value)
+    assert {atom.homogeneous} - {None} == degrees and atom.even == even
+
+
 @BOOK.checks("instead")
 @named([atom for atom in ALL.values() if atom.instead])
 def test_what_to_write_instead(atom):

@@ -1,6 +1,7 @@
 """Every regulariser keeps what it declares: prox by optimality, Moreau's identity and brute force, distances, critical values."""
 
 import inspect
+import itertools
 import math
 
 import numpy as np
@@ -10,6 +11,8 @@ from conformance_tools import Book
 
 from fccomodel.core import ir
 from fccomodel.library import regularisers, sets
+from fccomodel.library.atoms import Interval
+from fccomodel.library.identities import Canonical, Known
 from fccomodel.library.regularisers import Regulariser
 
 BOOK = Book(Regulariser)
@@ -222,6 +225,9 @@ def call(op: str, *args, shape=()) -> ir.Apply:
     return ir.Apply(op=op, args=nodes, shape=shape)
 
 
+reader = Canonical(Known(where=lambda node: Interval(node.value, node.value) if isinstance(node, ir.Const) else Interval()))
+
+
 def constant(node: ir.Expr) -> float | None:
     match node:
         case ir.Const(value=value):
@@ -268,7 +274,7 @@ NOT_TERMS = {
 @BOOK.checks("forms")
 @pytest.mark.parametrize(("term", "variable", "name", "values"), TERMS.values(), ids=TERMS)
 def test_recognised(term, variable, name, values):
-    found = regularisers.recognise(term, variable, constant)
+    found = regularisers.recognise(reader.expr(term), variable, constant)
     assert (found.name, found.variable) == (name, variable)
     assert tuple(found.coefficients.values()) == pytest.approx(values)
     assert tuple(found.coefficients) == ALL[name].coefficients
@@ -276,7 +282,7 @@ def test_recognised(term, variable, name, values):
 
 @pytest.mark.parametrize("term", NOT_TERMS.values(), ids=NOT_TERMS)
 def test_not_recognised(term):
-    assert regularisers.recognise(term, "w", constant) is None
+    assert regularisers.recognise(reader.expr(term), "w", constant) is None
 
 
 @BOOK.checks("round", "scales", "sum_of")
@@ -312,6 +318,45 @@ def test_combined():
         ("l1", "b"): (1.0,),
     }
     assert regularisers.combine(found) == found
+
+
+SUMS = [names for n in (2, 3, 4) for names in itertools.combinations(("l1", "group_l2", "l2", "squared_l2", "nuclear"), n)]
+
+
+@BOOK.checks("then")
+@pytest.mark.parametrize("names", SUMS, ids=" + ".join)
+def test_proxes_in_turn(names):
+    """Where proxes one after the other are said to be the prox of the sum, no neighbour does better."""
+    variable = A if "nuclear" in names else W
+    atoms = [call(ALL[n].forms[0], variable, *[3] * (n == "group_l2")) for n in names]
+    terms = [regularisers.recognise(atom, variable.name, constant) for atom in atoms]
+    order = regularisers.in_turn(terms)
+    assert (order is None) == ("nuclear" in names and not {"l1", "group_l2"}.isdisjoint(names))
+    for k, v in enumerate(arrays(ALL[names[-1]]) if order else []):
+        v = v + 3 * noise(v, k)
+        p = v
+        for r in order:
+            p = r.regulariser.prox(p, 0.4, *r.coefficients.values())
+
+        def objective(w, v=v):
+            return 0.4 * sum(r.regulariser.value(w, *r.coefficients.values()) for r in order) + (w - v).square().sum() / 2
+
+        for scale in (1e-4, 1e-2, 0.3):
+            for direction in (noise(v, 100 + k), noise(v, 200 + k), -p, v - p):
+                assert objective(p) <= objective(p + scale * direction) + 1e-12
+
+
+def test_proxes_around_several_points():
+    """Regularisers around one point add up; around two, they have no prox together."""
+    c, e = (ir.Param(name=name, shape=("d",)) for name in ("c", "e"))
+
+    def around(op, centre):
+        return regularisers.recognise(call(op, call("sub", W, centre, shape=("d",))), "w", constant)
+
+    together = regularisers.in_turn([around("norm1", c), around("norm1", ir.Param(name="c", shape=("d",))), around("sumsq", c)])
+    assert [(r.name, tuple(r.coefficients.values()), r.centre.name) for r in together] == [("elastic_net", (2.0, 1.0), "c")]
+    assert regularisers.in_turn([around("norm1", c), around("norm1", e)]) is None
+    assert regularisers.in_turn([around("norm1", c), regularisers.recognise(call("norm1", W), "w", constant)]) is None
 
 
 def test_every_declared_field_is_checked():

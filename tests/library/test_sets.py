@@ -14,6 +14,7 @@ from fccomodel import pipeline
 from fccomodel.core.source import Source
 from fccomodel.library import sets
 from fccomodel.library.atoms import Interval
+from fccomodel.library.identities import canonical
 from fccomodel.library.sets import SimpleSet
 from fccomodel.library.sets.capped_simplex import project_capped
 from fccomodel.normal import constant_values
@@ -259,11 +260,9 @@ def test_the_projection_stands_by_itself(simple, args):
 
 FUNCTIONS = {
     "norm1": lambda w: w.abs().sum(),
-    ("sum", "abs"): lambda w: w.abs().sum(),
     "norm2": lambda w: w.norm(),
     "norm_fro": lambda w: w.norm(),
     "sumsq": lambda w: w.square().sum(),
-    ("sum", "square"): lambda w: w.square().sum(),
     "norminf": lambda w: w.abs().max(),
     "abs": lambda w: w.abs().max(),
     "square": lambda w: w.square().max(),
@@ -299,7 +298,14 @@ def test_level_sets(simple, form):
         ("norm1(w) >= 1", None),
         ("norm1(w) <= t", None),
         ("norm1(w) + sum(w) <= 2", None),
-        ("norm1(w - 1) <= 2", None),
+        ("norm1(w - 1) <= 2", ("w", "ball1", (2,), 1.0)),
+        ("norm2(1 - 2 * w) <= 2", ("w", "ball", (1,), 0.5)),
+        ("sumsq(w + tau) <= 4", ("w", "ball", (2,), -0.25)),
+        ("norminf(w - 1) <= 2", ("w", "box", (-1, 3))),
+        ("abs(2 * t - 6) <= 2", ("t", "box", (2, 4))),
+        ("max[i in d] abs(w[i]) <= 2", ("w", "box", (-2, 2))),
+        ("sqrt(sum[i in d] w[i] * w[i]) <= 2", ("w", "ball", (2,))),
+        ("norm2(w - dot(w, w)) <= 2", None),
         ("w[1] <= 2", None),
         ("[i in d | i >= 2]: w[i] <= 2", None),
         ("[k in K]: A[k, 1] <= 2", None),
@@ -316,13 +322,14 @@ def test_constraints_that_are_sets(constraint, found):
     text = "dim d; set K = {0, 1}; param tau >= 0 default 0.25; data D : table(x: real[d]);\n"
     text += "var w[d]; var p[d] >= 0; var A[K, d]; var t;\n"
     text += f"minimize E[z ~ D] square(dot(w, z.x) - t) + sumsq(A);\nsubject to c{label}{constraint};"
-    problem = pipeline.compile_model(Source(text=text, name="m")).problem
+    problem = canonical(pipeline.compile_model(Source(text=text, name="m")).problem)
     value = constant_values(problem, None)
     recognised = sets.recognise(problem.constraints[0], problem.variables, value)
     assert (recognised is None) == (found is None)
     if recognised is not None:
         name, domain = recognised
-        assert (name, domain.family, tuple(map(value, domain.args))) == found
+        centre = () if domain.centre is None else (value(domain.centre),)
+        assert (name, domain.family, tuple(map(value, domain.args)), *centre) == found
 
 
 def test_matrices_and_batches():

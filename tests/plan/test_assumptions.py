@@ -40,7 +40,7 @@ CASES = {
     "convex": (SMOOTH, "proved", FALLING, "not convex"),
     "strongly convex": (RIDGE, "proved", MEAN, "no squared norm of w"),
     "smooth": (MEAN, "bounded from data", WORST, "max has kinks"),
-    "prox regulariser": (RIDGE, "proved", f"var w[d];\nminimize E[z ~ D] {LOSS} + norm1(w - 1);", "norm1"),
+    "prox regulariser": (RIDGE, "proved", f"var w[d];\nminimize E[z ~ D] {LOSS} + norminf(w - 1);", "norminf"),
     "bounded domain": (SMOOTH.replace("w[d]", "w[d] in ball(2)", 1), "proved", SMOOTH, "w is unbounded"),
     "separable steps": (SMOOTH, "proved", SMOOTH.replace("w[d]", "w[d] in simplex", 1), "simplex"),
     "outer smooth": (MEAN, "proved", WORST, "max has kinks"),
@@ -205,7 +205,7 @@ REPLACED = {
     "entr(pos(u))": None,
     "1 / abs(u)": None,
     "sqrt(max(0, 1 - u))": None,
-    "sqrt(norm2(w))": None,
+    "sqrt(norm2(w * z.x))": None,
     "log(max(u, 1 - u))": None,
     "sqrt(0.2 + abs(0.2 - abs(u)))": "proved",
 }

@@ -152,7 +152,7 @@ def lagrangian(case: Made, w: torch.Tensor, nu: dict[str, float]) -> np.ndarray:
     return torch.autograd.grad(total, leaf)[0].numpy()
 
 
-CONVEX = """minimize E[z ~ D] (dot(w, z.x) - 1)^2 + 0.05 * E[z ~ D] (sumsq(w));
+CONVEX = """minimize E[z ~ D] (dot(w, z.x) - 1)^2 + 0.05 * E[z ~ D] sumsq(z.y * w);
 subject to level: E[z ~ D] dot(w, z.x) + 0.5 * sum(w) == 0.4; between: -0.1 <= w[1] - w[2] <= 0.02; family[k in G]: E[z ~ D | z.g == k] sqhinge(dot(w, z.x) + 0.2) <= TAU;
 box: abs(w[3] - w[1]) <= 0.03;"""  # noqa: E501
 

@@ -92,6 +92,8 @@ class Atom(Domain):
     symbol       how models write it: between its two arguments, or before its one
     boolean      its value is a truth value
     squared      the atom that is its square
+    homogeneous  p with f(c u) = c^p f(u) for c >= 0, u all arguments that may vary together; None where there is none
+    even         f(-u) = f(u), u likewise
     complement   1 - f in the modelling language, where that says more: it is f of something else
     logarithm    log f in the modelling language, where it is better known than from f: it cannot overflow, its curvature shows
     instead      what to write where it lacks a property: ``smooth``, ``convex``, ``concave``; ``unsmooth``, the last two of an
@@ -113,6 +115,8 @@ class Atom(Domain):
     symbol: str = ""
     boolean: bool = False
     squared: str = ""
+    homogeneous: int | None = None
+    even: bool = False
     logarithm: str = ""
     complement: str = ""
     instead: Mapping[str, str] = field(default_factory=dict)

@@ -21,6 +21,8 @@ abs_ = ScalarAtom(
     graph=(((0.0, -1.0), (0.0, 1.0)), 0.0, 0.0),
     conjugate="0",
     squared="square",
+    homogeneous=1,
+    even=True,
     properties=Properties(
         curvature=lambda u: "affine" if u.lo >= 0 or u.hi <= 0 else "convex",
         monotone=valley,

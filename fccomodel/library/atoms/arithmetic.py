@@ -134,6 +134,7 @@ div = ScalarAtom(
     torch="({0} / {1})",
     derivative=("1 / v", "-y / v"),
     nonzero=(1,),
+    even=True,
     cone=_cone_of_quotient,
     properties=Properties(
         curvature=_quotient_curvature,

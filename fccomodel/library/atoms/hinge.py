@@ -29,6 +29,7 @@ pos = ScalarAtom(
     graph=(((0.0, 0.0), (0.0, 1.0)), 0.0, 0.0),
     conjugate="0",
     squared="sqhinge",
+    homogeneous=1,
     properties=Properties(
         curvature=lambda u: "constant" if u.hi <= 0 else "affine" if u.lo >= 0 else "convex",
         monotone=lambda u: "constant" if u.hi <= 0 else "increasing",
@@ -51,6 +52,7 @@ sqhinge = ScalarAtom(
     derivative=("2 * pos(u)",),
     graph=(((0.0, 0.0),), 0.0, 2.0),
     conjugate="s^2 / 4",
+    homogeneous=2,
     properties=Properties(
         curvature=lambda u: "constant" if u.hi <= 0 else "convex",
         monotone=lambda u: "constant" if u.hi <= 0 else "increasing",

@@ -24,6 +24,7 @@ huber = ScalarAtom(
     domain=(None, POSITIVE),
     graph=lambda delta: (((-delta, -delta), (delta, delta)), 0.0, 0.0),
     conjugate="s^2 / 2",
+    even=True,
     properties=Properties(
         curvature=lambda u, delta: "affine" if u.mig >= delta.hi < inf else "convex",
         monotone=valley,

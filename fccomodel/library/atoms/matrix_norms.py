@@ -32,6 +32,8 @@ norm_fro = ArrayAtom(
     derivative=("dy * u / max(y, 1e-30)",),
     ball=EUCLIDEAN,
     squared="sumsq",
+    homogeneous=1,
+    even=True,
     properties=Properties(
         curvature="convex",
         monotone=valley,
@@ -58,6 +60,8 @@ norm_nuc = ArrayAtom(
         length=_root_of_rank,
         matrix=True,
     ),
+    homogeneous=1,
+    even=True,
     properties=Properties(
         curvature="convex",
         lipschitz=lambda u, size: size**0.25,

@@ -35,6 +35,7 @@ pinball = ScalarAtom(
     domain=(None, UNIT),
     graph=lambda tau: (((0.0, tau - 1), (0.0, tau)), 0.0, 0.0),
     conjugate="0",
+    homogeneous=1,
     properties=Properties(
         curvature=lambda u, tau: "affine" if u.lo >= 0 or u.hi <= 0 else "convex",
         monotone=valley,
@@ -55,6 +56,7 @@ eps_insensitive = ScalarAtom(
     domain=(None, NONNEGATIVE),
     graph=lambda eps: (((-eps, -1.0), (-eps, 0.0), (eps, 0.0), (eps, 1.0)), 0.0, 0.0),
     conjugate="eps * abs(s)",
+    even=True,
     properties=Properties(
         curvature=lambda u, eps: "constant" if u.mag <= eps.lo else "affine" if u.mig >= eps.hi else "convex",
         monotone=lambda u, eps: "constant" if u.mag <= eps.lo else valley(Interval(u.lo + eps.lo, u.hi - eps.lo)),

@@ -35,6 +35,7 @@ scad = ScalarAtom(
     derivative=("sign(u) * min(l, pos(a * l - abs(u)) / (a - 1))",),
     domain=(None, Interval(2.0, inf, lo_open=True), NONNEGATIVE),
     graph=lambda a, l: (((-a * l, 0.0), (-l, -l), (0.0, -l), (0.0, l), (l, l), (a * l, 0.0)), 0.0, 0.0),  # noqa: E741
+    even=True,
     properties=Properties(
         curvature=_curvature,
         monotone=valley,
@@ -55,6 +56,7 @@ mcp = ScalarAtom(
     derivative=("sign(u) * pos(l - abs(u) / a)",),
     domain=(None, Interval(0.0, inf, lo_open=True), NONNEGATIVE),
     graph=lambda a, l: (((-a * l, 0.0), (0.0, -l), (0.0, l), (a * l, 0.0)), 0.0, 0.0),  # noqa: E741
+    even=True,
     properties=Properties(
         curvature=_curvature,
         monotone=valley,

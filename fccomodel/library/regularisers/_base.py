@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING
 
+from fccomodel.core import ir
+from fccomodel.library import sets
+
 if TYPE_CHECKING:
     import torch
 
@@ -21,7 +24,7 @@ class Regulariser:
     name             also its key in the registry
     meaning          its formula
     coefficients     names of its coefficients, each >= 0 (sizes >= 1), in the order of every function's last arguments
-    forms            how models write it, with ``w`` for the variable: an atom's name, or (outer atom, inner atom)
+    forms            how canonical models write it: names of atoms of the variable
     value            (w, *coefficients) -> scalar
     prox             (v, step, *coefficients) -> argmin over w of step r(w) + |w - v|^2/2
     step_per_entry   the step may be a tensor of v's shape: argmin over w of r(w) + sum of (w - v)^2/(2 step)
@@ -30,6 +33,7 @@ class Regulariser:
     smooth           it has no kink
     round            r is a function of |w|_2; ``scales``: and its prox is one multiple of v, whatever v is
     sum_of           regularisers of one coefficient each that r is the sum of
+    then             regularisers whose prox after that of r is the prox of the sum
     critical         (g, *coefficients) -> the least value of the first coefficient for which 0 minimises g.w + r(w); inf if none
     cite             where the prox is from
     """
@@ -37,7 +41,7 @@ class Regulariser:
     name: str
     meaning: str
     coefficients: tuple[str, ...]
-    forms: tuple[str | tuple[str, str], ...]
+    forms: tuple[str, ...]
     value: Callable[..., torch.Tensor]
     prox: Callable[..., torch.Tensor]
     distance: Callable[..., torch.Tensor]
@@ -47,13 +51,12 @@ class Regulariser:
     round: bool = False
     scales: bool = False
     sum_of: tuple[str, ...] = ()
+    then: tuple[str, ...] = ()
     subdifferential: Callable[..., tuple[torch.Tensor, torch.Tensor]] | None = None
     cite: str = ""
 
     def then_projected(self, family: str) -> bool:
         """The prox of r plus the indicator of a set of this family is the prox of r, then the projection."""
-        from fccomodel.library import sets
-
         simple = sets.all()[family]
         separable = self.subdifferential is not None
         return self.scales or separable and simple.entrywise or self.round and simple.round
@@ -61,15 +64,26 @@ class Regulariser:
 
 @dataclass(frozen=True, kw_only=True)
 class Recognised:
-    """A term of the objective that is a regulariser of a variable, with the values of its coefficients."""
+    """A term of the objective that is a regulariser of a variable, with the values of its coefficients.
+
+    centre  the point from which it measures the variable; None: 0
+    """
 
     regulariser: Regulariser
     variable: str
     coefficients: Mapping[str, float]
+    centre: ir.Expr | None = None
 
     @property
     def name(self) -> str:
         return self.regulariser.name
+
+    def then_projected(self, domain: ir.VectorSet) -> bool:
+        """Its prox, then the projection on the set, is the prox of both: of balls, where the two have one centre."""
+        if not self.regulariser.then_projected(domain.family):
+            return False
+        anywhere = self.regulariser.scales or sets.all()[domain.family].entrywise
+        return anywhere or self.centre is None and domain.centre is None
 
 
 def distance_to_interval(s: torch.Tensor, low: torch.Tensor, high: torch.Tensor) -> torch.Tensor:

@@ -1,59 +1,109 @@
-"""Which terms of an objective are regularisers."""
+"""Which terms of an objective are regularisers, and which of them have one prox together."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from fccomodel.core import ir
-from fccomodel.library.regularisers._base import Recognised
+from fccomodel.library import atoms
+from fccomodel.library.identities import equal
+from fccomodel.library.regularisers._base import Recognised, Regulariser
 from fccomodel.library.regularisers._registry import all, get
 from fccomodel.library.sums import Constant, factored, matched
 
 
 def recognise(term: ir.Expr, variable: str, constant: Constant) -> Recognised | None:
-    """The term as a regulariser of the variable, or None.
+    """A canonical term as a regulariser of the variable, or of its distance from a point; or None.
 
-    ``lam * norm1(w)``, ``lam / 2 * sumsq(w)``, ``norm2(w) / 4``, ``group_norm(w, 3)``, ``dot(w, w)``: one atom of the variable
-    alone, times and over numbers. ``constant`` gives the value of an expression without variables (None: unknown).
+    ``lam * norm1(w)``, ``lam / 2 * sumsq(w - c)``, ``group_norm(w, 3)``: one atom of the variable alone, times and over numbers.
+    ``constant`` gives the value of an expression without variables (None: unknown).
     """
-    factors = factored(term, variable, constant)
+    factors = factored(term, constant)
     if factors is None or not factors[0] >= 0:
         return None
     factor, core = factors
     for regulariser in all().values():
         for form in regulariser.forms:
-            rest = matched(core, form, variable)
-            if rest is not None:
-                numbers = [constant(arg) for arg in rest]
+            found = matched(core, form, variable) if not core.shape else None
+            if found is not None:
+                numbers = [constant(arg) for arg in found.rest]
                 if None not in numbers and len(numbers) + 1 == len(regulariser.coefficients):
-                    return _made(regulariser.name, variable, (factor, *(n for n in numbers if n is not None)))
+                    values = (factor, *(n for n in numbers if n is not None))
+                    return _made(regulariser.name, variable, values, found.centre)
     return None
 
 
 def combine(terms: Sequence[Recognised]) -> tuple[Recognised, ...]:
-    """The same sum with fewer terms: those of one kind and variable added up, those whose sum has a name as one."""
-    merged: dict[tuple[str, str, tuple[float, ...]], float] = {}
-    for item in terms:
-        values = tuple(item.coefficients.values())
-        parts = [(item.name, values[0], values[1:])]
-        if item.regulariser.sum_of:
-            parts = [(name, value, ()) for name, value in zip(item.regulariser.sum_of, values, strict=True)]
-        for name, factor, others in parts:
-            key = (item.variable, name, others)
-            merged[key] = merged.get(key, 0.0) + factor
-    result = []
-    for variable, name, others in list(merged):
-        whole = next((r for r in all().values() if name in r.sum_of and not others), None)
-        keys = [(variable, part, ()) for part in whole.sum_of] if whole is not None else []
-        if whole is None or not merged.keys() >= set(keys):
-            result.append(_made(name, variable, (merged[variable, name, others], *others)))
-        elif name == whole.sum_of[0]:
-            result.append(_made(whole.name, variable, tuple(merged[key] for key in keys)))
-    return tuple(result)
+    """The same sum with fewer terms: those of one kind, variable and centre added up, those whose sum has a name as one."""
+    merged: list[tuple[Recognised, float]] = []
+    for item in (part for term in terms for part in _parts(term)):
+        value, *others = item.coefficients.values()
+        k = next((k for k, (other, _) in enumerate(merged) if _alike(item, other, others)), None)
+        if k is None:
+            merged.append((item, value))
+        else:
+            merged[k] = merged[k][0], merged[k][1] + value
+    added = [_made(r.name, r.variable, (v, *list(r.coefficients.values())[1:]), r.centre) for r, v in merged]
+    for whole in all().values():
+        added = _named(whole.name, whole.sum_of, added) if whole.sum_of else added
+    return tuple(added)
 
 
-def _made(name: str, variable: str, values: tuple[float, ...]) -> Recognised:
+def _parts(term: Recognised) -> list[Recognised]:
+    if not term.regulariser.sum_of:
+        return [term]
+    pairs = zip(term.regulariser.sum_of, term.coefficients.values(), strict=True)
+    return [_made(name, term.variable, (value,), term.centre) for name, value in pairs]
+
+
+def _alike(a: Recognised, b: Recognised, others: list[float]) -> bool:
+    return a.name == b.name and a.variable == b.variable and others == list(b.coefficients.values())[1:] and concentric(a, b)
+
+
+def concentric(a: Recognised, b: Recognised) -> bool:
+    """Of the distance from one point."""
+    return a.centre is b.centre or a.centre is not None and b.centre is not None and equal(a.centre, b.centre)
+
+
+def _named(name: str, parts: tuple[str, ...], added: list[Recognised]) -> list[Recognised]:
+    """Regularisers of one variable and centre whose sum has a name, where they are all there are of it."""
+    result: list[Recognised] = []
+    for item in added:
+        beside = [r for r in added if r.variable == item.variable]
+        if {r.name for r in beside} != set(parts) or len(beside) != len(parts) or not concentric(*beside[:2]):
+            result.append(item)
+        elif item is beside[0]:
+            values = {r.name: next(iter(r.coefficients.values())) for r in beside}
+            result.append(_made(name, item.variable, tuple(values[part] for part in parts), item.centre))
+    return result
+
+
+def in_turn(terms: Sequence[Recognised]) -> tuple[Recognised, ...] | None:
+    """Regularisers of one variable in an order in which their proxes, one after the other, are the prox of the sum; or None.
+
+    Functions of the length alone come after positively homogeneous ones, the square last of all; groups after entries
+    (Y. Yu, On decomposing the proximal map, NIPS 2013, theorems 1 and 4).
+    """
+    combined = combine(terms)
+    if len(combined) < 2:
+        return combined
+    names = [r.name for r in combined]
+    if len(set(names)) < len(names) or any(not concentric(r, combined[0]) for r in combined[1:]):
+        return None
+    order = sorted(combined, key=lambda r: (r.regulariser.round, r.regulariser.scales, not r.regulariser.then))
+    pairs = zip(order, order[1:], strict=False)
+    apart = [b for a, b in pairs if b.name not in a.regulariser.then and not (b.regulariser.round and _by_length(a.regulariser))]
+    return None if apart else tuple(order)
+
+
+def _by_length(regulariser: Regulariser) -> bool:
+    """Positively homogeneous: an atom of degree 1."""
+    degrees = {None if (atom := atoms.get(form)) is None else atom.homogeneous for form in regulariser.forms}
+    return degrees == {1}
+
+
+def _made(name: str, variable: str, values: tuple[float, ...], centre: ir.Expr | None = None) -> Recognised:
     regulariser = get(name)
     assert regulariser is not None
     named = dict(zip(regulariser.coefficients, values, strict=True))
-    return Recognised(regulariser=regulariser, variable=variable, coefficients=named)
+    return Recognised(regulariser=regulariser, variable=variable, coefficients=named, centre=centre)

@@ -3,5 +3,6 @@
 from fccomodel.library.sets._base import SimpleSet
 from fccomodel.library.sets._recognise import intersection, recognise
 from fccomodel.library.sets._registry import all, get
+from fccomodel.library.sets._translated import translated
 
-__all__ = ["SimpleSet", "all", "get", "intersection", "recognise"]
+__all__ = ["SimpleSet", "all", "get", "intersection", "recognise", "translated"]

@@ -15,7 +15,6 @@ import numpy as np
 
 from fccomodel.core.lazy import torch
 from fccomodel.library.atoms import Domain, Interval
-from fccomodel.library.sums import Form
 
 
 def as_given(*args: Any) -> tuple[Any, ...]:
@@ -62,8 +61,8 @@ class SimpleSet(Domain):
     normals          (w, *arguments, tolerance) -> what generates C's normal cone at w, of conditions active within ``tolerance``
     entrywise        C is a product of intervals, one per entry      round  C is a ball of the Euclidean norm around 0
     cap              of weights, w >= 0 with sum 1: (n, *arguments) -> the largest that one of n weights can be
-    levels           how models write C as a constraint: f (a form, see ``forms``) -> the arguments of the set of all w with
-                     f(w) <= t, where t >= 0
+    levels           how canonical models write C as a constraint: an atom f -> the arguments of the set of all w with f(w) <= t,
+                     where t >= 0
     tex              how mathematics writes it: its arguments by number, and ``<shape>``
     cite             where the projection is from
     """
@@ -85,7 +84,7 @@ class SimpleSet(Domain):
     round: bool = False
     cap: Callable[..., float] | None = None
     in_steps: Callable[..., torch.Tensor] | None = None
-    levels: Mapping[Form, Callable[[float], tuple[float, ...]]] = field(default_factory=dict)
+    levels: Mapping[str, Callable[[float], tuple[float, ...]]] = field(default_factory=dict)
     tex: str = ""
     cite: str = ""
 

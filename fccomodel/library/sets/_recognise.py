@@ -3,48 +3,93 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import reduce
 from math import inf
 
 from fccomodel.core import ir
-from fccomodel.core.rewrite import Rewriter, const
+from fccomodel.core.rewrite import apply as make
+from fccomodel.core.rewrite import const
 from fccomodel.library.atoms import Interval
+from fccomodel.library.identities.entries import whole
+from fccomodel.library.linear import Factor, Term, joined, terms
 from fccomodel.library.sets import _registry
-from fccomodel.library.sums import Constant, factored, is_variable, matched, summands
+from fccomodel.library.sums import Constant, is_fixed, is_variable, matched, multiplier
 
 
 def recognise(
     constraint: ir.Constraint, variables: Mapping[str, ir.Variable], constant: Constant
 ) -> tuple[str, ir.VectorSet] | None:
-    """The variable and the set that a constraint keeps it in, or None.
+    """The variable and the set that a canonical constraint keeps it in, or None.
 
-    ``norm1(w) <= 2``, ``sumsq(w) / 4 <= r``, ``low[i in d]: w[i] >= -1``: an atom of one whole variable, or of each of its
-    entries alike, times and plus numbers; ``sum(w) == 1`` of entries that are nonnegative.
+    ``norm1(w - c) <= 2``, ``sumsq(w) / 4 <= r``, ``low[i in d]: w[i] >= c[i]``: an atom of one whole variable, moved perhaps, or
+    of each of its entries alike, times and plus numbers (of bounds, arrays too); ``sum(w) == 1`` of entries that are nonnegative.
     """
     names = ir.variables_of(constraint.body)
     if constraint.condition is not None or constraint.options or len(names) != 1:
         return None
     variable = variables[next(iter(names))]
     each = bool(constraint.binders)
-    body = _entry(constraint, variable) if each else constraint.body
-    terms = summands(body) if body is not None and variable.net is None else []
-    varying = [t for t in terms if ir.variables_of(t)]
-    numbers = [constant(t) for t in terms if not ir.variables_of(t)]
-    factors = factored(varying[0], variable.name, constant) if len(varying) == 1 and None not in numbers else None
-    if factors is None or factors[0] == 0:
+    body = whole(constraint.body, constraint.binders) if each else constraint.body
+    if body is None or variable.net is not None or body.shape != (variable.shape if each else ()):
         return None
-    factor, core = factors
-    level = -sum(n for n in numbers if n is not None) / factor
+    parts = terms(body)
+    varying = [t for t in parts if ir.variables_of(t.core)]
+    fixed = [t for t in parts if not ir.variables_of(t.core)]
+    factor = multiplier(varying[0], constant) if len(varying) == 1 else None
+    if not factor or not all(is_fixed(t.expr) for t in fixed):
+        return None
+    core = varying[0].core
+    level = _level(fixed, factor, constant)
+    if is_variable(core, variable.name) and constraint.kind == "le" and (each or not core.shape):
+        return _bound(variable, core, level if level is not None else _array(fixed, factor), factor > 0)
+    if level is None:
+        return None
     if constraint.kind == "eq":
-        unit = level == 1 and matched(core, "sum", variable.name) == () and len(variable.shape) == 1
+        found = matched(core, "sum", variable.name)
+        unit = level == 1 and found is not None and found.centre is None and len(variable.shape) == 1
         return (variable.name, _made("simplex", (), variable)) if unit and _nonnegative(variable, constant) else None
-    if is_variable(core, variable.name) and not core.shape:
-        return variable.name, _made("box", (-inf, level) if factor > 0 else (level, inf), variable)
+    return _level_set(variable, core, level, each) if factor > 0 and level >= 0 else None
+
+
+def _level(fixed: list[Term], factor: float, constant: Constant) -> float | None:
+    """What the varying part is at most, as a number."""
+    numbers = [constant(t.expr) for t in fixed]
+    return None if None in numbers else -sum(n for n in numbers if n is not None) / factor
+
+
+def _array(fixed: list[Term], factor: float) -> ir.Expr | None:
+    """The same where arrays enter; None where none does."""
+    turned = [t.times(-1 if factor > 0 else 1, (Factor("div", const(abs(factor))),)) for t in fixed]
+    return joined(turned, fixed[0].place) if any(t.core.shape for t in fixed) else None
+
+
+def _bound(variable: ir.Variable, core: ir.Expr, level: float | ir.Expr | None, above: bool) -> tuple[str, ir.VectorSet] | None:
+    """Entries at most this, or at least."""
+    if level is None:
+        return None
+    ends = (-inf, level) if above else (level, inf)
+    return variable.name, _made("box", ends, variable)
+
+
+def _level_set(variable: ir.Variable, core: ir.Expr, level: float, each: bool) -> tuple[str, ir.VectorSet] | None:
+    """Where an atom of the variable is at most a number: of all entries together, or of each."""
     for simple in _registry.all().values():
         for form, arguments in simple.levels.items():
-            if factor > 0 and level >= 0 and matched(core, form, variable.name) == () and simple.entrywise >= each:
-                return variable.name, _made(simple.name, arguments(level), variable)
+            found = matched(core, form, variable.name) if simple.entrywise >= each and bool(core.shape) == each else None
+            if found is not None and not found.rest:
+                return variable.name, _around(_made(simple.name, arguments(level), variable), found.centre)
     return None
+
+
+def _around(domain: ir.VectorSet, centre: ir.Expr | None) -> ir.VectorSet:
+    """The set, moved: of bounds of each entry, the bounds are."""
+    if centre is None:
+        return domain
+    name = f"{domain.name} around {centre.name if isinstance(centre, ir.Param) else 'a point'}"
+    if not _registry.all()[domain.family].entrywise:
+        return dataclasses.replace(domain, name=name, centre=centre)
+    return dataclasses.replace(domain, name=name, args=tuple(make("add", centre, a, span=centre.span) for a in domain.args))
 
 
 def _nonnegative(variable: ir.Variable, constant: Constant) -> bool:
@@ -56,27 +101,19 @@ def _nonnegative(variable: ir.Variable, constant: Constant) -> bool:
 def _entries(domain: ir.VectorSet, constant: Constant) -> Interval | None:
     """Where the entries of its points lie; None where its arguments are not known."""
     args = [constant(a) for a in domain.args]
-    return None if None in args else _registry.all()[domain.family].entries(*args)
+    return None if None in args or domain.centre is not None else _registry.all()[domain.family].entries(*args)
 
 
-def _made(family: str, values: tuple[float, ...], variable: ir.Variable) -> ir.VectorSet:
-    name = f"{family}({', '.join(f'{value:g}' for value in values)})" if values else family
-    return ir.VectorSet(name=name, family=family, args=tuple(map(const, values)), shape=variable.shape)
+def _made(family: str, values: tuple[float | ir.Expr, ...], variable: ir.Variable) -> ir.VectorSet:
+    shown = ", ".join(_shown(value) for value in values)
+    args = tuple(value if isinstance(value, ir.Expr) else const(value) for value in values)
+    return ir.VectorSet(name=f"{family}({shown})" if values else family, family=family, args=args, shape=variable.shape)
 
 
-def _entry(constraint: ir.Constraint, variable: ir.Variable) -> ir.Expr | None:
-    """The body with the variable for ``w[i]``, where the binders run over all entries and stand for nothing else."""
-    binders = constraint.binders
-    whole = tuple(b.domain.name for b in binders) == variable.shape and all(b.kind == "in" for b in binders)
-
-    def rule(node: ir.Expr) -> ir.Expr | None:
-        if isinstance(node, ir.Item) and is_variable(node.base, variable.name):
-            in_order = [isinstance(i, ir.Element) and i.binder is b for i, b in zip(node.indices, binders, strict=True)]
-            return None if False in in_order else ir.Var(name=variable.name, span=node.span)
-        return None
-
-    body = Rewriter(rule)(constraint.body) if whole else None
-    return None if body is None or ir.free_binders(body) else body
+def _shown(value: float | ir.Expr) -> str:
+    if isinstance(value, ir.Expr):
+        return value.name if isinstance(value, ir.Param) else "an array"
+    return f"{value:g}"
 
 
 def intersection(sets: tuple[ir.VectorSet, ...], constant: Constant) -> tuple[ir.VectorSet, ...]:
@@ -86,15 +123,26 @@ def intersection(sets: tuple[ir.VectorSet, ...], constant: Constant) -> tuple[ir
     within = [where for s in others if (where := _entries(s, constant)) is not None]
     bounds = [(s, _entries(s, constant)) for s, each in zip(sets, entrywise, strict=True) if each]
     bounds = [(s, where) for s, where in bounds if where is None or not any(u.inside(where) for u in within)]
-    boxes, ends = [s for s, _ in bounds], [where for _, where in bounds]
-    intervals = [where for where in ends if where is not None]
-    if len(boxes) < 2 or len(intervals) < len(ends):
+    boxes = [s for s, _ in bounds]
+    if len(boxes) < 2:
         return (*boxes, *others)
-    low, high = max(u.lo for u in intervals), min(u.hi for u in intervals)
-    joined = dataclasses.replace(
-        boxes[0],
-        name=", ".join(s.name for s in boxes),
-        family="box",
-        args=(const(low), const(high)),
-    )
-    return (joined, *others)
+    ends = [(const(where.lo), const(where.hi)) if where is not None else _ends(s) for s, where in bounds]
+    low, high = _extreme("max", [lo for lo, _ in ends]), _extreme("min", [hi for _, hi in ends])
+    name = ", ".join(s.name for s in boxes)
+    return (dataclasses.replace(boxes[0], name=name, family="box", args=(low, high)), *others)
+
+
+def _ends(domain: ir.VectorSet) -> tuple[ir.Expr, ir.Expr]:
+    """The bounds of each entry, as they are written."""
+    low, high = domain.args or (const(0.0), const(inf))
+    return low, high
+
+
+def _extreme(op: str, values: Sequence[ir.Expr]) -> ir.Expr:
+    """The tightest of some bounds."""
+    numbers = [v.value for v in values if isinstance(v, ir.Const)]
+    arrays = [v for v in values if not isinstance(v, ir.Const)]
+    tightest = max(numbers, default=-inf) if op == "max" else min(numbers, default=inf)
+    if not arrays:
+        return const(tightest)
+    return reduce(lambda a, b: make(op, a, b), arrays if abs(tightest) == inf else [*arrays, const(tightest)])

@@ -69,10 +69,5 @@ ball = SimpleSet(
     entries=lambda radius: Interval(-bounds(radius, True), bounds(radius, True)),
     round=True,
     length=lambda shape, radius: radius.hi,
-    levels={
-        "norm2": lambda t: (t,),
-        "norm_fro": lambda t: (t,),
-        "sumsq": lambda t: (t**0.5,),
-        ("sum", "square"): lambda t: (t**0.5,),
-    },
+    levels={"norm2": lambda t: (t,), "norm_fro": lambda t: (t,), "sumsq": lambda t: (t**0.5,)},
 )

@@ -85,6 +85,6 @@ ball1 = SimpleSet(
     cone=_cone,
     entries=lambda radius: Interval(-bounds(radius, True), bounds(radius, True)),
     length=lambda shape, radius: radius.hi,
-    levels={"norm1": lambda t: (t,), ("sum", "abs"): lambda t: (t,)},
+    levels={"norm1": lambda t: (t,)},
     cite="J. Duchi, S. Shalev-Shwartz, Y. Singer, T. Chandra, Efficient projections onto the l1-ball, ICML 2008",
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import TypeGuard
 
 from fccomodel.core import ir
 from fccomodel.core.rewrite import apply as make
@@ -32,7 +33,7 @@ def argument(expr: ir.Expr) -> ir.Expr:
     groups: list[list[tuple[int, tuple[tuple[str, ir.Expr], ...], ir.Reduce]]] = []
     rest: list[tuple[int, tuple[tuple[str, ir.Expr], ...], ir.Expr]] = []
     for sign, factors, leaf in terms:
-        if not isinstance(leaf, ir.Reduce) or leaf.kind != E.name or leaf.options:
+        if not _is_expectation(leaf):
             rest.append((sign, factors, leaf))
             continue
         group = next((g for g in groups if _renamed(leaf, g[0][2]) is not None), None)
@@ -76,13 +77,13 @@ def _fixed(node: ir.Expr) -> bool:
 
 def _flat(leaf: ir.Expr) -> ir.Expr:
     """``E[z] (a E[j] X + b)`` as ``E[z, j] (a X + b)``, where the draw of j does not depend on z."""
-    if not isinstance(leaf, ir.Reduce) or leaf.kind != E.name or leaf.options or leaf.shape:
+    if not _is_expectation(leaf) or leaf.shape:
         return leaf
     terms = _terms(leaf.body, 1, ())
     inner = [e for _, _, e in terms if isinstance(e, ir.Reduce)]
     others = [e for _, _, e in terms if not inner or e is not inner[0]]
     outer = set(leaf.binders)
-    if len(inner) != 1 or inner[0].kind != E.name or inner[0].options or any(map(_reduces, others)):
+    if len(inner) != 1 or not _is_expectation(inner[0]) or any(map(_reduces, others)):
         return leaf
     (below,) = inner
     if below.condition is not None and not outer.isdisjoint(ir.free_binders(below.condition)):
@@ -90,7 +91,14 @@ def _flat(leaf: ir.Expr) -> ir.Expr:
     body = _sum([_scaled(s, f, below.body if e is below else e) for s, f, e in terms], leaf.body)
     both = [c for c in (leaf.condition, below.condition) if c is not None]
     condition = make("and", *both) if len(both) == 2 else both[0] if both else None
-    return dataclasses.replace(leaf, binders=(*leaf.binders, *below.binders), body=body, condition=condition)
+    return dataclasses.replace(leaf, kind=E.name, binders=(*leaf.binders, *below.binders), body=body, condition=condition)
+
+
+def _is_expectation(node: ir.Expr) -> TypeGuard[ir.Reduce]:
+    """A mean over draws, or over the rows of tables."""
+    if not isinstance(node, ir.Reduce) or not reductions.of(node).average or node.options:
+        return False
+    return node.kind == E.name or all(isinstance(b.domain, ir.RowSet) for b in node.binders)
 
 
 def _reduces(node: ir.Expr) -> bool:

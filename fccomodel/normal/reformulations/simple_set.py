@@ -31,18 +31,24 @@ def kept(problem: ir.Problem, constant: Constant) -> tuple[dict[str, ir.Variable
 
 
 def _has_points(domain: ir.VectorSet, constant: Constant) -> bool:
+    """As far as numbers say; of bounds that are arrays, whoever takes their values asks."""
     simple, numbers = sets.get(domain.family), [constant(a) for a in domain.args]
-    return simple is not None and None not in numbers and not simple.empty(domain.shape, *numbers)
+    if simple is None:
+        return False
+    if None in numbers:
+        return simple.entrywise and all(n is not None or a.shape for a, n in zip(domain.args, numbers, strict=True))
+    return not simple.empty(domain.shape, *numbers)
 
 
 def _composes(problem: ir.Problem, name: str, domain: ir.VectorSet, constant: Constant) -> bool:
     """The prox of the variable's regulariser is known with the set, where it is entry by entry for steps of any sizes still."""
     recognised = [regularisers.recognise(term, name, constant) for term in summands(problem.objective.expr)]
-    combined = [r.regulariser for r in regularisers.combine([r for r in recognised if r is not None])]
-    simple = sets.all()[domain.family]
-    return not combined or (
-        len(combined) == 1 and combined[0].then_projected(domain.family) and (simple.entrywise or not combined[0].step_per_entry)
-    )
+    combined = regularisers.in_turn([r for r in recognised if r is not None])
+    entrywise = sets.all()[domain.family].entrywise
+    if not combined:
+        return combined is not None
+    first = combined[0]
+    return len(combined) == 1 and first.then_projected(domain) and (entrywise or not first.regulariser.step_per_entry)
 
 
 def _apply(problem: ir.Problem, constant: Constant) -> tuple[ir.Problem, Recover, list[str]]:

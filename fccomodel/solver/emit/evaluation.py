@@ -8,6 +8,7 @@ from fccomodel.library import regularisers
 from fccomodel.solver.emit.carried import source
 from fccomodel.solver.emit.page import function, printer_of, shaped
 from fccomodel.solver.emit.printer import Prepared, Printer
+from fccomodel.solver.emit.projection import centre_key, centred
 from fccomodel.solver.lower import Block, Constrained, Constraints, Lowered, Whole
 from fccomodel.solver.operations import union
 from fccomodel.solver.operations._base import number, sizes
@@ -108,5 +109,6 @@ def regulariser(lowered: Lowered) -> list[str]:
         value = regularisers.all()[term.name].value
         helpers[value.__name__] = source(value)
         arguments = ", ".join(f"{key}={literal(value)}" for key, value in term.coefficients.items())
-        terms.append(f"float({value.__name__}(w[{start}:{stop}]{shaped(shape)}, {arguments}))")
+        moved = f" - {centred(lowered, centre_key(term), term.centre)[0]}" if term.centre is not None else ""
+        terms.append(f"float({value.__name__}(w[{start}:{stop}]{shaped(shape)}{moved}, {arguments}))")
     return [*helpers.values(), function("regulariser", "The terms with a prox.", [f"return {' + '.join(terms) or '0.0'}"], "w")]

@@ -11,6 +11,7 @@ from fccomodel.core.diagnostics import refuse
 from fccomodel.core.quoting import comment, literal
 from fccomodel.evaluation import interpret
 from fccomodel.library import regularisers, sets
+from fccomodel.normal import Prox
 from fccomodel.solver import errors
 from fccomodel.solver.emit.carried import Carried, carried
 from fccomodel.solver.emit.page import function, shaped
@@ -45,7 +46,9 @@ class Projection:
             piece, view = "w" if alone else f"w[{start}:{stop}]", shaped(shape)
             arguments = ", ".join(f"{key}={literal(value)}" for key, value in term.coefficients.items())
             size = "step" if alone and not view else f"step if isinstance(step, float) else step[{start}:{stop}]{view}"
-            moved = f"{name}({piece}{view}, {size}, {arguments}){'.reshape(-1)' if view else ''}"
+            before, after = self.around(centre_key(term), term.centre)
+            moved = f"{name}({piece}{view}{before}, {size}, {arguments})"
+            moved = f"({moved}{after}).reshape(-1)" if view and after else f"{moved}{'.reshape(-1)' if view else ''}{after}"
             lines += [f"# {comment(term.text, 110)}", f"w.copy_({moved})" if alone else f"{piece} = {moved}"]
         return lines
 
@@ -66,10 +69,15 @@ class Projection:
         self.called |= {f.__name__: f for f in carried([record.project, *([scaled] if scaled else [])])}
         arguments = "".join(f", {text}" for text in self.arguments(name, domain, record))
         piece, view = f"w[{start}:{stop}]", shaped(shape)
-        plain = f"{piece} = {record.project.__name__}({piece}{view}{arguments}).reshape(-1)"
+        before, after = self.around(f"net_set_{name}_{domain.family}_centre", domain.centre)
+
+        def moved(call: str) -> str:
+            return f"{piece} = ({call}{after}).reshape(-1)" if after else f"{piece} = {call}.reshape(-1)"
+
+        plain = moved(f"{record.project.__name__}({piece}{view}{before}{arguments})")
         if scaled is None:
             return [plain]
-        metric = f"{piece} = {scaled.__name__}({piece}{view}, step[{start}:{stop}]{view}{arguments}).reshape(-1)"
+        metric = moved(f"{scaled.__name__}({piece}{view}{before}, step[{start}:{stop}]{view}{arguments})")
         return ["if isinstance(step, float):", f"    {plain}", "else:", f"    {metric}"]
 
     def arguments(self, name: str, domain: ir.VectorSet, record: sets.SimpleSet) -> list[str]:
@@ -87,7 +95,34 @@ class Projection:
                 texts.append(number(float(value)))
         return texts
 
+    def around(self, key: str, centre: ir.Expr | None) -> tuple[str, str]:
+        """What is taken from a variable before a map around a point, and added after it."""
+        if centre is None:
+            return "", ""
+        text, array = centred(self.lowered, key, centre)
+        if array is not None:
+            self.arrays[key] = array
+        return f" - {text}", f" + {text}"
+
     def value(self, node: ir.Expr) -> Any:
         """An argument of a set: a number, or a tensor."""
-        value = interpret.evaluate(self.lowered.bound, node, {})
-        return value if value.dim() else float(value)
+        return fixed_value(self.lowered, node)
+
+
+def fixed_value(lowered: Lowered, node: ir.Expr) -> Any:
+    """The value of an expression without variables: a number, or a tensor."""
+    value = interpret.evaluate(lowered.bound, node, {})
+    return value if value.dim() else float(value)
+
+
+def centred(lowered: Lowered, key: str, centre: ir.Expr) -> tuple[str, torch.Tensor | None]:
+    """The text of a point that a map is around, and its array, kept by ``key`` with the initial values; None of a number."""
+    value = fixed_value(lowered, centre)
+    if not isinstance(value, torch.Tensor):
+        return number(value), None
+    return f"INITIAL[{literal(key)}].to(w)", value.to(torch.float64)
+
+
+def centre_key(term: Prox) -> str:
+    """The key of a regulariser's point."""
+    return f"net_centre_{term.variable}"

@@ -300,14 +300,14 @@ def gradient(data, w, w_prev, u, c, batch, h):
     t1 = (1 + s_j) - s_i[:, None]  # line 12: 1 + dot(w, j.x) - dot(w, i.x)
     t2 = 1 - (data.D_y * scores)  # line 14: 1 - z.y * dot(w, z.x)
     c_y1 = c.y1[data.all_k]
-    y1 = h.rho * ((((t2.relu().square() - data.t3[:, None]).mean(1) + h.lam_y1 * c_y1) / (h.rho * h.lam_y1)).clamp(0, 1))
-    t4 = (-((y1 / 569).sum() * (2 * t2.relu()))) * data.D_y
+    y1 = h.rho * ((((t2.relu().square().mean() - data.t3) + h.lam_y1 * c_y1) / (h.rho * h.lam_y1)).clamp(0, 1))
+    t4 = (-((y1.sum() / 569) * (2 * t2.relu()))) * data.D_y
     t5 = 1.3212832302732414e-05 * (1 / (1 + t1.relu().square().mean(1)))
     t6 = t5[:, None] * (2 * t1.relu())
     g1 = (-t6).sum(1)
     t7 = w.new_zeros(569).index_add_(0, data.N, t6.sum(0))
     t8 = t4 + t7
-    u.y1[data.all_k] = (t2.relu().square() - data.t3[:, None]).mean(1)
+    u.y1[data.all_k] = (t2.relu().square().mean() - data.t3)
     return g1 @ data.x_i + t8 @ data.D_x
 
 
@@ -392,7 +392,7 @@ SOLVER = BlockSolver(
     evaluate=evaluate, blocks=blocks, gradient=gradient, buffers=buffers, whole=whole, all_blocks=all_blocks,
     regulariser=regulariser, constraint_values=constraint_values, begin=begin, update=adam_step, step_sizes=step_sizes,
     advance=advance, solve=solve, finish=finish, one_pass=one_pass, restore=restore, own=31, centred=True,
-    oracles=76822, tol=TOL,
+    oracles=76253, tol=TOL,
 )
 
 

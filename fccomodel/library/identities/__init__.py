@@ -1,0 +1,7 @@
+"""Identities: ways of writing one function that are equal everywhere, and the one of them that the compiler reads."""
+
+from fccomodel.library.identities._base import Identity, Known
+from fccomodel.library.identities._canonical import Canonical, all, canonical
+from fccomodel.library.identities._equal import equal
+
+__all__ = ["Canonical", "Identity", "Known", "all", "canonical", "equal"]

@@ -1,0 +1,92 @@
+"""The canonical form: identities applied from the inside out until none applies, and sums over sets laid open."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from functools import cache
+
+from fccomodel.core import ir
+from fccomodel.core.registry import records
+from fccomodel.core.rewrite import Rewriter, rewrite_problem
+from fccomodel.library.atoms import Interval
+from fccomodel.library.identities._base import Identity, Known
+from fccomodel.library.identities._spread import Spread
+from fccomodel.library.ranges import Ranges, declared
+
+
+@cache
+def all() -> Mapping[str, Identity]:  # noqa: A001 - the registry's verb, as in the other registries
+    """Every identity by its name, in alphabetical order."""
+    return records("fccomodel.library.identities", Identity)
+
+
+@cache
+def _in_order() -> tuple[Identity, ...]:
+    return tuple(sorted(all().values(), key=lambda identity: (identity.order, identity.name)))
+
+
+def canonical(problem: ir.Problem, size: Callable[[ir.Dim], int | None] | None = None) -> ir.Problem:
+    """The same problem as it is read: equal ways of writing it become one. Every value stays, at every point.
+
+    Places stay those of the user's text. ``size`` gives the dimensions that are known.
+    """
+    return Canonical(known(problem, size)).problem(problem)
+
+
+def known(problem: ir.Problem, size: Callable[[ir.Dim], int | None] | None = None) -> Known:
+    """What the declarations of a problem say."""
+
+    def leaf(node: ir.Expr) -> Interval:
+        parameter = problem.params.get(node.name) if isinstance(node, ir.Param) else None
+        return Interval() if parameter is None else declared(parameter)
+
+    def given(dim: ir.Dim) -> int | None:
+        return dim if isinstance(dim, int) else problem.sizes.get(dim)
+
+    return Known(where=Ranges(leaf), size=size or given)
+
+
+class Canonical:
+    """Brings expressions of one problem to canonical form."""
+
+    def __init__(self, facts: Known):
+        self.facts = facts
+        self.done: dict[int, ir.Expr] = {}
+
+    def expr(self, expr: ir.Expr) -> ir.Expr:
+        """One expression in canonical form."""
+        while True:
+            new = Spread(self.facts)(Rewriter(self.rule)(expr))
+            if new is expr:
+                return expr
+            expr = new
+
+    def rule(self, node: ir.Expr) -> ir.Expr | None:
+        """A node whose parts are canonical, after the identities that apply to it; None where none does."""
+        if id(node) in self.done:
+            return None
+        result: ir.Expr | None = None
+        while (new := self._first(result or node)) is not None:
+            result = new
+        last = result or node
+        if not [child for child in last.children if id(child) not in self.done]:
+            self.done[id(last)] = last
+        return result
+
+    def _first(self, node: ir.Expr) -> ir.Expr | None:
+        return next((new for identity in _in_order() if (new := identity.apply(node, self.facts)) is not None), None)
+
+    def problem(self, problem: ir.Problem) -> ir.Problem:
+        """Objective and constraints in canonical form, the very same expressions where they are so already."""
+        while True:
+            new = self._spread(rewrite_problem(problem, self.rule))
+            if not [a for a, b in zip(new.roots, problem.roots, strict=True) if a is not b]:
+                return problem
+            problem = new
+
+    def _spread(self, problem: ir.Problem) -> ir.Problem:
+        spread = Spread(self.facts)
+        objective = dataclasses.replace(problem.objective, expr=spread(problem.objective.expr))
+        constraints = tuple(dataclasses.replace(c, body=spread(c.body)) for c in problem.constraints)
+        return dataclasses.replace(problem, objective=objective, constraints=constraints)

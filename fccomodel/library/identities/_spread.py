@@ -1,0 +1,126 @@
+"""Sums laid open: factors go to each term, what does not depend on a draw goes out of its mean, equal draws go together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from fccomodel.core import ir
+from fccomodel.library import atoms, reductions
+from fccomodel.library.identities._base import Known
+from fccomodel.library.identities._equal import same_elements
+from fccomodel.library.identities._written import gathered
+from fccomodel.library.identities.averages import movable, renamed
+from fccomodel.library.linear import Term, common, joined, terms, without
+
+
+class Spread:
+    """``k (a + b) = k a + k b``, ``E[z] (a(z) + b) = E[z] a(z) + b``, ``E[z] a(z) + E[z] b(z) = E[z] (a(z) + b(z))``.
+
+    For sums and means alike, of an expression's summands and of those inside its sums over sets.
+    """
+
+    def __init__(self, known: Known):
+        self.known = known
+
+    def __call__(self, expr: ir.Expr) -> ir.Expr:
+        """The expression laid open; the very same where it is so already."""
+        found, changed = self.terms(expr)
+        return joined(found, expr.span) if changed else expr
+
+    def terms(self, expr: ir.Expr) -> tuple[list[Term], bool]:
+        """The terms, and whether they are other than those written."""
+        flat = terms(expr)
+        found: list[Term] = []
+        changed = len(flat) != _written(expr)
+        for term in flat:
+            inner = self.inside(term)
+            found += inner or [term]
+            changed = changed or inner is not None
+        together = _together(found)
+        gathering = gathered(together, self.known)
+        return gathering, changed or len(gathering) != len(found)
+
+    def inside(self, term: Term) -> list[Term] | None:
+        """A term that is a sum over a set, with what does not depend on its elements apart; None where that is itself."""
+        node = term.core
+        if not is_linear(node):
+            return None
+        assert isinstance(node, ir.Reduce)
+        inner, changed = self.terms(node.body)
+        apart = [t for t in inner if _apart(node, t)]
+        rest = [t for t in inner if not _apart(node, t)]
+        if not apart and not changed:
+            return None
+        out = [t.times(term.sign, term.factors) for t in apart]
+        if rest:
+            out.insert(0, _over(node, rest).times(term.sign, term.factors))
+        return out
+
+
+def is_linear(node: ir.Expr) -> bool:
+    """A sum over a set of numbers, or their mean."""
+    return isinstance(node, ir.Reduce) and reductions.of(node).additive and not node.options and not node.shape
+
+
+def _written(expr: ir.Expr) -> int:
+    """The number of summands as written."""
+    count, stack = 0, [expr]
+    while stack:
+        parts = atoms.signed(stack.pop())
+        stack.extend(part for _, part in parts or ())
+        count += parts is None
+    return count
+
+
+def _apart(node: ir.Reduce, term: Term) -> bool:
+    """A mean of it is itself."""
+    return reductions.of(node).average and set(node.binders).isdisjoint(ir.free_binders(term.core))
+
+
+def _over(node: ir.Reduce, body: Sequence[Term]) -> Term:
+    """The sum over a set of some terms, what they share as its factors."""
+    factors = common([t.factors for t in body])
+    sign = -1 if all(t.sign < 0 for t in body) else 1
+    left = [replace(t, sign=sign * t.sign, factors=without(t.factors, factors)) for t in body]
+    core = replace(node, body=joined(left, node.body.span))
+    return Term(core=core, sign=sign, factors=factors, place=node.span)
+
+
+def _together(found: list[Term]) -> list[Term]:
+    """Sums over the same elements as one."""
+    groups: list[list[Term]] = []
+    heads: dict[tuple, list[list[Term]]] = {}
+    for term in found:
+        node = term.core
+        key = (node.kind, *(_key(b.domain) for b in node.binders)) if isinstance(node, ir.Reduce) and is_linear(node) else ()
+        known = heads.setdefault(key, []) if key else []
+        group = next((g for g in known if _same_draw(term, g[0])), None)
+        if group is not None:
+            group.append(term)
+            continue
+        groups.append([term])
+        known.append(groups[-1])
+    return [group[0] if len(group) == 1 else _merged(group) for group in groups]
+
+
+def _key(domain: ir.Set) -> object:
+    return domain.table if isinstance(domain, ir.RowSet) else domain.name
+
+
+def _same_draw(b: Term, a: Term) -> bool:
+    assert isinstance(a.core, ir.Reduce) and isinstance(b.core, ir.Reduce)
+    return same_elements(a.core, b.core) is not None and movable(b.core)
+
+
+def _merged(group: list[Term]) -> Term:
+    """One sum over the elements of the first."""
+    first = group[0].core
+    assert isinstance(first, ir.Reduce)
+    body: list[Term] = []
+    for term in group:
+        node = term.core
+        assert isinstance(node, ir.Reduce)
+        inner = node if node is first else renamed(node, first.binders, first.kind)
+        body += [t.times(term.sign, term.factors) for t in terms(inner.body)]
+    return _over(first, body)

@@ -1,0 +1,109 @@
+"""Small sums written out entry by entry: ``w[1]^2 + w[2]^2`` of a vector of two entries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from fccomodel.core import ir
+from fccomodel.core.rewrite import Rewriter
+from fccomodel.library import atoms
+from fccomodel.library.identities._base import Known
+from fccomodel.library.linear import Term, same_factors
+
+#: nodes of one summand, beyond which it is no entry's
+MOST = 50
+
+
+def gathered(found: list[Term], known: Known) -> list[Term]:
+    """Terms alike for every entry of an array as one: ``w[1]^2 + .. + w[n]^2 = sum(w^2)``."""
+    groups: list[list[tuple[int, Term]]] = []
+    places: dict[int, int] = {}
+    for k, term in enumerate(found):
+        place = _place(term.core)
+        if place is None:
+            continue
+        group = next((g for g in groups if _alike(term, place, found[g[0][0]], places[g[0][0]])), None)
+        places[k] = place
+        if group is None:
+            groups.append([(k, term)])
+        else:
+            group.append((k, term))
+    result: list[Term | None] = list(found)
+    for group in groups:
+        whole = _whole(group[0][1], [places[k] for k, _ in group], known)
+        if whole is not None:
+            for k, _ in group:
+                result[k] = None
+            result[group[0][0]] = whole
+    return [t for t in result if t is not None]
+
+
+def _items(core: ir.Expr) -> list[ir.Item] | None:
+    """The entries of vectors that it is a function of, by atoms of numbers; None where it is anything else."""
+    items: list[ir.Item] = []
+    stack, count = [core], 0
+    while stack:
+        node, count = stack.pop(), count + 1
+        if isinstance(node, ir.Item) and _is_entry(node):
+            items.append(node)
+        elif isinstance(atoms.of(node), atoms.ScalarAtom) and count <= MOST:
+            stack.extend(node.children)
+        elif node.shape or not isinstance(node, ir.Const | ir.Size | ir.Param):
+            return None
+    return items if any(isinstance(i.base, ir.Var) for i in items) else None
+
+
+def _is_entry(node: ir.Item) -> bool:
+    """An entry of a vector, at a place that is written down."""
+    vector = isinstance(node.base, ir.Var | ir.Param) and len(node.indices) == len(node.base.shape) == 1
+    return vector and isinstance(node.indices[0], ir.Const)
+
+
+def _place(core: ir.Expr) -> int | None:
+    """The one place that all entries in it are at."""
+    places = {_at(item) for item in _items(core) or ()}
+    return places.pop() if len(places) == 1 else None
+
+
+def _at(item: ir.Item) -> int:
+    index = item.indices[0]
+    assert isinstance(index, ir.Const)
+    return int(index.value)
+
+
+def _alike(term: Term, place: int, other: Term, there: int) -> bool:
+    """Terms that differ by the place alone."""
+    if term.sign != other.sign or not same_factors(term.factors, other.factors):
+        return False
+    return place != there and ir.same(_moved(term.core, there), other.core)
+
+
+def _moved(core: ir.Expr, place: int) -> ir.Expr:
+    """The same term at another place."""
+
+    def rule(node: ir.Expr) -> ir.Expr | None:
+        if isinstance(node, ir.Item) and isinstance(node.indices[0], ir.Const):
+            return replace(node, indices=(ir.Const(value=float(place)),))
+        return None
+
+    return Rewriter(rule)(core)
+
+
+def _whole(term: Term, places: Sequence[int], known: Known) -> Term | None:
+    """The sum over all entries, where each is there once."""
+    items = _items(term.core) or []
+    shapes = {item.base.shape for item in items}
+    size = known.size(next(iter(shapes))[0]) if len(shapes) == 1 else None
+    if size is None or size < 2 or sorted(places) != list(range(size)):
+        return None
+
+    def rule(node: ir.Expr) -> ir.Expr | None:
+        if isinstance(node, ir.Item):
+            return node.base
+        if isinstance(node, ir.Apply) and any(a.shape for a in node.args):
+            return replace(node, shape=max((a.shape for a in node.args), key=len))
+        return None
+
+    array = Rewriter(rule)(term.core)
+    return replace(term, core=ir.Apply(op="sum", args=(array,), span=term.place))

@@ -1,0 +1,79 @@
+"""Sums over all entries of arrays, one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from fccomodel.core import ir
+from fccomodel.core.rewrite import Rewriter
+from fccomodel.library import atoms
+from fccomodel.library.identities._base import Identity, Known
+
+
+def whole(body: ir.Expr, binders: Sequence[ir.Binder]) -> ir.Expr | None:
+    """The array of a body's values over binders that run along all axes of an array, entry by entry; None where it is none.
+
+    ``w[i]^2 - c[i]`` over ``i in d`` is ``w^2 - c`` for w and c of shape [d].
+    """
+    shapes = {id(n.base): n.base.shape for n in ir.walk(body) if isinstance(n, ir.Item) and _in_order(n, binders)}
+    shape = next(iter(shapes.values()), None)
+    if shape is None or any(s != shape for s in shapes.values()):
+        return None
+    if not all(b.kind == "in" and runs_along(b.domain, dim) for b, dim in zip(binders, shape, strict=True)):
+        return None
+
+    def rule(node: ir.Expr) -> ir.Expr | None:
+        if isinstance(node, ir.Item) and _in_order(node, binders):
+            return node.base
+        if isinstance(node, ir.Apply) and any(a.shape for a in node.args) and not node.shape:
+            return replace(node, shape=max((a.shape for a in node.args), key=len))
+        return None
+
+    mine = set(binders)
+    for node in ir.walk(body):
+        touched = not mine.isdisjoint(ir.free_binders(node))
+        by_entry = isinstance(atoms.of(node), atoms.ScalarAtom) and not node.shape
+        place = isinstance(node, ir.Element) or isinstance(node, ir.Item) and _in_order(node, binders)
+        if touched and not by_entry and not place:
+            return None
+    result = Rewriter(rule)(body)
+    return result if result.shape == shape and mine.isdisjoint(ir.free_binders(result)) else None
+
+
+def _in_order(node: ir.Item, binders: Sequence[ir.Binder]) -> bool:
+    """The entry that the binders pick, one axis each."""
+    return len(node.indices) == len(binders) == len(node.base.shape) and all(
+        isinstance(i, ir.Element) and i.binder is b for i, b in zip(node.indices, binders, strict=True)
+    )
+
+
+def runs_along(domain: ir.Set, dim: ir.Dim) -> bool:
+    """A set's elements are the places along a dimension, each once: ``d``, ``1 .. d``, ``1 .. 3``, the dimension's own labels."""
+    if not isinstance(domain, ir.ValueSet):
+        return domain.name == dim
+    first = isinstance(domain.low, ir.Const) and domain.low.value == 1
+    by_one = domain.step is None or isinstance(domain.step, ir.Const) and domain.step.value == 1
+    last = domain.high
+    ends = isinstance(last, ir.Size) and last.dim == dim or isinstance(last, ir.Const) and last.value == dim
+    return first and by_one and ends or isinstance(dim, str) and domain.name == dim
+
+
+def _sum(node: ir.Expr, known: Known) -> ir.Expr | None:
+    if not isinstance(node, ir.Reduce) or node.kind not in ("sum", "max") or node.options or node.shape:
+        return None
+    array = whole(node.body, node.binders) if node.condition is None else None
+    if array is None:
+        return None
+    if node.kind == "sum":
+        return ir.Apply(op="sum", args=(array,), span=node.span)
+    inner = array.args[0] if isinstance(array, ir.Apply) and array.op == "abs" else None
+    return None if inner is None or len(inner.shape) != 1 else ir.Apply(op="norminf", args=(inner,), span=node.span)
+
+
+entries = Identity(
+    name="entries",
+    formula="sum[i in d] f(w[i]) = sum(f(w)) for an atom f of numbers;  max[i in d] abs(w[i]) = norminf(w)",
+    apply=_sum,
+    order=-1,
+)

@@ -1,0 +1,122 @@
+"""Constants out of functions and reductions that are homogeneous, signs out of even ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from fccomodel.core import ir
+from fccomodel.core.rewrite import apply as make
+from fccomodel.library import atoms, reductions
+from fccomodel.library.identities._base import Identity, Known
+from fccomodel.library.linear import Factor, Term, common, joined, terms, without
+
+
+def _atom(node: ir.Expr, known: Known) -> ir.Expr | None:
+    """Of all arguments that may vary together; the rest of an affine argument of a whole variable is divided by its factor."""
+    atom = atoms.of(node)
+    if atom is None or atom.homogeneous is None and not atom.even or not isinstance(node, ir.Apply):
+        return None
+    moving = [k for k, name in enumerate(atom.names(len(node.args))) if name not in atom.parameters]
+    listed = [terms(node.args[k]) for k in moving]
+    factors = _positive(_shared(listed, known), known, even=atom.even) if atom.homogeneous else ()
+    turned = atom.even and _turned([t for parts in listed for t in parts])
+    if not factors and not turned:
+        return None
+    args = list(node.args)
+    for k, parts in zip(moving, listed, strict=True):
+        args[k] = joined((_less(t, factors, turned) for t in parts), args[k].span)
+    new = replace(node, args=tuple(args))
+    powers = tuple(Factor(f.op, _power(f.by, atom.homogeneous or 0, known)) for f in factors)
+    return Term(core=new, factors=powers, place=node.span).expr
+
+
+def _shared(listed: Sequence[Sequence[Term]], known: Known) -> tuple[Factor, ...]:
+    """The factors of every term, zeros left out; of ``a x - c``, x a whole variable, those of x."""
+    every = [t for parts in listed for t in parts if not (isinstance(t.core, ir.Const) and t.core.value == 0)]
+    varying = [t for t in every if ir.variables_of(t.core)]
+    if len(listed) == len(varying) == 1 and isinstance(varying[0].core, ir.Var):
+        if all(_nonzero(f, known) for f in varying[0].factors):
+            return varying[0].factors
+    return common([t.factors for t in every]) if varying else ()
+
+
+def _nonzero(factor: Factor, known: Known) -> bool:
+    return not known.where(factor.by).has(0)
+
+
+def _positive(factors: tuple[Factor, ...], known: Known, *, even: bool) -> tuple[Factor, ...]:
+    """Those of a known sign; of an even function, all."""
+    return tuple(f for f in factors if even or known.where(f.by).lo >= 0)
+
+
+def _turned(parts: Sequence[Term]) -> bool:
+    """All of it is negative, or what is subtracted is a whole variable."""
+    varying = [t for t in parts if ir.variables_of(t.core)]
+    alone = len(varying) == 1 and isinstance(varying[0].core, ir.Var)
+    return bool(varying) and all(t.sign < 0 for t in (varying if alone else parts))
+
+
+def _less(term: Term, factors: tuple[Factor, ...], turned: bool) -> Term:
+    """A term divided by the factors."""
+    return replace(term, sign=-term.sign if turned else term.sign, factors=without(term.factors, factors))
+
+
+def _power(by: ir.Expr, degree: int, known: Known) -> ir.Expr:
+    if isinstance(by, ir.Const):
+        return replace(by, value=by.value**degree)
+    if degree == 1:
+        return by if known.where(by).lo >= 0 else make("abs", by, span=by.span)
+    return make("square", by, span=by.span)
+
+
+def _linear(node: ir.Expr, known: Known) -> ir.Expr | None:
+    """Of a number that is linear in one array."""
+    atom = atoms.of(node)
+    if not isinstance(atom, atoms.ArrayAtom) or not isinstance(node, ir.Apply) or node.shape:
+        return None
+    for k, arg in enumerate(node.args):
+        if atom.linear([j == k for j in range(len(node.args))]) and (out := _out(arg)) is not None:
+            sign, factors, rest = out
+            args = (*node.args[:k], rest, *node.args[k + 1 :])
+            return Term(core=replace(node, args=args), sign=sign, factors=factors, place=node.span).expr
+    return None
+
+
+def _out(arg: ir.Expr) -> tuple[int, tuple[Factor, ...], ir.Expr] | None:
+    """The common sign and factors of an argument's terms, and what is left; None where there is nothing to take out."""
+    parts = terms(arg)
+    sign = -1 if all(t.sign < 0 for t in parts) else 1
+    factors = common([t.factors for t in parts])
+    if sign > 0 and not factors:
+        return None
+    left = (replace(t, sign=sign * t.sign, factors=without(t.factors, factors)) for t in parts)
+    return sign, factors, joined(left, arg.span)
+
+
+def _reduction(node: ir.Expr, known: Known) -> ir.Expr | None:
+    if not isinstance(node, ir.Reduce) or node.shape or not reductions.of(node).homogeneous or reductions.of(node).condition:
+        return None
+    out = _out(node.body)
+    if out is None:
+        return None
+    linear = reductions.of(node).linear
+    sign, factors, rest = out
+    kept = factors if linear else _positive(factors, known, even=False)
+    if kept != factors or sign < 0 and not linear:
+        if not kept:
+            return None
+        parts = terms(node.body)
+        sign, rest = 1, joined((replace(t, factors=without(t.factors, kept)) for t in parts), node.body.span)
+    return Term(core=replace(node, body=rest), sign=sign, factors=kept, place=node.span).expr
+
+
+homogeneous_atom = Identity(
+    name="homogeneous_atom",
+    formula="f(c u) = c^p f(u) for c >= 0 and f homogeneous of degree p;  f(-u) = f(u) for even f",
+    apply=_atom,
+)
+linear_atom = Identity(name="linear_atom", formula="dot(c u, v) = c dot(u, v);  sum(c u) = c sum(u)", apply=_linear)
+homogeneous_reduction = Identity(
+    name="homogeneous_reduction", formula="E(c e) = c E(e), sum and mean alike;  max(c e) = c max(e) for c >= 0", apply=_reduction
+)

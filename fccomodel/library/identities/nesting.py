@@ -1,0 +1,85 @@
+"""A reduction of reductions of its own kind, a largest of largest."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from fccomodel.core import ir
+from fccomodel.core.rewrite import conjunction
+from fccomodel.library import atoms, reductions
+from fccomodel.library.identities._base import Identity, Known
+from fccomodel.library.linear import Term, single
+
+
+def _reductions(node: ir.Expr, known: Known) -> ir.Expr | None:
+    if not isinstance(node, ir.Reduce) or node.options or node.shape or not _associative(reductions.of(node)):
+        return None
+    around = single(node.body)
+    inner = around.core
+    if not isinstance(inner, ir.Reduce) or inner.options or not _alike(node, inner) or not _independent(node, inner):
+        return None
+    if (around.factors or around.sign < 0) and not reductions.of(node).linear:
+        return None
+    body = replace(around, core=inner.body, place=inner.body.span).expr
+    condition = conjunction([node.condition, inner.condition])
+    return replace(node, kind=inner.kind, binders=(*node.binders, *inner.binders), body=body, condition=condition)
+
+
+def _alike(node: ir.Reduce, inner: ir.Reduce) -> bool:
+    """Of one kind, or means over rows, whether drawn or listed."""
+    rows = all(isinstance(b.domain, ir.RowSet) for b in (*node.binders, *inner.binders))
+    return node.kind == inner.kind or rows and reductions.of(node).average and reductions.of(inner).average
+
+
+def _associative(kind: reductions.Reduction) -> bool:
+    return kind.additive or kind.extreme
+
+
+def _independent(node: ir.Reduce, inner: ir.Reduce) -> bool:
+    """Every element around has the same elements below; of a sum they may differ."""
+    outer = set(node.binders)
+    domains = [b.domain for b in inner.binders]
+    if any(isinstance(d, ir.VectorSet) for d in (*domains, *(b.domain for b in node.binders))):
+        return False
+    args = [a for d in domains if isinstance(d, ir.Distribution) for a in d.args]
+    if not outer.isdisjoint(b for a in args for b in ir.free_binders(a)) or any(_depends(d, outer) for d in domains):
+        return False
+    related = inner.condition is not None and not outer.isdisjoint(ir.free_binders(inner.condition))
+    return not related or reductions.of(node).total
+
+
+def _depends(domain: ir.Set, outer: set[ir.Binder]) -> bool:
+    """A set that differs from element to element: the rows of a family's member."""
+    where = domain.where if isinstance(domain, ir.RowSet) else None
+    return where is not None and not outer.isdisjoint(ir.free_binders(where))
+
+
+def _extremes(node: ir.Expr, known: Known) -> ir.Expr | None:
+    atom = atoms.of(node)
+    if atom is None or not atom.extreme or not isinstance(node, ir.Apply):
+        return None
+    args = [b for a in node.args for b in _opened(a, node.op, known)]
+    alike = all(a.shape == node.args[0].shape for a in args)
+    return replace(node, args=tuple(args)) if alike and len(args) > len(node.args) else None
+
+
+def _opened(arg: ir.Expr, op: str, known: Known) -> tuple[ir.Expr, ...]:
+    """The arguments of an extreme of the same kind, with what multiplies it; else the argument itself."""
+    term = single(arg)
+    inside = term.core
+    positive = term.sign > 0 and all(known.where(f.by).lo >= 0 for f in term.factors)
+    if not (positive and isinstance(inside, ir.Apply) and inside.op == op):
+        return (arg,)
+    return tuple(Term(core=a, factors=term.factors, place=a.span).expr for a in inside.args)
+
+
+nested_reductions = Identity(
+    name="nested_reductions",
+    formula="R[i in I] R[j in J] a = R[i in I, j in J] a for R = sum, mean, E, max, min, where J is the same for every i;  "
+    "sum[i in I] sum[j in J | c(i, j)] a = sum[i in I, j in J | c(i, j)] a",
+    apply=_reductions,
+    order=-1,
+)
+nested_extremes = Identity(
+    name="nested_extremes", formula="max(2 max(a, b), c) = max(2 a, 2 b, c), and min alike", apply=_extremes
+)

@@ -1,0 +1,20 @@
+"""Several numbers that multiply one thing."""
+
+from __future__ import annotations
+
+from fccomodel.core import ir
+from fccomodel.library.identities._base import Identity, Known
+from fccomodel.library.linear import Term, opened, single
+
+
+def _apply(node: ir.Expr, known: Known) -> ir.Expr | None:
+    if not isinstance(node, ir.Apply) or node.op not in ("mul", "div"):
+        return None
+    term, written, part = single(node), 0, Term(core=node)
+    while part.core is not term.core:
+        written += isinstance(part.core, ir.Apply) and part.core.op in ("mul", "div")
+        (part,) = opened(part) or [term]
+    return term.expr if written > len(term.factors) else None
+
+
+products = Identity(name="products", formula="2 (a / 4) = 0.5 a;  1 a = a;  -1 a = -a", apply=_apply)

@@ -1,0 +1,175 @@
+"""Linear combinations: expressions as sums of terms, each a sign and scalar factors known before any draw, times the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from fccomodel.core import ir
+from fccomodel.core.rewrite import apply as make
+from fccomodel.core.rewrite import const
+from fccomodel.library import atoms
+
+#: terms from which a sum is built as a tree
+MANY = 100
+
+
+class Factor(NamedTuple):
+    """``mul`` or ``div``, and by what."""
+
+    op: str
+    by: ir.Expr
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Term:
+    """``sign * core``, times and over ``factors``, which are listed from the inside; ``place`` is where it was written."""
+
+    core: ir.Expr
+    sign: int = 1
+    factors: tuple[Factor, ...] = ()
+    place: ir.Span = ir.NOWHERE
+
+    @property
+    def positive(self) -> ir.Expr:
+        """The term without its sign."""
+        result = self.core
+        for op, by in self.factors:
+            if isinstance(result, ir.Const) and isinstance(by, ir.Const) and not result.shape and by.value:
+                result = replace(result, value=result.value / by.value if op == "div" else result.value * by.value)
+                continue
+            result = make(op, result, by, span=self.place) if op == "div" else make(op, by, result, span=self.place)
+        return result
+
+    @property
+    def expr(self) -> ir.Expr:
+        """The term as an expression."""
+        return self.positive if self.sign > 0 else make("neg", self.positive, span=self.place)
+
+    def times(self, sign: int, factors: tuple[Factor, ...]) -> Term:
+        """The term multiplied from outside."""
+        return replace(self, sign=sign * self.sign, factors=folded((*self.factors, *factors)))
+
+
+def is_number(node: ir.Expr) -> bool:
+    """A scalar that is known before any draw: of numbers, params and sizes alone."""
+    return not node.shape and all(isinstance(n, ir.Const | ir.Param | ir.Size | ir.Apply | ir.Item) for n in ir.walk(node))
+
+
+def terms(expr: ir.Expr, fixed: Callable[[ir.Expr], bool] = is_number) -> list[Term]:
+    """The terms of an expression, left to right: a factor that is ``fixed`` is taken to each term of a sum.
+
+    Not recursive.
+    """
+    found: list[Term] = []
+    stack = [Term(core=expr, place=expr.span)]
+    while stack:
+        term = stack.pop()
+        inner = opened(term, fixed)
+        if inner is None:
+            found.append(term)
+        else:
+            stack.extend(reversed(inner))
+    return found
+
+
+def opened(term: Term, fixed: Callable[[ir.Expr], bool] = is_number) -> list[Term] | None:
+    """The terms that a term is, its core being a sum, a multiple or a quotient; None where it is none."""
+    node = term.core
+    if (parts := atoms.signed(node)) is not None:
+        return [Term(core=p, sign=s * term.sign, factors=term.factors, place=_place(term, p, parts)) for s, p in parts]
+    match node:
+        case ir.Apply(op="mul", args=(a, b)) if fixed(a) != fixed(b):
+            sign, factors = factor("mul", a if fixed(a) else b)
+            core = b if fixed(a) else a
+        case ir.Apply(op="div", args=(core, b)) if fixed(b) and not fixed(core):
+            sign, factors = factor("div", b)
+        case _:
+            return None
+    place = node.span if term.place is ir.NOWHERE else term.place
+    return [Term(core=core, sign=sign * term.sign, factors=folded((*factors, *term.factors)), place=place)]
+
+
+def single(expr: ir.Expr) -> Term:
+    """An expression as a multiple of what is no multiple."""
+    term = Term(core=expr, place=expr.span)
+    while (inner := opened(term)) is not None and len(inner) == 1:
+        term = inner[0]
+    return term
+
+
+def _place(term: Term, part: ir.Expr, parts: Sequence[tuple[int, ir.Expr]]) -> ir.Span:
+    """Where a summand is written: with its factors only if these are its own."""
+    return term.place if len(parts) == 1 and term.factors else part.span
+
+
+def factor(op: str, by: ir.Expr) -> tuple[int, tuple[Factor, ...]]:
+    """A factor as a sign and factors without one: ``-2`` is 2, and ``-mu`` is mu."""
+    sign = 1
+    while isinstance(by, ir.Apply) and by.op == "neg":
+        sign, by = -sign, by.args[0]
+    if isinstance(by, ir.Const) and by.value < 0:
+        sign, by = -sign, replace(by, value=-by.value)
+    return sign, () if isinstance(by, ir.Const) and by.value == 1 else (Factor(op, by),)
+
+
+def folded(factors: tuple[Factor, ...]) -> tuple[Factor, ...]:
+    """With one number at most, in the place of the first; one of them stays as it is written."""
+    numbers = [f for f in factors if isinstance(f.by, ir.Const)]
+    if len(numbers) < 2:
+        return factors
+    value = 1.0
+    for f in numbers:
+        assert isinstance(f.by, ir.Const)
+        if f.op == "div" and f.by.value == 0:
+            return factors
+        value = value / f.by.value if f.op == "div" else value * f.by.value
+    others = tuple(f for f in factors if not isinstance(f.by, ir.Const))
+    return others if value == 1 else (Factor("mul", const(value)), *others)
+
+
+def same_factors(a: Sequence[Factor], b: Sequence[Factor]) -> bool:
+    """The same product, in any order."""
+    rest = list(b)
+    for f in a:
+        found = next((k for k, g in enumerate(rest) if f.op == g.op and ir.same(f.by, g.by)), None)
+        if found is None:
+            return False
+        rest.pop(found)
+    return not rest
+
+
+def joined(parts: Iterable[Term], span: ir.Span) -> ir.Expr:
+    """The sum of some terms, written at a place, left to right; where they are many, as a tree of logarithmic depth."""
+    listed = list(parts)
+    if len(listed) > MANY:
+        half = len(listed) // 2
+        return make("add", joined(listed[:half], span), joined(listed[half:], span), span=span)
+    if not listed:
+        return const(0)
+    result = listed[0].expr
+    for term in listed[1:]:
+        result = make("add" if term.sign > 0 else "sub", result, term.positive, span=span)
+    return result
+
+
+def common(lists: Sequence[Sequence[Factor]]) -> tuple[Factor, ...]:
+    """The factors that all of some lists have."""
+    return tuple(f for f in lists[0] if all(_has(f, other) for other in lists[1:])) if lists else ()
+
+
+def _has(wanted: Factor, factors: Sequence[Factor]) -> bool:
+    return any(wanted.op == f.op and ir.same(wanted.by, f.by) for f in factors)
+
+
+def without(factors: tuple[Factor, ...], divisor: Sequence[Factor]) -> tuple[Factor, ...]:
+    """The quotient of two products: common factors leave, others turn round."""
+    rest, turned = list(factors), []
+    for d in divisor:
+        k = next((k for k, f in enumerate(rest) if f.op == d.op and ir.same(f.by, d.by)), None)
+        if k is None:
+            turned.append(Factor("mul" if d.op == "div" else "div", d.by))
+        else:
+            rest.pop(k)
+    return folded((*rest, *turned))

@@ -1,0 +1,34 @@
+"""A simple set moved by a vector: every function of C + c by that of C."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from fccomodel.library.atoms import Interval
+from fccomodel.library.sets._base import SimpleSet
+
+
+def translated(simple: SimpleSet, centre: Any) -> SimpleSet:
+    """C + c: what is asked of w is asked of w - c by C, and points come back with c added; c is a number or an array."""
+    steps, cone = simple.in_steps, simple.cone
+    return replace(
+        simple,
+        project=lambda v, *args: simple.project(v - centre, *args) + centre,
+        in_steps=None if steps is None else lambda v, s, *args: steps(v - centre, s, *args) + centre,
+        contains=lambda w, *args, tolerance=0.0: simple.contains(w - centre, *args, tolerance=tolerance),
+        normals=lambda w, *args, tolerance=0.0: simple.normals(w - centre, *args, tolerance=tolerance),
+        tangent=lambda s, w, *args, tolerance=0.0: simple.tangent(s, w - centre, *args, tolerance=tolerance),
+        support=lambda s, *args: simple.support(s, *args) + (s * centre).sum(),
+        entries=lambda *args: shifted(simple.entries(*args), centre),
+        length=None,
+        cone=None if cone is None else lambda k, w, *args: cone(k, w - centre, *args),
+        round=False,
+        levels={},
+    )
+
+
+def shifted(where: Interval, centre: Any) -> Interval:
+    """An interval plus a number, an array, or what lies in an interval."""
+    low, high = (centre.lo, centre.hi) if isinstance(centre, Interval) else (float(centre.min()), float(centre.max()))
+    return Interval(where.lo + low, where.hi + high, where.lo_open, where.hi_open)
