@@ -453,7 +453,9 @@ def report(planned: Planned, solution: Solution, *, sensitive: bool = False, unt
         )
         if solution.failure is None:
             return kkt
-        return judging.failed(kkt, solution.failure, convex=planned.analysis.convex_constraints)
+        convex = planned.analysis.convex_constraints
+        feasible = solution.failure.kind == "infeasible" and not convex and judging.somewhere_feasible(planned.bound)
+        return judging.failed(kkt, solution.failure, convex=convex, feasible=feasible)
 
 
 def solve(

@@ -28,6 +28,7 @@ from fccomodel.report.active import Qualification, Sensitivity, qualification, s
 from fccomodel.report.gap import Gap, certify
 from fccomodel.report.optimality import Optimum, optimum
 from fccomodel.report.probes import better
+from fccomodel.report.probes import somewhere_feasible as somewhere_feasible
 from fccomodel.report.rows import constraint_rows, gradients
 from fccomodel.report.scales import Scales, scales
 from fccomodel.report.system import System
@@ -168,12 +169,12 @@ def _report(
     epsilon = max(stationarity, feasibility, complementarity)
     parts = {"stationarity": stationarity, "feasibility": feasibility, "complementarity": complementarity}
     gradients_of_constraints = constraint_rows(system, shared)
-    relative, weight = _relative(system, optimal, scales(system, gradients_of_constraints))
+    relative, weight = _relative(system, optimal, scales(system, gradients_of_constraints, optimal.plain))
     gap = None
     if not judging:
         candidates = [optimal] if solvers is None else [optimal, solvers]
         gap = certify(system, shared, analysis or analyse(system.problem, system.bound), candidates, meter)
-    judged = judge(relative, gap, weight)
+    judged = judge(relative, gap, weight, _beyond(system, optimal) / weight)
     if not judging and judged.unsure(gap, weight):
         judged = judged.beside(better(system, optimal.lagrangian, GOOD * weight, meter))
     sentence, advice = verdict(system, rows, parts, relative, judged, solvers, judging=judging, converged=converged)
@@ -217,6 +218,11 @@ def _residual(system: System, optimal: Optimum) -> float:
     """Stationarity and complementarity in one number."""
     products = (float(v * nu) for v, nu in zip(system.values, optimal.multipliers, strict=True))
     return math.hypot(optimal.gradient, optimal.slack, *products)
+
+
+def _beyond(system: System, optimal: Optimum) -> float:
+    """What violations are worth by their multipliers: by so much the objective is better than feasible points allow."""
+    return float(np.abs(np.maximum(np.array(system.violations), 0.0) * optimal.multipliers).sum())
 
 
 def _relative(system: System, optimal: Optimum, scale: Scales) -> tuple[dict[str, float], float]:

@@ -7,7 +7,7 @@ few entries, along each by itself, so that the variables' scales do not matter; 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,11 +16,16 @@ import torch
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.work import Meter
+from fccomodel.data.bound import Bound
+from fccomodel.evaluation import elements
+from fccomodel.evaluation.interpret import Evaluator
 from fccomodel.report.recording import Recorder
-from fccomodel.report.system import Array, System
+from fccomodel.report.system import Array, System, functions
 
 #: Entries of the variables that are tried one by one; how near a divisor's zero is approached, relative to the way there.
 ENTRIES, NEAR = 50, (1e-2, 1e-4, 1e-6)
+#: How far from the origin a feasible point is looked for, each distance thrice.
+FAR = (0.0, 0.1, 0.1, 0.1, 1.0, 1.0, 1.0, 10.0, 10.0, 10.0)
 #: The share of a promised gain that a step must make; the violation that its end may have where the point has less.
 SHARE, ALLOWED = 0.5, 1e-9
 
@@ -48,6 +53,30 @@ def better(system: System, slope: Array, gain: float, meter: Meter) -> Better | 
         if found is not None and found >= SHARE * promised:
             return Better(gain=found, where=where, divisor=divisor)
     return None
+
+
+def somewhere_feasible(bound: Bound, seed: int = 0) -> bool:
+    """A point that meets all constraints is among a few: the origin and random points around it, in the variables' sets."""
+    random = np.random.default_rng(seed)
+    for far in FAR:
+        point = {}
+        for name, variable in bound.problem.variables.items():
+            shape = elements.shape(bound, (f"params({variable.net})",) if variable.net else variable.shape)
+            point[name] = torch.from_numpy(np.array(far * random.standard_normal(shape)))
+            for simple, args in (Evaluator(bound, {}).simple_set(declared) for declared in variable.sets):
+                point[name] = simple.project(point[name], *simple.prepare(*args))
+        try:
+            with torch.no_grad():
+                _, values, _, equal = functions(Evaluator(bound, point, seed=seed))
+        except FccoError:
+            continue
+        if bool(torch.isfinite(values).all()) and _violation(values.numpy(), equal) <= ALLOWED:
+            return True
+    return False
+
+
+def _violation(values: Array, equal: Sequence[bool]) -> float:
+    return float(np.where(np.array(equal, dtype=bool), np.abs(values), values).max(initial=0.0))
 
 
 def _steps(system: System, slope: Array, gain: float) -> Iterator[tuple[Array, str, float, ir.Expr | None]]:
@@ -92,7 +121,7 @@ def _to_zero(system: System, divisor: ir.Expr) -> Iterator[Array]:
     unit, way, at = slope / square, -here, here
     for _ in range(20):  # secant steps; of an affine divisor the first is the last
         there = _divisor(system, divisor, way * unit)
-        if there is None or there == at:
+        if there is None or there in (at, here):
             return
         if abs(there) <= 1e-9 * abs(here):
             break
@@ -132,8 +161,7 @@ def _gain(system: System, step: Array) -> float | None:
     except FccoError:
         return None
     values = c.numpy()
-    violation = np.where(np.array(system.equal, dtype=bool), np.abs(values), values).max(initial=0.0)
     allowed = max([ALLOWED, *system.violations])
-    if not np.isfinite(float(f)) or not np.isfinite(values).all() or violation > allowed:
+    if not np.isfinite(float(f)) or not np.isfinite(values).all() or _violation(values, system.equal) > allowed:
         return None
     return system.sign * system.objective - float(f)

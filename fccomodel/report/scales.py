@@ -1,6 +1,6 @@
 """The scales of a problem at a point: what counts as small for its objective, its constraints and its variables.
 
-    objective      |f| and |f(w) - f(o)|, o the origin moved into the variables' sets
+    objective      |f| and |f(w) - f(o)|, o the origin moved into the variables' sets; at least ``SLIGHT`` of its slope
     variables      |w_i|
     constraint k   |c_k(w) - c_k(o)| and what it changes where each variable moves by its scale
 
@@ -21,6 +21,7 @@ from fccomodel.report.recording import Recorder
 from fccomodel.report.system import Array, System
 
 ORDINARY = (0.1, 10.0)
+SLIGHT = 1e-3
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -32,11 +33,11 @@ class Scales:
     constraints: Array
 
 
-def scales(system: System, rows: Array | None) -> Scales:
-    """``rows`` are the gradients of the constraints kept, where they are known."""
+def scales(system: System, rows: Array | None, slope: float = 0.0) -> Scales:
+    """``rows`` are the gradients of the constraints kept, where they are known; ``slope`` the norm of the objective's own."""
     flat = torch.cat([value.reshape(-1) for value in system.point.values()]).abs().numpy() if system.point else np.zeros(0)
     variables = np.where(flat > ORDINARY[1], flat, 1.0)
-    objective, constraints = abs(system.objective), np.zeros(len(system.values))
+    objective, constraints = max(abs(system.objective), SLIGHT * slope), np.zeros(len(system.values))
     f, c = _at_origin(system)
     if np.isfinite(f):
         objective = max(objective, abs(f - system.sign * system.objective))

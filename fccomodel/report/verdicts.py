@@ -32,6 +32,8 @@ GRADES: tuple[tuple[float, str], ...] = (
     (math.inf, "Not solved yet"),
 )
 GOOD = 1e-3
+#: A violation, relative to its constraint's scale, that an objective which falls without end must not need.
+FEASIBLE = 1e-6
 #: The grade of a point that meets the conditions where a proved bound of the gap leaves much open.
 OPEN = "Nearly stationary, but perhaps not solved"
 #: The grade of a point that meets the conditions where a better one was found.
@@ -68,9 +70,10 @@ class Judged:
         return self if better is None else replace(self, grade=BEATEN, better=better)
 
 
-def judge(relative: Mapping[str, float], gap: Gap | None, objective: float) -> Judged:
+def judge(relative: Mapping[str, float], gap: Gap | None, objective: float, beyond: float = 0.0) -> Judged:
     """By the residuals relative to the scales (``objective``: its own), and by the gap that is proved: one that leaves much open
-    takes a good grade back, one that leaves little makes a grade good."""
+    takes a good grade back, one that leaves little makes a grade good. ``beyond``: what violations are worth, relative too; where
+    gradients of constraints nearly vanish it is much, and perhaps more than it says."""
     grades = [text for _, text in GRADES]
     epsilon = max(relative.values())
     grade = next(text for limit, text in GRADES if epsilon <= limit)
@@ -79,6 +82,8 @@ def judge(relative: Mapping[str, float], gap: Gap | None, objective: float) -> J
         by_gap = next(text for limit, text in GRADES if left <= limit)
         if by_gap == grades[0] != grade or by_gap == grades[1] and epsilon > GOOD:
             return Judged(grade=by_gap, proved=True)
+    if beyond > GOOD:
+        return Judged(grade=grades[-1])
     if gap is None or gap.value is None or gap.loose or gap.value <= GOOD * objective or grade == grades[-1]:
         return Judged(grade=grade)
     if gap.value <= GRADES[2][0] * objective:
@@ -148,10 +153,17 @@ def _advice(system: System, name: str, solvers: Optimum | None, stationarity: fl
     return "The gradient has not settled: run longer (--budget), with larger batches or smaller final steps."
 
 
-def failed(report: KKTReport, failure: Failure, *, convex: bool) -> KKTReport:
-    """The report of a point where the solver found that there is no solution; ``convex``: the constraints are. Where there is
-    no optimal value either, it has no gap."""
+def failed(report: KKTReport, failure: Failure, *, convex: bool, feasible: bool = False) -> KKTReport:
+    """The report of a point where the solver found that there is no solution; ``convex``: the constraints are; ``feasible``: a
+    point elsewhere meets them all. Where there is no optimal value either, it has no gap."""
     match failure.kind:
+        case "infeasible" if feasible:
+            sentence = (
+                f"Not solved yet: the run ended where a small step lowers no violation (the largest: {report.feasibility:.1e}), "
+                "but elsewhere points meet all constraints, which are not convex."
+            )
+            advice = "Bound the variables by sets to where the constraints hold."
+            return dataclasses.replace(report, verdict=f"{sentence} {advice}", advice=advice, solved=False)
         case "infeasible":
             names = list(failure.conflict)
             shown = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
@@ -160,7 +172,7 @@ def failed(report: KKTReport, failure: Failure, *, convex: bool) -> KKTReport:
             proof = f"Infeasible, proved: every point{where} violates a constraint."
             sentence = f"{proof if convex else 'Infeasible near this point, and constraints are not convex.'} {least}"
             advice = "Loosen one of them, or give them a weight in the objective instead."
-        case _ if report.relative.get("feasibility", report.feasibility) > GOOD:
+        case _ if report.relative.get("feasibility", report.feasibility) > FEASIBLE:
             sentence = (
                 f"Not solved yet: the run took the objective for one that falls without end, but where it ended "
                 f"({report.objective:.1e}) constraints are violated by {report.feasibility:.1e}, which proves nothing."

@@ -58,7 +58,7 @@ class Drawn:
 
     name: str
     text: str
-    table: dict[str, Any]
+    data: dict[str, Any]
     problem: cp.Problem
 
 
@@ -128,8 +128,8 @@ def draw(seed: int) -> Drawn:
         f"var w[d]{SETS[domain][0]};\n{threshold}{text}minimize f: {wholes[whole][0]}{added};\n{subject}\n"
     )
     name = f"{whole} of {own}, {domain}{', ' + regulariser if regulariser else ''}{'; ' + ', '.join(names) if names else ''}"
-    table = {"x": x, "y": y, "g": g}
-    return Drawn(name=name, text=model, table=table, problem=cp.Problem(cp.Minimize(objective), limits))
+    data = {"D": {"x": x, "y": y, "g": g}}
+    return Drawn(name=name, text=model, data=data, problem=cp.Problem(cp.Minimize(objective), limits))
 
 
 def tail(values: cp.Expression, share: float) -> cp.Expression:
@@ -152,10 +152,10 @@ def judged(drawn: Drawn, budget: str) -> tuple[str, str]:
     solve(drawn.problem)
     if drawn.problem.status is None:
         return "unknown", "no answer from CVXPY"
-    began = time.perf_counter()
-    bound = fccomodel.compile(drawn.text).bind(data={"D": drawn.table})
+    began = time.process_time()
+    bound = fccomodel.compile(drawn.text).bind(data=drawn.data)
     found = bound.solve(seed=0, budget=budget)
-    took, report = time.perf_counter() - began, found.report
+    took, report = time.process_time() - began, found.report
     if drawn.problem.status not in ("optimal", "optimal_inaccurate"):
         verdict = "right" if drawn.problem.status.split("_")[0] in report.verdict.lower() else "wrong"
         return verdict, f"{drawn.problem.status}: {report.verdict[:60]}"

@@ -109,7 +109,42 @@ def test_a_cusp():
     assert not at(text, x=-0.009, y=0.0).solved
 
 
+@pytest.mark.parametrize("constraint", ["y^2 <= x^3", "x^3 == 0", "y^2 - (x - 0.001)^3 <= 1e-9"])
+def test_what_violations_are_worth_is_not_little(constraint):
+    """A violation of 1e-6 with a multiplier of 4000: the point is beyond the optimum by more than first-order terms say."""
+    found = at(f"var x; var y; minimize x; subject to c: {constraint};", x=-0.009, y=0.0)
+    assert found.feasibility < 1e-6 and found.epsilon < 1e-2
+    assert not found.solved
+
+
+def test_an_objective_of_nearly_zero():
+    """Its gradient has a scale where its value has none."""
+    found = at("var x; var y; minimize x; subject to c: abs(y) <= x; d: x <= y;", x=5e-14, y=5e-14)
+    assert found.solved and found.verdict.startswith("Solved to high accuracy")
+
+
+def test_divisors_without_a_zero():
+    """Newton's steps to a zero that is not there end, also where two values are alike."""
+    assert at("var x; minimize x / (1 + x^2);", x=-1.0).solved
+    assert at("var x; minimize 1 / (2 + cos_like);".replace("cos_like", "(x - 1)^2 - 1"), x=1.0).epsilon < 1e-12
+
+
 # ------------------------------------------------------------------------------------------------------------ without a solution
+def test_infeasible_only_where_no_point_is_known_to_be_feasible():
+    bound = fccomodel.compile("var x; maximize x; subject to c: sigmoid(x) <= 0.999;").bind().bound
+    assert report.somewhere_feasible(bound)
+    found = report.failed(report.report(bound, {"x": 132.0}), Failure(kind="infeasible"), convex=False, feasible=True)
+    assert not found.failure and found.verdict.startswith("Not solved yet") and "elsewhere points meet all" in found.verdict
+    apart = fccomodel.compile("var x in simplex(3); minimize x[1]; subject to c: sumsq(x) >= 2;".replace("x in", "x[3] in"))
+    assert not report.somewhere_feasible(apart.bind().bound)
+
+
+def test_unbounded_only_where_no_violation_is_needed():
+    claimed = Failure(kind="unbounded", along=("x", True))
+    found = report.failed(at("var x; minimize -x; subject to c: tanh(x) <= 0.9999;", x=1e12), claimed, convex=False)
+    assert not found.failure and found.verdict.startswith("Not solved yet")
+
+
 def test_unbounded_only_where_the_point_is_feasible():
     text = "var x; minimize -x; subject to c: log(1 + x^2) <= 20;"
     claimed = Failure(kind="unbounded", along=("x", True))

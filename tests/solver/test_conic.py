@@ -248,6 +248,58 @@ def test_cost_is_foreseen():
     assert costs[1] == pytest.approx(4 * costs[0], rel=0.1)
 
 
+LEVELS = {
+    "log(1 + x^2) <= 20": np.sqrt(np.expm1(20)),
+    "tanh(x) <= 0.9999": np.arctanh(0.9999),
+    "sigmoid(2 * x - 1) <= 0.999": (np.log(999) + 1) / 2,
+    "3 - 2 * log(1 + x^2) >= -7": np.sqrt(np.expm1(5)),
+    "exp(-log(1 + x^2)) >= 0.01": np.sqrt(99),
+}
+
+
+@pytest.mark.parametrize("constraint", LEVELS)
+def test_level_sets_of_monotone_functions(constraint):
+    """They are convex where the functions are not; multipliers are those of the constraints as written."""
+    answer = conic.solve(program_of(f"var x; minimize -x; subject to c: {constraint};"))
+    assert not isinstance(answer, str)
+    assert answer.variables["x"] == pytest.approx(LEVELS[constraint], rel=1e-7)
+    bound = fccomodel.compile(f"var x; minimize -x; subject to c: {constraint};").bind().bound
+    found = report.report(bound, answer.variables, multipliers=answer.multipliers)
+    assert found.solved and answer.multipliers["c"] == pytest.approx(found.constraints["c"].multiplier, rel=1e-4)
+
+
+def test_a_level_that_is_never_reached_is_no_constraint_of_a_program():
+    for constraint in ("tanh(x) <= 1.5", "x^3 - x <= 1"):
+        with pytest.raises(NotConic):
+            program_of(f"var x; minimize -x; subject to c: {constraint};")
+
+
+def test_fractions_as_exponents_have_symmetric_cones():
+    for p, q in ((1.5, 3), (1.25, 1.25), (3, 1.1), (0.5 + 2 / 3, 4)):
+        made = program_of(f"var x; minimize abs(x - 1)^{p} + 0.5 * abs(x + 1)^{q};")
+        assert "power" not in {kind for kind, *_ in made.program.cones}
+        answer = conic.solve(made)
+        assert not isinstance(answer, str)
+        x = np.linspace(-1, 1, 200_001)
+        assert answer.objective == pytest.approx(float((abs(x - 1) ** p + 0.5 * abs(x + 1) ** q).min()), abs=1e-7)
+    assert "power" in {kind for kind, *_ in program_of("var x; minimize abs(x - 1)^2.718281828;").program.cones}
+
+
+def test_functions_that_are_straight_where_their_arguments_lie():
+    """Kinks that are out of reach leave a function affine, of what is an estimate, or constant."""
+    rows = {"D": {"a": np.array([0.5, -1.0, 2.0])}}
+    for objective, best in {
+        "pos(E[z ~ D] exp(0.2 * log1pexp(x - z.a)) - 0.3) + x^2": None,
+        "x^2 + pos(x - 2)": 0.0,
+        "x^2 - min(1, 3 + x^2 * 0)": -1.0,
+    }.items():
+        text = f"data D : table(a: real); var x >= -1, <= 1; minimize {objective};"
+        answer = conic.solve(program_of(text, **rows))
+        assert not isinstance(answer, str)
+        if best is not None:
+            assert answer.objective == pytest.approx(best, abs=1e-7)
+
+
 NONE = {"sum(w) s.t. c: w[1] >= 0;": "unbounded", "t s.t. a: t >= 1; b: t <= 0;": "infeasible"}
 
 

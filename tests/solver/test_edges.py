@@ -10,6 +10,7 @@ import fccomodel
 
 #: text -> the optimum, where there is one, of x
 EDGES = {
+    "var x; minimize max(x^2, -x^2 + 0 * x);": 0.0,
     "var x >= 0; minimize sqrt(x);": 0.0,
     "var x <= 2; minimize sqrt(2 - x);": 2.0,
     "var x >= 0; minimize x - sqrt(x);": 0.25,

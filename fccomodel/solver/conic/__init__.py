@@ -7,6 +7,7 @@ once, and the functions must be known to be conic. The report judges its answer 
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -22,8 +23,9 @@ from fccomodel.solver.conic.affine import NotConic as NotConic
 from fccomodel.solver.conic.cones import MOST_NUMBERS, Assembled
 from fccomodel.solver.conic.walk import Conic, conic
 
-#: Accuracy that is asked for, of gap and residuals, and what is taken where no more is reached.
-TOLERANCE, ALMOST = 1e-11, 1e-7
+#: Accuracy that is asked for, of gap and residuals, and what is taken where no more is reached: at first, and then.
+FIRST, SECOND = (1e-11, 1e-7), (1e-8, 1e-5)
+SOLVED = ("Solved", "AlmostSolved")
 #: Weights of entropies below this size are taken from the duals, where these differ from them by no more than this.
 SMALL, ABSOLUTE = 1e-3, 1e-7
 
@@ -56,8 +58,12 @@ def cost(built: Conic) -> float:
 
 def solve(built: Conic, *, seconds: float | None = None) -> Answer | str:
     """The optimum, or why there is none: ``infeasible`` or ``unbounded``, proved, or ``unknown``."""
-    result = minimised(built.program, seconds)
-    if str(result.status) not in ("Solved", "AlmostSolved"):
+    began = time.perf_counter()
+    result = minimised(built.program, seconds=seconds)
+    if str(result.status) not in (*SOLVED, "PrimalInfeasible", "DualInfeasible", "MaxTime"):
+        left = None if seconds is None else seconds - (time.perf_counter() - began)
+        result = minimised(built.program, SECOND, left)
+    if str(result.status) not in SOLVED:
         return {"PrimalInfeasible": "infeasible", "DualInfeasible": "unbounded"}.get(str(result.status), "unknown")
     z, duals = np.asarray(result.x), np.asarray(result.z)
     z = sharpened(built.program, z, duals)
@@ -95,7 +101,7 @@ def sharpened(program: Assembled, z: np.ndarray, duals: np.ndarray) -> np.ndarra
     return z
 
 
-def minimised(program: Assembled, seconds: float | None = None) -> Any:
+def minimised(program: Assembled, tolerances: tuple[float, float] = FIRST, seconds: float | None = None) -> Any:
     """What Clarabel (P. Goulart, Y. Chen, 2024) finds."""
     import clarabel
 
@@ -109,8 +115,9 @@ def minimised(program: Assembled, seconds: float | None = None) -> Any:
     }
     settings = clarabel.DefaultSettings()
     settings.verbose = False
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = TOLERANCE
-    settings.reduced_tol_gap_abs = settings.reduced_tol_gap_rel = settings.reduced_tol_feas = ALMOST
+    wanted, taken = tolerances
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = wanted
+    settings.reduced_tol_gap_abs = settings.reduced_tol_gap_rel = settings.reduced_tol_feas = taken
     if seconds is not None:
         settings.time_limit = max(seconds, 0.1)
     cones = [kinds[kind](size, power) for kind, size, power in program.cones]

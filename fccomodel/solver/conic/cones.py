@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from fccomodel.solver.conic.affine import EXACT, OVER, UNDER, Affine, NotConic, 
 
 #: The largest programs: numbers in their matrices, cones that are not symmetric, entries of a semidefinite matrix's triangle.
 MOST_NUMBERS, MOST_CURVED, MOST_TRIANGLE = 6_000_000, 60_000, 3_240
+#: Exponents that are fractions of so many parts at most need no cones of their own.
+MOST_PARTS = 16
 #: Kinds of cones that are not symmetric.
 CURVED = ("exponential", "power")
 
@@ -99,8 +102,39 @@ class Cones:
         return self._cone("exponential", [_affine(x), _affine(y), _affine(z)], (OVER, EXACT, UNDER))
 
     def power(self, x: Any, y: Any, z: Any, exponent: float) -> int:
-        """x^a y^(1-a) >= |z| for an exponent a in (0, 1)."""
-        return self._cone("power", [_affine(x), _affine(y), _affine(z)], (UNDER, UNDER, EXACT), exponent)
+        """x^a y^(1-a) >= |z| for an exponent a in (0, 1); by second-order cones where a is a fraction, which are symmetric."""
+        x, y, z = _affine(x), _affine(y), _affine(z)
+        fraction = Fraction(exponent).limit_denominator(MOST_PARTS)
+        if abs(float(fraction) - exponent) > 1e-14:
+            return self._cone("power", [x, y, z], (UNDER, UNDER, EXACT), exponent)
+        w = self.variable(np.broadcast_shapes(x.index.shape, y.index.shape, z.index.shape))
+        self.nonneg(w - z)
+        self.nonneg(w + z)
+        a, b = fraction.numerator, fraction.denominator
+        whole = 1 << (b - 1).bit_length()
+        return self._tower(w, [(self._below(x), a), (self._below(y), b - a), (w, whole - b)], whole)
+
+    def _below(self, u: Affine) -> Affine:
+        """New variables below a lower estimate; what is exact itself."""
+        if u.exact:
+            return u
+        fresh = self.variable(u.shape)
+        self.nonneg(u - fresh)
+        return fresh
+
+    def _tower(self, w: Affine, parts: list[tuple[Affine, int]], whole: int) -> int:
+        """w^n is at most the product of the parts, each as often as it is counted, n = ``whole`` in all, a power of 2: means of
+        pairs, and means of these (F. Alizadeh, D. Goldfarb, Second-order cone programming, 2003)."""
+        while True:
+            once = [u for u, count in parts if count % 2]
+            parts = [(u, count // 2) for u, count in parts if count > 1]
+            if whole == 2:
+                return self.quotient(*once, w)
+            for left, right in zip(once[::2], once[1::2], strict=True):
+                mean = self.variable(np.broadcast_shapes(left.index.shape, right.index.shape))
+                self.quotient(left, right, mean)
+                parts.append((mean, 1))
+            whole //= 2
 
     def quotient(self, t: Any, y: Any, u: Any) -> int:
         """t y >= u^2, y >= 0."""

@@ -26,7 +26,7 @@ from fccomodel.evaluation.interpret.reductions import collapse
 from fccomodel.evaluation.interpret.spaces import Listing, Product, cells
 from fccomodel.library import atoms, cones, reductions
 from fccomodel.library.atoms import Interval
-from fccomodel.solver.conic import inner
+from fccomodel.solver.conic import inner, levels
 from fccomodel.solver.conic.affine import NEITHER, OVER, UNDER, Affine, NotConic, joined, level, number
 from fccomodel.solver.conic.cones import Assembled, Cones, assembled
 
@@ -79,14 +79,10 @@ def conic(bound: Bound, where: Callable[[ir.Expr], Interval]) -> Conic:
     blocks: dict[str, tuple[int, int, float]] = {}
     for constraint in problem.constraints:
         family = members.of(bound, constraint)
-        values = family.over(walk.value(constraint.body, family.env))
-        if isinstance(values, Affine):
-            equal = constraint.kind == "eq"
-            block = walk.cones.zero(values) if equal else walk.cones.nonneg(-values)
+        found = stated(walk, constraint, family)
+        if found is not None:
             for k, label in enumerate(family.labels(constraint.label)):
-                blocks[label] = (block, k, -1.0 if equal else 1.0)
-        elif bool(((values.abs() if constraint.kind == "eq" else values) > 1e-9).any()):
-            raise NotConic("a constraint without variables that does not hold")
+                blocks[label] = (found[0], k, found[1])
     objective = walk.value(problem.objective.expr, {}).data
     if not isinstance(objective, Affine):
         raise NotConic("an objective without variables")
@@ -94,6 +90,23 @@ def conic(bound: Bound, where: Callable[[ir.Expr], Interval]) -> Conic:
     program = assembled(walk.cones, objective * sign)
     rows = {label: (program.places[block] + k, sign) for label, (block, k, sign) in blocks.items()}
     return Conic(program, sign, layout, rows)
+
+
+def stated(walk: Walk, constraint: ir.Constraint, family: members.Members) -> tuple[int, float] | None:
+    """A constraint as a condition: its place, and the factor of its dual; None of one without variables, which holds."""
+    equal = constraint.kind == "eq"
+    try:
+        values = family.over(walk.value(constraint.body, family.env))
+        if isinstance(values, Affine):
+            return (walk.cones.zero(values), -1.0) if equal else (walk.cones.nonneg(-values), 1.0)
+    except NotConic:
+        if equal or constraint.binders:
+            raise
+        place, slope = levels.peeled(walk, constraint.body, family.env)
+        return place, 1.0 / slope
+    if bool(((values.abs() if equal else values) > 1e-9).any()):
+        raise NotConic("a constraint without variables that does not hold")
+    return None
 
 
 class Walk(Evaluator):
@@ -204,12 +217,13 @@ class Walk(Evaluator):
         enclosures = [self.where(arg) for arg in node.args]
         varying = tuple(isinstance(value.data, Affine) for value in values)
         curvature = atom.curvature(*enclosures, varying=varying)
-        if curvature not in ("convex", "concave", "affine"):
+        if curvature not in ("convex", "concave", "affine", "constant"):
             raise NotConic(f"`{node.op}`, which is not known to be convex or concave where its argument lies")
         scalar = isinstance(atom, atoms.ScalarAtom)
         arrays, axes = align(values, entrywise=scalar)
         names = atom.names(len(values))
         args: list[Any] = []
+        expected = {"convex": {OVER}, "concave": {UNDER}}.get(curvature, set())
         for k, (array, value, name) in enumerate(zip(arrays, values, names, strict=True)):
             if name in atom.parameters:
                 if array.numel() != 1 and not scalar:
@@ -219,12 +233,12 @@ class Walk(Evaluator):
             if isinstance(array, Affine) and not array.exact:
                 if (power := _root(atom, values)) and (norm := self.cones.norm_of(array, power)) is not None:
                     return _named(norm, axes)
-                array = self.bounded(atom, enclosures, k, array)
+                array, side = self.bounded(atom, enclosures, k, array)
+                expected.add(side)
             as_it_is = scalar or isinstance(atom, atoms.ArrayAtom) and atom.ball is not None and atom.ball.matrix
             args.append(array if as_it_is else _entries(array, len(axes), len(value.event)))
         result = self.by_parameters(node, atom, args)
-        expected = OVER if curvature == "convex" else UNDER
-        if curvature != "affine" and (result.kind[result.index] == -expected).any():
+        if any((result.kind[result.index] == -side).any() for side in expected):
             raise NotConic(f"`{node.op}` where its argument lies")
         return _named(result, axes)
 
@@ -268,8 +282,9 @@ class Walk(Evaluator):
             raise NotConic(f"`{node.op}`, which is no conic function")
         return result
 
-    def bounded(self, atom: atoms.Atom, enclosures: list[Interval], k: int, array: Affine) -> Affine:
-        """New variables above an upper estimate (below a lower one), where the function is monotone from there on."""
+    def bounded(self, atom: atoms.Atom, enclosures: list[Interval], k: int, array: Affine) -> tuple[Affine, int]:
+        """New variables above an upper estimate (below a lower one), where the function is monotone from there on; and on which
+        side of it its own estimate must then be."""
         entries = array.kind[array.index]
         kinds = {kind for kind in (OVER, UNDER, NEITHER) if (entries == kind).any()}
         where = enclosures[k]
@@ -283,11 +298,12 @@ class Walk(Evaluator):
         direction = atom.monotone(*around, argument=k)
         curvature = atom.curvature(*around, varying=tuple(name not in atom.parameters for name in atom.names(len(around))))
         turned = {"increasing": "decreasing", "decreasing": "increasing"}[way]
-        if direction != (way if curvature == "convex" else turned):
+        sides = {("convex", way): OVER, ("affine", way): OVER, ("concave", turned): UNDER, ("affine", turned): UNDER}
+        if (curvature, direction) not in sides:
             raise NotConic("a function that is not monotone, of one that is not affine")
         fresh = self.cones.variable(tuple(array.shape))
         self.cones.nonneg((fresh - array) if kinds == {OVER} else (array - fresh))
-        return fresh
+        return fresh, sides[curvature, direction]
 
     # ----------------------------------------------------------------------------------------------------------- reductions
     def reduce(self, node: ir.Reduce, env: Env) -> Named:

@@ -31,6 +31,13 @@ def numeric(val: Val) -> bool:
     return bool(atom.symbol) and not atom.boolean and all(map(numeric, val.args))
 
 
+def truth(val: Val) -> bool:
+    """Its text is a truth value: a comparison's, or the product of such values."""
+    if val.op is not entrywise:
+        return False
+    return atom_of(val.attrs["atom"]).boolean or val.attrs["atom"] == "mul" and all(map(truth, val.args))
+
+
 def as_tensor(text: str) -> str:
     """A Python number as a tensor without dims."""
     return f"torch.tensor({bare(text)}, dtype=data.dtype, device=data.device)"
@@ -69,7 +76,8 @@ class Entrywise(Op):
         g, atom = to.graph, atom_of(val.attrs["atom"])
         if atom.extreme:
             for arg, weight in self.chosen(g, val, atom.extreme):
-                to.give(arg, g.apply("mul", adjoint, weight))
+                given = g.apply("mul", adjoint, weight)
+                to.give(arg, g.make(number, [given]) if truth(given) else given)
             return
         names = dict(zip(atom.names(len(val.args)), val.args, strict=True)) | {"y": val}
         for arg, formula in zip(differentiable(atom, val), atom.derivatives(site(val)), strict=True):

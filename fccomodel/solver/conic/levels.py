@@ -1,0 +1,94 @@
+"""Constraints on monotone functions as constraints on what is inside: log(1 + x^2) <= 5 where 1 + x^2 <= e^5.
+
+A function that is neither convex nor concave enough may still have convex level sets (A. Agrawal, S. Boyd, Disciplined
+quasiconvex programming, 2020).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fccomodel.core import ir
+from fccomodel.evaluation.axes import Env
+from fccomodel.library import atoms
+from fccomodel.library.atoms import Interval
+from fccomodel.solver.conic.affine import Affine, NotConic, number
+
+if TYPE_CHECKING:
+    from fccomodel.solver.conic.walk import Walk
+
+#: Steps of a bisection between two finite numbers; the largest number that is tried; a step of a difference, relative.
+STEPS, LARGEST, STEP = 200, 1e12, 1e-6
+
+
+def peeled(walk: Walk, body: ir.Expr, env: Env) -> tuple[int, float]:
+    """body <= 0 without its outermost monotone functions: the place of the condition, and the change of the body for one of what
+    is left. Raises NotConic where no such functions make it conic."""
+    node, level, sign, slope = body, 0.0, 1.0, 1.0  # sign * node <= sign * level
+    while True:
+        node, level, turned, factor = _inside(walk, node, env, level)
+        sign, slope = sign * turned, slope * factor
+        with suppress(NotConic):
+            value = walk.value(node, env)
+            if not value.axes and isinstance(value.data, Affine) and slope:
+                return _condition(walk, value.data, level, sign, slope)
+
+
+def _condition(walk: Walk, value: Affine, level: float, sign: float, slope: float) -> tuple[int, float]:
+    """sign * value <= sign * level; sums of squares by their root, which is of the size of the variables."""
+    rest = level - float(value.entries()[1][0])
+    root = walk.cones.norm_of(value - (level - rest)) if sign > 0 and rest > 0 else None
+    if root is None:
+        return walk.cones.nonneg((level - value) * sign), slope
+    return walk.cones.nonneg(rest**0.5 - root), 2 * rest**0.5 * slope
+
+
+def _inside(walk: Walk, node: ir.Expr, env: Env, level: float) -> tuple[ir.Expr, float, float, float]:
+    """One function less: what is inside, its level, -1 where its side turns, and the function's steepness there."""
+    if not isinstance(node, ir.Apply) or not isinstance(atom := atoms.of(node), atoms.ScalarAtom):
+        raise NotConic("a constraint that is no monotone function")
+    varying = [k for k, arg in enumerate(node.args) if ir.variables_of(arg)]
+    if len(varying) != 1 or node.shape:
+        raise NotConic("a constraint on a function of several")
+    k = varying[0]
+    constants = [0.0 if j == k else _constant(walk, arg, env) for j, arg in enumerate(node.args)]
+
+    def function(u: float) -> float:
+        return float(atom.value(*(np.float64(u if j == k else v) for j, v in enumerate(constants))))
+
+    where = [walk.where(arg) for arg in node.args]
+    direction = atom.monotone(*where, argument=k)
+    if direction not in ("increasing", "decreasing"):
+        raise NotConic("a constraint on a function that is not monotone")
+    turned = 1.0 if direction == "increasing" else -1.0
+    inside = _crossing(lambda u: turned * function(u), turned * level, where[k])
+    step = STEP * (1 + abs(inside))
+    return node.args[k], inside, turned, abs(function(inside + step) - function(inside - step)) / (2 * step)
+
+
+def _constant(walk: Walk, node: ir.Expr, env: Env) -> float:
+    value = number(walk.value(node, env).data)
+    if value.size != 1:
+        raise NotConic("a level that differs from member to member")
+    return float(value.reshape(()))
+
+
+def _crossing(function: Callable[[float], float], level: float, where: Interval) -> float:
+    """Where an increasing function reaches a level."""
+
+    def under(u: float) -> bool:
+        with np.errstate(all="ignore"):
+            return function(u) <= level
+
+    low, high = max(where.lo, -LARGEST), min(where.hi, LARGEST)
+    if math.isnan(low + high) or not under(low + 1e-12 * abs(low)) or under(high):
+        raise NotConic("a level that the function does not cross")
+    for _ in range(STEPS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if under(middle) else (low, middle)
+    return low
