@@ -1,6 +1,7 @@
 """Conic programs: affine arrays as tensors, functions by what their atoms state, whole models, and what is refused."""
 
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -283,6 +284,20 @@ def test_fractions_as_exponents_have_symmetric_cones():
         x = np.linspace(-1, 1, 200_001)
         assert answer.objective == pytest.approx(float((abs(x - 1) ** p + 0.5 * abs(x + 1) ** q).min()), abs=1e-7)
     assert "power" in {kind for kind, *_ in program_of("var x; minimize abs(x - 1)^2.718281828;").program.cones}
+
+
+def test_a_program_without_progress_is_tried_with_shorter_steps(monkeypatch):
+    asked = []
+    solve = conic.minimised
+
+    def at_first_in_vain(program, accuracy=conic.FIRST, seconds=None):
+        asked.append(accuracy)
+        found = solve(program, accuracy, seconds)
+        return SimpleNamespace(status="InsufficientProgress") if accuracy == conic.FIRST else found
+
+    monkeypatch.setattr(conic, "minimised", at_first_in_vain)
+    answer = conic.solve(program_of("var x; minimize abs(x - 3)^1.5 + exp(x);"))
+    assert asked == [conic.FIRST, conic.SECOND] and not isinstance(answer, str)
 
 
 def test_functions_that_are_straight_where_their_arguments_lie():

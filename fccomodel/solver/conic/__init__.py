@@ -23,8 +23,9 @@ from fccomodel.solver.conic.affine import NotConic as NotConic
 from fccomodel.solver.conic.cones import MOST_NUMBERS, Assembled
 from fccomodel.solver.conic.walk import Conic, conic
 
-#: Accuracy that is asked for, of gap and residuals, and what is taken where no more is reached: at first, and then.
-FIRST, SECOND = (1e-11, 1e-7), (1e-8, 1e-5)
+#: Accuracy that is asked for, of gap and residuals, what is taken where no more is reached, and the share of the way to the
+#: boundary that a step takes: at first, and where that ends without progress.
+FIRST, SECOND = (1e-11, 1e-7, 0.99), (1e-9, 1e-5, 0.9)
 SOLVED = ("Solved", "AlmostSolved")
 #: Weights of entropies below this size are taken from the duals, where these differ from them by no more than this.
 SMALL, ABSOLUTE = 1e-3, 1e-7
@@ -101,7 +102,7 @@ def sharpened(program: Assembled, z: np.ndarray, duals: np.ndarray) -> np.ndarra
     return z
 
 
-def minimised(program: Assembled, tolerances: tuple[float, float] = FIRST, seconds: float | None = None) -> Any:
+def minimised(program: Assembled, accuracy: tuple[float, float, float] = FIRST, seconds: float | None = None) -> Any:
     """What Clarabel (P. Goulart, Y. Chen, 2024) finds."""
     import clarabel
 
@@ -115,7 +116,7 @@ def minimised(program: Assembled, tolerances: tuple[float, float] = FIRST, secon
     }
     settings = clarabel.DefaultSettings()
     settings.verbose = False
-    wanted, taken = tolerances
+    wanted, taken, settings.max_step_fraction = accuracy
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = wanted
     settings.reduced_tol_gap_abs = settings.reduced_tol_gap_rel = settings.reduced_tol_feas = taken
     if seconds is not None:

@@ -129,7 +129,7 @@ class Cones:
             once = [u for u, count in parts if count % 2]
             parts = [(u, count // 2) for u, count in parts if count > 1]
             if whole == 2:
-                return self.quotient(*once, w)
+                return self.quotient(once[0], once[1], w)
             for left, right in zip(once[::2], once[1::2], strict=True):
                 mean = self.variable(np.broadcast_shapes(left.index.shape, right.index.shape))
                 self.quotient(left, right, mean)
