@@ -77,6 +77,15 @@ def nothing_to_compare() -> Diagnostic:
     return ARGUMENT.error("There is nothing to compare", fix="Name algorithms and seeds: --algorithms sox,sonex --seeds 5.")
 
 
+def of_solve_alone(name: str, command: str) -> Diagnostic:
+    """What is said of new rows is said of a solve."""
+    instead = {
+        "compare": "Name the rows to judge by: --test \"split == 'test'\".",
+        "emit": "`solve --margin` finds the margins, and --out DIR writes the program with them.",
+    }
+    return ARGUMENT.error(f"`{name}` is an option of solve, not of {command}", fix=instead[command])
+
+
 def folder_in_use(folder: Path) -> Diagnostic:
     """One process writes into a folder of results."""
     return OUTPUT.error(

@@ -210,4 +210,4 @@ def tight(planned: pipeline.Planned, factor: float, errors: Mapping[str, float])
 
 def _kept(planned: pipeline.Planned) -> options.Origins:
     """The options that are about new rows."""
-    return {name: entry for name, entry in planned.options.items() if name in ("holdout", "margin", "population")}
+    return {name: entry for name, entry in planned.options.items() if name in options.ABOUT_NEW_ROWS}

@@ -221,7 +221,7 @@ class BoundModel:
 
     def emit(self, path: str | Path | None = None, **given: Any) -> str:
         """The text of the standalone solver; with a path, written there with its data beside it."""
-        program = pipeline.emit(self.plan(**given))
+        program = results.emitted(self.plan(**given))
         if path is not None:
             results.write_program(program, Path(path))
         return program.text

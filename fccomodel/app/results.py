@@ -193,6 +193,13 @@ def repeating(program: Program, solution: Solution) -> Program:
     return dataclasses.replace(program, text=with_constants(program.text, given, "  # as the run that wrote this file"))
 
 
+def emitted(planned: pipeline.Planned) -> Program:
+    """The program of a plan; F0805 where margins are asked for, which take a solve to find."""
+    if "margin" in planned.options:
+        refuse(errors.of_solve_alone("margin", "emit"))
+    return pipeline.emit(planned)
+
+
 def write_program(program: Program, path: Path) -> Path:
     """The solver's text, and beside it, under a name of its own, the data that it reads; the path of the latter."""
     import torch

@@ -36,6 +36,8 @@ class Budget(NamedTuple):
 
 COMMAND, KEYWORD, BLOCK, USER, AUTOMATIC = "command line", "keyword argument", "options block", "user configuration", "automatic"
 GIVEN = (COMMAND, KEYWORD, BLOCK, USER)
+#: options of solves about other rows than those solved on
+ABOUT_NEW_ROWS = ("holdout", "margin", "population")
 DEVICES = ("auto", "cpu", "cuda")
 PRECISIONS = ("float32", "float64")
 #: options that take one of a few words

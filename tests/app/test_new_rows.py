@@ -191,6 +191,15 @@ def test_what_is_no_option(given):
         model(MEAN, x=normal(30)).solve(**given)
 
 
+def test_what_takes_a_solve():
+    made = model(MEAN, x=normal(30))
+    with pytest.raises(FccoError, match="an option of solve, not of emit"):
+        made.emit(margin=0.95)
+    with pytest.raises(FccoError, match="an option of solve, not of compare"):
+        fccomodel.compare(made, algorithms=["sonex"], holdout=0.2)
+    assert "def step" in made.emit(holdout=0.2)
+
+
 def test_the_command_line(tmp_path, capsys):
     (tmp_path / "m.fcco").write_text("model m;\n" + MEAN)
     np.savez(tmp_path / "D.npz", x=normal(100))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from fccomodel import pipeline
 from fccomodel.app import errors
 from fccomodel.app.cli import _shared as shared
 from fccomodel.app.cli._command import DONE, Command
@@ -28,7 +27,7 @@ def run(args: argparse.Namespace) -> int:
     if args.output.is_dir():
         refuse(errors.folder_for_program(args.output))
     files.make_folder(args.output.parent)
-    data = results.write_program(pipeline.emit(shared.plan(args)), args.output)
+    data = results.write_program(results.emitted(shared.plan(args)), args.output)
     say(f"{args.output} (reads {data}); run it with: python {args.output}")
     return DONE
 

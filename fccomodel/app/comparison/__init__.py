@@ -56,6 +56,8 @@ def compare(
     names, seeds = tuple(dict.fromkeys(algorithms)), tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds)
     if not names or not seeds:
         refuse(errors.nothing_to_compare())
+    for name in (name for name in options.ABOUT_NEW_ROWS if name in (chosen or {})):
+        refuse(errors.of_solve_alone(name, "compare"))
     lets(compiled.problem, show)
     task = Task(
         source=compiled.source,
