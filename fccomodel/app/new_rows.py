@@ -7,6 +7,7 @@ first one is: by the interior-point method where the problem is a conic program 
 from __future__ import annotations
 
 import dataclasses
+import math
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -20,7 +21,8 @@ from fccomodel.data import subsets
 from fccomodel.data.bound import Bound
 from fccomodel.pipeline import routes
 from fccomodel.report import margins, population
-from fccomodel.report.confidence import FEWEST, deviations, student, values
+from fccomodel.report.confidence import FEWEST, deviations, difference, student, values
+from fccomodel.report.confidence import GROUPS as REPLICATED
 from fccomodel.report.margins import Margin, Margins
 from fccomodel.solver import conic
 from fccomodel.solver.run import Progress
@@ -48,7 +50,9 @@ def solve(
     if level is None:
         outcome = pipeline.solve(planned, progress, show=show, sensitive=sensitive)
         bag = bagged(planned, planned.bound, seconds)
-        return dataclasses.replace(outcome, population=interval(outcome.planned, outcome.solution.variables, bag))
+        gap = interval(outcome.planned, outcome.solution.variables, bag)
+        most = replicated(planned, outcome.solution.variables, seconds) if gap.convex else math.nan
+        return dataclasses.replace(outcome, population=dataclasses.replace(gap, most=most))
     return _with_margins(planned, progress, level, seconds, show=show, sensitive=sensitive, gap=bool(asked))
 
 
@@ -103,9 +107,37 @@ def answer(planned: pipeline.Planned, bound: Bound, seconds: float) -> Point | N
     return None if solution.failure is not None else solution.variables
 
 
+def replicated(planned: pipeline.Planned, point: Point, seconds: float) -> float:
+    """The one-sided bound by two replications on the rows held out; NaN where there are none, or few, or they make other
+    constraints."""
+    if planned.holdout is None or any(map(margins.of_rows, planned.problem.constraints)):
+        return math.nan
+    given = {name: entry for name, entry in planned.given.items() if name not in options.ABOUT_NEW_ROWS}
+    sign, gaps = _sign(planned), []
+    try:
+        other = pipeline.elsewhere(planned)
+        half = subsets.held(other, 0.5, planned.seed)
+        for rows in (half, {name: ~mask for name, mask in half.items()}):
+            part = subsets.part(other, rows)
+            if min(part.tables[name].n for name in rows) < 2 * REPLICATED:
+                return math.nan
+            best = answer(pipeline.plan(planned.compiled, planned.binding, given, bound=part), part, seconds)
+            if best is None:
+                return math.nan
+            gap, error = difference(part, point, best, seed=planned.seed)
+            gaps.append((sign * gap, error))
+    except FccoError:
+        return math.nan
+    return population.replicated(gaps, student(population.LEVEL, 2 * (REPLICATED - 1)))
+
+
+def _sign(planned: pipeline.Planned) -> float:
+    return 1.0 if planned.problem.objective.sense == "minimize" else -1.0
+
+
 def interval(planned: pipeline.Planned, best: Point, bag: Bag) -> population.Population:
     """The interval of the gap, ``best`` being optimal on the rows at hand."""
-    sign = 1.0 if planned.problem.objective.sense == "minimize" else -1.0
+    sign = _sign(planned)
     written = bag.whole[:, 0] if len(bag.whole) else np.zeros(0)
     least = values(planned.bound, best)[0][0]
     optimism = sign * (written - bag.inside[:, 0]) if len(written) else written
@@ -176,7 +208,7 @@ def _with_margins(
         label: Margin(value=float(at[label]), error=error, margin=made.factor * error, held=made.held.get(label))
         for label, error in made.errors.items()
     }
-    sign = 1.0 if planned.problem.objective.sense == "minimize" else -1.0
+    sign = _sign(planned)
     record = Margins(
         level=level,
         factor=made.factor,

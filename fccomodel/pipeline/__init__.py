@@ -489,8 +489,13 @@ def held_out(planned: Planned, solution: Solution) -> Intervals | None:
 
     if planned.holdout is None:
         return None
-    encoding = {name: table.encoding for name, table in planned.bound.tables.items()}
-    where = planned.holdout if isinstance(planned.holdout, str) else None
-    other = bind(planned.compiled, planned.binding, seed=planned.seed, encoding=encoding, where=where, rows=planned.held)
+    other = elsewhere(planned)
     with quoting(planned.problem.source):
         return intervals(other, solution.variables, seed=planned.seed)
+
+
+def elsewhere(planned: Planned) -> Bound:
+    """The problem on the rows held out, with the scaling and the categories of those solved on."""
+    encoding = {name: table.encoding for name, table in planned.bound.tables.items()}
+    where = planned.holdout if isinstance(planned.holdout, str) else None
+    return bind(planned.compiled, planned.binding, seed=planned.seed, encoding=encoding, where=where, rows=planned.held)

@@ -11,7 +11,7 @@ which for smooth functions of means tends to the delta method's (P. Kott, The de
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from statistics import NormalDist
 from typing import NamedTuple
@@ -26,6 +26,7 @@ from fccomodel.evaluation.interpret import Evaluator
 from fccomodel.evaluation.interpret.reductions import one_thread
 from fccomodel.report.system import functions
 
+Point = Mapping[str, np.ndarray]
 #: Groups, and how many there are where all of them would take longer than this.
 GROUPS, FEWEST, BUDGET_S = 20, 8, 120.0
 CONFIDENCE = 0.95
@@ -54,7 +55,7 @@ class Intervals:
     why: str = ""
 
 
-def intervals(bound: Bound, point: Mapping[str, np.ndarray], *, seed: int = 0, budget: float = BUDGET_S) -> Intervals:
+def intervals(bound: Bound, point: Point, *, seed: int = 0, budget: float = BUDGET_S) -> Intervals:
     """The objective as written and every constraint's left minus right side, with what other rows could make of them."""
     found, labels, equal, errors, count, why = deviations(bound, point, seed=seed, budget=budget)
     halves = student((1 + CONFIDENCE) / 2, max(count, FEWEST) - 1) * errors
@@ -80,9 +81,13 @@ class Deviations(NamedTuple):
 
 
 def deviations(
-    bound: Bound, point: Mapping[str, np.ndarray], *, seed: int = 0, most: int = GROUPS, budget: float = BUDGET_S
+    bound: Bound, point: Point, *, seed: int = 0, most: int = GROUPS, budget: float = BUDGET_S
 ) -> Deviations:
     """The standard errors at a point, from ``most`` groups, where they take no longer than the budget."""
+
+    def of(part: Bound) -> np.ndarray:
+        return values(part, point, seed)[0]
+
     began = time.perf_counter()
     with one_thread():
         found, labels, equal = values(bound, point, seed)
@@ -93,13 +98,13 @@ def deviations(
         if not why:
             count = min(count, *(max(FEWEST, bound.tables[name].n // 2) for name in tables))
             try:
-                variance = np.sum([_variance(bound, name, point, seed, count, len(found)) for name in tables], axis=0)
+                variance = np.sum([_variance(bound, name, of, seed, count, len(found)) for name in tables], axis=0)
             except FccoError as error:
                 why = f"without some of the rows: {error.diagnostics[0].message}"
     return Deviations(found, labels, equal, np.sqrt(variance), 0 if why else count, why)
 
 
-def values(bound: Bound, point: Mapping[str, np.ndarray], seed: int = 0) -> tuple[np.ndarray, list[str], list[bool]]:
+def values(bound: Bound, point: Point, seed: int = 0) -> tuple[np.ndarray, list[str], list[bool]]:
     """The objective and then the constraints, the constraints' labels, and which are equalities."""
     with torch.no_grad():
         tensors = {name: torch.as_tensor(np.array(value, dtype=np.float64)) for name, value in point.items()}
@@ -116,13 +121,24 @@ def _refused(bound: Bound, tables: list[str]) -> str:
     return f"`{few[0]}` has {bound.tables[few[0]].n} rows" if few else ""
 
 
-def _variance(bound: Bound, name: str, point: Mapping[str, np.ndarray], seed: int, count: int, size: int) -> np.ndarray:
+def _variance(bound: Bound, name: str, of: Callable[[Bound], np.ndarray], seed: int, count: int, size: int) -> np.ndarray:
     """The jackknife's variance from one table."""
     group = _groups(subsets.strata(bound, bound.tables[name]), count, np.random.default_rng(seed))
-    estimates = np.stack([values(subsets.part(bound, {name: group != k}), point, seed)[0] for k in range(count)])
+    estimates = np.stack([of(subsets.part(bound, {name: group != k})) for k in range(count)])
     if estimates.shape[1] != size:
         return np.full(size, np.nan)
     return (count - 1) / count * ((estimates - estimates.mean(axis=0)) ** 2).sum(axis=0)
+
+
+def difference(bound: Bound, first: Point, second: Point, *, seed: int = 0) -> tuple[float, float]:
+    """The objective at the first point less that at the second, and the standard error of that."""
+
+    def of(part: Bound) -> np.ndarray:
+        return values(part, first, seed)[0][:1] - values(part, second, seed)[0][:1]
+
+    with one_thread():
+        variances = [_variance(bound, name, of, seed, GROUPS, 1) for name in subsets.averaged(bound.problem)]
+        return float(of(bound)[0]), float(np.sqrt(np.sum(variances)))
 
 
 def _groups(strata: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:

@@ -103,6 +103,12 @@ def _exempt(constraint: ir.Constraint) -> str:
     return ""
 
 
+def of_rows(constraint: ir.Constraint) -> bool:
+    """Other rows make it another constraint."""
+    over = [b for r in ir.walk(constraint.body) if isinstance(r, ir.Reduce) for b in r.binders]
+    return any(isinstance(binder.domain, ir.RowSet) for binder in (*constraint.binders, *over))
+
+
 def _rows(reduce: ir.Reduce) -> bool:
     return any(isinstance(binder.domain, ir.RowSet) for binder in reduce.binders)
 

@@ -11,9 +11,10 @@ programs, Annals of Operations Research 30, 1991; A. Eichhorn, W. Römisch, Stoc
 confidence intervals, Mathematics of Operations Research 32, 2007; of bagging in gap estimates H. Lam, H. Qian, Assessing solution
 quality in stochastic optimization via bootstrap aggregating, Winter Simulation Conference, 2018).
 
-Of rows that the answer was not found on, the one-sided bound by two replications (``Replications``): halves k = 1, 2 of them have
-optima x_k, and G_k = F_k(x) - F_k(x_k) is in the mean at least the gap, as the mean of optimal values is at most the optimal
-value. It asks nothing of how x was found (W.-K. Mak, D. Morton, R. Wood, Monte Carlo bounding techniques for determining solution
+Rows that the answer was not found on give a one-sided bound by two replications: halves k = 1, 2 of them have optima x_k, and
+G_k = F_k(x) - F_k(x_k), with the standard error s_k, is in the mean at least the gap, as the mean of optimal values is at most
+the optimal value. So the gap is at most (G_1 + G_2)/2 + q (s_1^2 + s_2^2)^(1/2) / 2, q a quantile of Student's distribution; that
+asks nothing of how x was found (W.-K. Mak, D. Morton, R. Wood, Monte Carlo bounding techniques for determining solution
 quality in stochastic programs, Operations Research Letters 24, 1999; G. Bayraksan, D. Morton, Assessing solution quality in
 stochastic programs, Mathematical Programming 108, 2006, its A2RP).
 """
@@ -40,6 +41,7 @@ class Population:
     optimism    by how much the objective is worse for new rows than for those at hand, in the mean
     solves      on resampled rows, in ``seconds``; ``failed`` of them had no answer
     convex      they find optima; else the best points that runs like this one find
+    most        a one-sided bound of confidence ``LEVEL`` by two replications on rows held out; NaN where there is none
     """
 
     low: float = math.nan
@@ -51,6 +53,7 @@ class Population:
     failed: int = 0
     seconds: float = 0.0
     convex: bool = True
+    most: float = math.nan
     why: str = ""
 
 
@@ -62,6 +65,12 @@ def population(gaps: np.ndarray, optimism: np.ndarray, *, failed: int, seconds: 
     low, high, level = between(gaps)
     means = {"mean": float(gaps.mean()), "optimism": float(optimism.mean())}
     return Population(low=low, high=high, level=level, **means, **counted)  # type: ignore[arg-type]
+
+
+def replicated(gaps: list[tuple[float, float]], quantile: float) -> float:
+    """The bound of the gap from those of replications, each with its standard error."""
+    mean = sum(gap for gap, _ in gaps) / len(gaps)
+    return max(mean + quantile * math.sqrt(sum(error**2 for _, error in gaps)) / len(gaps), 0.0)
 
 
 def between(draws: np.ndarray, level: float = LEVEL) -> tuple[float, float, float]:

@@ -155,6 +155,20 @@ def test_the_gap_for_new_rows():
     assert result.margins is None and "two-sided" in str(result)
 
 
+def test_two_replications_on_rows_held_out():
+    """Each half has the gap (w - its mean)^2, whose mean is the true one and s^2 / n; and a wrong answer has a large gap."""
+    x = normal(800)
+    made = model("data D : table(x: real); var w; minimize E[z ~ D] square(w - z.x) ; subject to c: w <= 50;", x=x)
+    planned = made.plan(holdout=0.5)
+    held, near, far = x[planned.held["D"]], {"w": np.array(1.0)}, {"w": np.array(3.0)}
+    most = new_rows.replicated(planned, near, 60.0)
+    assert 0 < most < 20 * x.var() / 200
+    error = 2 * 2 * x.std() / np.sqrt(len(held))  # of (w - mean)^2 at w = 3, to first order
+    assert new_rows.replicated(planned, far, 60.0) == pytest.approx((3 - held.mean()) ** 2 + 1.69 * error, rel=0.15)
+    assert np.isnan(new_rows.replicated(model(MEAN, x=x).plan(holdout=0.5), near, 60.0))
+    assert np.isnan(new_rows.replicated(made.plan(), near, 60.0))
+
+
 def test_too_few_answers_say_so():
     made = population.population(np.ones(5), np.ones(5), failed=1, seconds=2.0, convex=False)
     assert made.why == "5 answers on resampled rows, fewer than 9" and np.isnan(made.low)
