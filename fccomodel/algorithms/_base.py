@@ -110,6 +110,7 @@ class Algorithm:
     oracle     ``blocks``: ``gradient``, one estimate per sampled block i; ``vector``: ``inner`` and ``outer``, all blocks
                at once as one vector F(w) in R^q
                (its ``begin(state, F, h)`` opens an epoch, ``update(state, F, h)`` is a step; F: see ``vector_oracle.oracle_of``)
+    samples_outer   of a vector oracle, that steps may have phi by samples of its outer functions
     outer      how non-smooth outer functions reach its form: ``moreau`` (their envelopes, the centres moved between stages),
                ``entropy`` (the same with entropy on the simplex where they are maxima),
                ``subgradient`` (as they are), ``dual`` (each block keeps its y, moved in every step), ``conjugate`` (the same,
@@ -156,6 +157,7 @@ class Algorithm:
     beyond: Mapping[str, str] = field(default_factory=dict)
     adaptive: str = ""
     oracle: str = "blocks"
+    samples_outer: bool = False
     outer: str = "moreau"
     penalty: str | None = None
     surrogate: str | None = None

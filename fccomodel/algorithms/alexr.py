@@ -71,6 +71,16 @@ algorithm = Algorithm(
     variants=(
         Variant("psi = f*, f smooth", "alexr-2025, Algorithm 1, Lemma 1 and Theorem 1", "as in the paper (schedule = theory)"),
         Variant("psi = f*, f quadratic", "alexr-2025, Theorem 3", "as in the paper, tau in units of f's curvature"),
+        Variant(
+            "psi = entropy, y in a simplex",
+            "alexr-2025, Algorithm 1, line 7, and Theorem 1",
+            "as psi = f* of logsumexp, whose conjugate it is",
+        ),
+        Variant(
+            "psi in general: strongly convex, and smooth where f has kinks",
+            "alexr-2025, Algorithm 1, line 7, and appendix D",
+            "by the two that section 3.1 names, for which line 7 has closed forms",
+        ),
         Variant("psi a half square, f with kinks", "alexr-2025, Theorems 2 and 3", "as in the paper (schedule = theory)"),
         Variant("theta = 0, no values at the point before", "alexr-2025, Theorem 2", "as in the paper (theta = 0)"),
     ),

@@ -15,11 +15,11 @@ from conformance.runs import bound_problem, needs_cvxpy, optimum, outcome, plann
 from fccomodel import algorithms
 
 BY_NAME = {p.name: p for p in ALL}
-#: problems that few steps solve; each algorithm runs the first two of a turn of this list that it admits
+#: problems that few steps solve; each algorithm runs the first two of a turn of this list that it admits, else of the others
 TURNS = (
     "square_of_mean", "absolute", "hinge_of_groups", "entropic", "inactive", "group_cvar", "stochastic_outer",
     "elastic_composition", "equality", "lasso", "worst_group", "sigmoid_losses", "variance", "simplex", "group_entropic",
-    "planted_squares", "largest_of_three",
+    "planted_squares",
 )  # fmt: skip
 EACH = 2
 #: steps by sampled blocks, and by whole passes over a vector; and the gap of penalties that keep some of a violation
@@ -30,10 +30,10 @@ SAMPLED = ("square_of_mean", "cvar", "entropic", "bounded_group")
 
 def turn(name: str) -> list[Conformance]:
     """The problems that an algorithm runs."""
-    first = 5 * sorted(algorithms.all()).index(name)
+    first = sum(map(ord, name))
     found: list[Conformance] = []
-    for k in range(len(TURNS)):
-        problem = BY_NAME[TURNS[(first + k) % len(TURNS)]]
+    turned = [TURNS[(first + k) % len(TURNS)] for k in range(len(TURNS))]
+    for problem in (BY_NAME[name] for name in (*turned, *(name for name in BY_NAME if name not in TURNS))):
         if len(found) < EACH and not refusal(problem, name) and not planned(problem, algorithm=name).surrogates:
             found.append(problem)
     return found

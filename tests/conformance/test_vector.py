@@ -318,6 +318,77 @@ def test_updates_are_the_papers(name: str) -> None:
         assert np.abs(mistaken - state.w.numpy()).max() > 1e-5, slip
 
 
+SPREAD = HEAD + f"minimize mean[i in D] square((E[j ~ D] square(dot(w, j.x))) - i.y) + {LAMBDA} * norm1(w);"
+
+
+def ascvrg_by_samples(case: Made, w: np.ndarray, seed: int, slip: str = "") -> np.ndarray:
+    """ascvrg-2021, Algorithm 1 on g_j = (w.x_j)^2, f_i(u) = (u - y_i)^2: (3), (4) and (5), the f_i of a sample C alone."""
+    x, y, h = case.data.D_x.numpy(), case.data.D_y.numpy(), case.h
+    rng, data = torch.Generator().manual_seed(seed), case.fresh()
+    drawn = [case.solver.draw(data, rng, case.solver.SOLVER.block) for _ in range(2)]
+    assert [part.shape[1:] for part in drawn[0]] == [(6,), (7,)]
+    samples = iter(zip(*(torch.cat(parts).numpy() for parts in zip(*drawn, strict=True)), strict=True))
+    reference, k, taken, T = w, h.stage, 0, h.stage * (2**h.epochs - 1)
+
+    def g(w: np.ndarray, rows: Any) -> Any:
+        return ((x[rows] @ w) ** 2).mean()
+
+    def G(w: np.ndarray, rows: Any) -> np.ndarray:
+        return 2 * x[rows].T @ (x[rows] @ w) / len(x[rows])
+
+    def slope(u: Any, rows: Any) -> Any:
+        return 2 * (u - (y if slip == "all of them" else y[rows])).mean()
+
+    for _ in range(2):
+        everything = np.arange(len(x))
+        g0, G0, total = g(reference, everything), G(reference, everything), np.zeros_like(w)
+        v0 = G0 * 2 * (g0 - y).mean()
+        for _ in range(k):
+            total, (A, C) = total + w, next(samples)
+            gt, Gt = g(w, A) - g(reference, A) + g0, G(w, A) - G(reference, A) + G0
+            v = Gt * slope(gt, C) + (0 if slip == "no correction" else v0 - G0 * slope(g0, C))
+            taken += 1
+            eta = h.eta / 2 * math.sqrt(T) / math.sqrt(2 * T - taken)
+            w = Portfolio.prox(w - eta * (-v if slip == "sign" else v), eta)
+        reference, k = total / k, 2 * k
+    return w
+
+
+def test_samples_of_the_outer_index() -> None:
+    case, start = Made(SPREAD, "ascvrg", inner_batch=6, outer_batch=7, eta=0.02, stage=4), point(6)
+    state, F = case.oracle(start.clone(), seed=9)
+    for epoch in range(2):
+        state.epoch, state.length = epoch, 4 * 2**epoch
+        case.solver.SOLVER.begin(state, F, case.h)
+        for _ in range(state.length):
+            case.solver.SOLVER.update(state, F, case.h)
+            state.t += 1
+    np.testing.assert_allclose(state.w.numpy(), ascvrg_by_samples(case, start.numpy(), 9), rtol=1e-9, atol=1e-12)
+    for slip in ("all of them", "no correction", "sign"):
+        assert np.abs(ascvrg_by_samples(case, start.numpy(), 9, slip) - state.w.numpy()).max() > 1e-5, slip
+
+
+@pytest.mark.parametrize("name", ["groups", "pairs", "ordered"])
+def test_samples_of_phi_are_unbiased(name: str) -> None:
+    case, w = Made(MODELS[name], "ascvrg", outer_batch=4, inner_batch=5, sampling="iid"), point(5)
+    u = case.solver.inner_full(case.data, w, case.h)
+    state, F = case.oracle(w)
+    values = torch.stack([case.solver.outer_part(case.data, w, u, case.c, F.batch(), case.h) for _ in range(1500)])
+    assert float(values.std()) > 1e-3
+    assert abs(float(values.mean() - case.solver.outer(case.data, w, u, case.c, case.h))) < 5 * float(values.std()) / 38
+    s, _ = F.slope(w, u)
+    slopes = torch.stack([F.slope(w, u, 1.0, F.batch())[0] for _ in range(1500)])
+    assert float(((slopes.mean(0) - s).abs() / (slopes.std(0) + 1e-9)).max()) < 5 / 38
+    assert Made(MODELS[name], "hscg", outer_batch=4).solver.SOLVER.outer_part is None
+
+
+def test_phi_is_whole_where_every_step_has_all_of_it() -> None:
+    """Outer functions that are few are all in every step, and so are those under a function that is not linear."""
+    under = HEAD + "minimize prod[k in {0, 1, 2}] (1 + E[z ~ D | z.g == k] square(dot(w, z.x)));"
+    for text, options in ((SPREAD, {}), (under, {"outer_batch": 2})):
+        assert Made(text, "ascvrg", **options).solver.SOLVER.outer_part is None
+
+
 TARGETS = (1.0, -0.5, 0.2)
 SMOOTHING = 0.4
 MAXIMUM = ", ".join(f"E[z ~ D] square(dot(w, z.x) - {t})" for t in TARGETS).replace("- -", "+ ")

@@ -90,6 +90,7 @@ class VectorSolver(Solver):
     """With all inner expectations as one vector F(w): ``inner(data, w, batch, h)``, exactly ``inner_full(data, w, h)``, and
     ``outer(data, w, u, c, h)`` = phi(u), of w as well.
 
+    outer_part    phi by the samples of a batch: ``outer_part(data, w, u, c, batch, h)``; None where steps have all of it
     components    length of F(w)           samples, rows   oracle calls of ``inner`` and of ``inner_full``
     squares       phi is smoothed by half squares, which bound the residual of a pair (x, y)
     """
@@ -100,4 +101,5 @@ class VectorSolver(Solver):
     components: int
     samples: int
     rows: int
+    outer_part: Callable | None = None
     squares: bool = True

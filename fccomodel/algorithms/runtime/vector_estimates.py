@@ -36,6 +36,17 @@ def corrected(state, F):
     return state.v_ref + pulled(now, s, then, state.s_ref) + direct
 
 
+def corrected_by_samples(state, F):
+    """The same where f is an average that samples stand for, corrected at the reference point too (equation (5)):
+    G_t' mean grad f_i(g_t) - G~' mean grad f_i(g~) + v~, the samples of f_i with those of g_j."""
+    batch = F.batch()
+    now, then = F.sample(state.w, batch), F.sample(state.reference, batch)
+    s, direct = F.slope(state.w, state.u_ref + now.value - then.value, 1.0, batch)
+    t, before = F.slope(state.reference, state.u_ref, 1.0, batch)
+    moved = (s - t) @ state.J_ref + pulled(now, s, then, s) if F.keep else pulled(now, s, then, t)
+    return moved + direct - before + state.v_ref + state.direct_ref
+
+
 def begin_with(state, F, at):
     """F and its Jacobian at w as found ``at`` w, by a full pass or by many samples; returns the gradient."""
     state.s, direct = F.slope(state.w, at.value)

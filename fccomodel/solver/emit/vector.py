@@ -32,6 +32,14 @@ class Composition:
         phi = self.printer(steps.phi)
         phi.print([steps.root])
         self.outer = [*phi.lines, f"return torch.as_tensor({phi.ref(steps.root)})"]
+        self.part = self.sampled(steps.state, steps.part, samples) if steps.part is not None else []
+
+    def sampled(self, state: State, part: Val, samples: Samples) -> list[str]:
+        """The lines of phi by samples."""
+        printer = self.printer(state)
+        samples.introduce(printer)
+        printer.print([part])
+        return [*samples.unpacked, *printer.lines, f"return torch.as_tensor({printer.ref(part)})"]
 
     def printer(self, state: State) -> Printer:
         """One beside the others, that autograd goes through."""
@@ -48,6 +56,8 @@ class Composition:
             function("inner_full", "F(w), exactly.", self.full, "data, w, h"),
             function("outer", phi, self.outer, "data, w, u, c, h"),
         ]
+        if self.part:
+            functions.append(function("outer_part", "phi(u) by samples of its terms.", self.part, "data, w, u, c, batch, h"))
         return "\n".join([*head, "\n\n\n".join(functions)])
 
     @property
@@ -56,7 +66,8 @@ class Composition:
         length = max((c.stop for c in self.steps.components), default=0)
         values: dict[str, Any] = {"components": length, "squares": self.squares}
         values |= {"samples": self.cost(self.steps.samples), "rows": self.cost(self.steps.values)}
-        return Form(record=VectorSolver, settings=VectorSettings, defined=("inner", "inner_full", "outer"), values=values)
+        defined = ("inner", "inner_full", "outer", *(["outer_part"] if self.part else []))
+        return Form(record=VectorSolver, settings=VectorSettings, defined=defined, values=values)
 
     @property
     def squares(self) -> bool:

@@ -43,6 +43,7 @@ class VectorSteps:
     samples   F by minibatch, a value for each of its components
     values    the same exactly, in the graph of ``full``
     root      phi of a vector u that stands for F, in the graph of ``phi``
+    part      the same by samples of its outer functions, in the graph of ``state``; None where steps have all of them
     """
 
     state: State
@@ -52,6 +53,7 @@ class VectorSteps:
     phi: State
     root: Val
     components: list[Component]
+    part: Val | None = None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

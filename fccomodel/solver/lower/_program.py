@@ -29,7 +29,7 @@ from fccomodel.solver.lower._lowered import (
 from fccomodel.solver.lower._lowering import Lowering
 from fccomodel.solver.lower._records import Slot, Way
 from fccomodel.solver.lower._state import State
-from fccomodel.solver.lower._vector import Entries, Phi
+from fccomodel.solver.lower._vector import Entries, Phi, sampled_phi
 from fccomodel.solver.operations import Val, union
 from fccomodel.solver.operations.entrywise import spread
 from fccomodel.solver.operations.estimates import track
@@ -96,9 +96,11 @@ def vector_steps(bound: Bound, plan: Plan) -> VectorSteps:
     root = phi.expr(plan.normal.objective)
     steps = Entries(State(bound=bound, data=data, full=False, stable=False, batch=plan.batch, centres=form.centres), phi)
     full = Entries(State(bound=bound, data=data, full=True, stable=False, separated=False), phi)
+    samples, values = (list(map(entries.value, phi.components)) for entries in (steps, full))
+    part = sampled_phi(steps.state, phi, plan.normal.objective) if plan.algorithm_record.samples_outer else None
     return VectorSteps(
-        state=steps.state, samples=list(map(steps.value, phi.components)), full=full.state,
-        values=list(map(full.value, phi.components)), phi=form, root=root, components=phi.components,
+        state=steps.state, samples=samples, full=full.state, values=values, phi=form, root=root, components=phi.components,
+        part=part,
     )  # fmt: skip
 
 

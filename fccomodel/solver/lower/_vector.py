@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,6 +24,7 @@ from fccomodel.solver.lower._slots import set_key
 from fccomodel.solver.lower._state import Env, Linear, State
 from fccomodel.solver.operations import Axis, Event, Val, in_order, union
 from fccomodel.solver.operations.entrywise import spread
+from fccomodel.solver.operations.indexing import entry
 from fccomodel.solver.operations.sources import arange, chunk, component, take
 
 
@@ -74,6 +75,53 @@ class Components(Reductions):
         return max((c.stop for c in self.components.values()), default=0)
 
 
+class SampledComponents(Reductions):
+    """Reductions of phi by samples where it is linear in them, by all elements elsewhere; topmost expectations are entries of u,
+    those of the elements at hand. ``components`` are those of the whole phi."""
+
+    components: Sequence[Component] = ()
+
+    def value(self, node: ir.Reduce, env: Env, linear: Linear) -> Val:
+        if (entries := self.known(node, env)) is not None:
+            return self.taken(entries, env)
+        if linear is True:
+            return self.reduced(node, env, linear, False)
+        drawn, self.state.batch = self.state.batch, lambda binder, n, inner: None
+        try:
+            return self.reduced(node, env, linear, False)
+        finally:
+            self.state.batch = drawn
+
+    def known(self, node: ir.Reduce, env: Env) -> Component | None:
+        """The component that the expectation is part of."""
+        free = [b for b in self.state.free(node) if b in env]
+        for part in (c for c in self.components if c.node == node and [*c.slots] == free):
+            if all(np.array_equal(_ids(part.slots[b]), _ids(env[b])) for b in free):
+                return part
+        return None
+
+    def taken(self, part: Component, env: Env) -> Val:
+        """Its entries at the elements that the binders stand for."""
+        whole = self.state.graph.make(component, axes=(), event=part.shape, start=part.start)
+        if not part.slots:
+            return whole
+        slots = sorted(part.slots.items(), key=lambda pair: part.axes.index(pair[1].ids.axes[0]))
+        places = [self.state.cells(f"place_{b.name}", _places(_ids(s)), [env[b].ids]) for b, s in slots]
+        return self.state.graph.make(entry, [whole, *places], fixed=(None,) * len(places))
+
+
+def _ids(slot: Slot) -> np.ndarray:
+    """The elements that a slot's binder may stand for."""
+    return np.arange(slot.n) if slot.members is None else slot.members
+
+
+def _places(ids: np.ndarray) -> np.ndarray:
+    """Where each id stands among these, 0 for others."""
+    places = np.zeros(int(ids.max()) + 1 if len(ids) else 1, dtype=np.int64)
+    places[ids] = np.arange(len(ids))
+    return places
+
+
 class Shared(Batches):
     """Minibatches of which one draw of a table's rows serves every component."""
 
@@ -116,6 +164,16 @@ class Phi:
     def ids(self, component: Component) -> list[np.ndarray]:
         """The ids of the elements of the binders around a component."""
         return [self.lowering.slots.known_ids(s) for s in component.slots.values()]
+
+
+def sampled_phi(state: State, phi: Phi, node: ir.Expr) -> Val | None:
+    """phi by samples of its outer functions, drawn with those of F; None where every step has all of them."""
+    draws = len(state.draws)
+    lowering = Lowering(state, reductions=SampledComponents)
+    assert isinstance(lowering.reductions, SampledComponents)
+    lowering.reductions.components = phi.components
+    value = lowering.expr(node, {}, True)
+    return value if len(state.draws) > draws else None
 
 
 class Entries:
