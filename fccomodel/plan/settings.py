@@ -26,7 +26,7 @@ OPTIONS = {
     "step": "its update of w",
     "outer_batch": "blocks i sampled each step (B1)",
     "inner_batch": "samples per inner expectation (B2)",
-    "sampling": "how blocks and shared samples are drawn: epochs (each pass takes all of them once), or iid",
+    "sampling": "how blocks and shared samples are drawn: epochs (each pass takes all once; inner ones from 16 on), or iid",
     "inner_sampling": "whether blocks meet the same inner samples (shared), or each its own (per_block, as theorems assume)",
     "gradient_batch": "inner samples of gradients, in ALEXR, ALEXR2: fresh (as theorems assume), or the estimates' (same)",
     "eta": "first step size; 0: the inverse of the estimated smoothness",

@@ -23,7 +23,7 @@ TURNS = (
 )  # fmt: skip
 EACH = 2
 #: steps by sampled blocks, and by whole passes over a vector; and the gap of penalties that keep some of a violation
-STEPS = {"blocks": 800, "vector": 150}
+STEPS = {"blocks": 800, "vector": 300}
 GAP = {"hinge": 2e-2, "squared_hinge": 2e-2}
 SAMPLED = ("square_of_mean", "cvar", "entropic", "bounded_group")
 

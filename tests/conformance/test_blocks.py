@@ -326,6 +326,34 @@ def test_steps_are_those_of_the_paper(name: str) -> None:
         assert np.abs(np.array(found[:count]) - iterates(update, coupled, seen[:count], slip)).max() > 1e-5, slip
 
 
+def test_samples_of_the_outer_functions() -> None:
+    """sox-2022, appendix E: the slope of f_i at the previous u_i by a sample of f_i, here f_i(u) = E_a (s_a u - t_a)^2."""
+    rng = np.random.default_rng(5)
+    A = {"s": rng.uniform(0.5, 2, size=9), "t": rng.normal(size=9)}
+    text = HEAD + "data A : table(s: real, t: real);"
+    text += "minimize mean[i in P] E[a ~ A] square(a.s * (E[j ~ N] square(1 + dot(w, j.x) - dot(w, i.x))) - a.t);"
+    options = {"algorithm": "sox", "step": "momentum", "outer_batch": 3, "inner_batch": 4}
+    made = make("stochastic f", Case(text=text, data=lambda: {**table(), "A": A}, options=options))
+    found, seen = emitted(made)
+
+    def reference(slip: str) -> list[np.ndarray]:
+        b, at = Blocks(coupled=True), []
+        for i, a, j in seen:
+            k, (g, J) = b.cells(i), b.g(b.w, i, j)
+            old = first(b.u[k], g)
+            b.u[k] = (1 - b.h.gamma) * old + b.h.gamma * g
+            s, t = (column if slip == "all of them" else column[a] for column in (A["s"], A["t"]))
+            slope = (2 * s * (s * (b.u[k] if slip == "current u" else old)[:, None] - t)).mean(1)
+            b.v = (1 - b.h.beta) * b.v + b.h.beta * (slope @ J) / b.B1
+            b.move(b.h.eta * b.v)
+            at.append(b.w.copy())
+        return at
+
+    np.testing.assert_allclose(found, reference(""), rtol=1e-9, atol=1e-12)
+    for slip in ("all of them", "current u"):
+        assert np.abs(np.array(found) - reference(slip)).max() > 1e-5, slip
+
+
 @pytest.mark.parametrize(
     ("algorithm", "calls"),
     [("sox", 12), ("bsgd", 12), ("sonx", 24), ("sonex", 24), ("msvr", 24), ("alexr", 36), ("alexr2", 36)],

@@ -201,6 +201,7 @@ class VectorSolver(Solver):
     """With all inner expectations as one vector F(w): ``inner(data, w, batch, h)``, exactly ``inner_full(data, w, h)``, and
     ``outer(data, w, u, c, h)`` = phi(u), of w as well.
 
+    outer_part    phi by the samples of a batch: ``outer_part(data, w, u, c, batch, h)``; None where steps have all of it
     components    length of F(w)           samples, rows   oracle calls of ``inner`` and of ``inner_full``
     squares       phi is smoothed by half squares, which bound the residual of a pair (x, y)
     """
@@ -211,6 +212,7 @@ class VectorSolver(Solver):
     components: int
     samples: int
     rows: int
+    outer_part: Callable | None = None
     squares: bool = True
 
 
@@ -909,10 +911,11 @@ def oracle_of(solver: VectorSolver, data, rng, c, state, h: VectorSettings, late
     whole(w)           F(w) by a full pass, linearised          value(w)           F(w) alone
     pooled(w, batches) F(w) by several minibatches, linearised  many(w)            F(w) by a full pass, or 100 minibatches
     mean(w, batches)   F(w) by several minibatches, alone
-    slope(w, u, gamma) the derivatives of phi in u and in w, its smoothing parameters times gamma
+    slope(w, u, gamma) the derivatives of phi in u and in w, its smoothing parameters times gamma; by ``chosen`` samples of phi
     phi(w, u)          its value                                prox(w, step)      prox_{step R}(w), a new vector
     keep               the Jacobian is kept as a q x p matrix; else, and where q > 128, products with it
     smoothing          phi has kinks                             share              of all samples in a minibatch
+    partial            phi is had by samples
     late()             the budget is used up
     """
     ahead: list = []
@@ -948,11 +951,12 @@ def oracle_of(solver: VectorSolver, data, rng, c, state, h: VectorSettings, late
         state.oracles += solver.rows
         return solver.inner_full(data, w, h)
 
-    def slope(w, u, gamma=1.0):
+    def slope(w, u, gamma=1.0, chosen=None):
         scaled = h if gamma == 1 else h.smoothed(lambda lam: gamma * lam)
         y, x = u.detach().clone().requires_grad_(), w.detach().clone().requires_grad_()
         with torch.enable_grad():
-            taped = solver.outer(data, x, y, c, scaled)
+            part = solver.outer_part if chosen is not None else None
+            taped = solver.outer(data, x, y, c, scaled) if part is None else part(data, x, y, c, chosen, scaled)
         return torch.autograd.grad(taped, (y, x), allow_unused=True, materialize_grads=True)
 
     def phi(w, u):
@@ -964,7 +968,7 @@ def oracle_of(solver: VectorSolver, data, rng, c, state, h: VectorSettings, late
 
     return SimpleNamespace(
         batch=batch, sample=sample, pooled=pooled, mean=mean, many=many, whole=whole, value=value, slope=slope, phi=phi,
-        prox=prox, late=late,
+        prox=prox, late=late, partial=solver.outer_part is not None,
         keep=solver.components <= 128 and solver.components * len(state.w) <= h.matrix, smoothing=solver.centred,
         share=min(1.0, solver.samples / solver.rows),
     )  # fmt: skip

@@ -18,6 +18,10 @@ from fccomodel.solver.operations.draws import draw, draw_range
 from fccomodel.solver.operations.entrywise import number
 from fccomodel.solver.operations.sources import cell
 
+#: inner samples of fewer elements are independent: of passes without replacement each is far from the one before, and so from
+#: the estimate that the gradient meets, which biases their product by a share of 1 / (n - B2) of the variance
+PASSES = 16
+
 
 class Batches:
     """Slots of minibatches; of all elements where that costs no more."""
@@ -57,7 +61,7 @@ class Batches:
         if around and state.inner_sampling == "per_block":
             pos = g.make(draw_range, [g.const(0), g.const(n)], axes=(*around, axis), axis=axis, most=n)
         else:
-            pos = g.make(draw, axis=axis, n=n, how=state.sampling)
+            pos = g.make(draw, axis=axis, n=n, how=self.how(binder, n))
         state.draws.append(pos)
         key = self.slots.rows_key(sel, rows)
         ids = pos if key is None else state.take(key, pos, ())
@@ -72,7 +76,7 @@ class Batches:
         stem = state.unique(f"{binder.name}_of")
         if realised.start is None or realised.size is None:
             n = len(realised.rows)
-            pos, count = g.make(draw, axis=axis, n=n, how=state.sampling), g.const(n)
+            pos, count = g.make(draw, axis=axis, n=n, how=self.how(binder, n)), g.const(n)
         else:
             valid = realised.size if realised.skip is None else realised.size - (realised.skip >= 0)
             start = state.cells(f"{stem}_start", realised.start, parents)
@@ -94,6 +98,10 @@ class Batches:
             if realised.accept is not None and not way.inside(sel):
                 accept = state.cells(f"{stem}_accept", realised.accept, parents)
         return slot, Part(binder=binder, axis=axis, weight=weight, count=count, accept=accept, parents=sel.parents)
+
+    def how(self, binder: ir.Binder, n: int) -> str:
+        """The kind of sampling: that of the options, but for a few inner elements."""
+        return "iid" if binder.kind == "~" and n < PASSES else self.state.sampling
 
     def complete(self, sel: Selection) -> bool:
         """A small set of values or labels under a condition: all of it, with a mask."""
