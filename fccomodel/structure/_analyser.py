@@ -50,7 +50,7 @@ class Analyser:
         if id(expr) not in self.memo:
             for node in ir.walk(expr):
                 if id(node) not in self.memo:
-                    facts = self._pieces(node, self._node(node))
+                    facts = self._pieces(node, self._measured(self._node(node)))
                     if node in self.declared.within:
                         inside = replace(facts.interval, value=self.declared.within[node], standing=Standing.ASSUMED)
                         facts = replace(facts, interval=inside)
@@ -81,6 +81,20 @@ class Analyser:
         reason = f"its least value on the data is at least {low:.3g}"
         fact = make("interval", where, facts.expr, "least value", reason, [facts.below], standing=Standing.BOUNDED)
         return replace(facts, interval=fact, restricted=facts.restricted or not self.declared.free)
+
+    def _measured(self, facts: Facts) -> Facts:
+        """A number of the data whose sign its parts leave open, with the range of its values."""
+        node, where = facts.expr, facts.interval.value
+        several = isinstance(node, ir.Apply) and len(node.args) > 1
+        if self.declared.bound is None or not several or not facts.constant or not where.lo < 0 < where.hi:
+            return facts
+        from fccomodel.structure._measured import measured  # needs torch, which the facts of a text do not
+
+        found = measured(node, self.declared.bound)
+        if found is None:
+            return facts
+        fact = make("interval", where.meet(found), node, "data range", "", [], standing=Standing.BOUNDED)
+        return replace(facts, interval=fact)
 
     def key(self, expr: ir.Expr) -> int:
         """A number that two expressions share only if they have the same value."""
