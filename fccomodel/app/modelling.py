@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fccomodel.core import files
+from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.source import Source
 from fccomodel.language.notation import words
 from fccomodel.language.notation.declarations import (
@@ -155,6 +156,17 @@ class Model(Notation):
     def solve(self, **given: Any) -> Result:
         """Solve a model that needs no data."""
         return self.compiled.solve(**given)
+
+    def latex(self, form: str = "problem") -> str:
+        """The model as a LaTeX ``align*`` block: as written (``problem``), in ``normal`` form, or ``smoothed``."""
+        return self.compiled.latex(form)
+
+    def _repr_latex_(self) -> str | None:
+        """Typeset in notebooks, once the model is whole."""
+        try:
+            return self.compiled._repr_latex_()
+        except FccoError:
+            return None
 
     def __reduce__(self) -> tuple[Callable[..., Model], tuple[Source]]:
         """Pickled and copied as the text that it is."""

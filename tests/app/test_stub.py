@@ -27,8 +27,8 @@ log1pexp(1, 2, 3)
 """
 
 
-def test_the_stub_is_the_library(request):
-    if request.config.getoption("--update-golden"):
+def test_the_stub_is_the_library(update_golden):
+    if update_golden:
         STUB.write_text(stub.text())
     assert STUB.read_text() == stub.text()
 

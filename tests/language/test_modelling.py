@@ -353,6 +353,16 @@ def test_an_included_model():
     m.check()
 
 
+def test_errors_name_the_cell_of_another_place():
+    scope = {"m": fc.Model(), "fc": fc, "__name__": "user"}
+    cells = {"<first>": "m.D = fc.table(x=fc.real)\nm.w = fc.var()\n", "<second>": "m.minimize(fc.E(z.y * m.w for z in m.D))\n"}
+    for name, text in cells.items():
+        linecache.cache[name] = len(text), None, text.splitlines(keepends=True), name
+        exec(compile(text, name, "exec"), scope)
+    with pytest.raises(FccoError, match=r"<second>:1:17\n(.|\n)*declared on line 1 of <first>"):
+        scope["m"].check()
+
+
 def test_errors_of_binding_show_python():
     text = "m.a = fc.param(ge=0)\nm.w = fc.var()\nm.minimize(m.a * m.w ** 2)\n"
     m = fc.Model()

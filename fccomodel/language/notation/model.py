@@ -68,8 +68,8 @@ class Notation:
         said = [Said(statement=e.statement, doc=e.doc) for e in self._in_order()]
         if self._name is not None:
             said.insert(0, Said(statement=syntax.ModelDecl(name=self._name, span=self._at)))
-        found = places.place(next((e.at for e in self._entries if places.known(e.at)), self._at))
-        return composed(said, doc=self._doc, name="<model>" if found is None else found[0].name, whole=self._at)
+        files = {found[0].name for entry in self._entries if (found := places.place(entry.at)) is not None}
+        return composed(said, doc=self._doc, name=files.pop() if len(files) == 1 else "<model>", whole=self._at)
 
     def _in_order(self) -> list[Entry]:
         """The statements of the file, elements under their names."""
