@@ -159,7 +159,7 @@ class Found:
     bag: Bag
 
 
-def found(planned: pipeline.Planned, best: Point, level: float, seconds: float) -> Found:
+def found(planned: pipeline.Planned, best: Point, level: float, seconds: float, count: int = ANSWERS) -> Found:
     """The margins by the standard errors at the best point without any, and by answers on resampled rows with Bonferroni's."""
     with quoting(planned.problem.source):
         labels, untouched = margins.sampled(planned.bound)
@@ -170,7 +170,7 @@ def found(planned: pipeline.Planned, best: Point, level: float, seconds: float) 
     errors = {label: float(sure.errors[k]) for label, k in zip(labels, at, strict=True)}
     at = at[sure.errors[at] > 0]
     single, first = (student(1 - (1 - level) / k, max(sure.groups, FEWEST) - 1) for k in (1, len(labels)))
-    bag = bagged(tight(planned, first, errors), planned.bound, seconds, ANSWERS)
+    bag = bagged(tight(planned, first, errors), planned.bound, seconds, count)
     missed = np.maximum(bag.whole[:, at] / sure.errors[at] + first, 0.0) if len(bag.whole) and len(at) else np.zeros((0, 1))
     together = population.above(missed.max(axis=1, initial=0.0), level)
     factor = None if together is None else max(together, single)

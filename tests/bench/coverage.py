@@ -56,10 +56,15 @@ def population(rng: np.random.Generator, size: int = 1500, d: int = 4) -> dict[s
     return {"x": x, "y": score + 0.5 * rng.normal(size=size), "c": labels, "g": rng.integers(0, 3, size)}
 
 
+class NoAnswer(Exception):
+    """A problem is infeasible, or not solved in time."""
+
+
 def solved(model: BoundModel) -> dict[str, np.ndarray]:
     planned = model.plan()
     answer = new_rows.answer(planned, planned.bound, 60.0)
-    assert answer is not None
+    if answer is None:
+        raise NoAnswer
     return dict(answer)
 
 
@@ -96,7 +101,8 @@ class Judged:
     true: bool
 
 
-def judge(kind: str, seed: int, rows: int) -> Iterator[Judged]:
+def judge(kind: str, seed: int, rows: int, of: set[str], answers: int) -> Iterator[Judged]:
+    """The statements about one problem; none where some of its solves have no answer."""
     rng = np.random.default_rng([seed, list(KINDS).index(kind)])
     table = population(rng)
     text = text_of(kind, table, rng)
@@ -105,28 +111,22 @@ def judge(kind: str, seed: int, rows: int) -> Iterator[Judged]:
     chosen = rng.integers(0, len(table["y"]), rows)
     sample = bound_to({name: column[chosen] for name, column in table.items()}, text)
     truth = values(whole.bound, best)[0]
-    sure = intervals(sample.bound, best, seed=seed)
-    for estimate, value in zip((sure.objective, *sure.constraints.values()), truth, strict=True):
-        yield Judged("values", abs(estimate.value - value) <= estimate.half)
-    planned = sample.plan(seed=seed)
-    answer = new_rows.answer(planned, planned.bound, 60.0)
-    if answer is None:
+    if "values" in of:
+        sure = intervals(sample.bound, best, seed=seed)
+        for estimate, value in zip((sure.objective, *sure.constraints.values()), truth, strict=True):
+            yield Judged("values", abs(estimate.value - value) <= estimate.half)
+    if not of & {"gap", "margin", "fallback"}:
         return
-    bag = new_rows.bagged(planned, planned.bound, 600.0)
-    gap = new_rows.interval(planned, answer, bag)
-    yield Judged("gap", gap.low <= values(whole.bound, answer)[0][0] - truth[0] <= gap.high)
-    if len(truth) == 1:
-        return
-    made = new_rows.found(planned, answer, 0.95, 600.0)
-    tight = new_rows.tight(planned, made.factor, made.errors)
-    point = new_rows.answer(tight, tight.bound, 60.0)
-    if point is not None:
-        yield Judged("margin", bool((values(whole.bound, point)[0][1:] <= 1e-7).all()))
-    plain = new_rows.found(planned, answer, 0.95, 0.0)
-    tight = new_rows.tight(planned, plain.factor, plain.errors)
-    point = new_rows.answer(tight, tight.bound, 60.0)
-    if point is not None:
-        yield Judged("fallback", bool((values(whole.bound, point)[0][1:] <= 1e-7).all()))
+    planned, answer = sample.plan(seed=seed), solved(sample)
+    if "gap" in of:
+        bag = new_rows.bagged(planned, planned.bound, 600.0, answers)
+        gap = new_rows.interval(planned, answer, bag)
+        yield Judged("gap", gap.low <= values(whole.bound, answer)[0][0] - truth[0] <= gap.high)
+    for name in sorted(of & {"margin", "fallback"} if len(truth) > 1 else ()):
+        made = new_rows.found(planned, answer, 0.95, 600.0 if name == "margin" else 0.0, answers)
+        tight = new_rows.tight(planned, made.factor, made.errors)
+        if (point := new_rows.answer(tight, tight.bound, 60.0)) is not None:
+            yield Judged(name, bool((values(whole.bound, point)[0][1:] <= 1e-7).all()))
 
 
 def main() -> None:
@@ -135,16 +135,22 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--rows", type=int, default=200)
     parser.add_argument("--kinds", default=",".join(KINDS))
+    parser.add_argument("--of", default="values,gap,margin,fallback", help="which statements")
+    parser.add_argument("--answers", type=int, default=39, help="on resampled rows")
     given = parser.parse_args()
-    kinds, began = given.kinds.split(","), time.perf_counter()
+    kinds, of, began = given.kinds.split(","), set(given.of.split(",")), time.perf_counter()
     total: dict[tuple[str, str], list[bool]] = defaultdict(list)
+    lost = 0
     for k in range(given.count):
         kind = kinds[k % len(kinds)]
-        for one in judge(kind, given.seed * 100_000 + k, given.rows):
-            total[one.of, kind].append(one.true)
-            total[one.of, "all"].append(one.true)
+        try:
+            for one in judge(kind, given.seed * 100_000 + k, given.rows, of, given.answers):
+                total[one.of, kind].append(one.true)
+                total[one.of, "all"].append(one.true)
+        except NoAnswer:
+            lost += 1
         if (k + 1) % len(kinds) == 0 or k + 1 == given.count:
-            print(f"{k + 1} problems, {time.perf_counter() - began:.0f} s", flush=True)
+            print(f"{k + 1} problems, {lost} without an answer, {time.perf_counter() - began:.0f} s", flush=True)
             for (of, which), true in sorted(total.items(), key=lambda entry: (entry[0][1] != "all", entry[0])):
                 print(f"  {of:8s} {which:16s} {np.mean(true):7.1%} of {len(true)}", flush=True)
 
