@@ -179,7 +179,19 @@ def warnings(analysis: Analysis) -> list[str]:
             if fact.standing == Standing.ASSUMED and not any(u.standing == Standing.ASSUMED for u in fact.uses):
                 said.append(f"assumed, not proved: {fact.reason or RULES[fact.rule]}")
     said += [getattr(w, "message", str(w)) for w in analysis.problem.warnings]
+    said += _large(analysis)
     return list(dict.fromkeys(said))
+
+
+def _large(analysis: Analysis) -> list[str]:
+    """What will be large on the data: of so many elements a report may take some."""
+    if analysis.bound is None:
+        return []
+    from fccomodel.report import estimated
+
+    if (whole := estimated.amount(analysis.bound)) <= estimated.FEW or not estimated.thinnable(analysis.bound):
+        return []
+    return [f"{whole:.1e} elements are evaluated: where the budget is short of that, the report is of rows drawn at random"]
 
 
 def _behind(facts: Iterable[Fact]) -> Iterator[Fact]:

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 #: Counted seconds that the search for multipliers and bounds may take in any case.
 REPORT_S = 1.0
+#: The share of a budget in seconds that a report's passes over all rows may take, in counted seconds.
+AFFORDED = 0.4
 #: What is said of a run that the clock ended, or one of its stages.
 CLOCK = (
     "the clock ended it, so another run may end elsewhere; with a longer budget, or a counted one (--budget {calls:.0e}oracles), "
@@ -447,6 +449,7 @@ def report(planned: Planned, solution: Solution, *, sensitive: bool = False, unt
             limits=solution.limits,
             converged=solution.ended == "converged",
             work=Meter(max(REPORT_S, solution.worked / 2), until),
+            afford=AFFORDED * (options.parse_budget(planned.options["budget"][0])[0] or math.inf),
             seed=planned.seed,
             analysis=planned.analysis,
             sensitive=sensitive,

@@ -29,8 +29,8 @@ SOON, PATIENCE, TIMES = 0.3, 3.0, 2.0
 NEAR = 10.0
 #: A gap that does not count, relative to the objective or to this size of one.
 CLOSE, LEAST = 1e-6, 1e-2
-#: The share of a budget in seconds that is kept for the report.
-KEPT = 0.15
+#: The share of a budget in seconds that is kept for the report, whose search may go on for as long beyond it, and seconds more.
+KEPT, SLACK = 0.15, 1.0
 
 
 class Found(NamedTuple):
@@ -67,7 +67,7 @@ def _until(planned: Planned) -> Until:
     if seconds is None:
         return NEVER
     end = time.perf_counter() + seconds - planned.spent
-    return Until(end - KEPT * seconds, end)
+    return Until(end - KEPT * seconds, end + KEPT * seconds + SLACK)
 
 
 def _judged(planned: Planned, program: Program, solution: Solution, sensitive: bool, until: Until) -> Found:

@@ -18,12 +18,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.work import Meter
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation import members
 from fccomodel.evaluation.interpret import Evaluator
 from fccomodel.evaluation.interpret.reductions import one_thread
 from fccomodel.evaluation.values import sides
+from fccomodel.report import estimated
 from fccomodel.report.active import Qualification, Sensitivity, qualification, sensitivity
 from fccomodel.report.gap import Gap, certify
 from fccomodel.report.optimality import Optimum, optimum
@@ -114,6 +116,7 @@ def report(
     multipliers: Mapping[str, float] | None = None,
     limits: Mapping[str, float] | None = None,
     work: Meter | None = None,
+    afford: float = math.inf,
     seed: int = 0,
     judging: bool = False,
     converged: bool = False,
@@ -128,17 +131,32 @@ def report(
     converged     the run that found the point ended by its own tests
     analysis      the problem's structure with the same data, where it is known already
     sensitive     find how the optimum moves with the constraints' right sides too
+    afford        counted seconds that passes over all rows may take: where they would take more, and where the rows cannot be
+                  held together, the report is on a random part of them, with its error
     work          what the search for the best multipliers may take (60 counted seconds unless given); then, the best found so far
 
     Raises F0701 where the objective, a constraint or a gradient is not finite, F0702 for a point that does not fit.
     """
     with nullcontext() if bound.nets else one_thread():  # many small operations: a second thread costs more than it gives
         began, meter = time.perf_counter(), work or Meter(BUDGET_S)
-        system = System(bound, point, seed=seed, multipliers=multipliers)
+
+        def on(rows: Bound, judging: bool) -> KKTReport:
+            system = System(rows, point, seed=seed, multipliers=multipliers)
+            try:
+                return _report(system, multipliers, limits or {}, meter, judging, converged, analysis, sensitive)
+            finally:
+                vars(system).clear()  # its graphs refer to it, and the data would be held until they are collected
+
+        part = estimated.part_for(bound, point, seed=seed, afford=afford)
         try:
-            found = _report(system, multipliers, limits or {}, meter, judging, converged, analysis, sensitive)
-        finally:
-            vars(system).clear()  # its graphs refer to it, and the data would be held until they are collected
+            found = on(bound, judging) if part is None else on(part.bound, True)
+        except FccoError as error:
+            if part is not None or (part := estimated.part_after(bound, error, seed=seed)) is None:
+                raise
+            found = on(part.bound, True)
+        if part is not None:
+            errors = estimated.errors_of(part.bound, point, seed)
+            found = dataclasses.replace(found, exact=False, notes=(part.why, errors, *found.notes))
         return dataclasses.replace(found, wall_s=time.perf_counter() - began)
 
 

@@ -10,7 +10,6 @@ which for smooth functions of means tends to the delta method's (P. Kott, The de
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from statistics import NormalDist
@@ -20,6 +19,7 @@ import numpy as np
 import torch
 
 from fccomodel.core.diagnostics import FccoError
+from fccomodel.core.work import priced
 from fccomodel.data import subsets
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation.interpret import Evaluator
@@ -27,7 +27,7 @@ from fccomodel.evaluation.interpret.reductions import one_thread
 from fccomodel.report.system import functions
 
 Point = Mapping[str, np.ndarray]
-#: Groups, and how many there are where all of them would take longer than this.
+#: Groups, and how many there are where all of them would take more counted seconds than this.
 GROUPS, FEWEST, BUDGET_S = 20, 8, 120.0
 CONFIDENCE = 0.95
 
@@ -88,10 +88,8 @@ def deviations(
     def of(part: Bound) -> np.ndarray:
         return values(part, point, seed)[0]
 
-    began = time.perf_counter()
     with one_thread():
-        found, labels, equal = values(bound, point, seed)
-        took = time.perf_counter() - began
+        (found, labels, equal), took = priced(lambda: values(bound, point, seed))
         tables = subsets.averaged(bound.problem)
         count = next((k for k in (most, GROUPS) if took * k * len(tables) <= budget), FEWEST)
         variance, why = np.full(len(found), np.nan), _refused(bound, tables)

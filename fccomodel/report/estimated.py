@@ -1,0 +1,122 @@
+"""Where all rows are too dear for a report, or cannot be held: the same problem on a random part of them.
+
+What evaluating costs is counted (``core/work``) on two small parts and continued by a power of the number of elements, so that
+the same rows are taken on every machine. The values' errors are those of the delete-a-group jackknife on the part.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from fccomodel.core import ir
+from fccomodel.core.diagnostics import FccoError
+from fccomodel.core.work import priced
+from fccomodel.data import subsets
+from fccomodel.data.bound import Bound
+from fccomodel.evaluation import members, selections
+from fccomodel.evaluation.errors import TOO_LARGE
+from fccomodel.report.confidence import intervals, values
+
+#: Elements of which all are taken without a question; those of the parts on which work is counted; the least of a part,
+#: and those where all could not be evaluated; evaluations that a report takes.
+FEW, TRIED, KEPT, PASSES = 50_000_000, (2_500_000, 5_000_000), 2_000_000, 20
+#: Counted seconds for the errors of the values.
+ERRORS_S = 2.0
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Part:
+    """Some rows in place of all, and why in a sentence."""
+
+    bound: Bound
+    why: str
+
+
+def amount(bound: Bound) -> float:
+    """The elements of the largest nest of reductions: a pair of rows is one."""
+    inside: dict[int, float] = {}
+
+    def of(root: ir.Expr) -> float:
+        stack = [root]
+        while stack:
+            node = stack[-1]
+            if missing := [child for child in node.children if id(child) not in inside]:
+                stack += missing
+                continue
+            own = _elements(node, bound) if isinstance(node, ir.Reduce) else 1.0
+            inside[id(stack.pop())] = own * max([1.0, *(inside[id(child)] for child in node.children)])
+        return inside[id(root)]
+
+    families = [_elements(c, bound) * of(c.body) for c in bound.problem.constraints]
+    return max([of(bound.problem.objective.expr), *families])
+
+
+def _elements(node: ir.Reduce | ir.Constraint, bound: Bound) -> float:
+    """Elements of a node's binders, for one of each binder around; a mean number where keys choose them."""
+    count = 1.0
+    for part in selections.split(node.binders, node.condition):
+        if not isinstance(part.binder.domain, ir.RowSet | ir.ValueSet | ir.LabelSet):
+            continue
+        index = selections.index(bound, part if part.keys else members.alone(part))
+        count *= max(1.0, len(index.rows) / max(len(index.groups), 1))
+    return count
+
+
+def part_for(bound: Bound, point: Mapping[str, np.ndarray], *, seed: int, afford: float) -> Part | None:
+    """A part of the rows whose report takes about ``afford`` counted seconds; None where that of all of them does."""
+    if math.isinf(afford) or not thinnable(bound) or (whole := amount(bound)) <= FEW:
+        return None
+    first, second = (_thin(bound, whole, tried, seed) for tried in TRIED)
+    sizes = [amount(part) for part in (first, second)]
+    prices = [priced(partial(values, part, point, seed))[1] for part in (first, second)]
+    power = min(max(math.log(prices[1] / prices[0]) / max(math.log(sizes[1] / sizes[0]), 0.1), 0.3), 1.5)
+    needed = PASSES * prices[1] * (whole / sizes[1]) ** power
+    if needed <= afford:
+        return None
+    kept = max(KEPT, whole * (afford / needed) ** (1 / power))
+    return _part(bound, whole, kept, seed)
+
+
+def part_after(bound: Bound, error: FccoError, *, seed: int) -> Part | None:
+    """A part in place of rows that cannot be evaluated together (F0704); None where it was something else."""
+    if any(d.code != TOO_LARGE.id for d in error.diagnostics) or not thinnable(bound):
+        return None
+    return _part(bound, amount(bound), KEPT, seed)
+
+
+def thinnable(bound: Bound) -> bool:
+    """The problem averages over rows, and nothing has an entry for each."""
+    tables = subsets.averaged(bound.problem)
+    return bool(tables) and not any(name in tables for name, _ in subsets.lengths(bound.problem))
+
+
+def _part(bound: Bound, whole: float, kept: float, seed: int) -> Part:
+    thin = _thin(bound, whole, kept, seed)
+    rows = ", ".join(f"{thin.tables[n].n:,} of {bound.tables[n].n:,} rows of {n}" for n in subsets.averaged(bound.problem))
+    return Part(bound=thin, why=f"{whole:.1e} elements are too many for this report: estimated on {rows}, drawn at random")
+
+
+def _thin(bound: Bound, whole: float, kept: float, seed: int) -> Bound:
+    """So few rows that about ``kept`` elements are left, each table by the same share and every stratum too."""
+    share, low, high = 0.0, 0.0, 1.0
+    thin = bound
+    for _ in range(8):  # by halves: how elements grow with rows, the model decides
+        share = math.sqrt(max(low, 1e-8) * high)
+        thin = subsets.part(bound, subsets.held(bound, share, seed))
+        low, high = (low, share) if amount(thin) > kept else (share, high)
+    return thin
+
+
+def errors_of(bound: Bound, point: Mapping[str, np.ndarray], seed: int) -> str:
+    """The 95% errors of the values on a part, in words."""
+    found = intervals(bound, point, seed=seed, budget=ERRORS_S)
+    if found.why:
+        return f"no error is known: {found.why}"
+    worst = max((e.half for e in found.constraints.values()), default=None)
+    constraints = "" if worst is None else f", a constraint within {worst:.2g}"
+    return f"with 95% confidence the objective on all rows is within {found.objective.half:.2g}{constraints}"

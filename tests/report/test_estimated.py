@@ -1,0 +1,75 @@
+"""Reports on a random part of the rows, where all are too dear or cannot be held."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import fccomodel
+from fccomodel import pipeline, report
+from fccomodel.core import ir
+from fccomodel.core.diagnostics import refuse
+from fccomodel.evaluation.errors import too_many_to_sort
+from fccomodel.report import estimated
+
+RNG = np.random.default_rng(3)
+X = RNG.normal(size=(1500, 3))
+Y = np.where(X[:, 0] + RNG.normal(size=1500) > 0.8, 1, -1)
+TAIL = """dim d; data D : table(x: real[d], y: {-1, 1}); var w[d];
+minimize mean[p in D | p.y == 1] cvar(tail = 0.2)[n ~ D | n.y == -1] sqhinge(1 - dot(w, p.x) + dot(w, n.x)) + 0.1 * sumsq(w);"""
+GROUPS = """dim d; set K; data D : table(x: real[d], g: K); var w[d];
+minimize max[k in K] E[z ~ D | z.g == k] (dot(w, z.x) - 1)^2 + mean[i in D] E[j ~ D] pos(dot(w, i.x) - dot(w, j.x));"""
+
+
+@pytest.fixture
+def bound():
+    return fccomodel.compile(TAIL).bind(data={"D": {"x": X, "y": Y}})
+
+
+def test_elements_are_counted(bound):
+    assert estimated.amount(bound.bound) == (Y == 1).sum() * (Y == -1).sum()
+    grouped = fccomodel.compile(GROUPS).bind(data={"D": {"x": X, "g": np.arange(1500) % 3}}).bound
+    assert estimated.amount(grouped) == 1500**2
+
+
+def test_what_cannot_be_held_is_estimated(bound, monkeypatch):
+    """An answer is not thrown away where its terms cannot be sorted together: the estimate and its error cover the value."""
+    w = {"w": np.array([0.5, 0.0, 0.1])}
+    exact = report.report(bound.bound, w)
+    system = report.System
+
+    def small(rows, *args, **more):
+        if rows.tables["D"].n > 1000:
+            refuse(too_many_to_sort(next(n for n in ir.walk(*rows.problem.roots) if isinstance(n, ir.Reduce)), 1e9))
+        return system(rows, *args, **more)
+
+    monkeypatch.setattr(report, "System", small)
+    monkeypatch.setattr(estimated, "KEPT", 50_000)
+    found = report.report(bound.bound, w)
+    assert not found.exact and "drawn at random" in found.notes[0] and "95%" in found.notes[1]
+    half = float(found.notes[1].rpartition("within ")[2])
+    assert 0 < half < 0.2 and abs(found.objective - exact.objective) < 2 * half
+    outcome = pipeline.solve(bound.plan(budget="200it"))
+    assert not outcome.report.exact and np.isfinite(outcome.report.objective)
+
+
+def test_what_is_too_dear_is_estimated(bound, monkeypatch):
+    """By counted work: the same rows each time; all of them where they are affordable."""
+    w = {"w": np.array([0.5, 0.0, 0.1])}
+    for name, value in {"FEW": 100_000, "TRIED": (20_000, 40_000), "KEPT": 10_000}.items():
+        monkeypatch.setattr(estimated, name, value)
+    first, second = (report.report(bound.bound, w, afford=1e-3) for _ in range(2))
+    assert not first.exact and first.objective == second.objective
+    assert report.report(bound.bound, w, afford=1e3).exact
+
+
+def test_explain_says_what_will_be_large(bound, monkeypatch):
+    assert "drawn at random" not in str(bound.explain())
+    monkeypatch.setattr(estimated, "FEW", 100_000)
+    assert "elements are evaluated" in str(bound.explain())
+
+
+def test_entries_for_each_row_are_not_thinned():
+    text = "data D : table(x: real); var s[D]; minimize mean[i in D] mean[j in D] (s[i] - s[j] - i.x + j.x)^2;"
+    made = fccomodel.compile(text).bind(data={"D": {"x": X[:40, 0]}}).bound
+    assert not estimated.thinnable(made)
