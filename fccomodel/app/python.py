@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fccomodel import pipeline
-from fccomodel.app import comparison, display, explain, latex, page, plots, results, store
+from fccomodel.app import citing, comparison, display, explain, latex, page, plots, results, store
 from fccomodel.core import files, options
 from fccomodel.core.diagnostics import Diagnostic
 
@@ -379,6 +379,10 @@ class Result:
     def plot(self) -> plots.Plots:
         """Pictures: ``plot()`` of the run on one page, ``plot.convergence()``, ``.constraints()``, ``.multipliers()``."""
         return plots.Plots(self.json)
+
+    def cite(self) -> str:
+        """BibTeX of what the answer rests on: the algorithm's paper, the interior-point method where it came in, this library."""
+        return citing.cite(self.json)
 
     def html(self) -> str:
         """The result as a page for a browser, without network: the model, pictures, the KKT table, how to run it again."""

@@ -13,7 +13,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from fccomodel import pipeline
-from fccomodel.app import display, errors, latex
+from fccomodel.app import citing, display, errors, latex
 from fccomodel.app import explain as explaining
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.quoting import visible
@@ -62,6 +62,7 @@ def _context(stored: Stored) -> dict[str, Any]:
         "variables": {name: (value.shape, float((value**2).sum()) ** 0.5) for name, value in stored.variables.items()},
         "text": visible(record["source"]["text"], "\n\t"),
         "command": _command(stored),
+        "cite": citing.cite(record),
         "heldout": _held_out(record.get("holdout")),
         "given": [(k, o["value"], o["origin"]) for k, o in record["options"].items()],
     }
