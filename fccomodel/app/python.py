@@ -407,5 +407,9 @@ class Result:
     def __str__(self) -> str:
         return display.to_text(display.outcome(self.outcome))
 
+    def _repr_html_(self) -> str:
+        whole = display.to_html(display.outcome(self.outcome, verbose=True))
+        return f"{display.to_html(display.outcome(self.outcome))}<details><summary>the whole report</summary>{whole}</details>"
+
     def __repr__(self) -> str:
         return f"<Result {self.outcome.problem.name}: objective {self.objective:.6g}, {self.report.verdict}>"

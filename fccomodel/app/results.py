@@ -303,6 +303,11 @@ class Evaluation:
 
         return display.to_text(display.evaluation(self))
 
+    def _repr_html_(self) -> str:
+        from fccomodel.app import display
+
+        return display.to_html(display.evaluation(self))
+
     def __repr__(self) -> str:
         return f"<Evaluation {self.stored.record['model']}: objective {self.report.objective:.6g}, {self.report.verdict}>"
 

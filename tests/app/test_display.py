@@ -186,3 +186,14 @@ def test_a_small_model_fits_one_screen():
     result = model.solve(budget="200it")
     assert len(str(result).splitlines()) <= 24 and len(result.details.splitlines()) > 24
     assert " <= 0.25" in str(result) and "--verbose" in str(result)
+
+
+def test_results_are_shown_in_notebooks(monkeypatch):
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    bound = fccomodel.compile("var x[2] in simplex(2); minimize cost: sumsq(x); subject to c: x[1] <= 0.25;").bind()
+    result = bound.solve(budget="50it")
+    for shown, word in ((result, "the whole report"), (fccomodel.evaluate(result), "verdict")):
+        html = shown._repr_html_()
+        assert html.startswith("<pre") and "cost" in html and word in html and "<span" in html
+    compared = fccomodel.compare(bound, algorithms=["sonex"], seeds=1, budget="50it")
+    assert "sonex" in compared._repr_html_() and "sonex" in str(compared)

@@ -173,9 +173,10 @@ class Comparison:
         return to_text(display.comparison(self))
 
     def _repr_html_(self) -> str:
-        import html
+        from fccomodel.app.comparison import display
+        from fccomodel.app.display import to_html
 
-        return f"<pre>{html.escape(str(self))}</pre>"
+        return to_html(display.comparison(self))
 
     def __repr__(self) -> str:
         return f"<Comparison {self.model}: {', '.join(self.algorithms)}; {len(self.runs)} runs>"

@@ -2,7 +2,21 @@
 
 from rich.console import RenderableType
 
-from fccomodel.app.display._layout import WIDTH, duration, number, page, rate, residual, section, terminal, title, to_text
+from fccomodel.app.display._layout import (
+    WIDTH, duration, number, page, rate, residual, section, terminal, title, to_html, to_text,
+)  # fmt: skip
+    WIDTH,
+    duration,
+    number,
+    page,
+    rate,
+    residual,
+    section,
+    terminal,
+    title,
+    to_html,
+    to_text,
+)
 from fccomodel.app.display._progress import progress, watched
 from fccomodel.app.display._report import evaluation, option_lines, outcome, report, unverified
 
@@ -22,6 +36,7 @@ __all__ = [
     "section",
     "terminal",
     "title",
+    "to_html",
     "to_text",
     "unverified",
     "watched",

@@ -110,3 +110,15 @@ def to_text(renderable: RenderableType, *, width: int = WIDTH) -> str:
 def seconds(value: float) -> str:
     """A time, in seconds where it is short."""
     return f"{value:.1f} s" if value < 60 else duration(value)
+
+
+#: How a page is shown in a notebook: as wide as in a terminal, in colours of the notebook's own.
+CODE = '<pre style="font-family:monospace;line-height:1.25;white-space:pre">{code}</pre>'
+
+
+def to_html(renderable: RenderableType, *, width: int = WIDTH) -> str:
+    """The same for a notebook: emphasis and colours inside one ``<pre>``."""
+    plain: dict[str, Any] = {"force_terminal": True, "force_jupyter": False, "legacy_windows": False}
+    console = Safe(file=io.StringIO(), width=width, record=True, markup=False, emoji=False, color_system="standard", **plain)
+    console.print(renderable)
+    return console.export_html(inline_styles=True, code_format=CODE)
