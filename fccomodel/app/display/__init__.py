@@ -3,8 +3,6 @@
 from rich.console import RenderableType
 
 from fccomodel.app.display._layout import (
-    WIDTH, duration, number, page, rate, residual, section, terminal, title, to_html, to_text,
-)  # fmt: skip
     WIDTH,
     duration,
     number,
