@@ -39,19 +39,24 @@ def split_regularisers(problem: ir.Problem, constant: Callable[[ir.Expr], float 
     terms = summands(problem.objective.expr)
     found = {k: made for k, term in enumerate(terms) if (made := _regulariser(term, problem, constant)) is not None}
     taken: dict[int, regularisers.Recognised] = {}
-    for k, made in sorted(found.items(), key=lambda pair: (pair[1].regulariser.smooth, pair[1].centre is not None, pair[0])):
+    for k, made in sorted(found.items(), key=lambda pair: (*_precedence(pair[1]), pair[0])):
         beside = [f for f in taken.values() if f.variable == made.variable]
         if _proximal(problem.variables[made.variable], made, beside, constant):
             taken[k] = made
     prox: list[Prox] = []
     for name in dict.fromkeys(made.variable for _, made in sorted(taken.items())):
         places = [k for k, made in sorted(taken.items()) if made.variable == name]
-        text = " + ".join(problem.text(terms[k]) for k in places)
-        in_turn = regularisers.in_turn([taken[k] for k in places]) or ()
-        prox += [
-            Prox(variable=name, text=text, name=made.name, coefficients=made.coefficients, centre=made.centre) for made in in_turn
-        ]
+        for made in regularisers.in_turn([taken[k] for k in places]) or ():
+            own = [problem.text(terms[k]) for k in places if taken[k].name in (made.name, *made.regulariser.sum_of)]
+            text, values = " + ".join(own), made.coefficients
+            prox.append(Prox(variable=name, text=text, name=made.name, coefficients=values, centre=made.centre))
     return total([term for k, term in enumerate(terms) if k not in taken]), prox
+
+
+def _precedence(made: regularisers.Recognised) -> tuple[bool, bool, str, str]:
+    """Which regularisers go first, whatever their order in the text."""
+    around = made.centre.name if isinstance(made.centre, ir.Param) else ""
+    return made.regulariser.smooth, made.centre is not None, made.name, around
 
 
 def _regulariser(

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 from random_rewritings import RULES, Rewriting
-from rewritten_models import HEAD, MODELS, compare
+from rewritten_models import HEAD, MODELS, bind, compare, plan, summary
 
 #: texts that once had another plan
 MENDED = {
@@ -43,3 +43,13 @@ def test_every_rewriting_has_a_place() -> None:
             rewriting.run(12)
             used |= set(rewriting.steps)
     assert used == {rule.__name__ for rule in RULES} and all(rule.__doc__ for rule in RULES)
+
+
+@pytest.mark.parametrize("sum_of", ["0.1 * norm1(w) + 0.2 * norm1(w - prev)", "0.1 * group_norm(w, 3) + 0.2 * norm2(w - prev)"])
+def test_of_two_regularisers_without_a_prox_together_one_is_chosen_whatever_their_order(sum_of: str) -> None:
+    one, _, other = sum_of.partition(" + ")
+    summaries = []
+    for text in (f"{one} + {other}", f"{other} + {one}"):
+        problem, bound = bind(f"{HEAD}minimize E[z ~ D] log1pexp(-z.y * dot(w, z.x)) + {text};")
+        summaries.append(summary(plan(problem, bound), bound))
+    assert summaries[0] == summaries[1] and len(summaries[0]["prox"]) == 1 and len(summaries[0]["envelopes"]) == 1
