@@ -14,6 +14,7 @@ SLOW = (
     "app/test_new_rows.py",
     "app/test_python.py",
     "app/test_store.py",
+    "app/test_surroundings.py",
     "conformance",
     "core/test_codes.py::test_every_constructor_is_called",
     "data/test_bind.py::test_arrays_need_neither_pandas_nor_pyarrow",

@@ -37,6 +37,10 @@ MODELS = {
     "param p default 2; var x; minimize sumsq(concat(x, p));": 4,
     "param p default 2; var x; minimize max(p, 1)*abs(x) + min(p, 1);": 1,
     "param p default 2; var x; minimize norm1(concat(p, 1)) + x^2;": 3,
+    "set K = 1 .. 3; var x; minimize x^2 + prob[o ~ uniform(0, 1)] (1 <= 2);": 1,
+    "param p default 2; set K = 1 .. 3; let f[k in K] = p + 1; var x; minimize max[k in K] f[k] + x^2;": 3,
+    "param p default 2; set K = 1 .. 3; var x; minimize x^2 s.t. c[k in K]: p <= 3;": 0,
+    "param p default 2; set K = 1 .. 3; var x; minimize (sum[k in K] (p - 1) + max[k in K] 2 * p) * x^2 + sum[k in K] p;": 6,
 }
 
 

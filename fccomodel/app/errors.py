@@ -86,6 +86,11 @@ def of_solve_alone(name: str, command: str) -> Diagnostic:
     return ARGUMENT.error(f"`{name}` is an option of solve, not of {command}", fix=instead[command])
 
 
+def output_not_written(error: OSError) -> Diagnostic:
+    """The system takes what is written on standard output."""
+    return OUTPUT.error(f"Cannot write on standard output: {error.strerror}")
+
+
 def folder_in_use(folder: Path) -> Diagnostic:
     """One process writes into a folder of results."""
     return OUTPUT.error(

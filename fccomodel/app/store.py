@@ -132,7 +132,7 @@ def read(folder: Path, name: str, parsed: Callable[[Any], Any]) -> tuple[Any, di
     """
     path = _place(folder, name)
     try:
-        record = json.loads(read_text(path, kind="result"))
+        record = json.loads(read_text(path, kind="result", lasting=True))
         result, files, own = parsed(record), record[FILES], record[OWN]
         places = {file: _place(folder, file) for file in files}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:

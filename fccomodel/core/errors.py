@@ -35,6 +35,11 @@ def folder_as_file(path: Path, kind: str, candidates: Sequence[str]) -> Diagnost
     return FILE.error(f"`{path}` is a folder, not a {kind} file", fix=fix)
 
 
+def no_lasting_file(path: Path, kind: str) -> Diagnostic:
+    """What is read more than once, or named inside another file, is a file on a disk."""
+    return FILE.error(f"`{path}` is a pipe or a device, not a {kind} file", fix="Write its text into a file.")
+
+
 def unreadable_file(path: Path, error: Exception) -> Diagnostic:
     """The system lets the file be read."""
     return FILE.error(f"`{path}` cannot be read: {_message(error)}")

@@ -17,17 +17,28 @@ from fccomodel.core.source import Source
 
 #: A model is written by a person: more than this is another kind of file, and would only exhaust the parser.
 LONGEST_MODEL = 1 << 20
+#: Bytes of a pipe or a device that are read.
+LONGEST_STREAM = 1 << 26
 SUFFIX = ".fcco"
 
 
-def read_text(path: Path, *, kind: str, limit: int | None = None) -> str:
-    """The text of a file that the user named; ``kind`` says what it is in the messages (``model``, ``binding``...)."""
+def read_text(path: Path, *, kind: str, limit: int | None = None, lasting: bool = False) -> str:
+    """The text of a file that the user named; ``kind`` says what it is in the messages (``model``, ``binding``...).
+
+    ``lasting``: no pipe or device, which may have no end, or wait for ever; where one may be read, it is up to a limit.
+    """
     try:
         if path.is_dir():
             refuse(errors.folder_as_file(path, kind, _candidates(path, kind)))
-        if limit is not None and path.stat().st_size > limit:
-            refuse(errors.file_too_long(path, path.stat().st_size, kind, limit))
-        return path.read_text(encoding="utf-8-sig")
+        size, regular = path.stat().st_size, path.is_file()
+        if lasting and not regular:
+            refuse(errors.no_lasting_file(path, kind))
+        most = limit or (None if regular else LONGEST_STREAM)
+        with open(path, "rb") as file:
+            content = file.read() if most is None else file.read(most + 1)
+        if most is not None and len(content) > most:
+            refuse(errors.file_too_long(path, max(size, len(content)), kind, most))
+        return content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except FileNotFoundError:
         raise FccoError([errors.no_file(path, kind, _neighbours(path))]) from None
     except UnicodeDecodeError as error:
@@ -131,7 +142,8 @@ def whole(path: Path) -> Iterator[Path]:
     except OSError as error:
         raise FccoError([errors.file_not_writable(path, error)]) from None
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):  # it was put in place, or never made
+            temporary.unlink()
 
 
 def flush(path: Path) -> None:

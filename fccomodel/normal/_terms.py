@@ -198,7 +198,12 @@ def _has_hole(node: ir.Expr) -> bool:
 
 
 def _depth(node: ir.Reduce) -> int:
-    return 1 + max((_depth(n) for n in ir.walk(node.body) if isinstance(n, ir.Reduce) and is_sampled(n)), default=0)
+    """How many reductions over rows stand inside each other, itself among them."""
+    deepest: dict[int, int] = {}
+    for n in ir.walk(node.body):
+        inner = (*n.children, n.let.body) if isinstance(n, ir.LetRef) else n.children
+        deepest[id(n)] = max((deepest[id(part)] for part in inner), default=0) + (isinstance(n, ir.Reduce) and is_sampled(n))
+    return 1 + deepest[id(node.body)]
 
 
 def _count(node: ir.Reduce, bound: Bound) -> int:

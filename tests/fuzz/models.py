@@ -23,8 +23,8 @@ HEAD = {
 ROWS = 10
 
 
-def data(text: str, seed: int = 0) -> dict[str, Any]:
-    """What the declarations of a model are bound to."""
+def binding(text: str, seed: int = 0) -> dict[str, Any]:
+    """The arguments of ``bind`` for what a model declares."""
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(ROWS, 2))
     table = {
@@ -32,7 +32,10 @@ def data(text: str, seed: int = 0) -> dict[str, Any]:
         "g": np.resize(["a", "b", "c"], ROWS), "c": np.resize([1, 2, 3], ROWS),
     }  # fmt: skip
     every = {"D": table, "b": rng.normal(size=2), "A": np.array([[2.0, 0.5], [0.5, 1.0]])}
-    return {name: value for name, value in every.items() if f"data {name} " in text}
+    data = {name: value for name, value in every.items() if f"data {name} " in text}
+    dims = {"d": 2} if "dim d;" in text and not data else {}
+    sets = {"G": ["a", "b", "c"]} if "set G;" in text and "D" not in data else {}
+    return {"data": data, "spec": {"dims": dims, "sets": sets}}
 
 
 VARIABLES = {

@@ -67,13 +67,22 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("fccomodel: interrupted", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:  # the reader of our output has gone: `fccomodel ... | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _end_output()
         return DONE
     except Exception as error:  # noqa: BLE001  the last resort: a defect of the compiler
+        if isinstance(error, OSError) and error.filename is None:  # of a stream, not of a file: the disk behind it is full
+            _end_output()
+            show([errors.output_not_written(error)], None)
+            return BAD_INPUT
         if os.environ.get(DEBUG):
             traceback.print_exc()
         show([errors.defect(error, DEBUG)], None)
         return BAD_INPUT
+
+
+def _end_output() -> None:
+    """What is still to be written on standard output is written nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def parser() -> argparse.ArgumentParser:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 
 from fccomodel.app import errors
@@ -24,7 +25,7 @@ def arguments(to: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from fccomodel.app import results
 
-    if args.output.is_dir():
+    if os.path.isdir(args.output):
         refuse(errors.folder_for_program(args.output))
     files.make_folder(args.output.parent)
     data = results.write_program(results.emitted(shared.plan(args)), args.output)

@@ -99,6 +99,8 @@ def _check(ctx: Context, statements: tuple[syntax.Statement, ...]) -> ir.Problem
     ctx.statement = None
     if not objectives:
         _no_objective(ctx, statements)
+    elif not any(isinstance(s, syntax.VarDecl) for s in statements):
+        ctx.report(errors.problem.no_variables(objectives[0].span))
     lint.unused(ctx, statements)
     if objective is None:
         return None

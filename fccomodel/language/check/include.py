@@ -83,7 +83,7 @@ class _Joiner:
             return ()
         self.included[path] = node
         try:
-            text = read_text(shown, kind="model", limit=LONGEST_MODEL)
+            text = read_text(shown, kind="model", limit=LONGEST_MODEL, lasting=True)
         except FccoError as error:
             self.diagnostics.extend(errors.names.not_included(diagnostic, node.span) for diagnostic in error.diagnostics)
             return ()

@@ -56,6 +56,16 @@ def constant_objective(span: Span) -> Diagnostic:
     )
 
 
+def no_variables(span: Span) -> Diagnostic:
+    """A model declares what is to be decided."""
+    return NO_VARIABLE.error(
+        "the model has no variable",
+        span=span,
+        reason="A model declares what is to be decided: without it there is nothing to solve.",
+        fix="Declare one before the objective: `var w[d];`, or `var x;`.",
+    )
+
+
 # -------------------------------------------------------------------------------------------------------------- constraints
 def infeasible(relation: Quote, lies: Interval, *, equality: bool) -> Diagnostic:
     """Some point may satisfy a constraint; ``lies`` is the interval of its left minus its right side."""

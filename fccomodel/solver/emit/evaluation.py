@@ -11,7 +11,7 @@ from fccomodel.solver.emit.printer import Prepared, Printer
 from fccomodel.solver.emit.projection import centre_key, centred
 from fccomodel.solver.lower import Block, Constrained, Constraints, Lowered, Whole
 from fccomodel.solver.operations import union
-from fccomodel.solver.operations._base import number, sizes
+from fccomodel.solver.operations._base import number, python, sizes
 from fccomodel.solver.operations._envelopes import lam_text, slope_text
 
 
@@ -71,7 +71,7 @@ class Evaluation:
         dims = tuple(axes.index(a) for a in block.over) or tuple(range(-event, 0) if s.function.rank else ())
         slope = slope_text(s.function, s.bound, "t", lam_text(s.function, f"h.lam_{s.name}"), "y", dims)
         bounded = number(max(map(abs, s.units))) if s.penalty else "0"
-        t = f"w.new_tensor({printer.ref(value)})" if value.op.python else printer.ref(value, axes, event)
+        t = f"w.new_tensor({printer.ref(value)})" if python(value) else printer.ref(value, axes, event)
         t += "" if value.axes == axes else f".expand({sizes(axes, value.event)})"
         lines = [f"def slope_{s.name}(t, y, h):  # {comment(self.lowered.problem.text(s.original))}", f"    return {slope}"]
         return lines, f"{literal(s.name)}: ({f'({index},)' if block.ids else '()'}, {t}, slope_{s.name}, {bounded})"

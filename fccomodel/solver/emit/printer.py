@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from fccomodel.solver.emit.nets import Calls
 from fccomodel.solver.names import Names
-from fccomodel.solver.operations._base import Axes, Event, Pull, Val, bare, sizes
+from fccomodel.solver.operations._base import Axes, Event, Pull, Val, bare, python, sizes
 from fccomodel.solver.operations.entrywise import entrywise
 from fccomodel.solver.operations.scores import net
 from fccomodel.solver.operations.sources import arange, chunk, hyper
@@ -198,7 +198,7 @@ class Printer:
 
     def expanded(self, val: Val, axes: Axes, event: Event = ()) -> str:
         """A value as a tensor on all of these axes and dims."""
-        if val.op.python:
+        if python(val):
             return f"w.new_full({sizes(axes, event)}, {self.ref(val)})"
         if val.axes == axes and val.event == event:
             return self.ref(val)

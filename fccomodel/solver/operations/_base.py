@@ -181,6 +181,10 @@ class Op:
         """Gives arguments that vary their part of the adjoint of ``val``."""
         raise AssertionError(f"{self.name}: {self.constant}")
 
+    def combines(self, val: Val) -> bool:
+        """Python numbers combined are one again."""
+        return False
+
     def pulled(self, source: Val) -> tuple[Val, ...]:
         """The values that the text of its contribution to a gradient refers to."""
         return ()
@@ -191,8 +195,8 @@ class Op:
 
 
 def python(val: Val) -> bool:
-    """The text of a value is a Python number."""
-    return val.op.python
+    """The text of a value is a Python number: one of the model's, or the sum, product, ... of such numbers alone."""
+    return val.op.python or val.op.combines(val) and all(map(python, val.args))
 
 
 def along(axes: Axes) -> str:

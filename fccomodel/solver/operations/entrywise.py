@@ -23,14 +23,6 @@ def differentiable(atom: atoms.Atom, val: Val) -> list[Val]:
     return [arg for name, arg in zip(atom.names(len(val.args)), val.args, strict=True) if name not in atom.parameters]
 
 
-def numeric(val: Val) -> bool:
-    """Its text is a Python number: one of the model's, or the sum, product, ... of such numbers alone."""
-    if val.op is not entrywise:
-        return val.op.python
-    atom = atom_of(val.attrs["atom"])
-    return bool(atom.symbol) and not atom.boolean and all(map(numeric, val.args))
-
-
 def truth(val: Val) -> bool:
     """Its text is a truth value: a comparison's, or the product of such values."""
     if val.op is not entrywise:
@@ -62,13 +54,17 @@ class Entrywise(Op):
     def varying(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> bool:
         return not atom_of(attrs["atom"]).flat and super().varying(args, attrs)
 
+    def combines(self, val: Val) -> bool:
+        atom = atom_of(val.attrs["atom"])
+        return bool(atom.symbol) and not atom.boolean
+
     def fault(self, val: Val) -> str:
         return "" if all(a.event in ((), val.event) for a in val.args) else "its arguments' shapes do not fit"
 
     def text(self, writer: Writer, val: Val) -> str:
         texts = [writer.ref(a, val.axes, len(val.event)) for a in val.args]
         tensors = [False] * len(texts)
-        if not numeric(val) and all(map(numeric, differentiable(atom_of(val.attrs["atom"]), val))):
+        if not python(val) and all(map(python, differentiable(atom_of(val.attrs["atom"]), val))):
             texts[0], tensors[0] = as_tensor(texts[0]), True
         return atom_of(val.attrs["atom"]).lower(tuple(texts), site(val, tensors))
 
@@ -105,7 +101,7 @@ class ArrayAtom(Op):
             return atom.lower(tuple(f"({writer.expanded(a, val.axes, a.event)})" for a in val.args), site(val))
         deepest = max((len(a.event) for a in val.args), default=0)
         texts = [writer.ref(a, val.axes, len(a.event) if a.event else deepest) for a in val.args]
-        tensors = [numeric(a) and name not in atom.parameters for name, a in zip(atom.names(len(texts)), val.args, strict=True)]
+        tensors = [python(a) and name not in atom.parameters for name, a in zip(atom.names(len(texts)), val.args, strict=True)]
         texts = [as_tensor(text) if made else text for text, made in zip(texts, tensors, strict=True)]
         return atom.lower(tuple(texts), site(val, tensors))
 
@@ -126,7 +122,8 @@ class Number(Op):
     constant = "it is flat"
 
     def text(self, writer: Writer, val: Val) -> str:
-        return f"{writer.ref(val.args[0])}.to(data.dtype)"
+        text = writer.ref(val.args[0])
+        return as_tensor(text) if python(val.args[0]) else f"{text}.to(data.dtype)"
 
 
 class Fill(Op):
@@ -137,7 +134,7 @@ class Fill(Op):
 
     def text(self, writer: Writer, val: Val) -> str:
         (arg,) = val.args
-        if arg.op.python:
+        if python(arg):
             return f"torch.full({sizes(val.axes, val.event)}, {writer.ref(arg)}, dtype=data.dtype, device=data.device)"
         wider = ", ".join(["...", *["None"] * len(val.event)])
         return f"{writer.ref(arg, val.axes, 0)}[{wider}].expand({sizes(val.axes, val.event)})"
@@ -163,7 +160,7 @@ class Spread(Op):
     def text(self, writer: Writer, val: Val) -> str:
         (arg,) = val.args
         text = writer.ref(arg, val.axes, len(val.event))
-        if arg.op.python:
+        if python(arg):
             return f"torch.full({sizes(val.axes, val.event)}, {text}, dtype=data.dtype, device=data.device)"
         return f"{text}.expand({sizes(val.axes, val.event)})"
 
@@ -199,7 +196,7 @@ class Stack(Op):
         return "" if not any(a.event for a in val.args) else "it stacks arrays"
 
     def text(self, writer: Writer, val: Val) -> str:
-        parts = [f"w.new_full((), {writer.ref(a)})" if a.op.python else writer.ref(a, val.axes, 0) for a in val.args]
+        parts = [f"w.new_full((), {writer.ref(a)})" if python(a) else writer.ref(a, val.axes, 0) for a in val.args]
         return f"torch.stack(torch.broadcast_tensors({', '.join(parts)}), -1)"
 
     def derivative(self, to: Reverse, val: Val, adjoint: Val) -> None:

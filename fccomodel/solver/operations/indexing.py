@@ -17,6 +17,7 @@ from fccomodel.solver.operations._base import (
     along,
     grid,
     in_order,
+    python,
     sizes,
     union,
 )
@@ -69,7 +70,7 @@ class Entry(Op):
         source, axes = pull.source, pull.source.axes
         index = keys(writer, source.attrs["fixed"], source.args[1:], axes)
         adjoint = writer.expanded(pull.adjoint, axes) if axes and not source.event else writer.ref(pull.adjoint)
-        if pull.adjoint.op.python and not axes:
+        if python(pull.adjoint) and not axes:
             adjoint = f"w.new_full((), {writer.ref(pull.adjoint)})"
         flat = "" if len(shape) == 1 else f".reshape({stop - start})"
         return f"spread({shape}, ({', '.join(index)},), {adjoint}){flat}"
@@ -140,7 +141,7 @@ def chosen(writer: Writer, base: Axes, attrs: Mapping[str, Any], moving: list[Va
 
 def spread_text(writer: Writer, val: Val, index: list[str], adjoint: Val, axes: Axes, event: int) -> str:
     """An adjoint at these places of an array of zeros."""
-    text = f"w.new_full((), {writer.ref(adjoint)})" if adjoint.op.python else writer.ref(adjoint, axes, event)
+    text = f"w.new_full((), {writer.ref(adjoint)})" if python(adjoint) else writer.ref(adjoint, axes, event)
     return f"spread({sizes(val.axes, val.event)}, ({', '.join(index)},), {text})"
 
 

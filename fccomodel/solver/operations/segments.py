@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fccomodel.solver.operations._base import Axes, Axis, Event, Op, Reverse, Val, Writer, in_order, sizes
+from fccomodel.solver.operations._base import Axes, Axis, Event, Op, Reverse, Val, Writer, in_order, python, sizes
 from fccomodel.solver.operations.sources import array_data
 
 
@@ -100,7 +100,7 @@ class Unsegment(Op):
         dim = val.axes.index(attrs["axis"])
         others = tuple(a for a in val.axes if a is not attrs["axis"])
         text = writer.ref(adjoint, onto, event)
-        if adjoint.op.python:
+        if python(adjoint):
             text = f"w.new_full({sizes(onto, val.event)}, {text})"
         elif adjoint.axes != onto:
             text = f"{text}.expand({sizes(onto, val.event)})"

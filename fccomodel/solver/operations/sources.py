@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fccomodel.core.quoting import attribute
-from fccomodel.solver.operations._base import Axes, Axis, Event, Op, Pull, Reverse, Val, Writer, along, number
+from fccomodel.solver.operations._base import Axes, Axis, Event, Op, Pull, Reverse, Val, Writer, along, number, python
 
 DATA = "it is known from the data"
 
@@ -70,7 +70,7 @@ class Variable(Op):
     def contribution(self, writer: Writer, pull: Pull) -> str:
         start, stop, shape = writer.layout[pull.variable]
         text = writer.ref(pull.adjoint)
-        if pull.adjoint.op.python:
+        if python(pull.adjoint):
             return f"w.new_full(({stop - start},), {text})"
         if pull.adjoint.event != shape:
             return f"{text}.expand({stop - start})"
