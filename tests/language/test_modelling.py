@@ -353,6 +353,18 @@ def test_an_included_model():
     m.check()
 
 
+def test_a_file_that_includes_another(tmp_path):
+    (tmp_path / "shared.fcco").write_text("model shared;\ndata D : table(x: real);  # of both\n")
+    (tmp_path / "main.fcco").write_text('model main;\ninclude "shared.fcco";\nvar t;\nminimize E[z ~ D] (z.x - t)^2 + u;\n')
+    model = fc.Model.parse(tmp_path / "main.fcco")
+    assert "data D : table(x: real);  # of both" in str(model) and "include" not in model.to_python()
+    with pytest.raises(FccoError, match=r"main.fcco:4:33\n"):
+        model.check()
+    (tmp_path / "main.fcco").write_text('model main;\ninclude "shared.fcco";\nvar t;\nminimize E[z ~ D] (z.x - t)^2;\n')
+    compiled = fc.compile(tmp_path / "main.fcco")
+    assert built(fc.Model.parse(tmp_path / "main.fcco").to_python()).hash == compiled.hash
+
+
 def test_errors_name_the_cell_of_another_place():
     scope = {"m": fc.Model(), "fc": fc, "__name__": "user"}
     cells = {"<first>": "m.D = fc.table(x=fc.real)\nm.w = fc.var()\n", "<second>": "m.minimize(fc.E(z.y * m.w for z in m.D))\n"}
