@@ -151,8 +151,8 @@ def main() -> None:
             lost += 1
         if (k + 1) % len(kinds) == 0 or k + 1 == given.count:
             print(f"{k + 1} problems, {lost} without an answer, {time.perf_counter() - began:.0f} s", flush=True)
-            for (of, which), true in sorted(total.items(), key=lambda entry: (entry[0][1] != "all", entry[0])):
-                print(f"  {of:8s} {which:16s} {np.mean(true):7.1%} of {len(true)}", flush=True)
+            for (name, which), true in sorted(total.items(), key=lambda entry: (entry[0][1] != "all", entry[0])):
+                print(f"  {name:8s} {which:16s} {np.mean(true):7.1%} of {len(true)}", flush=True)
 
 
 if __name__ == "__main__":
