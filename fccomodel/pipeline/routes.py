@@ -131,7 +131,11 @@ def ended(
     if failed is not None or solution is None:
         raise failed or AssertionError(found)
     if first is None and found != solution.status:
-        planned, program, solution = run(planned, progress, until=until.run)
+        failure = conic.conflict(route) if found == "infeasible" else None
+        if failure is None:
+            planned, program, solution = run(planned, progress, until=until.run)
+        else:
+            solution = replace(solution, failure=failure)
     return first or _judged(planned, program, solution, sensitive, until)
 
 

@@ -170,6 +170,8 @@ def failed(report: KKTReport, failure: Failure, *, convex: bool, feasible: bool 
             least = f"Least squares of violations leave {report.feasibility:.3g}; the constraints that conflict: {shown}."
             where = f" within {failure.nearest:.1e} of this one" if math.isfinite(failure.nearest) else ""
             proof = f"Infeasible, proved: every point{where} violates a constraint."
+            if failure.proved:
+                least = f"Constraints that conflict, by multipliers: {shown}. Violations here reach {report.feasibility:.3g}."
             sentence = f"{proof if convex else 'Infeasible near this point, and constraints are not convex.'} {least}"
             advice = "Loosen one of them, or give them a weight in the objective instead."
         case _ if report.relative.get("feasibility", report.feasibility) > FEASIBLE:

@@ -1366,8 +1366,8 @@ def first_point(full, history):
 
 
 def falls_for_ever(solver: Solver, data, w, d, h: LoopSettings, tol, limit, count):
-    """How the objective goes on from w along d, as far as 100 (1 + |w|): ``unbounded`` where it falls in proportion or faster,
-    ``unattained`` where more slowly; None where it rises, or a constraint or a set ends it. Points that violate a constraint are
+    """How the objective goes on from w along d, as far as 100 (1 + |w|): ``unbounded`` where each tenfold way brings more,
+    ``unattained`` where less; None where it rises, or a constraint or a set ends it. Points that violate a constraint are
     moved to the nearest that do so little; what that little may be worth, at ``h.weight`` for each unit, is no fall. The model's
     own variables go on, not those of reformulations alone."""
     length = float(d.norm())
@@ -1390,7 +1390,8 @@ def falls_for_ever(solver: Solver, data, w, d, h: LoopSettings, tol, limit, coun
         fallen.append(here[0] - merit(value, h.weight))
         if value[2] > allowed or not torch.allclose(inside, x) or not fallen[-1] > 1e-10 * (1e-6 + abs(here[0])):
             return None
-    return "unbounded" if fallen[-1] > 3 * fallen[-2] else "unattained"
+    unbounded = fallen[-1] - fallen[-2] > 1.2 * (fallen[-2] - fallen[0])  # the last tenfold way against the one before
+    return "unbounded" if unbounded else "unattained"
 
 
 def raise_penalty(now, full, violation):

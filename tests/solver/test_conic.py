@@ -315,6 +315,17 @@ def test_functions_that_are_straight_where_their_arguments_lie():
             assert answer.objective == pytest.approx(best, abs=1e-7)
 
 
+def test_conflicts_by_multipliers():
+    """A weighted sum of constraints that no point meets."""
+    text = "var x; var y >= 0; minimize x; subject to a: x >= 1; b: x + y <= 0; c: y <= 5;"
+    found = conic.conflict(program_of(text))
+    assert found is not None and set(found.conflict) >= {"a", "b"} and found.proved
+    assert conic.conflict(program_of("var x; minimize x; subject to a: x >= 1;")) is None
+    bound = fccomodel.compile(text).bind().bound
+    said = report.failed(report.report(bound, {"x": 0.5, "y": 0.0}), found, convex=True).verdict
+    assert said.startswith("Infeasible, proved: every point violates a constraint. Constraints that conflict")
+
+
 NONE = {"sum(w) s.t. c: w[1] >= 0;": "unbounded", "t s.t. a: t >= 1; b: t <= 0;": "infeasible"}
 
 

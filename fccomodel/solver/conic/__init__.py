@@ -16,6 +16,7 @@ import numpy as np
 
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import FccoError
+from fccomodel.core.failure import Failure
 from fccomodel.data.bound import Bound
 from fccomodel.library.atoms import Interval
 from fccomodel.solver.conic import cost as costs
@@ -74,6 +75,18 @@ def solve(built: Conic, *, seconds: float | None = None) -> Answer | str:
     multipliers = {label: float(sign * duals[row]) for label, (row, sign) in built.rows.items()}
     objective = built.sign * (float(result.obj_val) + built.program.constant)
     return Answer(variables=variables, multipliers=multipliers, objective=objective, iterations=int(result.iterations))
+
+
+def conflict(built: Conic) -> Failure | None:
+    """Multipliers of constraints whose weighted sum no point meets (J. Farkas, 1902); None where they cannot be told from others,
+    those of constraints that are no rows of the program."""
+    result = minimised(built.program)
+    if str(result.status) != "PrimalInfeasible":
+        return None
+    weights = {label: abs(float(sign * result.z[row])) for label, (row, sign) in built.rows.items()}
+    largest = max(weights.values(), default=0.0)
+    kept = {label: v for label, v in sorted(weights.items(), key=lambda pair: -pair[1]) if v > 1e-3 * largest}
+    return Failure(kind="infeasible", conflict=kept, proved=True, nearest=math.inf) if kept else None
 
 
 def sharpened(program: Assembled, z: np.ndarray, duals: np.ndarray) -> np.ndarray:
