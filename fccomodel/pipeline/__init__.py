@@ -47,7 +47,7 @@ CLOCK = (
     "each gives the same answer"
 )
 #: The share of a budget that a run has even where the stages before it were long.
-LEAST_SHARE = 0.2
+LEAST_SHARE = 0.6
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
