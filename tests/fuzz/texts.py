@@ -25,7 +25,7 @@ WORDS = [
         default with assume table real int E mean sum prod max min variance prob cvar topk pmean logmeanexp simplex ball box
         lambda class None True import self data w __debug__ f print e_1 _ __ x1 mean_i E_z
         + - * / ^ @ ( ) [ ] { } , ; : | ~ = == != <= >= < > -> .. . " # .x .E 0 1 007 2.5 1e400 1e-400 .5 5. 1e 1.2.3
-        // /* */ % ! && || ** ++ <> => := 'a' ` $x$ \alpha ? ... & \ abs( {} "a" "\n" """.split(),
+        // /* */ % ! && || ** ++ <> => := 'a' ` $x$ \alpha ? ... & \\ abs( {} "a" "\n" """.split(),
     *("9" * 400, "9" * 5000, "1e999999999", "\n", "\r\n", "\r", "\t", " ", "\x0b", "\x0c", "\x85", "\u2028", "\u2029", "\ufeff"),
     *("\x00", "\x1b[31m", "\u202e", "\u200b", "\u00e9", "\u0301", "\u03b1", "\u2264", "\u00d7", "\u2212", "\U0001d465", "\ud800"),
     *(
