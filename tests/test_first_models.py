@@ -51,6 +51,11 @@ def test_its_optimum(text):
     assert result.report.verdict.startswith("Solved")
 
 
+def test_a_number_beyond_the_precision():
+    with pytest.raises(FccoError, match="F0711"):
+        fccomodel.compile("var u in box(-1, 1); var v; minimize max(1e300, u) * sigmoid(v);").solve(budget="5it", unverified=True)
+
+
 def calls():
     """Every function of the language at numbers, parameters and a variable, in each place."""
     for name, atom in atoms.all().items():

@@ -37,6 +37,8 @@ def solved(module: Any, program: Program, bound: Bound, polish: bool, **settings
         except ArithmeticError as error:
             raise FccoError([errors.constant_not_finite(error)], bound.problem.source) from None
         except (MemoryError, RuntimeError) as error:
+            if "without overflow" in str(error):  # a number of the model beyond those of the precision
+                raise FccoError([errors.constant_not_finite(error)], bound.problem.source) from None
             if not isinstance(error, MemoryError | torch.OutOfMemoryError) and "allocate memory" not in str(error):
                 raise
             raise FccoError([errors.memory(error)], bound.problem.source) from None
