@@ -11,6 +11,10 @@ solved. Of every problem are judged
     fallback the same with Bonferroni's margins, without resampling: that answers suit their own rows does not count then
 
 Counts of at most 200 have a standard error of 1.5 points.
+
+Seen at 200 rows, seeds 3 and 4, stopped early: gaps 83 of 90 (73 of 75 without tail means, whose intervals are too narrow: 10 of
+15), margins 35 of 37 (the two of Neyman-Pearson failed: nearly infeasible, most of its samples have no answer with margins),
+values 84 of 90 and 126 of 132.
 """
 
 from __future__ import annotations
