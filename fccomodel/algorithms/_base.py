@@ -73,10 +73,12 @@ class Theorem:
 
     name    where it stands                rate    as that of an algorithm
     where   assumption, besides those that the algorithm requires -> where the theorem states it
+    gives   ``optimum``: points whose values are near the least; ``stationarity``: points whose gradients are near 0
     """
 
     name: str
     rate: str
+    gives: str = "stationarity"
     where: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -104,6 +106,7 @@ class Algorithm:
     practice   what its practical steps do that the theorem's do not, besides their sizes
     rate       what it takes to the accuracy that the theorem speaks of, a formula in n, B1, B2, eps, mu
     counts     in which unit: ``iterations``, or ``oracle calls``
+    gives      ``optimum`` or ``stationarity``, as a theorem does
     theorem    where                                              cite    authors, title, venue
     better     theorems that promise more where more holds, the best first
     variants   the forms that the paper gives, and their state here; empty: a baseline of their comparisons, its updates alone
@@ -139,8 +142,6 @@ class Algorithm:
     theory     their values in the theorem, from the problem's constants, ``lam`` where f is smoothed, and ``iterations``, the
                steps that it asks for to reach eps; with ``schedule = theory`` they are taken, and the loop changes none of them
     grid       hyper-parameter -> the values that the papers' experiments chose it from; ``compare --tune`` searches them
-    preference where the compiler chooses, lower comes first, and among equals the better rate: 0 measured to reach gaps of
-               1e-3 on the bundled models in the default budget; 1 not so measured; 2 a baseline of the papers' comparisons
     """
 
     name: str
@@ -151,6 +152,7 @@ class Algorithm:
     cite: str
     steps: Mapping[str, Callable[..., Any]]
     better: tuple[Theorem, ...] = ()
+    gives: str = "stationarity"
     counts: str = "iterations"
     practice: tuple[str, ...] = ()
     variants: tuple[Variant, ...] = ()
@@ -176,7 +178,6 @@ class Algorithm:
     hyper: Mapping[str, float] = field(default_factory=dict)
     theory: Callable[[Constants], Mapping[str, float]] | None = None
     grid: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
-    preference: tuple[float, ...] = (1.0,)
 
     def __reduce__(self) -> tuple[Callable[[str], Any], tuple[str]]:
         """Pickled by its name: it holds functions and modules."""
@@ -187,7 +188,7 @@ class Algorithm:
     @property
     def theorems(self) -> tuple[Theorem, ...]:
         """Those that it may be run by, the best first; the last holds wherever its requirements do."""
-        return (*self.better, Theorem(name=self.theorem, rate=self.rate))
+        return (*self.better, Theorem(name=self.theorem, rate=self.rate, gives=self.gives))
 
     @property
     def solve(self) -> Callable[..., Any]:
@@ -202,6 +203,20 @@ class Algorithm:
             if schedule == "practical":
                 chosen |= {"falling": self.falling, "next_stage": self.next_stage}
         return {**chosen, **(self.in_theory if schedule == "theory" else {})}
+
+    @property
+    def practical(self) -> tuple[Any, ...]:
+        """What its practical steps are made of: algorithms with the same take the same."""
+        form = (self.oracle, self.outer, self.penalty, self.surrogate, self.estimator, self.loop, self.points, self.independent)
+        steps = self.functions(next(iter(self.steps)), "practical").items()
+        return (*form, *steps, *self.hyper.items(), *self.own.items())
+
+    def calls(self, n: float, B1: float, B2: float) -> float:
+        """Values g_i(w; xi) that one unit of its ``rate`` takes: a step, or a call of the paper's oracle, of all blocks."""
+        if self.oracle == "vector":
+            return n * (1 if self.counts == "oracle calls" else B2 * self.points)
+        tracked = max(self.points, 1 + bool(self.estimator and self.estimator.needs_previous))
+        return B1 * B2 * (tracked + bool(self.independent))
 
     @property
     def projects_in_steps(self) -> bool:

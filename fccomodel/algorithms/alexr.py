@@ -86,23 +86,30 @@ algorithm = Algorithm(
     ),
     steps={"plain": steps.plain_step},
     rate="max(1, n / (B1 B2)) / eps^2",
+    gives="optimum",
     theorem="alexr-2025, Theorem 2",
     better=(
         Theorem(
             name="alexr-2025, Theorem 1 (i), up to logarithms",
             rate="max(1 / (mu min(B1, B2)), n / (B1 B2)) / eps",
             where={**STRONGLY, "kinkless inner": "alexr-2025, Theorem 1 (i)"},
+            gives="optimum",
         ),
-        Theorem(name="alexr-2025, Theorem 1 (ii), up to logarithms", rate="max(1 / mu, n / (B1 B2)) / eps", where=STRONGLY),
+        Theorem(
+            name="alexr-2025, Theorem 1 (ii), up to logarithms",
+            rate="max(1 / mu, n / (B1 B2)) / eps",
+            where=STRONGLY,
+            gives="optimum",
+        ),
         Theorem(
             name="alexr-2025, Theorem 3",
             rate="max(1 / B1, n / (B1 B2)) / eps^2",
             where={"kinkless inner": "alexr-2025, Theorem 3"},
+            gives="optimum",
         ),
     ),
     cite="Wang and Yang, ALEXR: an optimal single-loop algorithm for convex FCCO, ICML 2025",
     theory=theory,
     hyper={"tau": 1.0, "theta": 1.0},
     grid=_grids.ALEXR,
-    preference=(1.0,),
 )

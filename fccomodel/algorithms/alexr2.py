@@ -139,5 +139,4 @@ algorithm = Algorithm(
     },
     theory=theory,
     grid=_grids.ALEXR2,
-    preference=(1.0,),
 )

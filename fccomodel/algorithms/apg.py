@@ -60,10 +60,10 @@ algorithm = Algorithm(
     steps={"accelerated": accelerated_step},
     counts="oracle calls",
     rate="N / sqrt(eps)",
+    gives="optimum",
     theorem="Beck and Teboulle 2009, Theorem 4.4",
     cite="Beck and Teboulle, A fast iterative shrinkage-thresholding algorithm, SIAM Journal on Imaging Sciences 2, 2009",
     hyper={**vector_loop.DEFAULTS, "stage": 10, "longest": 100, "growth": 1.3},
     theory=theory,
     grid=_grids.VECTOR,
-    preference=(2.0,),
 )

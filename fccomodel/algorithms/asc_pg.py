@@ -58,5 +58,4 @@ algorithm = Algorithm(
     hyper={**vector_loop.DEFAULTS, **vector_loop.NOISY, "alpha_power": 5 / 9, "beta_power": 4 / 9},
     grid=_grids.VECTOR,
     theory=theory,
-    preference=(2.0,),
 )

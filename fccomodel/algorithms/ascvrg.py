@@ -67,10 +67,10 @@ algorithm = Algorithm(
     steps={"doubling": doubling_step},
     counts="oracle calls",
     rate="(m + n) log(1/eps) + 1/eps^3",
+    gives="optimum",
     theorem="ascvrg-2021, Theorem 3.5",
     cite="Lin, Fan, Wang and Jordan, Improved oracle complexity for stochastic compositional variance reduced gradient, 2021",
     hyper={**vector_loop.DEFAULTS, "stage": 16, "growth": 2.0, "longest": 1 << 16, "epochs": 12, "inner_batch": 32},
     theory=theory,
     grid=_grids.VECTOR,
-    preference=(1.0,),
 )

@@ -56,5 +56,4 @@ algorithm = Algorithm(
     hyper={**vector_loop.DEFAULTS, "stage": 100, "longest": 100},
     grid=_grids.VECTOR,
     theory=theory,
-    preference=(2.0,),
 )

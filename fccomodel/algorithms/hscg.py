@@ -131,5 +131,4 @@ algorithm = Algorithm(
     },  # fmt: skip
     grid=_grids.HSCG,
     theory=theory,
-    preference=(1.0,),
 )

@@ -36,5 +36,4 @@ algorithm = dataclasses.replace(
     ),
     steps={"constant": hscg.constant_step},
     theory=theory,
-    preference=(2.0,),
 )

@@ -96,5 +96,4 @@ algorithm = Algorithm(
     own={"distance": 0.0},
     hyper={"tau": 30.0, "theta": 0.1, "nu": 0.0, "inner_steps": 10},
     grid=_grids.ICPPAC,
-    preference=(1.0,),
 )

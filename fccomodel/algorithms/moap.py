@@ -30,5 +30,4 @@ algorithm = Algorithm(
     cite="Wang, Yang, Zhang and Yang, Momentum accelerates the convergence of stochastic AUPRC maximization, AISTATS 2022",
     hyper={"gamma": 0.1, "beta": 0.1, "beta_prime": 0.01, "eps": 1e-8},
     grid=_grids.SOX,
-    preference=(1.0,),
 )

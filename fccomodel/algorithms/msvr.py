@@ -93,5 +93,4 @@ algorithm = Algorithm(
     hyper={"gamma": 0.5, "beta": 0.1},
     theory=theory,
     grid=_grids.MSVR,
-    preference=(1.0,),
 )

@@ -53,5 +53,4 @@ algorithm = Algorithm(
     "SIAM Journal on Optimization 30, 2020",
     hyper={**vector_loop.DEFAULTS, **vector_loop.NOISY, "tau": 0.5},
     grid=_grids.VECTOR,
-    preference=(2.0,),
 )

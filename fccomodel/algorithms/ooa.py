@@ -25,9 +25,9 @@ algorithm = Algorithm(
     next_stage=next_stage,
     steps={"plain": steps.plain_step},
     rate="n^2 log(n) / eps^2",
+    gives="optimum",
     theorem="alexr-2025, Table 4",
     cite="Sagawa, Koh, Hashimoto and Liang, Distributionally robust neural networks for group shifts, ICLR 2020",
     hyper={"tau": 1.0},
     grid=_grids.OOA,
-    preference=(1.0,),
 )

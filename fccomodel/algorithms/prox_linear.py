@@ -98,5 +98,4 @@ algorithm = Algorithm(
     },  # fmt: skip
     grid=_grids.VECTOR,
     theory=theory,
-    preference=(2.0,),
 )

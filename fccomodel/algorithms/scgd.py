@@ -54,5 +54,4 @@ algorithm = Algorithm(
     hyper={**vector_loop.DEFAULTS, **vector_loop.NOISY, "alpha_power": 0.75, "beta_power": 0.5},
     grid=_grids.VECTOR,
     theory=theory,
-    preference=(2.0,),
 )

@@ -22,5 +22,4 @@ algorithm = Algorithm(
     theorem="of the mean over rows, another problem",
     cite="alexr-2025, section 5.1 (the baseline SGD)",
     grid=_grids.SGD,
-    preference=(9.0,),
 )

@@ -22,5 +22,4 @@ algorithm = Algorithm(
     theorem="of the mean over groups, another problem",
     cite="Buda, Maki and Mazurowski, A systematic study of the class imbalance problem, Neural Networks 2018",
     grid=_grids.SGD,
-    preference=(9.0,),
 )

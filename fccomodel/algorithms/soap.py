@@ -30,5 +30,4 @@ algorithm = Algorithm(
     cite="Qi, Luo, Xu, Ji and Yang, Stochastic optimization of areas under precision-recall curves, NeurIPS 2021",
     hyper={"gamma": 0.2},
     grid=_grids.SOX,
-    preference=(1.0,),
 )

@@ -72,5 +72,4 @@ algorithm = Algorithm(
     hyper={"gamma": 0.8, "gamma_prime": 0.1, "beta": 0.1, "beta_prime": 0.01, "eps": 1e-8},
     theory=theory,
     grid=_grids.SONEX,
-    preference=(0.0,),
 )

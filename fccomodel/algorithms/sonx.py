@@ -55,5 +55,4 @@ algorithm = Algorithm(
     cite="Hu, Zhu and Yang, Non-smooth weakly-convex finite-sum coupled compositional optimization, NeurIPS 2023",
     hyper={"gamma": 0.8, "gamma_prime": 0.1},
     grid=_grids.SONX,
-    preference=(1.0,),
 )

@@ -48,5 +48,4 @@ algorithm = Algorithm(
     hyper={"gamma": 0.2, "beta": 0.1, "beta_prime": 0.01, "eps": 1e-8},
     theory=theory,
     grid=_grids.SOX,
-    preference=(0.0,),
 )

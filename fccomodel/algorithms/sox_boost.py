@@ -77,12 +77,14 @@ algorithm = Algorithm(
     ),
     steps={"adam": curved_adam_step, "momentum": curved_momentum_step},
     rate="max(n / (B1 B2), 1 / min(B1, B2)) / eps^3",
+    gives="optimum",
     theorem="sox-2022, Corollary 1 (of F + mu |w|^2 / 2)",
     better=(
         Theorem(
             name="sox-2022, Theorem 2",
             rate="max(n / (B1 B2), 1 / min(B1, B2)) / (mu^2 eps)",
             where={"strongly convex": "sox-2022, section 3.3"},
+            gives="optimum",
         ),
     ),
     practice=("where F is merely convex no mu |w|^2 / 2 is added to it (mu = 0)",),
@@ -90,5 +92,4 @@ algorithm = Algorithm(
     theory=theory,
     hyper={"gamma": 0.2, "beta": 0.1, "beta_prime": 0.01, "eps": 1e-8, "longest": 20000, "mu": 0.0},
     grid=_grids.SOX,
-    preference=(1.0,),
 )

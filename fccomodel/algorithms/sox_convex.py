@@ -53,10 +53,10 @@ algorithm = Algorithm(
     ),
     steps={"plain": steps.plain_step},
     rate="max(n / B1, n / (B1 B2), 1 / min(B1, B2)) / eps^2",
+    gives="optimum",
     theorem="sox-2022, Theorem 3 (alexr-2025, Table 1, doubts its measure)",
     cite="Wang and Yang, Finite-sum coupled compositional stochastic optimization, ICML 2022",
     hyper={"gamma": 0.2},
     theory=theory,
     grid=_grids.SOX,
-    preference=(1.0,),
 )

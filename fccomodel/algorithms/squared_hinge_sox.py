@@ -43,5 +43,4 @@ algorithm = Algorithm(
     cite="Li, Yu, Lu, Wang and Yang, Model developmental safety: a safety-centric method and applications, 2024",
     hyper={"gamma": 0.2, "beta": 0.1, "beta_prime": 0.01, "eps": 1e-8},
     grid=_grids.SQUARED_HINGE_SOX,
-    preference=(1.0,),
 )

@@ -45,5 +45,4 @@ algorithm = Algorithm(
     "AAAI 2018",
     hyper={**vector_loop.DEFAULTS, "stage": 200, "longest": 200, "inner_batch": 32},
     grid=_grids.VECTOR,
-    preference=(2.0,),
 )

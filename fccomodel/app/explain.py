@@ -9,12 +9,14 @@ from typing import Any
 from fccomodel import algorithms
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import Diagnostic
+from fccomodel.core.options import AUTOMATIC
 from fccomodel.core.quoting import visible
 from fccomodel.library.amounts import Amount
 from fccomodel.plan import assumptions
 from fccomodel.plan.assumptions import Finding
-from fccomodel.plan.choice import Candidate, alike, nearest, rejected
+from fccomodel.plan.candidates import Candidate
 from fccomodel.plan.errors import NO_ALGORITHM
+from fccomodel.plan.ranking import alike, nearest, rank, rejected
 from fccomodel.structure import RULES, Analysis
 from fccomodel.structure import why as derivation
 from fccomodel.structure.facts import Fact, Facts, Standing
@@ -45,7 +47,7 @@ def to_json(
     head = {"sense": objective.sense, "label": objective.label, "text": problem.text(objective.expr)}
     normal = normal_of(plan, candidates)
     formless = {name: [one.message for one in refusal] for name in algorithms.all()} if refusal and not candidates else {}
-    lacking = getattr(plan, "rejected", {}) if plan is not None else formless or rejected(candidates or {}, None)
+    lacking = getattr(plan, "rejected", {}) if plan is not None else formless or _unsuited(candidates or {})
     return {
         "model": problem.name,
         "convex": analysis.convex,
@@ -65,6 +67,11 @@ def to_json(
     }
 
 
+def _unsuited(candidates: Mapping[str, Candidate]) -> dict[str, list[str]]:
+    """What each algorithm lacks where none is chosen."""
+    return rejected(candidates, None, rank(candidates))
+
+
 def normal_of(plan: Any, candidates: Mapping[str, Candidate] | None) -> Any:
     """The form that the plan's algorithm takes; of what nothing solves, that which all were judged by."""
     judged = next((one.setting.normal for one in (candidates or {}).values()), None)
@@ -81,6 +88,7 @@ def plan_json(plan: Any) -> dict[str, Any]:
     record, constants = plan.algorithm_record, plan.constants
     return {
         "theorem": plan.promise.name,
+        "choice": {**plan.ranking.to_json(), "named": _named(plan), "entrants": list(plan.entrants)},
         "unverified": list(plan.unverified),
         "assumptions": findings_json(record, plan.findings),
         "practice": list(plan.practice),
@@ -91,6 +99,11 @@ def plan_json(plan: Any) -> dict[str, Any]:
         "steps": plan.schedule.steps if constants else None,
         "undefined": list(plan.undefined),
     }
+
+
+def _named(plan: Any) -> bool:
+    """The algorithm is the one that an option names."""
+    return bool(plan.options["algorithm"][1] != AUTOMATIC and not plan.entrants)
 
 
 def findings_json(record: Any, findings: Mapping[str, Finding]) -> dict[str, dict[str, Any]]:
@@ -235,7 +248,8 @@ def to_text(
     if plan is not None:
         lines += _plan(plan, normal, width)
     else:
-        others = alike(candidates, None) if candidates else [(list(algorithms.all()), one.message) for one in refusal]
+        others = [(list(algorithms.all()), one.message) for one in refusal]
+        others = alike(candidates, None, rank(candidates)) if candidates else others
         lines += _rejected(others, width, "Algorithms, and what each lacks")
     if noted := warnings(analysis):
         lines += ["", "Note"]
@@ -352,6 +366,7 @@ def _plan(plan: Any, normal: Any, width: int) -> list[str]:
         lines += wrap(f"{record.title}, {plan.promise.name}", width, "  ")
         here = getattr(plan, "rate", "")
         lines += wrap(f"O({plan.promise.rate}) {record.counts}" + (f"; here {here}" if here else ""), width, "  ", "    ")
+    lines += [line for text in choice_lines(plan) for line in wrap(text, width, "  ", "    ")]
     if added := getattr(plan, "practice", ()):
         lines += ["", "Practice does without a theorem" if unverified else "Practice adds to the theorem"]
         lines += _items(added, width)
@@ -383,6 +398,19 @@ def _refused(analysis: Analysis, refusal: Sequence[Diagnostic], candidates: Mapp
             lines += wrap(one.reason, width, "  ")
         lines += [*wrap(f"Fix: {one.fix}", width, "  ", "       "), ""]
     return lines
+
+
+def choice_lines(plan: Any) -> list[str]:
+    """Why it is this algorithm: by its theorem, or by which measurements, and what the theorems alone would choose."""
+    ranking = getattr(plan, "ranking", None)
+    if ranking is None:
+        return []
+    if plan.entrants:
+        return [f"a race of {', '.join(plan.entrants)}: each takes a share of the budget, and the one that came furthest goes on"]
+    if _named(plan):
+        return ["chosen by name"]
+    reasons = ranking.reasons()
+    return [f"chosen by {'; '.join(reasons)}"] if reasons else []
 
 
 def assumption_lines(plan: Any) -> list[str]:

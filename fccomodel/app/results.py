@@ -76,6 +76,7 @@ def to_json(outcome: pipeline.Outcome) -> dict[str, Any]:
         "rejected": planned.plan.rejected,
         **explain.plan_json(planned.plan),
         **report_json(outcome.report),
+        "race": outcome.race,
         "heldout": outcome.heldout,
         "holdout": holdout_json(planned),
         "margins": outcome.margins,

@@ -28,12 +28,14 @@ if TYPE_CHECKING:
 
     from fccomodel.data.bound import Bound
     from fccomodel.plan import Plan
-    from fccomodel.plan.choice import Candidate, Choice
+    from fccomodel.plan.candidates import Candidate
+    from fccomodel.plan.choice import Choice
     from fccomodel.report import KKTReport
     from fccomodel.report.confidence import Intervals
     from fccomodel.report.margins import Margins
     from fccomodel.report.population import Population
     from fccomodel.solver.emit import Program
+    from fccomodel.solver.race import Race
     from fccomodel.solver.run import Progress, Solution
     from fccomodel.structure import Analysis
 
@@ -167,7 +169,7 @@ class Explained:
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Outcome:
     """A solved problem: what was planned, the program that ran, where it ended, the report on that point, the lets shown, how
-    it does on the rows held out, and what is said of new rows: the margins of constraints, and the gap."""
+    it does on the rows held out, what is said of new rows (the margins of constraints, and the gap), and the race held for it."""
 
     planned: Planned
     program: Program
@@ -178,6 +180,7 @@ class Outcome:
     heldout: Intervals | None = None
     margins: Margins | None = None
     population: Population | None = None
+    race: Race | None = None
 
     @property
     def problem(self) -> ir.Problem:
@@ -336,7 +339,7 @@ def plan(
             bound, held = divide(compiled, binding, out, seed=_seed(chosen))
     analysis = analyse(compiled.problem, bound)
     made = decide(analysis, chosen)
-    settled = {**_automatic(made), **chosen, **made.options}
+    settled = {**automatic(made), **chosen, **made.options}
     return Planned(
         compiled=compiled, binding=binding, bound=bound, analysis=analysis, plan=made, options=settled, held=held,
         spent=time.perf_counter() - began,
@@ -366,10 +369,10 @@ def _explained(analysis: Analysis, given: options.Origins) -> Explained:
 
 def candidates(compiled: Compiled, binding: Binding, chosen: options.Origins) -> Mapping[str, Candidate]:
     """Every algorithm with how a model meets the assumptions of its theorem; no data is needed."""
-    from fccomodel.plan import choice
+    from fccomodel.plan import candidates as considered
 
     with quoting(compiled.source):
-        return choice.candidates(_known(compiled, binding, chosen))
+        return considered.candidates(_known(compiled, binding, chosen), chosen)
 
 
 def _known(compiled: Compiled, binding: Binding, chosen: options.Origins, bound: Bound | None = None) -> Analysis:
@@ -383,7 +386,7 @@ def _seed(chosen: options.Origins) -> int:
     return chosen.get("seed", (0, options.AUTOMATIC))[0]
 
 
-def _automatic(made: Plan) -> options.Origins:
+def automatic(made: Plan) -> options.Origins:
     """The values of the options that every solver has, where nobody gave one."""
     values = {"seed": 0, "device": "auto", "precision": "float32", "budget": str(made.budget)}
     return {name: (value, options.AUTOMATIC) for name, value in values.items()}
@@ -391,10 +394,14 @@ def _automatic(made: Plan) -> options.Origins:
 
 # ------------------------------------------------------------------------------------------------------ program -> answer
 def emit(planned: Planned) -> Program:
-    """The text of a standalone solver and the data that it reads: the plan lowered to graphs of values, and these as text."""
+    """The text of a standalone solver and the data that it reads: the plan lowered to graphs of values, and these as text. F0615
+    for a race, whose winner is not known before it is run."""
+    from fccomodel.plan.errors import no_program
     from fccomodel.solver import emit as printing
     from fccomodel.solver.lower import lower
 
+    if planned.plan.entrants:
+        refuse(no_program(planned.plan.entrants), source=planned.problem.source)
     with quoting(planned.problem.source):
         lowered = lower(planned.problem, planned.bound, planned.plan)
         return printing.emit(lowered)
@@ -474,16 +481,18 @@ def solve(
     sensitive   report how the optimum moves with the constraints' right sides
     """
     from fccomodel.evaluation.values import lets, values
-    from fccomodel.pipeline import routes
+    from fccomodel.pipeline import races
 
     began = time.perf_counter()
     wanted = lets(planned.problem, show)
-    planned, program, solution, kkt = routes.answer(planned, progress, sensitive=sensitive)
+    (planned, program, solution, kkt), race = races.answer(planned, progress, sensitive=sensitive)
     heldout = held_out(planned, solution)
     with quoting(planned.problem.source):
         shown = values(planned.bound, solution.variables, wanted, seed=planned.seed)
     wall = time.perf_counter() - began
-    return Outcome(planned=planned, program=program, solution=solution, report=kkt, wall_s=wall, shown=shown, heldout=heldout)
+    return Outcome(
+        planned=planned, program=program, solution=solution, report=kkt, wall_s=wall, shown=shown, heldout=heldout, race=race
+    )
 
 
 def held_out(planned: Planned, solution: Solution) -> Intervals | None:

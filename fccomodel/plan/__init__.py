@@ -5,17 +5,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from fccomodel.algorithms import Algorithm, Constants, Theorem
 from fccomodel.core.options import Budget, Origins
-from fccomodel.normal import NormalForm, reformulations
+from fccomodel.normal import NormalForm
 from fccomodel.plan import practice, rates, settings, sizes
 from fccomodel.plan.assumptions import Finding, Setting, modulus
-from fccomodel.plan.choice import Candidate, Choice, alike, choose, rejected
+from fccomodel.plan.candidates import Candidate, finishable
+from fccomodel.plan.choice import Choice, choose
+from fccomodel.plan.ranking import Ranking, alike, rejected
 from fccomodel.plan.settings import OPTIONS, SECONDS, SMOOTHING, value
 from fccomodel.plan.sizes import Batch
 from fccomodel.plan.theory import TheoremSchedule, constants, of_theorem
 from fccomodel.structure import Analysis
+
+if TYPE_CHECKING:
+    import numpy as np
 
 __all__ = ["OPTIONS", "Choice", "Plan", "choose", "settle"]
 
@@ -46,6 +52,9 @@ class Plan:
     direct      steps only prepare passes over all rows, where these are affordable: the problem is convex, and nobody asked for
                 this algorithm or its theorem's schedule
     undefined   what must hold for the model to be defined, and is not proved
+    ranking     the order of the algorithms that suit
+    entrants    those of a race, if one was asked for: ``algorithm`` is the first of them
+    start       where the run begins: all variables of its program as one vector; None: at zero, nets at their initialisation
     """
 
     algorithm: str
@@ -74,6 +83,9 @@ class Plan:
     polish: bool = False
     steady: bool = False
     direct: bool = False
+    ranking: Ranking = field(default_factory=Ranking)
+    entrants: tuple[str, ...] = ()
+    start: np.ndarray | None = None
 
     @property
     def pace(self) -> str:
@@ -104,10 +116,7 @@ class Plan:
     @property
     def whole(self) -> bool:
         """The smoothed problem, with centres that may move, has a gradient on all rows."""
-        record = self.algorithm_record
-        penalty = record.penalty and reformulations.penalty(record.penalty)
-        smoothed = record.outer in ("moreau", "entropy", "smooth")
-        return self.polish and smoothed and (not penalty or (penalty.smooth and penalty.bounded))
+        return self.polish and finishable(self.algorithm_record)
 
     @property
     def finishing(self) -> bool:
@@ -141,8 +150,10 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
     rate = rates.in_numbers(chosen.promise.rate, known, eps) if promised else ""
     summary = summarise(normal, chosen, f"{step} steps, {SCHEDULES[str(kind)]}", rate, unverified)
     return Plan(
-        algorithm=record.name, algorithm_record=record, via=normal.via, rejected=rejected(choice.candidates, chosen),
-        others=alike(choice.candidates, chosen), options=settled, summary=summary,
+        algorithm=record.name, algorithm_record=record, via=normal.via, 
+        rejected=rejected(choice.candidates, chosen, choice.ranking),
+        others=alike(choice.candidates, chosen, choice.ranking), ranking=choice.ranking, entrants=choice.entrants,
+        options=settled, summary=summary,
         normal=normal, batch=batch, hyper=hyper, step=step, findings=chosen.findings, unverified=unverified,
         promise=chosen.promise, practice=practice.added(chosen, settled, step, counts),
         rate=rate, schedule=schedule, budget=settings.budget(settled), undefined=undefined(choice.analysis), smoothing=smoothing,

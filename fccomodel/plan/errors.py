@@ -1,4 +1,4 @@
-"""F0603 - F0607, F0613, F0614: algorithms, their requirements and their options."""
+"""F0603 - F0607, F0613 - F0615: algorithms, their requirements and their options."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ OPTION = Code("F0606", "option")
 STEP = Code("F0607", "step")
 SCHEDULE = Code("F0613", "schedule")
 BUDGET = Code("F0614", "budget")
+
+RACE = Code("F0615", "race")
 
 #: Codes that say what an algorithm lacks on a model.
 LACKING = (REQUIREMENTS.id, STEP.id)
@@ -91,4 +93,26 @@ def no_steps_to_divide(budget: Any) -> Diagnostic:
         reason="Its step sizes fall at half and at three quarters of a budget of steps or oracle calls; "
         + (f"`{budget}` is a time." if budget is not None else "none was given."),
         fix="Give one: --budget 20000it, or --budget 1e6oracles.",
+    )
+
+
+# -------------------------------------------------------------------------------------------------------------------- races
+def option_of_one(name: str, given: Any) -> Diagnostic:
+    """Options of a race mean the same for all that take part."""
+    falls = name == "schedule"
+    return RACE.error(
+        f"a race has no option `{name}`" if not falls else f"a race has no schedule `{given}`",
+        reason="Its step sizes fall with the budget, of which those that take part have a share."
+        if falls
+        else "Only some of the algorithms that may take part have it.",
+        fix="Remove it, or name one algorithm.",
+    )
+
+
+def no_program(entrants: Sequence[str]) -> Diagnostic:
+    """A program has one algorithm."""
+    return RACE.error(
+        "a race has no program of its own",
+        reason=f"Which of {', '.join(entrants)} goes on is found by running them.",
+        fix="Name one of them, or solve with --out: solver.py is the program of the one that won.",
     )

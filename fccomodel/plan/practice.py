@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from fccomodel.core.options import Origins
 from fccomodel.library import regularisers
-from fccomodel.plan.choice import Candidate
+from fccomodel.plan.candidates import Candidate
 from fccomodel.plan.settings import value
 
 SIZES = {

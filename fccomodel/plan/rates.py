@@ -67,6 +67,12 @@ def value(rate: str, numbers: Mapping[str, float]) -> float | None:
     return number if isfinite(number) else None
 
 
+def calls(rate: str, numbers: Mapping[str, float], unit: float) -> float | None:
+    """Oracle calls: ``unit`` of them for each of what the rate counts; N and m are the rows of an expectation."""
+    total = value(rate, {**numbers, **{name: numbers["rows"] for name in ("N", "m") if "rows" in numbers}})
+    return None if total is None else unit * total
+
+
 def _power(rate: str, numbers: Mapping[str, float]) -> tuple[float, Decimal] | None:
     """c and p where the rate is c / eps^p; None where it is no such power."""
     given = {name: Decimal(numbers[name]) for name in names(rate) if name != "eps"}

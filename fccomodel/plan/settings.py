@@ -22,7 +22,7 @@ from fccomodel.plan.assumptions import Setting
 SECONDS = 25.0
 #: options that a plan reads, with their meaning
 OPTIONS = {
-    "algorithm": "which algorithm",
+    "algorithm": "which algorithm; race: a few take a share of the budget each, and the one that came furthest goes on",
     "step": "its update of w",
     "outer_batch": "blocks i sampled each step (B1)",
     "inner_batch": "samples per inner expectation (B2)",
@@ -72,10 +72,17 @@ OPTIONS = {
 }
 SETTINGS = ("seed", "device", "precision", "budget", "holdout", "margin", "population")
 BATCHES = ("outer_batch", "inner_batch")
+#: what every algorithm's steps and loop have
+COMMON = (*BATCHES, "eta", "rho", "lam", "stage", "longest", "gain", "patience")
 EPSILON = 1e-3
 TOLERANCE = 1e-6
 RHO = 10.0
 SMOOTHING = 0.1
+
+
+def finishing(given: Origins) -> bool:
+    """Passes over all rows are wanted at the end: the default but where a schedule is the theorem's or decays."""
+    return bool(value(given, "polish", value(given, "schedule") not in ("theory", "decay")))
 
 
 def refuse_unknown(given: Origins, problem: ir.Problem) -> None:

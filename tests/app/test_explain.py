@@ -19,6 +19,7 @@ from fccomodel.core.source import Source
 from fccomodel.language.check import check
 from fccomodel.language.parse import parse
 from fccomodel.plan import assumptions
+from fccomodel.plan.ranking import Ranking
 from fccomodel.structure import RULES, Analysis, why
 from fccomodel.structure.facts import Facts
 
@@ -120,7 +121,8 @@ def test_a_plan_is_shown() -> None:
         algorithm="sonex", algorithm_record=record, via=("cvar", "penalty"), rejected={"sox": ["a smooth f"]}, normal=normal,
         promise=promise, practice=("steps: Adam-type",),
         rate="12 / eps^5", findings={"outer prox": assumptions.Finding(holds=True, why="exact")}, unverified=(), constants=None,
-        undefined=(), others=[(["sox"], "a smooth f")],
+        undefined=(), others=[(["sox"], "a smooth f")], ranking=Ranking(), entrants=(),
+        options={"algorithm": ("sonex", "automatic")},
     )  # fmt: skip
     found = from_file("card_form")
     text = explain.to_text(found, plan)

@@ -34,6 +34,8 @@ MODELS = {
     "groups": HEAD + "minimize mean[k in {0, 1, 2, 3, 4}] square(E[z ~ D | z.g == k] square(dot(w, z.x) - z.y));",
     "pairs": HEAD + "minimize mean[i in D] log1pexp(E[j ~ D] tanh(dot(w, j.x) - dot(w, i.x)) * i.y);",
     "ordered": HEAD + "minimize mean[i in D] log(E[j ~ D | j.y >= i.y] exp(dot(w, j.x) / 4 - dot(w, i.x) / 4));",
+    "ratios": HEAD + "minimize mean[i in D] ((E[j ~ D | j.y >= i.y] exp(-sumsq(w * (j.x - i.x)) / 4)) "
+    "/ (1 + E[j ~ D | j.y != i.y] exp(-sumsq(w * (j.x - i.x)) / 4)));",
     "worst": HEAD + "minimize max[k in {0, 1, 2, 3, 4}] (E[z ~ D | z.g == k] square(dot(w, z.x) - z.y)) + square(sum(w));",
     "bounded": HEAD + "minimize E[z ~ D] square(dot(w, z.x) - z.y);\n"
     "subject to one: E[z ~ D | z.g == 1] square(dot(w, z.x) - z.y) <= 0.27;",
@@ -123,7 +125,7 @@ def test_gradients_are_those_of_the_exact_objective(name: str) -> None:
     assert state.oracles == case.solver.SOLVER.rows
 
 
-@pytest.mark.parametrize("name", ["pairs", "ordered"])
+@pytest.mark.parametrize("name", ["pairs", "ordered", "ratios"])
 def test_slices_change_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     whole, w = made(name), point(4)
     monkeypatch.setattr(vector_module, "DENSE", 100)
@@ -476,6 +478,14 @@ def test_products_agree_with_the_matrix_in_expectation(name: str) -> None:
         means.append(found.mean(0))
         spreads.append(found.std(0) / math.sqrt(len(found)))
     assert float(((means[0] - means[1]).abs() / (spreads[0] + spreads[1])).max()) < 4
+
+
+@pytest.mark.parametrize("name", VECTOR)
+def test_all_run_by_products_with_the_jacobian(name: str) -> None:
+    case = Made(MODELS["groups"], name, matrix=0.0, inner_batch=20)
+    with case.solver.no_grad():
+        found = case.solver.solve(case.solver.SOLVER, dict(case.program.data), iterations=5, seconds=None, dtype=torch.float64)
+    assert math.isfinite(found.history[-1]["objective"]) and found.iterations == 5
 
 
 def test_prox_linear_by_products_is_prox_linear_by_the_matrix() -> None:

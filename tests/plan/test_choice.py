@@ -17,7 +17,8 @@ from fccomodel.algorithms import Constants
 from fccomodel.app import cli, python, registry
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.source import Source
-from fccomodel.plan import choice, rates
+from fccomodel.plan import candidates as considered
+from fccomodel.plan import measured, ranking, rates
 
 HEAD = "dim d;\nset K = {0, 1, 2};\ndata D : table(x: real[d], y: real, g: {0, 1, 2});\n"
 LOSS = "square(dot(w, z.x) - z.y)"
@@ -39,9 +40,15 @@ def made(text: str, **options: Any) -> plan.Plan:
     return pipeline.decide(pipeline.analyse(compiled.problem, bound), {k: (v, "command line") for k, v in options.items()})
 
 
-def found(text: str) -> dict[str, choice.Candidate]:
+def found(text: str) -> dict[str, considered.Candidate]:
     problem = pipeline.compile_model(Source(text=HEAD + text, name="m")).problem
-    return choice.candidates(structure.analyse(problem))
+    return considered.candidates(structure.analyse(problem))
+
+
+def bound(text: str, **options: Any) -> dict[str, considered.Candidate]:
+    compiled = pipeline.compile_model(Source(text=HEAD + text, name="m"))
+    analysis = pipeline.analyse(compiled.problem, pipeline.bind(compiled, pipeline.Binding(data={"D": data()})))
+    return considered.candidates(analysis, {name: (value, "command line") for name, value in options.items()})
 
 
 # ----------------------------------------------------------------------------------------------------------------- refusals
@@ -86,10 +93,7 @@ def test_a_model_that_no_theorem_covers_is_refused_with_the_way_out() -> None:
 def test_unverified_takes_the_nearest_and_says_what_fails() -> None:
     chosen = made(BEST, unverified=True)
     assert chosen.unverified and all("(" in words for words in chosen.unverified)
-    first = chosen.algorithm_record.preference
-    alike = [c for c in found(BEST).values() if c.can_run and c.record.preference == first]
-    assert first == min(c.record.preference for c in found(BEST).values() if c.can_run)
-    assert len(chosen.unverified) == min(len(c.lacking) for c in alike)
+    assert len(chosen.unverified) == min(len(c.lacking) for c in ranking.direct(found(BEST)) if c.can_run)
 
 
 def test_unverified_changes_nothing_where_a_theorem_covers_the_model() -> None:
@@ -125,33 +129,107 @@ def test_unverified_on_the_command_line(tmp_path, capsys) -> None:
 
 
 # -------------------------------------------------------------------------------------------------------------------- order
-def test_practice_goes_before_rates_and_rates_before_names() -> None:
-    candidates = found(SMOOTH)
-    chosen = choice.select(candidates, None, False, candidates["sox"].setting.problem)
-    assert chosen.record.preference == min(c.record.preference for c in candidates.values() if c.covered)
-    same = [c for c in candidates.values() if c.covered and c.record.preference == chosen.record.preference]
-    assert rates.order(chosen.promise.rate) == min(rates.order(c.promise.rate) for c in same)
-    for name, reason in choice.rejected(candidates, chosen).items():
-        if candidates[name].covered and rates.order(candidates[name].promise.rate) < rates.order(chosen.promise.rate):
-            another = candidates[name].record.surrogate is not None
-            assert ("another problem" if another else "practice goes before rates") in reason[0]
+def test_guarantees_go_before_rates_and_rates_before_names() -> None:
+    theorems = ranking.rank(bound(SMOOTH)).theorems
+    places = [considered.GUARANTEES.index(c.guarantee) for c in theorems]
+    assert places == sorted(places) and {"optimum", "stationarity"} <= {c.guarantee for c in theorems}
+    for one, other in zip(theorems, theorems[1:], strict=False):
+        if one.guarantee == other.guarantee:
+            assert one.calls <= other.calls and one.order < other.order
+
+
+def test_what_a_theorem_does_not_cover_has_no_guarantee() -> None:
+    text = "var w[d] in simplex;\nminimize mean[k in K] square(E[z ~ D | z.g == k] (dot(w, z.x) - z.y));"
+    ranked = ranking.rank(bound(text)).theorems
+    assert any(c.adds() for c in ranked), "steps of theorems about the whole space project"
+    assert [c.guarantee == "nothing" for c in ranked] == sorted(not c.covered for c in ranked)
+
+
+def test_rates_count_whole_at_the_problems_own_numbers() -> None:
+    """The second terms of theorems, and what a step takes, decide where the first terms are small."""
+    few, many = (bound(SMOOTH, outer_batch=1, inner_batch=size) for size in (2, 30))
+    for name in ("sox", "msvr", "sonex", "alexr"):
+        candidate = few[name]
+        n, B1, B2 = (candidate.numbers[key] for key in ("n", "B1", "B2"))
+        assert (n, B1, B2) == (3, 1, 2) and many[name].numbers["B2"] == 30
+        per_step = {"sox": 1, "msvr": 2, "sonex": 2, "alexr": 3}[name]
+        steps = rates.value(candidate.promise.rate, candidate.numbers)
+        assert candidate.calls == pytest.approx(per_step * B1 * B2 * steps)
+    assert many["sox"].calls > 2 * few["sox"].calls, "max(n / (B1 B2), 1 / min(B1, B2)): larger batches of one block gain nothing"
+    rough = bound(SMOOTH, epsilon=0.5)
+    assert rough["apg"].calls < bound(SMOOTH)["apg"].calls and rough["ascvrg"].calls < bound(SMOOTH)["ascvrg"].calls / 10
+
+
+def test_passes_are_counted_by_the_rows() -> None:
+    assert bound(SMOOTH)["apg"].calls == pytest.approx(3 * 60 / math.sqrt(1e-3)), "n blocks, 60 rows, N / sqrt(eps)"
+    assert all(c.calls is None for c in found(SMOOTH).values()), "nothing is counted before there are data"
+
+
+MEASURED = {"convex": True, "constrained": False, "kinks": False, "nets": False, "sampled": False, "few": True}
+
+
+def overruled(monkeypatch: pytest.MonkeyPatch, **times: float) -> ranking.Ranking:
+    row = measured.Row(problems=MEASURED, models=("one", "another"), times=times)
+    monkeypatch.setattr(measured, "rows", lambda: (row,))
+    return ranking.rank(bound(SMOOTH))
+
+
+def test_measurements_decide_where_they_speak_against_the_theorems(monkeypatch: pytest.MonkeyPatch) -> None:
+    alone = ranking.rank(bound(SMOOTH)).theorems[0].record.name
+    told = overruled(monkeypatch, **{alone: 3.0, "sox": 1.1, "sonex": 1.3})
+    assert [c.record.name for c in told.order[:3]] == ["sox", "sonex", alone] and told.theorems[0].record.name == alone
+    first, second = told.reasons()
+    assert "convex, without constraints, smooth" in first and "2 models" in first and "1.1 times" in first
+    assert f"by the theorems alone it would be {alone}" in second
+    assert overruled(monkeypatch, **{alone: 1.4, "sox": 1.0}).row is None, "within what measurements can tell"
+    assert overruled(monkeypatch, sox=1.0).order[0].record.name == "sox", "the theorems' first was not measured"
+
+
+def test_another_class_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    overruled(monkeypatch, sonex=1.0)
+    row = measured.rows()[0]
+    monkeypatch.setattr(measured, "rows", lambda: (dataclasses.replace(row, problems={**MEASURED, "kinks": True}),))
+    assert ranking.rank(bound(SMOOTH)).row is None and ranking.rank(bound(WORST)).row is not None
+    assert ranking.class_of(ranking.rank(found(SMOOTH)).theorems) is None, "without data no class is known"
+
+
+def test_what_was_measured_is_of_algorithms_that_there_are() -> None:
+    rows = measured.rows()
+    assert rows and len({tuple(sorted(row.problems.items())) for row in rows}) == len(rows)
+    for row in rows:
+        assert row.problems.keys() <= MEASURED.keys() and row.models and min(row.times.values()) >= 1
+        assert row.times.keys() <= algorithms.all().keys()
+
+
+def test_runs_that_are_finished_begin_with_what_a_finish_can_follow() -> None:
+    limits = bound(BOUNDED)
+    assert limits["sonx"].admitted and not considered.finishable(limits["sonx"].record)
+    finished = ranking.rank(limits, finishing=True)
+    at = {c.record.name: place for place, c in enumerate(finished.order)}
+    assert at["sonex"] < at["sonx"] and at["hscg"] < at["sonx"]
+    assert "no finish" in ranking.rejected(limits, finished.order[0], finished)["sonx"][0]
+    assert not made(BOUNDED, polish=False).ranking.finishing and made(BOUNDED).ranking.finishing
+
+
+def test_an_explanation_tells_why() -> None:
+    told = " ".join(str(python.compile(HEAD + SMOOTH).bind(D=data()).explain()).split())
+    assert "chosen by" in told and ("by the theorems alone it would be" in told or "chosen by its theorem: an optimum" in told)
+    named = python.compile(HEAD + SMOOTH).bind(D=data()).explain(algorithm="sox")
+    assert "chosen by name" in str(named) and named.json["choice"]["named"] and named.json["choice"]["order"]
 
 
 def test_another_problem_is_never_chosen() -> None:
     for text in (SMOOTH, WORST):
-        candidates = found(text)
-        chosen = choice.select(candidates, None, False, candidates["sox"].setting.problem)
-        assert chosen.record.surrogate is None
+        assert all(c.record.surrogate is None for c in ranking.rank(found(text)).order)
 
 
 MODELS = sorted(EXAMPLES.glob("*.fcco"))
 
 
 @pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
-def test_the_examples_are_covered_by_an_algorithm_that_was_measured(path: Path) -> None:
+def test_the_examples_are_covered_by_an_algorithm(path: Path) -> None:
     problem = pipeline.compile_model(Source(text=path.read_text(), name=path.name)).problem
-    chosen = choice.select(choice.candidates(structure.analyse(problem)), None, False, problem)
-    assert chosen.admitted and chosen.record.preference == (0.0,)
+    assert ranking.rank(considered.candidates(structure.analyse(problem))).order
 
 
 def test_all_rejected_algorithms_are_told_once() -> None:
@@ -187,10 +265,11 @@ def test_a_rate_in_the_problems_own_numbers() -> None:
     text = rates.in_numbers("n / (B1 B2 eps^4)", {"n": 1797, "B1": 512, "B2": 512}, 1e-3)
     assert text == "1,797 / (512 * 512 * eps^4) = 6.9e-03 / eps^4: 6.9e+09 at eps = 0.001"
     assert "mu is not known" in rates.in_numbers("n / (mu eps)", {"n": 3}, 1e-3)
-    chosen = made(SMOOTH, outer_batch=2, inner_batch=5)
+    chosen = made(SMOOTH, algorithm="sox", outer_batch=2, inner_batch=5)
     sampled = "max(3 / (2 * 5), 1 / min(2, 5)) / eps^4 = 5.0e-01 / eps^4"
     assert chosen.rate.startswith(sampled), "labels are sampled where outer_batch is given"
-    assert made(SMOOTH, inner_batch=5).rate.startswith("max(3 / (3 * 5), "), "and visited all in each step where it is not"
+    chosen = made(SMOOTH, algorithm="sox", inner_batch=5)
+    assert chosen.rate.startswith("max(3 / (3 * 5), "), "and visited all in each step where it is not"
 
 
 # ---------------------------------------------------------------------------------------------------------------- schedules
@@ -221,7 +300,7 @@ def test_sonex_by_its_theorem() -> None:
 
 
 def test_a_plan_by_theory() -> None:
-    chosen = made(SMOOTH, schedule="theory", epsilon=1e-2, beta=0.5, inner_batch=5)
+    chosen = made(SMOOTH, algorithm="sox", schedule="theory", epsilon=1e-2, beta=0.5, inner_batch=5)
     assert chosen.pace == "theory" and chosen.step == "momentum" and chosen.constants is not None
     assert chosen.options["beta"] == (0.5, "command line") and chosen.options["eta"][1] == "theory, epsilon = 0.01"
     standing = chosen.constants.standing
@@ -243,7 +322,7 @@ def test_smoothing_stays_below_the_inverse_of_the_weak_convexity() -> None:
 
 
 def test_a_batch_of_all_rows_has_no_noise() -> None:
-    chosen = made(SMOOTH, schedule="theory", inner_batch=60)
+    chosen = made(SMOOTH, algorithm="sox", schedule="theory", inner_batch=60)
     assert chosen.constants is not None and chosen.constants.sigma == chosen.constants.zeta == chosen.constants.spread == 0
     assert chosen.hyper["beta"] == 2 / 7 and chosen.hyper["gamma"] == 1 / 5, "no term of the variance is left in them"
 

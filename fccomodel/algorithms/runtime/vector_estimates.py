@@ -78,6 +78,7 @@ def hybrid(state, F, beta, gamma=1.0, values=1.0):
         state.J = beta * (state.J + now.matrix() - then.matrix()) + (1 - beta) * fresh.matrix()
         state.v = s @ state.J
     else:
-        state.v = beta * (state.v + pulled(now, s, then, state.s)) + (1 - beta) * fresh.pull(s)
+        known = beta * (state.v + pulled(now, s, then, state.s))
+        state.v = known + (1 - beta) * fresh.pull(s) if beta < 1 else known
     state.s = s
     return state.v + direct

@@ -68,7 +68,7 @@ def solving(to: argparse.ArgumentParser, *, many: bool = False) -> Into:
     """The options of a run, or of many runs."""
     group = to.add_argument_group("solving")
     if not many:
-        group.add_argument("--algorithm", metavar="NAME", help="in place of the one chosen; see `fccomodel algorithms`")
+        group.add_argument("--algorithm", metavar="NAME", help="in place of the one chosen; race: a few start, the best goes on")
         group.add_argument("--seed", type=_value, metavar="S", help="of every random choice (default 0)")
     group.add_argument("--device", metavar="auto|cpu|cuda", help="where to run (default auto)")
     group.add_argument("--precision", metavar="float32|float64", help="of the steps; reports are always float64")

@@ -50,6 +50,8 @@ def outcome(result: Outcome, *, verbose: bool = False) -> RenderableType:
     if result.margins is not None:
         parts += [margins(result.margins), Text("")]
     parts.append(section("new rows", [] if result.population is None else population_lines(result.population)))
+    if result.race is not None:
+        parts.append(section("race", result.race.lines()))
     if solution.stopped:
         parts.append(section("stopped", [result.stopped]))
     parts += _found(result) if verbose else [section("how", [*_briefly(planned.plan), *solution.notes])]
@@ -73,7 +75,7 @@ def _found(result: Outcome) -> list[RenderableType | None]:
     """How an answer was found, whole."""
     plan = result.planned.plan
     return [
-        section("how", [*plan.summary, *result.solution.notes]),
+        section("how", [*plan.summary, *explain.choice_lines(plan), *result.solution.notes]),
         section("assumes", explain.assumption_lines(plan)),
         section("practice", list(plan.practice)),
     ]

@@ -81,6 +81,8 @@ def shared_inner(setting: Setting) -> Finding:
     if len(counted) < len(sizes):
         return holds("the number of tracked expectations comes with the data", standing=Standing.ASSUMED)
     total = sum(counted)
+    if not any(block.inner for block in setting.blocks):
+        return lacks("there is no expectation to be tracked")
     if total > LARGEST:
         return lacks(f"the model tracks {total:,} expectations, more than {LARGEST:,}")
     return holds(f"{total:,} tracked expectations in one vector", standing=Standing.BOUNDED if setting.bound else Standing.PROVED)

@@ -152,12 +152,12 @@ class Printer:
         self.lines.append(f"{line}  # {comment}" if comment else line)
 
     def slices(self, val: Val, inside: list[Val]) -> None:
-        """A loop over slices of one axis, as a function of the slice."""
+        """A loop over slices of one axis, as a function of the slice; what it names is known nowhere else."""
         axis, (body,) = val.attrs["axis"], val.args
         self.names.counters.setdefault(axis.name, 1)
         needed = below([body])
         here = [v for v in inside if v.id in needed]
-        saved, self.lines = self.lines, []
+        outside, saved, self.lines = dict(self.texts), self.lines, []
         for v in here:
             if v.op is chunk:
                 self.texts[v.id] = axis.name
@@ -165,6 +165,7 @@ class Printer:
                 self.statement(v, [], set(needed))
         result = self.ref(body)
         inner, self.lines = self.lines, saved
+        self.texts = {i: text for i, text in self.texts.items() if i in outside or text.startswith("data.")}
         function, name = self.names.fresh(f"over_{axis.name}"), self.name(val)
         self.lines += [f"def {function}({axis.name}):", *("    " + line for line in inner), f"    return {result}"]
         width = max((math.prod(a.size for a in v.axes if a.kind != "chunk") for v in here), default=1)

@@ -17,6 +17,9 @@ from fccomodel.solver.emit.page import function
 from fccomodel.solver.emit.template import AS_NAMESPACE, IMPORTS
 from fccomodel.solver.lower import BlockSteps, Lowered, VectorSteps
 
+#: the array of the first iterate, where another run gives it; no net is called 0
+START = "net_0"
+
 
 def header(lowered: Lowered) -> str:
     """The model, how it is solved, and the imports."""
@@ -87,6 +90,8 @@ def tensors(lowered: Lowered, sets: Mapping[str, torch.Tensor]) -> dict[str, Any
     for key, array in lowered.data.items():
         array = np.asarray(array)
         kept[key] = torch.from_numpy(np.ascontiguousarray(array if array.dtype.kind == "f" else array.astype(np.int64)))
+    if lowered.plan.start is not None:
+        kept[START] = torch.from_numpy(lowered.plan.start).double()
     for name, net in lowered.bound.nets.items():
         kept[f"net_{name}"] = torch.cat([p.detach().reshape(-1) for p in net.parameters()]).to(torch.float64)
         for key, buffer in net.named_buffers():
@@ -104,6 +109,10 @@ def variables(lowered: Lowered) -> str:
 def start(lowered: Lowered) -> str:
     """The function that gives the first iterate."""
     length = max((stop for _, stop, _ in lowered.layout.values()), default=0)
+    if lowered.plan.start is not None:
+        about = "The first iterate: the point that another run came to."
+        line = f"return INITIAL[{literal(START)}].to(device=device, dtype=dtype, copy=True)"
+        return function("start", about, [line], "rng, device, dtype")
     lines = [f"w = torch.zeros({length}, device=device, dtype=dtype)"]
     for name, (a, b, _) in lowered.layout.items():
         if (net := lowered.normal.variables[name].net) is not None:

@@ -48,7 +48,8 @@ class Solution:
     ``interior``: iterations of the interior-point method that found the answer after the program's own run, 0 where it did not.
     ``history``: for each stage objective (in the model's sense) and violation of the best point so far, oracle calls, seconds.
     ``passes`` over all rows of the ``way`` it ended (``finish``, ``restore``), 0 where there was none. ``failure`` is why there
-    is no solution, if that was found.
+    is no solution, if that was found. ``point`` is all variables of the program as one vector, those that reformulations added
+    among them.
     ``notes`` say what the smoothing left: its parameter at the end, and by how much a block's envelope can differ.
     """
 
@@ -68,6 +69,7 @@ class Solution:
     timed: bool = False
     worked: float = 0.0
     planned: int | None = None
+    point: np.ndarray | None = None
 
     @property
     def status(self) -> str:
@@ -126,6 +128,7 @@ def run(
     values = exact_values(module, program, final)
     return Solution(
         variables=answers.variables(program, bound, final.w),
+        point=final.w.double().numpy(),
         multipliers=multipliers(program, bound, final, values),
         limits=answers.limits(program, bound, final),
         history=[{**entry, "objective": module.SIGN * entry["objective"]} for entry in final.history],

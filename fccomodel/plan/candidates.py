@@ -1,0 +1,181 @@
+"""Every algorithm for a problem: what its theorem lacks, what it guarantees, and what its rate comes to.
+
+Candidates are compared by what their theorems promise: an optimum before a stationary point, either before what the theorem does
+not cover; then by the oracle calls that the whole rate comes to, every term of it at the problem's own n, B1, B2 and eps, times
+what a step takes (before there are data, by the powers of 1/eps, n and the batch sizes); then by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from math import inf
+from typing import Any
+
+from fccomodel import algorithms
+from fccomodel.algorithms import Algorithm, Theorem
+from fccomodel.core.options import Origins
+from fccomodel.normal import NormalForm, normalise, reformulations
+from fccomodel.plan import assumptions, rates, settings, sizes
+from fccomodel.plan.assumptions import Finding, Setting, modulus
+from fccomodel.structure import Analysis
+
+#: what theorems guarantee, the best first
+GUARANTEES = ("optimum", "stationarity", "nothing")
+GIVEN = {"optimum": "an optimum", "stationarity": "a stationary point", "nothing": "no guarantee"}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Candidate:
+    """An algorithm for a problem, what was found about each assumption of its theorem, and the theorem that promises most;
+    ``numbers`` are the problem's own in its rate, with data."""
+
+    record: Algorithm
+    setting: Setting
+    promise: Theorem
+    numbers: Mapping[str, float] = field(default_factory=dict)
+    findings: Mapping[str, Finding] = field(default_factory=dict)
+
+    @cached_property
+    def normal(self) -> NormalForm:
+        """The problem in the algorithm's own form."""
+        return normalise(self.setting.problem, self.setting.bound, **treatment(self.record))
+
+    @property
+    def broken(self) -> dict[str, Finding]:
+        """What does not hold of what its theorem assumes."""
+        return {name: finding for name, finding in self.findings.items() if not finding.holds}
+
+    @property
+    def lacking(self) -> dict[str, Finding]:
+        """Of this, what its steps have no answer to."""
+        return {name: finding for name, finding in self.broken.items() if name not in self.record.beyond}
+
+    @property
+    def beyond(self) -> dict[str, Finding]:
+        """And what they have one to, though the theorem does not speak of it."""
+        return {name: finding for name, finding in self.broken.items() if name in self.record.beyond}
+
+    @property
+    def covered(self) -> bool:
+        """Its theorem holds, as far as is known."""
+        return not self.broken
+
+    @property
+    def admitted(self) -> bool:
+        """Its theorem holds but for what its steps go beyond: it runs without being asked to."""
+        return not self.lacking
+
+    @property
+    def can_run(self) -> bool:
+        """There is a form of it for this problem, theorem or not."""
+        return not any(assumptions.ALL[name].form for name in self.lacking)
+
+    @property
+    def left(self) -> int:
+        """Non-smooth parts that it leaves to subgradients."""
+        return len(self.normal.kept)
+
+    @property
+    def guarantee(self) -> str:
+        """What its theorem guarantees of the problem: ``optimum``, ``stationarity`` or ``nothing``."""
+        return self.promise.gives if self.covered else GUARANTEES[-1]
+
+    @cached_property
+    def calls(self) -> float | None:
+        """Oracle calls that its theorem's rate comes to for the problem, up to constants; None before there are data."""
+        if "n" not in self.numbers:
+            return None
+        unit = self.record.calls(*(self.numbers[name] for name in ("n", "B1", "B2")))
+        return rates.calls(self.promise.rate, self.numbers, unit)
+
+    @property
+    def sampled(self) -> bool:
+        """Its steps do not see all blocks and rows."""
+        return bool(self.numbers) and (self.numbers["B1"] < self.numbers["n"] or self.numbers["B2"] < self.numbers["rows"])
+
+    @property
+    def order(self) -> tuple[Any, ...]:
+        """What candidates are compared by, the least first."""
+        rate = rates.order(self.promise.rate)
+        return GUARANTEES.index(self.guarantee), inf if self.calls is None else self.calls, rate, self.record.name
+
+    def worth(self) -> str:
+        """``an optimum, O(1 / eps^2): 3.6e+08 oracle calls``: what it is ordered by."""
+        rate = f"{GIVEN[self.guarantee]}, O({self.promise.rate})"
+        return rate if self.calls is None else f"{rate}: {self.calls:.1e} oracle calls"
+
+    def lacks(self) -> list[str]:
+        """What the theorem needs that does not hold, and where it says so."""
+        return [sentence(self.record, name, finding) for name, finding in self.lacking.items()]
+
+    def adds(self) -> list[str]:
+        """What its steps do where they go beyond the theorem."""
+        return [
+            f"{finding.why}: {self.record.beyond[name]}; the theorem assumes {assumptions.ALL[name].meaning} "
+            f"({self.record.requires[name]})"
+            for name, finding in self.beyond.items()
+        ]
+
+
+def sentence(record: Algorithm, name: str, finding: Finding) -> str:
+    """An assumption, its clause, and what is the matter."""
+    return f"{assumptions.ALL[name].meaning} ({record.requires[name]}); {finding.why}"
+
+
+def candidates(analysis: Analysis, options: Origins | None = None) -> dict[str, Candidate]:
+    """Every algorithm with what was found; raises where the problem has no normal form at all."""
+    problem, bound, options = analysis.problem, analysis.bound, options or {}
+    rho = float(settings.value(options, "rho", settings.RHO))
+    normal = normalise(problem, bound)
+    numbers = _numbers(Setting(normal=normal, analysis=analysis, bound=bound, penalty=None), options)
+    by_penalty: dict[str | None, Setting] = {}
+    decided: dict[tuple[str | None, str], Finding] = {}
+    considered = {}
+    for name, record in algorithms.all().items():
+        penalty = record.penalty if problem.constraints else None
+        if penalty not in by_penalty:
+            by_penalty[penalty] = Setting(normal=normal, analysis=analysis, bound=bound, penalty=penalty, rho=rho)
+        for needed in (*record.requires, *(a for theorem in record.better for a in theorem.where)):
+            if (penalty, needed) not in decided:
+                decided[penalty, needed] = assumptions.ALL[needed].decide(by_penalty[penalty])
+        findings = {needed: decided[penalty, needed] for needed in record.requires}
+        promise = next(t for t in record.theorems if all(decided[penalty, needed].holds for needed in t.where))
+        considered[name] = Candidate(
+            record=record, setting=by_penalty[penalty], promise=promise, findings=findings, numbers=numbers(record)
+        )
+    return considered
+
+
+def _numbers(setting: Setting, options: Origins) -> Callable[[Algorithm], dict[str, float]]:
+    """n, B1, B2, rows, eps and, where the problem is strongly convex, mu, by the batch sizes that an algorithm takes."""
+    normal, bound = setting.normal, setting.bound
+    eps, (mu, _) = float(settings.value(options, "epsilon", settings.EPSILON)), modulus(setting)
+
+    @cache
+    def of(batches: tuple[tuple[str, Any], ...]) -> dict[str, float]:
+        batch, _ = sizes.batches({name: (size, "") for name, size in batches}, bool(setting.problem.nets))
+        assert bound is not None
+        return {**sizes.counted(normal, bound, batch), "eps": eps, **({"mu": mu} if mu else {})}
+
+    def numbers(record: Algorithm) -> dict[str, float]:
+        if bound is None:
+            return {}
+        given = {name: settings.value(options, name, record.hyper.get(name)) for name in settings.BATCHES}
+        return of(tuple((name, size) for name, size in given.items() if size is not None))
+
+    return numbers
+
+
+def treatment(record: Algorithm) -> dict[str, Any]:
+    """How an algorithm wants non-smooth parts and constraints to be treated."""
+    inner = "moreau" if "inner smooth" in record.requires else "subgradient"
+    form = {"outer": record.outer, "inner": inner, "penalty": record.penalty, "surrogate": record.surrogate}
+    return {**form, "coupled": "linear coupling" in record.requires}
+
+
+def finishable(record: Algorithm) -> bool:
+    """The smoothed problem that it works on, with centres that may move, has a gradient on all rows."""
+    penalty = reformulations.penalty(record.penalty) if record.penalty else None
+    return record.outer in ("moreau", "entropy", "smooth", "dual") and (penalty is None or penalty.smooth and penalty.bounded)

@@ -1,0 +1,139 @@
+"""The order in which the compiler chooses among the algorithms that suit a problem, and why each other one comes later.
+
+No condition names an algorithm. Where a run ends with passes over all rows, those go first after which there can be any, and of
+them those whose theorem covers the problem. Among these the theorems decide (``candidates``), unless algorithms were measured on
+problems of the same class and the theorems' first was far from the best there (``measured``).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import Any
+
+from fccomodel.plan import measured
+from fccomodel.plan.candidates import GUARANTEES, Candidate, finishable
+
+FINISHED = "after which there can be no finish by passes over all rows (--no-polish asks for none)"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Ranking:
+    """Algorithms that suit a problem, the best first.
+
+    theorems   by their theorems alone          order   as they are chosen: ``row`` is what was measured against that, if anything
+    finishing  a finish by passes over all rows is wanted
+    """
+
+    theorems: tuple[Candidate, ...] = ()
+    order: tuple[Candidate, ...] = ()
+    row: measured.Row | None = None
+    finishing: bool = False
+
+    def reasons(self) -> list[str]:
+        """Why the first one is: its worth, or the row of measurements that decided, and what the theorems alone would choose."""
+        if not self.order:
+            return []
+        first, alone = self.order[0], self.theorems[0]
+        said = [f"its theorem: {first.worth()}" if self.row is None else self.row.sentence(first.record.name, self._named)]
+        if first is not alone:
+            lost = f", {FINISHED}" if self.finishing and not finishable(alone.record) else ""
+            said.append(f"by the theorems alone it would be {alone.record.name}: {alone.worth()}{lost}")
+        return said
+
+    @property
+    def _named(self) -> list[str]:
+        return [c.record.name for c in self.order]
+
+    def to_json(self) -> dict[str, Any]:
+        """``order``, what the ``theorems`` alone would choose, and the class and times that were ``measured`` against that."""
+        worth = {c.record.name: {"guarantee": c.guarantee, "rate": c.promise.rate, "calls": c.calls} for c in self.order}
+        row = self.row and {"class": dict(self.row.problems), "models": list(self.row.models), "times": dict(self.row.times)}
+        alone = self.theorems[0].record.name if self.theorems else None
+        return {"order": worth, "theorems": alone, "measured": row, "finishing": self.finishing}
+
+    def later(self, other: Candidate, chosen: Candidate | None) -> str:
+        """Why an algorithm that could run is not the one chosen."""
+        if other.record.surrogate is not None:
+            return "solves another problem, the mean over the groups: only where it is named"
+        if chosen is None:
+            return "covers the model" if other.covered else "could run"
+        suits, title = "covered too" if other.covered else "could run too", chosen.record.title
+        if self.finishing and finishable(chosen.record) and not finishable(other.record):
+            return f"{suits}, {FINISHED}"
+        if self.row is not None and self.row.place(chosen.record.name) < inf and other.covered == chosen.covered:
+            slower = self.row.place(other.record.name)
+            if slower == inf:
+                return f"{suits}, but not measured on problems of its class"
+            if slower >= self.row.place(chosen.record.name):
+                return f"{suits}, but measured slower than {title} on problems of its class"
+        if other.order > chosen.order:
+            weaker = GUARANTEES.index(other.guarantee) > GUARANTEES.index(chosen.guarantee)
+            return f"{suits}; {title} has the {'stronger guarantee' if weaker else 'better rate'}"
+        return f"{suits}, and preferred where none is named"
+
+
+def rank(considered: Mapping[str, Candidate], finishing: bool = False, schedule: str = "practical") -> Ranking:
+    """Those whose theorems hold, or whose steps go beyond them; ``finishing``: passes over all rows are wanted at the end. By a
+    theorem's ``schedule`` nothing was measured, and those go first that have one."""
+    theorems = sorted((c for c in direct(considered) if c.admitted), key=lambda c: c.order)
+    finishing = finishing and any(finishable(c.record) for c in theorems) and not any(c.setting.problem.nets for c in theorems)
+    by_theory = schedule == "theory"
+
+    def late(c: Candidate) -> tuple[bool, ...]:
+        return finishing and not finishable(c.record), by_theory and c.record.theory is None, not c.covered
+
+    first = [c.record.name for c in theorems if late(c) == min(map(late, theorems))]
+    row = measured.of(class_of(theorems)) if len(first) > 1 and not by_theory else None
+    row = row if row is not None and row.best(first) else None
+
+    def order(c: Candidate) -> tuple[Any, ...]:
+        return *late(c), row.step(c.record.name, first) if row else 0.0, c.order
+
+    return Ranking(theorems=tuple(theorems), order=tuple(sorted(theorems, key=order)), row=row, finishing=finishing)
+
+
+def class_of(suited: Sequence[Candidate]) -> measured.Class | None:
+    """The class of the problem that these are for; None before there are data."""
+    setting = dataclasses.replace(suited[0].setting, penalty=None)
+    return measured.features(setting, sampled=all(c.sampled for c in suited))
+
+
+def direct(considered: Mapping[str, Candidate]) -> list[Candidate]:
+    """Those that solve the problem itself: another one only where it is asked for."""
+    return [c for c in considered.values() if c.record.surrogate is None]
+
+
+def nearest(considered: Mapping[str, Candidate], most: int = 3) -> list[Candidate]:
+    """The few that would be run where no theorem holds, the first first; any where none can run."""
+
+    def order(c: Candidate) -> tuple[Any, ...]:
+        return len(c.lacking), c.left, c.order
+
+    running = sorted((c for c in direct(considered) if c.can_run), key=order)
+    return (running or list(considered.values()))[:most]
+
+
+def rejected(considered: Mapping[str, Candidate], chosen: Candidate | None, ranking: Ranking) -> dict[str, list[str]]:
+    """For every other algorithm what it lacks, or why it comes later; those that could be chosen first, in their order."""
+    place = {c.record.name: k for k, c in enumerate(ranking.order)}
+    others = [c for c in considered.values() if c is not chosen]
+    others.sort(key=lambda c: (place.get(c.record.name, len(place)), not c.admitted, c.order))
+    return {c.record.name: c.lacks() or [f"{ranking.later(c, chosen)}: {c.worth()}"] for c in others}
+
+
+def alike(considered: Mapping[str, Candidate], chosen: Candidate | None, ranking: Ranking) -> list[tuple[list[str], str]]:
+    """The same for a reader: algorithms with one reason together, of several reasons the one that most algorithms share."""
+    shared = Counter(f.why for c in considered.values() for f in c.lacking.values())
+    groups: dict[str, list[str]] = {}
+    for name in rejected(considered, chosen, ranking):
+        one = considered[name]
+        if one.admitted:
+            groups.setdefault(ranking.later(one, chosen), []).append(f"{name} ({one.worth()})")
+        else:
+            reasons = [f.why for f in one.lacking.values()]
+            groups.setdefault(max(reasons, key=lambda why: shared[why]), []).append(name)
+    return [(names, reason) for reason, names in groups.items()]
