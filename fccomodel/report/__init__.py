@@ -140,23 +140,25 @@ def report(
     with nullcontext() if bound.nets else one_thread():  # many small operations: a second thread costs more than it gives
         began, meter = time.perf_counter(), work or Meter(BUDGET_S)
 
-        def on(rows: Bound, judging: bool) -> KKTReport:
+        def on(rows: Bound, judging: bool, exact: np.ndarray | None = None) -> KKTReport:
             system = System(rows, point, seed=seed, multipliers=multipliers)
             try:
+                if exact is not None and len(exact) == len(system.values) + 1:
+                    system.state(float(exact[0]), exact[1:])
                 return _report(system, multipliers, limits or {}, meter, judging, converged, analysis, sensitive)
             finally:
                 vars(system).clear()  # its graphs refer to it, and the data would be held until they are collected
 
         part = estimated.part_for(bound, point, seed=seed, afford=afford)
         try:
-            found = on(bound, judging) if part is None else on(part.bound, True)
+            found = on(bound, judging) if part is None else on(part.bound, True, part.values)
         except FccoError as error:
             if part is not None or (part := estimated.part_after(bound, error, seed=seed)) is None:
                 raise
             found = on(part.bound, True)
         if part is not None:
-            errors = estimated.errors_of(part.bound, point, seed)
-            found = dataclasses.replace(found, exact=False, notes=(part.why, errors, *found.notes))
+            errors = () if part.values is not None else (estimated.errors_of(part.bound, point, seed),)
+            found = dataclasses.replace(found, exact=False, notes=(part.why, *errors, *found.notes))
         return dataclasses.replace(found, wall_s=time.perf_counter() - began)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -31,10 +31,12 @@ ERRORS_S = 2.0
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Part:
-    """Some rows in place of all, and why in a sentence."""
+    """Some rows in place of all, and why in a sentence; ``values``: the objective and the constraints of all rows, where one pass
+    over them is affordable."""
 
     bound: Bound
     why: str
+    values: np.ndarray | None = None
 
 
 def amount(bound: Bound) -> float:
@@ -75,11 +77,18 @@ def part_for(bound: Bound, point: Mapping[str, np.ndarray], *, seed: int, afford
     sizes = [amount(part) for part in (first, second)]
     prices = [priced(partial(values, part, point, seed))[1] for part in (first, second)]
     power = min(max(math.log(prices[1] / prices[0]) / max(math.log(sizes[1] / sizes[0]), 0.1), 0.3), 1.5)
-    needed = PASSES * prices[1] * (whole / sizes[1]) ** power
-    if needed <= afford:
+    once = prices[1] * (whole / sizes[1]) ** power
+    if PASSES * once <= afford:
         return None
-    kept = max(KEPT, whole * (afford / needed) ** (1 / power))
-    return _part(bound, whole, kept, seed)
+    kept = max(KEPT, whole * (afford / (PASSES * once)) ** (1 / power))
+    if once > afford:
+        return _part(bound, whole, kept, seed)
+    try:
+        exact = values(bound, point, seed)[0]
+    except FccoError:
+        return _part(bound, whole, kept, seed)
+    part = _part(bound, whole, kept, seed)
+    return replace(part, why=f"{part.why}; the objective and the constraints are of all rows", values=exact)
 
 
 def part_after(bound: Bound, error: FccoError, *, seed: int) -> Part | None:

@@ -153,6 +153,11 @@ class System:
         objective, values, labels, equal = functions(evaluator)
         return self.sign * objective, values, labels, equal, evaluator
 
+    def state(self, objective: float, values: Array) -> None:
+        """Take these as the objective, as written, and the constraints' values: those of more rows than gradients are of."""
+        self.objective, self.values = objective, values
+        self.violations = [abs(v) if e else v for v, e in zip(values.tolist(), self.equal, strict=True)]
+
     def _finite(self) -> None:
         wrong = [label for label, value in zip(self.labels, self.values, strict=True) if not np.isfinite(value)]
         if np.isfinite(self.objective) and not wrong:

@@ -63,6 +63,21 @@ def test_what_is_too_dear_is_estimated(bound, monkeypatch):
     assert report.report(bound.bound, w, afford=1e3).exact
 
 
+def test_values_are_of_all_rows_where_one_pass_is_affordable(monkeypatch):
+    """The residuals alone are estimated."""
+    text = TAIL.rstrip(";") + " subject to a: E[z ~ D] (dot(w, z.x))^2 <= 0.1;"
+    bound = fccomodel.compile(text).bind(data={"D": {"x": X, "y": Y}}).bound
+    w = {"w": np.array([0.5, 0.0, 0.1])}
+    exact = report.report(bound, w)
+    for name, value in {"FEW": 100_000, "TRIED": (20_000, 40_000), "KEPT": 10_000, "PASSES": 1e6}.items():
+        monkeypatch.setattr(estimated, name, value)
+    found = report.report(bound, w, afford=10.0)
+    assert not found.exact and found.notes[0].endswith("the objective and the constraints are of all rows")
+    assert found.objective == exact.objective and found.constraints["a"].value == exact.constraints["a"].value
+    assert found.constraints["a"].left == pytest.approx(exact.constraints["a"].left)
+    assert found.feasibility == exact.feasibility and found.stationarity != exact.stationarity
+
+
 def test_explain_says_what_will_be_large(bound, monkeypatch):
     assert "drawn at random" not in str(bound.explain())
     monkeypatch.setattr(estimated, "FEW", 100_000)
