@@ -44,10 +44,9 @@ REPORT_S = 1.0
 #: The share of a budget in seconds that a report's passes over all rows may take, in counted seconds.
 AFFORDED = 0.4
 #: What is said of a run that the clock ended, or one of its stages.
-CLOCK = (
-    "the clock ended it, so another run may end elsewhere; with a longer budget, or a counted one (--budget {calls:.0e}oracles), "
-    "each gives the same answer"
-)
+CLOCK = "the clock ended it, so another run may end elsewhere; with a longer budget{counted} each gives the same answer"
+#: Oracle calls of a run that a counted budget can repeat.
+COUNTED = 10_000
 #: The share of a budget that a run has even where the stages before it were long.
 LEAST_SHARE = 0.6
 
@@ -204,7 +203,9 @@ class Outcome:
         had a part in it, what would give the same answer each time."""
         disputed = self.status != self.solution.status
         words = f"by the run's own tests: {self.solution.stopped}" if disputed else self.solution.stopped
-        return f"{words}; {CLOCK.format(calls=self.solution.oracles)}" if self.solution.timed else words
+        calls = self.solution.oracles
+        counted = f", or a counted one (--budget {calls:.0e}oracles)," if calls >= COUNTED else ""
+        return f"{words}; {CLOCK.format(counted=counted)}" if self.solution.timed else words
 
 
 # ------------------------------------------------------------------------------------------------- text -> problem -> data
