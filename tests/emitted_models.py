@@ -16,6 +16,7 @@ import torch
 from fccomodel import pipeline, plan
 from fccomodel.core.source import Source
 from fccomodel.normal import normalise
+from fccomodel.plan import choice
 from fccomodel.solver import emit
 from fccomodel.solver.emit import Program
 from fccomodel.solver.lower import Lowered, lower
@@ -420,9 +421,16 @@ def make(name: str, case: Case | None = None, **options: Any) -> Made:
 
 
 def finish(name: str, problem: Any, bound: Any, options: Mapping[str, Any], scale: float = 0.3) -> Made:
-    given = {"unverified": True, **options}
-    planned = pipeline.decide(pipeline.analyse(problem, bound), {key: (value, "test") for key, value in given.items()})
+    analysis = pipeline.analyse(problem, bound)
+    given = {"unverified": True, "algorithm": tracking(analysis), **options}
+    planned = pipeline.decide(analysis, {key: (value, "test") for key, value in given.items()})
     return emitted(name, planned, bound, scale)
+
+
+def tracking(analysis: Any) -> str:
+    """SOX where it covers a problem, else SONEX: what tests of programs with estimates by blocks are about."""
+    one = choice.candidates(analysis).get("sox")
+    return "sox" if one is not None and one.admitted else "sonex"
 
 
 def with_form(made: Made, **form: Any) -> Made:

@@ -222,9 +222,10 @@ class BoundModel:
     def emit(self, path: str | Path | None = None, **given: Any) -> str:
         """The text of the standalone solver; with a path, written there with its data beside it."""
         program = results.emitted(self.plan(**given))
-        if path is not None:
-            results.write_program(program, Path(path))
-        return program.text
+        if path is None:
+            return program.text
+        results.write_program(program, Path(path))
+        return Path(path).read_text(encoding="utf-8")
 
     def solve(
         self,

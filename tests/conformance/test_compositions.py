@@ -56,7 +56,8 @@ def test_whole_batches_give_the_exact_gradient(problem: Conformance) -> None:
     total = interpret.evaluate(bound, bound.problem.objective.expr, point)
     for prox in lowered.normal.prox:
         assert prox.name == "squared_l2"
-        total = total - prox.coefficients["mu"] * point[prox.variable].square().sum()
+        centre = 0.0 if prox.centre is None else interpret.evaluate(bound, prox.centre, {})
+        total = total - prox.coefficients["mu"] * (point[prox.variable] - centre).square().sum()
     cells = solver.blocks(exact, w)
     for constraint in bound.problem.constraints:
         name = program.penalties[constraint.label].name

@@ -12,8 +12,8 @@ from fccomodel import algorithms
 from fccomodel.core.diagnostics import FccoError
 
 BY_NAME = {p.name: p for p in ALL}
-#: constrained; smooth outer functions; a linear coupling; one expectation
-PROBLEMS = ("bounded_group", "square_of_mean", "group_cvar", "lasso")
+#: constrained; smooth outer functions; a linear coupling; one expectation; a maximum
+PROBLEMS = ("bounded_group", "square_of_mean", "group_cvar", "lasso", "largest_of_three")
 
 
 @pytest.mark.parametrize("name", sorted(algorithms.all()))

@@ -116,7 +116,7 @@ def test_constraints_share_their_first_smoothing(monkeypatch: pytest.MonkeyPatch
         name: ((), torch.tensor(t, dtype=torch.float64), lambda t, y, h: (t / 1e6).clamp(0, h.rho), 1.0)
         for name, t in {"y1": 3e-4, "y2": 0.1, "y3": -0.2}.items()
     }
-    solver: Any = SimpleNamespace(blocks=lambda data, w: found, dual=False, schedule=Practical())
+    solver: Any = SimpleNamespace(blocks=lambda data, w: found, dual=False, schedule=Practical(), curved=())
     monkeypatch.setattr(progress, "smoothness", lambda G, w: 1.0)
     monkeypatch.setattr(progress, "steepness", lambda *given: 2.0)
     h, c = settings(rho=10.0), SimpleNamespace(**{name: torch.zeros(()) for name in found})

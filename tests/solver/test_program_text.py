@@ -33,7 +33,7 @@ from fccomodel.solver.emit import sections
 from fccomodel.solver.lower import lower
 from fccomodel.solver.names import reserved
 
-ATTACK = 'open("PWNED", "w")'
+ATTACK = 'exec("open(\'PWNED\', \'w\')")'
 ENDS = "".join(c for c in map(chr, range(sys.maxunicode + 1)) if len(f"a{c}b".splitlines()) > 1)
 #: what ends a comment, a string or a docstring, is a field of a format, or is the text of another definition
 PIECES = [
