@@ -195,7 +195,7 @@ def test_unattained_where_some_features_separate() -> None:
     data["x"][:, 3] = 0.0
     data["x"][np.flatnonzero(data["y"] > 0)[:3], 3] = 1.0
     rotation = np.linalg.qr(np.random.default_rng(0).normal(size=(4, 4)))[0]
-    found = solved(HEAD + LOGISTIC, data | {"x": data["x"] @ rotation}, budget="120s")
+    found = solved(HEAD + LOGISTIC, data | {"x": data["x"] @ rotation}, budget="120s", algorithm="sox")
     assert found.json["status"] == "unattained"
 
 
