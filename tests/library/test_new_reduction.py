@@ -191,12 +191,12 @@ def test_interpreted(outcome, name):
 
 @pytest.mark.parametrize("name", OBJECTIVES)
 def test_solved(outcome, name):
-    """The reported objective is that at the answer, and no step of a thousandth from there is much better."""
+    """The reported objective is that at the answer, and no step of a thousandth from there is better by more than 5e-4."""
     found = outcome["found"][name]
     w = np.array(found["w"])
     assert found["objective"] == pytest.approx(expected(name, w), rel=1e-6)
     around = [expected(name, w + 1e-3 * np.array([np.cos(a), np.sin(a)])) for a in np.linspace(0, 2 * np.pi, 12)]
-    assert found["objective"] <= min(around) + 1e-4 < expected(name, np.zeros(2))
+    assert found["objective"] <= min(around) + 5e-4 < expected(name, np.zeros(2))
 
 
 def test_analysed_and_emitted(outcome):
