@@ -970,7 +970,7 @@ def oracle_of(solver: VectorSolver, data, rng, c, state, h: VectorSettings, late
         batch=batch, sample=sample, pooled=pooled, mean=mean, many=many, whole=whole, value=value, slope=slope, phi=phi,
         prox=prox, late=late, partial=solver.outer_part is not None,
         keep=solver.components <= 128 and solver.components * len(state.w) <= h.matrix, smoothing=solver.centred,
-        share=min(1.0, solver.samples / solver.rows),
+        share=min(1.0, solver.samples / solver.rows) if solver.rows else 1.0,
     )  # fmt: skip
 
 
