@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fccomodel.app import errors
+from fccomodel.app.display import TOLERANCE, violation
 from fccomodel.core.diagnostics import FccoError
 
 if TYPE_CHECKING:
@@ -21,8 +22,8 @@ CURVES = (("objective", "tab:blue", "-"), ("violation", "tab:red", "--"), ("kkt"
 MOST, LETTERS = 12, 22
 #: The least value on a logarithmic axis.
 LEAST = 1e-12
-#: Violations that count as none, and values of constraints that can be told from 0.
-HOLDS, SEEN = 1e-3, 1e-4
+#: Values of constraints that can be told from 0.
+SEEN = 1e-4
 PAPER: Any = {"font.size": 10, "axes.spines.top": False, "axes.spines.right": False, "svg.fonttype": "none"}
 
 
@@ -38,10 +39,11 @@ class Plots:
     """Pictures of a result, each a matplotlib figure; called, those of a run on one page.
 
     record   what ``result.json`` holds
+    kinds    ``le`` or ``eq`` by the label of each constraint or family; inequalities where nothing is said
     """
 
-    def __init__(self, record: Mapping[str, Any]):
-        self._record = record
+    def __init__(self, record: Mapping[str, Any], kinds: Mapping[str, str] | None = None):
+        self._record, self._kinds = record, kinds or {}
 
     def __call__(self, along: str = "seconds") -> Figure:
         """Convergence, and constraints where there are any, on one page."""
@@ -51,7 +53,7 @@ class Plots:
     def _all(self, axes: Sequence[Axes], along: str) -> None:
         _convergence(axes[0], self._record, along)
         if len(axes) > 1:
-            _constraints(axes[1], self._record)
+            _constraints(axes[1], self._record, self._kinds)
 
     def convergence(self, along: str = "seconds") -> Figure:
         """Objective (left axis), violation and KKT residual (right axis, logarithmic) of the best point so far, stage by stage,
@@ -60,7 +62,7 @@ class Plots:
 
     def constraints(self) -> Figure:
         """Each constraint's value, left minus right side: the worst a dozen, and whether they hold."""
-        return _figure(lambda axes: _constraints(axes[0], self._record))
+        return _figure(lambda axes: _constraints(axes[0], self._record, self._kinds))
 
     def multipliers(self) -> Figure:
         """The multipliers of the minimised problem, those of the largest size: what a constraint costs."""
@@ -110,20 +112,21 @@ def _near(bound: float, values: Sequence[float]) -> bool:
 LABELS = {"objective": "objective", "violation": "violation", "kkt": "KKT residual"}
 
 
-def _constraints(axes: Axes, record: Mapping[str, Any]) -> None:
+def _constraints(axes: Axes, record: Mapping[str, Any], kinds: Mapping[str, str]) -> None:
     rows = record["constraints"]
-    worst = sorted(rows, key=lambda label: -rows[label]["value"])[:MOST]
+    broken = {label: violation(label, row["value"], kinds) for label, row in rows.items()}
+    worst = sorted(rows, key=lambda label: -broken[label])[:MOST]
     values = [rows[label]["value"] for label in worst]
-    colours = ["0.6" if value <= HOLDS else "tab:red" for value in values]
+    colours = ["0.6" if broken[label] <= TOLERANCE else "tab:red" for label in worst]
     axes.barh(range(len(worst)), values, color=colours, height=0.5)
     axes.scatter(values, range(len(worst)), color=colours, s=18, zorder=3)  # where a bar is too short to see
     axes.set_xscale("symlog", linthresh=SEEN)
     low, high = min([-10 * SEEN, *values]), max([10 * SEEN, *values])
     axes.set_xlim(3 * low if low < 0 else low, 3 * high)
-    axes.axvspan(-HOLDS, HOLDS, color="0.9", zorder=0)
+    axes.axvspan(-TOLERANCE, TOLERANCE, color="0.9", zorder=0)
     axes.axvline(0, color="black", linewidth=1)
     _labelled(axes, worst, len(rows))
-    axes.set_xlabel(f"left - right side: holds at or left of 0 (shaded: within {HOLDS:g})")
+    axes.set_xlabel(f"left - right side: holds at or left of 0, an equality at 0 (shaded: within {TOLERANCE:g})")
 
 
 def _multipliers(axes: Axes, record: Mapping[str, Any]) -> None:

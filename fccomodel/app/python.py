@@ -379,7 +379,7 @@ class Result:
     @property
     def plot(self) -> plots.Plots:
         """Pictures: ``plot()`` of the run on one page, ``plot.convergence()``, ``.constraints()``, ``.multipliers()``."""
-        return plots.Plots(self.json)
+        return plots.Plots(self.json, display.kinds(self.outcome.problem))
 
     def cite(self) -> str:
         """BibTeX of what the answer rests on: the algorithm's paper, the interior-point method where it came in, this library."""

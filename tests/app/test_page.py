@@ -117,3 +117,13 @@ def test_without_what_it_needs(folder, monkeypatch, capsys):
 def test_a_page_beside_a_result_leaves_it_as_it_is(folder, capsys):
     assert main(["report", str(folder)]) == 0
     assert (folder / "report.html").exists() and fccomodel.load(folder).variables["w"].shape == (3,)
+
+
+def test_an_equality_below_zero_does_not_hold(tmp_path):
+    """Marked as broken on the page and in the picture, as in the terminal."""
+    text = "var t >= 0; minimize t^2; subject to level: t == 3;"
+    result = fccomodel.compile(text).bind().solve(budget="1it", polish=False)
+    assert result.constraints["level"] < -0.1 and "\u2717" in str(result)
+    assert '<td class="fails">\u2717</td><td>level</td>' in result.html()
+    (axes,) = result.plot.constraints().axes
+    assert axes.patches[0].get_facecolor() != Plots(result.json).constraints().axes[0].patches[0].get_facecolor()

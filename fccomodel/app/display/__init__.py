@@ -2,6 +2,7 @@
 
 from rich.console import RenderableType
 
+from fccomodel.app.display._constraints import TOLERANCE, kinds, violation
 from fccomodel.app.display._layout import (
     WIDTH,
     duration,
@@ -19,10 +20,12 @@ from fccomodel.app.display._progress import progress, watched
 from fccomodel.app.display._report import evaluation, option_lines, outcome, report, unverified
 
 __all__ = [
+    "TOLERANCE",
     "WIDTH",
     "RenderableType",
     "duration",
     "evaluation",
+    "kinds",
     "number",
     "option_lines",
     "outcome",
@@ -37,5 +40,6 @@ __all__ = [
     "to_html",
     "to_text",
     "unverified",
+    "violation",
     "watched",
 ]

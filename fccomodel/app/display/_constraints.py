@@ -25,6 +25,11 @@ def kinds(problem: ir.Problem) -> dict[str, str]:
     return {constraint.label: constraint.kind for constraint in problem.constraints}
 
 
+def violation(label: str, value: float, kind: Mapping[str, str]) -> float:
+    """By how much a constraint or a member of a family is broken: below 0 where there is room."""
+    return abs(value) if kind.get(label.partition("[")[0]) == "eq" else value
+
+
 def constraints(rows: Mapping[str, Row], kind: Mapping[str, str]) -> Table:
     """Past a dozen rows each family shows its worst ones and a count of the others."""
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="dim", padding=(0, 2))
@@ -37,19 +42,16 @@ def constraints(rows: Mapping[str, Row], kind: Mapping[str, str]) -> Table:
     for label in rows:
         families.setdefault(label.partition("[")[0], []).append(label)
 
-    def violation(label: str) -> float:
-        value = rows[label].value
-        return abs(value) if kind.get(label.partition("[")[0]) == "eq" else value
-
+    broken = {label: violation(label, row.value, kind) for label, row in rows.items()}
     most = MOST_ROWS if len(rows) <= MOST_ROWS else max(1, MOST_ROWS // len(families))
-    for name, labels in sorted(families.items(), key=lambda family: -max(map(violation, family[1]))):
-        shown = labels if len(labels) <= most else sorted(labels, key=violation, reverse=True)[:most]
+    for name, labels in sorted(families.items(), key=lambda family: -max(map(broken.__getitem__, family[1]))):
+        shown = labels if len(labels) <= most else sorted(labels, key=broken.__getitem__, reverse=True)[:most]
         for label in shown:
-            row, good = rows[label], violation(label) <= TOLERANCE
+            row, good = rows[label], broken[label] <= TOLERANCE
             mark = Text("✓", style="green") if good else Text("✗", style="bold red")
             value = Text(f"{row.value:+.1e}" if row.value else "0", style="" if good else "red")
             table.add_row(mark, Text(label), _written(row), value, number(row.multiplier, 4))
-        if hidden := [violation(label) for label in labels if label not in set(shown)]:
+        if hidden := [broken[label] for label in labels if label not in set(shown)]:
             rest = Text(f"{len(hidden)} more {name}, at most", style="dim")
             table.add_row("", rest, "", Text(f"{max(hidden):+.1e}", style="dim"), "")
     return table

@@ -45,8 +45,10 @@ def _context(stored: Stored) -> dict[str, Any]:
 
     record, problem = stored.record, stored.compiled.problem
     rows = record["constraints"] or {}
-    order = sorted(rows, key=lambda label: -rows[label]["value"])
-    plots = Plots(record)
+    kinds = display.kinds(problem)
+    broken = {label: display.violation(label, row["value"], kinds) for label, row in rows.items()}
+    order = sorted(rows, key=lambda label: -broken[label])
+    plots = Plots(record, kinds)
     pictures = {"Convergence": plots.convergence()}
     if rows:
         pictures |= {"Constraints": plots.constraints(), "Multipliers": plots.multipliers()}
@@ -55,7 +57,7 @@ def _context(stored: Stored) -> dict[str, Any]:
         "r": record,
         "label": problem.objective.label or "objective",
         "mathematics": [mathml(line) for line in _rows(latex.display(problem))],
-        "rows": [(label, rows[label]) for label in order[:MOST]],
+        "rows": [(label, rows[label], broken[label] <= display.TOLERANCE) for label in order[:MOST]],
         "hidden": len(order) - min(len(order), MOST),
         "pictures": {name: svg(figure) for name, figure in pictures.items()},
         "structure": visible(explaining.to_text(explained.analysis, None), "\n"),
