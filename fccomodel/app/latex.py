@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fccomodel.app.explain import normal_of
 from fccomodel.core import ir
@@ -22,7 +22,7 @@ ENVELOPE = r"$\mathcal{M}_{\lambda}\{\cdot\}$: the Moreau envelope, of parameter
 PENALTY = r"$\rho$: the weight of the constraints' penalties"
 
 
-def form(stated: ir.Problem, explained: Explained | None, which: str) -> str:
+def written(stated: ir.Problem, explained: Explained | None, which: str) -> str:
     """One of ``FORMS`` as an ``align*`` block under a comment that names it; the latter two are of the algorithm chosen, or of
     the nearest where none covers the model."""
     if which == "problem":
@@ -35,9 +35,15 @@ def form(stated: ir.Problem, explained: Explained | None, which: str) -> str:
     return f"% {stated.name}: what is minimised, penalties and envelopes in place\n{_smoothed(normal)}"
 
 
-def display(stated: ir.Problem) -> str:
-    """A problem as notebooks show it."""
-    return latex.problem(stated)
+class Typeset:
+    """Models that are shown as mathematics; they have ``compiled`` and ``explain``."""
+
+    def latex(self: Any, form: str = "problem") -> str:
+        """The model as a LaTeX ``align*`` block: as written (``problem``), in ``normal`` form, or ``smoothed``."""
+        return written(self.compiled.problem, None if form == "problem" else self.explain().explained, form)
+
+    def _repr_latex_(self: Any) -> str:
+        return latex.problem(self.compiled.problem)
 
 
 def _compositions(normal: NormalForm) -> str:

@@ -116,7 +116,7 @@ def owned(value: Any) -> Any:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class CompiledModel:
+class CompiledModel(latex.Typeset):
     """A checked model without data."""
 
     compiled: pipeline.Compiled
@@ -178,19 +178,12 @@ class CompiledModel:
         """Solve a model that needs no data."""
         return self.bind().solve(**given)
 
-    def latex(self, form: str = "problem") -> str:
-        """The model as a LaTeX ``align*`` block: as written (``problem``), in ``normal`` form, or ``smoothed``."""
-        return latex.form(self.compiled.problem, None if form == "problem" else self.explain().explained, form)
-
-    def _repr_latex_(self) -> str:
-        return latex.display(self.compiled.problem)
-
     def __repr__(self) -> str:
         return f"<CompiledModel {self.name}>"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class BoundModel:
+class BoundModel(latex.Typeset):
     """A model with its data."""
 
     compiled: pipeline.Compiled
@@ -264,13 +257,6 @@ class BoundModel:
 
         planned = self.plan(**named, **given)
         return Result(outcome=new_rows.solve(planned, progress, show=show, sensitive=sensitivity))
-
-    def latex(self, form: str = "problem") -> str:
-        """The model as a LaTeX ``align*`` block: as written (``problem``), in ``normal`` form, or ``smoothed``."""
-        return latex.form(self.compiled.problem, None if form == "problem" else self.explain().explained, form)
-
-    def _repr_latex_(self) -> str:
-        return latex.display(self.compiled.problem)
 
     def __repr__(self) -> str:
         rows = ", ".join(f"{name}: {table.n:,} rows" for name, table in self.bound.tables.items())

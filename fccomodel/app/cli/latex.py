@@ -26,7 +26,7 @@ def run(args: argparse.Namespace) -> int:
     compiled, binding, options = shared.given(args)
     wanted = args.form or list(latex.FORMS)
     explained = pipeline.explain(compiled, binding, options) if set(wanted) - {"problem"} else None
-    say("\n".join(latex.form(compiled.problem, explained, which) for which in wanted).rstrip("\n"))
+    say("\n".join(latex.written(compiled.problem, explained, which) for which in wanted).rstrip("\n"))
     return DONE
 
 

@@ -13,10 +13,11 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from fccomodel import pipeline
-from fccomodel.app import citing, display, errors, latex
+from fccomodel.app import citing, display, errors
 from fccomodel.app import explain as explaining
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.quoting import visible
+from fccomodel.language import latex
 
 if TYPE_CHECKING:
     from fccomodel.app.results import Stored
@@ -56,7 +57,7 @@ def _context(stored: Stored) -> dict[str, Any]:
     return {
         "r": record,
         "label": problem.objective.label or "objective",
-        "mathematics": [mathml(line) for line in _rows(latex.display(problem))],
+        "mathematics": [mathml(line) for line in _rows(latex.problem(problem))],
         "rows": [(label, rows[label], broken[label] <= display.TOLERANCE) for label in order[:MOST]],
         "hidden": len(order) - min(len(order), MOST),
         "pictures": {name: svg(figure) for name, figure in pictures.items()},
