@@ -164,10 +164,18 @@ def versions() -> dict[str, str]:
 
 def save(outcome: pipeline.Outcome, claimed: store.Claimed) -> dict[str, Any]:
     """Write all files of a result, which replace those of a former one as a whole; what ``result.json`` says."""
+    from fccomodel.solver.errors import NOT_EMITTED
+
     record = to_json(outcome)
     with store.replacing(claimed, (RESULT, VARIABLES, SOLVER, DATA, SCORES, HELD)) as folder:
         write_arrays(folder / VARIABLES, outcome.solution.variables)
-        write_program(repeating(outcome.program, outcome.solution), folder / SOLVER)
+        try:
+            write_program(repeating(outcome.program, outcome.solution), folder / SOLVER)
+        except FccoError as error:
+            if any(one.code != NOT_EMITTED.id for one in error.diagnostics):
+                raise
+            # a net that lives in Python alone: the answer is kept without the program
+            record["notes"] += [f"no {SOLVER}: {one.message}; {one.reason}" for one in error.diagnostics]
         if scores := dict(net_scores(outcome.bound, outcome.solution.variables)):
             write_arrays(folder / SCORES, scores)
             record["scores_file"] = SCORES
@@ -202,13 +210,17 @@ def emitted(planned: pipeline.Planned) -> Program:
 
 
 def write_program(program: Program, path: Path) -> Path:
-    """The solver's text, and beside it, under a name of its own, the data that it reads; the path of the latter."""
+    """The solver's text, and beside it, under a name of its own, the data that it reads; the path of the latter. F0608 where
+    neither a text nor torch.export can write a net."""
     import torch
 
+    from fccomodel.solver.emit.modules import exported
+
+    tensors = {**program.data, **dict(exported(program.modules))}
     data = path.with_name(DATA if path.name == SOLVER else f"{path.stem}.{DATA}")
     with whole(data) as temporary:
         try:
-            torch.save(dict(program.data), temporary)
+            torch.save(tensors, temporary)
         except RuntimeError as error:  # torch's word for a full disk
             raise OSError(error) from None
     given = {"DATA_FILE": data.name, "DATA_SHA256": store.digest(data)}

@@ -81,11 +81,11 @@ def random_vector(problem: ir.Problem, node: ir.Expr) -> Diagnostic:
 
 
 def net(name: str, reason: str) -> Diagnostic:
-    """A net is written into a program as torch's own layers, or as the text of its class."""
+    """A net is written into a file as torch's own layers, as the text of its class, or by torch.export."""
     return NOT_EMITTED.error(
-        f"the net `{name}` cannot be written into a solver",
+        f"the net `{name}` cannot be written into a solver's file",
         reason=reason,
-        fix="Give the class constructor arguments with defaults, in a file; or use a Sequential of torch's own layers.",
+        fix="Solve in Python, which takes the module as it is; or build it of torch's own layers, without branches on values.",
     )
 
 

@@ -51,7 +51,7 @@ def called(text: str) -> tuple[frozenset[str], frozenset[str]]:
 def _named(thing: Carried) -> tuple[Carried, ...]:
     """Those functions and classes that it names: calls, makes, builds upon, or has in an annotation."""
     if isinstance(thing, FunctionType):
-        names = [*_global_names(thing.__code__), *_in_annotations(thing)]
+        names = [*global_names(thing.__code__), *_in_annotations(thing)]
         return tuple(_own(thing.__globals__.get(name) for name in names))
     assert isinstance(thing, type)
     scope = vars(sys.modules[thing.__module__])
@@ -80,9 +80,9 @@ def _in_annotations(thing: Carried) -> Iterator[str]:
             yield from re.findall(r"\b[A-Za-z_]\w*", annotation)
 
 
-def _global_names(code: CodeType) -> Iterator[str]:
+def global_names(code: CodeType) -> Iterator[str]:
     """The global names that a function's code reads, that of the functions inside it too."""
     yield from (step.argval for step in dis.get_instructions(code) if step.opname == "LOAD_GLOBAL")
     for inside in code.co_consts:
         if isinstance(inside, CodeType):
-            yield from _global_names(inside)
+            yield from global_names(inside)

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
-import textwrap
-
 import torch
-
-from fccomodel.core.diagnostics import refuse
-from fccomodel.solver import errors
 
 
 class FlatNet:
@@ -77,35 +71,3 @@ class FunctionalNet:
         rows = x.reshape(-1, *x.shape[x.dim() - self.rank :])
         out = torch.func.functional_call(self.module, parameters, (rows,))
         return out.view(x.shape[: x.dim() - self.rank] + out.shape[1:])
-
-
-def constructor(name: str, module: torch.nn.Module, rank: int, wrapper: type) -> str:
-    """The text that makes the module again: torch's own layers by their printed form, anything else by its file."""
-    text = layers(module)
-    if text is not None:
-        return f"net_{name} = {wrapper.__name__}({text}, {rank})"
-    source = type(module)
-    try:
-        code = textwrap.dedent(inspect.getsource(source)).rstrip()
-        needed = [p for p in inspect.signature(source).parameters.values() if p.default is p.empty and p.kind not in (2, 4)]
-        reason = f"{source.__name__} takes {needed[0].name}, which its text does not say." if needed else ""
-    except (OSError, TypeError, ValueError):
-        code, reason = "", f"The text of {source.__name__} is not to be found."
-    if reason:
-        refuse(errors.net(name, reason))
-    imports = "import torch.nn as nn\nimport torch.nn.functional as F"
-    return f"{imports}\nfrom torch import Tensor\n\n\n{code}\n\n\nnet_{name} = {wrapper.__name__}({source.__name__}(), {rank})"
-
-
-def layers(module: torch.nn.Module) -> str | None:
-    """A sequential stack of torch's own layers as text, or None."""
-    kind = type(module)
-    if isinstance(module, torch.nn.Sequential):
-        parts = [layers(child) for child in module]
-        return None if None in parts else f"torch.nn.Sequential({', '.join(p for p in parts if p)})"
-    if isinstance(module, torch.nn.Linear):
-        return f"torch.nn.Linear({module.in_features}, {module.out_features}, bias={module.bias is not None})"
-    if kind.__module__.startswith("torch.nn") and not list(module.parameters()):
-        extra = module.extra_repr()
-        return f"torch.nn.{kind.__name__}({extra})"
-    return None

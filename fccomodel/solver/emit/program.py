@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
@@ -14,7 +14,7 @@ from fccomodel.library import distributions, reductions
 from fccomodel.library.proximal import maps
 from fccomodel.normal.penalty import Penalty
 from fccomodel.normal.smoothing import Smoothed
-from fccomodel.solver.emit import sections
+from fccomodel.solver.emit import modules, sections
 from fccomodel.solver.emit.carried import Carried, called, carried, source
 from fccomodel.solver.emit.evaluation import Evaluation
 from fccomodel.solver.emit.gradient import Gradient
@@ -35,7 +35,8 @@ class Program:
     from the file ``DATA_FILE`` beside it, whose SHA-256 ``DATA_SHA256`` may hold. ``layout`` says where each variable lies in
     the flat vector w, ``penalties`` what each constraint became, ``smoothed`` the other envelopes: text, and width of the dual
     domain. ``runtime`` are those parts of the text that tell nothing of the model: its loop, what comes after it, the command
-    line."""
+    line. ``modules`` are the nets that have no text: a run inside Python takes them as they stand, a file as torch.export writes
+    them."""
 
     text: str
     data: Mapping[str, Any]
@@ -43,6 +44,7 @@ class Program:
     penalties: Mapping[str, Smoothed | Penalty]
     smoothed: Mapping[str, tuple[str, float]]
     runtime: tuple[str, ...]
+    modules: Mapping[str, modules.Kept] = field(default_factory=dict)
 
 
 def emit(lowered: Lowered) -> Program:
@@ -50,6 +52,7 @@ def emit(lowered: Lowered) -> Program:
     steps, samples, projection = lowered.steps, Samples(lowered.steps.state.draws), Projection(lowered)
     oracle = Composition(lowered, steps, samples) if isinstance(steps, VectorSteps) else Gradient(lowered, steps, samples)
     evaluation, record = Evaluation(lowered), Record(lowered=lowered, form=oracle.form)
+    texts = {name: modules.text(name, net) for name, net in lowered.bound.nets.items()}
     main = report(finishing=lowered.plan.polish, solve=lowered.plan.algorithm_record.solve.__name__)
     classes, loop = record.classes(), record.loop()
     parts = [
@@ -57,7 +60,7 @@ def emit(lowered: Lowered) -> Program:
         "# ---- settings",
         *map(source, classes),
         sections.settings(lowered, record.form.settings),
-        sections.nets(lowered),
+        sections.nets(lowered, texts),
         sections.data(lowered),
         preparing("prepare", "What depends on the data alone, computed once.", oracle.prepared),
         preparing("prepare_full", "What a full pass needs of the data alone.", evaluation.prepared),
@@ -80,7 +83,14 @@ def emit(lowered: Lowered) -> Program:
         penalties=lowered.normal.penalties,
         smoothed={s.name: (shorten(lowered.problem.text(s.original)), s.function.diameter) for s in envelopes},
         runtime=(*map(source, [*classes, *loop]), main),
+        modules={name: kept(lowered, name) for name, text in texts.items() if text is None},
     )
+
+
+def kept(lowered: Lowered, name: str) -> modules.Kept:
+    """A net that has no text."""
+    shape = (size if isinstance(size, int) else lowered.bound.dims[size] for size in lowered.problem.nets[name].input)
+    return modules.Kept.of(lowered.bound.nets[name], tuple(shape))
 
 
 def preparing(name: str, about: str, prepared: Prepared) -> str:

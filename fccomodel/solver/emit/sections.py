@@ -11,7 +11,7 @@ import torch
 
 from fccomodel.algorithms.runtime.settings import LoopSettings
 from fccomodel.core.quoting import comment, docstring, literal
-from fccomodel.solver.emit import flatnet
+from fccomodel.solver.emit import flatnet, modules
 from fccomodel.solver.emit.carried import source
 from fccomodel.solver.emit.page import function
 from fccomodel.solver.emit.template import AS_NAMESPACE, IMPORTS
@@ -68,13 +68,14 @@ def settings(lowered: Lowered, base: type[LoopSettings]) -> str:
     return "\n".join(["@dataclass(kw_only=True)", f"class Settings({base.__name__}):", about, "", *lines])
 
 
-def nets(lowered: Lowered) -> str:
+def nets(lowered: Lowered, texts: Mapping[str, tuple[str, str] | None]) -> str:
     """The modules, each as a function of its parameters."""
-    if not lowered.bound.nets:
+    if not texts:
         return ""
     wrapper = flatnet.FunctionalNet if isinstance(lowered.steps, VectorSteps) else flatnet.FlatNet
-    made = (flatnet.constructor(n, net, len(lowered.problem.nets[n].input), wrapper) for n, net in lowered.bound.nets.items())
-    return "\n\n\n".join(["# ---- nets", source(wrapper), *made])
+    made = (modules.constructor(n, one, len(lowered.problem.nets[n].input), wrapper) for n, one in texts.items())
+    at_hand = [modules.AT_HAND] if None in texts.values() else []
+    return "\n\n\n".join(["# ---- nets", source(wrapper), *at_hand, *made])
 
 
 def data(lowered: Lowered) -> str:
@@ -94,8 +95,6 @@ def tensors(lowered: Lowered, sets: Mapping[str, torch.Tensor]) -> dict[str, Any
         kept[START] = torch.from_numpy(lowered.plan.start).double()
     for name, net in lowered.bound.nets.items():
         kept[f"net_{name}"] = torch.cat([p.detach().reshape(-1) for p in net.parameters()]).to(torch.float64)
-        for key, buffer in net.named_buffers():
-            kept[f"net_{name}_buffer_{key}"] = buffer.detach().clone()
     return kept
 
 

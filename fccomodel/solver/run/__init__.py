@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import time
 import types
 from collections.abc import Callable, Mapping
@@ -110,6 +111,7 @@ def run(
     """
     refuse_size(program, bound, precision)
     module = types.ModuleType("solver")
+    module.__dict__["MODULES"] = {name: copy.deepcopy(kept.module) for name, kept in program.modules.items()}
     exec(compile(program.text, "solver.py", "exec", dont_inherit=True), module.__dict__)  # noqa: S102 - the text that we emitted
     began = time.perf_counter()
     limited = (budget_s, budget_it, budget_oracles) != (None, None, None)
