@@ -72,6 +72,12 @@ def not_a_share(text: str | None) -> Diagnostic:
     return ARGUMENT.error(f"--validation {text} is no share of the rows", fix="Write a number between 0 and 1.")
 
 
+def not_a_start(start: Any) -> Diagnostic:
+    """A solve starts from a result, a folder of one, or values by name."""
+    fix = "Give a result, its folder, or a mapping: start={'w': w0}."
+    return ARGUMENT.error(f"A {type(start).__name__} is no start", fix=fix)
+
+
 def nothing_to_compare() -> Diagnostic:
     """A comparison has algorithms and seeds."""
     return ARGUMENT.error("There is nothing to compare", fix="Name algorithms and seeds: --algorithms sox,sonex --seeds 5.")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fccomodel import pipeline
-from fccomodel.app import citing, comparison, display, explain, latex, page, plots, results, store
+from fccomodel.app import citing, comparison, display, explain, latex, page, plots, results, starting, store
 from fccomodel.core import files, options
 from fccomodel.core.diagnostics import Diagnostic
 
@@ -235,6 +235,7 @@ class BoundModel(latex.Typeset):
         margin: float | None = None,
         population: bool | str | None = None,
         sensitivity: bool = False,
+        start: Any = None,
         **given: Any,
     ) -> Result:
         """Run the solver and report on the original problem over all bound rows.
@@ -249,13 +250,15 @@ class BoundModel(latex.Typeset):
         margin     a confidence with which constraints on expectations over rows shall hold for new rows: ``result.margins``
         population an interval of the optimality gap for new rows: ``result.population``; ``60s`` is the time it may take
         sensitivity  how the optimum moves with the constraints' right sides: ``result.report.sensitivity``
+        start      where the run begins: a result (of this model or one like it; with its multipliers and centres), its folder, or
+                   values of variables by name; F0712 where they do not fit. From its own answer a solve costs a report
         show       names of lets whose values are wanted (``result.values``); other keywords are options of the algorithm
         """
         named: dict[str, Any] = {"seed": seed, "device": device, "precision": precision, "budget": budget, "algorithm": algorithm}
         named |= {"unverified": unverified, "holdout": holdout, "margin": margin, "population": population}
         from fccomodel.app import new_rows
 
-        planned = self.plan(**named, **given)
+        planned = starting.begun(self.plan(**named, **given), start)
         return Result(outcome=new_rows.solve(planned, progress, show=show, sensitive=sensitivity))
 
     def __repr__(self) -> str:

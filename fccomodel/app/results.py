@@ -83,6 +83,7 @@ def to_json(outcome: pipeline.Outcome) -> dict[str, Any]:
         "population": outcome.population,
         "values": outcome.shown,
         "sense": compiled.problem.objective.sense,
+        "params": outcome.bound.params,
         "seed": options["seed"][0],
         "wall_s": outcome.wall_s,
         "iterations": solution.iterations,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from fccomodel.core import options
 from fccomodel.pipeline import Planned, automatic, decide, emit, report, routes, run
+from fccomodel.plan.start import Start
 
 if TYPE_CHECKING:
     from fccomodel.report import KKTReport
@@ -56,5 +57,5 @@ def _entered(
     if polish is not None:
         given["polish"] = (polish, RACE)
     made = decide(planned.analysis, given)
-    made = replace(made, start=None if start is None else start.point)
+    made = replace(made, start=planned.plan.start if start is None else Start(values=start.kept.variables))
     return replace(planned, plan=made, options={**automatic(made), **given, **made.options})

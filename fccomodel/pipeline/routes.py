@@ -17,6 +17,7 @@ from fccomodel.core.diagnostics import FccoError, quoting
 from fccomodel.pipeline import Planned, emit, report, run
 
 if TYPE_CHECKING:
+    from fccomodel.plan.start import Start
     from fccomodel.report import KKTReport
     from fccomodel.solver.conic import Answer, Conic
     from fccomodel.solver.emit import Program
@@ -45,10 +46,26 @@ class Found(NamedTuple):
 def answer(planned: Planned, progress: Callable[[Progress], None] | None = None, *, sensitive: bool = False) -> Found:
     """The plan's program run and reported on; where it is a conic program too, with the interior-point method to take over."""
     until = _until(planned)
+    start = planned.plan.start
+    if start is not None and start.answered:
+        again = _judged(planned, emit(planned), _as_begun(planned, start), sensitive, until)
+        if again.report.solved and _settled(again):
+            return again
     route = interior(planned)
     if route is None:
         return _judged(*run(planned, progress, until=until.run), sensitive, until)
     return ended(planned, route, progress, sensitive=sensitive, until=until)
+
+
+def _as_begun(planned: Planned, start: Start) -> Solution:
+    """The start as the end of a run that makes no step."""
+    from fccomodel.solver.run import Solution
+
+    return Solution(
+        variables={name: value for name, value in start.values.items() if name in planned.problem.variables},
+        multipliers=start.multipliers, limits={}, history=[], iterations=0, wall_s=0.0, ended="converged",
+        stopped="it began at the answer, which the report finds to be one", kept=start.kept,
+    )  # fmt: skip
 
 
 class Until(NamedTuple):
@@ -141,6 +158,7 @@ def ended(
 
 def interiors(answer: Answer, solution: Solution | None) -> Solution:
     """The interior-point method's answer as the end of a run, if there was one."""
+    from fccomodel.plan.start import Kept
     from fccomodel.solver.run import Solution
 
     if solution is None:
@@ -153,6 +171,7 @@ def interiors(answer: Answer, solution: Solution | None) -> Solution:
         multipliers=answer.multipliers,
         limits={},
         failure=None,
+        kept=Kept(),
         ended="converged",
         stopped=f"an interior-point method converged in {answer.iterations} iterations",
         interior=answer.iterations,

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from fccomodel.algorithms import Algorithm, Constants, Theorem
 from fccomodel.core.options import Budget, Origins
@@ -17,13 +16,11 @@ from fccomodel.plan.choice import Choice, choose
 from fccomodel.plan.ranking import Ranking, alike, rejected
 from fccomodel.plan.settings import OPTIONS, SECONDS, SMOOTHING, value
 from fccomodel.plan.sizes import Batch
+from fccomodel.plan.start import Start
 from fccomodel.plan.theory import TheoremSchedule, constants, of_theorem
 from fccomodel.structure import Analysis
 
-if TYPE_CHECKING:
-    import numpy as np
-
-__all__ = ["OPTIONS", "Choice", "Plan", "choose", "settle"]
+__all__ = ["OPTIONS", "Choice", "Plan", "Start", "choose", "settle"]
 
 SCHEDULES = {
     "practical": "practical step sizes",
@@ -54,7 +51,7 @@ class Plan:
     undefined   what must hold for the model to be defined, and is not proved
     ranking     the order of the algorithms that suit
     entrants    those of a race, if one was asked for: ``algorithm`` is the first of them
-    start       where the run begins: all variables of its program as one vector; None: at zero, nets at their initialisation
+    start       where the run begins; None: at zero, nets at their initialisation
     """
 
     algorithm: str
@@ -85,7 +82,7 @@ class Plan:
     direct: bool = False
     ranking: Ranking = field(default_factory=Ranking)
     entrants: tuple[str, ...] = ()
-    start: np.ndarray | None = None
+    start: Start | None = None
 
     @property
     def pace(self) -> str:

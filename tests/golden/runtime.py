@@ -11,6 +11,7 @@ class LoopSettings:
     weight     of violations in the merit of a point
     steep      length of the penalties' gradients that their smoothing was made for
     off        by centre: how far its function's argument is off as steps estimate it
+    kept       smoothing, rho and weight are those that another run ended with
     """
 
     eta: float = 0.0
@@ -25,6 +26,7 @@ class LoopSettings:
     weight: float = 0.0
     steep: float = math.inf
     off: dict[str, float] = field(default_factory=dict)
+    kept: bool = False
 
     def copy(self) -> Self:
         """The same numbers, to be changed apart from these."""
@@ -141,6 +143,7 @@ class Solver:
     curved     centres of functions that are smooth
     thin       rows that evaluations between stages take, by the name of their array; ``heavy``: a full pass takes pairs
     tol        the KKT residual to end at                         direct    passes come first: the problem is convex
+    resume     where another run ended: a finish goes on from there, without a step before
     """
 
     settings: Callable
@@ -164,6 +167,7 @@ class Solver:
     finish: Any = None
     one_pass: Any = None
     restore: Any = None
+    resume: Any = None
     block: int = 64
     own: int = 0
     centred: bool = False
@@ -415,7 +419,7 @@ def set_out(run, solver: BlockSolver, data, h: BlockSettings, G):
     """Step sizes, smoothing, the penalty's weight and the estimates to begin with."""
     w = run.state.w
     run.state.w_prev.copy_(w)
-    if solver.centred and solver.schedule.scales:
+    if solver.centred and solver.schedule.scales and not h.kept:
         scale_smoothing(solver, data, w.to(data.dtype), run.c, h, G, w.dtype)
 
     def inverse(jumps=False):
@@ -423,7 +427,7 @@ def set_out(run, solver: BlockSolver, data, h: BlockSettings, G):
         return inverse_smoothness(solver, lambda x, y=None: G(x, y, 1), w, value)
 
     solver.step_sizes(h, inverse)
-    h.peak, h.weight, run.eta = h.eta, 0.1 * h.rho, h.eta
+    h.peak, h.weight, run.eta = h.eta, h.weight or 0.1 * h.rho, h.eta
     solver.begin(run.state, h)
     run.u, run.average = solver.buffers(w.device, w.dtype), w.clone()
     run.best, run.best_c, run.rho = copy_state(run.state), copy_state(run.c), h.rho
@@ -873,7 +877,7 @@ def solve(
     h.rho, w = run.rho, run.best.w.double()
     solver.project(w, 0.0)  # to double precision
     return SimpleNamespace(
-        w=w, c=run.c, h=h, eta=run.eta, history=history, iterations=run.count, seconds=time.perf_counter() - began,
+        w=w, c=run.c, u=run.u, h=h, eta=run.eta, history=history, iterations=run.count, seconds=time.perf_counter() - began,
         reason=reason, status=status(stop, schedule.adapts and watch.held >= 2), broken=run.broken, exact=exact,
         timed=work.timed, worked=worked(work, run.count), planned=None if schedule.keeps_last else end,
     )  # fmt: skip
@@ -989,11 +993,11 @@ def first_step(G, F, w):
 def set_out(run, solver: VectorSolver, data, F, h: VectorSettings, c, G):
     """The smoothing, the step size and the penalty's weight to begin with."""
     w = run.state.w
-    if solver.centred and solver.schedule.scales:
+    if solver.centred and solver.schedule.scales and not h.kept:
         scale_smoothing(solver, data, w.to(data.dtype), c, h, G, w.dtype)
     if h.eta <= 0:
         h.eta = first_step(G, F, w)
-    run.eta, h.weight = h.eta, 0.1 * h.rho
+    run.eta, h.weight = h.eta, h.weight or 0.1 * h.rho
 
 
 def gradients(solver: VectorSolver, data, w, c, h: VectorSettings, rng):
@@ -1616,7 +1620,12 @@ def solve_then_finish(
     clock = seconds if seconds is None or not way else 0.75 * seconds
     limits = {"seconds": clock, "iterations": iterations, "oracles": oracles, "share": share}
     given = {"device": device, "progress": progress, "stop": stop, "tol": solver.tol, "exact": exact}
-    outcome = solver.solve(solver, data, **given, **limits, **more)
+    outcome = None
+    if solver.resume is not None and way == "finish":
+        with torch.inference_mode(False), torch.no_grad():
+            outcome = solver.resume(solver, exact, device, progress)
+    if outcome is None or not math.isfinite(outcome.history[-1]["merit"]):
+        outcome = solver.solve(solver, data, **given, **limits, **more)
     if not way:
         return outcome
     with torch.inference_mode(False), torch.no_grad():

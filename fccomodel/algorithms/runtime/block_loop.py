@@ -96,7 +96,7 @@ def set_out(run, solver: BlockSolver, data, h: BlockSettings, G):
     """Step sizes, smoothing, the penalty's weight and the estimates to begin with."""
     w = run.state.w
     run.state.w_prev.copy_(w)
-    if solver.centred and solver.schedule.scales:
+    if solver.centred and solver.schedule.scales and not h.kept:
         scale_smoothing(solver, data, w.to(data.dtype), run.c, h, G, w.dtype)
 
     def inverse(jumps=False):
@@ -104,7 +104,7 @@ def set_out(run, solver: BlockSolver, data, h: BlockSettings, G):
         return inverse_smoothness(solver, lambda x, y=None: G(x, y, 1), w, value)
 
     solver.step_sizes(h, inverse)
-    h.peak, h.weight, run.eta = h.eta, 0.1 * h.rho, h.eta
+    h.peak, h.weight, run.eta = h.eta, h.weight or 0.1 * h.rho, h.eta
     solver.begin(run.state, h)
     run.u, run.average = solver.buffers(w.device, w.dtype), w.clone()
     run.best, run.best_c, run.rho = copy_state(run.state), copy_state(run.c), h.rho
@@ -223,7 +223,7 @@ def solve(
     h.rho, w = run.rho, run.best.w.double()
     solver.project(w, 0.0)  # to double precision
     return SimpleNamespace(
-        w=w, c=run.c, h=h, eta=run.eta, history=history, iterations=run.count, seconds=time.perf_counter() - began,
+        w=w, c=run.c, u=run.u, h=h, eta=run.eta, history=history, iterations=run.count, seconds=time.perf_counter() - began,
         reason=reason, status=status(stop, schedule.adapts and watch.held >= 2), broken=run.broken, exact=exact,
         timed=work.timed, worked=worked(work, run.count), planned=None if schedule.keeps_last else end,
     )  # fmt: skip

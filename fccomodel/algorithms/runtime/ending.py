@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 
 from fccomodel.algorithms.runtime.solver import Solver
@@ -47,7 +48,12 @@ def solve_then_finish(
     clock = seconds if seconds is None or not way else 0.75 * seconds
     limits = {"seconds": clock, "iterations": iterations, "oracles": oracles, "share": share}
     given = {"device": device, "progress": progress, "stop": stop, "tol": solver.tol, "exact": exact}
-    outcome = solver.solve(solver, data, **given, **limits, **more)
+    outcome = None
+    if solver.resume is not None and way == "finish":
+        with torch.inference_mode(False), torch.no_grad():
+            outcome = solver.resume(solver, exact, device, progress)
+    if outcome is None or not math.isfinite(outcome.history[-1]["merit"]):
+        outcome = solver.solve(solver, data, **given, **limits, **more)
     if not way:
         return outcome
     with torch.inference_mode(False), torch.no_grad():

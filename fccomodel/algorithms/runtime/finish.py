@@ -13,7 +13,7 @@ from types import SimpleNamespace
 
 from fccomodel.algorithms.runtime.failure import conflict, falls_for_ever, least_violation, stagnant, without_end
 from fccomodel.algorithms.runtime.panoc import cautious_step, forward_backward, panoc
-from fccomodel.algorithms.runtime.progress import merit, record, slope_at, status, summary
+from fccomodel.algorithms.runtime.progress import merit, record, scale_smoothing, slope_at, status, summary
 from fccomodel.algorithms.runtime.settings import LoopSettings
 from fccomodel.algorithms.runtime.solver import Solver
 from fccomodel.algorithms.runtime.support import gradient_of
@@ -198,6 +198,24 @@ def finish(solver: Solver, outcome, data, *, seconds=None, passes=None, tol=1e-6
     more = {"w": now.best, "c": full.c, "h": full.h, "history": history, "exact": data, "passes": full.count.passes}
     more |= {"way": "finish", "failure": failure, "reason": reason, "status": ended, "timed": outcome.timed or full.count.timed}
     return SimpleNamespace(**{**vars(outcome), **more})
+
+
+def resumed(solver: Solver, data, device, progress=None):
+    """Where another run ended, as ``solve`` would return it: the program's first w, c and settings, in float64, and no step made.
+    Smoothing and penalties go by the sizes of arguments and gradients there, where the settings do not keep them."""
+    began, h, c = time.perf_counter(), solver.settings(), solver.centres(device, torch.float64)
+    w = solver.start(torch.Generator(device=device).manual_seed(0), device, torch.float64)
+    if solver.centred and not h.kept:
+        centre_rows(solver, data, w, c, h)
+        at = differentiated(solver, data, c, h, SimpleNamespace(passes=0))
+        scale_smoothing(solver, data, w, c, h, lambda x: at(x)[1], w.dtype)
+    h.weight = h.weight or 0.1 * h.rho
+    history: list = []
+    record(history, progress, began, summary(solver.evaluate(data, w)), h.weight, iteration=0, oracles=0, eta=0.0)
+    return SimpleNamespace(
+        w=w, c=c, h=h, eta=0.0, history=history, iterations=0, seconds=time.perf_counter() - began, reason="", status="stopped",
+        broken=None, exact=data, timed=False, worked=0.0, planned=None,
+    )  # fmt: skip
 
 
 def one_pass(solver: Solver, data, device):

@@ -22,6 +22,7 @@ class LoopSettings:
     weight     of violations in the merit of a point
     steep      length of the penalties' gradients that their smoothing was made for
     off        by centre: how far its function's argument is off as steps estimate it
+    kept       smoothing, rho and weight are those that another run ended with
     """
 
     eta: float = 0.0
@@ -36,6 +37,7 @@ class LoopSettings:
     weight: float = 0.0
     steep: float = math.inf
     off: dict[str, float] = field(default_factory=dict)
+    kept: bool = False
 
     def copy(self) -> Self:
         """The same numbers, to be changed apart from these."""

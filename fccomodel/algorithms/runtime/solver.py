@@ -30,6 +30,7 @@ class Solver:
     curved     centres of functions that are smooth
     thin       rows that evaluations between stages take, by the name of their array; ``heavy``: a full pass takes pairs
     tol        the KKT residual to end at                         direct    passes come first: the problem is convex
+    resume     where another run ended: a finish goes on from there, without a step before
     """
 
     settings: Callable
@@ -53,6 +54,7 @@ class Solver:
     finish: Any = None
     one_pass: Any = None
     restore: Any = None
+    resume: Any = None
     block: int = 64
     own: int = 0
     centred: bool = False

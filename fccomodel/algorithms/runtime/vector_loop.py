@@ -95,11 +95,11 @@ def call_price(solver: VectorSolver, data, w, c, h: VectorSettings):
 def set_out(run, solver: VectorSolver, data, F, h: VectorSettings, c, G):
     """The smoothing, the step size and the penalty's weight to begin with."""
     w = run.state.w
-    if solver.centred and solver.schedule.scales:
+    if solver.centred and solver.schedule.scales and not h.kept:
         scale_smoothing(solver, data, w.to(data.dtype), c, h, G, w.dtype)
     if h.eta <= 0:
         h.eta = first_step(G, F, w)
-    run.eta, h.weight = h.eta, 0.1 * h.rho
+    run.eta, h.weight = h.eta, h.weight or 0.1 * h.rho
 
 
 def open_epoch(run, solver: VectorSolver, F, h: VectorSettings):

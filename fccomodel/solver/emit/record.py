@@ -53,6 +53,8 @@ class Record:
         """What may come after the loop."""
         finishing: dict[str, Carried] = {"finish": finish.finish, "one_pass": finish.one_pass}
         affordable = self.lowered.whole is not None and self.lowered.whole.affordable
+        if affordable and self.plan.start is not None and self.plan.start.found and self.plan.pace == "practical":
+            finishing["resume"] = finish.resumed
         return (finishing if affordable else {}) | ({"restore": restore.restore} if self.lowered.constrained else {})
 
     def classes(self) -> list[Carried]:

@@ -11,13 +11,14 @@ import torch
 
 from fccomodel.algorithms.runtime.settings import LoopSettings
 from fccomodel.core.quoting import comment, docstring, literal
+from fccomodel.solver import starts
 from fccomodel.solver.emit import flatnet, modules
 from fccomodel.solver.emit.carried import source
 from fccomodel.solver.emit.page import function
 from fccomodel.solver.emit.template import AS_NAMESPACE, IMPORTS
 from fccomodel.solver.lower import BlockSteps, Lowered, VectorSteps
 
-#: the array of the first iterate, where another run gives it; no net is called 0
+#: the array of the first iterate, where it is given, and the beginning of the names of centres and estimates; no net is called 0
 START = "net_0"
 
 
@@ -62,6 +63,7 @@ def settings(lowered: Lowered, base: type[LoopSettings]) -> str:
         **lowered.plan.algorithm_record.own,
         **{f"lam_{s.name}": lowered.plan.smoothing for s in lowered.normal.smoothed},
         "lam_inner": lowered.plan.inner_smoothing,
+        **starts.settings(lowered),
     }
     lines = [f"    {name}: {type(value).__name__} = {literal(value)}" for name, value in values.items()]
     about = '    """What steps go by, to begin with."""'
@@ -91,8 +93,10 @@ def tensors(lowered: Lowered, sets: Mapping[str, torch.Tensor]) -> dict[str, Any
     for key, array in lowered.data.items():
         array = np.asarray(array)
         kept[key] = torch.from_numpy(np.ascontiguousarray(array if array.dtype.kind == "f" else array.astype(np.int64)))
-    if lowered.plan.start is not None:
-        kept[START] = torch.from_numpy(lowered.plan.start).double()
+    if (w := starts.first(lowered)) is not None:
+        kept[START] = torch.from_numpy(w)
+    kept |= {f"{START}_c_{name}": torch.from_numpy(value) for name, value in starts.centres(lowered).items()}
+    kept |= {f"{START}_u_{name}": torch.from_numpy(value) for name, value in starts.estimates(lowered).items()}
     for name, net in lowered.bound.nets.items():
         kept[f"net_{name}"] = torch.cat([p.detach().reshape(-1) for p in net.parameters()]).to(torch.float64)
     return kept
@@ -109,15 +113,20 @@ def start(lowered: Lowered) -> str:
     """The function that gives the first iterate."""
     length = max((stop for _, stop, _ in lowered.layout.values()), default=0)
     if lowered.plan.start is not None:
-        about = "The first iterate: the point that another run came to."
-        line = f"return INITIAL[{literal(START)}].to(device=device, dtype=dtype, copy=True)"
-        return function("start", about, [line], "rng, device, dtype")
+        about = "The first iterate, as it was given: the point that another run came to."
+        lines = [f"w = {initial(START)}", "project(w, 0.0)", "return w"]
+        return function("start", about, lines, "rng, device, dtype")
     lines = [f"w = torch.zeros({length}, device=device, dtype=dtype)"]
     for name, (a, b, _) in lowered.layout.items():
         if (net := lowered.normal.variables[name].net) is not None:
             lines.append(f"w[{a}:{b}] = INITIAL[{literal(f'net_{net}')}].to(device=device, dtype=dtype)")
     about = "The first iterate: zero, inside the simple sets; nets start from their own initialisation."
     return function("start", about, [*lines, "project(w, 0.0)", "return w"], "rng, device, dtype")
+
+
+def initial(key: str) -> str:
+    """The text of an array that a run begins with."""
+    return f"INITIAL[{literal(key)}].to(device=device, dtype=dtype, copy=True)"
 
 
 def buffers(lowered: Lowered) -> str:
@@ -127,6 +136,7 @@ def buffers(lowered: Lowered) -> str:
     for buffer in state.buffers.values():
         lines += [f"# {comment(buffer.text, 110)}", f"u.{buffer.name} = {full.format(buffer.shape)}"]
     lines += [f"u.{name} = {full.format(state.centres[name])}" for name in lowered.estimated]
+    lines += [f"u.{name} = {initial(f'{START}_u_{name}')}" for name in starts.estimates(lowered)]
     about = "Estimates u of the inner expectations, one per block; NaN until first seen."
     return function("buffers", about, [*lines, "return u"], "device, dtype")
 
@@ -135,5 +145,6 @@ def centres(lowered: Lowered) -> str:
     """The function that gives the centres of smoothing."""
     shapes = lowered.steps.state.centres.items()
     lines = [f"c.{name} = torch.zeros({shape}, device=device, dtype=dtype)" for name, shape in shapes]
+    lines += [f"c.{name} = {initial(f'{START}_c_{name}')}" for name in starts.centres(lowered)]
     about = "Centres of the smoothing: estimates of the multipliers."
     return function("centres", about, ["c = SimpleNamespace()", *lines, "return c"], "device, dtype")

@@ -6,7 +6,7 @@ import copy
 import time
 import types
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,8 @@ import torch
 
 from fccomodel.core.failure import Failure
 from fccomodel.data.bound import Bound
+from fccomodel.plan.start import Kept
+from fccomodel.solver import starts
 from fccomodel.solver.emit import Program
 from fccomodel.solver.run import answers
 from fccomodel.solver.run.answers import exact_values, multipliers
@@ -49,8 +51,7 @@ class Solution:
     ``interior``: iterations of the interior-point method that found the answer after the program's own run, 0 where it did not.
     ``history``: for each stage objective (in the model's sense) and violation of the best point so far, oracle calls, seconds.
     ``passes`` over all rows of the ``way`` it ended (``finish``, ``restore``), 0 where there was none. ``failure`` is why there
-    is no solution, if that was found. ``point`` is all variables of the program as one vector, those that reformulations added
-    among them.
+    is no solution, if that was found. ``kept`` is what another run can go on from.
     ``notes`` say what the smoothing left: its parameter at the end, and by how much a block's envelope can differ.
     """
 
@@ -70,7 +71,7 @@ class Solution:
     timed: bool = False
     worked: float = 0.0
     planned: int | None = None
-    point: np.ndarray | None = None
+    kept: Kept = field(default_factory=Kept)
 
     @property
     def status(self) -> str:
@@ -130,7 +131,7 @@ def run(
     values = exact_values(module, program, final)
     return Solution(
         variables=answers.variables(program, bound, final.w),
-        point=final.w.double().numpy(),
+        kept=starts.kept(program.layout, final, module.SOLVER.inside),
         multipliers=multipliers(program, bound, final, values),
         limits=answers.limits(program, bound, final),
         history=[{**entry, "objective": module.SIGN * entry["objective"]} for entry in final.history],

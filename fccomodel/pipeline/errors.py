@@ -1,0 +1,35 @@
+"""F0712: a start that does not fit the problem."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fccomodel.core.diagnostics import Code, Diagnostic, did_you_mean
+from fccomodel.core.source import Span
+
+START = Code("F0712", "start")
+
+
+def start_of_no_variable(name: str, known: Sequence[str]) -> Diagnostic:
+    """A start gives values to variables of the model."""
+    return START.error(
+        f"The start has a value for `{name}`, which is no variable of the model",
+        reason=f"Its variables are {', '.join(f'`{one}`' for one in known)}.",
+        fix=did_you_mean(name, known),
+    )
+
+
+def start_of_shape(name: str, given: tuple[int, ...], declared: tuple[int, ...], span: Span) -> Diagnostic:
+    """A start has the shapes of the variables."""
+    return START.error(f"The start has `{name}` with shape {given}, and the model asks for {declared}", span=span)
+
+
+def start_of_no_numbers(name: str, error: Exception, span: Span) -> Diagnostic:
+    """A start is numbers, of a variable along labels in their order or by label."""
+    said = error.args[0] if error.args else type(error).__name__
+    return START.error(f"The start has a `{name}` that is no array of numbers: {said}", span=span)
+
+
+def start_not_finite(name: str, span: Span) -> Diagnostic:
+    """A start is finite."""
+    return START.error(f"The start has a `{name}` that is not finite", span=span)

@@ -1,0 +1,82 @@
+"""Where a run begins: values by name, or the answer of another run, of the same model or of one like it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fccomodel.core import ir
+from fccomodel.core.diagnostics import Diagnostic, FccoError
+from fccomodel.data.bound import Bound
+from fccomodel.evaluation import elements
+from fccomodel.pipeline import Planned, errors
+from fccomodel.plan.start import Kept, Start
+
+if TYPE_CHECKING:
+    from fccomodel.solver.run import Solution
+
+
+def after(planned: Planned, other: Planned, solution: Solution) -> Start:
+    """The answer of another run: its point and multipliers, and of the same program all that it ended with. Variables that this
+    model does not have are left out."""
+    known = planned.problem.variables
+    values = {name: value for name, value in solution.variables.items() if name in known}
+    same = planned.compiled is other.compiled or planned.compiled.hash == other.compiled.hash
+    alike = same and planned.plan.algorithm == other.plan.algorithm and planned.plan.via == other.plan.via
+    kept = solution.kept if alike else Kept()
+    return Start(
+        values=values,
+        multipliers=solution.multipliers,
+        kept=kept,
+        found=True,
+        answered=same and solution.status == "converged" and _equal(planned.bound.params, other.bound.params),
+    )
+
+
+def _equal(one: Mapping[str, np.ndarray], other: Mapping[str, np.ndarray]) -> bool:
+    return one.keys() == other.keys() and all(np.array_equal(one[name], other[name]) for name in one)
+
+
+def begun(planned: Planned, start: Start) -> Planned:
+    """The plan with its start; F0712 where that does not fit: names, shapes, numbers."""
+    values = fitted(planned.bound, start.values)
+    return replace(planned, plan=replace(planned.plan, start=replace(start, values={**start.kept.variables, **values})))
+
+
+def fitted(bound: Bound, values: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """Values of variables as arrays of their shapes; of one along labels, a mapping by label too."""
+    found: dict[str, np.ndarray] = {}
+    wrong: list[Diagnostic] = []
+    for name, value in values.items():
+        variable = bound.problem.variables.get(name)
+        if variable is None:
+            wrong.append(errors.start_of_no_variable(name, [*bound.problem.variables]))
+            continue
+        shape = elements.shape(bound, (f"params({variable.net})",) if variable.net else variable.shape)
+        try:
+            array = np.asarray(_by_label(bound, variable, value), dtype=float)
+        except (TypeError, ValueError, KeyError) as error:
+            wrong.append(errors.start_of_no_numbers(name, error, variable.span))
+            continue
+        if array.shape != shape and array.size != np.prod(shape, dtype=int):
+            wrong.append(errors.start_of_shape(name, array.shape, shape, variable.span))
+        elif not np.isfinite(array).all():
+            wrong.append(errors.start_not_finite(name, variable.span))
+        else:
+            found[name] = array.reshape(shape)
+    if wrong:
+        raise FccoError(wrong, bound.problem.source)
+    return found
+
+
+def _by_label(bound: Bound, variable: ir.Variable, value: Any) -> Any:
+    """Numbers by label in the order of the labels; anything else as it is."""
+    if not isinstance(value, Mapping) or len(variable.shape) != 1:
+        return value
+    labels = bound.labels.get(str(variable.shape[0]))
+    if labels is None or {*value} != {*labels}:
+        raise KeyError(f"its labels are {', '.join(map(str, labels or ()))}")
+    return [value[label] for label in labels]

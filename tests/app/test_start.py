@@ -1,0 +1,97 @@
+"""Solves that begin at an answer or at given values."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import fccomodel as fc
+from fccomodel.core.diagnostics import FccoError
+
+TEXT = """
+dim d;
+set G;
+data D : table(x: real[d], y: {-1, 1}, g: G);
+param tau >= 0 default 0.4;
+var w[d];
+minimize risk: E[z ~ D] log1pexp(-z.y * dot(w, z.x)) + 0.05 * sumsq(w);
+subject to
+  group[k in G]: E[z ~ D | z.g == k] log1pexp(-z.y * dot(w, z.x)) <= tau + 0.15;
+"""
+
+
+def rows(n: int = 120) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(n, 3))
+    g = np.where(np.arange(n) % 3 == 0, "a", "b")
+    y = np.where(x @ [1.0, -1.0, 0.5] * np.where(g == "a", 0.5, 1.5) + 0.8 * rng.normal(size=n) > 0, 1, -1)
+    return {"x": x, "y": y, "g": g}
+
+
+@pytest.fixture(scope="module")
+def problem():
+    return fc.compile(TEXT).bind(D=rows())
+
+
+@pytest.fixture(scope="module")
+def answer(problem):
+    return problem.solve()
+
+
+def test_from_its_own_answer_a_solve_costs_a_report(problem, answer):
+    again = problem.solve(start=answer)
+    solution = again.outcome.solution
+    assert (solution.iterations, solution.passes, again.outcome.status) == (0, 0, "converged")
+    assert again.report.solved and np.array_equal(again.variables["w"], answer.variables["w"])
+    assert "began at the answer" in str(again) and again.json["iterations"] == 0
+
+
+def test_an_answer_starts_another_value_of_a_param(problem, answer):
+    other = problem.with_params(tau=0.37)
+    warm, cold = other.solve(start=answer), other.solve()
+    assert warm.outcome.solution.iterations == 0 < cold.outcome.solution.iterations
+    assert warm.report.solved and warm.objective == pytest.approx(cold.objective, rel=1e-5)
+    again = other.solve(start=answer)
+    assert np.array_equal(again.variables["w"], warm.variables["w"])
+    assert 'INITIAL["net_0_c_' in warm.solver.replace("'", '"') and "kept: bool = True" in warm.solver
+
+
+def test_an_answer_of_a_model_like_it(problem, answer):
+    """Of a model with one constraint less: the multipliers of the others, by label."""
+    fewer = fc.compile(problem.compiled.source.text.replace("group[k in G]", "group[k in G | k == \"a\"]"))
+    started = fewer.bind(D=rows()).solve(start=answer)
+    assert started.report.solved and started.outcome.solution.iterations == 0
+
+
+def test_a_stored_answer(problem, answer, tmp_path):
+    answer.save(tmp_path / "out")
+    again = problem.solve(start=tmp_path / "out")
+    assert again.outcome.solution.passes == 0 and again.report.solved
+
+
+def test_values_by_name(problem):
+    w0 = np.array([0.3, -0.2, 0.1])
+    found = problem.solve(start={"w": w0}, budget="1it", polish=False)
+    assert found.outcome.planned.plan.start.values["w"].tolist() == w0.tolist()
+    assert problem.solve(start={"w": [0.3, -0.2, 0.1]}).report.solved
+
+
+@pytest.mark.parametrize(
+    ("start", "message"),
+    [
+        ({"v": 1.0}, "`v`, which is no variable"),
+        ({"w": [1.0, 2.0]}, "shape (2,), and the model asks for (3,)"),
+        ({"w": [1.0, np.nan, 0.0]}, "not finite"),
+        ({"w": ["a", "b", "c"]}, "no array of numbers"),
+        ({"w": {"a": 1.0}}, "no array of numbers"),
+    ],
+)
+def test_starts_that_do_not_fit(problem, start, message):
+    with pytest.raises(FccoError, match="F0712") as error:
+        problem.solve(start=start)
+    assert message in str(error.value)
+
+
+def test_what_is_no_start(problem):
+    with pytest.raises(FccoError, match="F0805"):
+        problem.solve(start=3)
