@@ -69,15 +69,16 @@ class Bag:
 
 
 def bagged(planned: pipeline.Planned, written: Bound, seconds: float, count: int = population.ENOUGH) -> Bag:
-    """So many answers, or as many as the seconds allow; ``written`` is the problem without margins."""
+    """So many draws of rows with their answers (``failed`` ones have none), or as many as the seconds allow; ``written`` is the
+    problem without margins."""
     began, rng = time.perf_counter(), np.random.default_rng([planned.seed, 1])
     inside: list[np.ndarray] = []
     whole: list[np.ndarray] = []
     failed = 0
     with interruptible() as interrupted:
-        while len(inside) < count and not interrupted.is_set():
+        while len(inside) + failed < count and not interrupted.is_set():
             left = seconds - (time.perf_counter() - began)
-            if left <= 0 or failed > count:
+            if left <= 0:
                 break
             rows = subsets.drawn(planned.bound, rng)
             try:
@@ -86,7 +87,7 @@ def bagged(planned: pipeline.Planned, written: Bound, seconds: float, count: int
             except FccoError:
                 found = None
             if found is None or len(found[0]) != len(found[1]) or not np.isfinite(found).all():
-                failed += 1
+                failed += time.perf_counter() - began < seconds and not interrupted.is_set()  # else it was not told whether
                 continue
             inside.append(found[0])
             whole.append(found[1])
@@ -142,8 +143,15 @@ def interval(planned: pipeline.Planned, best: Point, bag: Bag) -> population.Pop
     least = values(planned.bound, best)[0][0]
     optimism = sign * (written - bag.inside[:, 0]) if len(written) else written
     goal = planned.analysis.objective
-    convex = (goal.convex if sign > 0 else goal.concave) and planned.analysis.convex_constraints
-    return population.population(sign * (written - least), optimism, failed=bag.failed, seconds=bag.seconds, convex=convex)
+    return population.population(
+        sign * (written - least),
+        optimism,
+        failed=bag.failed,
+        seconds=bag.seconds,
+        convex=(goal.convex if sign > 0 else goal.concave) and planned.analysis.convex_constraints,
+        accuracy=population.ACCURACY * max(1.0, abs(float(least))),
+        least=-math.inf if any(map(margins.of_rows, planned.problem.constraints)) else 0.0,
+    )
 
 
 # -------------------------------------------------------------------------------------------------------------------- margins
@@ -171,8 +179,12 @@ def found(planned: pipeline.Planned, best: Point, level: float, seconds: float, 
     at = at[sure.errors[at] > 0]
     single, first = (student(1 - (1 - level) / k, max(sure.groups, FEWEST) - 1) for k in (1, len(labels)))
     bag = bagged(tight(planned, first, errors), planned.bound, seconds, count)
-    missed = np.maximum(bag.whole[:, at] / sure.errors[at] + first, 0.0) if len(bag.whole) and len(at) else np.zeros((0, 1))
-    together = population.above(missed.max(axis=1, initial=0.0), level)
+    missed = np.maximum(bag.whole[:, at] / sure.errors[at] + first, 0.0) if len(bag.whole) else np.zeros((0, len(at)))
+    missed = np.append(missed, np.full((bag.failed, len(at)), math.inf), axis=0)
+    together = population.above(missed.max(axis=1, initial=0.0), level) if len(at) else None
+    if bag.failed > 1 if together is None else math.isinf(together):
+        with quoting(planned.problem.source):
+            refuse(margins.no_answers(bag.failed, len(missed), first, planned.problem.constraints[0].span))
     factor = None if together is None else max(together, single)
     shares = {} if factor is None else {sure.labels[k - 1]: float(p) for k, p in zip(at, (missed <= factor).mean(0), strict=True)}
     return Found(

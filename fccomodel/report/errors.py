@@ -56,3 +56,14 @@ def no_errors(why: str, span: Span) -> Diagnostic:
     """A margin is made of a constraint's standard error."""
     reason = f"{why[0].upper()}{why[1:]}."
     return MARGIN.error("the constraints' standard errors are not known", span=span, reason=reason, fix="Leave --margin out.")
+
+
+def no_answers(failed: int, draws: int, factor: float, span: Span) -> Diagnostic:
+    """Other rows have answers with margins too."""
+    return MARGIN.error(
+        "constraints this tight cannot be promised for new rows",
+        span=span,
+        reason=f"With margins of {factor:.3g} standard errors {failed} of {draws} problems on resampled rows have no answer: "
+        "those that have one are the lucky ones.",
+        fix="Loosen the constraints, bind more rows, or ask for less confidence.",
+    )

@@ -5,7 +5,9 @@ of c_n(w) by the delta method (``report/confidence.py``, for functions of severa
 
     by bagging   the order statistic of  max_k c_n,k(w_b) / s_k + q_0  over answers w_b to problems with margins q_0 s on
                  resampled rows: all constraints hold together, however correlated, and that answers suit their own rows
-                 counts. It is no less than the quantile of a single one: which constraints are active for all rows is not known
+                 counts. It is no less than the quantile of a single one: which constraints are active for all rows is not known.
+                 Rows for which no answer has these margins count as a constraint that is missed; where they are too many the
+                 answers that exist are the lucky ones, and there is no margin (F0706)
     by Bonferroni, where there are too few answers: the quantile of Student's distribution at 1 - (1 - level) / K of K
                  constraints
 
@@ -34,6 +36,7 @@ from fccomodel.data.bound import Bound
 from fccomodel.evaluation import elements, members
 from fccomodel.library import reductions
 from fccomodel.report import errors
+from fccomodel.report.errors import no_answers as no_answers
 from fccomodel.report.errors import no_errors as no_errors
 
 

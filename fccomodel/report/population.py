@@ -6,6 +6,8 @@ from those at hand with replacement, and x_b is optimal for them. Then
     G_b = F_n(x_b) - F_n(x_n)    is to the rows at hand what    F(x_n) - F(x*)    is to all rows:
 
 the next of B + 1 such draws lies between the j-th smallest and the j-th largest of the others with probability 1 - 2j/(B + 1).
+Rows for which there is no answer count as a draw of infinity. Draws are known to the accuracy of their answers, by which the
+interval is wider: where optima do not move with the rows (at a kink, say) it is all that is left.
 Asymptotic, for rows that are drawn independently and optima that are unique (A. Shapiro, Asymptotic analysis of stochastic
 programs, Annals of Operations Research 30, 1991; A. Eichhorn, W. Römisch, Stochastic integer programming: limit theorems and
 confidence intervals, Mathematics of Operations Research 32, 2007; of bagging in gap estimates H. Lam, H. Qian, Assessing solution
@@ -30,6 +32,8 @@ import numpy as np
 LEVEL, ENOUGH = 0.95, 39
 #: Fewer draws say nothing worth saying.
 FEWEST = 9
+#: To which objectives of answers are known, relative to their size above 1.
+ACCURACY = 1e-6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,14 +61,28 @@ class Population:
     why: str = ""
 
 
-def population(gaps: np.ndarray, optimism: np.ndarray, *, failed: int, seconds: float, convex: bool) -> Population:
-    """The interval from the draws of gaps, and the mean of those of the objective's optimism."""
+def population(
+    gaps: np.ndarray,
+    optimism: np.ndarray,
+    *,
+    failed: int,
+    seconds: float,
+    convex: bool,
+    accuracy: float = 0.0,
+    least: float = -math.inf,
+) -> Population:
+    """The interval from the draws of gaps, each known to ``accuracy`` and at ``least`` this, and the mean of those of the
+    objective's optimism."""
     counted = {"solves": len(gaps), "failed": failed, "seconds": seconds, "convex": convex}
     if len(gaps) < FEWEST:
         return Population(why=f"{len(gaps)} answers on resampled rows, fewer than {FEWEST}", **counted)  # type: ignore[arg-type]
-    low, high, level = between(gaps)
+    low, high, level = between(np.append(gaps, np.full(failed, math.inf)))
+    if math.isinf(high):
+        why = f"{failed} of {len(gaps) + failed} problems on resampled rows had no answer: other rows may have none"
+        return Population(why=why, **counted)  # type: ignore[arg-type]
     means = {"mean": float(gaps.mean()), "optimism": float(optimism.mean())}
-    return Population(low=low, high=high, level=level, **means, **counted)  # type: ignore[arg-type]
+    ends = {"low": max(low - accuracy, least), "high": high + accuracy, "level": level}
+    return Population(**ends, **means, **counted)  # type: ignore[arg-type]
 
 
 def replicated(gaps: list[tuple[float, float]], quantile: float) -> float:

@@ -59,6 +59,28 @@ def test_the_gap_of_a_mean_is_covered():
     assert 0.93 <= hits / 500 <= 0.97
 
 
+def test_an_answer_that_rows_do_not_move_is_known_to_its_accuracy():
+    """w = 0 for any of these rows: gaps are what rounding leaves, and the interval says no more."""
+    x = normal(40, mean=0.0)
+    made = model("data D : table(x: real); var w; minimize E[z ~ D] huber(z.x, delta = 1) + 9 * abs(w - E[z ~ D] 0 * z.x);", x=x)
+    planned = made.plan()
+    bag = new_rows.bagged(planned, planned.bound, 60.0, 9)
+    found = new_rows.interval(planned, {"w": np.array(0.0)}, bag)
+    assert found.low == 0 and population.ACCURACY <= found.high < 1e-5 and not found.why
+
+
+def test_rows_without_an_answer_count():
+    gaps, one = np.linspace(0.0, 1.0, 38), {"seconds": 0.0, "convex": True}
+    sure = population.population(gaps, gaps, failed=0, **one, accuracy=0.01, least=0.0)
+    assert (sure.low, sure.high) == (0.0, 1.01)
+    lost = population.population(gaps, gaps, failed=1, **one)
+    assert lost.why == "1 of 39 problems on resampled rows had no answer: other rows may have none" and np.isnan(lost.high)
+    more = np.linspace(0.0, 1.0, 78)
+    enough = population.population(more, more, failed=1, **one)
+    assert not enough.why and enough.high == 1.0 and enough.level == pytest.approx(0.95)
+    assert population.population(more, more, failed=2, **one).why
+
+
 # -------------------------------------------------------------------------------------------------------------------- rows
 def test_rows_drawn_again_keep_families_and_classes():
     text = "set G = {0, 1}; data D[k in G] : table(x: real, y: {-1, 1}); var w;"
@@ -97,6 +119,18 @@ def test_margins_hold_as_often_as_they_say():
         made = new_rows.found(model(MEAN, x=x).plan(), {"w": np.array(x.mean())}, 0.95, 0.0)
         held += x.mean() + made.factor * made.errors["above"] >= 1.0
     assert 108 <= held <= 119
+
+
+def test_a_margin_that_other_rows_cannot_have_is_refused():
+    """The rows' variance is the least of the left side: a bound little above it leaves no room for margins."""
+    text = "data D : table(x: real); var w; minimize -w; subject to near: E[z ~ D] square(w - z.x) <= {};"
+    x = normal(60)
+    tight, loose = (model(text.format(x.var() * share), x=x) for share in (1.3, 4.0))
+    best = {"w": np.array(x.mean() + 0.5 * x.std())}
+    with pytest.raises(FccoError, match="F0706") as caught:
+        new_rows.found(tight.plan(), best, 0.95, 60.0, 19)
+    assert "cannot be promised for new rows" in " ".join(str(caught.value).split())
+    assert new_rows.found(loose.plan(), best, 0.95, 60.0, 19).bagged
 
 
 def test_a_family_has_margins_by_member_and_by_bonferroni():

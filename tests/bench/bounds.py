@@ -36,12 +36,12 @@ def smallest(drawn: Drawn, rng: np.random.Generator) -> Drawn:
     limits = limits.replace("subject to\n", "")
     text = f"{head}minimize f: {name};\nsubject to\n  loss: {loss} <= {bound};\n{limits}"
     problem = cp.Problem(cp.Minimize(norm(variable(drawn))), [*drawn.problem.constraints, objective <= bound])
-    return Drawn(name=f"{name} under {drawn.name}", text=text, table=drawn.table, problem=problem)
+    return Drawn(name=f"{name} under {drawn.name}", text=text, data=drawn.data, problem=problem)
 
 
 def variable(drawn: Drawn) -> cp.Variable:
     """The variable w of a drawn problem."""
-    d = drawn.table["x"].shape[1]
+    d = drawn.data["D"]["x"].shape[1]
     return next(v for v in drawn.problem.variables() if v.shape == (d,))
 
 
@@ -58,7 +58,7 @@ def optimum(drawn: Drawn) -> float | None:
 
 def judge(drawn: Drawn, least: float, rng: np.random.Generator, seen: Counter[str]) -> None:
     """Bounds at some points of a problem, against its optimum."""
-    made = fccomodel.compile(drawn.text).bind(data={"D": drawn.table}).bound
+    made = fccomodel.compile(drawn.text).bind(data=drawn.data).bound
     best = {"w": variable(drawn).value} | {name: np.zeros(()) for name in made.problem.variables if name != "w"}
     for _ in range(POINTS):
         seen["points"] += 1

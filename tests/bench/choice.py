@@ -1,19 +1,22 @@
 """The compiler's choice on every shipped model and conformance problem against the best of all algorithms that cover it.
 
-    python tests/bench/choice.py measure RECORD [--models a,b] [--algorithms x,y] [--seed S] [--cpu S]
-    python tests/bench/choice.py table RECORD ... > tests/bench/choice.md
-    python tests/bench/choice.py preferences RECORD ... > fccomodel/plan/measured.toml
+    python tests/bench/choice.py measure RECORD [--models a,b] [--algorithms x,y] [--seeds 1,2,3] [--most S]
+    python tests/bench/choice.py preferences RECORD --seeds 1,2 > fccomodel/plan/measured.toml
+    python tests/bench/choice.py table RECORD --seeds 1,2 --fresh 3 > tests/bench/choice.md
 
 ``measure`` runs every algorithm whose theorem covers a model, or whose steps go beyond it, with default options, by stochastic
-steps alone (no finish, no interior point), and appends to RECORD how many oracle calls, and how much processor time of its own
-steps, each took to accuracy 1e-2 and 1e-3. Iterates are looked at as steps go (at counts that grow by a tenth and more), and the
-best point after every stage; what looking costs does not count, nor do calls that find the first step size. Accuracy is
+steps alone (no finish, no interior point), and appends to RECORD how many oracle calls, and how many counted seconds of its own
+steps (``choice_runs.py``), each took to accuracy 1e-2 and 1e-3. Iterates are looked at as steps go (at counts that grow by a
+tenth and more), and the best point after every stage; what looking costs does not count, nor do calls that find the first step
+size. With a further seed those are not run again that took more than ``FAR`` times as long as the best. Accuracy is
 
     of a convex model   the larger of violation and gap, the gap relative to |optimum| or the start's gap, at most 1, if larger
     of another          epsilon of the KKT report, by the problem's scales
 
 An algorithm ends where it needs more than ``AGAIN`` times the calls and the time of the best so far: it is out of the race.
-``table`` shows what is chosen today, and why, beside the best; ``preferences`` makes the measured preferences by classes.
+A time of several seeds is the geometric mean, and the best is what is best in that. ``preferences`` makes the measured
+preferences by classes; ``table`` shows what is chosen today, and why, beside the best, by the seeds that set the preferences and
+by fresh ones.
 """
 
 from __future__ import annotations
@@ -22,13 +25,10 @@ import argparse
 import functools
 import json
 import math
-import signal
 import sys
 import time
-import types
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -36,22 +36,16 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from choice_models import Model, models  # noqa: E402
+from choice_runs import ACCURACIES, measured  # noqa: E402
 
-from fccomodel import pipeline, report  # noqa: E402
-from fccomodel.algorithms.runtime.progress import thinned, value_at  # noqa: E402
-from fccomodel.core.diagnostics import FccoError  # noqa: E402
-from fccomodel.core.work import Meter  # noqa: E402
+from fccomodel import pipeline  # noqa: E402
 from fccomodel.plan import candidates, ranking  # noqa: E402
 from fccomodel.plan import measured as classing  # noqa: E402
-from fccomodel.solver import emit  # noqa: E402
-from fccomodel.solver.lower import lower  # noqa: E402
-from fccomodel.solver.run import answers  # noqa: E402
 
-ACCURACIES = (1e-2, 1e-3)
 #: how much worse than the best one may be before it is ended, and what counts as chosen well
 AGAIN, WITHIN = 3.0, 2.0
-#: the least ratio of one that did not get there
-MISSED = 10.0
+#: the least ratio of one that did not get there; and of one that need not be run with another seed
+MISSED, FAR = 10.0, 5.0
 MEASURES = {
     "time": lambda calls, seconds: taken(calls, seconds),
     "oracle calls": lambda calls, seconds: max(calls, 1.0),
@@ -67,158 +61,6 @@ is sqrt(oracle calls * seconds), so that neither work beyond oracle calls nor wh
 Chosen within a factor 2 of the best:
 """
 COLUMNS = "| model | chosen | why | by default | to 1e-2 | best | ratio | to 1e-3 | best | ratio |"
-
-
-# ---------------------------------------------------------------------------------------------------------------- one run
-class Done(Exception):
-    """The run has shown what it was for."""
-
-
-@dataclass
-class Watch:
-    """A run as it goes: counts, the time of its own steps, and accuracy as it is looked at; ``limit``: calls and seconds, both of
-    which end it; ``cpu`` ends it by itself."""
-
-    accuracy: Any
-    limit: tuple[float, float]
-    cpu: float
-    growth: float
-    steps: int = 0
-    calls: float = 0.0
-    outside: float = 0.0
-    before: float | None = None
-    next: float = 1.0
-    last: float = 0.0
-    best: float = math.inf
-    reached: dict[float, tuple[float, float]] = field(default_factory=dict)
-
-    def begin(self) -> None:
-        self.began = time.process_time()
-
-    @property
-    def seconds(self) -> float:
-        return time.process_time() - self.began - self.outside
-
-    def step(self, w: torch.Tensor, calls: float) -> None:
-        """After every step."""
-        self.steps, self.calls = self.steps + 1, calls
-        if self.steps >= self.next:
-            self.next = max(self.steps + 1, self.growth * self.steps)
-            self.look(w)
-        if self.steps % 16 == 0:
-            self.judge()
-
-    def stage(self, w: torch.Tensor) -> None:
-        """After every stage, of the best point; no more often than iterates are looked at where that is dear."""
-        if self.growth < 1.3 or self.steps >= self.growth * self.last:
-            self.last = self.steps
-            self.look(w)
-        self.judge()
-
-    def look(self, w: torch.Tensor) -> None:
-        now = time.process_time()
-        found = self.accuracy(w.detach().cpu())
-        self.outside += time.process_time() - now
-        self.best = min(self.best, found)
-        for wanted in ACCURACIES:
-            if found <= wanted:
-                self.reached.setdefault(wanted, (self.calls, self.seconds))
-
-    def judge(self) -> None:
-        far = self.calls > self.limit[0] and self.seconds > self.limit[1]
-        if far or self.seconds > self.cpu or self.outside > 3 * self.cpu or len(self.reached) == len(ACCURACIES):
-            raise Done
-
-
-def watched(module: Any, program: Any, watch: Watch, seed: int) -> None:
-    """The program's own run, under watch."""
-    solver = module.SOLVER
-    if hasattr(solver, "advance"):
-
-        def advance(solver, data, state, *rest):
-            module_advance(solver, data, state, *rest)
-            watch.step(state.w, (watch.steps + 1) * solver.oracles)
-
-        module_advance = solver.advance
-        solver = replace(solver, advance=advance)
-    else:
-
-        def begin(state, F, h):
-            watch.before = state.oracles if watch.before is None else watch.before
-            module_begin(state, F, h)
-
-        def update(state, F, h):
-            module_update(state, F, h)
-            watch.step(state.w, state.oracles - watch.before)
-
-        module_begin, module_update = solver.begin, solver.update
-        solver = replace(solver, begin=begin, update=update)
-
-    def observe(of, solver, data, w, *rest):
-        watch.stage(w)
-        return {}
-
-    def late(number, frame):
-        raise Done
-
-    module.observe = observe
-    for price in ("step_price", "call_price"):  # by steps that are no part of the run
-        setattr(module, price, lambda *given: 1e-5)
-    signal.signal(signal.SIGPROF, late)
-    signal.setitimer(signal.ITIMER_PROF, 8 * watch.cpu)  # steps may take longer than that
-    watch.begin()
-    try:
-        with module.no_grad():
-            module.solve(solver, dict(program.data), seed=seed, seconds=None, iterations=10**7)
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-
-
-def measured(problem: Any, analysis: Any, bound: Any, name: str, options: Mapping[str, Any], seed: int, **limits: Any) -> dict:
-    """One algorithm on one model."""
-    given = {**options, "algorithm": name, "polish": False}
-    plan = pipeline.decide(analysis, {key: (value, "bench") for key, value in given.items()})
-    program = emit.emit(lower(problem, bound, plan))
-    module = types.ModuleType("solver")
-    exec(compile(program.text, "solver.py", "exec", dont_inherit=True), module.__dict__)  # noqa: S102
-    heavy = module.SOLVER.heavy or not analysis.convex
-    judge = accuracy(module, program, analysis, bound, limits.pop("optimum"))
-    watch = Watch(accuracy=judge, growth=1.5 if heavy else 1.1, **limits)
-    try:
-        watched(module, program, watch, seed)
-    except Done:
-        pass
-    except (ArithmeticError, RuntimeError, NameError, FccoError) as error:
-        return {"algorithm": name, "failed": str(error)}
-    return {
-        "algorithm": name, "reached": {f"{k:g}": v for k, v in watch.reached.items()}, "best": watch.best, "calls": watch.calls,
-        "seconds": watch.seconds, "steps": watch.steps,
-    }  # fmt: skip
-
-
-def accuracy(module: Any, program: Any, analysis: Any, bound: Any, optimum: float | None) -> Any:
-    """w -> how far it is from a solution."""
-    if optimum is None:
-
-        def epsilon(w: torch.Tensor) -> float:
-            with torch.inference_mode(False), torch.enable_grad():
-                w = w.clone()
-                kkt = report.report(bound, answers.variables(program, bound, w.double()), work=Meter(0.5), analysis=analysis)
-            return float(kkt.relative.get("epsilon", kkt.epsilon))
-
-        return epsilon
-    solver = module.SOLVER
-    data = solver.as_namespace(dict(program.data), "cpu", torch.float64)
-    data = solver.prepare_full(thinned(solver, data, seed=7) if solver.heavy and solver.thin else data)
-    start = value_at(solver, data, solver.start(torch.Generator(), "cpu", torch.float64))[0]
-    least = module.SIGN * optimum
-    scale = max(abs(least), min(1.0, start - least if math.isfinite(start) else 1.0))
-
-    def gap(w: torch.Tensor) -> float:
-        objective, _, violation = value_at(solver, data, w.double())
-        return max((objective - least) / scale, violation)
-
-    return gap
 
 
 # --------------------------------------------------------------------------------------------------------------- one model
@@ -240,56 +82,84 @@ def optimal(model: Model, compiled: Any, analysis: Any, bound: Any) -> float | N
     return solved.report.objective
 
 
-def rows_of(model: Model, only: list[str], seed: int, cpu: float, known: Mapping[str, Any]) -> Iterator[dict]:
-    """Every algorithm on a model, those first that are often good."""
-    compiled, bound, analysis = opened(model)
+def rows_of(name: str, only: list[str], seed: int, most: float, known: list[dict]) -> Iterator[dict]:
+    """Every algorithm on a model, those first that are often good; ``known``: what was measured of it before."""
+    compiled, bound, analysis = opened(models()[name])
     covered = {c.record.name for c in ranking.rank(candidates.candidates(analysis)).theorems}
-    optimum = known.get(model.name, optimal(model, compiled, analysis, bound))
-    yield {"model": model.name, "optimum": optimum, "convex": analysis.convex}
+    earlier = ratios(together(line for line in known if "algorithm" in line))
+    near = {k for by in earlier.values() for k, ratio in by.items() if ratio <= FAR}
+    solved = [line["optimum"] for line in known if "optimum" in line]
+    optimum = solved[0] if solved else optimal(models()[name], compiled, analysis, bound)
+    yield {"model": name, "optimum": optimum, "convex": analysis.convex}
     calls, seconds = math.inf, math.inf
     first = ["sonex", "sox", "alexr", "apg", "ascvrg"]
-    for name in sorted(covered, key=lambda n: (first.index(n) if n in first else len(first), n)):
-        if only and name not in only:
+    for algorithm in sorted(covered & near if near else covered, key=lambda n: (first.index(n) if n in first else len(first), n)):
+        if only and algorithm not in only:
             continue
-        limit = (AGAIN * calls, AGAIN * seconds)
-        found = measured(
-            compiled.problem, analysis, bound, name, model.options, seed, optimum=optimum, limit=limit, cpu=cpu
-        )
+        limit, options = (AGAIN * calls, AGAIN * seconds), models()[name].options
+        found = measured(compiled.problem, analysis, bound, algorithm, options, seed, optimum=optimum, limit=limit, most=most)
         if "0.001" in found.get("reached", {}):
             calls, seconds = (min(a, b) for a, b in zip((calls, seconds), found["reached"]["0.001"], strict=True))
-        yield {"model": model.name, "seed": seed, **found}
+        yield {"model": name, "seed": seed, **found}
 
 
 def measure(args: argparse.Namespace) -> None:
     torch.set_num_threads(1)
     record = Path(args.record[0])
-    lines = [json.loads(line) for line in record.read_text().splitlines()] if record.exists() else []
-    known = {line["model"]: line["optimum"] for line in lines if "optimum" in line}
-    finished = {line["model"] for line in lines if line.get("finished")}
-    chosen = args.models.split(",") if args.models else [name for name in models() if name not in finished]
-    for name in chosen:
-        with record.open("a") as out:
+    known: dict[str, list[dict]] = defaultdict(list)
+    for line in map(json.loads, record.read_text().splitlines() if record.exists() else []):
+        known[line["model"]].append(line)
+    only = args.algorithms.split(",") if args.algorithms else []
+    for seed in args.seeds:
+        chosen = args.models.split(",") if args.models else [
+            name for name in models() if not any("finished" in line and line["seed"] == seed for line in known[name])
+        ]  # fmt: skip
+        for name in chosen:
             began = time.process_time()
-            only = args.algorithms.split(",") if args.algorithms else []
-            for line in rows_of(models()[name], only, args.seed, args.cpu, known):
-                out.write(json.dumps(line) + "\n")
-                out.flush()
-            out.write(json.dumps({"model": name, "finished": time.process_time() - began}) + "\n")
-        print(name, f"{time.process_time() - began:.0f} s", flush=True)
+            with record.open("a") as out:
+
+                def keep(line: dict, out: Any = out, name: str = name) -> None:
+                    known[name].append(line)
+                    out.write(json.dumps(line) + "\n")
+                    out.flush()
+
+                for line in rows_of(name, only, seed, args.most, list(known[name])):
+                    keep(line)
+                keep({"model": name, "seed": seed, "finished": time.process_time() - began})
+            print(seed, name, f"{time.process_time() - began:.0f} s", flush=True)
 
 
 # ----------------------------------------------------------------------------------------------------- what it comes to
 Ratios = dict[str, dict[str, float]]
 
 
-def read(records: list[str]) -> dict[str, dict[str, dict]]:
-    """model -> algorithm -> what was measured, the last where it was more than once."""
-    found: dict[str, dict[str, dict]] = defaultdict(dict)
+def read(records: list[str], seeds: Iterable[int]) -> dict[str, dict[str, dict]]:
+    """model -> algorithm -> what was measured with these seeds."""
+    lines: dict[str, list[dict]] = defaultdict(list)
     for record in records:
         for line in map(json.loads, Path(record).read_text().splitlines()):
-            if "algorithm" in line:
-                found[line["model"]][line["algorithm"]] = line
-    return found
+            if "algorithm" in line and line["seed"] in seeds:
+                lines[line["model"]].append(line)
+    return {name: together(own) for name, own in lines.items()}
+
+
+def together(lines: Iterable[dict]) -> dict[str, dict]:
+    """algorithm -> its runs with several seeds as one: geometric means, of what all of them reached."""
+    runs: dict[str, dict[int, dict]] = defaultdict(dict)
+    for line in lines:
+        if line.get("calls"):  # oracle calls are counted
+            runs[line["algorithm"]][line["seed"]] = line
+    return {name: pooled(list(own.values())) for name, own in runs.items()}
+
+
+def pooled(runs: list[dict]) -> dict:
+    """Runs with several seeds as one."""
+    reached = {
+        wanted: [mean(max(run["reached"][wanted][k], 1e-9) for run in runs) for k in (0, 1)]
+        for wanted in runs[0]["reached"] if all(wanted in run["reached"] for run in runs)
+    }  # fmt: skip
+    ends = {key: mean(max(run[key], 1e-9) for run in runs) for key in ("calls", "seconds")}
+    return {**runs[0], **ends, "reached": reached, "best": max(run["best"] for run in runs)}
 
 
 def taken(calls: float, seconds: float) -> float:
@@ -298,16 +168,15 @@ def taken(calls: float, seconds: float) -> float:
 
 
 def ratios(runs: Mapping[str, dict], of: Callable[[float, float], float] = taken) -> Ratios:
-    """accuracy -> algorithm -> its time over the least; of one that did not get there at least ``MISSED``. Runs that count no
-    oracle calls are left out, and accuracies that none came to."""
-    counted = {name: run for name, run in runs.items() if run.get("calls")}
+    """accuracy -> algorithm -> its time over the least; of one that did not get there at least ``MISSED``. Accuracies that none
+    came to are left out."""
     found: Ratios = {}
     for wanted in (f"{a:g}" for a in ACCURACIES):
-        times = {name: of(*run["reached"][wanted]) for name, run in counted.items() if wanted in run["reached"]}
+        times = {name: of(*run["reached"][wanted]) for name, run in runs.items() if wanted in run["reached"]}
         if times:
             least = min(times.values())
-            ends = {name: max(MISSED, of(run["calls"], run["seconds"]) / least) for name, run in counted.items()}
-            found[wanted] = {name: times[name] / least if name in times else ends[name] for name in counted}
+            ends = {name: max(MISSED, of(run["calls"], run["seconds"]) / least) for name, run in runs.items()}
+            found[wanted] = {name: times[name] / least if name in times else ends[name] for name in runs}
     return found
 
 
@@ -413,14 +282,19 @@ def figures(runs: Mapping[str, dict], name: str, wanted: str) -> str:
     return f"{name} {calls:.1e}, {seconds:.2g} s"
 
 
+def numbers(text: str) -> list[int]:
+    return [int(part) for part in text.split(",")]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["measure", "table", "preferences"])
     parser.add_argument("record", nargs="+")
     parser.add_argument("--models", default="")
     parser.add_argument("--algorithms", default="")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--cpu", type=float, default=5.0, help="seconds of the processor that one run may take")
+    parser.add_argument("--seeds", type=numbers, default=[1, 2])
+    parser.add_argument("--fresh", type=numbers, default=[], help="of a table: seeds by which no preference was set")
+    parser.add_argument("--most", type=float, default=2.0, help="counted seconds that one run may take")
     args = parser.parse_args()
     {"measure": measure, "table": table, "preferences": preferences}[args.what](args)
 
