@@ -83,6 +83,19 @@ def nothing_to_compare() -> Diagnostic:
     return ARGUMENT.error("There is nothing to compare", fix="Name algorithms and seeds: --algorithms sox,sonex --seeds 5.")
 
 
+def not_a_variant(text: str) -> Diagnostic:
+    """Algorithms are compared under their names, each with options of its own."""
+    fix = "Write sox, or sox(gamma=0.1, inner_batch=4)."
+    return ARGUMENT.error(f"`{text}` does not name an algorithm with its options", fix=fix)
+
+
+def of_all_runs(name: str, text: str) -> Diagnostic:
+    """What makes a comparison fair is the same for all."""
+    return ARGUMENT.error(
+        f"`{name}` in `{text}` is the same for all runs of a comparison", fix="Give it once, outside the parentheses."
+    )
+
+
 def of_solve_alone(name: str, command: str) -> Diagnostic:
     """What is said of new rows is said of a solve."""
     instead = {

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-ALONG = {"seconds": "seconds", "oracles": "oracle calls"}
+ALONG = {"oracles": "oracle calls", "seconds": "seconds"}
 #: Curves that are drawn, each with its line, so that they differ in grey.
 CURVES = (("objective", "tab:blue", "-"), ("violation", "tab:red", "--"), ("kkt", "0.25", "-."))
 #: Constraints that a picture has room for, and letters of a label.

@@ -6,6 +6,7 @@ configuration file, and what nobody gave is chosen automatically.
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import re
@@ -98,6 +99,14 @@ def resolve(
             if value is not None:
                 merged[name] = (check_value(name, value, origin), origin)
     return merged
+
+
+def value_of(text: str) -> Any:
+    """An option's value as JSON reads it (numbers, true, false), and otherwise the text itself."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
 def check_value(name: str, value: Any, origin: str) -> Any:

@@ -414,9 +414,11 @@ def run(
     *,
     until: float = math.inf,
     patience: float | None = None,
+    watched: bool = False,
 ) -> tuple[Planned, Program, Solution]:
     """Emit and run; the plan comes back with the device that was picked. The clock (``time.perf_counter``) ends the run at
-    ``until``, where it has a budget in seconds; with ``patience`` it ends after so many counted ones."""
+    ``until``, where it has a budget in seconds; with ``patience`` it ends after so many counted ones. ``watched``: steps alone
+    estimate the KKT residual as well."""
     from fccomodel.solver import run as running
 
     program = emit(planned)
@@ -437,6 +439,7 @@ def run(
             room=seconds,
             patience=patience,
             polish=planned.plan.polish,
+            watched=watched,
             progress=progress,
         )
     if planned.plan.schedule is not None:

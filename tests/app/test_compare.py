@@ -13,7 +13,7 @@ from places import EXAMPLES
 import fccomodel
 from fccomodel import algorithms, plan
 from fccomodel.app import cli, comparison
-from fccomodel.app.comparison import tuning
+from fccomodel.app.comparison import plots, tuning, variants
 from fccomodel.app.comparison.holdout import hold_out
 from fccomodel.app.comparison.runs import Bench, Job, Run, Task, Workers, score
 from fccomodel.core import options
@@ -169,6 +169,53 @@ def test_an_unknown_algorithm_or_let_is_an_error(problem):
         fccomodel.compare(problem, algorithms=["sox"], budget="10it", show=["none"])
 
 
+# ------------------------------------------------------------------------------------------------------------- variants
+def test_variants_of_an_algorithm_run_side_by_side(problem):
+    names = ["sox(gamma=0.9)", "sox(gamma=0.1, inner_batch=4)"]
+    found = fccomodel.compare(problem, algorithms=[names[0], *names], seeds=1, budget="60it", inner_batch=8)
+    assert found.algorithms == tuple(names) and [run.job.algorithm for run in found.runs] == names
+    for name, own in zip(names, ({"gamma": 0.9, "inner_batch": 8}, {"gamma": 0.1, "inner_batch": 4}), strict=True):
+        again = problem.solve(algorithm="sox", seed=0, budget="60it", polish=False, **own)
+        assert found.of(name)[0].objective == again.objective
+    text = str(found)
+    assert "gamma=0.9" in text and "…" not in text and max(map(len, text.splitlines())) <= 80
+
+
+def test_tuning_leaves_what_a_variant_sets(problem, monkeypatch):
+    known = {"sox": dataclasses.replace(algorithms.get("sox"), grid={"eta": (0.01, 0.05), "gamma": (0.1, 0.5)})}
+    monkeypatch.setattr(algorithms, "all", lambda: known)
+    found = fccomodel.compare(problem, algorithms=["sox(gamma=0.9)"], seeds=1, budget="3it", tune=True, inner_batch=4)
+    assert {name for run in found.trials for name, _ in run.job.hyper} == {"eta"}
+
+
+def test_variants_are_read_as_they_are_written():
+    text = "sox, sox(gamma=0.1,inner_batch=4),alexr( schedule = theory )"
+    assert variants.split(text) == ["sox", "sox(gamma=0.1,inner_batch=4)", "alexr( schedule = theory )"]
+    read = variants.read(variants.split(text))
+    assert list(read) == ["sox", "sox(gamma=0.1, inner_batch=4)", "alexr(schedule=theory)"]
+    assert read["sox(gamma=0.1, inner_batch=4)"].options == (("gamma", 0.1), ("inner_batch", 4))
+
+
+@pytest.mark.parametrize(
+    "name", ["sox(gamma)", "sox(gamma=0.1", "sox(gamma=0.1)x", "sox(gamma=0.1,gamma=0.2)", "sox(seed=1)", "sox(gamma=2)"]
+)
+def test_what_is_no_variant_is_refused(problem, name):
+    with pytest.raises(FccoError, match="F08|F06|F05"):
+        fccomodel.compare(problem, algorithms=[name], budget="10it")
+
+
+def test_an_unknown_option_of_a_variant_is_refused(problem):
+    with pytest.raises(FccoError, match="gama"):
+        fccomodel.compare(problem, algorithms=["sox(gama=0.1)"], budget="10it")
+
+
+def test_plain_sgd_is_biased_on_the_lecture_s_example():
+    model = fccomodel.compile(EXAMPLES / "lectures" / "bias.fcco").bind()
+    found = fccomodel.compare(model, algorithms=["bsgd", "sox(gamma=0.1)"], seeds=1, budget="3000it")
+    plain, tracked = (found.of(name)[0].objective for name in found.algorithms)
+    assert 0.2 < plain < 0.3 and tracked < 0.02
+
+
 # --------------------------------------------------------------------------------------------------------------- tuning
 def test_tuning_takes_the_better_step_size(problem, monkeypatch):
     known = {"sox": dataclasses.replace(algorithms.get("sox"), grid={"eta": (1e-6, 0.05)})}
@@ -282,7 +329,17 @@ def test_curves(tmp_path, problem):
     assert {row["seed"] for row in found.curves} == {0, 1}
     assert all(np.diff([row["oracles"] for row in found.curves if row["seed"] == 0]) > 0)
     found.save(tmp_path, plot=True)
-    assert (tmp_path / "curves.png").read_bytes()[:4] == b"\x89PNG" and "<svg" in (tmp_path / "curves.svg").read_text()
+    assert (tmp_path / "curves.png").read_bytes()[:4] == b"\x89PNG"
+    drawn = (tmp_path / "curves.svg").read_text()
+    assert "|objective - optimum|" in drawn and "KKT residual" in drawn and "median of 2 seeds" in drawn
+
+
+def test_without_a_reference_curves_are_measured_from_the_best_feasible_value():
+    stages = ({"oracles": 1.0, "seconds": 0.1, "objective": 0.5, "violation": 0.5, "kkt": None},)
+    found = made("minimize", ("a", 1.0, 0.0), ("a", 1.2, 0.0), ("b", 0.7, 0.2))
+    runs = tuple(dataclasses.replace(run, history=stages) for run in found.runs)
+    assert plots.best_value(dataclasses.replace(found, runs=runs)) == (1.0, "best found")
+    assert plots.best_value(dataclasses.replace(found, reference=0.9)) == (0.9, "optimum")
 
 
 # --------------------------------------------------------------------------------------------------------- command line

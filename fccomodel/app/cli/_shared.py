@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import Any
 
@@ -69,11 +68,11 @@ def solving(to: argparse.ArgumentParser, *, many: bool = False) -> Into:
     group = to.add_argument_group("solving")
     if not many:
         group.add_argument("--algorithm", metavar="NAME", help="in place of the one chosen; race: a few start, the best goes on")
-        group.add_argument("--seed", type=_value, metavar="S", help="of every random choice (default 0)")
+        group.add_argument("--seed", type=options.value_of, metavar="S", help="of every random choice (default 0)")
     group.add_argument("--device", metavar="auto|cpu|cuda", help="where to run (default auto)")
     group.add_argument("--precision", metavar="float32|float64", help="of the steps; reports are always float64")
     group.add_argument("--budget", metavar="60s|5000it|1e6oracles", help="time, iterations or oracle calls")
-    group.add_argument("--tol", type=_value, metavar="X", help="KKT residual to stop at (default 1e-6)")
+    group.add_argument("--tol", type=options.value_of, metavar="X", help="KKT residual to stop at (default 1e-6)")
     group.add_argument("--no-polish", dest="polish", action="store_false", default=None, help="no finish by passes over all rows")
     group.add_argument(
         "--unverified", action="store_true", default=None, help="run even where no algorithm's theorem covers the model"
@@ -86,9 +85,9 @@ def population(to: argparse.ArgumentParser) -> None:
     """What is said of new rows."""
     group = to.add_argument_group("new rows")
     judged = "judge the answer by rows left out: \"split == 'test'\", or 0.2 of them"
-    group.add_argument("--holdout", type=_value, metavar="EXPR|SHARE", help=judged)
+    group.add_argument("--holdout", type=options.value_of, metavar="EXPR|SHARE", help=judged)
     tightened = "tighten constraints on expectations over rows so that all hold for new rows with this confidence: 0.95"
-    group.add_argument("--margin", type=_value, metavar="CONFIDENCE", help=tightened)
+    group.add_argument("--margin", type=options.value_of, metavar="CONFIDENCE", help=tightened)
     gap = "an interval of the optimality gap for new rows, by answers on resampled ones, in so much time (60s)"
     group.add_argument("--population", metavar="TIME", help=gap)
 
@@ -117,17 +116,10 @@ def given(args: argparse.Namespace) -> tuple[pipeline.Compiled, pipeline.Binding
 
 def _named(args: argparse.Namespace) -> dict[str, Any]:
     """The options given by ``--option`` and by arguments of their own, which must not contradict each other."""
-    values: dict[str, Any] = {name: _value(text) for name, text in files.pairs(getattr(args, "option", []), "--option").items()}
+    given = files.pairs(getattr(args, "option", []), "--option")
+    values: dict[str, Any] = {name: options.value_of(text) for name, text in given.items()}
     for name in NAMED:
         value = getattr(args, name, None)
         if value is not None and values.setdefault(name, value) != value:
             refuse(errors.contradiction(name, value, values[name]))
     return values
-
-
-def _value(text: str) -> Any:
-    """An option's value as JSON reads it (numbers, true, false), and otherwise the text itself."""
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text

@@ -18,7 +18,8 @@ def arguments(to: argparse.ArgumentParser) -> None:
     shared.model(to)
     shared.binding(to)
     group = shared.solving(to, many=True)
-    group.add_argument("--algorithms", required=True, metavar="A,B,C", help="which; see `fccomodel algorithms`")
+    which = "which; with options of their own: \"sox(gamma=0.1),alexr\"; see `fccomodel algorithms`"
+    group.add_argument("--algorithms", required=True, metavar="A,B,C", help=which)
     group.add_argument("--seeds", default="5", metavar="N|S,S,..", help="how many, or which (default 5)")
     group.add_argument("--jobs", type=int, metavar="N", help="processes (default: as many as there are processors)")
     group = to.add_argument_group("judging")
@@ -36,7 +37,7 @@ def arguments(to: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from fccomodel.app import comparison
-    from fccomodel.app.comparison import display, plots
+    from fccomodel.app.comparison import display, plots, variants
     from fccomodel.app.display import terminal
 
     if args.plot:
@@ -50,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
         record = comparison.compare(
             compiled,
             binding,
-            algorithms=[name.strip() for name in args.algorithms.split(",") if name.strip()],
+            algorithms=variants.split(args.algorithms),
             seeds=_seeds(args.seeds),
             chosen=chosen,
             tuning=args.tune,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from fccomodel import pipeline
 from fccomodel.app import errors
+from fccomodel.app.comparison import variants
 from fccomodel.app.comparison.holdout import SHARE
 from fccomodel.app.comparison.record import Comparison
 from fccomodel.app.comparison.rounds import Rounds, Step
@@ -40,7 +41,8 @@ def compare(
 ) -> Comparison:
     """Run every algorithm from every seed, and judge the answers by the problem as written (the KKT report).
 
-    algorithms   identifiers; one that the model refuses is recorded with what it lacks
+    algorithms   identifiers, with options of their own or without: ``sox(gamma=0.1)``; one that the model refuses is recorded
+                 with what it lacks
     seeds        how many (0, 1, ...), or which
     chosen       options of all runs, their budget among them (10^6 oracle calls unless given)
     tuning       choose hyper-parameters from the grids of the papers, at the first seed and the same budget
@@ -53,7 +55,8 @@ def compare(
     """
     from fccomodel.evaluation.values import lets
 
-    names, seeds = tuple(dict.fromkeys(algorithms)), tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds)
+    named, seeds = variants.read(algorithms), tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds)
+    names = tuple(named)
     if not names or not seeds:
         refuse(errors.nothing_to_compare())
     for name in (name for name in options.ABOUT_NEW_ROWS if name in (chosen or {})):
@@ -62,6 +65,7 @@ def compare(
     task = Task(
         source=compiled.source,
         binding=binding,
+        variants=named,
         chosen=_of_all(chosen or {}),
         show=tuple(show),
         test=test,

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 #: columns that fit beside the names with space between them
 BESIDE = 5
+#: the widest label in one line
+WIDEST = 16
 FIGURES = dict.fromkeys(("gap", "violation", "KKT", "oracles"), residual) | {"seconds": "{:.3g}".format}
 #: what a run takes
 USED = ("oracles", "seconds")
@@ -121,17 +123,25 @@ def _table(record: Comparison, columns: Mapping[str, Callable[[Run], float]], be
     """Means over the seeds with their deviations beneath."""
     padding = (0, 1 if len(columns) <= BESIDE else 0)
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="dim", padding=padding)
-    table.add_column("algorithm", no_wrap=True)
+    table.add_column("algorithm", overflow="fold")
     for name in columns:
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", no_wrap=True)
     for name in record.algorithms:
         if not record.of(name):
             continue
         means = {column: record.mean(name, read) for column, read in columns.items()}
-        table.add_row(name, *(_cell(column, mean, name in best.get(column, ())) for column, mean in means.items()))
-        if len(record.of(name)) > 1:
-            table.add_row("", *(Text(_deviation(mean), style="dim") for mean in means.values()))
+        first, *rest = _folded(name)
+        table.add_row(first, *(_cell(column, mean, name in best.get(column, ())) for column, mean in means.items()))
+        beneath = [_deviation(mean) for mean in means.values()] if len(record.of(name)) > 1 else []
+        if beneath or rest:
+            table.add_row("\n".join(rest), *(Text(text, style="dim") for text in beneath))
     return table
+
+
+def _folded(label: str) -> list[str]:
+    """A label with its options in lines that leave the figures their room."""
+    name, inside, options = label.partition("(")
+    return [name + inside, *(f"  {part}" for part in options.split(" "))] if len(label) > WIDEST else [label]
 
 
 def _cell(column: str, mean: Mean | None, best: bool) -> Text:

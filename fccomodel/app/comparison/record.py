@@ -10,11 +10,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean, stdev
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fccomodel.app.comparison.runs import Hyper, Run
 from fccomodel.app.results import plain, versions
 from fccomodel.core.files import make_folder, write_text
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 TABLE, RECORD = "compare.csv", "compare.json"
 
@@ -166,6 +169,13 @@ class Comparison:
         return folder
 
     # -------------------------------------------------------------------------------------------------------------- shown
+    def plot(self) -> Figure:
+        """The curves as a matplotlib figure: distance of the objective from the optimum, violation and KKT residual, against
+        oracle calls and seconds. Without a ``reference`` the best value of all runs stands for the optimum."""
+        from fccomodel.app.comparison.plots import figure
+
+        return figure(self)
+
     def __str__(self) -> str:
         from fccomodel.app.comparison import display
         from fccomodel.app.display import to_text

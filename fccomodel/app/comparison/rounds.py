@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fccomodel import algorithms as registry
 from fccomodel.app.comparison.runs import Bench, Hyper, Job, Run, Workers
 from fccomodel.app.comparison.tuning import tune
+from fccomodel.app.comparison.variants import Variant
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,10 +42,14 @@ class Rounds:
         return False
 
     def tune(self, workers: Workers, score: Callable[[Run], tuple[float, float]]) -> None:
-        """Chooses hyper-parameters from the grids of the papers, at the first seed."""
-        grids = {name: registry.all()[name].grid for name in self.algorithms}
+        """Chooses hyper-parameters from the grids of the papers, at the first seed; those that a variant sets stay."""
+        grids = {name: self.grid(self.bench.task.variants[name]) for name in self.algorithms}
         last = len(self.seeds) * len(self.algorithms)
         tune(grids, self.seeds[0], lambda wanted, later: self.execute(workers, wanted, later + last), score, self.chosen)
+
+    def grid(self, variant: Variant) -> dict[str, Sequence[float]]:
+        own = registry.all()[variant.algorithm].grid
+        return {name: values for name, values in own.items() if name not in dict(variant.options)}
 
     def job(self, name: str, seed: int) -> Job:
         return Job(algorithm=name, seed=seed, hyper=self.chosen.get(name, ()))

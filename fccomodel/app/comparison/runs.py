@@ -18,6 +18,7 @@ from typing import Any
 from fccomodel import pipeline
 from fccomodel.app import errors
 from fccomodel.app.comparison.holdout import hold_out
+from fccomodel.app.comparison.variants import Variant
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.options import Origins
 from fccomodel.core.source import Source
@@ -30,7 +31,7 @@ Hyper = tuple[tuple[str, float], ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """What to run. A trial solves on the rows that are not held out, and is judged by those that are."""
+    """What to run, the algorithm by its label. A trial solves on the rows not held out, and is judged by those that are."""
 
     algorithm: str
     seed: int
@@ -66,13 +67,15 @@ class Run:
 class Task:
     """What all runs share; a worker gets it once.
 
-    chosen       options with their origins          show         names of lets
+    variants     algorithms by their labels          show         names of lets
+    chosen       options with their origins
     test         a condition on rows                 validation   a condition on rows, or the share of rows to hold out
     """
 
     source: Source
     binding: pipeline.Binding
     chosen: Origins
+    variants: Mapping[str, Variant] = field(default_factory=dict)
     show: tuple[str, ...] = ()
     test: str | None = None
     validation: str | float | None = None
@@ -125,13 +128,15 @@ class Bench:
 
     def plan(self, job: Job) -> pipeline.Planned:
         chosen: Origins = {**self.task.chosen, "seed": (job.seed, TUNED if job.trial else "compare")}
-        chosen |= {"algorithm": (job.algorithm, "compare")} | {name: (value, TUNED) for name, value in job.hyper}
+        variant = self.task.variants.get(job.algorithm) or Variant(algorithm=job.algorithm)
+        chosen |= {"algorithm": (variant.algorithm, "compare")} | {name: (value, TUNED) for name, value in job.hyper}
+        chosen |= {name: (value, variant.label) for name, value in variant.options}
         return pipeline.plan(self.compiled, self.task.binding, chosen, bound=self.bound(job)[0])
 
     def run(self, job: Job) -> Run | None:
         """Solve and judge; None where Ctrl-C cut it short."""
         try:
-            _, _, solution = pipeline.run(self.plan(job))
+            _, _, solution = pipeline.run(self.plan(job), watched=not job.trial)
             return None if solution.interrupted else self.judge(job, solution)
         except FccoError as error:
             first = error.diagnostics[0]

@@ -21,6 +21,9 @@ from fccomodel.solver.run import answers
 from fccomodel.solver.run.answers import exact_values, multipliers
 from fccomodel.solver.run.machine import nothing_finite, refuse_size, solved
 
+#: A residual to end at that no steps come to.
+OUT_OF_REACH = 1e-15
+
 __all__ = ["Failure", "Progress", "Solution", "exact_values", "multipliers", "run"]
 
 
@@ -101,12 +104,13 @@ def run(
     room: float | None = None,
     patience: float | None = None,
     polish: bool = False,
+    watched: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> Solution:
     """Execute the program's text on its data; Ctrl-C ends it with the best point so far.
 
     ``budget_s`` are seconds of the clock, which ends the run; stages share ``room`` counted seconds (the same unless given), and
-    with ``patience`` it ends after so many of them.
+    with ``patience`` it ends after so many of them. ``watched``: steps alone estimate the KKT residual as well, now and then.
 
     Raises F0711 where nothing finite was found, F0704 where the variables or the arrays exceed the memory.
     """
@@ -125,6 +129,8 @@ def run(
     settings = {"seed": seed, "device": device, "dtype": getattr(torch, precision), "seconds": seconds, "iterations": budget_it}
     if polish:
         settings |= {"room": room, "patience": patience}
+    elif watched:
+        settings |= {"tol": OUT_OF_REACH}
     final = solved(module, program, bound, polish, progress=report, oracles=budget_oracles, **settings)
     if not bool(torch.isfinite(final.w).all()) or not final.history or not np.isfinite(final.history[-1]["merit"]):
         raise nothing_finite(bound, module, final)
