@@ -1,4 +1,4 @@
-"""F0001, F0810 - F0812 and arguments: what the commands and the Python interface refuse."""
+"""F0001, F0810 - F0815 and arguments: what the commands and the Python interface refuse."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ from fccomodel.data.sources.errors import PACKAGE
 INTERNAL = Code("F0001", "internal")
 RESULT = Code("F0810", "result")
 PROCESSES = Code("F0812", "processes")
+NAMES = Code("F0813", "names of entries")
+ROWS = Code("F0814", "new rows")
+EXPORT = Code("F0815", "export")
 AGAIN = "Solve again, or take the whole folder from where it was kept."
 
 
@@ -130,6 +133,139 @@ def no_matplotlib() -> Diagnostic:
 def no_page(package: str) -> Diagnostic:
     """Pages are made by jinja2, latex2mathml and matplotlib."""
     return PACKAGE.error(f"A page cannot be made: {package} is not installed", fix="pip install 'fccomodel[report]'")
+
+
+def no_package(what: str, error: ImportError) -> Diagnostic:
+    """What other packages represent needs them."""
+    package = error.name or "a package"
+    return PACKAGE.error(f"{what} cannot be made: {package} is not installed", fix=f"pip install {package}")
+
+
+# ------------------------------------------------------------------------------------------------------------------- labels
+def no_axis(name: str, axes: Sequence[str]) -> Diagnostic:
+    """An entry is chosen along axes that the array has."""
+    fix = did_you_mean(name, axes) or f"Its axes are {', '.join(f'`{axis}`' for axis in axes)}."
+    return NAMES.error(f"The array has no axis `{name}`", fix=fix)
+
+
+def no_entry(axis: str, chosen: Any, names: Sequence[Any]) -> Diagnostic:
+    """An entry is chosen by a name that it has."""
+    near = did_you_mean(str(chosen), [str(name) for name in names])
+    shown = ", ".join(map(str, names[:6])) + (", ..." if len(names) > 6 else "")
+    return NAMES.error(f"There is no {axis} = {chosen!r}", fix=near or f"There is {shown}.")
+
+
+def names_lost() -> Diagnostic:
+    """Arrays that a result hands out have names; what is computed of them has none."""
+    return NAMES.error(
+        "The array has no names",
+        reason="What is computed of a labelled array, or cut out of it by number, has none.",
+        fix="Select first, by `sel`, and compute with what it gives.",
+    )
+
+
+def no_column_of_history(name: str, columns: Sequence[str]) -> Diagnostic:
+    """A column of a run's history is one that was recorded."""
+    fix = did_you_mean(name, columns) or f"It has {', '.join(f'`{c}`' for c in columns)}."
+    return NAMES.error(f"The history has no column `{name}`", fix=fix)
+
+
+# ------------------------------------------------------------------------------------------------------------- rows and scores
+def no_quantity(name: str, known: Sequence[str]) -> Diagnostic:
+    """What is asked for at new rows is a `def`, a `let` of rows or a net of the model."""
+    fix = did_you_mean(name, known) or (f"It has {', '.join(f'`{k}`' for k in known)}." if known else "")
+    return ROWS.error(f"The model has no `def`, `let` or `net` called `{name}`", fix=fix)
+
+
+def not_of_a_row(name: str, why: str) -> Diagnostic:
+    """What is asked for at new rows depends on one row alone."""
+    return ROWS.error(
+        f"`{name}` has no value at a single row: {why}",
+        fix=f"`evaluate(result, ..., show=['{name}'])` gives a `let` on other rows as a whole.",
+    )
+
+
+def no_parameter(name: str, given: str, params: Sequence[str]) -> Diagnostic:
+    """Columns are given to parameters that a definition has."""
+    fix = did_you_mean(given, params) or f"Its parameters are {', '.join(f'`{p}`' for p in params)}."
+    return ROWS.error(f"The definition `{name}` has no parameter `{given}`", fix=fix)
+
+
+def which_columns(name: str, params: Sequence[str], found: Sequence[str]) -> Diagnostic:
+    """A definition is taken at columns that are known."""
+    given = ", ".join(f"{p}='COLUMN'" for p in params)
+    several = f"the model may mean {' or '.join(found)}" if found else "the model takes it of no columns of one row"
+    return ROWS.error(
+        f"The columns that `{name}` is to be taken of are not clear: {several}",
+        fix=f"Name them, or the table: value('{name}', rows, columns=dict({given}), table='TABLE').",
+    )
+
+
+def no_score(found: Sequence[str], known: Sequence[str]) -> Diagnostic:
+    """Rows are scored by `score`, or by the only net or linear form of the model."""
+    several = f"it has {', '.join(f'`{name}`' for name in found)}" if found else "it has no net and no linear form of a row"
+    own = ", ".join(f'`value("{name}", rows)`' for name in known)
+    shown = f" Or take one of its own: {own}." if known else ""
+    return ROWS.error(f"The model does not say what rows are scored by: {several}", fix=f"Define `def score(x) = ...`.{shown}")
+
+
+def no_class(rows: int) -> Diagnostic:
+    """A row that is to have a class has a score."""
+    return ROWS.error(
+        f"{rows} rows have no score, so no class",
+        reason='Their values are missing, and the binding says `missing = "drop"`.',
+        fix="Leave them out, or fill the gaps.",
+    )
+
+
+def no_target(name: str, found: Sequence[str]) -> Diagnostic:
+    """What is predicted is a column of two values."""
+    fix = did_you_mean(name, found) or (f"There is {', '.join(f'`{c}`' for c in found)}." if found else "")
+    return ROWS.error(f"`{name}` is no column of two values beside the score", fix=fix)
+
+
+def which_target(table: str, found: Sequence[str]) -> Diagnostic:
+    """What is predicted is clear."""
+    shown = " and ".join(f"`{name}`" for name in found)
+    fix = f"Say which is meant: predict(rows, target='{found[0]}')."
+    return ROWS.error(f"{table} has several columns of two values: {shown}", fix=fix)
+
+
+def no_module(name: str, known: Sequence[str], *, several: bool) -> Diagnostic:
+    """A module is a net's with the weights of one variable."""
+    if several:
+        return ROWS.error(f"Several variables are weights of `{name}`", fix=f"Name one: {', '.join(f'`{v}`' for v in known)}.")
+    fix = did_you_mean(name, known) or ("" if known else "The model has no net.")
+    return ROWS.error(f"There is no net `{name}`", fix=fix)
+
+
+def net_not_stored(name: str) -> Diagnostic:
+    """A folder has a net's weights; the module itself it has where the binding named it in words."""
+    return ROWS.error(
+        f"The module of net `{name}` is not in the folder: it was an object in Python",
+        fix=f'Give it: load(DIR, nets={{"{name}": module}}).',
+    )
+
+
+# ------------------------------------------------------------------------------------------------------------------- export
+def no_export_kind(path: Path, kinds: Sequence[str]) -> Diagnostic:
+    """A score is exported in a form that there is."""
+    return EXPORT.error(f"`{path}` names no form of export", fix=f"Let it end in {' or '.join(f'`{kind}`' for kind in kinds)}.")
+
+
+def no_export(name: str, why: str) -> Diagnostic:
+    """What is exported is a net of a row's vector, or linear in it."""
+    return EXPORT.error(
+        f"The score `{name}` cannot be exported: {why}", fix="Define `def score(x) = ...` as a net of x, or linear in x."
+    )
+
+
+def no_onnx() -> Diagnostic:
+    """ONNX is written by onnxscript."""
+    return PACKAGE.error(
+        "ONNX cannot be written: onnx or onnxscript is not installed",
+        fix="pip install 'fccomodel[onnx]'    (or export to .pt2, which needs torch alone)",
+    )
 
 
 # -------------------------------------------------------------------------------------------------------------- comparisons

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fccomodel import pipeline
-from fccomodel.app import citing, comparison, display, explain, latex, page, plots, results, starting, store
+from fccomodel.app import citing, comparison, display, explain, labelled, latex, page, plots, results, scoring, starting, store
+from fccomodel.app.answers import Answer
+from fccomodel.app.history import History
 from fccomodel.core import files, options
 from fccomodel.core.diagnostics import Diagnostic
 
@@ -28,9 +31,10 @@ def compile(text_or_path: str | Path) -> CompiledModel:
     return CompiledModel(compiled=pipeline.compile_model(files.model_source(text_or_path)))
 
 
-def load(folder: str | Path) -> results.Stored:
-    """A result that ``Result.save`` or ``solve --out`` wrote: ``.variables``, ``.record`` (result.json), ``.multipliers``."""
-    return results.load(Path(folder))
+def load(folder: str | Path, *, nets: Mapping[str, Any] | None = None, allow_python: bool = False) -> results.Stored:
+    """A result that ``Result.save`` or ``solve --out`` wrote: ``.variables``, ``.multipliers``, ``.record`` (result.json), and as
+    of the result itself ``.predict``, ``.value``, ``.module``. ``nets`` are the modules that were objects in Python."""
+    return results.load(Path(folder), nets=nets, allow_python=allow_python)
 
 
 def evaluate(
@@ -296,15 +300,28 @@ class Explanation:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Result:
+class Result(Answer):
     """A solved problem. ``print(result)`` shows the report."""
 
     outcome: pipeline.Outcome
 
     @property
     def variables(self) -> dict[str, np.ndarray]:
-        """The decision variables by the model's names, in float64."""
-        return dict(self.outcome.solution.variables)
+        """The decision variables by the model's names, in float64; entries by theirs: ``variables["w"].sel(d="radius")``."""
+        return labelled.variables(self.outcome.solution.variables, self._axes["variables"])
+
+    @property
+    def multipliers(self) -> dict[str, Any]:
+        """The report's by the constraint's name: a number, or of a family ``multipliers["gap"].sel(k="a", t=0.5)``."""
+        rows = {label: row.multiplier for label, row in self.outcome.report.constraints.items()}
+        return labelled.by_family(rows, self._axes["constraints"])
+
+    @cached_property
+    def _axes(self) -> dict[str, labelled.Axes]:
+        return labelled.axes(self.outcome.bound)
+
+    def fitted(self) -> scoring.Fitted:
+        return scoring.fitted(self.outcome)
 
     @property
     def report(self) -> KKTReport:
@@ -356,9 +373,9 @@ class Result:
         return self.outcome.planned.options
 
     @property
-    def history(self) -> list[dict[str, Any]]:
-        """After each stage: objective and violation of the best point so far, oracle calls, seconds."""
-        return self.outcome.solution.history
+    def history(self) -> History:
+        """After each stage: objective and violation of the best point so far, oracle calls, seconds; ``.to_pandas()``."""
+        return History(self.outcome.solution.history)
 
     @property
     def solver(self) -> str:

@@ -1,7 +1,8 @@
 """A solved problem as files: ``result.json``, ``variables.npz``, ``solver.py`` with ``data.pt``, the nets' scores; and back.
 
-``result.json`` holds what it takes to judge the answer on other rows: the model's text, the binding, and the statistics
-learned from the rows it was solved on (scaling, categories, groups); and the hashes of the files that belong to it.
+``result.json`` holds what it takes to judge the answer on other rows, and to score them: the model's text, the binding, the
+statistics learned from the rows it was solved on (scaling, categories, groups), the names of entries; and the hashes of the files
+that belong to it, among them ``numbers.npz`` with the params and arrays.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fccomodel import pipeline
-from fccomodel.app import errors, explain, store
+from fccomodel.app import errors, explain, labelled, scoring, store
+from fccomodel.app.answers import Answer
+from fccomodel.app.history import History
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import FccoError, refuse
 from fccomodel.core.files import read_text, whole, write_text
@@ -36,9 +39,9 @@ if TYPE_CHECKING:
     from fccomodel.solver.emit import Program
     from fccomodel.solver.run import Solution
 
-FORMAT = 2
+FORMAT = 3
 RESULT, VARIABLES, SOLVER, DATA, SCORES = "result.json", "variables.npz", "solver.py", "data.pt", "scores.npz"
-HELD = "heldout.npz"
+HELD, NUMBERS = "heldout.npz", "numbers.npz"
 
 
 def plain(value: Any) -> Any:
@@ -101,6 +104,9 @@ def to_json(outcome: pipeline.Outcome) -> dict[str, Any]:
         "binding": binding_json(planned.binding),
         "sources": _without_encoding(outcome.bound),
         "encoding": {name: table.encoding for name, table in outcome.bound.tables.items()},
+        "sizes": scoring.sizes(outcome.bound),
+        "labels": outcome.bound.labels,
+        "axes": labelled.axes(outcome.bound),
         "notes": [*planned.plan.summary, *solution.notes, *outcome.bound.notes, *outcome.report.notes],
         "history": solution.history,
     }
@@ -168,7 +174,7 @@ def save(outcome: pipeline.Outcome, claimed: store.Claimed) -> dict[str, Any]:
     from fccomodel.solver.errors import NOT_EMITTED
 
     record = to_json(outcome)
-    with store.replacing(claimed, (RESULT, VARIABLES, SOLVER, DATA, SCORES, HELD)) as folder:
+    with store.replacing(claimed, (RESULT, VARIABLES, SOLVER, DATA, SCORES, HELD, NUMBERS)) as folder:
         write_arrays(folder / VARIABLES, outcome.solution.variables)
         try:
             write_program(repeating(outcome.program, outcome.solution), folder / SOLVER)
@@ -177,6 +183,8 @@ def save(outcome: pipeline.Outcome, claimed: store.Claimed) -> dict[str, Any]:
                 raise
             # a net that lives in Python alone: the answer is kept without the program
             record["notes"] += [f"no {SOLVER}: {one.message}; {one.reason}" for one in error.diagnostics]
+        if numbers := {**outcome.bound.arrays, **outcome.bound.params}:
+            write_arrays(folder / NUMBERS, numbers)
         if scores := dict(net_scores(outcome.bound, outcome.solution.variables)):
             write_arrays(folder / SCORES, scores)
             record["scores_file"] = SCORES
@@ -268,23 +276,48 @@ def _outputs(bound: Bound, call: ir.NetCall, variables: Mapping[str, np.ndarray]
 
 # ---------------------------------------------------------------------------------------------------------- from files
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class Stored:
-    """A result read back: its record, its variables, and the model compiled again."""
+class Stored(Answer):
+    """A result read back: its record, its variables, and the model compiled again; ``numbers`` are params and arrays."""
 
     folder: Path
     record: Mapping[str, Any]
     variables: Mapping[str, np.ndarray]
     compiled: pipeline.Compiled
     binding: pipeline.Binding
+    numbers: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"<Stored {self.record['model']}: objective {self.record['objective']:.6g}, {self.record['verdict']}>"
 
     @property
-    def multipliers(self) -> dict[str, float]:
-        """Those that the report states, by constraint label."""
+    def multipliers(self) -> dict[str, Any]:
+        """Those that the report states, by the constraint's name: a number, or an array over a family's labels."""
+        return labelled.by_family(self.report_multipliers, self.record["axes"]["constraints"])
+
+    @property
+    def report_multipliers(self) -> dict[str, float]:
+        """The same by constraint label, those that are known."""
         rows = self.record.get("constraints") or {}
         return {label: row["multiplier"] for label, row in rows.items() if row["multiplier"] is not None}
+
+    @property
+    def history(self) -> History:
+        """After each stage: objective and violation of the best point so far, oracle calls, seconds."""
+        return History(self.record["history"])
+
+    def fitted(self) -> scoring.Fitted:
+        problem, record = self.compiled.problem, self.record
+        return scoring.Fitted(
+            compiled=self.compiled,
+            point=self.variables,
+            numbers=self.numbers,
+            sizes=record["sizes"],
+            labels={name: tuple(labels) for name, labels in record["labels"].items()},
+            encoding=record["encoding"],
+            sections=scoring.sections(record["sources"]),
+            nets=scoring.Modules(problem, self.binding, record["sizes"]),
+            samplers=self.binding.samplers,
+        )
 
     @property
     def solvers_multipliers(self) -> dict[str, float]:
@@ -298,7 +331,7 @@ def at_hand(outcome: pipeline.Outcome) -> Stored:
     planned = outcome.planned
     return Stored(
         folder=Path(), record=to_json(outcome), variables=outcome.solution.variables, compiled=planned.compiled,
-        binding=planned.binding,
+        binding=planned.binding, numbers={**outcome.bound.arrays, **outcome.bound.params},
     )  # fmt: skip
 
 
@@ -340,7 +373,7 @@ class Evaluation:
         return plain(head | report_json(self.report) | tail)
 
 
-def load(folder: Path) -> Stored:
+def load(folder: Path, *, nets: Mapping[str, Any] | None = None, allow_python: bool = False) -> Stored:
     """Read a result folder; every way in which it is not one, or not as it was written, has its own message (F0810)."""
     if not folder.is_dir():
         refuse(errors.no_result_folder(folder))
@@ -351,16 +384,23 @@ def load(folder: Path) -> Stored:
         return record, Source(text=record["source"]["text"], name=record["source"]["name"]), _binding(record["binding"])
 
     (record, source, binding), files = store.read(folder, RESULT, parsed)
-    path = files.get(VARIABLES, folder / VARIABLES)
-    try:
-        with np.load(path, allow_pickle=False) as arrays:
-            variables = {name: arrays[name] for name in arrays.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise FccoError([errors.unreadable_variables(path, error)]) from None
+    variables = _arrays(files.get(VARIABLES, folder / VARIABLES))
+    numbers = _arrays(files[NUMBERS]) if NUMBERS in files else {}
     compiled = pipeline.compile_model(source)
     if compiled.hash != record["model_hash"]:
         refuse(errors.other_model(folder / RESULT, record["model_hash"], compiled.hash, record["versions"]["fccomodel"]))
-    return Stored(folder=folder, record=record, variables=variables, compiled=compiled, binding=binding)
+    binding = replace(binding, nets={**binding.nets, **(nets or {})}, allow_python=allow_python)
+    named = labelled.variables(variables, record["axes"]["variables"])
+    return Stored(folder=folder, record=record, variables=named, compiled=compiled, binding=binding, numbers=numbers)
+
+
+def _arrays(path: Path) -> dict[str, np.ndarray]:
+    """The arrays of an npz file; F0810 where it cannot be read."""
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            return {name: arrays[name] for name in arrays.files}
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise FccoError([errors.unreadable_variables(path, error)]) from None
 
 
 def _binding(stored: Mapping[str, Any]) -> pipeline.Binding:
@@ -395,7 +435,7 @@ def evaluate(
         data={**stored.binding.data, **(data or {})},
         nets={**stored.binding.nets, **(nets or {})},
         data_dir=data_dir or stored.binding.data_dir,
-        allow_python=allow_python,
+        allow_python=allow_python or stored.binding.allow_python,
     )
     seed = int(stored.record["seed"])
     bound = pipeline.bind(stored.compiled, binding, seed=seed, encoding=stored.record["encoding"], where=where)

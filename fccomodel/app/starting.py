@@ -33,7 +33,7 @@ def _of_stored(planned: pipeline.Planned, stored: results.Stored) -> Start:
     """A stored answer: of another model, what this one has of its variables."""
     known = planned.problem.variables
     values = {name: value for name, value in stored.variables.items() if name in known}
-    own = stored.solvers_multipliers or stored.multipliers
+    own = stored.solvers_multipliers or stored.report_multipliers
     params = {name: value.tolist() for name, value in planned.bound.params.items()}
     same = stored.record["model_hash"] == planned.compiled.hash and params == stored.record.get("params")
     answered = same and stored.record["status"] == "converged"

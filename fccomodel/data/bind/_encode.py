@@ -64,6 +64,7 @@ def number(
         demand_finite(column, name, rows, what)
         values = writable(column.values)
     record: dict[str, Any] = {"kind": "number", "column": name, "map": None if mapping is None else dict(mapping)}
+    record |= {} if mapping is None else {"text": column.categories is not None}
     if entry.scale or (stored or {}).get("scale"):
         values, record["scale"] = _scaled(values[:, None].copy(), (stored or {}).get("scale"), (name,), what, notes)
         values = values[:, 0]

@@ -1,0 +1,265 @@
+"""An answer at new rows: what a quantity of a row is worth there, with the scaling and the categories that it was solved with."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fccomodel import pipeline
+from fccomodel.app import errors, rows
+from fccomodel.app.rows import Quantity
+from fccomodel.core import ir
+from fccomodel.core.diagnostics import quoting, refuse
+from fccomodel.data.bound import Bound, BoundTable
+from fccomodel.evaluation import elements
+
+if TYPE_CHECKING:
+    import torch
+
+#: What of a table's section in the binding file holds for new rows too.
+LASTING = ("missing", "na", "separator")
+#: Atoms whose value is a probability.
+PROBABILITIES = ("sigmoid", "normcdf")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Fitted:
+    """What an answer knows without its data.
+
+    point      the variables              numbers   params and arrays by name
+    sizes      of dims and sets           labels    the members of sets of labels
+    encoding   by table and column what was learned from the rows
+    sections   by table what the binding says of all rows, new ones too
+    nets       the modules                samplers  of the distributions that the language does not have
+    """
+
+    compiled: pipeline.Compiled
+    point: Mapping[str, np.ndarray]
+    numbers: Mapping[str, np.ndarray]
+    sizes: Mapping[str, int]
+    labels: Mapping[str, tuple[str, ...]]
+    encoding: Mapping[str, Any]
+    sections: Mapping[str, Any]
+    nets: Mapping[str, torch.nn.Module] = field(default_factory=dict)
+    samplers: Mapping[str, Any] = field(default_factory=dict)
+
+
+def fitted(outcome: pipeline.Outcome) -> Fitted:
+    """Of a solved problem."""
+    bound, compiled = outcome.bound, outcome.planned.compiled
+    return Fitted(
+        compiled=compiled,
+        point=outcome.solution.variables,
+        numbers={**bound.arrays, **bound.params},
+        sizes=sizes(bound),
+        labels=bound.labels,
+        encoding={name: table.encoding for name, table in bound.tables.items()},
+        sections=sections(bound.sources),
+        nets=bound.nets,
+        samplers=bound.samplers,
+    )
+
+
+def sizes(bound: Bound) -> dict[str, int]:
+    """Those that do not depend on the number of rows."""
+    problem = bound.problem
+    lasting = {*problem.dims, *(name for name, of in problem.sets.items() if not isinstance(of, ir.RowSet))}
+    return {name: size for name, size in bound.dims.items() if name in lasting}
+
+
+def sections(sources: Mapping[str, Any]) -> dict[str, Any]:
+    """By table what the binding says of all rows."""
+    given = {name: source.get("spec") for name, source in sources.items()}
+    return {name: {k: spec[k] for k in LASTING if k in spec} for name, spec in given.items() if isinstance(spec, Mapping)}
+
+
+# ------------------------------------------------------------------------------------------------------------------ new rows
+def value(known: Fitted, wanted: Quantity, data: Any) -> np.ndarray:
+    """A quantity at each row: (rows, *others, *its own axes), float64; NaN at rows that the binding leaves out as incomplete.
+
+    ``data`` is anything that binds, with the columns that the quantity reads; F05xx where they do not bind as before.
+    """
+    problem, name = _alone(wanted), wanted.table.name
+    table = problem.tables[name]
+    learned = {column: record for column, record in known.encoding.get(name, {}).items() if column in table.columns}
+    from fccomodel.data import bind
+
+    labels = {s: list(of) for s, of in known.labels.items() if _open(problem, s)}
+    numbers = {n: number for n, number in known.numbers.items() if n in problem.params}
+    sizes = {n: size for n, size in known.sizes.items() if n in problem.dims}
+    with quoting(problem.source):
+        bound = bind.bind(
+            problem,
+            spec={"sets": labels, name: known.sections.get(name, {})},
+            data={name: data},
+            params={**numbers, **sizes},
+            encoding={name: learned},
+        )
+    found = at(known, wanted, bound.tables[name])
+    everything = np.full((bound.sources[name]["rows_read"], *found.shape[1:]), np.nan)
+    everything[bound.tables[name].numbers] = found
+    return everything
+
+
+def _open(problem: ir.Problem, name: str) -> bool:
+    """Whether the labels of a set come with the data."""
+    index_set = problem.sets.get(name)
+    return isinstance(index_set, ir.LabelSet) and index_set.labels is None
+
+
+def _alone(wanted: Quantity) -> ir.Problem:
+    """The problem with nothing that is to be bound but the columns that the quantity reads."""
+    problem = wanted.problem
+    table = replace(wanted.table, columns={name: wanted.table.columns[name] for name in wanted.columns})
+    nothing = replace(problem.objective, expr=ir.Const(value=0.0, span=problem.objective.span))
+    return replace(problem, tables={table.name: table}, arrays={}, nets={}, constraints=(), objective=nothing)
+
+
+def at(known: Fitted, wanted: Quantity, table: BoundTable) -> np.ndarray:
+    """The same at rows whose columns are made."""
+    import torch
+
+    from fccomodel.evaluation.interpret import evaluate
+
+    problem = wanted.problem
+    bound = Bound(
+        problem=problem,
+        tables={table.name: table},
+        arrays={name: known.numbers[name] for name in problem.arrays},
+        params={name: known.numbers[name] for name in problem.params},
+        dims={**known.sizes, table.name: table.n},
+        labels=known.labels,
+        nets=known.nets,
+        samplers=known.samplers,
+    )
+    point = {name: torch.as_tensor(np.asarray(of), dtype=torch.float64) for name, of in known.point.items()}
+    env = {binder: elements.ids(bound, binder.domain) for binder in wanted.others}
+    with quoting(problem.source), torch.no_grad():
+        found = evaluate(bound, wanted.expr, point, {wanted.row: np.arange(table.n), **env})
+    return found.double().numpy()
+
+
+# -------------------------------------------------------------------------------------------------------------------- classes
+def predicted(known: Fitted, wanted: Quantity, scores: np.ndarray, *, threshold: float | None, target: str | None) -> np.ndarray:
+    """What the scores say of each row: the value of a column with two values, by whether its score is above the threshold; the
+    class with the largest score; the score itself where no column has two values.
+
+    F0814 where several columns may be meant, or a row that is to have a class has no score.
+    """
+    if scores.ndim == 2:
+        return _largest(known, wanted, scores)
+    if (column := _target(known, wanted, target)) is None:
+        return scores
+    limit = threshold if threshold is not None else _limit(wanted)
+    if np.isnan(scores).any():
+        refuse(errors.no_class(int(np.isnan(scores).sum())))
+    return _classes(known, wanted, column)[(scores > limit).astype(int)]
+
+
+def _limit(wanted: Quantity) -> float:
+    """Where a score changes sides: 1/2 for a probability, else 0."""
+    top = wanted.outermost
+    return 0.5 if isinstance(top, ir.Apply) and top.op in PROBABILITIES else 0.0
+
+
+def _target(known: Fitted, wanted: Quantity, target: str | None) -> str | None:
+    """The column of two values that the score stands for."""
+    kinds = wanted.table.columns
+    found = [name for name in kinds if name not in wanted.columns and len(_values(known, wanted, name)) == 2]
+    if target is not None:
+        if target not in found:
+            refuse(errors.no_target(target, found))
+        return target
+    if len(found) > 1:
+        refuse(errors.which_target(wanted.table.name, found))
+    return found[0] if found else None
+
+
+def _values(known: Fitted, wanted: Quantity, column: str) -> np.ndarray:
+    """The numbers that a column takes, in order; none where they are not listed."""
+    domain = wanted.table.columns[column].domain
+    if not isinstance(domain, ir.ValueSet) or wanted.table.columns[column].shape:
+        return np.zeros(0)
+    params = {name: known.numbers[name] for name in wanted.problem.params}
+    return np.sort(elements.values(Bound(problem=wanted.problem, params=params, dims=known.sizes), domain))
+
+
+def _classes(known: Fitted, wanted: Quantity, column: str) -> np.ndarray:
+    """The column's values as the data have them, where its map has one word for each; else as the model has them."""
+    values = _values(known, wanted, column)
+    record = known.encoding.get(wanted.table.name, {}).get(column, {})
+    words = {float(number): word for word, number in (record.get("map") or {}).items()}
+    if len(words) != len(record.get("map") or {}) or set(words) != set(values.tolist()):
+        return values if (values % 1).any() else values.astype(np.int64)
+    named = [words[number] for number in values.tolist()]
+    return np.array(named) if record.get("text", True) else np.array([float(word) for word in named])
+
+
+def _largest(known: Fitted, wanted: Quantity, scores: np.ndarray) -> np.ndarray:
+    """The name of each row's largest score."""
+    if np.isnan(scores).any():
+        refuse(errors.no_class(int(np.isnan(scores).any(1).sum())))
+    dim = wanted.expr.shape[0] if wanted.expr.shape else wanted.others[0].domain.name
+    index_set = wanted.problem.sets.get(dim) if isinstance(dim, str) else None
+    best = scores.argmax(1)
+    if isinstance(index_set, ir.LabelSet):
+        return np.array(known.labels[str(dim)] if index_set.labels is None else index_set.labels)[best]
+    columns = [column for column in wanted.table.columns if len(_values(known, wanted, column)) == scores.shape[1]]
+    return _classes(known, wanted, columns[0])[best] if len(columns) == 1 else best
+
+
+# ----------------------------------------------------------------------------------------------------------------------- nets
+class Modules(Mapping[str, Any]):
+    """The modules of a stored answer, made when they are asked for; F0814 for one that was an object in Python."""
+
+    def __init__(self, problem: ir.Problem, binding: pipeline.Binding, sizes: Mapping[str, int]):
+        self._problem, self._binding, self._sizes, self._made = problem, binding, sizes, dict[str, Any]()
+
+    def __getitem__(self, name: str) -> Any:
+        from fccomodel.data import nets
+
+        if name not in self._made:
+            spec = self._binding.spec
+            written = spec.get("nets", {}) if isinstance(spec, Mapping) else {}
+            definition = self._binding.nets.get(name, written.get(name))
+            if definition is None:
+                refuse(errors.net_not_stored(name))
+            folders = () if self._binding.data_dir is None else (self._binding.data_dir,)
+            net, allowed = self._problem.nets[name], self._binding.allow_python
+            self._made[name] = nets.build(net, definition, self._sizes, allow_python=allowed, folders=folders)[0]
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._problem.nets)
+
+    def __len__(self) -> int:
+        return len(self._problem.nets)
+
+
+def module(known: Fitted, name: str) -> torch.nn.Module:
+    """A net with the weights of the answer, a copy of the module that was bound; ``name`` is the net's, or its variable's.
+
+    F0814 where there is none, or several variables are weights of the net.
+    """
+    import torch
+
+    variables = known.compiled.problem.variables
+    found = [v for v, variable in variables.items() if variable.net is not None and name in (v, variable.net)]
+    if len(found) != 1:
+        refuse(errors.no_module(name, [v for v in variables if variables[v].net is not None], several=len(found) > 1))
+    net = variables[found[0]].net
+    assert net is not None
+    made, weights, start = copy.deepcopy(known.nets[net]), np.asarray(known.point[found[0]]), 0
+    with torch.no_grad():
+        for parameter in made.parameters():
+            part = weights[start : start + parameter.numel()].reshape(tuple(parameter.shape))
+            parameter.copy_(torch.as_tensor(part))
+            start += parameter.numel()
+    return made.eval()
+
+
+__all__ = ["Fitted", "at", "fitted", "module", "predicted", "rows", "sections", "sizes", "value"]

@@ -1,0 +1,202 @@
+"""An answer at new rows: scores, classes, any quantity of a row, with the scaling and the categories of the rows solved on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import fccomodel
+from fccomodel.core.diagnostics import FccoError
+
+pd = pytest.importorskip("pandas")
+
+MODEL = """
+dim d;
+set G;
+data D : table(x: real[d], y: {-1, 1}, g: G);
+param c default 2;
+data shift : real[G];
+var w[d];
+var v[G];
+def score(x) = dot(w, x);
+def chance(z) = sigmoid(score(z.x) / c);
+def of_group(z) = score(z.x) + v[z.g] + shift[z.g];
+def loss(w, z) = log1pexp(-z.y * score(z.x));
+def pair(p, q) = score(p.x) - score(q.x);
+let margin[z in D] = z.y * score(z.x);
+let powers[z in D, t in {1, 2}] = t * score(z.x);
+let risk = E[z ~ D] loss(w, z);
+def relative(x) = score(x) - risk;
+minimize risk + 0.1 * sumsq(w) + 0.1 * sumsq(v) + 0 * E[z ~ D] (of_group(z) + chance(z) + relative(z.x))
+    + 0 * E[p ~ D, q ~ D] pair(p, q);
+"""
+FEATURES = {"columns": ["age", "income", "job"], "encode": "onehot", "scale": "standard", "intercept": True}
+SPEC = {"D": {"x": FEATURES, "y": {"column": "good", "map": {"bad": -1, "good": 1}}, "g": {"column": "race"}, "missing": "drop"}}
+SPEC["sets"] = {"G": ["a", "b"]}
+
+
+@pytest.fixture(scope="module")
+def frame() -> Any:
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"age": rng.normal(50, 9, 90), "income": rng.normal(3, 1, 90), "job": np.resize(["p", "q", "r"], 90)})
+    table["race"] = rng.choice(["a", "b"], 90)
+    table["good"] = np.where(table.age / 9 + table.income + rng.normal(size=90) > 8.5, "good", "bad")
+    return table
+
+
+@pytest.fixture(scope="module")
+def result(frame: Any) -> fccomodel.Result:
+    return fccomodel.compile(MODEL).bind(D=frame, shift=[1.0, 2.0], spec=SPEC).solve(budget="300it")
+
+
+@pytest.fixture(scope="module", params=["at hand", "stored"])
+def answer(request: Any, result: fccomodel.Result, tmp_path_factory: Any) -> Any:
+    if request.param == "at hand":
+        return result
+    return fccomodel.load(result.save(tmp_path_factory.mktemp("out")))
+
+
+def by_hand(result: fccomodel.Result, frame: Any, rows: Any) -> np.ndarray:
+    def columns(table: Any) -> np.ndarray:
+        jobs = [(table.job == job).to_numpy(float) for job in ("p", "q", "r")]
+        return np.column_stack([table.age, table.income, *jobs])
+
+    x = columns(frame)
+    scaled = (columns(rows) - x.mean(0)) / x.std(0)
+    return np.column_stack([scaled, np.ones(len(rows))]) @ result.variables["w"]
+
+
+def refusal(make: Any) -> str:
+    with pytest.raises(FccoError) as found:
+        make()
+    return str(found.value)
+
+
+def test_scores_need_no_labels(answer: Any, result: fccomodel.Result, frame: Any) -> None:
+    rows = frame.drop(columns=["good", "race"])[3:30]
+    expected = by_hand(result, frame, rows)
+    assert answer.decision_function(rows) == pytest.approx(expected, abs=1e-12)
+    assert answer.decision_function(rows[:1]) == pytest.approx(expected[:1], abs=1e-12)
+    assert answer.value("chance", rows) == pytest.approx(1 / (1 + np.exp(-expected / 2)), abs=1e-12)
+    assert answer.value("powers", rows) == pytest.approx(np.outer(expected, [1, 2]), abs=1e-12)
+    assert list(answer.predict(rows)) == ["good" if s > 0 else "bad" for s in expected]
+    assert list(answer.predict(rows, threshold=1.0)) == ["good" if s > 1 else "bad" for s in expected]
+
+
+def test_quantities_read_what_they_use(answer: Any, result: fccomodel.Result, frame: Any) -> None:
+    scores, group = by_hand(result, frame, frame), (frame.race == "b").to_numpy(int)
+    assert answer.value("margin", frame) == pytest.approx(np.where(frame.good == "good", 1, -1) * scores, abs=1e-12)
+    expected = scores + result.variables["v"][group] + group + 1
+    assert answer.value("of_group", frame.drop(columns="good")) == pytest.approx(expected, abs=1e-12)
+    assert answer.value("loss", frame) == pytest.approx(np.log1p(np.exp(-answer.value("margin", frame))), abs=1e-12)
+
+
+@pytest.mark.parametrize("name", ["pair", "risk", "relative", "nothing", "w"])
+def test_what_is_no_quantity_of_a_row(answer: Any, frame: Any, name: str) -> None:
+    assert "F0814" in refusal(lambda: answer.value(name, frame))
+
+
+def test_rows_that_do_not_fit(answer: Any, result: fccomodel.Result, frame: Any) -> None:
+    """A text that was not there has no indicator; a label that was not there, and a column that is not there, are refused."""
+    rows = frame[:3].assign(job=["p", "new", "q"])
+    assert answer.decision_function(rows) == pytest.approx(by_hand(result, frame, rows), abs=1e-12)
+    assert "F0521" in refusal(lambda: answer.value("of_group", frame[:2].assign(race="c")))
+    assert "F0508" in refusal(lambda: answer.predict(frame.drop(columns="income")))
+
+
+def test_missing_values_are_as_in_the_binding(answer: Any, result: fccomodel.Result, frame: Any) -> None:
+    rows = frame[:3].assign(income=[1.0, np.nan, 2.0])
+    scores = answer.decision_function(rows)
+    assert np.isnan(scores[1]) and scores[[0, 2]] == pytest.approx(by_hand(result, frame, rows)[[0, 2]], abs=1e-12)
+    assert "F0814" in (text := refusal(lambda: answer.predict(rows))) and "1 rows" in text
+    strict = fccomodel.compile("data D : table(x: real, y: real); var w; minimize fit: E[z ~ D] (w * z.x - z.y)^2;")
+    solved = strict.bind(D={"x": [1.0, 2.0], "y": [1.0, 2.0]}).solve(budget="50it")
+    assert "F0814" in refusal(lambda: solved.predict({"x": [1.0]}))  # no definition, no linear form of a vector
+    table = "data D : table(x: real[2], y: real); var w[2]; minimize fit: E[z ~ D] (dot(w, z.x) - z.y)^2 + 0.1 * sumsq(w);"
+    solved = fccomodel.compile(table).bind(D={"x": np.eye(2), "y": [1.0, 2.0]}).solve(budget="50it")
+    assert "F0511" in refusal(lambda: solved.predict({"x": [[1.0, np.nan]]}))
+    assert solved.predict({"x": [[1.0, 1.0]]}) == pytest.approx([solved.variables["w"].sum()])
+
+
+def test_which_columns_and_which_table() -> None:
+    text = """
+    data D : table(a: real[2], b: real[2]);
+    data T : table(a: real[2]);
+    var w[2];
+    def score(x) = dot(w, x);
+    minimize E[z ~ D] (score(z.a) - score(z.b) - 1)^2 + E[z ~ T] score(z.a)^2 + sumsq(w);
+    """
+    rng = np.random.default_rng(0)
+    data = {"D": {"a": rng.normal(size=(9, 2)), "b": rng.normal(size=(9, 2))}, "T": {"a": rng.normal(size=(9, 2))}}
+    solved = fccomodel.compile(text).bind(**data).solve(budget="50it")
+    assert "F0814" in (text := refusal(lambda: solved.predict(data["D"]))) and "score(.b), D the rows" in text
+    found = solved.value("score", data["D"], columns={"x": "b"}, table="D")
+    assert found == pytest.approx(data["D"]["b"] @ solved.variables["w"])
+    assert "F0814" in refusal(lambda: solved.value("score", data["D"], columns={"y": "b"}))
+
+
+NETS = """
+dim d;
+set K = {"low", "middle", "high"};
+data D : table(x: real[d], y: real);
+net s : real[d] -> real[K];
+var w = params(s);
+minimize E[z ~ D] sum[k in K] (s(w; z.x)[k] - z.y)^2 + 1e-3 * sumsq(w);
+"""
+
+
+def test_nets(tmp_path: Any) -> None:
+    """The module comes back with its weights, also from a folder; of a vector of scores the largest is the class."""
+    rng = np.random.default_rng(0)
+    data = {"x": rng.normal(size=(30, 4)), "y": rng.normal(size=30)}
+    solved = fccomodel.compile(NETS).bind(D=data, nets={"s": "mlp(3)"}).solve(budget="20it")
+    stored = fccomodel.load(solved.save(tmp_path / "a"))
+    rows = {"x": data["x"][:5]}
+    for answer in (solved, stored):
+        module = answer.module("s").double()
+        expected = module(torch.as_tensor(rows["x"])).detach().numpy()
+        assert answer.value("s", rows) == pytest.approx(expected, abs=1e-6)
+        assert list(answer.predict(rows)) == [("low", "middle", "high")[k] for k in answer.value("s", rows).argmax(1)]
+        assert "F0814" in refusal(lambda answer=answer: answer.module("t"))
+    mine = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.Tanh())
+    solved = fccomodel.compile(NETS).bind(D=data, nets={"s": mine}).solve(budget="20it")
+    solved.save(tmp_path / "b")
+    assert "F0814" in refusal(lambda: fccomodel.load(tmp_path / "b").predict(rows))
+    again = fccomodel.load(tmp_path / "b", nets={"s": mine})
+    assert np.array_equal(again.decision_function(rows), solved.decision_function(rows))
+    assert solved.module("s") is not mine and type(solved.module("w")) is type(mine)
+
+
+@pytest.mark.parametrize("kind", ["linear", "net"])
+def test_export(kind: str, frame: Any, tmp_path: Any) -> None:
+    body = "dot(w, x)" if kind == "linear" else "s(w; x)"
+    declared = "var w[d];" if kind == "linear" else "net s : real[d] -> real; var w = params(s);"
+    text = f"dim d; data D : table(x: real[d], y: real); {declared} def score(x) = {body};"
+    model = fccomodel.compile(f"{text} minimize E[z ~ D] (score(z.x) - z.y)^2 + 0.01 * sumsq(w);")
+    spec = {"D": {"x": {"columns": ["age", "income"], "scale": "standard", "intercept": True}, "y": {"column": "income"}}}
+    solved = model.bind(D=frame, spec=spec, nets={"s": "mlp(4)"} if kind == "net" else {}).solve(budget="30it")
+    rows = np.random.default_rng(1).normal(40, 20, (7, 2))
+    expected = solved.decision_function({"age": rows[:, 0], "income": rows[:, 1]})
+    program = torch.export.load(solved.export(tmp_path / "s.pt2")).module()
+    assert program(torch.as_tensor(rows)).detach().numpy() == pytest.approx(expected, abs=1e-6)
+    assert "F0815" in refusal(lambda: solved.export(tmp_path / "s.txt"))
+
+
+def test_export_of_what_is_neither(result: fccomodel.Result, tmp_path: Any) -> None:
+    text = "data D : table(x: real[2]); var w[2]; def score(x) = dot(w, x)^2; minimize E[z ~ D] (score(z.x) - 1)^2;"
+    solved = fccomodel.compile(text).bind(D={"x": np.ones((4, 2))}).solve(budget="5it")
+    assert "F0815" in (text := refusal(lambda: solved.export(tmp_path / "s.pt2"))) and "linear" in text
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::FutureWarning")  # of torch's exporter, about its own parts
+def test_onnx(result: fccomodel.Result, frame: Any, tmp_path: Any) -> None:
+    pytest.importorskip("onnxscript")
+    reference = pytest.importorskip("onnx.reference")
+    path = result.export(tmp_path / "score.onnx")
+    rows = np.column_stack([frame.age, frame.income, *((frame.job == job).to_numpy(float) for job in ("p", "q", "r"))])
+    (found,) = reference.ReferenceEvaluator(str(path)).run(None, {"x": rows})
+    assert found == pytest.approx(result.decision_function(frame), abs=1e-6)
