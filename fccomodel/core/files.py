@@ -111,6 +111,15 @@ def numbers(items: Iterable[str], option: str = "--param") -> dict[str, Any]:
     return values
 
 
+def lists(items: Iterable[str], option: str = "--param") -> dict[str, list[float]]:
+    """``NAME=NUMBER,NUMBER,..`` arguments; others, of one number or a bracketed list, as one value."""
+    values: dict[str, list[float]] = {}
+    for name, text in pairs(items, option).items():
+        parts = [text] if text.startswith("[") else [part for part in text.split(",") if part.strip()]
+        values[name] = [value for part in parts for value in numbers([f"{name}={part}"], option).values()]
+    return values
+
+
 def make_folder(path: Path) -> Path:
     """The folder, made where it is not there; writing a file into it is tried."""
     try:

@@ -80,3 +80,28 @@ def _by_label(bound: Bound, variable: ir.Variable, value: Any) -> Any:
     if labels is None or {*value} != {*labels}:
         raise KeyError(f"its labels are {', '.join(map(str, labels or ()))}")
     return [value[label] for label in labels]
+
+
+def ahead(last: Start, before: Start, share: float) -> Start:
+    """The line through two answers, continued beyond the last by that share of their distance; multipliers keep their signs."""
+
+    def along(now: Mapping[str, np.ndarray], then: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        alike = {name: then[name] for name, value in now.items() if name in then and then[name].shape == value.shape}
+        moved = {name: np.asarray(now[name] + share * (now[name] - value)) for name, value in alike.items()}
+        return {**now, **moved}
+
+    def sign(now: float, then: float) -> float:
+        moved = now + share * (now - then)
+        return moved if moved * now > 0 else 0.5 * now
+
+    return replace(
+        last,
+        values=along(last.values, before.values),
+        multipliers={label: sign(nu, before.multipliers.get(label, nu)) for label, nu in last.multipliers.items()},
+        kept=replace(
+            last.kept,
+            variables=along(last.kept.variables, before.kept.variables),
+            centres=along(last.kept.centres, before.kept.centres),
+        ),
+        answered=False,
+    )

@@ -30,12 +30,13 @@ from fccomodel.app.cli.mock_data import mock_data
 from fccomodel.app.cli.new import new
 from fccomodel.app.cli.report import report
 from fccomodel.app.cli.solve import solve
+from fccomodel.app.cli.sweep import sweep
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.version import __version__
 
 __all__ = ["COMMANDS", "DEBUG", "main"]
 
-COMMANDS = (new, check, explain, solve, compare, emit, evaluate, report, format, latex, mock_data, atoms, algorithms)
+COMMANDS = (new, check, explain, solve, sweep, compare, emit, evaluate, report, format, latex, mock_data, atoms, algorithms)
 DEBUG = "FCCOMODEL_DEBUG"
 
 EPILOG = """\

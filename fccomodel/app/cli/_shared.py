@@ -81,6 +81,10 @@ def solving(to: argparse.ArgumentParser, *, many: bool = False) -> Into:
     return group
 
 
+def starting(to: Into) -> None:
+    to.add_argument("--start", type=Path, metavar="DIR", help="begin at the answer in this folder, of this model or one like it")
+
+
 def population(to: argparse.ArgumentParser) -> None:
     """What is said of new rows."""
     group = to.add_argument_group("new rows")

@@ -23,6 +23,7 @@ def arguments(to: argparse.ArgumentParser) -> None:
     shared.solving(to)
     shared.showing(to)
     shared.population(to)
+    shared.starting(to)
     to.add_argument("--sensitivity", action="store_true", help="how the optimum moves with each constraint's right side")
     to.add_argument("--out", type=Path, metavar="DIR", help="write result.json, variables.npz, solver.py and data.pt there")
     shared.as_json(to, "print result.json in place of the report")
@@ -40,9 +41,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run(args: argparse.Namespace, claimed: Claimed | None) -> int:
-    from fccomodel.app import display, new_rows, results
+    from fccomodel.app import display, new_rows, results, starting
 
-    planned = shared.plan(args)
+    planned = starting.begun(shared.plan(args), args.start)
     with display.progress(display.terminal(sys.stderr), quiet=args.quiet) as progress:
         outcome = new_rows.solve(planned, progress, show=args.show, sensitive=args.sensitivity)
     try:
