@@ -11,27 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fccomodel import pipeline
-from fccomodel.app import (
-    citing,
-    comparison,
-    display,
-    explain,
-    labelled,
-    latex,
-    page,
-    plots,
-    results,
-    scoring,
-    starting,
-    store,
-    sweeps,
-)
+from fccomodel.app import citing, comparison, display, explain, labelled, latex, page, plots, results, scoring, starting, store
 from fccomodel.app.answers import Answer
 from fccomodel.app.history import History
 from fccomodel.core import files, options
 from fccomodel.core.diagnostics import Diagnostic
 
 if TYPE_CHECKING:
+    from fccomodel.app.sweeps import Sweep
     from fccomodel.data.bound import Bound
     from fccomodel.report import KKTReport
     from fccomodel.report.confidence import Intervals
@@ -281,7 +268,7 @@ class BoundModel(latex.Typeset):
 
     def sweep(
         self, *, start: Any = None, show: Iterable[str] = (), progress: Callable[..., None] | None = None, **given: Any
-    ) -> sweeps.Sweep:
+    ) -> Sweep:
         """A solve for each value of a param, each from the answer before: ``sweep(tau=[0.1, 0.05])``; of several params, for each
         combination, the last one's values first. Ctrl-C keeps what is done.
 
@@ -289,6 +276,8 @@ class BoundModel(latex.Typeset):
         progress   called after each with its ``Point``, how many are done, and how many there are
         Other keywords are options of the solves. Raises F0518, F0520 for params that there are not and values they do not take.
         """
+        from fccomodel.app import sweeps
+
         params = {name: given.pop(name) for name in list(given) if name in self.compiled.problem.params}
         chosen = options.resolve(given, self.compiled.problem.options, options.configuration(), given_as=options.KEYWORD)
         return sweeps.sweep(
@@ -303,12 +292,14 @@ class BoundModel(latex.Typeset):
         ratio: float = 1e-3,
         progress: Callable[..., None] | None = None,
         **given: Any,
-    ) -> sweeps.Sweep:
+    ) -> Sweep:
         """A sweep over the weight of a regulariser (``lam`` in ``+ lam * norm1(w)``): ``count`` values from the least at which
         zero is optimal, geometrically down to ``ratio`` of it. ``param`` names it where there are several.
 
         Raises F0805 where no param is such a weight, or zero is optimal for none of its values.
         """
+        from fccomodel.app import sweeps
+
         chosen = options.resolve(given, self.compiled.problem.options, options.configuration(), given_as=options.KEYWORD)
         return sweeps.path(
             self.compiled, self.binding, self.bound, param, chosen, count=count, ratio=ratio, progress=progress
