@@ -123,6 +123,12 @@ def test_samples_are_not_smooth_where_their_mean_is() -> None:
     assert asking == {"ascvrg", "civr", "hscg", "hscg_entropy", "hscg_restarts", "msvr", "vrsc_pg"}
 
 
+def test_a_vector_of_expectations_needs_one_that_the_variables_decide() -> None:
+    constant = "var w[d];\nminimize E[z ~ D] z.y + sumsq(w);"
+    assert not decide("shared inner", constant).holds
+    assert decide("shared inner", constant.replace("z.y", "z.y * w[1]")).holds
+
+
 def test_a_penalty_decides_what_the_outer_function_is() -> None:
     assert not decide("outer smooth", BOUNDED).holds
     assert decide("outer smooth", BOUNDED, penalty="squared_hinge").holds

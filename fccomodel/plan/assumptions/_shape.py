@@ -78,7 +78,8 @@ def shared_inner(setting: Setting) -> Finding:
             return lacks(f"{drawn[0].name} is drawn from a distribution: its blocks cannot be listed", text, node.span)
     sizes = [term.n * term.d1 if term.n is not None else None for term in setting.normal.terms]
     counted = [size for size in sizes if size is not None]
-    if not any(block.inner for block in setting.blocks) or not any(term.means for term in setting.normal.terms):
+    moving = any(ir.variables_of(mean) for term in setting.normal.terms for mean in term.means)
+    if not any(block.inner for block in setting.blocks) or not moving:
         return lacks("there is no expectation to be tracked")
     if len(counted) < len(sizes):
         return holds("the number of tracked expectations comes with the data", standing=Standing.ASSUMED)
