@@ -33,7 +33,7 @@ from fccomodel.report.probes import better
 from fccomodel.report.probes import somewhere_feasible as somewhere_feasible
 from fccomodel.report.rows import constraint_rows, gradients
 from fccomodel.report.scales import Scales, scales
-from fccomodel.report.system import System
+from fccomodel.report.system import System, norm
 from fccomodel.report.verdicts import GOOD, at_bound, judge, notes_of, verdict
 from fccomodel.report.verdicts import failed as failed
 from fccomodel.structure import Analysis, analyse
@@ -137,7 +137,8 @@ def report(
 
     Raises F0701 where the objective, a constraint or a gradient is not finite, F0702 for a point that does not fit.
     """
-    with nullcontext() if bound.nets else one_thread():  # many small operations: a second thread costs more than it gives
+    threads = nullcontext() if bound.nets else one_thread()  # many small operations: a second thread costs more than it gives
+    with threads, np.errstate(all="ignore"):  # residuals beyond double precision are infinite
         began, meter = time.perf_counter(), work or Meter(BUDGET_S)
 
         def on(rows: Bound, judging: bool, exact: np.ndarray | None = None) -> KKTReport:
@@ -237,22 +238,23 @@ def _written(system: System) -> Iterator[tuple[float | None, str, float | None]]
 def _residual(system: System, optimal: Optimum) -> float:
     """Stationarity and complementarity in one number."""
     products = (float(v * nu) for v, nu in zip(system.values, optimal.multipliers, strict=True))
-    return math.hypot(optimal.gradient, optimal.slack, *products)
+    return norm(np.array([optimal.gradient, optimal.slack, *products]))
 
 
 def _beyond(system: System, optimal: Optimum) -> float:
     """What violations are worth by their multipliers: by so much the objective is better than feasible points allow."""
-    return float(np.abs(np.maximum(np.array(system.violations), 0.0) * optimal.multipliers).sum())
+    worth = np.abs(np.maximum(np.array(system.violations), 0.0) * optimal.multipliers)
+    return float(np.nan_to_num(worth).sum())
 
 
 def _relative(system: System, optimal: Optimum, scale: Scales) -> tuple[dict[str, float], float]:
     """The three residuals relative to the scales, and the objective's."""
-    slope = np.linalg.norm(system.tangent(optimal.lagrangian) * scale.variables)
+    slope = norm(system.tangent(optimal.lagrangian) * scale.variables)
     violations = np.maximum(np.array(system.violations), 0.0) / scale.constraints
     outside = system.outside / float(np.max(scale.variables, initial=1.0))
     products = np.abs(system.values * optimal.multipliers) / scale.objective
     residuals = {
-        "stationarity": math.hypot(float(slope), optimal.slack) / scale.objective,
+        "stationarity": math.hypot(slope, optimal.slack) / scale.objective,
         "feasibility": max(outside, float(violations.max(initial=0.0))),
         "complementarity": float(products.max(initial=0.0)),
     }

@@ -40,6 +40,7 @@ ALLOWED = 1e-3
 Support = Callable[[torch.Tensor], float]
 #: Entries up to which a full Hessian is made; the share of its largest eigenvalue that counts as zero; a sum's rounding.
 DENSE, ROUNDING, PRECISION = 400, 1e-10, 1e-14
+BEYOND = "numbers at this point are beyond those of double precision"
 #: the support function of a norm's unit ball, by the shape of its dual's
 SUPPORTS: Mapping[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "box": lambda s: s.abs().max(),
@@ -105,7 +106,12 @@ def certify(system: System, shared: Gradients, analysis: Analysis, candidates: l
         why = "" if gaps else "no multipliers"
     except _Refused as refusal:
         gaps, why = [], str(refusal)
-    return min([*gaps, _by_range(system, analysis, why)], key=lambda gap: math.inf if gap.value is None else gap.value)
+    gaps = [gap if _known(gap) else Gap(why=BEYOND) for gap in (*gaps, _by_range(system, analysis, why))]
+    return min(gaps, key=lambda gap: math.inf if gap.value is None else gap.value)
+
+
+def _known(gap: Gap) -> bool:
+    return gap.value is None or math.isfinite(gap.value)
 
 
 def _doubt(analysis: Analysis) -> str:

@@ -151,7 +151,7 @@ def _root(f: Callable[[float], float], low: float, high: float, accuracy: float 
             break
         guess = (low * f_high - high * f_low) / (f_high - f_low)
         inward = copysign(1.0, middle - guess)
-        place = guess + inward * min(0.4 * half**2 / length, abs(middle - guess))
+        place = guess + inward * min(0.4 * half * (half / length), abs(middle - guess))
         reach = accuracy * length * 2.0 ** (steps - k) - half
         place = place if abs(place - middle) <= reach else middle - inward * reach
         f_place = f(place)

@@ -24,7 +24,7 @@ from fccomodel.report.multipliers import solve
 from fccomodel.report.pairs import Array, Charge, Pair, pairs_of, scattered, slack_row, summed, tensors
 from fccomodel.report.rows import Gradients
 from fccomodel.report.squares import Linear, Products, Squares
-from fccomodel.report.system import System
+from fccomodel.report.system import System, norm
 
 #: Normals of simple sets that are unknowns of their own, at most.
 MOST_NORMALS = 1_500
@@ -74,7 +74,7 @@ def optimum(
         nu = np.array([float(prescribed.get(label, 0.0)) for label in system.labels])
     lagrangian = Lagrangian(system, shared.weighed, held, nu)
     first = lagrangian.at_top(np.zeros(len(system.kept)))
-    plain = float(np.linalg.norm(system.tangent(lagrangian.gradient(first) - lagrangian.rest)))
+    plain = norm(system.tangent(lagrangian.gradient(first) - lagrangian.rest))
     z = lagrangian.at_top(nu[system.kept])
     if lagrangian.pairs or (len(nu) and prescribed is None):
         z = _solve(lagrangian, shared, z if start is None else start, meter, fixed=prescribed is not None)
@@ -83,8 +83,8 @@ def optimum(
     slope, slacks = lagrangian.gradient(z), lagrangian.slacks(z)
     return Optimum(
         multipliers=multipliers,
-        gradient=float(np.linalg.norm(system.tangent(slope))),
-        slack=float(np.linalg.norm(slacks)),
+        gradient=norm(system.tangent(slope)),
+        slack=norm(slacks),
         lagrangian=slope,
         missed=float(slacks.sum()),
         weights=tuple(summed(system, lagrangian.charges(z)).items()),

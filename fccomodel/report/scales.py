@@ -48,6 +48,7 @@ def scales(system: System, rows: Array | None, slope: float = 0.0) -> Scales:
 
 
 def _unit(size: Array) -> Array:
+    size = np.minimum(size, np.finfo(float).max)
     return np.where((size > 0) & ((size < ORDINARY[0]) | (size > ORDINARY[1])), size, 1.0)
 
 

@@ -26,8 +26,18 @@ AT_BOUND, STEP = 1e-7, 1e-5
 MOST_KEPT, SPARE = 1000, 20
 #: Of so few functions, each is differentiated by itself.
 FEW = 8
+#: Numbers whose squares may be beyond double precision.
+LARGE = 1e150
 #: Numbers of derivatives along many directions at once.
 TOGETHER = 2_000_000
+
+
+def norm(x: Array) -> float:
+    """The Euclidean norm, of entries too large to be squared too; infinite where one is no number: nothing is known then."""
+    largest = float(np.abs(x).max(initial=0.0))
+    if not math.isfinite(largest):
+        return math.inf
+    return largest * norm(x / largest) if largest > LARGE else float(np.linalg.norm(x))
 
 
 def functions(evaluator: Evaluator) -> tuple[torch.Tensor, torch.Tensor, list[str], list[bool]]:

@@ -42,6 +42,7 @@ BEATEN = "Stationary, but not best"
 NEARLY = 0.99
 #: What is below a root counts as 0 from here on.
 NO_ROOT = 1e-12
+BEYOND = "Numbers at this point are beyond double precision: scale the data, or bound the variables by sets."
 #: Samples of a distribution that an estimate of its standard error takes.
 REPEATS = 4
 
@@ -117,11 +118,13 @@ def verdict(
     sentence = f"{grade}: an ε-KKT point with ε = {epsilon:.1e}{scaled}{decided}{opened}."
     good = judged.solved and (share <= GOOD or judged.proved)
     advice = "" if judging or good else _advice(system, name, solvers, parts["stationarity"], judged, converged)
+    if advice and math.isinf(max(epsilon, share)):
+        advice = BEYOND
     return (f"{sentence} {advice}" if advice else sentence), advice
 
 
 def _alike(a: float, b: float) -> bool:
-    return abs(a - b) <= 0.1 * max(a, b)
+    return a == b or abs(a - b) <= 0.1 * max(a, b)
 
 
 def _where(system: System, rows: Mapping[str, Row], name: str) -> str:

@@ -19,6 +19,36 @@ def at(text, *, data=None, **variables):
     return report.report(made, {name: np.asarray(value, float) for name, value in variables.items()})
 
 
+# ------------------------------------------------------------------------------------------------- beyond double precision
+HUGE = (0.0, 1.0, 1e100, -1e154, 1.7e308)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "model",
+    [
+        "var w[d] in simplex(d); maximize E[z ~ D] abs(dot(w, z.x) - z.y) + 1e300 * w[1];",
+        "var w[d]; minimize 1e200 * sumsq(w) + w[1]; subject to a: 1e100 * w[1] >= 1; b: norm1(w) <= 1e200;",
+        "var w[d]; minimize norm2(w) + 1e10 * norm1(w - 1e9); subject to c: norm1(w) <= 1; e: w[1] == 1e200;",
+        "var w[d] >= 0; minimize 1e300 * w[1] - 1e300 * w[2]; subject to c: w[1] + w[2] <= 1e300;",
+        "var w[d]; minimize 1e308 * sigmoid(w[1]) - 1e308 * sigmoid(w[2]);",
+        "var w[d]; minimize w[1] / (1 + w[2]^2) * 1e308; subject to c: w[1]^2 * w[2] >= 1e300;",
+    ],
+)
+def test_numbers_beyond_those_of_double_precision(model):
+    """A coded error, or a report whose residuals are numbers, or infinite and then not solved."""
+    data = {"D": {"x": [[1.0, 2.0], [0.5, -1.0], [3.0, 0.1]], "y": [1.0, -1.0, 0.5]}}
+    made = fccomodel.compile(f"dim d; data D: table(x: real[d], y: real); {model}").bind(**data).bound
+    found = []
+    for w in np.array(np.meshgrid(HUGE, HUGE)).T.reshape(-1, 2):
+        try:
+            found.append(report.report(made, {"w": w}))
+        except fccomodel.FccoError as error:
+            assert error.diagnostics[0].code == "F0701"
+    assert found and not any(np.isnan([*f.relative.values(), f.epsilon, f.residual]).any() for f in found)
+    assert all("double precision" in f.advice for f in found if np.isinf(f.epsilon))
+
+
 # ----------------------------------------------------------------------------------------------------------------- scales
 def test_an_optimum_far_away():
     text = "var x; minimize (x / 1e6 - 1)^2;"
