@@ -189,14 +189,33 @@ def test_unattained() -> None:
     assert found.outcome.solution.failure.along[0].startswith("w[")
 
 
-def test_unattained_where_some_features_separate() -> None:
+@pytest.mark.parametrize("algorithm", [{}, {"algorithm": "sox"}])
+def test_unattained_where_some_features_separate(algorithm: dict[str, str]) -> None:
     """Three rows of one class alone have a feature, hidden by a rotation: the optimum is finite in all directions but one."""
     data = rows("labels", d=4)
     data["x"][:, 3] = 0.0
     data["x"][np.flatnonzero(data["y"] > 0)[:3], 3] = 1.0
     rotation = np.linalg.qr(np.random.default_rng(0).normal(size=(4, 4)))[0]
-    found = solved(HEAD + LOGISTIC, data | {"x": data["x"] @ rotation}, budget="120s", algorithm="sox")
+    found = solved(HEAD + LOGISTIC, data | {"x": data["x"] @ rotation}, budget="120s", **algorithm)
     assert found.json["status"] == "unattained"
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        (HEAD + "minimize f: E[z ~ D] hinge(1 - z.y * dot(w, z.x));", "converged"),
+        (HEAD + "minimize f: E[z ~ D] sqhinge(1 - z.y * dot(w, z.x));", "converged"),
+        ("var x; minimize (x^2 + 1) / (x - 3);", "stopped"),
+        ("var x; minimize 5 + exp(-x);", "unattained"),
+        ("var x >= 0.1; minimize 1 / x;", "unattained"),
+        ("var x; var y; minimize log(exp(-x) + exp(-y) + exp(x - 3 * y));", "unbounded"),
+    ],
+)
+def test_what_falls_for_ever_is_told_from_what_comes_to_an_end(text: str, status: str) -> None:
+    data = rows("labels")  # apart, but by little
+    score = data["x"] @ np.ones(3)
+    data = {"x": data["x"][abs(score) > 0.01], "y": np.sign(score[abs(score) > 0.01])}
+    assert solved(text, data if "D" in text else None).json["status"] == status
 
 
 def test_a_conflict_is_named_early() -> None:

@@ -1369,15 +1369,37 @@ def first_point(full, history):
     )  # fmt: skip
 
 
+def levels_off(solver: Solver, data, w, end, h: LoopSettings, most=1e-3, least=1e-9, apart=1.5):
+    """That the objective's fall from w to ``end`` is over before, as those of hinges are and those of exponentials are not: from
+    where ``most`` of the fall is left to where ``least`` is, it is not far; or that rounding hides it."""
+    here = summary(solver.evaluate(data, w))
+
+    def fall(t):
+        return here[0] - merit(summary(solver.evaluate(data, w + t * (end - w))), h.weight)
+
+    def place(left):
+        low, high = 0.0, 1.0
+        for _ in range(50):
+            middle = (low + high) / 2
+            low, high = (low, middle) if fall(middle) >= (1 - left) * whole else (middle, high)
+        return high
+
+    whole = fall(1.0)
+    if whole - fall(0.5) > least * whole > 0:
+        return False
+    least = max(least, 3e-15 * abs(here[0]) / max(whole, 1e-300))
+    return least > 0.01 * most or place(least) < apart * place(most)
+
+
 def falls_for_ever(solver: Solver, data, w, d, h: LoopSettings, tol, limit, count):
     """How the objective goes on from w along d, as far as 100 (1 + |w|): ``unbounded`` where each tenfold way brings more,
-    ``unattained`` where less; None where it rises, or a constraint or a set ends it. Points that violate a constraint are
-    moved to the nearest that do so little; what that little may be worth, at ``h.weight`` for each unit, is no fall. The model's
-    own variables go on, not those of reformulations alone."""
+    ``unattained`` where less, and no point of the way as much; None where it rises, or a constraint or a set ends it. Points that
+    violate a constraint are moved to the nearest that do so little; what that little may be worth, at ``h.weight`` for each unit,
+    is no fall. The model's own variables go on, not those of reformulations alone."""
     length = float(d.norm())
     if not length > 0 or not math.isfinite(length):
         return None
-    here, fallen = summary(solver.evaluate(data, w)), []
+    here, fallen, straight = summary(solver.evaluate(data, w)), [], True
     for far in (1.0, 3.0, 10.0, 100.0):
         way = far * (1 + float(w.norm()))
         x = w + d * (way / length)
@@ -1386,16 +1408,21 @@ def falls_for_ever(solver: Solver, data, w, d, h: LoopSettings, tol, limit, coun
         value, allowed = summary(solver.evaluate(data, x)), max(tol, here[2]) + 1e-6 * way
         end = x
         if value[2] > allowed and math.isfinite(value[2]):
-            back = least_violation(solver, data, x, limit, count).w
+            back, straight = least_violation(solver, data, x, limit, count).w, False
             if float((back - x).norm()) < 0.5 * way:
                 end, value = back, summary(solver.evaluate(data, back))
         if float((end - w)[: solver.own].norm()) < 0.1 * way:
             return None
+        if len(fallen) > 2 and not math.isfinite(value[0]):  # beyond double precision
+            break
         fallen.append(here[0] - merit(value, h.weight))
         if value[2] > allowed or not torch.allclose(inside, x) or not fallen[-1] > 1e-10 * (1e-6 + abs(here[0])):
             return None
-    unbounded = fallen[-1] - fallen[-2] > 1.2 * (fallen[-2] - fallen[0])  # the last tenfold way against the one before
-    return "unbounded" if unbounded else "unattained"
+        if fallen[-1] < (1 - 1e-6) * max(fallen) - 1e-12 * abs(here[0]):
+            return None
+    if fallen[-1] - fallen[-2] > 1.2 * (fallen[-2] - fallen[0]):  # the last tenfold way against the one before
+        return "unbounded"
+    return None if straight and levels_off(solver, data, w, w + d * (10 * (1 + float(w.norm())) / length), h) else "unattained"
 
 
 def raise_penalty(now, full, violation):
@@ -1442,6 +1469,22 @@ def next_round(now, full):
     return True
 
 
+def drifts(solver: Solver, data, w, d, h: LoopSettings, tol, again):
+    """That the objective falls along d for ever where the other variables follow, as ``again(x)`` brings them on; or None."""
+    here, length = summary(solver.evaluate(data, w)), float(d.norm())
+    last, ends = merit(here, h.weight) - 1e-10 * (1e-6 + abs(here[0])), []
+    for far in (1.0, 3.0, 10.0):
+        way = far * (1 + float(w.norm()))
+        x = again(w + d * (way / length))
+        value = summary(solver.evaluate(data, x))
+        gone = float((x - w)[: solver.own] @ d[: solver.own]) / length
+        if not merit(value, h.weight) <= last or value[2] > max(tol, here[2]) or gone < 0.5 * way:
+            return None
+        last = merit(value, h.weight) + 1e-12 * abs(here[0])
+        ends.append(x)
+    return None if levels_off(solver, data, w, ends[0], h) else {"kind": "unattained", "direction": d}
+
+
 def without_end(solver: Solver, data, w, further, h: LoopSettings, tol, limit, count):
     """That the objective falls for ever along w itself or towards a point found ``further`` on, or None."""
     for d in (further - w, w):
@@ -1453,10 +1496,11 @@ def without_end(solver: Solver, data, w, further, h: LoopSettings, tol, limit, c
 
 def descent_without_end(now, full):
     """The failure of an objective that goes on falling from the best point on, or None. Where rounds have converged, a stricter
-    one shows in which direction; where it went a long way, one in between has less beside that direction."""
+    one shows in which direction; where it went a long way, one in between has less beside that direction. Or it falls along
+    that, or along w, where the other variables follow."""
 
-    def stricter(w, accuracy):
-        end = count.passes + 200
+    def stricter(w, accuracy, most=200):
+        end = count.passes + most
         return panoc(full.at, full.prox, w, now.step, accuracy * full.tol, lambda: full.limit() or count.passes > end)[0]
 
     def judged(w):
@@ -1466,8 +1510,12 @@ def descent_without_end(now, full):
     if now.error <= full.tol:
         further = stricter(now.best, 1e-3)
     failure = judged(now.best)
-    if failure is None and float((further - now.best).norm()) > 0.01 * (1 + float(now.best.norm())):
+    moved = float((further - now.best).norm()) / (1 + float(now.best.norm()))
+    if failure is None and moved > 0.01:
         failure = judged(stricter(now.best, 0.03))
+    if failure is None and now.error <= full.tol:
+        way = further - now.best if moved > 0.1 else now.best
+        failure = drifts(full.solver, full.data, now.best, way, full.h, full.tol, lambda x: stricter(x, 0.01, 50))
     return failure
 
 

@@ -11,7 +11,7 @@ import math
 import time
 from types import SimpleNamespace
 
-from fccomodel.algorithms.runtime.failure import conflict, falls_for_ever, least_violation, stagnant, without_end
+from fccomodel.algorithms.runtime.failure import conflict, drifts, falls_for_ever, least_violation, stagnant, without_end
 from fccomodel.algorithms.runtime.panoc import cautious_step, forward_backward, panoc
 from fccomodel.algorithms.runtime.progress import merit, record, scale_smoothing, slope_at, status, summary
 from fccomodel.algorithms.runtime.settings import LoopSettings
@@ -156,10 +156,11 @@ def raise_penalty(now, full, violation):
 
 def descent_without_end(now, full):
     """The failure of an objective that goes on falling from the best point on, or None. Where rounds have converged, a stricter
-    one shows in which direction; where it went a long way, one in between has less beside that direction."""
+    one shows in which direction; where it went a long way, one in between has less beside that direction. Or it falls along
+    that, or along w, where the other variables follow."""
 
-    def stricter(w, accuracy):
-        end = count.passes + 200
+    def stricter(w, accuracy, most=200):
+        end = count.passes + most
         return panoc(full.at, full.prox, w, now.step, accuracy * full.tol, lambda: full.limit() or count.passes > end)[0]
 
     def judged(w):
@@ -169,8 +170,12 @@ def descent_without_end(now, full):
     if now.error <= full.tol:
         further = stricter(now.best, 1e-3)
     failure = judged(now.best)
-    if failure is None and float((further - now.best).norm()) > 0.01 * (1 + float(now.best.norm())):
+    moved = float((further - now.best).norm()) / (1 + float(now.best.norm()))
+    if failure is None and moved > 0.01:
         failure = judged(stricter(now.best, 0.03))
+    if failure is None and now.error <= full.tol:
+        way = further - now.best if moved > 0.1 else now.best
+        failure = drifts(full.solver, full.data, now.best, way, full.h, full.tol, lambda x: stricter(x, 0.01, 50))
     return failure
 
 

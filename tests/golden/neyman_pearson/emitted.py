@@ -335,8 +335,8 @@ def constraint_values(data, w):
 #   move_centres, multipliers, fixing, some, gradient_of, slope_of, passes, assess, residual, observe, record,
 #   reached, status, mean_gradient, gradients, solve, centre_rows, differentiated, full_problem, shift_centres,
 #   cautious_step, forward_backward, stagnant, direction, panoc, excess, least_violation, conflict, first_point,
-#   falls_for_ever, raise_penalty, next_round, without_end, descent_without_end, finish, one_pass, least_norm,
-#   constraint_row, jacobian, restore, allotted, solve_then_finish
+#   levels_off, falls_for_ever, raise_penalty, next_round, drifts, without_end, descent_without_end, finish,
+#   one_pass, least_norm, constraint_row, jacobian, restore, allotted, solve_then_finish
 
 
 # ---- the solver
