@@ -71,7 +71,8 @@ def falls_for_ever(solver: Solver, data, w, d, h: LoopSettings, tol, limit, coun
     length = float(d.norm())
     if not length > 0 or not math.isfinite(length):
         return None
-    here, fallen, straight = summary(solver.evaluate(data, w)), [], True
+    here, straight = summary(solver.evaluate(data, w)), True
+    fallen: list[float] = []
     for far in (1.0, 3.0, 10.0, 100.0):
         way = far * (1 + float(w.norm()))
         x = w + d * (way / length)
