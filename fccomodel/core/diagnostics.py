@@ -13,8 +13,8 @@ from typing import NoReturn
 from fccomodel.core.quoting import visible
 from fccomodel.core.source import NOWHERE, Source, Span
 
-#: Columns of a shown source line, and of a wrapped reason.
-WIDTH = 100
+#: Columns of a page, and of the narrowest piece of a long line that is shown.
+WIDTH, NARROW = 80, 24
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,13 +149,13 @@ def _render_one(d: Diagnostic, source: Source | None, colour: bool) -> str:
         source, span = source.at(d.span)
         row, column = source.place(span)
         lines.append(f"{head}  {visible(source.name)}:{row}:{column}")
-        shown, start, length = _window(source.line(row), column - 1, span.end - span.start)
         gutter = f"  {row} | "
+        shown, start, length = _window(source.line(row), column - 1, span.end - span.start, max(NARROW, WIDTH - len(gutter)))
         lines.append(paint(gutter, "2") + shown)
-        message = d.message.split("\n")
-        mark = paint(" " * (len(gutter) - 2) + "| ", "2") + " " * start
-        lines.append(mark + paint("^" * length + " " + message[0], strong))
-        lines += [paint(" " * (len(gutter) - 2) + "| ", "2") + " " * (start + length + 1) + m for m in message[1:]]
+        margin = paint(" " * (len(gutter) - 2) + "| ", "2")
+        beside, below = _beside(d.message, WIDTH - len(gutter), start, length)
+        lines.append(margin + " " * start + paint("^" * length + beside, strong))
+        lines += [margin + paint(line, strong) for line in below]
     else:
         lines.append(f"{head}  {visible(source.name)}" if source is not None else head)
         lines += ["  " + m for m in _wrap(d.message, "")]
@@ -166,12 +166,28 @@ def _render_one(d: Diagnostic, source: Source | None, colour: bool) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
-def _wrap(text: str, hanging: str) -> list[str]:
+def _beside(message: str, room: int, start: int, length: int) -> tuple[str, list[str]]:
+    """A message right of its caret where it fits there, else in lines of its own below, as near to the caret as there is room."""
+    said = message.split("\n")
+    after = start + length + 1
+    if all(after + _columns(line) <= room for line in said):
+        return f" {said[0]}" if said[0] else "", [" " * after + line for line in said[1:]]
+    lines = _wrap(message, "", room)
+    at = max(0, min(start, room - max(map(_columns, lines))))
+    return "", [" " * at + line for line in lines]
+
+
+def _wrap(text: str, hanging: str, width: int = WIDTH - 7) -> list[str]:
     """Each line of a text wrapped to the page; all but the very first begin with ``hanging``."""
     lines: list[str] = []
     for paragraph in text.split("\n") if text else []:
-        lines += textwrap.wrap(paragraph, WIDTH - 7, break_long_words=False, break_on_hyphens=False) or [""]
+        lines += textwrap.wrap(paragraph, width, break_long_words=False, break_on_hyphens=False) or [""]
     return [line if k == 0 else hanging + line for k, line in enumerate(lines)]
+
+
+def _columns(text: str) -> int:
+    """Columns of a terminal that a text takes."""
+    return sum(map(_width, text))
 
 
 def _width(character: str) -> int:
@@ -181,20 +197,28 @@ def _width(character: str) -> int:
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
-def _window(line: str, start: int, length: int) -> tuple[str, int, int]:
-    """A line fit to print, with the caret's first column and its length in it.
+def _window(line: str, start: int, length: int, room: int) -> tuple[str, int, int]:
+    """A line fit to print in ``room`` columns, with the caret's first column and its length in it.
 
     Tabs become four columns, what cannot be printed a middle dot; of a long line only the part around the caret is left.
     """
     line = line.rstrip("\r")
     start = min(start, len(line))
-    length = max(1, min(length, len(line) - start, WIDTH // 2))
+    shown = ["    " if c == "\t" else c if c.isprintable() else "·" for c in line]
+    columns = [_columns(piece) for piece in shown]
+    length = max(1, min(length, len(line) - start))
+    while length > 1 and sum(columns[start : start + length]) > room // 2:
+        length -= 1
     first, last = 0, len(line)
-    if len(line) > WIDTH:
-        first = max(0, min(start - 30, len(line) - WIDTH))
-        last = min(len(line), max(first + WIDTH, start + length + 4))
+    if sum(columns) > room:
+        inside = room - 4  # a mark of what is left out on each side
+        first = last = start
+        before = min(sum(columns[:start]), max(inside // 3, inside - sum(columns[start:])))
+        while first > 0 and sum(columns[first - 1 : start]) <= before:
+            first -= 1
+        while last < len(line) and sum(columns[first : last + 1]) <= inside:
+            last += 1
     head, tail = ("… " if first else ""), (" …" if last < len(line) else "")
-    shown = ["    " if c == "\t" else c if c.isprintable() else "·" for c in line[first:last]]
-    columns = [sum(map(_width, piece)) for piece in shown]
     at = start - first
+    shown, columns = shown[first:last], columns[first:last]
     return head + "".join(shown) + tail, len(head) + sum(columns[:at]), max(1, sum(columns[at : at + length]))

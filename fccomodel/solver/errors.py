@@ -56,7 +56,7 @@ def condition_on_draws(binder: ir.Binder) -> Diagnostic:
 
 def sampler_from_python(family: str, span: Span) -> Diagnostic:
     """A program draws from the distributions of the language."""
-    fix = f"Use one of {', '.join(distributions.all())}, or bind a table of draws."
+    fix = f"Use one of {', '.join(distributions.all())}, or declare and bind a table of draws: E[z ~ Draws]."
     return _not_solved(f"a draw from `{family}`", span, "A solver stands by itself, without samplers from Python.", fix)
 
 

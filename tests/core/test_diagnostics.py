@@ -136,3 +136,18 @@ def test_a_code_has_the_number_of_a_stage_and_stands_once() -> None:
 def test_the_codes_are_sorted() -> None:
     made = [Code(name, "anything") for name in ("F0301", "F0101", "F0204")]
     assert registered() == (made[1], made[2], made[0])
+
+
+@pytest.mark.parametrize("column", [0, 30, 70, 120, 299, 390])
+@pytest.mark.parametrize("message", ["short", "a message of many words, which goes into lines of its own " * 2])
+def test_a_page_has_eighty_columns_and_the_caret_is_under_its_word(column, message):
+    """Of a long line the part around the word is shown; of one with wide characters the columns count."""
+    text = "".join(f"word{k:02} + " if k % 3 else "日本{k} + " for k in range(40)).ljust(400, "x")
+    source, span = Source(text=f"\n\n{text}"), Span(start=column + 2, end=column + 7)
+    given = Diagnostic(code="F0101", topic="t", message=message, span=span, reason="why " * 40, fix="so " * 40)
+    lines = diagnostics.render([given], source).split("\n")
+    assert max(sum(diagnostics._width(c) for c in line) for line in lines) <= 80
+    shown, marked = lines[1], lines[2]
+    before = next(k for k in range(len(shown)) if sum(map(diagnostics._width, shown[:k])) == marked.index("^"))
+    assert shown[before:].startswith(text[column : column + 5]) and marked.count("^") >= 5
+    assert " ".join(message.split()) in " ".join(" ".join(line.partition("| ")[2] for line in lines[2:]).replace("^", "").split())

@@ -23,7 +23,7 @@ from fccomodel.language.check.context import (
     Scope,
 )
 from fccomodel.language.check.shapes import described, show
-from fccomodel.library import distributions, sets
+from fccomodel.library import atoms, distributions, sets
 
 #: What other languages call it.
 FOREIGN: Mapping[str, str] = {
@@ -111,7 +111,15 @@ def _unknown(ctx: Context, node: syntax.Call) -> None:
         names.unknown(ctx, Scope(), name, at)
     else:
         callables = [*atom_calls.named_atoms(), *(n for n, s in ctx.symbols.items() if isinstance(s, DefSymbol | NetSymbol))]
-        ctx.report(errors.calls.unknown_function(name, len(node.args), callables, FOREIGN.get(name, ""), at))
+        ctx.report(errors.calls.unknown_function(name, len(node.args), callables, FOREIGN.get(name) or _by_symbol(name), at))
+
+
+def _by_symbol(name: str) -> str:
+    """How an atom is written that is an operator: it has a name in lists of atoms alone."""
+    atom = atoms.all().get(name)
+    if atom is None or not atom.symbol or atom.internal:
+        return ""
+    return f"`u {atom.symbol} v`" if len(atom.arguments) == 2 else f"`{atom.symbol}u`"
 
 
 def _net(ctx: Context, scope: Scope, node: syntax.Call, net: ir.Net) -> ir.Expr | None:
