@@ -50,6 +50,13 @@ class _Interface(ModuleType):
 sys.modules[__name__].__class__ = _Interface
 
 
+def load_ipython_extension(shell: Any) -> None:
+    """``%load_ext fccomodel``: cells that begin with ``%%fcco NAME`` are models."""
+    from fccomodel.app.notebook import magic
+
+    magic.load(shell)
+
+
 def __getattr__(name: str) -> Any:
     """The rest of the interface, imported when first used: ``fccomodel --version`` need not wait for torch."""
     if name.startswith("_"):

@@ -69,6 +69,8 @@ class _Reduction(Protocol):
 __all__: list[str]
 __version__: str
 
+def load_ipython_extension(shell: Any) -> None: ...
+
 E: _Reduction
 """E(f(z) for z in D)
 

@@ -44,6 +44,11 @@ def no_code(code: str, known: Sequence[str]) -> Diagnostic:
     return ARGUMENT.error(f"There is no error with the code {code}", fix=near)
 
 
+def cell_arguments(message: str, usage: str) -> Diagnostic:
+    """The first line of a cell of model text names the model."""
+    return ARGUMENT.error(f"%%fcco: {message}", fix=f"Begin the cell with `{usage}`.")
+
+
 def no_template(name: str, known: Sequence[str]) -> Diagnostic:
     """A model begins with a template that there is."""
     fix = did_you_mean(name, known) or "`fccomodel new` lists them."

@@ -242,7 +242,7 @@ def to_text(
     for c in problem.constraints:
         family = f"[{', '.join(f'{b.name} {b.kind} {b.domain.name}' for b in c.binders)}]" if c.binders else ""
         lines += ["", *_part(analysis, c.label + family, c.body, analysis.constraints[c.label], width)]
-    lines += ["", *_verdict(analysis, width)]
+    lines += ["", *verdict(analysis, width)]
     if normal is not None:
         lines += _structure(normal, width)
     if plan is not None:
@@ -302,7 +302,7 @@ def _constant(value: Amount) -> str:
     return f"Lipschitz with constant {value.value:.4g}" if value.known else "Lipschitz, its constant depending on the data"
 
 
-def _verdict(analysis: Analysis, width: int) -> list[str]:
+def verdict(analysis: Analysis, width: int) -> list[str]:
     if analysis.convex:
         return ["A convex problem: every point that meets the KKT conditions is a global minimum."]
     objective = analysis.minimised

@@ -45,6 +45,13 @@ class Typeset:
     def _repr_latex_(self: Any) -> str:
         return latex.problem(self.compiled.problem)
 
+    def _repr_html_(self: Any) -> str | None:
+        """Mathematics that browsers show by themselves; None where latex2mathml is missing: then the LaTeX is shown."""
+        from fccomodel.app.notebook import html
+
+        bound = getattr(self, "bound", None)
+        return html.model(self.compiled.problem, bound and {name: table.n for name, table in bound.tables.items()})
+
 
 def _compositions(normal: NormalForm) -> str:
     """The problem with a name u_k for each expectation that is tracked, and what these stand for: all below outer functions,

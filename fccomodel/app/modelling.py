@@ -168,6 +168,13 @@ class Model(Notation):
         except FccoError:
             return None
 
+    def _repr_html_(self) -> str | None:
+        """Mathematics that browsers show by themselves, once the model is whole."""
+        try:
+            return self.compiled._repr_html_()
+        except FccoError:
+            return None
+
     def __reduce__(self) -> tuple[Callable[..., Model], tuple[Source]]:
         """Pickled and copied as the text that it is."""
         return type(self).read, (self.source,)

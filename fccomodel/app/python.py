@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import nullcontext
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from fccomodel import pipeline
 from fccomodel.app import citing, comparison, display, explain, labelled, latex, page, plots, results, scoring, starting, store
 from fccomodel.app.answers import Answer
 from fccomodel.app.history import History
+from fccomodel.app.notebook import live
 from fccomodel.core import files, options
 from fccomodel.core.diagnostics import Diagnostic
 
@@ -201,11 +203,12 @@ class BoundModel(latex.Typeset):
         binding, bound = pipeline.rebind(self.compiled, self.binding, self.bound, given)
         return BoundModel(compiled=self.compiled, binding=binding, bound=bound)
 
-    def plan(self, **given: Any) -> pipeline.Planned:
+    def plan(self, **given: Any) -> Planned:
         """The structure found and the algorithm chosen, with every option's value and origin; rows of ``holdout`` left out."""
         chosen = options.resolve(given, self.compiled.problem.options, options.configuration(), given_as=options.KEYWORD)
         bound = self._bound(chosen) if "holdout" not in chosen else None
-        return pipeline.plan(self.compiled, self.binding, chosen, bound=bound)
+        made = pipeline.plan(self.compiled, self.binding, chosen, bound=bound)
+        return Planned(**{entry.name: getattr(made, entry.name) for entry in fields(made)})
 
     def explain(self, **given: Any) -> Explanation:
         """The structure found and why, the algorithm chosen, and what each rejected one lacks; ``.json`` has it as data."""
@@ -250,7 +253,7 @@ class BoundModel(latex.Typeset):
         budget     ``60s``, ``5m``, ``5000it`` or ``1e6oracles``
         algorithm  in place of the one that would be chosen; its requirements are checked all the same
         unverified run even where no algorithm's theorem covers the model; the report says so first
-        progress   called now and then with a ``Progress``
+        progress   called now and then with a ``Progress``; a notebook shows the course of the run where none is given
         holdout    rows to leave out and judge the answer by, ``result.heldout``: a condition, or a share of them chosen at random
         margin     a confidence with which constraints on expectations over rows shall hold for new rows: ``result.margins``
         population an interval of the optimality gap for new rows: ``result.population``; ``60s`` is the time it may take
@@ -264,7 +267,8 @@ class BoundModel(latex.Typeset):
         from fccomodel.app import new_rows
 
         planned = starting.begun(self.plan(**named, **given), start)
-        return Result(outcome=new_rows.solve(planned, progress, show=show, sensitive=sensitivity))
+        with live.progress() if progress is None else nullcontext(progress) as shown:
+            return Result(outcome=new_rows.solve(planned, shown, show=show, sensitive=sensitivity))
 
     def sweep(
         self, *, start: Any = None, show: Iterable[str] = (), progress: Callable[..., None] | None = None, **given: Any
@@ -337,6 +341,24 @@ class Explanation:
         return explain.to_text(*self._found, **self._lacking)
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        """The structure as a tree that unfolds to rules and reasons, and the algorithms with what each lacks."""
+        from fccomodel.app.notebook import html
+
+        return html.explanation(self.explained)
+
+
+class Planned(pipeline.Planned):
+    """A plan: ``print`` shows the algorithm, its theorem's assumptions and what the other algorithms lack."""
+
+    def __str__(self) -> str:
+        return explain.to_text(self.analysis, self.plan)
+
+    def _repr_html_(self) -> str:
+        from fccomodel.app.notebook import html
+
+        return html.page(*html.plan(self.plan))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -455,8 +477,9 @@ class Result(Answer):
         return display.to_text(display.outcome(self.outcome))
 
     def _repr_html_(self) -> str:
-        whole = display.to_html(display.outcome(self.outcome, verbose=True))
-        return f"{display.to_html(display.outcome(self.outcome))}<details><summary>the whole report</summary>{whole}</details>"
+        from fccomodel.app.notebook import html
+
+        return html.result(self.outcome, display.to_html(display.outcome(self.outcome, verbose=True)))
 
     def __repr__(self) -> str:
         return f"<Result {self.outcome.problem.name}: objective {self.objective:.6g}, {self.report.verdict}>"

@@ -35,6 +35,8 @@ class _Reduction(Protocol):
 
 __all__: list[str]
 __version__: str
+
+def load_ipython_extension(shell: Any) -> None: ...
 '''
 _IMPORTS = {
     "fccomodel.app.modelling": modelling.__all__,

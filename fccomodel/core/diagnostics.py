@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 import textwrap
+import traceback
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import takewhile
+from pathlib import Path
 from typing import NoReturn
 
 from fccomodel.core.quoting import visible
@@ -15,6 +18,7 @@ from fccomodel.core.source import NOWHERE, Source, Span
 
 #: Columns of a page, and of the narrowest piece of a long line that is shown.
 WIDTH, NARROW = 80, 24
+PACKAGE = Path(__file__).resolve().parent.parent
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +52,15 @@ class FccoError(Exception):
         self.diagnostics = tuple(diagnostics)
         self.source = source
         super().__init__(render(self.diagnostics, source))
+
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows in place of the calls inside the compiler: the line of the user's that led there, and the
+        diagnostics."""
+        calls = traceback.extract_tb(self.__traceback__)
+        outside = list(takewhile(lambda call: not Path(call.filename).is_relative_to(PACKAGE), calls))
+        by_hand = outside and outside[-1].line and "site-packages" not in outside[-1].filename  # of a magic the notebook's own
+        at = [f"  line {outside[-1].lineno} | {outside[-1].line}"] if by_hand else []
+        return [*at, *render(self.diagnostics, self.source, colour=True).split("\n")]
 
 
 def refuse(*diagnostics: Diagnostic, source: Source | None = None) -> NoReturn:

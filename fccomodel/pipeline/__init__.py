@@ -134,6 +134,9 @@ class Planned:
     def seed(self) -> int:
         return self.options["seed"][0]
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.problem.name}: {self.plan.algorithm}>"
+
     def __reduce__(self) -> tuple[Callable[..., Planned], tuple[Any, ...]]:
         """Pickled without its plan, which is made anew: it holds functions, and what is given decides it."""
         parts = {entry.name: getattr(self, entry.name) for entry in fields(self) if entry.name != "plan"}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import refuse
@@ -125,31 +126,51 @@ def _failure(analysis: Analysis, node: ir.Expr, words: str, fix: str, width: int
     return lines + (wrap(f"Fix: {fix}", width, "      ", "           ") if fix else [])
 
 
-def _tree(analysis: Analysis, root: Fact, width: int, rules: dict[str, None]) -> list[str]:
-    """A fact and the facts it follows from, indented, each once; affine expressions are not taken apart."""
-    lines: list[str] = []
+@dataclass(frozen=True)
+class Step:
+    """A fact in a derivation: how deep, its content in words, the facts below it; ``again`` where it was taken apart before."""
+
+    depth: int
+    fact: Fact
+    says: str
+    premises: tuple[Fact, ...]
+    again: bool
+
+
+def steps(analysis: Analysis, root: Fact) -> Iterator[Step]:
+    """A fact and the facts it follows from, each taken apart once; affine expressions are not taken apart."""
     seen: set[int] = set()
     stack: list[tuple[Fact, int]] = [(root, 0)]
     while stack:
         fact, depth = stack.pop()
         fact = _through(fact)
-        pad = "  " * min(depth, 14)
-        text = shown(analysis, fact.subject, max(24, width - len(pad)))
         see = analysis.see(fact.subject)
         flat = fact.kind in (*CURVATURE, "gradient", "differentiable") and see.affine
-        value = "affine" if flat and not see.constant else str(fact)
-        standing = "" if fact.standing == Standing.PROVED else f", {fact.standing}"
-        lines.append(f"{pad}{text}")
-        if id(fact) in seen and fact.uses:
-            lines += wrap(f"{value} (shown above)", width, f"{pad}  ")
-            continue
+        again = id(fact) in seen and bool(fact.uses)
         seen.add(id(fact))
+        premises = () if again or flat else tuple(_premises(fact))
+        yield Step(depth, fact, "affine" if flat and not see.constant else str(fact), premises, again)
+        stack.extend((use, depth + 1) for use in reversed(premises))
+
+
+def _tree(analysis: Analysis, root: Fact, width: int, rules: dict[str, None]) -> list[str]:
+    """A derivation in lines, indented."""
+    lines: list[str] = []
+    for step in steps(analysis, root):
+        fact, pad = step.fact, "  " * min(step.depth, 14)
+        lines.append(f"{pad}{shown(analysis, fact.subject, max(24, width - len(pad)))}")
+        if step.again:
+            lines += wrap(f"{step.says} (shown above)", width, f"{pad}  ")
+            continue
         rules[fact.rule] = None
-        reason = f" ({fact.reason})" if fact.reason else ""
-        lines += wrap(f"{value} by `{fact.rule}`{reason}{standing}", width, f"{pad}  ", f"{pad}    ")
-        if not flat:
-            stack.extend((use, depth + 1) for use in reversed(_premises(fact)))
+        lines += wrap(f"{step.says} by {grounds(fact)}", width, f"{pad}  ", f"{pad}    ")
     return lines
+
+
+def grounds(fact: Fact) -> str:
+    """The rule that gives a fact, why it applies, and how sure it is."""
+    reason = f" ({fact.reason})" if fact.reason else ""
+    return f"`{fact.rule}`{reason}{'' if fact.standing == Standing.PROVED else f', {fact.standing}'}"
 
 
 def _premises(fact: Fact) -> list[Fact]:

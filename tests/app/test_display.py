@@ -105,7 +105,8 @@ def test_numbers():
 
 def step(**changes):
     fields = {"stage": 3, "iteration": 1200, "objective": 0.5, "violation": 1e-3, "kkt": None, "kkt_error": None}
-    return SimpleNamespace(**(fields | {"steps_per_second": 900.0, "seconds_left": 30.0, "message": ""} | changes))
+    fields |= {"steps_per_second": 900.0, "seconds_left": 30.0, "message": "", "passes": None}
+    return SimpleNamespace(**(fields | changes))
 
 
 def test_progress_without_a_terminal_is_a_line_now_and_then(monkeypatch):
@@ -128,6 +129,19 @@ def test_progress_on_a_terminal_shows_a_panel():
         callback(step(kkt=2e-3, kkt_error=1e-4, message="polishing"))
     text = file.getvalue()
     assert "stage 3" in text and "steps/s" in text and "polishing" in text and "2.0e-03 ± 1.0e-04" in text
+
+
+def test_progress_says_that_it_is_the_finish():
+    file = io.StringIO()
+    with display.progress(Console(file=file, force_terminal=True, width=80)) as callback:
+        callback(step(passes=1234))
+    assert "finish, 1,234 passes" in file.getvalue() and "stage 3" not in file.getvalue()
+    seen = []
+    text = "data D : table(x: real[3], y: {-1, 1}); var w[3]; minimize E[z ~ D] log1pexp(-z.y * dot(w, z.x)) + 0.1 * sumsq(w);"
+    x = np.random.default_rng(0).normal(size=(50, 3))
+    bound = fccomodel.compile(text).bind(D={"x": x, "y": np.where(x[:, 0] > 0, 1, -1)})
+    result = bound.solve(budget="5s", progress=seen.append)
+    assert seen[0].passes is None and 0 < seen[-1].passes <= result.outcome.solution.passes
 
 
 def test_quiet_progress_is_none():
@@ -194,6 +208,6 @@ def test_results_are_shown_in_notebooks(monkeypatch):
     result = bound.solve(budget="50it")
     for shown, word in ((result, "the whole report"), (fccomodel.evaluate(result), "verdict")):
         html = shown._repr_html_()
-        assert html.startswith("<pre") and "cost" in html and word in html and "<span" in html
+        assert html.startswith(("<pre", "<style")) and "cost" in html and word in html and "<span" in html
     compared = fccomodel.compare(bound, algorithms=["sonex"], seeds=1, budget="50it")
     assert "sonex" in compared._repr_html_() and "sonex" in str(compared)

@@ -2,7 +2,7 @@
 
 from rich.console import RenderableType
 
-from fccomodel.app.display._constraints import TOLERANCE, kinds, violation
+from fccomodel.app.display._constraints import MOST_ROWS, TOLERANCE, kinds, violation
 from fccomodel.app.display._layout import (
     WIDTH,
     duration,
@@ -16,10 +16,12 @@ from fccomodel.app.display._layout import (
     to_html,
     to_text,
 )
-from fccomodel.app.display._progress import progress, watched
+from fccomodel.app.display._progress import progress, stage, watched
 from fccomodel.app.display._report import evaluation, option_lines, outcome, report, unverified
+from fccomodel.app.display._variables import variable_lines
 
 __all__ = [
+    "MOST_ROWS",
     "TOLERANCE",
     "WIDTH",
     "RenderableType",
@@ -35,11 +37,13 @@ __all__ = [
     "report",
     "residual",
     "section",
+    "stage",
     "terminal",
     "title",
     "to_html",
     "to_text",
     "unverified",
+    "variable_lines",
     "violation",
     "watched",
 ]

@@ -49,12 +49,17 @@ def _panel(now: Progress, elapsed: float) -> RenderableType:
     head = Table.grid(padding=(0, 2), expand=False)
     bar = ProgressBar(total=None if done is None else 1.0, completed=done or 0.0, width=24, pulse=done is None)
     remaining = f"{duration(left)} left" if left is not None else ""
-    head.add_row(Text(f"stage {now.stage}", style="bold"), bar, duration(elapsed), Text(remaining, style="dim"))
+    head.add_row(Text(stage(now), style="bold"), bar, duration(elapsed), Text(remaining, style="dim"))
     figures = Text("  ").join(_figures(now))
     rows: list[RenderableType] = [head, figures]
     if now.message:
         rows.append(Text(now.message, style="dim", overflow="ellipsis", no_wrap=True))
     return Group(*rows)
+
+
+def stage(now: Progress) -> str:
+    """The part of a run that it is in: a stage of steps, or the finish."""
+    return f"stage {now.stage}" if now.passes is None else f"finish, {now.passes:,} passes"
 
 
 def _figures(now: Progress) -> list[Text]:
@@ -84,5 +89,5 @@ class _Lines:
         left = f"  {duration(now.seconds_left)} left" if now.seconds_left is not None else ""
         figures = "  ".join(text.plain for text in _figures(now))
         self.console.print(
-            f"stage {now.stage}  {duration(elapsed)}  {figures}{left}", markup=False, highlight=False, soft_wrap=True
+            f"{stage(now)}  {duration(elapsed)}  {figures}{left}", markup=False, highlight=False, soft_wrap=True
         )

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from fccomodel import pipeline
 from fccomodel.app import citing, display, errors
 from fccomodel.app import explain as explaining
+from fccomodel.core import ir
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.quoting import visible
 from fccomodel.language import latex
@@ -57,7 +58,7 @@ def _context(stored: Stored) -> dict[str, Any]:
     return {
         "r": record,
         "label": problem.objective.label or "objective",
-        "mathematics": [mathml(line) for line in _rows(latex.problem(problem))],
+        "mathematics": mathematics(problem),
         "rows": [(label, rows[label], broken[label] <= display.TOLERANCE) for label in order[:MOST]],
         "hidden": len(order) - min(len(order), MOST),
         "pictures": {name: svg(figure) for name, figure in pictures.items()},
@@ -86,6 +87,11 @@ def _command(stored: Stored) -> str:
     options = {k: o["value"] for k, o in stored.record["options"].items() if o["origin"] != "automatic" and k != "seed"}
     own = [f"--option {name}={value}" for name, value in options.items()]
     return " ".join(["fccomodel solve MODEL --bind BINDING", f"--seed {stored.record['seed']}", *own])
+
+
+def mathematics(problem: ir.Problem) -> list[list[str]]:
+    """A problem as rows of cells of MathML."""
+    return [mathml(line) for line in _rows(latex.problem(problem))]
 
 
 def _rows(block: str) -> list[list[str]]:

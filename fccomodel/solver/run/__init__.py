@@ -30,7 +30,7 @@ __all__ = ["Failure", "Progress", "Solution", "exact_values", "multipliers", "ru
 @dataclass(frozen=True, kw_only=True)
 class Progress:
     """Where a run is: objective and violation of the best point so far, on the exact problem, and its KKT residual as last
-    estimated, with the 95% error of the estimate."""
+    estimated, with the 95% error of the estimate; ``passes`` over all rows that its finish has taken, None before that."""
 
     stage: int
     iteration: int
@@ -41,6 +41,7 @@ class Progress:
     steps_per_second: float
     seconds_left: float | None
     message: str = ""
+    passes: int | None = None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -166,4 +167,5 @@ def _progress(entry: Mapping[str, Any], sign: int, elapsed: float, seconds: floa
         kkt_error=entry.get("kkt_error"),
         steps_per_second=entry["iteration"] / max(elapsed, 1e-9),
         seconds_left=None if seconds is None else max(0.0, seconds - elapsed),
+        passes=entry.get("passes"),
     )
