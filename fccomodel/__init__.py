@@ -19,6 +19,8 @@ from fccomodel.core.source import Source
 from fccomodel.core.version import __version__
 
 if TYPE_CHECKING:
+    from fccomodel.app.estimators import FCCOClassifier as FCCOClassifier
+    from fccomodel.app.estimators import FCCORegressor as FCCORegressor
     from fccomodel.app.modelling import Model
     from fccomodel.app.python import BoundModel, CompiledModel, Explanation, Result, compare, compile, evaluate, load
 
@@ -37,6 +39,9 @@ __all__ = [
     "evaluate",
     "load",
 ]
+
+#: Estimators of scikit-learn, which need that package.
+_ESTIMATORS = ("FCCOClassifier", "FCCORegressor")
 
 
 class _Interface(ModuleType):
@@ -65,6 +70,10 @@ def __getattr__(name: str) -> Any:
         from fccomodel.app import python
 
         return getattr(python, name)
+    if name in _ESTIMATORS:
+        from fccomodel.app import estimators
+
+        return getattr(estimators, name)
     from fccomodel.app import modelling
 
     if name in modelling.names():
@@ -75,4 +84,4 @@ def __getattr__(name: str) -> Any:
 def __dir__() -> list[str]:
     from fccomodel.app import modelling
 
-    return sorted({*globals(), *__all__, *modelling.names()})
+    return sorted({*globals(), *__all__, *_ESTIMATORS, *modelling.names()})

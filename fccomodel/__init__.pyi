@@ -7,6 +7,10 @@ Written by ``fccomodel.app.stub``; a test holds it to the library.
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
+from fccomodel.app.estimators import (
+    FCCOClassifier as FCCOClassifier,
+    FCCORegressor as FCCORegressor,
+)
 from fccomodel.app.modelling import (
     Model as Model,
     array as array,

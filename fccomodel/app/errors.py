@@ -1,4 +1,4 @@
-"""F0001, F0810 - F0815 and arguments: what the commands and the Python interface refuse."""
+"""F0001, F0810 - F0816 and arguments: what the commands and the Python interface refuse."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ PROCESSES = Code("F0812", "processes")
 NAMES = Code("F0813", "names of entries")
 ROWS = Code("F0814", "new rows")
 EXPORT = Code("F0815", "export")
+ESTIMATOR = Code("F0816", "estimator")
 AGAIN = "Solve again, or take the whole folder from where it was kept."
 
 
@@ -305,6 +306,31 @@ def no_onnx() -> Diagnostic:
         "ONNX cannot be written: onnx or onnxscript is not installed",
         fix="pip install 'fccomodel[onnx]'    (or export to .pt2, which needs torch alone)",
     )
+
+
+# --------------------------------------------------------------------------------------------------------------- estimators
+def no_table_for_estimator(features: str, target: str, tables: Sequence[str]) -> Diagnostic:
+    """An estimator's model has one table, with a column of features and one of the target."""
+    has = f"It has {', '.join(f'`{name}`' for name in tables)}." if tables else "It has none."
+    return ESTIMATOR.error(
+        f"The model has no single table with columns `{features}` and `{target}`",
+        reason=has,
+        fix="Name the columns: FCCOClassifier(model, features=..., target=...).",
+    )
+
+
+def groups_of_estimator(given: Sequence[str], asked: Sequence[str]) -> Diagnostic:
+    """An estimator gets the other columns of the model's table by `group`."""
+    listed = ", ".join(f"`{name}`" for name in asked)
+    asks = f"the model's table has {listed}" if asked else "the model's table has no other column"
+    given_as = f"`group` gives {', '.join(f'`{name}`' for name in given)}" if given else "`group` is not given"
+    fix = "fit(X, y, group=...): the only column, or a mapping of several by their names."
+    return ESTIMATOR.error(f"{given_as}; {asks}", fix=fix)
+
+
+def target_of_classifier(target: str, table: str) -> Diagnostic:
+    """A classifier's model has a target of two values."""
+    return ESTIMATOR.error(f"`{table}.{target}` does not have two values", fix=f"Declare it, say, as {target}: {{-1, 1}}.")
 
 
 # -------------------------------------------------------------------------------------------------------------- comparisons

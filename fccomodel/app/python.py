@@ -18,6 +18,7 @@ from fccomodel.app.history import History
 from fccomodel.app.notebook import live
 from fccomodel.core import files, options
 from fccomodel.core.diagnostics import Diagnostic
+from fccomodel.data.sources import frame
 
 if TYPE_CHECKING:
     from fccomodel.app.sweeps import Sweep
@@ -111,7 +112,8 @@ def compare(
 
 
 def owned(value: Any) -> Any:
-    """A copy of arrays, tensors and tables of them; anything else as it is."""
+    """A copy of arrays, tensors and tables of them, and the rows of a query; anything else as it is."""
+    value = frame.read(value)
     if isinstance(value, Mapping):
         return {name: owned(part) for name, part in value.items()}
     if isinstance(value, list | tuple):

@@ -154,13 +154,13 @@ def predicted(known: Fitted, wanted: Quantity, scores: np.ndarray, *, threshold:
         return _largest(known, wanted, scores)
     if (column := _target(known, wanted, target)) is None:
         return scores
-    limit = threshold if threshold is not None else _limit(wanted)
+    level = threshold if threshold is not None else limit(wanted)
     if np.isnan(scores).any():
         refuse(errors.no_class(int(np.isnan(scores).sum())))
-    return _classes(known, wanted, column)[(scores > limit).astype(int)]
+    return _classes(known, wanted, column)[(scores > level).astype(int)]
 
 
-def _limit(wanted: Quantity) -> float:
+def limit(wanted: Quantity) -> float:
     """Where a score changes sides: 1/2 for a probability, else 0."""
     top = wanted.outermost
     return 0.5 if isinstance(top, ir.Apply) and top.op in PROBABILITIES else 0.0
@@ -180,12 +180,18 @@ def _target(known: Fitted, wanted: Quantity, target: str | None) -> str | None:
 
 
 def _values(known: Fitted, wanted: Quantity, column: str) -> np.ndarray:
-    """The numbers that a column takes, in order; none where they are not listed."""
-    domain = wanted.table.columns[column].domain
-    if not isinstance(domain, ir.ValueSet) or wanted.table.columns[column].shape:
-        return np.zeros(0)
     params = {name: known.numbers[name] for name in wanted.problem.params}
-    return np.sort(elements.values(Bound(problem=wanted.problem, params=params, dims=known.sizes), domain))
+    return values_of(wanted.problem, wanted.table, column, params, known.sizes)
+
+
+def values_of(
+    problem: ir.Problem, table: ir.Table, column: str, params: Mapping[str, Any], sizes: Mapping[str, int] | None = None
+) -> np.ndarray:
+    """The numbers that a column takes, in order; none where they are not listed."""
+    domain = table.columns[column].domain
+    if not isinstance(domain, ir.ValueSet) or table.columns[column].shape:
+        return np.zeros(0)
+    return np.sort(elements.values(Bound(problem=problem, params=params, dims=sizes or {}), domain))
 
 
 def _classes(known: Fitted, wanted: Quantity, column: str) -> np.ndarray:

@@ -39,6 +39,7 @@ __version__: str
 def load_ipython_extension(shell: Any) -> None: ...
 '''
 _IMPORTS = {
+    "fccomodel.app.estimators": ("FCCOClassifier", "FCCORegressor"),
     "fccomodel.app.modelling": modelling.__all__,
     "fccomodel.app.python": {*fccomodel.__all__} - {"Model", "Diagnostic", "FccoError", "Source", "__version__"},
     "fccomodel.core.diagnostics": ("Diagnostic", "FccoError"),

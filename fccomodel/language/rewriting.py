@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
+from fccomodel.core import process
 from fccomodel.language import syntax
 
 Tree = TypeVar("Tree")
@@ -18,12 +18,8 @@ _FRAMES = 200_000
 @contextmanager
 def deep() -> Iterator[None]:
     """Room for recursion down formulas that Python code built, without bounds of its own."""
-    limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(limit, _FRAMES))
-    try:
+    with process.frames(_FRAMES):
         yield
-    finally:
-        sys.setrecursionlimit(limit)
 
 
 def children(node: syntax.Node) -> Iterator[syntax.Node]:

@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from fccomodel.core import ir
+from fccomodel.core import ir, process
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data.nets import errors
 from fccomodel.data.nets._builtin import make, parse
@@ -44,7 +44,7 @@ def build(
     input_shape, output_shape = _shape(net, net.input, dims), _shape(net, net.output, dims)
     if definition is None:
         refuse(errors.missing(net.name, input_shape, output_shape))
-    with torch.random.fork_rng(devices=[]):
+    with process.own_randomness():
         torch.manual_seed(seed)
         if isinstance(definition, str):
             if match := FILE.fullmatch(definition.strip()):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import builtins
 import operator
+import threading
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ import torch
 import torch.fx
 from torch import nn
 from torch.nn import functional as F
+
+from fccomodel.core import process
 
 CONSTANT, AFFINE, SMOOTH, WEAK, UNKNOWN = "constant", "affine", "smooth", "weakly convex", "unknown"
 ORDER = (CONSTANT, AFFINE, SMOOTH, WEAK, UNKNOWN)
@@ -115,12 +118,28 @@ METHODS: Mapping[str, _Rule] = {
 }
 
 
+class _Tracer(torch.fx.Tracer):
+    """Follows what its own thread calls: while it does, the modules of all threads are called through it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._thread = threading.get_ident()
+
+    def call_module(self, m: nn.Module, forward: Any, args: Any, kwargs: Any) -> Any:
+        own = threading.get_ident() == self._thread
+        return super().call_module(m, forward, args, kwargs) if own else forward(*args, **kwargs)
+
+    def getattr(self, attr: str, attr_val: Any, parameter_proxy_cache: Any) -> Any:
+        own = threading.get_ident() == self._thread
+        return super().getattr(attr, attr_val, parameter_proxy_cache) if own else attr_val
+
+
 def walk(module: nn.Module) -> NetFacts:
     """Follow the module's operations from input to output."""
     try:
-        with warnings.catch_warnings():
+        with process.ALONE, warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            graph = torch.fx.Tracer().trace(module)
+            graph = _Tracer().trace(module)
     except Exception as error:  # whatever a user's forward does with a traced value
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         return NetFacts(kind=UNKNOWN, reasons=(f"the forward of {type(module).__name__} cannot be followed: {reason}",))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fccomodel.data.sources._base import RawColumn
+from fccomodel.data.sources._base import SPANS, RawColumn, from_array
 
 
 def is_numeric(kind: Any) -> bool:
@@ -23,11 +23,14 @@ def is_numeric(kind: Any) -> bool:
 
 def vector_columns(schema: Any) -> frozenset[str]:
     """The columns whose rows are lists of numbers, or bytes of fixed size."""
+    return frozenset(field.name for field in schema if is_vector(field.type))
+
+
+def is_vector(kind: Any) -> bool:
+    """Lists of numbers, or bytes of fixed size."""
     import pyarrow.types as t
 
-    return frozenset(
-        field.name for field in schema if t.is_fixed_size_binary(field.type) or t.is_nested(field.type) and is_numeric(field.type)
-    )
+    return bool(t.is_fixed_size_binary(kind) or t.is_nested(kind) and is_numeric(kind))
 
 
 def hidden_columns(schema: Any) -> frozenset[str]:
@@ -67,7 +70,13 @@ def column(array: Any) -> RawColumn:
         if t.is_decimal(kind) or t.is_float16(kind) or (t.is_boolean(kind) and array.null_count):
             array = array.cast(pa.uint8()).cast(pa.float64()) if t.is_boolean(kind) else array.cast(pa.float64())
         return RawColumn(values=array.to_numpy(zero_copy_only=False), dtype=dtype)
-    if t.is_string(kind) or t.is_large_string(kind) or t.is_temporal(kind) or str(kind) == "string_view":
+    if t.is_timestamp(kind) or t.is_date(kind):
+        return from_array(array.to_numpy(zero_copy_only=False), dtype)
+    if t.is_time(kind):
+        return from_array(np.array([None if value is None else str(value) for value in array.to_pylist()], object), dtype)
+    if t.is_temporal(kind):
+        return RawColumn(values=np.zeros(0), dtype=dtype, unusable=SPANS)
+    if t.is_string(kind) or t.is_large_string(kind) or str(kind) == "string_view":
         text = array if t.is_string(kind) or t.is_large_string(kind) else array.cast(pa.string())
         return _text(text, dtype)
     return RawColumn(values=np.zeros(0), dtype=dtype, unusable=f"values of type {dtype} are neither numbers nor text")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from numbers import Real
 from pathlib import Path
@@ -104,6 +105,11 @@ class DataSource:
     needs: tuple[str, ...] = ()
 
 
+#: Units of times, from the coarsest.
+UNITS = ("D", "s", "ms", "us", "ns")
+SPANS = "spans of time are neither numbers nor text; give, say, their seconds"
+
+
 def demand_distinct(names: Sequence[str], what: str) -> None:
     """F0506 where a name means several columns."""
     if repeated := sorted({name for name in names if names.count(name) > 1}):
@@ -156,12 +162,30 @@ def from_array(values: np.ndarray, dtype: str = "") -> RawColumn:
     if kind in "USTO" and values.ndim == 1:
         return _from_objects(values, dtype)
     if kind == "M" and values.ndim == 1:
-        gaps = np.isnat(values)
-        days = ((values == values.astype("datetime64[D]")) | gaps).all()
-        texts = np.datetime_as_string(values, unit="D" if days else "s").astype(object)
-        texts[gaps] = None
-        return _from_objects(texts, dtype)
+        return _from_times(values, dtype)
+    if kind == "m":
+        return RawColumn(values=values, dtype=dtype, unusable=SPANS)
+    if kind in "USTO":
+        return RawColumn(values=values, dtype=dtype, unusable="its lists do not hold numbers")
     return RawColumn(values=values, dtype=dtype, unusable=f"values of type {dtype} are neither numbers nor text")
+
+
+def _from_times(values: np.ndarray, dtype: str) -> RawColumn:
+    """Times as texts, ``2020-01-31 12:30:00``, all in the coarsest unit that loses nothing: days have no hours."""
+    gaps = np.isnat(values)
+    unit: Any = next(unit for unit in UNITS if unit == "ns" or ((values == values.astype(f"datetime64[{unit}]")) | gaps).all())
+    texts = np.char.replace(np.datetime_as_string(values, unit=unit), "T", " ").astype(object)
+    texts[gaps] = None
+    codes, categories = encode_text(texts)
+    return RawColumn(values=codes, categories=categories, dtype=dtype)
+
+
+def _time(value: Any) -> np.datetime64:
+    """A date or a time of Python, in UTC where it has a zone."""
+    if absent(value):
+        return np.datetime64("NaT")
+    aware = isinstance(value, datetime) and value.tzinfo is not None
+    return np.datetime64(value.astimezone(UTC).replace(tzinfo=None) if aware else value, "us")
 
 
 def _from_objects(values: np.ndarray, dtype: str) -> RawColumn:
@@ -171,6 +195,10 @@ def _from_objects(values: np.ndarray, dtype: str) -> RawColumn:
         return _from_numbers(values, present, dtype)
     if present and all(isinstance(value, list | tuple | np.ndarray) for value in present):
         return _from_lists(values, present, dtype)
+    if present and all(isinstance(value, date | np.datetime64) for value in present):
+        return _from_times(np.array([_time(value) for value in values.tolist()], "datetime64[us]"), dtype)
+    if present and any(isinstance(value, timedelta | np.timedelta64) for value in present):
+        return RawColumn(values=values, dtype=dtype, unusable=SPANS)
     if present and isinstance(present[0], bytes):
         return RawColumn(values=values, dtype=dtype, unusable="it holds bytes, which stand for no number or text")
     codes, categories = encode_text(values)

@@ -9,7 +9,7 @@ import numpy as np
 
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data.sources import errors
-from fccomodel.data.sources._base import DataSource, RawColumn, RawTable, Request, demand_distinct, from_array
+from fccomodel.data.sources._base import DataSource, RawColumn, RawTable, Request, as_array, demand_distinct, from_array
 
 
 def to_numpy(value: Any, what: str) -> np.ndarray:
@@ -21,7 +21,7 @@ def to_numpy(value: Any, what: str) -> np.ndarray:
     if isinstance(value, np.ndarray):
         return value
     try:
-        return np.asarray(value.to_numpy() if hasattr(value, "to_numpy") else value)
+        return np.asarray(value.to_numpy()) if hasattr(value, "to_numpy") else as_array(value)
     except (ValueError, TypeError) as error:
         refuse(errors.not_array_like(what, error))
 

@@ -1,4 +1,4 @@
-"""Data frames: pandas, Arrow tables, and whatever hands over its columns as Arrow (polars)."""
+"""Data frames: pandas, Arrow tables, and whatever hands over its columns as Arrow (polars, DuckDB relations, streams)."""
 
 from __future__ import annotations
 
@@ -29,13 +29,28 @@ def from_pandas(data: Any, origin: str = "a DataFrame") -> RawTable:
         n=len(data),
         numeric={name: _pandas_numeric(column) for name, column in series.items()},
         load=load,
-        vectors=frozenset(name for name, column in series.items() if column.dtype == object and _holds_vectors(column)),
+        vectors=frozenset(name for name, column in series.items() if _is_vector(column)),
     )
+
+
+def _arrow_type(series: Any) -> Any:
+    """The Arrow type of a column that pandas keeps as Arrow; None for others."""
+    import pandas as pd
+
+    return series.dtype.pyarrow_dtype if isinstance(series.dtype, pd.ArrowDtype) else None
+
+
+def _is_vector(series: Any) -> bool:
+    if (kind := _arrow_type(series)) is not None:
+        return _arrow.is_vector(kind)
+    return series.dtype == object and _holds_vectors(series)
 
 
 def _pandas_numeric(series: Any) -> bool:
     import pandas as pd
 
+    if (kind := _arrow_type(series)) is not None:
+        return _arrow.is_numeric(kind)
     if series.dtype == object:
         kinds = ("integer", "floating", "mixed-integer-float", "boolean", "decimal")
         return pd.api.types.infer_dtype(series, skipna=True) in kinds or _holds_vectors(series)
@@ -51,6 +66,12 @@ def _pandas_column(series: Any) -> RawColumn:
     import pandas as pd
 
     dtype = str(series.dtype)
+    if _arrow_type(series) is not None:
+        import pyarrow as pa
+
+        return _arrow.column(pa.array(series))
+    if isinstance(series.dtype, pd.DatetimeTZDtype):
+        return from_array(series.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy(), dtype)
     if isinstance(series.dtype, pd.CategoricalDtype):
         categories = tuple(str(value) for value in series.cat.categories)
         return RawColumn(values=np.asarray(series.cat.codes, np.int32), categories=categories, dtype=dtype)
@@ -58,7 +79,7 @@ def _pandas_column(series: Any) -> RawColumn:
         return RawColumn(values=series.to_numpy(dtype=float, na_value=np.nan), dtype=dtype)
     if series.dtype == object:
         return from_array(series.to_numpy(object, copy=True), dtype)
-    if isinstance(series.dtype, np.dtype) and series.dtype.kind in "biuf":
+    if isinstance(series.dtype, np.dtype) and series.dtype.kind in "biufmM":
         return from_array(series.to_numpy(), dtype)
     if pd.api.types.is_complex_dtype(series.dtype):
         return RawColumn(values=np.zeros(0), dtype=dtype, unusable="its numbers are complex")
@@ -67,16 +88,30 @@ def _pandas_column(series: Any) -> RawColumn:
     return RawColumn(values=np.asarray(codes, np.int32), categories=tuple(texts), dtype=dtype)
 
 
+def _is_lazy(value: Any) -> bool:
+    """A query of polars, which gives a frame when it is collected."""
+    return any(base.__module__.startswith("polars") and base.__name__ == "LazyFrame" for base in type(value).__mro__)
+
+
 def _accepts(value: Any) -> bool:
-    return _is_pandas(value) or hasattr(value, "__arrow_c_stream__")
+    return _is_pandas(value) or _is_lazy(value) or hasattr(value, "__arrow_c_stream__")
+
+
+def read(value: Any) -> Any:
+    """A query, a relation or a stream as an Arrow table, so that it is read once; tables and anything else as they are."""
+    if _is_lazy(value):
+        value = value.collect()
+    if not hasattr(value, "__arrow_c_stream__") or _is_pandas(value):
+        return value
+    import pyarrow as pa
+
+    return value if isinstance(value, pa.Table) else pa.table(value)
 
 
 def _open(value: Any, request: Request) -> RawTable:
     if _is_pandas(value):
         return from_pandas(value)
-    import pyarrow as pa
-
-    table = value if isinstance(value, pa.Table) else pa.table(value)
+    table = read(value)
     demand_distinct(table.column_names, "the table")
     numeric = {field.name: _arrow.is_numeric(field.type) for field in table.schema}
     kind = type(value).__module__.partition(".")[0]
@@ -90,4 +125,4 @@ def _open(value: Any, request: Request) -> RawTable:
     )
 
 
-SOURCE = DataSource(name="frame", meaning="a data frame (pandas, polars, Arrow)", open=_open, accepts=_accepts)
+SOURCE = DataSource(name="frame", meaning="a data frame (pandas, polars, Arrow, DuckDB)", open=_open, accepts=_accepts)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
-from fccomodel.core import ir
+from fccomodel.core import ir, process
 from fccomodel.core.diagnostics import Diagnostic, FccoError
 from fccomodel.core.source import Source, Span
 from fccomodel.language import errors, syntax
@@ -36,16 +35,13 @@ def check(model: syntax.Model, source: Source) -> ir.Problem:
     """The typed problem that a model states; raises FccoError with every error found."""
     statements, source = include.expand(model.statements, source)
     ctx = Context(source=source)
-    limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(limit, FRAMES))
     try:
-        problem = _check(ctx, statements)
+        with process.frames(FRAMES):
+            problem = _check(ctx, statements)
     except RecursionError:
         span = ctx.statement.span if ctx.statement is not None else Span(start=0, end=0)
         ctx.report(errors.problem.statement_too_deep(span))
         problem = None
-    finally:
-        sys.setrecursionlimit(limit)
     if problem is not None:
         _bounded(ctx, problem)
     if problem is None or ctx.errors:

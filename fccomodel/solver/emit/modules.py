@@ -20,6 +20,7 @@ import torch.nn as nn
 import torch.nn.functional as F
 from torch import Tensor
 
+from fccomodel.core import process
 from fccomodel.core.diagnostics import refuse
 from fccomodel.core.quoting import literal
 from fccomodel.solver import errors
@@ -98,7 +99,7 @@ def _makes(expression: str, module: nn.Module, definition: str = "") -> bool:
     """The text makes a module that differs from this one in the values of its parameters alone."""
     names: dict[str, Any] = {"torch": torch, "math": math}
     try:
-        with torch.random.fork_rng(devices=[]):
+        with process.own_randomness():
             exec(definition, names)  # noqa: S102 - the text of a class that the user gave
             again = eval(expression, names)  # noqa: S307
     except Exception:  # whatever the class does: it takes arguments, or names what is not there

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from fccomodel.core import process
 from fccomodel.core.failure import Failure
 from fccomodel.data.bound import Bound
 from fccomodel.plan.start import Kept
@@ -118,7 +119,8 @@ def run(
     refuse_size(program, bound, precision)
     module = types.ModuleType("solver")
     module.__dict__["MODULES"] = {name: copy.deepcopy(kept.module) for name, kept in program.modules.items()}
-    exec(compile(program.text, "solver.py", "exec", dont_inherit=True), module.__dict__)  # noqa: S102 - the text that we emitted
+    with process.own_randomness():
+        exec(compile(program.text, "solver.py", "exec", dont_inherit=True), module.__dict__)  # noqa: S102 - what we emitted
     began = time.perf_counter()
     limited = (budget_s, budget_it, budget_oracles) != (None, None, None)
     seconds = budget_s if limited else module.SECONDS

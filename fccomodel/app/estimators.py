@@ -1,0 +1,199 @@
+"""Models as estimators of scikit-learn: in a ``Pipeline``, under ``GridSearchCV``, with columns of groups by metadata routing."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from fccomodel.app import errors, rows, scoring
+from fccomodel.core import ir
+from fccomodel.core.diagnostics import refuse
+
+if TYPE_CHECKING:
+    from fccomodel.app.modelling import Model
+    from fccomodel.app.python import CompiledModel, Result
+
+_LINEAR = """
+dim d;
+data D : table(x: real[d], y: {kind});
+param mu >= 0 default 0.001;  # the weight of the squared coefficients
+var w[d];
+var b;
+def score(x) = dot(w, x) + b;
+minimize risk: E[z ~ D] {loss} + mu * sumsq(w);
+"""
+LOGISTIC = f"model logistic;{_LINEAR.format(kind='{-1, 1}', loss='log1pexp(-z.y * score(z.x))')}"
+RIDGE = f"model ridge;{_LINEAR.format(kind='real', loss='(score(z.x) - z.y)^2')}"
+
+
+@cache
+def _default(text: str) -> CompiledModel:
+    from fccomodel.app import python
+
+    return python.compile(text)
+
+
+class _Estimator(BaseEstimator):
+    """What classifiers and regressors share.
+
+    model         a ``Model``, a text, or a file; None for a linear one. It has one table of rows, and scores them by a definition
+                  ``score``, its only net or its only linear form of a row
+    params        numbers by name, of the model's ``param`` statements; a grid over them is ``{"params": [{"mu": 0.1}, ...]}``
+    nets          modules by name, or texts such as ``"mlp(64, 64)"``
+    features      the model's column of features; target: that of the target
+    budget        ``"10s"``, ``"5000it"``, ``"1e6oracles"``; None for what the model's size asks for
+    options       other options of ``solve``, by name
+    random_state  the seed
+
+    After ``fit`` the answer is ``result_``, with its report; ``ConvergenceWarning`` where that says that it is no solution.
+    Features are taken as they are: scale them in a ``Pipeline``.
+    """
+
+    _text: str
+
+    def __init__(
+        self,
+        model: Model | CompiledModel | str | Path | None = None,
+        *,
+        params: Mapping[str, Any] | None = None,
+        nets: Mapping[str, Any] | None = None,
+        features: str = "x",
+        target: str = "y",
+        budget: str | None = None,
+        options: Mapping[str, Any] | None = None,
+        random_state: int = 0,
+    ):
+        self.model, self.params, self.nets, self.features, self.target = model, params, nets, features, target
+        self.budget, self.options, self.random_state = budget, options, random_state
+
+    def _compiled(self) -> CompiledModel:
+        from fccomodel.app import python
+        from fccomodel.app.modelling import Model
+
+        if self.model is None:
+            return _default(self._text)
+        if isinstance(self.model, Model):
+            return self.model.compiled
+        return self.model if isinstance(self.model, python.CompiledModel) else python.compile(self.model)
+
+    def _table(self) -> ir.Table:
+        """The table with the features; F0816 where there is not just one."""
+        tables = self._compiled().compiled.problem.tables
+        found = [table for table in tables.values() if self.features in table.columns and self.target in table.columns]
+        if len(found) != 1 or len(tables) != 1:
+            refuse(errors.no_table_for_estimator(self.features, self.target, list(tables)))
+        return found[0]
+
+    def _solve(self, x: np.ndarray, y: np.ndarray, group: Any) -> Result:
+        columns = {self.features: x, self.target: y, **self._groups(group)}
+        bound = self._compiled().bind(data={self._table().name: columns}, params=self.params, nets=self.nets)
+        result = bound.solve(seed=self.random_state, budget=self.budget, **(self.options or {}))
+        if not result.report.solved:
+            warnings.warn(f"{result.report.verdict} (see result_)", ConvergenceWarning, stacklevel=3)
+        return result
+
+    def _groups(self, group: Any) -> dict[str, Any]:
+        """The other columns of the table: by name, or the only one."""
+        others = [name for name in self._table().columns if name not in (self.features, self.target)]
+        if group is None:
+            given = {}
+        elif isinstance(group, Mapping) or hasattr(group, "columns"):
+            given = {str(name): group[name] for name in (group if isinstance(group, Mapping) else group.columns)}
+        else:
+            given = {others[0]: group} if len(others) == 1 else {"group": group}
+        if set(given) != set(others):
+            refuse(errors.groups_of_estimator(list(given), others))
+        return given
+
+    def _scores(self, x: Any) -> np.ndarray:
+        check_is_fitted(self)
+        x = validate_data(self, x, reset=False, dtype=np.float64)
+        return self.result_.decision_function({self.features: x})
+
+
+class FCCOClassifier(ClassifierMixin, _Estimator):
+    """A classifier by a model of two classes, which its target column names; by default logistic regression.
+
+    >>> from fccomodel import FCCOClassifier
+    >>> fair = FCCOClassifier("fair.fcco", params={"kappa": 0.05}).set_fit_request(group=True)  # doctest: +SKIP
+    >>> fair.fit(X, y, group=sex).predict(X_new)  # doctest: +SKIP
+    """
+
+    _text = LOGISTIC
+
+    def fit(self, X: Any, y: Any, group: Any = None) -> FCCOClassifier:
+        """Solve the model. ``group``: the model's other column, or several by name (a mapping or a DataFrame)."""
+        X, y = validate_data(self, X, y, dtype=np.float64)
+        check_classification_targets(y)
+        kind = type_of_target(y, input_name="y")
+        if kind != "binary":
+            raise ValueError(f"Only binary classification is supported. The type of the target is {kind}.")
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError("The target has one class; a classifier needs two classes.")
+        self.result_ = self._solve(X, self._values()[codes], group)
+        return self
+
+    def _values(self) -> np.ndarray:
+        """The two values of the model's target, in order; F0816 where it has others."""
+        values = scoring.values_of(self._compiled().compiled.problem, self._table(), self.target, self.params or {})
+        if len(values) != 2:
+            refuse(errors.target_of_classifier(self.target, self._table().name))
+        return values
+
+    def _wanted(self) -> rows.Quantity:
+        return rows.score(self._compiled().compiled)
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """The model's scores, those of probabilities less 1/2: positive for the second of ``classes_``."""
+        return self._scores(X) - scoring.limit(self._wanted())
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class of each row, by the sign of its score."""
+        scores = self.decision_function(X)
+        return self.classes_[(scores > 0).astype(int)]
+
+    def _probable(self) -> bool:
+        return self.model is None or scoring.limit(self._wanted()) > 0
+
+    @available_if(_probable)
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Of the default model, and of models whose score is a probability: that of each class, (rows, 2)."""
+        scores = self._scores(X)
+        upper = 1 / (1 + np.exp(-scores)) if self.model is None else scores
+        return np.column_stack([1 - upper, upper])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+
+class FCCORegressor(RegressorMixin, _Estimator):
+    """A regressor by a model with a number as its target; by default ridge regression.
+
+    >>> from fccomodel import FCCORegressor
+    >>> FCCORegressor(params={"mu": 0.1}).fit(X, y).predict(X_new)  # doctest: +SKIP
+    """
+
+    _text = RIDGE
+
+    def fit(self, X: Any, y: Any, group: Any = None) -> FCCORegressor:
+        """Solve the model. ``group``: the model's other column, or several by name (a mapping or a DataFrame)."""
+        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
+        self.result_ = self._solve(X, np.asarray(y, float), group)
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The model's score of each row."""
+        return self._scores(X)
