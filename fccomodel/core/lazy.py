@@ -1,4 +1,4 @@
-"""torch, imported where it is first used: a model's text is checked and explained without it.
+"""torch and sympy, imported where they are first used: a text is checked and explained without the one, solved without the other.
 
 ``from fccomodel.core.lazy import torch`` stands for ``import torch`` in rooms that such commands go through.
 """
@@ -22,8 +22,9 @@ class Lazy:
 
 
 if TYPE_CHECKING:
+    import sympy
     import torch
 else:
-    torch = Lazy("torch")
+    sympy, torch = Lazy("sympy"), Lazy("torch")
 
-__all__ = ["Lazy", "torch"]
+__all__ = ["Lazy", "sympy", "torch"]

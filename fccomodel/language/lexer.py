@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 
+import lark
 from lark import Lark, Token
 from lark.lexer import PatternStr
 
+from fccomodel.core import version
 from fccomodel.core.source import Span
 from fccomodel.library import reductions
 
@@ -17,6 +22,8 @@ from fccomodel.library import reductions
 JUNK = "JUNK"
 JUNK_NAME = "JUNK_NAME"
 JUNK_STRING = "JUNK_STRING"
+#: What the grammar derives.
+START = ["statement", "constraint"]
 #: Text between words.
 SPACE = ("WS", "COMMENT")
 OPEN = {"LPAR": "RPAR", "LSQB": "RSQB", "LBRACE": "RBRACE"}
@@ -46,10 +53,22 @@ class Grammar:
     reductions: frozenset[str]
 
 
+def _kept() -> str | None:
+    """Where the tables of the parser are kept from one process to the next, by the versions that they depend on; None where
+    nothing can be written. They are made again where they are not those of this grammar."""
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fccomodel"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (OSError, RuntimeError):
+        return None
+    name = f"grammar-{version.__version__}-{lark.__version__}-{sys.version_info[0]}.{sys.version_info[1]}"
+    return str(folder / name) if os.access(folder, os.W_OK) else None
+
+
 @cache
 def grammar() -> Grammar:
     """The grammar, built once. A test builds it under ``strict``, which needs one package more and takes twice as long."""
-    parser = Lark(grammar_text(), parser="lalr", lexer="basic", start=["statement", "constraint"], propagate_positions=True)
+    parser = Lark(grammar_text(), parser="lalr", lexer="basic", start=START, propagate_positions=True, cache=_kept() or False)
     name = next(re.compile(t.pattern.to_regexp()) for t in parser.terminals if t.name == "NAME")
     words: dict[str, str] = {}
     parts = []

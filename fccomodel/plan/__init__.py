@@ -48,6 +48,7 @@ class Plan:
     steady      weights of new inner values do not fall with the steps
     direct      steps only prepare passes over all rows, where these are affordable: the problem is convex, and nobody asked for
                 this algorithm or its theorem's schedule
+    attained    the objective is strongly convex by its regularisers: it has a minimum
     undefined   what must hold for the model to be defined, and is not proved
     ranking     the order of the algorithms that suit
     entrants    those of a race, if one was asked for: ``algorithm`` is the first of them
@@ -80,6 +81,7 @@ class Plan:
     polish: bool = False
     steady: bool = False
     direct: bool = False
+    attained: bool = False
     ranking: Ranking = field(default_factory=Ranking)
     entrants: tuple[str, ...] = ()
     start: Start | None = None
@@ -156,6 +158,7 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
         rate=rate, schedule=schedule, budget=settings.budget(settled), undefined=undefined(choice.analysis), smoothing=smoothing,
         polish=bool(value(settled, "polish")), steady=waiting and kind == "practical",
         direct=choice.analysis.convex and kind == "practical" and "algorithm" not in choice.options,
+        attained=bool(_modulus(setting)) and choice.analysis.minimised.convex,
     )  # fmt: skip
 
 

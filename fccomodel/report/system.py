@@ -287,7 +287,8 @@ class System:
             values, along = zip(*((g, way.reshape(-1, *g.shape)) for g, way in used), strict=True)
             wanted = list(outer_of.values())
             if len(directions) == 1:
-                slopes = torch.autograd.grad(values, wanted, [way[0] for way in along], retain_graph=True, allow_unused=True)
+                total = sum(((g * way[0]).sum() for g, way in zip(values, along, strict=True)), torch.zeros(()))
+                slopes = torch.autograd.grad(total, wanted, retain_graph=True, allow_unused=True)
                 slopes = tuple(None if slope is None else slope[None] for slope in slopes)
             else:
                 slopes = torch.autograd.grad(values, wanted, along, retain_graph=True, allow_unused=True, is_grads_batched=True)

@@ -194,7 +194,7 @@ def finish(solver: Solver, outcome, data, *, seconds=None, passes=None, tol=1e-6
         if next_round(now, full):
             entry = {"iteration": outcome.iterations, "oracles": history[-1]["oracles"], "eta": now.step, "kkt": now.error}
             record(history, progress, began, now.value, full.h.weight, **entry, passes=full.count.passes)
-    failure = now.failure or descent_without_end(now, full)
+    failure = now.failure or (None if solver.attained else descent_without_end(now, full))
     ended = status(stop, now.error <= tol)
     reason = "the time is used up" if full.count.timed else "the budget is used up"
     if now.error <= tol:

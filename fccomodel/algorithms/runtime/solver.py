@@ -31,6 +31,7 @@ class Solver:
     thin       rows that evaluations between stages take, by the name of their array; ``heavy``: a full pass takes pairs
     tol        the KKT residual to end at                         direct    passes come first: the problem is convex
     resume     where another run ended: a finish goes on from there, without a step before
+    attained   the objective is strongly convex: it does not fall for ever
     """
 
     settings: Callable
@@ -61,6 +62,7 @@ class Solver:
     dual: bool = False
     heavy: bool = False
     direct: bool = False
+    attained: bool = False
     curved: tuple[str, ...] = ()
     thin: Mapping[str, int] = field(default_factory=dict)
     inside: Mapping[str, tuple[int, ...]] = field(default_factory=dict)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -58,7 +58,7 @@ class Point:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Sweep(Sequence["Point"]):
+class Sweep:
     """Solves along values of params. ``print`` shows the table, ``plot()`` the trade-off; ``results`` are those of the solves.
 
     points       one for each combination of values that was solved, in order

@@ -6,9 +6,8 @@ import dataclasses
 from collections.abc import Callable
 from math import inf
 
-import sympy
-
 from fccomodel.core import ir
+from fccomodel.core.lazy import sympy
 from fccomodel.core.rewrite import apply as make
 from fccomodel.core.rewrite import const
 from fccomodel.library import atoms

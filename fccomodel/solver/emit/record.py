@@ -92,6 +92,7 @@ class Record:
             "dual": steps.dual or steps.coupled,
             "heavy": thinning.heavy,
             "direct": self.plan.direct and "finish" in self.after,
+            "attained": self.plan.attained and "finish" in self.after,
             "curved": tuple(s.name for s in lowered.centred if s.penalty is None and not kinked(s.original)),
             "thin": dict(thinning.thin),
             **self.form.values,
