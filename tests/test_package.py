@@ -98,6 +98,16 @@ def test_a_text_is_explained_without_torch():
     assert subprocess.run([sys.executable, "-c", code], timeout=120, cwd=ROOT).returncode == 0
 
 
+def test_a_model_is_solved_without_sympy():
+    """Rates are compared as numbers, derivatives along many directions are those of torch."""
+    code = (
+        "import sys, fccomodel; "
+        "m = fccomodel.compile('data c : real[3]; var w[3]; minimize f: sumsq(w - c); subject to s: sum(w) <= 1;'); "
+        "r = m.bind(c=[1.0, 2.0, 3.0]).solve(); sys.exit('sympy' in sys.modules or not r.report.solved)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], timeout=120, cwd=ROOT).returncode == 0
+
+
 def test_the_version_is_the_installed_one():
     from importlib.metadata import PackageNotFoundError, version
 

@@ -144,6 +144,7 @@ class Solver:
     thin       rows that evaluations between stages take, by the name of their array; ``heavy``: a full pass takes pairs
     tol        the KKT residual to end at                         direct    passes come first: the problem is convex
     resume     where another run ended: a finish goes on from there, without a step before
+    attained   the objective is strongly convex: it does not fall for ever
     """
 
     settings: Callable
@@ -174,6 +175,7 @@ class Solver:
     dual: bool = False
     heavy: bool = False
     direct: bool = False
+    attained: bool = False
     curved: tuple[str, ...] = ()
     thin: Mapping[str, int] = field(default_factory=dict)
     inside: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
@@ -1535,7 +1537,7 @@ def finish(solver: Solver, outcome, data, *, seconds=None, passes=None, tol=1e-6
         if next_round(now, full):
             entry = {"iteration": outcome.iterations, "oracles": history[-1]["oracles"], "eta": now.step, "kkt": now.error}
             record(history, progress, began, now.value, full.h.weight, **entry, passes=full.count.passes)
-    failure = now.failure or descent_without_end(now, full)
+    failure = now.failure or (None if solver.attained else descent_without_end(now, full))
     ended = status(stop, now.error <= tol)
     reason = "the time is used up" if full.count.timed else "the budget is used up"
     if now.error <= tol:

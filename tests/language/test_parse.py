@@ -373,3 +373,16 @@ def test_damage_is_found_where_it_is() -> None:
 
 def test_a_carriage_return_ends_a_comment() -> None:
     assert read("var x;# 1\rminimize x;\r") == read("var x; minimize x;")
+
+
+def test_tables_of_the_parser_are_kept(tmp_path, monkeypatch):
+    """Made once, read again, made anew where they are damaged; nothing is kept where nothing can be written."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    build = lexer.grammar.__wrapped__
+    first = build()
+    (kept,) = (tmp_path / "fccomodel").iterdir()
+    assert build().words == first.words
+    kept.write_bytes(b"damaged")
+    assert build().words == first.words
+    monkeypatch.setenv("XDG_CACHE_HOME", "/dev/null")
+    assert lexer._kept() is None and build().words == first.words

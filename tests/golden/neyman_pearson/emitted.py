@@ -346,7 +346,7 @@ SOLVER = BlockSolver(
     evaluate=evaluate, blocks=blocks, gradient=gradient, buffers=buffers, whole=whole, all_blocks=all_blocks,
     regulariser=regulariser, constraint_values=constraint_values, begin=begin, update=adam_step, step_sizes=step_sizes,
     advance=advance, solve=solve, finish=finish, one_pass=one_pass, restore=restore, own=31, centred=True, direct=True,
-    oracles=569, tol=TOL,
+    attained=True, oracles=569, tol=TOL,
 )
 
 
