@@ -132,6 +132,11 @@ def not_a_variant(text: str) -> Diagnostic:
     return ARGUMENT.error(f"`{text}` does not name an algorithm with its options", fix=fix)
 
 
+def traced_alone() -> Diagnostic:
+    """A trace is of one run."""
+    return ARGUMENT.error("A trace is of one run, margins and intervals for new rows are of many", fix="Ask for them apart.")
+
+
 def of_all_runs(name: str, text: str) -> Diagnostic:
     """What makes a comparison fair is the same for all."""
     return ARGUMENT.error(

@@ -12,16 +12,31 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fccomodel import pipeline
-from fccomodel.app import citing, comparison, display, explain, labelled, latex, page, plots, results, scoring, starting, store
+from fccomodel.app import (
+    citing,
+    comparison,
+    display,
+    errors,
+    explain,
+    labelled,
+    latex,
+    page,
+    plots,
+    results,
+    scoring,
+    starting,
+    store,
+)
 from fccomodel.app.answers import Answer
 from fccomodel.app.history import History
 from fccomodel.app.notebook import live
 from fccomodel.core import files, options
-from fccomodel.core.diagnostics import Diagnostic
+from fccomodel.core.diagnostics import Diagnostic, refuse
 from fccomodel.data.sources import frame
 
 if TYPE_CHECKING:
     from fccomodel.app.sweeps import Sweep
+    from fccomodel.app.tracing import Traced
     from fccomodel.data.bound import Bound
     from fccomodel.report import KKTReport
     from fccomodel.report.confidence import Intervals
@@ -246,6 +261,8 @@ class BoundModel(latex.Typeset):
         population: bool | str | None = None,
         sensitivity: bool = False,
         start: Any = None,
+        trace: Sequence[str] = (),
+        trace_at: Sequence[int] | None = None,
         **given: Any,
     ) -> Result:
         """Run the solver and report on the original problem over all bound rows.
@@ -262,14 +279,23 @@ class BoundModel(latex.Typeset):
         sensitivity  how the optimum moves with the constraints' right sides: ``result.report.sensitivity``
         start      where the run begins: a result (of this model or one like it; with its multipliers and centres), its folder, or
                    values of variables by name; F0712 where they do not fit. From its own answer a solve costs a report
+        trace      what to see of the steps at work, which are then all that runs: ``u`` (estimates), ``g`` (true values),
+                   ``gradient`` (its bias), ``y`` (multipliers); ``trace_at``: before which steps. See ``result.trace``
         show       names of lets whose values are wanted (``result.values``); other keywords are options of the algorithm
         """
         named: dict[str, Any] = {"seed": seed, "device": device, "precision": precision, "budget": budget, "algorithm": algorithm}
         named |= {"unverified": unverified, "holdout": holdout, "margin": margin, "population": population}
         from fccomodel.app import new_rows
+        from fccomodel.pipeline import tracing
 
+        if trace:
+            given = {"polish": False, **given}
         planned = starting.begun(self.plan(**named, **given), start)
+        if trace and (margin is not None or population):
+            refuse(errors.traced_alone())
         with live.progress() if progress is None else nullcontext(progress) as shown:
+            if trace:
+                return Result(outcome=tracing.traced(planned, trace, trace_at, shown, show=show))
             return Result(outcome=new_rows.solve(planned, shown, show=show, sensitive=sensitivity))
 
     def sweep(
@@ -411,6 +437,16 @@ class Result(Answer):
     def heldout(self) -> Intervals | None:
         """The objective and the constraints on the rows held out, with 95% confidence."""
         return self.outcome.heldout
+
+    @property
+    def trace(self) -> Traced | None:
+        """What ``trace`` asked for of the steps: ``.rows``, ``.to_frame()``, ``.plot.tracking()``, ``.plot.bias()``, .."""
+        from fccomodel.app.tracing import Traced
+
+        seen, planned = self.outcome.solution.trace, self.outcome.planned
+        known = {label: row.multiplier for label, row in self.report.constraints.items() if row.multiplier is not None}
+        name = f"{self.outcome.problem.name}, {planned.plan.algorithm}"
+        return None if seen is None else Traced(trace=seen, multipliers=known, name=name)
 
     @property
     def margins(self) -> Margins | None:

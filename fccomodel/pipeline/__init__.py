@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from fccomodel.solver.emit import Program
     from fccomodel.solver.race import Race
     from fccomodel.solver.run import Progress, Solution
+    from fccomodel.solver.run.microscope import Microscope
     from fccomodel.structure import Analysis
 
 #: Counted seconds that the search for multipliers and bounds may take in any case.
@@ -418,10 +419,11 @@ def run(
     until: float = math.inf,
     patience: float | None = None,
     watched: bool = False,
+    microscope: Microscope | None = None,
 ) -> tuple[Planned, Program, Solution]:
     """Emit and run; the plan comes back with the device that was picked. The clock (``time.perf_counter``) ends the run at
     ``until``, where it has a budget in seconds; with ``patience`` it ends after so many counted ones. ``watched``: steps alone
-    estimate the KKT residual as well."""
+    estimate the KKT residual as well; a ``microscope`` looks at them, and nothing comes after them."""
     from fccomodel.solver import run as running
 
     program = emit(planned)
@@ -441,8 +443,9 @@ def run(
             budget_oracles=oracles,
             room=seconds,
             patience=patience,
-            polish=planned.plan.polish,
+            polish=planned.plan.polish and microscope is None,
             watched=watched,
+            microscope=microscope,
             progress=progress,
         )
     if planned.plan.schedule is not None:

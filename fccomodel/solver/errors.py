@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import Code, Diagnostic
+from fccomodel.core.errors import ARGUMENT
 from fccomodel.core.source import Span
 from fccomodel.evaluation.errors import TOO_LARGE
 from fccomodel.library import distributions
@@ -11,6 +14,30 @@ from fccomodel.library import distributions
 NOT_EMITTED = Code("F0608", "not emitted")
 EMPTY_SET = Code("F0609", "empty set of a variable")
 NOTHING_FINITE = Code("F0711", "nothing finite")
+
+
+# ------------------------------------------------------------------------------------------------------------- microscopes
+def not_a_quantity(name: str, known: Sequence[str]) -> Diagnostic:
+    """A trace is of quantities that steps have."""
+    return ARGUMENT.error(f"There is no trace of `{name}`", fix=f"Trace {', '.join(known)}.")
+
+
+def not_traced() -> Diagnostic:
+    """A trace is of algorithms with estimates block by block."""
+    return ARGUMENT.error(
+        "The steps of this algorithm cannot be traced",
+        reason="It estimates all inner expectations as one vector, with corrections from step to step.",
+        fix="Trace one that keeps an estimate for each block: sox, msvr, sonex, alexr, alexr2, soap, bsgd.",
+    )
+
+
+def gradient_not_known() -> Diagnostic:
+    """The bias of a gradient is beside the true one."""
+    return ARGUMENT.error(
+        "The gradient cannot be traced",
+        reason="The true one takes passes over all rows, which this problem does not afford.",
+        fix="Trace u, g or y, or bind fewer rows.",
+    )
 
 
 # ----------------------------------------------------------------------------------------------------- parts without a text

@@ -26,7 +26,8 @@ from fccomodel.solver.emit.sampling import Samples
 from fccomodel.solver.emit.template import report
 from fccomodel.solver.emit.update import update
 from fccomodel.solver.emit.vector import Composition
-from fccomodel.solver.lower import Layout, Lowered, VectorSteps
+from fccomodel.solver.lower import BlockSteps, Layout, Lowered, VectorSteps
+from fccomodel.solver.lower._records import Buffer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +35,8 @@ class Program:
     """``text`` is a complete Python program that imports torch and the standard library alone; ``data`` is what it reads
     from the file ``DATA_FILE`` beside it, whose SHA-256 ``DATA_SHA256`` may hold. ``layout`` says where each variable lies in
     the flat vector w, ``penalties`` what each constraint became, ``smoothed`` the other envelopes: text, and width of the dual
-    domain. ``runtime`` are those parts of the text that tell nothing of the model: its loop, what comes after it, the command
+    domain. ``estimates`` are those of inner expectations, by their names in the program. ``runtime`` are those parts of the
+    text that tell nothing of the model: its loop, what comes after it, the command
     line. ``modules`` are the nets that have no text: a run inside Python takes them as they stand, a file as torch.export writes
     them."""
 
@@ -43,6 +45,7 @@ class Program:
     layout: Layout
     penalties: Mapping[str, Smoothed | Penalty]
     smoothed: Mapping[str, tuple[str, float]]
+    estimates: Mapping[str, Buffer]
     runtime: tuple[str, ...]
     modules: Mapping[str, modules.Kept] = field(default_factory=dict)
 
@@ -81,6 +84,7 @@ def emit(lowered: Lowered) -> Program:
         data=sections.tensors(lowered, projection.arrays),
         layout=lowered.layout,
         penalties=lowered.normal.penalties,
+        estimates={b.name: b for b in steps.state.buffers.values()} if isinstance(steps, BlockSteps) else {},
         smoothed={s.name: (shorten(lowered.problem.text(s.original)), s.function.diameter) for s in envelopes},
         runtime=(*map(source, [*classes, *loop]), main),
         modules={name: kept(lowered, name) for name, text in texts.items() if text is None},

@@ -18,14 +18,17 @@ class Estimates:
     def tracked(self, node: ir.Reduce, value: Val, env: Env, log: bool = False) -> Val:
         """u (``log``: its logarithm): one estimate per block, updated from the minibatch value; every use of a ``let`` shares its
         estimates. A block of random draws has none."""
-        slots = [env[b] for b in self.state.free(node) if b in env]
+        binders = tuple(b for b in self.state.free(node) if b in env)
+        slots = [env[b] for b in binders]
         if any(s.pos is None for s in slots):
             return value
         key = (node, *(s.n for s in slots))
         buffers = self.state.buffers
         if key not in buffers:
             text, shape = self.state.bound.problem.text(node), tuple(s.n for s in slots) + value.event
-            buffers[key] = Buffer(name=f"u{len(buffers) + 1}", shape=shape, text=f"log of {text}" if log else text)
+            about = f"log of {text}" if log else text
+            name = f"u{len(buffers) + 1}"
+            buffers[key] = Buffer(name=name, shape=shape, text=about, node=node, binders=binders, log=log)
         positions = [s.pos for s in slots if s.pos is not None]
         return self.estimate(value, self.resampled(node, env), positions, buffers[key].name, log)
 

@@ -96,8 +96,11 @@ class Way:
 
 @dataclass(frozen=True, kw_only=True)
 class Buffer:
-    """An estimator's state: one tracked value per block."""
+    """An estimator's state: one tracked value per block, that of ``node`` (``log``: its logarithm) at elements of ``binders``."""
 
     name: str
     shape: tuple[int, ...]
     text: str
+    node: ir.Reduce
+    binders: tuple[ir.Binder, ...] = ()
+    log: bool = False

@@ -21,6 +21,7 @@ from fccomodel.solver.emit import Program
 from fccomodel.solver.run import answers
 from fccomodel.solver.run.answers import exact_values, multipliers
 from fccomodel.solver.run.machine import nothing_finite, refuse_size, solved
+from fccomodel.solver.run.microscope import Microscope, Trace
 
 #: A residual to end at that no steps come to.
 OUT_OF_REACH = 1e-15
@@ -57,6 +58,7 @@ class Solution:
     ``history``: for each stage objective (in the model's sense) and violation of the best point so far, oracle calls, seconds.
     ``passes`` over all rows of the ``way`` it ended (``finish``, ``restore``), 0 where there was none. ``failure`` is why there
     is no solution, if that was found. ``kept`` is what another run can go on from.
+    ``trace`` is what a microscope saw of it.
     ``notes`` say what the smoothing left: its parameter at the end, and by how much a block's envelope can differ.
     """
 
@@ -77,6 +79,7 @@ class Solution:
     worked: float = 0.0
     planned: int | None = None
     kept: Kept = field(default_factory=Kept)
+    trace: Trace | None = None
 
     @property
     def status(self) -> str:
@@ -107,12 +110,14 @@ def run(
     patience: float | None = None,
     polish: bool = False,
     watched: bool = False,
+    microscope: Microscope | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Solution:
     """Execute the program's text on its data; Ctrl-C ends it with the best point so far.
 
     ``budget_s`` are seconds of the clock, which ends the run; stages share ``room`` counted seconds (the same unless given), and
-    with ``patience`` it ends after so many of them. ``watched``: steps alone estimate the KKT residual as well, now and then.
+    with ``patience`` it ends after so many of them. ``watched``: steps alone estimate the KKT residual as well, now and then;
+    ``microscope``: looks at them as they go.
 
     Raises F0711 where nothing finite was found, F0704 where the variables or the arrays exceed the memory.
     """
@@ -129,6 +134,8 @@ def run(
         if progress is not None:
             progress(_progress(entry, module.SIGN, time.perf_counter() - began, seconds))
 
+    if microscope is not None:
+        microscope.over(module, bound)
     settings = {"seed": seed, "device": device, "dtype": getattr(torch, precision), "seconds": seconds, "iterations": budget_it}
     if polish:
         settings |= {"room": room, "patience": patience}
@@ -154,6 +161,7 @@ def run(
         timed=final.timed,
         worked=final.worked,
         planned=final.planned,
+        trace=None if microscope is None else microscope.trace(module, program, bound, seed),
         notes=tuple(answers.notes(program, module, final)),
     )
 
