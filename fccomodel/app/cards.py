@@ -1,4 +1,4 @@
-"""What the language and the compiler know, as lists and cards: ``fccomodel atoms`` and ``fccomodel algorithms``."""
+"""What the language and the compiler know, as lists and cards: ``fccomodel atoms``, ``algorithms`` and ``options``."""
 
 from __future__ import annotations
 
@@ -37,6 +37,46 @@ def _known(name: str, names: Iterable[str], kind: str) -> None:
     names = list(names)
     if name not in names:
         refuse(errors.unknown_concept(kind, name, names))
+
+
+# ------------------------------------------------------------------------------------------------------------- options
+def options(name: str | None = None) -> str:
+    """All options and what they mean, or the card of one: its values, its default by algorithm."""
+    from fccomodel.plan.settings import OPTIONS, SETTINGS
+
+    if name is None:
+        return f"of every solve\n{rows(SETTINGS.items())}\n\nof algorithms and their loops\n{rows(OPTIONS.items())}"
+    known = {**SETTINGS, **OPTIONS}
+    _known(name, known, "option")
+    defaults: dict[str, list[str]] = {}
+    for key, record in registered().items():
+        if name in record.hyper:
+            defaults.setdefault(f"{record.hyper[name]:g}", []).append(key)
+    shown = [("values", values)] if (values := _values(name)) else []
+    shown += [(f"default {value}", ", ".join(names)) for value, names in sorted(defaults.items(), key=lambda item: -len(item[1]))]
+    ways = f"--option {name}=.. at a shell, {name}=.. in Python, options {{ {name} = ..; }} in a model"
+    about = textwrap.indent(textwrap.fill(known[name], WIDTH - 2), "  ")
+    return f"{name}\n{about}\n\n{rows([*shown, ('given as', ways)])}"
+
+
+def registered() -> Mapping[str, Algorithm]:
+    from fccomodel import algorithms as registry
+
+    return registry.all()
+
+
+def _values(name: str) -> str:
+    """What an option may be, in words."""
+    from fccomodel.core.options import ABOVE_ZERO, DEVICES, NUMBERS, PRECISIONS, WORDS
+
+    words = {"device": (*DEVICES, "cuda:1"), "precision": PRECISIONS, "algorithm": ("race", *registered()), **WORDS}
+    if name in words:
+        return ", ".join(str(word).lower() if isinstance(word, bool) else word for word in words[name])
+    if name not in NUMBERS:
+        return ""
+    whole, low, high = NUMBERS[name]
+    least = "above 0" if low == ABOVE_ZERO else f"from {low:g}"
+    return f"{'whole ' if whole else ''}numbers {least}{'' if isinf(high) else f' to {high:g}'}"
 
 
 # --------------------------------------------------------------------------------------------------------------- atoms

@@ -70,7 +70,16 @@ OPTIONS = {
     "polish": "finish by passes over all rows, where they are affordable",
     "tol": "KKT residual to stop at: stationarity, violation and shift of the multipliers",
 }
-SETTINGS = ("seed", "device", "precision", "budget", "holdout", "margin", "population")
+#: options that belong to no algorithm
+SETTINGS = {
+    "seed": "of every random choice: the same seed gives the same answer on the same machine",
+    "device": "where it runs: auto takes an accelerator where there is one",
+    "precision": "of the steps; reports are in float64",
+    "budget": "60s, 2m, 1h of the whole command; 5000it steps; 1e6oracles values g_i(w; xi)",
+    "holdout": "rows left out, to judge the answer by: a condition on rows, or a share of them",
+    "margin": "confidence with which constraints on expectations over rows shall hold for new rows",
+    "population": "an interval of the optimality gap for new rows, and the time it may take: 60s",
+}
 BATCHES = ("outer_batch", "inner_batch")
 #: what every algorithm's steps and loop have
 COMMON = (*BATCHES, "eta", "rho", "lam", "stage", "longest", "gain", "patience")

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from fccomodel.app import cards, cli
+from fccomodel.core import options
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.library import atoms
+from fccomodel.plan import settings
 
 
 def test_every_atom_is_listed_once_within_eighty_columns():
@@ -75,3 +77,23 @@ def test_every_form_of_the_papers_has_a_state(paper: str) -> None:
 def test_the_table_of_forms_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["algorithms", "--variants"]) == 0
     assert capsys.readouterr().out == cards.variants() + "\n"
+
+
+# ------------------------------------------------------------------------------------------------------------- options
+@pytest.mark.parametrize("name", [*settings.OPTIONS, *settings.SETTINGS])
+def test_an_option_s_card_says_what_it_may_be(name):
+    text = " ".join(cards.options(name).split())
+    assert {**settings.OPTIONS, **settings.SETTINGS}[name] in text and f"--option {name}=" in text and name in cards.options()
+    if name in options.NUMBERS or name in options.WORDS:
+        assert "values" in text
+    assert all(len(line) <= 80 for line in cards.options(name).splitlines())
+
+
+def test_an_option_s_card_has_the_defaults_of_algorithms():
+    text = " ".join(cards.options("gamma").split())
+    assert "numbers above 0 to 1" in text and "sonex" in text
+
+
+def test_options_that_solves_take_have_words():
+    numbers = {*options.NUMBERS, *options.WORDS}
+    assert numbers <= {*settings.OPTIONS}

@@ -28,6 +28,7 @@ from fccomodel.app.cli.format import format
 from fccomodel.app.cli.latex import latex
 from fccomodel.app.cli.mock_data import mock_data
 from fccomodel.app.cli.new import new
+from fccomodel.app.cli.options import options
 from fccomodel.app.cli.report import report
 from fccomodel.app.cli.solve import solve
 from fccomodel.app.cli.sweep import sweep
@@ -36,7 +37,9 @@ from fccomodel.core.version import __version__
 
 __all__ = ["COMMANDS", "DEBUG", "main"]
 
-COMMANDS = (new, check, explain, solve, sweep, compare, emit, evaluate, report, format, latex, mock_data, atoms, algorithms)
+COMMANDS = (
+    new, check, explain, solve, sweep, compare, emit, evaluate, report, format, latex, mock_data, atoms, algorithms, options,
+)  # fmt: skip
 DEBUG = "FCCOMODEL_DEBUG"
 
 EPILOG = """\
