@@ -269,6 +269,28 @@ def no_target(name: str, found: Sequence[str]) -> Diagnostic:
     return ROWS.error(f"`{name}` is no column of two values beside the score", fix=fix)
 
 
+def nothing_to_judge_by(table: str) -> Diagnostic:
+    """Scores are judged by a column of two values."""
+    return ROWS.error(f"{table} has no column of two values that scores could be judged by", fix="Declare one, as `y: {-1, 1}`.")
+
+
+def no_groups(name: str, known: Sequence[str]) -> Diagnostic:
+    """Rows are divided by a column of labels."""
+    fix = did_you_mean(name, known) or (f"There is {', '.join(f'`{c}`' for c in known)}." if known else "Leave `by` out.")
+    return ROWS.error(f"`{name}` is no column of labels", fix=fix)
+
+
+def no_rows_at_hand() -> Diagnostic:
+    """Scores are of the rows of a solve, which its files do not hold."""
+    return ARGUMENT.error("There are no rows whose scores could be drawn", fix="Draw those of a solve: `result.plot.roc()`.")
+
+
+def no_values(name: str, known: Sequence[str]) -> Diagnostic:
+    """What is drawn by group is a family of constraints or of lets."""
+    fix = did_you_mean(name, known) or (f"There is {', '.join(f'`{n}`' for n in known)}." if known else "The model has none.")
+    return ARGUMENT.error(f"`{name}` is no family of constraints or lets with values", fix=fix)
+
+
 def which_target(table: str, found: Sequence[str]) -> Diagnostic:
     """What is predicted is clear."""
     shown = " and ".join(f"`{name}`" for name in found)

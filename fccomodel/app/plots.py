@@ -9,11 +9,14 @@ import numpy as np
 
 from fccomodel.app import errors
 from fccomodel.app.display import TOLERANCE, violation
+from fccomodel.app.pictures import groups, roc
 from fccomodel.core.diagnostics import FccoError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from fccomodel.pipeline import Outcome
 
 ALONG = {"oracles": "oracle calls", "seconds": "seconds"}
 #: Curves that are drawn, each with its line, so that they differ in grey.
@@ -24,6 +27,8 @@ MOST, LETTERS = 12, 22
 LEAST = 1e-12
 #: Values of constraints that can be told from 0.
 SEEN = 1e-4
+#: An objective that moves by less than this, relative to itself, is drawn as not moving.
+FLAT = 1e-3
 PAPER: Any = {"font.size": 10, "axes.spines.top": False, "axes.spines.right": False, "svg.fonttype": "none"}
 
 
@@ -40,10 +45,11 @@ class Plots:
 
     record   what ``result.json`` holds
     kinds    ``le`` or ``eq`` by the label of each constraint or family; inequalities where nothing is said
+    outcome  the solve itself, where it is at hand: what ``roc`` and ``groups`` look at besides the record
     """
 
-    def __init__(self, record: Mapping[str, Any], kinds: Mapping[str, str] | None = None):
-        self._record, self._kinds = record, kinds or {}
+    def __init__(self, record: Mapping[str, Any], kinds: Mapping[str, str] | None = None, outcome: Outcome | None = None):
+        self._record, self._kinds, self._outcome = record, kinds or {}, outcome
 
     def __call__(self, along: str = "seconds") -> Figure:
         """Convergence, and constraints where there are any, on one page."""
@@ -68,14 +74,30 @@ class Plots:
         """The multipliers of the minimised problem, those of the largest size: what a constraint costs."""
         return _figure(lambda axes: _multipliers(axes[0], self._record))
 
+    def groups(self, name: str | None = None) -> Figure:
+        """Risks by group with their bounds: the left sides of a family of constraints beside the right ones, or the members of a
+        family of lets. Without a name, of all families of constraints. F0805 for a name that has no such values."""
+        return _figure(lambda axes: groups.draw(axes[0], *groups.found(self._record, self._outcome, name)))
 
-def _figure(draw: Callable[[Sequence[Axes]], None], rows: int = 1) -> Figure:
+    def roc(self, rows: Any = None, *, by: str | None = None, target: str | None = None) -> Figure:
+        """True against false positive rates of the model's score, with the area below: on the rows solved on, or on others.
+
+        rows    a DataFrame or what else binds, with the columns that the score reads and its column of two values
+        by      a column of labels: a curve for each        target   the column of two values, where there are several
+
+        Raises F0814 where the model has no score or no such column, F0805 without the rows of the solve.
+        """
+        curves = roc.curves(self._outcome, rows, by=by, target=target)
+        return _figure(lambda axes: roc.draw(axes[0], curves), size=(4.6, 4.4))
+
+
+def _figure(draw: Callable[[Sequence[Axes]], None], rows: int = 1, size: tuple[float, float] = (6.4, 3.4)) -> Figure:
     require()
     import matplotlib
     from matplotlib.figure import Figure
 
     with matplotlib.rc_context(PAPER):
-        figure = Figure(figsize=(6.4, 3.4 * rows), layout="constrained")
+        figure = Figure(figsize=(size[0], size[1] * rows), layout="constrained")
         draw(list(np.atleast_1d(figure.subplots(rows))))
         return figure
 
@@ -95,6 +117,9 @@ def _convergence(axes: Axes, record: Mapping[str, Any], along: str) -> None:
     bound = (record.get("gap") or {}).get("bound")
     if bound is not None and _near(bound, [entry["objective"] for entry in stages]):
         drawn.append(axes.axhline(bound, color="tab:blue", linestyle=":", linewidth=1, label="proved bound"))
+    values = [entry["objective"] for entry in stages if entry.get("objective") is not None]
+    if values and max(values) - min(values) < FLAT * abs(values[-1]):  # digits that tell nothing
+        axes.set_ylim(values[-1] - FLAT * abs(values[-1]), values[-1] + FLAT * abs(values[-1]))
     beside.set_yscale("log")
     beside.spines["right"].set_visible(True)
     beside.set_ylabel("violation, KKT residual" if record["constraints"] else "KKT residual")
@@ -126,7 +151,7 @@ def _constraints(axes: Axes, record: Mapping[str, Any], kinds: Mapping[str, str]
     axes.axvspan(-TOLERANCE, TOLERANCE, color="0.9", zorder=0)
     axes.axvline(0, color="black", linewidth=1)
     _labelled(axes, worst, len(rows))
-    axes.set_xlabel(f"left - right side: holds at or left of 0, an equality at 0 (shaded: within {TOLERANCE:g})")
+    axes.set_xlabel(f"left - right side: holds at or left of 0,\nan equality at 0 (shaded: within {TOLERANCE:g})")
 
 
 def _multipliers(axes: Axes, record: Mapping[str, Any]) -> None:
@@ -135,6 +160,7 @@ def _multipliers(axes: Axes, record: Mapping[str, Any]) -> None:
     axes.barh(range(len(largest)), [known[label] for label in largest], color="0.6", height=0.6)
     axes.axvline(0, color="black", linewidth=1)
     _labelled(axes, largest, len(known))
+    groups.plain(axes)
     axes.set_xlabel("multiplier: change of the optimum per unit of the right side")
 
 

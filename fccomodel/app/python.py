@@ -484,8 +484,8 @@ class Result(Answer):
 
     @property
     def plot(self) -> plots.Plots:
-        """Pictures: ``plot()`` of the run on one page, ``plot.convergence()``, ``.constraints()``, ``.multipliers()``."""
-        return plots.Plots(self.json, display.kinds(self.outcome.problem))
+        """Pictures: ``plot()`` of the run; ``plot.convergence()``, ``constraints``, ``multipliers``, ``groups``, ``roc``."""
+        return plots.Plots(self.json, display.kinds(self.outcome.problem), self.outcome)
 
     def cite(self) -> str:
         """BibTeX of what the answer rests on: the algorithm's paper, the interior-point method where it came in, this library."""

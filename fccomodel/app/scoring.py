@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -83,11 +83,19 @@ def value(known: Fitted, wanted: Quantity, data: Any) -> np.ndarray:
 
     ``data`` is anything that binds, with the columns that the quantity reads; F05xx where they do not bind as before.
     """
-    problem, name = _alone(wanted), wanted.table.name
-    table = problem.tables[name]
-    learned = {column: record for column, record in known.encoding.get(name, {}).items() if column in table.columns}
+    table, read = _bound(known, wanted, data, wanted.columns)
+    found = at(known, wanted, table)
+    everything = np.full((read, *found.shape[1:]), np.nan)
+    everything[table.numbers] = found
+    return everything
+
+
+def _bound(known: Fitted, wanted: Quantity, data: Any, columns: Sequence[str]) -> tuple[BoundTable, int]:
+    """The table of a quantity, with these columns alone, bound as before; how many rows were read for it."""
     from fccomodel.data import bind
 
+    problem, name = _alone(wanted, columns), wanted.table.name
+    learned = {column: record for column, record in known.encoding.get(name, {}).items() if column in columns}
     labels = {s: list(of) for s, of in known.labels.items() if _open(problem, s)}
     numbers = {n: number for n, number in known.numbers.items() if n in problem.params}
     sizes = {n: size for n, size in known.sizes.items() if n in problem.dims}
@@ -99,10 +107,7 @@ def value(known: Fitted, wanted: Quantity, data: Any) -> np.ndarray:
             params={**numbers, **sizes},
             encoding={name: learned},
         )
-    found = at(known, wanted, bound.tables[name])
-    everything = np.full((bound.sources[name]["rows_read"], *found.shape[1:]), np.nan)
-    everything[bound.tables[name].numbers] = found
-    return everything
+    return bound.tables[name], bound.sources[name]["rows_read"]
 
 
 def _open(problem: ir.Problem, name: str) -> bool:
@@ -111,10 +116,10 @@ def _open(problem: ir.Problem, name: str) -> bool:
     return isinstance(index_set, ir.LabelSet) and index_set.labels is None
 
 
-def _alone(wanted: Quantity) -> ir.Problem:
-    """The problem with nothing that is to be bound but the columns that the quantity reads."""
+def _alone(wanted: Quantity, columns: Sequence[str]) -> ir.Problem:
+    """The problem with nothing that is to be bound but these columns of the quantity's table."""
     problem = wanted.problem
-    table = replace(wanted.table, columns={name: wanted.table.columns[name] for name in wanted.columns})
+    table = replace(wanted.table, columns={name: wanted.table.columns[name] for name in columns})
     nothing = replace(problem.objective, expr=ir.Const(value=0.0, span=problem.objective.span))
     return replace(problem, tables={table.name: table}, arrays={}, nets={}, constraints=(), objective=nothing)
 
@@ -158,6 +163,28 @@ def predicted(known: Fitted, wanted: Quantity, scores: np.ndarray, *, threshold:
     if np.isnan(scores).any():
         refuse(errors.no_class(int(np.isnan(scores).sum())))
     return _classes(known, wanted, column)[(scores > level).astype(int)]
+
+
+def judged(
+    known: Fitted, wanted: Quantity, rows: Any, *, target: str | None = None, by: str | None = None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The scores of rows (a bound table, or what binds), whether each is of the larger value of its column of two values, and its
+    member of the column of labels ``by`` ("" without one). F0814 where no such column, or several, may be meant."""
+    column, kinds = _target(known, wanted, target), wanted.table.columns
+    if column is None:
+        refuse(errors.nothing_to_judge_by(wanted.table.name))
+    grouping = [name for name, one in kinds.items() if isinstance(one.domain, ir.LabelSet)]
+    if by is not None and by not in grouping:
+        refuse(errors.no_groups(by, grouping))
+    needed = [*wanted.columns, column, *([] if by is None else [by])]
+    table = rows if isinstance(rows, BoundTable) else _bound(known, wanted, rows, needed)[0]
+    if by is None:
+        member = np.full(table.n, "")
+    else:
+        domain = kinds[by].domain
+        assert isinstance(domain, ir.LabelSet)
+        member = np.array(domain.labels or known.labels[domain.name])[table.columns[by]]
+    return at(known, wanted, table), table.columns[column] == _values(known, wanted, column)[1], member
 
 
 def limit(wanted: Quantity) -> float:

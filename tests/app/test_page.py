@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import shutil
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 
 import fccomodel
 from fccomodel.app.cli import main
+from fccomodel.app.pictures import roc
 from fccomodel.app.plots import Plots
 
 MODEL = """model gaps; dim d; set G; data D : table(x: real[d], y: {-1, 1}, g: G); param kappa default 0.02; var w[d];
@@ -127,3 +129,61 @@ def test_an_equality_below_zero_does_not_hold(tmp_path):
     assert '<td class="fails">\u2717</td><td>level</td>' in result.html()
     (axes,) = result.plot.constraints().axes
     assert axes.patches[0].get_facecolor() != Plots(result.json).constraints().axes[0].patches[0].get_facecolor()
+
+
+def test_pictures_of_an_answer(tmp_path):
+    """Areas are scikit-learn's, ties by halves; groups stand beside their bounds; no words are outside or overlap."""
+    from sklearn.metrics import roc_auc_score
+
+    rng = np.random.default_rng(0)
+    x = np.round(rng.normal(size=(300, 3)), 1)
+    rows = pd.DataFrame(x, columns=["a", "b", "c"])
+    rows["y"] = np.where(x @ [1, -1, 0.5] + rng.normal(size=300) > 0, 1, -1)
+    rows["g"] = rng.choice(["north", "south", "the east coast of the island"], 300)
+    result = fccomodel.compile(MODEL).bind(D=rows, spec={"D": {"x": {"columns": ["a", "b", "c"]}}}).solve(budget="60it")
+    plot = result.plot
+    (whole,) = roc.curves(result.outcome, None, by=None, target=None)
+    assert whole.area == pytest.approx(roc_auc_score(rows.y, result.decision_function(rows)))
+    some = rows[:150]
+    for one in roc.curves(result.outcome, some, by="g", target="y"):
+        mine = some[some.g == one.name]
+        assert one.rows == len(mine) and one.area == pytest.approx(roc_auc_score(mine.y, result.decision_function(mine)))
+    (tied,) = [roc.curve("", np.array([1.0, 1.0, 0.0]), np.array([True, False, False]))]
+    assert tied is not None and tied.area == pytest.approx(0.75)
+    (axes,) = plot.groups().axes
+    assert len(axes.patches) == 3 and axes.get_legend_handles_labels()[1] == ["bound"]
+    (axes,) = plot.groups("rate").axes
+    assert sorted(bar.get_width() for bar in axes.patches) == pytest.approx(sorted(values(result, "rate")))
+    for figure in (plot.groups(), plot.roc(by="g"), plot.constraints(), plot.multipliers(), plot.convergence()):
+        apart(figure)
+    for wrong, code in ((lambda: plot.roc(by="y"), "F0814"), (lambda: plot.groups("none"), "F0805")):
+        with pytest.raises(fccomodel.FccoError, match=code):
+            wrong()
+    with pytest.raises(fccomodel.FccoError, match="F0805"):
+        Plots(result.json).roc()
+
+
+def values(result, name):
+    from fccomodel.evaluation.values import values
+
+    let = result.outcome.problem.lets[name]
+    return list(values(result.outcome.bound, result.variables, [let])[name].values())
+
+
+def apart(figure):
+    """The words of a picture lie inside it, and no two of them on one another."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.text import Text
+
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    axes_of = [axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)]
+    ticks = [(tick, *sorted(axis.get_view_interval())) for axis in axes_of for tick in axis.get_major_ticks()]
+    away = {label for tick, low, high in ticks if not low <= tick.get_loc() <= high for label in (tick.label1, tick.label2)}
+    minor = {label for axis in axes_of for label in axis.get_ticklabels(which="minor")}
+    words = [text for text in figure.findobj(Text) if text.get_text().strip() and text.get_visible() and text not in away | minor]
+    boxes = {text.get_text(): text.get_window_extent(canvas.get_renderer()) for text in words}
+    outside = [said for said, box in boxes.items() if box.x0 < -2 or box.x1 > figure.bbox.x1 + 2 or box.y0 < -2]
+    pairs = itertools.combinations(boxes.items(), 2)
+    hit = [(one, other) for (one, box), (other, beside) in pairs if box.padded(-1).overlaps(beside)]
+    assert not outside and not hit
