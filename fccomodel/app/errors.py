@@ -222,12 +222,10 @@ def no_quantity(name: str, known: Sequence[str]) -> Diagnostic:
     return ROWS.error(f"The model has no `def`, `let` or `net` called `{name}`", fix=fix)
 
 
-def not_of_a_row(name: str, why: str) -> Diagnostic:
+def not_of_a_row(name: str, why: str, *, is_let: bool = False) -> Diagnostic:
     """What is asked for at new rows depends on one row alone."""
-    return ROWS.error(
-        f"`{name}` has no value at a single row: {why}",
-        fix=f"`evaluate(result, ..., show=['{name}'])` gives a `let` on other rows as a whole.",
-    )
+    fix = f"`evaluate(result, ..., show=['{name}'])` gives it on other rows as a whole." if is_let else ""
+    return ROWS.error(f"`{name}` has no value at a single row: {why}", fix=fix)
 
 
 def no_parameter(name: str, given: str, params: Sequence[str]) -> Diagnostic:

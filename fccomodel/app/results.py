@@ -2,7 +2,7 @@
 
 ``result.json`` holds what it takes to judge the answer on other rows, and to score them: the model's text, the binding, the
 statistics learned from the rows it was solved on (scaling, categories, groups), the names of entries; and the hashes of the files
-that belong to it, among them ``numbers.npz`` with the params and arrays.
+that belong to it, among them ``arrays.npz`` with the arrays of the model.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 FORMAT = 3
 RESULT, VARIABLES, SOLVER, DATA, SCORES = "result.json", "variables.npz", "solver.py", "data.pt", "scores.npz"
-HELD, NUMBERS = "heldout.npz", "numbers.npz"
+HELD, ARRAYS = "heldout.npz", "arrays.npz"
 
 
 def plain(value: Any) -> Any:
@@ -174,7 +174,7 @@ def save(outcome: pipeline.Outcome, claimed: store.Claimed) -> dict[str, Any]:
     from fccomodel.solver.errors import NOT_EMITTED
 
     record = to_json(outcome)
-    with store.replacing(claimed, (RESULT, VARIABLES, SOLVER, DATA, SCORES, HELD, NUMBERS)) as folder:
+    with store.replacing(claimed, (RESULT, VARIABLES, SOLVER, DATA, SCORES, HELD, ARRAYS)) as folder:
         write_arrays(folder / VARIABLES, outcome.solution.variables)
         try:
             write_program(repeating(outcome.program, outcome.solution), folder / SOLVER)
@@ -183,8 +183,8 @@ def save(outcome: pipeline.Outcome, claimed: store.Claimed) -> dict[str, Any]:
                 raise
             # a net that lives in Python alone: the answer is kept without the program
             record["notes"] += [f"no {SOLVER}: {one.message}; {one.reason}" for one in error.diagnostics]
-        if numbers := {**outcome.bound.arrays, **outcome.bound.params}:
-            write_arrays(folder / NUMBERS, numbers)
+        if outcome.bound.arrays:
+            write_arrays(folder / ARRAYS, outcome.bound.arrays)
         if scores := dict(net_scores(outcome.bound, outcome.solution.variables)):
             write_arrays(folder / SCORES, scores)
             record["scores_file"] = SCORES
@@ -385,7 +385,8 @@ def load(folder: Path, *, nets: Mapping[str, Any] | None = None, allow_python: b
 
     (record, source, binding), files = store.read(folder, RESULT, parsed)
     variables = _arrays(files.get(VARIABLES, folder / VARIABLES))
-    numbers = _arrays(files[NUMBERS]) if NUMBERS in files else {}
+    numbers = {name: np.asarray(value, float) for name, value in record["params"].items()}
+    numbers |= _arrays(files[ARRAYS]) if ARRAYS in files else {}
     compiled = pipeline.compile_model(source)
     if compiled.hash != record["model_hash"]:
         refuse(errors.other_model(folder / RESULT, record["model_hash"], compiled.hash, record["versions"]["fccomodel"]))

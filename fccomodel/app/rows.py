@@ -87,7 +87,7 @@ def _table_of(binder: ir.Binder) -> str:
 def _of_let(problem: ir.Problem, let: ir.Let) -> Quantity:
     rows = [b for b in let.binders if isinstance(b.domain, ir.RowSet)]
     if len(rows) != 1:
-        refuse(errors.not_of_a_row(let.name, f"it is a quantity of {len(rows) or 'no'} rows"))
+        refuse(errors.not_of_a_row(let.name, f"it is a quantity of {len(rows) or 'no'} rows", is_let=True))
     others = tuple(b for b in let.binders if b is not rows[0])
     return Quantity(name=let.name, problem=problem, row=rows[0], expr=let.body, others=others)
 
@@ -136,7 +136,7 @@ class _Call:
 def _of_definition(compiled: pipeline.Compiled, defined: syntax.DefDecl, given: Mapping[str, str], table: str) -> Quantity:
     if unknown := [name for name in given if name not in defined.params]:
         refuse(errors.no_parameter(defined.name, unknown[0], defined.params))
-    calls = [_given(defined, given)] if given else list(_calls(compiled, defined))
+    calls = [_given(defined, given)] if given else sorted(_calls(compiled, defined), key=lambda call: call.text)
     tables = [name for name, of in compiled.problem.tables.items() if of.family is None and table in ("", name)]
     found = {
         f"{call.text}, {name} the rows": made
@@ -206,11 +206,11 @@ def _at(compiled: pipeline.Compiled, defined: syntax.DefDecl, call: _Call, table
 # ------------------------------------------------------------------------------------------------------------------- one row
 def _demand_one_row(found: Quantity) -> Quantity:
     """F0814 for what depends on more than the row: on other rows, or on a variable with an entry for each row."""
-    problem = found.problem
+    problem, is_let = found.problem, found.name in found.problem.lets
     for node in ir.walk(found.expr):
         binders = node.binders if isinstance(node, ir.Reduce) else (node.binder,) if isinstance(node, ir.Exists) else ()
         if rows := [b for b in binders if isinstance(b.domain, ir.RowSet)]:
-            refuse(errors.not_of_a_row(found.name, f"it depends on all rows of {rows[0].domain.name}"))
+            refuse(errors.not_of_a_row(found.name, f"it depends on all rows of {rows[0].domain.name}", is_let=is_let))
         if isinstance(node, ir.Var):
             entries = [dim for dim in node.shape if dim in problem.tables or isinstance(problem.sets.get(str(dim)), ir.RowSet)]
             if entries:
