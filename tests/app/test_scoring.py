@@ -72,7 +72,7 @@ def by_hand(result: fccomodel.Result, frame: Any, rows: Any) -> np.ndarray:
 def refusal(make: Any) -> str:
     with pytest.raises(FccoError) as found:
         make()
-    return str(found.value)
+    return " ".join(str(found.value).split())
 
 
 def test_scores_need_no_labels(answer: Any, result: fccomodel.Result, frame: Any) -> None:

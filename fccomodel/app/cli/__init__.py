@@ -21,6 +21,7 @@ from fccomodel.app.cli.algorithms import algorithms
 from fccomodel.app.cli.atoms import atoms
 from fccomodel.app.cli.check import check
 from fccomodel.app.cli.compare import compare
+from fccomodel.app.cli.completion import completion
 from fccomodel.app.cli.emit import emit
 from fccomodel.app.cli.evaluate import evaluate
 from fccomodel.app.cli.explain import explain
@@ -39,6 +40,7 @@ __all__ = ["COMMANDS", "DEBUG", "main"]
 
 COMMANDS = (
     new, check, explain, solve, sweep, compare, emit, evaluate, report, format, latex, mock_data, atoms, algorithms, options,
+    completion,
 )  # fmt: skip
 DEBUG = "FCCOMODEL_DEBUG"
 
@@ -102,9 +104,9 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in COMMANDS:
         description = f"{command.summary[0].upper()}{command.summary[1:]}. {command.detail}".strip()
-        subparser = commands.add_parser(
-            command.name, help=command.summary, description=description, allow_abbrev=False, formatter_class=_Help
-        )
+        examples = "\n".join(["examples:", *(f"  {line}" for line in command.examples)])
+        texts = {"help": command.summary, "description": description, "epilog": examples}
+        subparser = commands.add_parser(command.name, **texts, allow_abbrev=False, formatter_class=_Help)
         command.arguments(subparser)
         subparser.set_defaults(run=command.run)
     return top

@@ -18,6 +18,7 @@ class Command:
     arguments  adds what it takes to its parser
     run        does it, and returns the exit status
     detail     what its own help adds to the summary
+    examples   commands that its own help shows
     """
 
     name: str
@@ -25,3 +26,4 @@ class Command:
     arguments: Callable[[argparse.ArgumentParser], None]
     run: Callable[[argparse.Namespace], int]
     detail: str = ""
+    examples: tuple[str, ...] = ()

@@ -40,6 +40,10 @@ algorithms = Command(
     name="algorithms",
     summary="list the algorithms, or describe one: what it needs, gives, and where it is from",
     detail="With --model, what each would need there.",
+    examples=(
+        'fccomodel algorithms sonex',
+        'fccomodel algorithms --model model.fcco --bind model.toml',
+    ),
     arguments=arguments,
     run=run,
 )

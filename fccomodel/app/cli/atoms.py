@@ -18,6 +18,10 @@ def run(args: argparse.Namespace) -> int:
 atoms = Command(
     name="atoms",
     summary="list the functions of the language, or describe one",
+    examples=(
+        'fccomodel atoms',
+        'fccomodel atoms log1pexp',
+    ),
     arguments=shared.optional_name,
     run=run,
 )

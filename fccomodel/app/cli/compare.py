@@ -96,6 +96,7 @@ compare = Command(
     name="compare",
     summary="run algorithms side by side on the same oracle budget",
     detail="Every value is computed from the problem as written. Ctrl-C ends with the runs that are done.",
+    examples=('fccomodel compare model.fcco --bind model.toml --algorithms sonex,alexr2',),
     arguments=arguments,
     run=run,
 )

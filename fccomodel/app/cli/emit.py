@@ -37,6 +37,7 @@ emit = Command(
     name="emit",
     summary="write the standalone solver: Python with torch alone",
     detail="Its data is written beside it: data.pt beside solver.py, a.data.pt beside a.py.",
+    examples=('fccomodel emit model.fcco --bind model.toml -o solver.py',),
     arguments=arguments,
     run=run,
 )

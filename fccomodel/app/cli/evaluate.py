@@ -44,6 +44,11 @@ evaluate = Command(
     name="evaluate",
     summary="judge a stored answer, on other rows too",
     detail="Scaling, categories and groups are those that the answer was solved with.",
+    examples=(
+        'fccomodel evaluate out',
+        'fccomodel evaluate out --where "split == \'test\'" --show auc',
+        'fccomodel evaluate out --data D=test.csv --json',
+    ),
     arguments=arguments,
     run=run,
 )

@@ -44,6 +44,11 @@ explain = Command(
     summary="show the structure found, its reasons, and the algorithm chosen",
     detail="Works without data, and where nothing solves the model: it says then what is missing. Of an error's code "
     "(`explain F0203`), the rules behind it.",
+    examples=(
+        'fccomodel explain model.fcco --param mu=0.1',
+        'fccomodel explain model.fcco --bind model.toml --why misses',
+        'fccomodel explain F0203',
+    ),
     arguments=arguments,
     run=run,
 )

@@ -42,6 +42,10 @@ def run(args: argparse.Namespace) -> int:
 format = Command(
     name="format",
     summary="print a model in the canonical layout, comments kept",
+    examples=(
+        'fccomodel format model.fcco --write',
+        'fccomodel format models/a.fcco --check',
+    ),
     arguments=arguments,
     run=run,
 )

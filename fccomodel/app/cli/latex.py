@@ -34,6 +34,7 @@ latex = Command(
     name="latex",
     summary="a model as LaTeX: as written, in normal form, smoothed",
     detail="The forms that solvers see are those of the algorithm that is chosen.",
+    examples=('fccomodel latex model.fcco --form problem',),
     arguments=arguments,
     run=run,
 )

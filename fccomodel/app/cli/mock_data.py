@@ -33,6 +33,7 @@ mock_data = Command(
     name="mock-data",
     summary="draw data of the declared types, with a binding file",
     detail="So that a model runs before there is data.",
+    examples=('fccomodel mock-data model.fcco -o mock',),
     arguments=arguments,
     run=run,
 )

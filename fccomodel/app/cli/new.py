@@ -32,6 +32,10 @@ new = Command(
     name="new",
     summary="a model to begin with, with its binding and data",
     detail="Without a template, the list of them. Nothing that is there is written over.",
+    examples=(
+        'fccomodel new',
+        'fccomodel new group-dro my-model',
+    ),
     arguments=arguments,
     run=run,
 )

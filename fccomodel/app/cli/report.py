@@ -28,6 +28,7 @@ report = Command(
     name="report",
     summary="a stored answer as one page for a browser",
     detail="One file without network: mathematics, pictures, the KKT table, assumptions, how to run it again.",
+    examples=('fccomodel report out -o report.html',),
     arguments=arguments,
     run=run,
 )

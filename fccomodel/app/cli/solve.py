@@ -75,6 +75,11 @@ solve = Command(
     name="solve",
     summary="solve a model and report on the answer",
     detail="The first Ctrl-C ends with the best point so far and its report; the second ends at once.",
+    examples=(
+        'fccomodel solve model.fcco --bind model.toml --budget 60s --out out',
+        'fccomodel solve model.fcco --data D=a.parquet --show auc --holdout 0.2',
+        'fccomodel solve model.fcco --bind model.toml --net "s=mlp(64, 64)"',
+    ),
     arguments=arguments,
     run=run,
 )

@@ -74,6 +74,7 @@ sweep = Command(
     name="sweep",
     summary="solve a model for several values of its params, each from the answer before",
     detail="Several params, --param tau=0.1,0.05 --param mu=0.01,0.1, are combined. Ctrl-C keeps the values that are done.",
+    examples=('fccomodel sweep model.fcco --bind model.toml --param tau=0.1,0.05,0.02',),
     arguments=arguments,
     run=run,
 )

@@ -1,0 +1,128 @@
+"""``completion SHELL``: what a shell needs to complete commands, options and the names of a model."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Iterator, Mapping
+
+from fccomodel.app.cli._command import DONE, Command
+from fccomodel.app.cli._output import say
+from fccomodel.core import files
+from fccomodel.core.diagnostics import FccoError
+
+#: The options that take names of the model, and the statements that declare these; those after whose name a value comes.
+NAMES = {"why": "Constraint", "show": "LetDecl", "param": "ParamDecl", "data": "DataDecl", "net": "NetDecl"}
+ASSIGNED = ("param", "data", "net")
+#: What a shell asks for names by; no shell is called that.
+ASKED = "names"
+
+
+def arguments(to: argparse.ArgumentParser) -> None:
+    to.add_argument("shell", choices=("bash", "zsh", "fish", ASKED), metavar="SHELL", help="bash, zsh or fish")
+    to.add_argument("asked", nargs="*", help=argparse.SUPPRESS)
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.shell == ASKED:
+        option, *words = args.asked
+        say("\n".join(_names(option.lstrip("-"), words)))
+    else:
+        say({"bash": _bash, "zsh": _zsh, "fish": _fish}[args.shell](_options()))
+    return DONE
+
+
+def _options() -> dict[str, list[str]]:
+    """By command its options."""
+    from fccomodel.app.cli import parser
+
+    (commands,) = (action for action in parser()._actions if isinstance(action, argparse._SubParsersAction))
+    return {
+        name: [option for action in one._actions for option in action.option_strings] for name, one in commands.choices.items()
+    }
+
+
+def _names(option: str, words: Iterable[str]) -> Iterator[str]:
+    """The names that may stand after an option: of the model among the words of the line, by its statements alone."""
+    if option == "algorithm":
+        yield from _algorithms()
+    model = next((word for word in words if word.endswith(".fcco")), None)
+    if option not in NAMES or model is None:
+        return
+    from fccomodel.language.parse import parse
+
+    try:
+        statements = parse(files.read_model(model)).statements
+    except FccoError:  # not yet a model
+        return
+    yield from ["objective"] if option == "why" else []
+    for statement in statements:
+        if type(statement).__name__ == NAMES[option]:
+            name = getattr(statement, "label", None) or getattr(statement, "name", "")
+            yield f"{name}=" if option in ASSIGNED else name
+
+
+def _algorithms() -> Iterator[str]:
+    """The algorithms by their files: their records need not be read."""
+    from importlib.resources import files as inside
+
+    names = (path.name.removesuffix(".py") for path in inside("fccomodel.algorithms").iterdir() if path.name.endswith(".py"))
+    yield from sorted(name for name in names if not name.startswith("_"))
+
+
+def _bash(options: Mapping[str, list[str]]) -> str:
+    cases = "\n".join(f"    {name}) options='{' '.join(known)}' ;;" for name, known in options.items())
+    asking = "|".join(f"--{name}" for name in (*NAMES, "algorithm"))
+    return f"""\
+_fccomodel() {{
+  local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD-1]}} options=''
+  COMPREPLY=()
+  if [ "$COMP_CWORD" -eq 1 ]; then
+    COMPREPLY=($(compgen -W '{" ".join(options)} --help --version' -- "$word"))
+    return
+  fi
+  case $before in
+    {asking})
+      options=$(fccomodel completion {ASKED} -- "${{before#--}}" "${{COMP_WORDS[@]:2}}" 2>/dev/null)
+      COMPREPLY=($(compgen -W "$options" -- "$word"))
+      [[ $COMPREPLY == *= ]] && compopt -o nospace 2>/dev/null
+      return ;;
+  esac
+  case ${{COMP_WORDS[1]}} in
+{cases}
+  esac
+  case $word in
+    -*) COMPREPLY=($(compgen -W "$options" -- "$word")) ;;
+    *) COMPREPLY=($(compgen -f -- "$word")); compopt -o filenames 2>/dev/null ;;
+  esac
+}}
+complete -F _fccomodel fccomodel"""
+
+
+def _zsh(options: Mapping[str, list[str]]) -> str:
+    return f"autoload -U +X compinit && compinit\nautoload -U +X bashcompinit && bashcompinit\n{_bash(options)}"
+
+
+def _fish(options: Mapping[str, list[str]]) -> str:
+    first = "__fish_use_subcommand"
+    lines = [f"complete -c fccomodel -n {first} -f -a '{' '.join(options)}'"]
+    for name, known in options.items():
+        inside = f"complete -c fccomodel -n '__fish_seen_subcommand_from {name}'"
+        for option in known:
+            asked = option.lstrip("-")
+            more = f" -x -a '(fccomodel completion {ASKED} -- {asked} (commandline -opc) 2>/dev/null)'"
+            flag = f"-l {asked}" if option.startswith("--") else f"-s {asked}"
+            lines.append(f"{inside} {flag}{more if asked in (*NAMES, 'algorithm') else ''}")
+    return "\n".join(lines)
+
+
+completion = Command(
+    name="completion",
+    summary="what a shell needs to complete commands, options and the names of a model",
+    detail="Of bash and zsh to be evaluated in the shell's startup file, of fish to be kept in its folder of completions.",
+    examples=(
+        'eval "$(fccomodel completion bash)"',
+        "fccomodel completion fish > ~/.config/fish/completions/fccomodel.fish",
+    ),
+    arguments=arguments,
+    run=run,
+)
