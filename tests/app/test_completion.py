@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -20,7 +21,7 @@ NP = str(ROOT / "examples" / "neyman_pearson.fcco")
 def test_the_examples_of_a_commands_help_are_its_own(command, capsys):
     assert command.examples
     for line in command.examples:
-        name, *words = shlex.split(line.removeprefix('eval "$(').removesuffix(')"').partition(" > ")[0])
+        name, *words = shlex.split(re.sub(r'^eval "\$\((.*)\)"$', r"\1", line).partition(" > ")[0])
         args = parser().parse_args(words)
         assert name == "fccomodel" and args.run is command.run
     with pytest.raises(SystemExit):
