@@ -13,6 +13,7 @@ import sys
 import textwrap
 import traceback
 from collections.abc import Sequence
+from typing import Any
 
 from fccomodel.app import errors
 from fccomodel.app.cli._command import BAD_INPUT, DONE, INTERRUPTED
@@ -105,7 +106,7 @@ def parser() -> argparse.ArgumentParser:
     for command in COMMANDS:
         description = f"{command.summary[0].upper()}{command.summary[1:]}. {command.detail}".strip()
         examples = "\n".join(["examples:", *(f"  {line}" for line in command.examples)])
-        texts = {"help": command.summary, "description": description, "epilog": examples}
+        texts: dict[str, Any] = {"help": command.summary, "description": description, "epilog": examples}
         subparser = commands.add_parser(command.name, **texts, allow_abbrev=False, formatter_class=_Help)
         command.arguments(subparser)
         subparser.set_defaults(run=command.run)

@@ -58,7 +58,7 @@ def _names(option: str, words: Iterable[str]) -> Iterator[str]:
     for statement in statements:
         if type(statement).__name__ == NAMES[option]:
             name = getattr(statement, "label", None) or getattr(statement, "name", "")
-            yield f"{name}=" if option in ASSIGNED else name
+            yield f"{name}=" if option in ASSIGNED else str(name)
 
 
 def _algorithms() -> Iterator[str]:
