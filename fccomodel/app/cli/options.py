@@ -18,6 +18,7 @@ def run(args: argparse.Namespace) -> int:
 options = Command(
     name="options",
     summary="list what a solve can be told, or describe one option: its values, its default by algorithm",
+    examples=("fccomodel options", "fccomodel options budget"),
     arguments=shared.optional_name,
     run=run,
 )
