@@ -1,9 +1,9 @@
 """Where measurement speaks against theorems: how long algorithms took, by classes of problems.
 
-``measured.toml`` is made by ``tests/bench/choice.py`` from runs of every algorithm on every model: for each class, the geometric
-mean over its models of an algorithm's time over that of the best there. A time is sqrt(oracle calls * seconds of the processor)
-to an accuracy, 1e-2 and 1e-3, by stochastic steps alone. The theorems' order stands unless their first choice was measured to
-take more than ``AGAINST`` times as long as the best.
+``measured.toml`` is made by ``tests/bench/choice.py`` from runs of every algorithm on every model with several seeds: for each
+class, the geometric mean over its models of an algorithm's time over that of the best there. A time is sqrt(oracle calls *
+counted seconds) to an accuracy, 1e-2 and 1e-3, by stochastic steps alone. The theorems' order stands unless their first choice
+was measured to take more than ``AGAINST`` times as long as the best.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ WORDS = {
     "nets": ("of nets", ""),
     "sampled": ("by samples", "by all rows in every step"),
     "few": (f"of at most {FEW} variables", f"of more than {FEW} variables"),
+    "maxima": ("of maxima", ""),
 }
 
 
@@ -103,12 +104,14 @@ def features(setting: Setting, sampled: bool) -> Class | None:
     if setting.bound is None:
         return None
     bound, problem = setting.bound, setting.problem
+    kinks = not all(assumptions.ALL[name].decide(setting).holds for name in ("outer smooth", "inner smooth"))
     lengths = (prod(elements.shape(bound, v.shape)) for v in problem.variables.values() if v.net is None)
     return {
         "convex": setting.analysis.convex,
         "constrained": bool(setting.constrained),
-        "kinks": not all(assumptions.ALL[name].decide(setting).holds for name in ("outer smooth", "inner smooth")),
+        "kinks": kinks,
         "nets": bool(problem.nets),
         "sampled": sampled,
         "few": not problem.nets and sum(lengths) <= FEW,
+        "maxima": kinks and assumptions.ALL["maxima"].decide(setting).holds,
     }

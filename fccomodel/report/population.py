@@ -7,7 +7,9 @@ from those at hand with replacement, and x_b is optimal for them. Then
 
 the next of B + 1 such draws lies between the j-th smallest and the j-th largest of the others with probability 1 - 2j/(B + 1).
 Rows for which there is no answer count as a draw of infinity. Draws are known to the accuracy of their answers, by which the
-interval is wider: where optima do not move with the rows (at a kink, say) it is all that is left.
+interval is wider: where optima do not move with the rows (at a kink, say) it is all that is left. Where no constraint is of the
+rows, a gap is at least 0, and the interval begins there: draws of gaps are too large where few rows have the weight, as in tail
+means, whose kinks are closer together on rows that are drawn twice; so it holds with that confidence or more.
 Asymptotic, for rows that are drawn independently and optima that are unique (A. Shapiro, Asymptotic analysis of stochastic
 programs, Annals of Operations Research 30, 1991; A. Eichhorn, W. Römisch, Stochastic integer programming: limit theorems and
 confidence intervals, Mathematics of Operations Research 32, 2007; of bagging in gap estimates H. Lam, H. Qian, Assessing solution
@@ -40,7 +42,7 @@ ACCURACY = 1e-6
 class Population:
     """The gap of an answer to the best objective for new rows, in the direction of the sense (below 0: by breaking constraints).
 
-    low, high   a two-sided interval of confidence ``level``; NaN where ``why`` says why there is none
+    low, high   an interval of confidence ``level``, from 0 where no constraint is of the rows; NaN where ``why`` says why not
     mean        of the draws
     optimism    by how much the objective is worse for new rows than for those at hand, in the mean
     solves      on resampled rows, in ``seconds``; ``failed`` of them had no answer
@@ -71,8 +73,8 @@ def population(
     accuracy: float = 0.0,
     least: float = -math.inf,
 ) -> Population:
-    """The interval from the draws of gaps, each known to ``accuracy`` and at ``least`` this, and the mean of those of the
-    objective's optimism."""
+    """The interval from the draws of gaps, each known to ``accuracy``, and the mean of those of the objective's optimism; a gap
+    is ``least`` at least."""
     counted = {"solves": len(gaps), "failed": failed, "seconds": seconds, "convex": convex}
     if len(gaps) < FEWEST:
         return Population(why=f"{len(gaps)} answers on resampled rows, fewer than {FEWEST}", **counted)  # type: ignore[arg-type]
@@ -81,7 +83,7 @@ def population(
         why = f"{failed} of {len(gaps) + failed} problems on resampled rows had no answer: other rows may have none"
         return Population(why=why, **counted)  # type: ignore[arg-type]
     means = {"mean": float(gaps.mean()), "optimism": float(optimism.mean())}
-    ends = {"low": max(low - accuracy, least), "high": high + accuracy, "level": level}
+    ends = {"low": low - accuracy if math.isinf(least) else least, "high": high + accuracy, "level": level}
     return Population(**ends, **means, **counted)  # type: ignore[arg-type]
 
 

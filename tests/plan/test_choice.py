@@ -165,7 +165,7 @@ def test_passes_are_counted_by_the_rows() -> None:
     assert all(c.calls is None for c in found(SMOOTH).values()), "nothing is counted before there are data"
 
 
-MEASURED = {"convex": True, "constrained": False, "kinks": False, "nets": False, "sampled": False, "few": True}
+MEASURED = {"convex": True, "constrained": False, "kinks": False, "nets": False, "sampled": False, "few": True, "maxima": False}
 
 
 def overruled(monkeypatch: pytest.MonkeyPatch, **times: float) -> ranking.Ranking:
@@ -188,9 +188,21 @@ def test_measurements_decide_where_they_speak_against_the_theorems(monkeypatch: 
 def test_another_class_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     overruled(monkeypatch, sonex=1.0)
     row = measured.rows()[0]
-    monkeypatch.setattr(measured, "rows", lambda: (dataclasses.replace(row, problems={**MEASURED, "kinks": True}),))
+    maxima = {**MEASURED, "kinks": True, "maxima": True}
+    monkeypatch.setattr(measured, "rows", lambda: (dataclasses.replace(row, problems=maxima),))
     assert ranking.rank(bound(SMOOTH)).row is None and ranking.rank(bound(WORST)).row is not None
     assert ranking.class_of(ranking.rank(found(SMOOTH)).theorems) is None, "without data no class is known"
+
+
+def test_a_maximum_is_told_from_other_kinks() -> None:
+    """The largest of groups' losses couples them; a kink of each group by itself does not."""
+
+    def told(text: str) -> measured.Class:
+        return ranking.class_of(ranking.rank(bound(text)).theorems) or {}
+
+    assert told(WORST)["kinks"] and told(WORST)["maxima"]
+    alone = told(f"var w[d];\nminimize mean[k in K] pos({RISK} - 1);")
+    assert alone["kinks"] and not alone["maxima"] and not told(SMOOTH)["maxima"]
 
 
 def test_what_was_measured_is_of_algorithms_that_there_are() -> None:

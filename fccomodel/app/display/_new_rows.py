@@ -50,11 +50,12 @@ def population_lines(found: Population) -> list[str]:
     cost = f"{found.solves} answers on resampled rows in {seconds(found.seconds)}{lost}"
     if found.why:
         return [f"no interval of the gap: {found.why} ({cost})"]
+    sided = "two-sided" if found.low else "one-sided"
     best = "the best" if found.convex else "the best that such runs find"
     bound = f"gap at most {number(found.most)} with 95% confidence (one-sided): two replications on the rows held out"
     return [
         *([bound] if found.most == found.most else []),
-        f"gap to {best}: {number(found.low)} to {number(found.high)} with {found.level:.0%} confidence (two-sided), "
+        f"gap to {best}: {number(found.low)} to {number(found.high)} with {found.level:.0%} confidence ({sided}), "
         f"{number(found.mean)} in the mean",
         f"the objective is worse than on the rows at hand by {number(found.optimism)} in the mean",
         f"bagging, {cost}; rows taken as independent draws, the best as unique",
