@@ -14,6 +14,7 @@ from torch import nn
 import fccomodel
 from fccomodel import FccoError
 from fccomodel.solver.emit import modules
+from fccomodel.solver.emit.flatnet import FlatNet, FunctionalNet
 
 MODEL = """dim d; data D : table(x: real[d], y: {-1, 1}); net s : real[d] -> real; var w = params(s);
 minimize risk: E[z ~ D] log1pexp(-z.y * s(w; z.x)) + 0.01 * sumsq(w);"""
@@ -160,3 +161,21 @@ def test_a_module_without_a_text_in_files(tmp_path):
     assert not (tmp_path / "branches" / "solver.py").exists() and "no solver.py" in stored.record["notes"][-1]
     with pytest.raises(FccoError, match="F0608"):
         bound.emit(tmp_path / "solver.py", unverified=True)
+
+
+@pytest.mark.parametrize("wrapper", [FlatNet, FunctionalNet])
+def test_buffers_follow_the_parameters_to_their_device(wrapper):
+    """Also those of whole numbers, which have no precision to follow."""
+
+    class Scaled(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first = nn.Linear(3, 1)
+            self.register_buffer("order", torch.tensor([2, 0, 1]))
+
+        def forward(self, x):
+            return self.first(x.index_select(-1, self.order))
+
+    net = wrapper(Scaled(), 1)
+    value = net(torch.empty(4, device="meta", dtype=torch.float64), torch.empty(5, 3, device="meta", dtype=torch.float64))
+    assert value.device.type == "meta" and net.module.order.device.type == "meta" and value.shape == (5, 1)

@@ -128,8 +128,8 @@ class FlatNet:
         parameters = {name: part.view(shape) for part, (name, shape, _) in named}
         if taped:
             parameters = {name: part.detach().requires_grad_() for name, part in parameters.items()}
-        if any(b.is_floating_point() and b.dtype != w.dtype for b in self.module.buffers()):
-            self.module.to(w.dtype)
+        if any(b.device != w.device or b.is_floating_point() and b.dtype != w.dtype for b in self.module.buffers()):
+            self.module.to(w.device, w.dtype)
         rows = [x.reshape(-1, *x.shape[x.dim() - self.rank :]) for x in inputs]
         out = torch.func.functional_call(self.module, parameters, (torch.cat(rows) if len(rows) > 1 else rows[0],))
         outs = out.split([len(x) for x in rows])
