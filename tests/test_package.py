@@ -159,7 +159,7 @@ def test_the_documents_run_as_they_stand(document, written, tmp_path, monkeypatc
 
 def test_the_readme_names_every_command():
     readme = (ROOT / "README.md").read_text()
-    for command in ("check", "explain", "solve", "compare", "emit", "evaluate", "format", "atoms", "algorithms"):
+    for command in ("check", "explain", "solve", "sweep", "compare", "emit", "evaluate", "format", "atoms", "algorithms"):
         assert f"fccomodel {command}" in readme
 
 

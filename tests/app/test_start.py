@@ -12,7 +12,7 @@ TEXT = """
 dim d;
 set G;
 data D : table(x: real[d], y: {-1, 1}, g: G);
-param tau >= 0 default 0.4;
+param tau >= 0 default 0.3;
 var w[d];
 minimize risk: E[z ~ D] log1pexp(-z.y * dot(w, z.x)) + 0.05 * sumsq(w);
 subject to
@@ -47,7 +47,7 @@ def test_from_its_own_answer_a_solve_costs_a_report(problem, answer):
 
 
 def test_an_answer_starts_another_value_of_a_param(problem, answer):
-    other = problem.with_params(tau=0.37)
+    other = problem.with_params(tau=0.29)
     warm, cold = other.solve(start=answer), other.solve()
     assert warm.outcome.solution.iterations == 0 < cold.outcome.solution.iterations
     assert warm.report.solved and warm.objective == pytest.approx(cold.objective, rel=1e-5)
@@ -95,3 +95,17 @@ def test_starts_that_do_not_fit(problem, start, message):
 def test_what_is_no_start(problem):
     with pytest.raises(FccoError, match="F0805"):
         problem.solve(start=3)
+
+
+def test_a_model_edited_by_label(problem, answer):
+    """A constraint more, the objective again, a constraint less: the multipliers of the others are kept for a start."""
+    m = fc.Model.parse(problem.compiled.source.text)
+    m.subject_to(size=fc.sumsq(m.w) <= 9)
+    m.minimize(risk=fc.E(fc.log1pexp(-z.y * fc.dot(m.w, z.x)) for z in m.D) + 0.05 * fc.sumsq(m.w))
+    assert [*m.constraints] == ["group", "size"] and str(m).count("minimize") == 1
+    more = m.bind(D=rows()).solve(start=answer)
+    assert more.report.solved and more.outcome.solution.iterations == 0
+    assert more.outcome.planned.plan.start.multipliers == answer.outcome.solution.multipliers
+    del m.constraints["group"]
+    fewer = m.bind(D=rows()).solve(start=more)
+    assert fewer.report.solved and [*fewer.constraints] == ["size"] and fewer.objective < more.objective
