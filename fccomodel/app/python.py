@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,6 +43,10 @@ if TYPE_CHECKING:
     from fccomodel.report.margins import Margins
     from fccomodel.report.population import Population
     from fccomodel.solver.run import Progress
+
+
+#: Plans that a problem keeps, for options that it is solved with again.
+PLANS = 8
 
 
 def compile(text_or_path: str | Path) -> CompiledModel:
@@ -213,6 +217,7 @@ class BoundModel(latex.Typeset):
     compiled: pipeline.Compiled
     binding: pipeline.Binding
     bound: Bound = field(repr=False)
+    _plans: dict[str, pipeline.Planned] = field(default_factory=dict, init=False, repr=False)
 
     def with_params(self, **params: Any) -> BoundModel:
         """The same model and data for other values of some params; data are read again only where these decide sizes or sets."""
@@ -223,9 +228,20 @@ class BoundModel(latex.Typeset):
     def plan(self, **given: Any) -> Planned:
         """The structure found and the algorithm chosen, with every option's value and origin; rows of ``holdout`` left out."""
         chosen = options.resolve(given, self.compiled.problem.options, options.configuration(), given_as=options.KEYWORD)
-        bound = self._bound(chosen) if "holdout" not in chosen else None
-        made = pipeline.plan(self.compiled, self.binding, chosen, bound=bound)
+        made = self._made(chosen)
         return Planned(**{entry.name: getattr(made, entry.name) for entry in fields(made)})
+
+    def _made(self, chosen: options.Origins) -> pipeline.Planned:
+        """The plan for these options: the one made before, where the same rows were planned for."""
+        bound, key = self._bound(chosen) if "holdout" not in chosen else None, repr(sorted(chosen.items()))
+        if bound is not None and key in self._plans:
+            return replace(self._plans[key], spent=0.0)
+        made = pipeline.plan(self.compiled, self.binding, chosen, bound=bound)
+        if bound is not None:
+            if len(self._plans) >= PLANS:
+                self._plans.clear()
+            self._plans[key] = made
+        return made
 
     def explain(self, **given: Any) -> Explanation:
         """The structure found and why, the algorithm chosen, and what each rejected one lacks; ``.json`` has it as data."""

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import fccomodel as fc
+from fccomodel import pipeline
+from fccomodel.app import python
 from fccomodel.core.diagnostics import FccoError
 
 TEXT = """
@@ -109,3 +111,16 @@ def test_a_model_edited_by_label(problem, answer):
     del m.constraints["group"]
     fewer = m.bind(D=rows()).solve(start=more)
     assert fewer.report.solved and [*fewer.constraints] == ["size"] and fewer.objective < more.objective
+
+
+def test_what_did_not_change_is_not_planned_again(problem, monkeypatch):
+    """A second solve takes the first one's plan; other options and other values have plans of their own; as many are kept."""
+    made = []
+    plan = pipeline.plan
+    monkeypatch.setattr(pipeline, "plan", lambda *args, **more: made.append(1) or plan(*args, **more))
+    fresh = problem.with_params(tau=0.31)
+    first, second = fresh.plan(seed=0), fresh.plan(seed=0)
+    assert second.plan is first.plan and len(made) == 1
+    for seed in range(1, 2 * python.PLANS):
+        assert fresh.plan(seed=seed).options["seed"][0] == seed
+    assert len(fresh._plans) <= python.PLANS and fresh.with_params(tau=0.3).plan(seed=0).plan is not first.plan

@@ -1357,9 +1357,11 @@ def first_point(full, history):
     """Where rounds start: w, the best point and its value so far, the step, the accuracy of the first round; and the failure of
     constraints that conflict, where the stages before could not lower their violation."""
     data, h, w, value, count, tol = full.data, full.h, full.w, full.value, full.count, full.tol
-    h.weight = 2 * max(0.05 * h.rho, shift_centres(full.solver, data, w, full.c, h)[2])
+    resumed = full.solver.resume is not None
+    if not resumed:  # else the multipliers are nearer than those that a point changed a little would give
+        h.weight = 2 * max(0.05 * h.rho, shift_centres(full.solver, data, w, full.c, h)[2])
     step = cautious_step(full.at, w)
-    enough = max(tol, 0.1 * float(forward_backward(full.at, full.prox, w, step).move.norm()) / step)
+    enough = max(tol, (0.01 if resumed else 0.1) * float(forward_backward(full.at, full.prox, w, step).move.norm()) / step)
     best, failure = w, None
     if value[2] > max(tol, 1e-4) and stagnant(history):
         least = least_violation(full.solver, data, w, full.limit, count, 200)
@@ -1468,7 +1470,8 @@ def next_round(now, full):
     if saturated and value[2] > tol:
         raise_penalty(now, full, value[2])
     now.shifts, now.error = shifts, max([residual, value[2], *shifts.values()])
-    now.enough = max(tol, min(now.enough, 0.3 * now.error))
+    off = now.error if full.solver.resume is None else max([value[2], *shifts.values()])
+    now.enough = max(tol, min(now.enough, 0.3 * off))
     return True
 
 

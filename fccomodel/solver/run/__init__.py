@@ -7,6 +7,7 @@ import time
 import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -96,6 +97,12 @@ class Solution:
         return self.ended == "interrupted"
 
 
+@lru_cache(maxsize=16)
+def _code(text: str) -> types.CodeType:
+    """A program's text compiled: once where a problem is solved again."""
+    return compile(text, "solver.py", "exec", dont_inherit=True)
+
+
 def run(
     program: Program,
     bound: Bound,
@@ -125,7 +132,7 @@ def run(
     module = types.ModuleType("solver")
     module.__dict__["MODULES"] = {name: copy.deepcopy(kept.module) for name, kept in program.modules.items()}
     with process.own_randomness():
-        exec(compile(program.text, "solver.py", "exec", dont_inherit=True), module.__dict__)  # noqa: S102 - what we emitted
+        exec(_code(program.text), module.__dict__)  # noqa: S102 - what we emitted
     began = time.perf_counter()
     limited = (budget_s, budget_it, budget_oracles) != (None, None, None)
     seconds = budget_s if limited else module.SECONDS
