@@ -71,8 +71,12 @@ def __getattr__(name: str) -> Any:
 
         return getattr(python, name)
     if name in _ESTIMATORS:
-        from fccomodel.app import estimators
+        try:
+            from fccomodel.app import estimators
+        except ImportError as error:
+            from fccomodel.app.errors import no_estimators
 
+            raise FccoError([no_estimators(error)]) from None
         return getattr(estimators, name)
     from fccomodel.app import modelling
 

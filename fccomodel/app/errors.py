@@ -334,6 +334,14 @@ def no_onnx() -> Diagnostic:
 
 
 # --------------------------------------------------------------------------------------------------------------- estimators
+def no_estimators(error: ImportError) -> Diagnostic:
+    """Estimators are those of scikit-learn, from 1.6 on."""
+    return PACKAGE.error(
+        f"Estimators need scikit-learn 1.6 or later: {error}",
+        fix="pip install 'fccomodel[sklearn]'",
+    )
+
+
 def no_table_for_estimator(features: str, target: str, tables: Sequence[str]) -> Diagnostic:
     """An estimator's model has one table, with a column of features and one of the target."""
     has = f"It has {', '.join(f'`{name}`' for name in tables)}." if tables else "It has none."

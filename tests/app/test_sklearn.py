@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from typing import Any
 
@@ -110,6 +111,14 @@ def test_models_of_every_kind(of: str, data: Any) -> None:
 def test_groups_that_are_not_the_models(given: Any, data: Any) -> None:
     with pytest.raises(FccoError, match="F0816"):
         FCCOClassifier(FAIR).fit(data[0], data[1], group=given or None)
+
+
+def test_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "fccomodel.app.estimators")
+    monkeypatch.delattr(fccomodel.app, "estimators")
+    monkeypatch.setitem(sys.modules, "sklearn.base", None)
+    with pytest.raises(FccoError, match="F0529"):
+        fccomodel.FCCORegressor  # noqa: B018
 
 
 OTHER_COLUMN = FAIR.replace("x: real[d]", "u: real[d]").replace("z.x", "z.u")
