@@ -1,0 +1,128 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation: {extension: .py, format_name: percent}
+# ---
+
+# %% [markdown]
+# # 1. What a composition does to SGD
+#
+# After this session you can
+#
+# - say why a minibatch put in place of an inner expectation gives a biased gradient, and how large the bias is;
+# - predict where plain SGD ends on a composition, and see it end there;
+# - tell from a model whether it has such a composition.
+#
+# It takes about an hour; the computing takes less than a minute.
+
+# %% [markdown]
+# ## An expectation inside a square
+#
+# We minimise $F(w) = (\mathbb{E}[w x] - 1)^2$ where $x$ is normal with mean 1 and variance 1. Since $\mathbb{E}[w x] = w$, this
+# is $(w - 1)^2$, and the optimum is $w = 1$. No calculus is needed, which is why we take this problem: whatever goes wrong, we
+# shall see it.
+
+# %%
+from checks import check
+
+import fccomodel as fc
+
+TEXT = """
+model square;
+var w >= -2, <= 2;
+minimize (E[x ~ normal(1, 1)] (w * x) - 1) ^ 2;
+"""
+problem = fc.compile(TEXT).bind()
+
+# %% [markdown]
+# The gradient is $F'(w) = 2\,(\mathbb{E}[w x] - 1)\,\mathbb{E}[x]$: a *product* of two expectations. Plain SGD draws $B$
+# samples, calls their mean $\bar x$, and steps along
+#
+# $$ G = 2\,(w \bar x - 1)\,\bar x . $$
+#
+# Both factors use the same samples, and the mean of a product is not the product of the means:
+#
+# $$ \mathbb{E}[G] = 2 w\,\mathbb{E}[\bar x^2] - 2\,\mathbb{E}[\bar x] = 2 w\,(1 + \tfrac1B) - 2 . $$
+#
+# That is the gradient of another function, $\mathbb{E}[(w \bar x - 1)^2]$, whose minimum is at $w = B / (B + 1)$. With one
+# sample SGD solves that problem, perfectly, and ends at $w = 1/2$.
+
+# %% [markdown]
+# ## Seen
+#
+# `bsgd` is plain SGD with a batch for the inner expectation. `schedule="decay"` makes the last iterate the answer and lets step
+# sizes fall, so that what remains is bias, not noise.
+
+# %%
+batches = [1, 2, 4, 8]
+ends = []
+for B in batches:
+    result = problem.solve(algorithm="bsgd", inner_batch=B, eta=0.02, schedule="decay", budget="6000it", seed=0)
+    ends.append(float(result.variables["w"]))
+    print(f"B = {B}: ends at {ends[-1]:.3f}, predicted {B / (B + 1):.3f}")
+
+# %% [markdown]
+# No step size repairs this, and neither does a longer run: both remove noise. A larger batch does, slowly: the bias is of order
+# $1/B$.
+
+# %%
+tracked = problem.solve(algorithm="sox", inner_batch=1, gamma=0.1, eta=0.02, schedule="decay", budget="6000it", seed=0)
+print(f"SOX with one sample a step ends at {float(tracked.variables['w']):.3f}")
+
+# %% [markdown]
+# SOX keeps a running estimate $u$ of the inner expectation and puts *it* into the outer function's derivative. How that works
+# is the subject of session 2.
+#
+# ## Under the microscope
+#
+# `trace` looks at the steps: here at the mean of the stochastic gradient at the current point, and at the true gradient there.
+
+# %%
+given = {"eta": 0.02, "schedule": "decay", "budget": "3000it", "seed": 0}
+seen = problem.solve(algorithm="bsgd", inner_batch=1, trace=["gradient"], **given).trace
+for look in seen.looks[::8]:
+    w, G = float(look.variables["w"]), look.gradient
+    print(f"step {look.step:5}  w = {w:5.2f}  true {G.true[0]:6.2f}  mean of G {G.mean[0]:6.2f}  by the formula {4 * w - 2:6.2f}")
+
+# %%
+picture = seen.plot.bias()
+picture
+
+# %% [markdown]
+# At the end the mean of $G$ is zero, so that SGD stays, while the true gradient is about $-1$: the bias *is* the true gradient.
+#
+# ## The compiler knows
+#
+# A model says which expectations are inside nonlinear functions. `explain` finds them ("composition", "tracked"), and says of
+# plain SGD that its theorem needs inner batches which grow with the accuracy.
+
+# %%
+lines = str(problem.explain(algorithm="bsgd", unverified=True)).splitlines()
+print("\n".join(line for line in lines if any(word in line for word in ("composition", "tracked:", "inner batches"))))
+
+# %% [markdown]
+# ## Exercise 1.1
+#
+# Let $x$ be normal with mean 1 and standard deviation 2. Where does plain SGD with $B = 4$ end? Work it out on paper, put the
+# number here, and only then run the cell below it.
+
+# %%
+ending = ...
+check("1.1", ending)
+
+# %% [markdown]
+# ## Exercise 1.2
+#
+# Write a model with an expectation over `x ~ normal(1, 1)` and one variable `w` between -2 and 2, strictly convex, for which
+# plain SGD with one sample is *not* biased. (What must be true of the function around the expectation?)
+
+# %%
+unbiased = ...
+check("1.2", unbiased)
+
+# %% [markdown]
+# ## What to remember
+#
+# A minibatch in place of an inner expectation is unbiased only where the function around it is affine. Everything in this
+# course, risk measures, fairness constraints, partial AUC, penalties on expectations, has a function around an expectation that
+# is not.

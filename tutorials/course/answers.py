@@ -1,0 +1,16 @@
+"""Answers to the exercises, by their numbers."""
+
+ANSWERS = {
+    # E[G] = 2 w (1 + 4 / B) - 2 vanishes at w = 1 / (1 + 4 / 4).
+    "1.1": 0.5,
+    # The function around the expectation must be affine: the square is inside.
+    "1.2": "var w >= -2, <= 2; minimize E[x ~ normal(1, 1)] (w - x) ^ 2;",
+    # The variance v of u satisfies v = (1 - gamma)^2 v + gamma^2, so that v = gamma / (2 - gamma).
+    "2.1": 0.1 / 1.9,
+    # A faster w needs a faster estimate.
+    "2.2": [0.05, 0.5],
+    # 2 w = y at w = 1.
+    "5.1": 2.0,
+    # The minimum of the objective lies on the boundary already.
+    "5.2": "var w; minimize w ^ 2; subject to touch: w >= 0;",
+}

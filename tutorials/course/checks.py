@@ -1,0 +1,70 @@
+"""What the exercises of the course are checked by; answers are in ``answers.py``, to be read last.
+
+``check("1.1", answer)`` says whether an answer is right; an answer that is still ``...`` is left alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import fccomodel as fc
+
+CHECKS: dict[str, Callable[[Any], bool]] = {}
+
+
+def exercise(name: str) -> Callable[[Callable[[Any], bool]], Callable[[Any], bool]]:
+    """Registers the check of an exercise."""
+
+    def register(test: Callable[[Any], bool]) -> Callable[[Any], bool]:
+        CHECKS[name] = test
+        return test
+
+    return register
+
+
+def check(name: str, answer: Any) -> bool | None:
+    """Whether the answer is right, in words as well; None where there is none yet."""
+    if answer is ...:
+        print(f"{name}: no answer yet")
+        return None
+    right = bool(CHECKS[name](answer))
+    print(f"{name}: {'right' if right else 'not yet right'}")
+    return right
+
+
+@exercise("1.1")
+def _(ending: float) -> bool:
+    return abs(ending - 1 / (1 + 2**2 / 4)) < 1e-6
+
+
+@exercise("1.2")
+def _(text: str) -> bool:
+    problem = fc.compile(text).bind()
+    where = float(problem.solve(budget="3s").variables["w"])
+    given = {"inner_batch": 1, "eta": 0.02, "schedule": "decay", "budget": "6000it", "seed": 1, "unverified": True}
+    plain = problem.solve(algorithm="bsgd", **given)
+    return "normal(1, 1)" in text and abs(float(plain.variables["w"]) - where) < 0.05
+
+
+@exercise("2.1")
+def _(variance: float) -> bool:
+    return abs(variance - 0.1 / (2 - 0.1)) < 1e-6
+
+
+@exercise("2.2")
+def _(gammas: list[float]) -> bool:
+    slow, fast = gammas
+    return slow < fast
+
+
+@exercise("5.1")
+def _(multiplier: float) -> bool:
+    return abs(multiplier - 2.0) < 1e-6
+
+
+@exercise("5.2")
+def _(text: str) -> bool:
+    result = fc.compile(text).bind().solve(budget="5s")
+    active = {label for label, row in result.report.constraints.items() if abs(row.value) < 1e-4}
+    return "subject to" in text and bool(active) and all(abs(result.report.constraints[k].multiplier) < 1e-3 for k in active)
