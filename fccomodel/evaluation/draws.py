@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from functools import cache
 
 import numpy as np
-import torch
 
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import refuse
+from fccomodel.core.lazy import torch
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation import errors
 from fccomodel.evaluation.axes import Named, new_axis, spread, union

@@ -7,14 +7,15 @@ from collections.abc import Callable, Iterator
 
 from fccomodel.core import ir
 from fccomodel.data.bound import Bound
-from fccomodel.evaluation import elements
+from fccomodel.evaluation import distributed, elements
 from fccomodel.normal.separation import Separation
 
 
 def without_pairs(
     problem: ir.Problem, bound: Bound | None, constant: Callable[[ir.Expr], float | None]
 ) -> Iterator[tuple[str, str, str]]:
-    """The reductions that a full pass takes without their pairs: text, how, and what the pass costs."""
+    """The reductions that a full pass takes without their pairs, and the maps that it takes once for each row: text, how, and
+    what the pass costs."""
     separation = Separation(constant)
     for node in ir.walk(*problem.roots):
         if not isinstance(node, ir.Reduce):
@@ -26,6 +27,21 @@ def without_pairs(
             yield problem.text(node), "sorted", f"from sums over sorted rows: {cost(node, bound)}"
         else:
             yield problem.text(node), "separated", f"each row enters alone: {cost(node, bound)}"
+    if bound is not None:
+        yield from mapped_once(problem, bound)
+
+
+def mapped_once(problem: ir.Problem, bound: Bound) -> Iterator[tuple[str, str, str]]:
+    """The linear maps of sums of rows that are taken term by term, and the squared distances by norms and products."""
+    rows, seen = distributed.of(bound), set[str]()
+    for node in ir.walk(*problem.roots):
+        text = problem.text(node) if rows.form(node) is not None or rows.sides(node) is not None else ""
+        if text and text not in seen:
+            seen.add(text)
+            what = "each row is mapped once" if rows.sides(node) is None else "by norms and products of rows"
+            sizes = [len(elements.ids(bound, b.domain)) for b in rows.free(node) if not isinstance(b.domain, ir.Distribution)]
+            numbers = f"{' + '.join(f'{n:,}' for n in sizes)} rows, not {math.prod(sizes):,} pairs"
+            yield text, "mapped once", f"{what}: an exact pass maps {numbers}"
 
 
 def cost(node: ir.Reduce, bound: Bound | None) -> str:

@@ -18,16 +18,17 @@ from fccomodel.core import ir
 from fccomodel.core.diagnostics import refuse
 from fccomodel.core.rewrite import conjuncts, exists
 from fccomodel.data.bound import Bound
-from fccomodel.evaluation import elements, errors, logarithms, selections
+from fccomodel.evaluation import distributed, elements, errors, logarithms, selections
 from fccomodel.evaluation.axes import Env, Named, new_axis, spread
 from fccomodel.evaluation.draws import DRAWS
 from fccomodel.evaluation.elements import remember
 from fccomodel.evaluation.interpret import inner_maximum, pairs, ranging, scores
 from fccomodel.evaluation.interpret.net_rows import NetRows, net_apply
 from fccomodel.evaluation.interpret.reductions import Block, Streamed, collapse, stream
-from fccomodel.evaluation.interpret.spaces import Listing, Product
+from fccomodel.evaluation.interpret.spaces import Dense, Listing, Product
 from fccomodel.evaluation.selections import Conditions
 from fccomodel.library import atoms, reductions
+from fccomodel.library.distances import squared_distances
 from fccomodel.library.reductions import Reduction
 from fccomodel.library.reductions.sum import SUM
 
@@ -93,23 +94,40 @@ class Evaluator(Conditions):
         self.inside = False  # within a block: no further blocks of pointwise nodes, no tables of row values
         self.partial = False  # within a block that is not the whole
         self.sampled: dict[ir.Binder, int] = {}  # draws taken of each distribution
-        self.logarithms = logarithms.of(bound)
+        self.logarithms, self.distributed = logarithms.of(bound), distributed.of(bound)
 
     # ------------------------------------------------------------------------------------------------------------- the walk
     def inner(self, node: ir.Expr, env: Env) -> tuple[ir.Expr, ...]:
         alone = id(node) in self.cuts or self.closing(node, env) or self.by_row(node, env) is not None
         return () if alone else self.below(node, env)
 
-    def below(self, node: ir.Expr, env: Env) -> tuple[ir.Expr, ...]:
-        """What a node's value is made of: its stable form where it has one."""
-        form = self.logarithms.stable(node)
-        return super().inner(node, env) if form is None else (form,)
+    def below(self, node: ir.Expr, env: Env, merged: frozenset[int] = frozenset()) -> tuple[ir.Expr, ...]:
+        """What a node's value is made of: its form where it has another, the rows that a squared distance is of. ``merged``: axes
+        that will be one."""
+        if (form := self.rewritten(node)) is not None:
+            return (form,)
+        return self.sides(node, env, merged) or super().inner(node, env)
+
+    def rewritten(self, node: ir.Expr) -> ir.Expr | None:
+        """Another expression of a node's value: its stable form, or with fewer maps of rows."""
+        stable = self.logarithms.stable(node)
+        return stable if stable is not None or not self.shortcuts else self.distributed.form(node)
+
+    def sides(self, node: ir.Expr, env: Env, merged: frozenset[int] = frozenset()) -> tuple[ir.Expr, ir.Expr] | None:
+        """The rows that a squared distance is of, along an axis each."""
+        sides = self.distributed.sides(node) if self.shortcuts and id(node) not in self.cuts else None
+        if sides is None:
+            return None
+        u, v = ({-1 if axis in merged else axis for b in self.free(side) for axis in env[b].axes} for side in sides)
+        return sides if len(u) == len(v) == 1 and u != v else None
 
     def compute(self, node: ir.Expr, env: Env) -> Named:
         if id(node) in self.cuts and not self.partial:
             return self.cuts[id(node)](self, node, env)
-        if (form := self.logarithms.stable(node)) is not None:
+        if (form := self.rewritten(node)) is not None:
             return self.value(form, env)
+        if (sides := self.sides(node, env)) is not None and not self.closing(node, env):
+            return self.distances(*(self.value(side, env) for side in sides))
         if (text := self.by_row(node, env)) is not None:
             return self.row_values(node, text, env)
         if self.closing(node, env):
@@ -190,6 +208,12 @@ class Evaluator(Conditions):
         value = self.memo[key].data
         return Named(value if at.data is everything else value.index_select(0, at.data), at.axes)
 
+    def distances(self, u: Named, v: Named) -> Named:
+        """The squared distances of vectors along an axis each."""
+        if u.axes > v.axes:
+            u, v = v, u
+        return Named(squared_distances(u.data, v.data), u.axes + v.axes)
+
     def dot(self, u: Named, v: Named) -> Named:
         if u.axes and not v.axes:
             return Named(scores.product(u.data, v.data), u.axes)
@@ -245,7 +269,18 @@ class Evaluator(Conditions):
         self.not_empty(node, space, count, inner)
         if reductions.of(node).tail and size > MOST_SORTED:
             refuse(errors.too_many_to_sort(node, size), source=self.bound.problem.source)
+        if (dense := self.dense(node, space)) is not None:
+            leaves, event = self.leaves(node.body, dense, inner)
+            count, space = spread(Named(count, (dense.cell,)), dense.kept), dense
         return stream(self.streamed(reductions.of(node), node.body, space, inner, leaves, event, count, options))
+
+    def dense(self, node: ir.Reduce, space: Product | Listing) -> Dense | None:
+        """Combinations as a product, where most of it is there, and values are finite in all of it."""
+        kind = reductions.of(node)
+        if not self.shortcuts or isinstance(space, Product) or not (kind.additive or kind.logarithmic):
+            return None
+        plain = not any(isinstance(n, ir.Reduce | ir.NetCall) for n in ir.walk(node.body))
+        return space.dense if plain and safe(node.body) else None
 
     def streamed(
         self,
@@ -300,7 +335,7 @@ class Evaluator(Conditions):
                 node, ir.Reduce | ir.LetRef | ir.NetCall
             ):  # evaluated anew in every block, at its pieces of the variables
                 leaves.extend(v for v in ir.walk(node) if isinstance(v, ir.Var))
-            fresh = [child for child in self.below(node, inner) if id(child) not in seen]
+            fresh = [child for child in self.below(node, inner, merged) if id(child) not in seen]
             seen.update(id(child) for child in fresh)
             stack.extend(fresh)
         once = {leaf.name if isinstance(leaf, ir.Var) else id(leaf): leaf for leaf in leaves}

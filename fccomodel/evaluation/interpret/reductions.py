@@ -181,9 +181,9 @@ class Streamed(Blocks):
         """The gradient of a block's elements, ``first`` of all being the first of them."""
         outer = block.at(gradient)
         if slope.weight is None:
-            return outer.expand_as(e)
+            return block.only(outer.expand_as(e))
         part = Here(at=block.at, part=lambda listed: listed[first : first + e.numel()].reshape(e.shape))
-        return outer * slope.weight(e, part)
+        return block.only(outer * slope.weight(e, part))
 
 
 @contextmanager

@@ -10,6 +10,7 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -78,7 +79,11 @@ class Product:
             room = max(1, room // steps[axis])
         ranges = [[(low, min(low + steps[a], self.lengths[a])) for low in range(0, self.lengths[a], steps[a])] for a in self.axes]
         for combination in itertools.product(*ranges):
-            yield ProductBlock(space=self, slices=dict(zip(self.axes, combination, strict=True)))
+            yield self.block(dict(zip(self.axes, combination, strict=True)))
+
+    def block(self, slices: Slices) -> ProductBlock:
+        """A piece."""
+        return ProductBlock(space=self, slices=slices)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -112,14 +117,59 @@ class ProductBlock:
     def at(self, result: torch.Tensor) -> torch.Tensor:
         return self.space.at(self.take(Named(result, self.space.kept)).data)
 
+    def only(self, values: torch.Tensor, other: float = 0.0) -> torch.Tensor:
+        """Values of the elements, and another number for combinations that are none."""
+        return values
+
     def add(self, total: torch.Tensor, full: torch.Tensor) -> None:
         """Add the sums over this block's elements to a result."""
-        self.take(Named(total, self.space.kept)).data.add_(self.space.total(full))
+        self.take(Named(total, self.space.kept)).data.add_(self.space.total(self.only(full)))
 
     def raise_to(self, total: torch.Tensor, full: torch.Tensor) -> None:
         """Raise a result to the maxima of this block's elements."""
         part = self.take(Named(total, self.space.kept)).data
-        torch.maximum(part, self.space.top(full), out=part)
+        torch.maximum(part, self.space.top(self.only(full, -torch.inf)), out=part)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Dense(Product):
+    """Runs that have most of the rows, for each cell of an axis: a product whose other combinations count for nothing.
+
+    start, size, skip   of each cell's run (a column)      place   where each row stands in the runs' order (a row)
+    """
+
+    cell: int
+    last_axis: int
+    start: torch.Tensor
+    size: torch.Tensor
+    skip: torch.Tensor
+    place: torch.Tensor
+
+    def block(self, slices: Slices) -> ProductBlock:
+        return DenseBlock(space=self, slices=slices)
+
+    def inside(self, slices: Slices) -> Named:
+        """Which combinations of a piece are elements."""
+        cells, rows = (slice(*slices[axis]) for axis in (self.cell, self.last_axis))
+        offset = self.place[:, rows] - self.start[cells]
+        found = (offset >= 0) & (offset < self.size[cells]) & (offset != self.skip[cells])
+        across = self.cell < self.last_axis
+        return Named(found if across else found.T, tuple(sorted((self.cell, self.last_axis))))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DenseBlock(ProductBlock):
+    """A range of every axis, where only some combinations are elements."""
+
+    space: Dense
+
+    @cached_property
+    def mask(self) -> torch.Tensor:
+        return spread(self.space.inside(self.slices), self.space.axes)
+
+    def only(self, values: torch.Tensor, other: float = 0.0) -> torch.Tensor:
+        mask = self.mask.reshape(*self.mask.shape, *(1 for _ in range(values.dim() - self.mask.dim())))
+        return torch.where(mask, values, other)
 
 
 # ---------------------------------------------------------------------------------------------------- lists of combinations
@@ -185,6 +235,23 @@ class Listing:
         """It lists the elements of one binder, in runs that nothing else cuts."""
         return not self.tests and self.runs.skip is None and set(self.prefix) == set(self.cells)
 
+    @property
+    def dense(self) -> Dense | None:
+        """The same as a product, where the runs of one axis of cells have at least half of the combinations."""
+        if self.tests or len(self.cells) != 1 or set(self.prefix) != set(self.cells):
+            return None
+        n, (cell,), runs = self.lengths[self.last_axis], self.cells, self.runs
+        if 2 * self.total_size < n * self.entries or (runs.order < 0).any():
+            return None
+        place = np.empty(n, dtype=np.int64)
+        place[runs.order] = np.arange(n)
+        left_out = np.full_like(runs.start, -1) if runs.skip is None else runs.skip
+        start, size, skip = (torch.from_numpy(np.ascontiguousarray(x))[:, None] for x in (runs.start, runs.size, left_out))
+        return Dense(
+            over=tuple(sorted((*self.over, self.last_axis))), kept=tuple(sorted((*self.kept, cell))), lengths=self.lengths,
+            cell=cell, last_axis=self.last_axis, start=start, size=size, skip=skip, place=torch.from_numpy(place)[None],
+        )  # fmt: skip
+
     def distinct(self) -> tuple[Listing, torch.Tensor]:
         """The same with every different run once, as the cells of a new axis; and which of them each cell has."""
         (start, size), which = np.unique(np.stack([self.runs.start, self.runs.size]), axis=1, return_inverse=True)
@@ -231,6 +298,10 @@ class Listing:
 
     def counts(self, size: int) -> torch.Tensor:
         """The number of elements that go into each cell."""
+        if not self.tests and set(self.prefix) == set(self.cells):
+            skip = 0 if self.runs.skip is None else (self.runs.skip >= 0) & (self.runs.skip < self.runs.size)
+            times = math.prod(self.lengths[axis] for axis in self.over)
+            return times * torch.from_numpy(self.runs.size - skip).to(torch.float64)
         total = torch.zeros(self.entries, dtype=torch.float64)
         for block in self.blocks(size):
             total += block.count
@@ -283,6 +354,9 @@ class ListingBlock:
         axes = self.axes()
         lengths = [self.space.lengths.get(axis, len(self.cell)) for axis in axes]
         return spread(value, axes).expand((*lengths, *value.event))
+
+    def only(self, values: torch.Tensor, other: float = 0.0) -> torch.Tensor:
+        return values
 
     def axes(self) -> tuple[int, ...]:
         return (*sorted((*self.space.kept, *self.space.over)), self.space.flat)

@@ -120,8 +120,8 @@ class Walk(Evaluator):
         """A walk of the same model for another program."""
         return Walk(self.bound, self.where)
 
-    def below(self, node: ir.Expr, env: Env) -> tuple[ir.Expr, ...]:
-        return super(Evaluator, self).inner(node, env) if _as_written(node) else super().below(node, env)
+    def below(self, node: ir.Expr, env: Env, merged: frozenset[int] = frozenset()) -> tuple[ir.Expr, ...]:
+        return super(Evaluator, self).inner(node, env) if _as_written(node) else super().below(node, env, merged)
 
     def compute(self, node: ir.Expr, env: Env) -> Named:
         if self.numel(node, env) > MOST:

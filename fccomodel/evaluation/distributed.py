@@ -1,0 +1,112 @@
+"""Linear maps of sums of rows, term by term: each row is mapped once, and pairs of rows work on what comes of it.
+
+    A (x_i - x_j)   = A x_i - A x_j            dot(w, x_i + x_j) = dot(w, x_i) + dot(w, x_j)
+    |u_i - v_j|^2   = |u_i|^2 + |v_j|^2 - 2 dot(u_i, v_j)                  by ``library.distances``
+
+The values are the same, as exact as the rounding of the rows themselves lets them be; the work is that of the rows and not of
+their pairs. Whoever evaluates an expression asks for its ``form``, and for the ``sides`` of its squared distances.
+"""
+
+from __future__ import annotations
+
+import math
+import weakref
+from collections.abc import Callable
+from dataclasses import replace
+
+from fccomodel.core import ir
+from fccomodel.core.rewrite import with_children
+from fccomodel.data.bound import Bound
+from fccomodel.evaluation import draws, elements
+from fccomodel.library import atoms
+from fccomodel.library.linear import Term, joined, terms
+
+#: how many elements an expression is evaluated at
+Count = Callable[[ir.Expr], float]
+
+
+def of(bound: Bound) -> Distributed:
+    """The forms of a bound problem, kept with it."""
+    return elements.remember(bound, "distributed", lambda: Distributed(bound))
+
+
+class Distributed(elements.Owned):
+    """The forms of one bound problem's expressions. Asking twice for a node gives the same node."""
+
+    def __init__(self, bound: Bound):
+        self.owner = weakref.ref(bound)
+        self.opened: dict[int, tuple[ir.Expr, tuple[tuple[Term, ...], ir.Expr] | None]] = {}
+        self.apart: dict[int, tuple[ir.Expr, tuple[ir.Expr, ir.Expr] | None]] = {}
+        self.binders: dict[int, tuple[ir.Expr, tuple[ir.Binder, ...]]] = {}
+
+    def form(self, node: ir.Expr, count: Count | None = None) -> ir.Expr | None:
+        """The sum of a linear map's values at the terms of its argument, where that is less work; ``count`` of elements is that
+        of a pass over all of them unless given."""
+        if not isinstance(node, ir.Apply):
+            return None
+        if id(node) not in self.opened:
+            self.opened[id(node)] = (node, _opened(node))
+        if (found := self.opened[id(node)][1]) is None:
+            return None
+        (parts, form), count = found, count or self.count
+        return form if sum(count(part.core) for part in parts) < count(node) else None
+
+    def sides(self, node: ir.Expr) -> tuple[ir.Expr, ir.Expr] | None:
+        """(u, v), vectors, where a node is the square of the distance of u, at some elements, and v, at others."""
+        if not isinstance(node, ir.Apply) or node.op != "sumsq" or len(node.args[0].shape) != 1:
+            return None
+        if id(node) not in self.apart:
+            self.apart[id(node)] = (node, self._sides(node.args[0]))
+        return self.apart[id(node)][1]
+
+    def _sides(self, difference: ir.Expr) -> tuple[ir.Expr, ir.Expr] | None:
+        parts = terms(self.form(difference) or difference)
+        groups: list[tuple[set[ir.Binder], list[Term]]] = []
+        for part in parts:
+            mine, held = set(self.free(part.expr)), [part]
+            for group in [g for g in groups if not g[0].isdisjoint(mine)]:
+                groups.remove(group)
+                mine, held = mine | group[0], group[1] + held
+            groups.append((mine, held))
+        fixed = [part for binders, held in groups if not binders for part in held]
+        groups = [group for group in groups if group[0]]
+        if len(groups) != 2 or any(part.core.shape != difference.shape for part in parts):
+            return None
+        (_, u), (_, v) = groups
+        return joined([*u, *fixed], difference.span), joined([replace(t, sign=-t.sign) for t in v], difference.span)
+
+    # --------------------------------------------------------------------------------------------------------------- sizes
+    def free(self, node: ir.Expr) -> tuple[ir.Binder, ...]:
+        """The binders that a node's value depends on."""
+        if id(node) not in self.binders:
+            self.binders[id(node)] = (node, ir.free_binders(node))
+        return self.binders[id(node)][1]
+
+    def count(self, node: ir.Expr) -> float:
+        """The elements that it is evaluated at in a pass over all of them."""
+        return math.prod(self.extent(binder.domain) for binder in self.free(node))
+
+    def extent(self, domain: ir.Set) -> int:
+        if isinstance(domain, ir.VectorSet):
+            return 1
+        return draws.DRAWS if isinstance(domain, ir.Distribution) else elements.extent(self.bound, domain)
+
+
+def _opened(node: ir.Apply) -> tuple[tuple[Term, ...], ir.Expr] | None:
+    """The values of a map of arrays at the terms of an argument that it is linear in, and their sum; None where there is none."""
+    atom = atoms.of(node)
+    if atom is None or isinstance(atom, atoms.ScalarAtom) or atom.variadic:
+        return None
+    for place, arg in enumerate(node.args):
+        parts = terms(arg) if arg.shape else []
+        if len(parts) < 2 or not atom.linear([k == place for k in range(len(node.args))]):
+            continue
+        if all(part.core.shape == arg.shape for part in parts):
+            mapped = tuple(replace(part, core=_at(node, place, part.core)) for part in parts)
+            return mapped, joined(mapped, node.span)
+    return None
+
+
+def _at(node: ir.Apply, place: int, arg: ir.Expr) -> ir.Expr:
+    """The map of another argument at this place."""
+    return with_children(node, (*node.args[:place], arg, *node.args[place + 1 :]))
