@@ -48,7 +48,7 @@ def operation_price(operation, shapes, sizes, rates):
         return rates.call + rates.byte * sum(sizes) + rates.product * sum(inner) * math.prod(shapes[-1])
     if name.startswith(("exp", "log", "sigmoid", "tanh", "softplus", "pow", "erf", "sin", "cos", "softmax", "elu", "gelu")):
         each = rates.curved
-    elif name.startswith(("index", "gather", "scatter", "take", "embedding", "masked", "nonzero", "put")):
+    elif name.startswith(("index", "gather", "scatter", "take", "embedding", "masked_s", "nonzero", "put")):
         each = rates.moved
     elif name.startswith(("rand", "normal", "uniform", "bernoulli", "exponential", "multinomial")):
         each = rates.drawn

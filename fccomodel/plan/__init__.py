@@ -46,6 +46,7 @@ class Plan:
     rate        iterations that the theorem promises, in the problem's own numbers
     schedule    the theorem's, with the constants it was made of, where that was asked for
     steady      weights of new inner values do not fall with the steps
+    convex      the problem is
     direct      steps only prepare passes over all rows, where these are affordable: the problem is convex, and nobody asked for
                 this algorithm or its theorem's schedule
     attained    the objective is strongly convex by its regularisers: it has a minimum
@@ -82,6 +83,7 @@ class Plan:
     steady: bool = False
     direct: bool = False
     attained: bool = False
+    convex: bool = False
     ranking: Ranking = field(default_factory=Ranking)
     entrants: tuple[str, ...] = ()
     start: Start | None = None
@@ -159,6 +161,7 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
         polish=bool(value(settled, "polish")), steady=waiting and kind == "practical",
         direct=choice.analysis.convex and kind == "practical" and "algorithm" not in choice.options,
         attained=bool(_modulus(setting)) and choice.analysis.minimised.convex,
+        convex=choice.analysis.convex,
     )  # fmt: skip
 
 

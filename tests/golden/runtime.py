@@ -145,6 +145,7 @@ class Solver:
     tol        the KKT residual to end at                         direct    passes come first: the problem is convex
     resume     where another run ended: a finish goes on from there, without a step before
     attained   the objective is strongly convex: it does not fall for ever
+    nonconvex  where steps come to rest may be far from the best: the finish tries the first iterate too
     """
 
     settings: Callable
@@ -176,6 +177,7 @@ class Solver:
     heavy: bool = False
     direct: bool = False
     attained: bool = False
+    nonconvex: bool = False
     curved: tuple[str, ...] = ()
     thin: Mapping[str, int] = field(default_factory=dict)
     inside: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
@@ -474,7 +476,7 @@ def operation_price(operation, shapes, sizes, rates):
         return rates.call + rates.byte * sum(sizes) + rates.product * sum(inner) * math.prod(shapes[-1])
     if name.startswith(("exp", "log", "sigmoid", "tanh", "softplus", "pow", "erf", "sin", "cos", "softmax", "elu", "gelu")):
         each = rates.curved
-    elif name.startswith(("index", "gather", "scatter", "take", "embedding", "masked", "nonzero", "put")):
+    elif name.startswith(("index", "gather", "scatter", "take", "embedding", "masked_s", "nonzero", "put")):
         each = rates.moved
     elif name.startswith(("rand", "normal", "uniform", "bernoulli", "exponential", "multinomial")):
         each = rates.drawn
@@ -849,7 +851,7 @@ def solve(
     def minibatches(x, y, held):
         return gradients(solver, data, x, y, held, torch.Generator(device=device).manual_seed(seed + 1 + run.count))
 
-    run.value = starting_value(solver, quick, w, G, rng)
+    run.value, first = starting_value(solver, quick, w, G, rng), w.clone()
     set_out(run, solver, quick, h, G)
     work = pricing(priced(lambda: value_at(solver, quick, w))[1], step_price(run, solver, data, h))
     if share is not None:
@@ -880,7 +882,7 @@ def solve(
     solver.project(w, 0.0)  # to double precision
     return SimpleNamespace(
         w=w, c=run.c, u=run.u, h=h, eta=run.eta, history=history, iterations=run.count, seconds=time.perf_counter() - began,
-        reason=reason, status=status(stop, schedule.adapts and watch.held >= 2), broken=run.broken, exact=exact,
+        reason=reason, status=status(stop, schedule.adapts and watch.held >= 2), broken=run.broken, exact=exact, first=first,
         timed=work.timed, worked=worked(work, run.count), planned=None if schedule.keeps_last else end,
     )  # fmt: skip
 
@@ -1119,7 +1121,8 @@ def solve(
     def minibatches(x, y, held):
         return gradients(solver, data, x, y, held, torch.Generator(device=device).manual_seed(seed + 1 + run.count))
 
-    run.value, run.best = starting_value(solver, quick, state.w, G, rng), state.w.clone()
+    run.value, first = starting_value(solver, quick, state.w, G, rng), state.w.clone()
+    run.best = first.clone()
     set_out(run, solver, quick, F, h, c, G)
     work.look, work.call = priced(lambda: value_at(solver, quick, state.w))[1], call_price(solver, data, state.w, c, h)
     watch = watching(tol, work.look, work.call * solver.samples)
@@ -1154,7 +1157,7 @@ def solve(
         w=w, c=c, h=h, eta=run.eta, history=history, iterations=run.count, seconds=time.perf_counter() - began,
         reason=reason, status=status(stop, schedule.adapts and watch.held >= 2), broken=run.broken, exact=exact,
         epsilon=pair and pair.epsilon, timed=work.timed, worked=worked(work, run.count, state.oracles),
-        planned=None,
+        planned=None, first=first,
     )  # fmt: skip
 
 
@@ -1212,29 +1215,6 @@ def full_problem(solver: Solver, outcome, data, *, seconds, passes, tol, stop):
     )
 
 
-def shift_centres(solver: Solver, data, w, c, h: LoopSettings):
-    """Moves the centres to the slopes at w. Returns by how much, in units of the functions' arguments; whether a multiplier is
-    at its bound; and the largest one."""
-    shifts, saturated, largest = {}, False, 0.0
-    for name, (index, t, slope, bounded) in solver.all_blocks(data, w).items():
-        centre = getattr(c, name)
-        index = index if index else (...,)
-        new = slope_at(t, slope, centre[index], h)
-        shifts[name] = h.smoothing(name) * float((new - centre[index]).abs().max())
-        centre[index] = new
-        if bounded:
-            steepest = float(centre.abs().max()) / bounded
-            largest = max(largest, steepest)
-            saturated |= steepest >= 0.99 * h.rho
-    return shifts, saturated, largest
-
-
-def cautious_step(at, w):
-    """Half of one over the gradient's Lipschitz constant near w."""
-    largest = smoothness(lambda x: at(x)[1], w)
-    return 0.5 / largest if largest > 0 and math.isfinite(largest) else 1.0
-
-
 def forward_backward(at, prox, w, step):
     """The proximal gradient step from w, and the forward-backward envelope there (``prox(x, step)`` moves x, in place, to the
     proximal point of the rest, and returns the rest's value there)."""
@@ -1249,12 +1229,6 @@ def forward_backward(at, prox, w, step):
             break
         step *= 0.1
     return SimpleNamespace(w=w, value=value, gradient=gradient, new=new, move=move, model=model, envelope=envelope, step=step)
-
-
-def stagnant(history):
-    """The violation of the best point has not halved over the second half of the stages."""
-    violations = [entry["violation"] for entry in history]
-    return len(violations) > 3 and violations[-1] > 0.5 * violations[len(violations) // 2]
 
 
 def direction(pairs, residual):
@@ -1308,6 +1282,53 @@ def panoc(at, prox, w, step, tol, limit):
         if float(s @ y) > 1e-12 * float(s.norm()) * float(y.norm()) and after.step == now.step:
             pairs = [*pairs[-14:], (s, y)]
         now = after
+
+
+def cautious_step(at, w):
+    """Half of one over the gradient's Lipschitz constant near w."""
+    largest = smoothness(lambda x: at(x)[1], w)
+    return 0.5 / largest if largest > 0 and math.isfinite(largest) else 1.0
+
+
+def from_the_first(full, first, most=40):
+    """Of a problem that is not convex: goes to what a few passes lead to from the first iterate of all, where the smoothed
+    problem is worth less there than at the best point of the steps, and the problem no more."""
+    at, count, h, start = full.at, full.count, full.h, first.to(full.w)
+    level = at(full.w)[0] + full.prox(full.w.clone(), 0.0)
+    enough, last, held = level - 1e-6 * (1 + abs(level)), count.passes + most, (count.value, count.size)
+
+    def limit():
+        return full.limit() or count.passes >= last or count.value < enough
+
+    found, _, _ = panoc(at, full.prox, start, 2 * cautious_step(at, start), 0.0, limit)
+    if at(found)[0] + full.prox(found.clone(), 0.0) < enough:
+        value = summary(full.solver.evaluate(full.data, found))
+        if merit(value, h.weight) <= merit(full.value, h.weight):
+            full.w, full.value = found, value
+    count.value, count.size = held
+
+
+def shift_centres(solver: Solver, data, w, c, h: LoopSettings):
+    """Moves the centres to the slopes at w. Returns by how much, in units of the functions' arguments; whether a multiplier is
+    at its bound; and the largest one."""
+    shifts, saturated, largest = {}, False, 0.0
+    for name, (index, t, slope, bounded) in solver.all_blocks(data, w).items():
+        centre = getattr(c, name)
+        index = index if index else (...,)
+        new = slope_at(t, slope, centre[index], h)
+        shifts[name] = h.smoothing(name) * float((new - centre[index]).abs().max())
+        centre[index] = new
+        if bounded:
+            steepest = float(centre.abs().max()) / bounded
+            largest = max(largest, steepest)
+            saturated |= steepest >= 0.99 * h.rho
+    return shifts, saturated, largest
+
+
+def stagnant(history):
+    """The violation of the best point has not halved over the second half of the stages."""
+    violations = [entry["violation"] for entry in history]
+    return len(violations) > 3 and violations[-1] > 0.5 * violations[len(violations) // 2]
 
 
 def excess(solver: Solver, data, w):
@@ -1535,6 +1556,8 @@ def finish(solver: Solver, outcome, data, *, seconds=None, passes=None, tol=1e-6
     """
     began = time.perf_counter() - outcome.seconds
     full = full_problem(solver, outcome, data, seconds=seconds, passes=passes, tol=tol, stop=stop)
+    if solver.nonconvex and outcome.first is not None:
+        from_the_first(full, outcome.first)
     history, rounds = list(outcome.history), 0
     now = first_point(full, history)
     while now.error > tol and not full.limit() and rounds < 100 and now.failure is None:
@@ -1641,7 +1664,8 @@ def allotted(solver: Solver, exact, device, room, patience):
     """What comes after the steps, the steps' share of the work, and passes of what comes after; counted seconds of a pass.
 
     ``finish`` if a quarter of a typical number of passes (400) fits into the ``room``: after steps for as long as these passes
-    take and a second, at most 0.6 of the room; where passes come first, for a quarter of it.
+    take and a second, at most 0.6 of the room; where passes come first, for a quarter of it. If only 30 passes
+    fit into three quarters of the room, after steps for the other quarter: curvature gains more by each than a step does.
     Else ``restore``, after 0.7 of the room. With ``patience`` the run is judged after so much work.
     """
     way, share, passes = "", patience, None
@@ -1650,6 +1674,8 @@ def allotted(solver: Solver, exact, device, room, patience):
     if needed < 1.6 * room:
         way, share = "finish", needed / 4 if solver.direct else min(needed + 1.0, 0.6 * room)
         passes = None if patience is None else int(400 * patience / needed) + 1
+    elif 30 * price < 0.75 * room:
+        way, share = "finish", room / 4
     elif solver.restore is not None:
         way, share = "restore", 0.7 * room
     return way, share if patience is None or share is None else min(share, patience), passes, price

@@ -193,7 +193,7 @@ def solve(
     def minibatches(x, y, held):
         return gradients(solver, data, x, y, held, torch.Generator(device=device).manual_seed(seed + 1 + run.count))
 
-    run.value = starting_value(solver, quick, w, G, rng)
+    run.value, first = starting_value(solver, quick, w, G, rng), w.clone()
     set_out(run, solver, quick, h, G)
     work = pricing(priced(lambda: value_at(solver, quick, w))[1], step_price(run, solver, data, h))
     if share is not None:
@@ -224,6 +224,6 @@ def solve(
     solver.project(w, 0.0)  # to double precision
     return SimpleNamespace(
         w=w, c=run.c, u=run.u, h=h, eta=run.eta, history=history, iterations=run.count, seconds=time.perf_counter() - began,
-        reason=reason, status=status(stop, schedule.adapts and watch.held >= 2), broken=run.broken, exact=exact,
+        reason=reason, status=status(stop, schedule.adapts and watch.held >= 2), broken=run.broken, exact=exact, first=first,
         timed=work.timed, worked=worked(work, run.count), planned=None if schedule.keeps_last else end,
     )  # fmt: skip

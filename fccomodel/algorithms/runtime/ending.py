@@ -13,7 +13,8 @@ def allotted(solver: Solver, exact, device, room, patience):
     """What comes after the steps, the steps' share of the work, and passes of what comes after; counted seconds of a pass.
 
     ``finish`` if a quarter of a typical number of passes (400) fits into the ``room``: after steps for as long as these passes
-    take and a second, at most 0.6 of the room; where passes come first, for a quarter of it.
+    take and a second, at most 0.6 of the room; where passes come first, for a quarter of it. If only 30 passes
+    fit into three quarters of the room, after steps for the other quarter: curvature gains more by each than a step does.
     Else ``restore``, after 0.7 of the room. With ``patience`` the run is judged after so much work.
     """
     way, share, passes = "", patience, None
@@ -22,6 +23,8 @@ def allotted(solver: Solver, exact, device, room, patience):
     if needed < 1.6 * room:
         way, share = "finish", needed / 4 if solver.direct else min(needed + 1.0, 0.6 * room)
         passes = None if patience is None else int(400 * patience / needed) + 1
+    elif 30 * price < 0.75 * room:
+        way, share = "finish", room / 4
     elif solver.restore is not None:
         way, share = "restore", 0.7 * room
     return way, share if patience is None or share is None else min(share, patience), passes, price

@@ -92,6 +92,24 @@ def full_problem(solver: Solver, outcome, data, *, seconds, passes, tol, stop):
     )
 
 
+def from_the_first(full, first, most=40):
+    """Of a problem that is not convex: goes to what a few passes lead to from the first iterate of all, where the smoothed
+    problem is worth less there than at the best point of the steps, and the problem no more."""
+    at, count, h, start = full.at, full.count, full.h, first.to(full.w)
+    level = at(full.w)[0] + full.prox(full.w.clone(), 0.0)
+    enough, last, held = level - 1e-6 * (1 + abs(level)), count.passes + most, (count.value, count.size)
+
+    def limit():
+        return full.limit() or count.passes >= last or count.value < enough
+
+    found, _, _ = panoc(at, full.prox, start, 2 * cautious_step(at, start), 0.0, limit)
+    if at(found)[0] + full.prox(found.clone(), 0.0) < enough:
+        value = summary(full.solver.evaluate(full.data, found))
+        if merit(value, h.weight) <= merit(full.value, h.weight):
+            full.w, full.value = found, value
+    count.value, count.size = held
+
+
 def first_point(full, history):
     """Where rounds start: w, the best point and its value so far, the step, the accuracy of the first round; and the failure of
     constraints that conflict, where the stages before could not lower their violation."""
@@ -190,6 +208,8 @@ def finish(solver: Solver, outcome, data, *, seconds=None, passes=None, tol=1e-6
     """
     began = time.perf_counter() - outcome.seconds
     full = full_problem(solver, outcome, data, seconds=seconds, passes=passes, tol=tol, stop=stop)
+    if solver.nonconvex and outcome.first is not None:
+        from_the_first(full, outcome.first)
     history, rounds = list(outcome.history), 0
     now = first_point(full, history)
     while now.error > tol and not full.limit() and rounds < 100 and now.failure is None:
@@ -222,7 +242,7 @@ def resumed(solver: Solver, data, device, progress=None):
     record(history, progress, began, summary(solver.evaluate(data, w)), h.weight, iteration=0, oracles=0, eta=0.0)
     return SimpleNamespace(
         w=w, c=c, h=h, eta=0.0, history=history, iterations=0, seconds=time.perf_counter() - began, reason="", status="stopped",
-        broken=None, exact=data, timed=False, worked=0.0, planned=None,
+        broken=None, exact=data, timed=False, worked=0.0, planned=None, first=None,
     )  # fmt: skip
 
 

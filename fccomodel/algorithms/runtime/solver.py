@@ -32,6 +32,7 @@ class Solver:
     tol        the KKT residual to end at                         direct    passes come first: the problem is convex
     resume     where another run ended: a finish goes on from there, without a step before
     attained   the objective is strongly convex: it does not fall for ever
+    nonconvex  where steps come to rest may be far from the best: the finish tries the first iterate too
     """
 
     settings: Callable
@@ -63,6 +64,7 @@ class Solver:
     heavy: bool = False
     direct: bool = False
     attained: bool = False
+    nonconvex: bool = False
     curved: tuple[str, ...] = ()
     thin: Mapping[str, int] = field(default_factory=dict)
     inside: Mapping[str, tuple[int, ...]] = field(default_factory=dict)

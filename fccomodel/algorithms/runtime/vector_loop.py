@@ -184,7 +184,8 @@ def solve(
     def minibatches(x, y, held):
         return gradients(solver, data, x, y, held, torch.Generator(device=device).manual_seed(seed + 1 + run.count))
 
-    run.value, run.best = starting_value(solver, quick, state.w, G, rng), state.w.clone()
+    run.value, first = starting_value(solver, quick, state.w, G, rng), state.w.clone()
+    run.best = first.clone()
     set_out(run, solver, quick, F, h, c, G)
     work.look, work.call = priced(lambda: value_at(solver, quick, state.w))[1], call_price(solver, data, state.w, c, h)
     watch = watching(tol, work.look, work.call * solver.samples)
@@ -219,5 +220,5 @@ def solve(
         w=w, c=c, h=h, eta=run.eta, history=history, iterations=run.count, seconds=time.perf_counter() - began,
         reason=reason, status=status(stop, schedule.adapts and watch.held >= 2), broken=run.broken, exact=exact,
         epsilon=pair and pair.epsilon, timed=work.timed, worked=worked(work, run.count, state.oracles),
-        planned=None,
+        planned=None, first=first,
     )  # fmt: skip

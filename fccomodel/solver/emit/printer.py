@@ -13,14 +13,14 @@ from fccomodel.solver.operations._base import Axes, Event, Pull, Val, bare, pyth
 from fccomodel.solver.operations.entrywise import entrywise
 from fccomodel.solver.operations.scores import net
 from fccomodel.solver.operations.sources import arange, chunk, hyper
-from fccomodel.solver.operations.sums import chunked
+from fccomodel.solver.operations.sums import chunked, swept
 
 #: an expression longer than this gets a name
 LONGEST = 64
 #: operations inside one another on one line
 DEEPEST = 16
 #: numbers in a slice of a full pass
-SLICE = 1 << 20
+SLICE = 1 << 18
 
 
 @dataclass(eq=False)
@@ -56,7 +56,8 @@ class Printer:
     before    minibatch values at the previous iterate, by the id of the estimate that asks for them
     estimator writes what it makes of a minibatch value
     dual      the blocks of an outer function keep their y
-    autograd  goes through the text: slices of a full pass are computed again in its backward pass
+    autograd  goes through the text: slices of a full pass are computed again in its backward pass, but for means of them, whose
+              gradient comes with the value
     """
 
     layout: Mapping[str, tuple[int, int, Event]]
@@ -118,7 +119,7 @@ class Printer:
         """The statement of one value, unless it stands in that of another or in what is prepared."""
         if val.id in self.texts or val.op.python or val.op is hyper or val.static:
             return
-        if val.op is chunked:
+        if val.op is chunked or val.op is swept:
             self.slices(val, inside)
         elif val.op is net:
             self.calls.statement(self, val, asked)
@@ -157,6 +158,7 @@ class Printer:
         self.names.counters.setdefault(axis.name, 1)
         needed = below([body])
         here = [v for v in inside if v.id in needed]
+        given = self.given(here) if val.op is swept and self.autograd else []
         outside, saved, self.lines = dict(self.texts), self.lines, []
         for v in here:
             if v.op is chunk:
@@ -167,15 +169,32 @@ class Printer:
         inner, self.lines = self.lines, saved
         self.texts = {i: text for i, text in self.texts.items() if i in outside or text.startswith("data.")}
         function, name = self.names.fresh(f"over_{axis.name}"), self.name(val)
-        self.lines += [f"def {function}({axis.name}):", *("    " + line for line in inner), f"    return {result}"]
-        width = max((math.prod(a.size for a in v.axes if a.kind != "chunk") for v in here), default=1)
+        self.lines += [f"def {function}({', '.join([axis.name, *given])}):", *("    " + line for line in inner)]
+        self.lines += [f"    return {result}"]
+        self.lines.append(f"{name} = {self.loop(val, function, given, here)}")
+        self.texts[val.id] = name
+
+    def given(self, here: list[Val]) -> list[str]:
+        """The names of what a slice takes that depends on the variables."""
+        own = {v.id for v in here}
+        outer = {arg.id: arg for v in here for arg in v.args if arg.varying and arg.id not in own}
+        for arg in outer.values():
+            if not self.texts.get(arg.id, "").isidentifier():
+                self.named(arg, bare(self.texts.get(arg.id) or arg.op.text(self, arg)))
+        return list(dict.fromkeys(self.texts[i] for i in outer))
+
+    def loop(self, val: Val, function: str, given: list[str], here: list[Val]) -> str:
+        """What becomes of the values of all slices: one after another, or their mean."""
+        axis, (body,) = val.attrs["axis"], val.args
+        width = max((math.prod([*(a.size for a in v.axes if a.kind != "chunk"), *v.event]) for v in here), default=1)
         key = next((v.attrs["key"] for v in here if v.op is chunk and v.attrs["axis"] is axis), None)
         length = axis.size if key is None else f"len(data.{key})"
+        parts = f"torch.arange({length}, device=data.device).split({max(1, SLICE // max(width, 1))})"
+        if val.op is swept:
+            return f"swept({', '.join([function, parts, *given])}) / {length}"
         again = f"torch.utils.checkpoint.checkpoint({function}, part, use_reentrant=False)"
         call = again if self.autograd else f"{function}(part)"
-        pieces = f"{call} for part in torch.arange({length}, device=data.device).split({max(1, SLICE // max(width, 1))})"
-        self.lines.append(f"{name} = torch.cat([{pieces}], {body.axes.index(axis)})")
-        self.texts[val.id] = name
+        return f"torch.cat([{call} for part in {parts}], {body.axes.index(axis)})"
 
     # ----------------------------------------------------------------------------------------------------------- references
     def name(self, val: Val) -> str:

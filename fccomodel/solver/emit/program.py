@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
-from fccomodel.algorithms.runtime import support
+from fccomodel.algorithms.runtime import support, sweep
 from fccomodel.core.quoting import shorten
-from fccomodel.library import distributions, reductions
+from fccomodel.library import distances, distributions, reductions
 from fccomodel.library.proximal import maps
 from fccomodel.normal.penalty import Penalty
 from fccomodel.normal.smoothing import Smoothed
@@ -104,7 +104,8 @@ def preparing(name: str, about: str, prepared: Prepared) -> str:
 
 def helpers(parts: Iterable[str]) -> list[Carried]:
     """The small functions that the parts of a program call and none of them defines."""
-    offered = {**functions(maps), **functions(support), "noise": distributions.noise, **reductions.programs()}
+    offered = {name: f for module in (maps, support, sweep, distances) for name, f in functions(module).items()}
+    offered |= {"noise": distributions.noise, **reductions.programs()}
     names, defined = (set().union(*each) for each in zip(*map(called, parts), strict=True))
     return [f for f in carried(f for name, f in offered.items() if name in names) if f.__name__ not in defined]
 

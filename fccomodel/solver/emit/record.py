@@ -93,6 +93,7 @@ class Record:
             "heavy": thinning.heavy,
             "direct": self.plan.direct and "finish" in self.after,
             "attained": self.plan.attained and "finish" in self.after,
+            "nonconvex": not self.plan.convex and "finish" in self.after,
             "curved": tuple(s.name for s in lowered.centred if s.penalty is None and not kinked(s.original)),
             "thin": dict(thinning.thin),
             **self.form.values,

@@ -4,7 +4,7 @@
     _slots _noise _cells _segments _batches _passes _binders    binders made concrete
     _separated _sizes _thinning                                 full passes over pairs of rows
     _reductions _algebra _estimates _envelopes                  means and sums, tails, what is estimated and smoothed
-    _leaves _scores _atoms _families                            everything else
+    _leaves _scores _rows _atoms _families                      everything else
     _lowering    the nodes of expressions, one by one
     _vector      problems of the form phi(F(w))
     _program _lowered    a plan: its steps, and the full passes of its program

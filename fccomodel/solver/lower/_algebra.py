@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
@@ -9,8 +10,9 @@ from typing import ClassVar
 from fccomodel.solver.graph import Graph
 from fccomodel.solver.lower._records import Segment
 from fccomodel.solver.operations import Axis, Op, Val
+from fccomodel.solver.operations.entrywise import masked, number, truth
 from fccomodel.solver.operations.segments import log_segment, segment
-from fccomodel.solver.operations.sums import chunked, log_mean_axes
+from fccomodel.solver.operations.sums import chunked, log_mean_axes, swept
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,10 @@ class Numbers:
         """The sum over axes; those that x lacks count by their size."""
         return self.graph.total(x, axes)
 
+    def swept(self, x: Val, axis: Axis) -> Val | None:
+        """The mean over an axis of slices, where x is numbers along it."""
+        return self.graph.make(swept, [x], axis=axis) if x.axes == (axis,) and not x.event else None
+
     def segment(self, x: Val, axis: Axis, segment: Segment, how: str) -> Val:
         """The mean or the sum over the rows of each cell."""
         cells, sizes, parents = segment.cells, segment.sizes, segment.parents
@@ -48,7 +54,12 @@ class Logarithms(Numbers):
 
     by_segment = log_segment
 
+    def swept(self, x: Val, axis: Axis) -> None:
+        return None
+
     def times(self, c: Val, x: Val) -> Val:
+        if c.op is number and truth(c.args[0]):
+            return self.graph.make(masked, [x, c])
         return self.graph.apply("add", x, self.graph.apply("log", c))
 
     def over(self, x: Val, c: Val) -> Val:
@@ -62,9 +73,7 @@ class Logarithms(Numbers):
 
     def total(self, x: Val, axes: Iterable[Axis]) -> Val:
         axes = tuple(axes)
-        for axis in axes:
-            x = self.times(self.graph.const(axis.size), x)
-        return self.average(x, axes)
+        return self.times(self.graph.const(math.prod(axis.size for axis in axes)), self.average(x, axes))
 
 
 def gathered(graph: Graph, body: Val, axis: Axis, onto: Axis | None = None) -> Val:

@@ -6,6 +6,7 @@ from fccomodel.core import ir
 from fccomodel.evaluation import elements
 from fccomodel.library import atoms
 from fccomodel.solver import errors
+from fccomodel.solver.lower._rows import Rows
 from fccomodel.solver.lower._scores import Scores
 from fccomodel.solver.lower._state import Env, Linear, Lower, State
 from fccomodel.solver.operations import Val
@@ -15,13 +16,15 @@ from fccomodel.solver.operations.entrywise import broadcast, fill
 class Atoms:
     """Atoms at values, and how their arguments enter the expectation around them."""
 
-    def __init__(self, state: State, scores: Scores, lower: Lower):
-        self.state, self.scores, self.lower = state, scores, lower
+    def __init__(self, state: State, scores: Scores, rows: Rows, lower: Lower):
+        self.state, self.scores, self.rows, self.lower = state, scores, rows, lower
 
     def value(self, node: ir.Apply, env: Env, linear: Linear) -> Val:
         """An atom; a product of a row and variables as a score."""
         if node.op in ("dot", "matmul") and len(node.args) == 2 and (product := self.scores.product(node, env)) is not None:
             return product
+        if node.op == "sumsq" and (distances := self.rows.distances(node, env)) is not None:
+            return distances
         nodes, atom = node.args, atoms.of(node)
         if self.state.coupled and atom is not None and atom.extreme > 0 and any(isinstance(n, ir.Reduce) for n in ir.walk(node)):
             self.state.refuse(errors.maximum_of_a_list(node.span))

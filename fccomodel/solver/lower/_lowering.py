@@ -20,6 +20,7 @@ from fccomodel.solver.lower._leaves import Leaves
 from fccomodel.solver.lower._noise import Noise
 from fccomodel.solver.lower._passes import Passes
 from fccomodel.solver.lower._reductions import Reductions
+from fccomodel.solver.lower._rows import Rows
 from fccomodel.solver.lower._scores import Scores
 from fccomodel.solver.lower._segments import Segments
 from fccomodel.solver.lower._separated import Separated
@@ -57,7 +58,8 @@ class Lowering:
         )
         self.envelopes = Envelopes(state, self.slots, self.binders, self.sizes, estimates, self.expr)
         self.scores = Scores(state, self.leaves, self.expr)
-        self.atoms = Atoms(state, self.scores, self.expr)
+        self.rows = Rows(state, self.expr)
+        self.atoms = Atoms(state, self.scores, self.rows, self.expr)
         self.families = Families(state, self.slots, self.expr)
 
     def expr(self, node: ir.Expr, env: Env, linear: Linear = True) -> Val:
@@ -84,6 +86,8 @@ class Lowering:
         if state.stable and (form := state.logarithms.stable(node)) is not None:
             if isinstance(form, ir.Apply) and getattr(node, "op", "") in ("div", "inv") and not state.full:
                 return self.atoms.quotient(form, env)
+            return self.expr(form, env, linear)
+        if (form := self.rows.form(node, env)) is not None:
             return self.expr(form, env, linear)
         match node:
             case ir.Const():

@@ -30,7 +30,7 @@ class Passes:
             return slot, Part(binder=binder, axis=axis, count=g.const(axis.size)), {}
         if flat and keyed(sel) and (laid_out := self.segments.slot(sel, env, way)) is not None:
             return laid_out
-        slot = self.slots.all(sel)
+        slot = self.slots.again(sel, env)
         mask = self.cells.complete_mask(sel, {**env, binder: slot}, way)
         axis = slot.ids.axes[0]
         return slot, Part(binder=binder, axis=axis, weight=mask, count=g.total(mask, [axis]), parents=sel.parents), {}

@@ -105,6 +105,10 @@ class Reductions:
             return (self.all_combined if self.state.full else self.some_combined)(ranged, body, count, algebra)
         for part in reversed(ranged.parts):
             if part.axis is not None and part.axis.kind == "chunk":
+                plain = part.weight is None and part.segment is None
+                if plain and (mean := algebra.swept(body, part.axis)) is not None:
+                    body = algebra.times(part.count, mean) if total else mean
+                    continue
                 body = gathered(self.state.graph, body, part.axis)
                 part = replace(part, axis=body.attrs["onto"])
             body = self.over_part(total, body, part, algebra)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 
 from fccomodel.core import ir
-from fccomodel.evaluation import draws, elements, selections
+from fccomodel.evaluation import distributed, draws, elements, selections
 from fccomodel.normal.separation import PiecewiseMean
 from fccomodel.solver.lower._cells import keyed
 from fccomodel.solver.lower._separated import Separated
@@ -18,6 +18,7 @@ class Sizes:
 
     def __init__(self, state: State, separated: Separated):
         self.state, self.separated = state, separated
+        self.distributed = distributed.of(state.bound)
         self.largest: dict[tuple, float] = {}
 
     def pairs(self, node: ir.Expr, around: Mapping[ir.Binder, int] | None = None, through: ir.Binder | None = None) -> float:
@@ -49,6 +50,10 @@ class Sizes:
 
     def below(self, node: ir.Expr) -> tuple[ir.Expr, ...]:
         """What a full pass evaluates of a node."""
+        if (form := self.distributed.form(node)) is not None:
+            return (form,)
+        if (sides := self.distributed.sides(node)) is not None:
+            return sides
         if isinstance(node, ir.LetRef):
             return (*node.args, node.let.body)
         if isinstance(node, PiecewiseMean):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from fccomodel.core import ir
 from fccomodel.evaluation import members, selections
 from fccomodel.evaluation.selections import Selection
 from fccomodel.solver.lower._records import Slot
-from fccomodel.solver.lower._state import State
+from fccomodel.solver.lower._state import Env, State
 from fccomodel.solver.operations.sources import arange, chunk, take
 
 
@@ -18,6 +20,7 @@ class Slots:
     def __init__(self, state: State):
         self.state = state
         self.complete: dict[tuple[ir.Binder, Selection | None], Slot] = {}
+        self.alike: dict[tuple[str, bytes], list[Slot]] = {}
 
     def everything(self, binder: ir.Binder, sel: Selection | None = None) -> Slot:
         """The binder at every element of its set, or of those that a condition on it alone accepts."""
@@ -25,6 +28,16 @@ class Slots:
         if key not in self.complete:
             self.complete[key] = self.all(sel or Selection(binder=binder))
         return self.complete[key]
+
+    def again(self, sel: Selection, env: Env) -> Slot:
+        """Every element, along the axis that another reduction has for the same ones already, unless it is around this one: what
+        both are made of is computed once."""
+        around = {axis for slot in env.values() for axis in slot.ids.axes}
+        known = self.alike.setdefault((set_key(sel.binder.domain), self.members(sel).tobytes()), [])
+        slot = next((slot for slot in known if around.isdisjoint(slot.ids.axes)), None)
+        if slot is None:
+            known.append(slot := self.all(sel))
+        return replace(slot, binder=sel.binder, selection=sel if sel.parents else None)
 
     def all(self, sel: Selection, kind: str = "all", averaged: bool = False) -> Slot:
         """Every element; in a full pass over many pairs, rows that are averaged over are kept as an array that can be thinned."""

@@ -175,8 +175,12 @@ class Masked(Op):
     spreads = True
 
     def text(self, writer: Writer, val: Val) -> str:
-        body, mask = (writer.ref(a, val.axes, len(val.event)) for a in val.args)
-        return f"{body}.masked_fill({mask} == 0, -math.inf)"
+        body, mask = val.args
+        if mask.op is number and truth(mask.args[0]) and not python(mask.args[0]):
+            out = f"~{writer.ref(mask.args[0], val.axes, len(val.event))}"
+        else:
+            out = f"{writer.ref(mask, val.axes, len(val.event))} == 0"
+        return f"{writer.ref(body, val.axes, len(val.event))}.masked_fill({out}, -math.inf)"
 
     def derivative(self, to: Reverse, val: Val, adjoint: Val) -> None:
         """The adjoint is zero where an element is left out."""

@@ -105,6 +105,24 @@ class TableScoreT(Op):
         return f"{writer.ref(val.args[0])} @ data.{val.attrs['key']}"
 
 
+class SquaredDistances(Op):
+    """|u - v|^2 of vectors along an axis each."""
+
+    name, arguments = "squared_distances", ("u", "v")
+    constant = FULL_PASS
+
+    def event(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Event:
+        return ()
+
+    def fault(self, val: Val) -> str:
+        u, v = val.args
+        apart = len(u.axes) == len(v.axes) == 1 and u.axes[0].order < v.axes[0].order
+        return "" if apart and u.event == v.event and len(u.event) == 1 else "they are no vectors along an axis each, in order"
+
+    def text(self, writer: Writer, val: Val) -> str:
+        return f"squared_distances({', '.join(map(writer.ref, val.args))})"
+
+
 class Net(Op):
     """Outputs of a net for some rows."""
 
@@ -146,5 +164,6 @@ score = Score()
 score_t = ScoreT()
 table_score = TableScore()
 table_score_t = TableScoreT()
+squared_distances = SquaredDistances()
 net = Net()
 table_net = TableNet()

@@ -127,6 +127,21 @@ class Chunked(Op):
         return in_order([attrs["onto"], *(a for a in args[0].axes if a is not attrs["axis"])])
 
 
+class Swept(Op):
+    """The mean of numbers along an axis, from sums over its slices: one sweep gives its gradient too."""
+
+    name, arguments, attributes = "swept", ("slice",), {"axis": Axis}
+    constant = FULL_PASS
+    silent = "it is a loop"
+
+    def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        return ()
+
+    def fault(self, val: Val) -> str:
+        (arg,) = val.args
+        return "" if arg.axes == (val.attrs["axis"],) and not arg.event else "its slices are not of numbers along its axis"
+
+
 def total(g: Builder, val: Val, axes: Axes) -> Val:
     """The sum over axes; those that the value lacks count by their size."""
     times = count(tuple(a for a in axes if a not in val.axes))
@@ -150,3 +165,4 @@ log_mean_axes = LogMean()
 contract = Contract()
 sum_event = SumEvent()
 chunked = Chunked()
+swept = Swept()

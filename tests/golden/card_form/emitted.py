@@ -379,10 +379,10 @@ def constraint_values(data, w):
 #   scale_smoothing, copy_state, inverse_smoothness, merit, set_out, pricing, Rates, operation_price, priced,
 #   step_price, worked, ending, watching, take_steps, least, go_back, keep_the_better, centre_at, estimated,
 #   move_centres, multipliers, fixing, some, gradient_of, slope_of, passes, assess, residual, observe, record,
-#   reached, status, mean_gradient, gradients, solve, centre_rows, differentiated, full_problem, shift_centres,
-#   cautious_step, forward_backward, stagnant, direction, panoc, excess, least_violation, conflict, first_point,
-#   levels_off, falls_for_ever, raise_penalty, next_round, drifts, without_end, descent_without_end, finish,
-#   one_pass, least_norm, constraint_row, jacobian, restore, allotted, solve_then_finish
+#   reached, status, mean_gradient, gradients, solve, centre_rows, differentiated, full_problem, forward_backward,
+#   direction, panoc, cautious_step, from_the_first, shift_centres, stagnant, excess, least_violation, conflict,
+#   first_point, levels_off, falls_for_ever, raise_penalty, next_round, drifts, without_end, descent_without_end,
+#   finish, one_pass, least_norm, constraint_row, jacobian, restore, allotted, solve_then_finish
 
 
 # ---- the solver
@@ -392,7 +392,7 @@ SOLVER = BlockSolver(
     evaluate=evaluate, blocks=blocks, gradient=gradient, buffers=buffers, whole=whole, all_blocks=all_blocks,
     regulariser=regulariser, constraint_values=constraint_values, begin=begin, update=adam_step, step_sizes=step_sizes,
     advance=advance, solve=solve, finish=finish, one_pass=one_pass, restore=restore, own=31, centred=True,
-    oracles=76253, tol=TOL,
+    nonconvex=True, oracles=76253, tol=TOL,
 )
 
 

@@ -380,10 +380,10 @@ def all_blocks(data, w):
 #   scale_smoothing, copy_state, inverse_smoothness, merit, set_out, pricing, Rates, operation_price, priced,
 #   step_price, worked, ending, watching, take_steps, least, go_back, keep_the_better, centre_at, estimated,
 #   move_centres, multipliers, fixing, some, gradient_of, slope_of, passes, assess, residual, observe, record,
-#   reached, status, mean_gradient, gradients, solve, centre_rows, differentiated, full_problem, shift_centres,
-#   cautious_step, forward_backward, stagnant, direction, panoc, excess, least_violation, conflict, first_point,
-#   levels_off, falls_for_ever, raise_penalty, next_round, drifts, without_end, descent_without_end, finish,
-#   one_pass, allotted, solve_then_finish
+#   reached, status, mean_gradient, gradients, solve, centre_rows, differentiated, full_problem, forward_backward,
+#   direction, panoc, cautious_step, from_the_first, shift_centres, stagnant, excess, least_violation, conflict,
+#   first_point, levels_off, falls_for_ever, raise_penalty, next_round, drifts, without_end, descent_without_end,
+#   finish, one_pass, allotted, solve_then_finish
 
 
 # ---- the solver
