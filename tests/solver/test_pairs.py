@@ -4,6 +4,7 @@ finish by few of them is taken."""
 from __future__ import annotations
 
 import math
+from dataclasses import MISSING, fields
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,6 +16,7 @@ from fccomodel import pipeline
 from fccomodel.algorithms.runtime import ending
 from fccomodel.algorithms.runtime import finish as finishing
 from fccomodel.algorithms.runtime.settings import LoopSettings
+from fccomodel.algorithms.runtime.solver import Solver
 from fccomodel.algorithms.runtime.sweep import swept
 from fccomodel.core.source import Source
 from fccomodel.evaluation import interpret
@@ -120,10 +122,10 @@ def test_the_first_iterate_is_tried(first: float, ends: float) -> None:
     def evaluate(data, w):
         return whole(data, w, None, None), {}
 
-    solver = SimpleNamespace(
-        whole=whole, evaluate=evaluate, inside={}, all_blocks=lambda data, w: {}, project=lambda w, step: None,
-        regulariser=lambda w: 0.0, centred=False, nonconvex=True, own=1, attained=False,
-    )  # fmt: skip
+    usual = {field.name: None if field.default is MISSING else field.default for field in fields(Solver)}
+    own = {"whole": whole, "evaluate": evaluate, "inside": {}, "all_blocks": lambda data, w: {}, "own": 1, "nonconvex": True}
+    own |= {"project": lambda w, step: None, "regulariser": lambda w: 0.0}
+    solver = SimpleNamespace(**usual | own)
     w = torch.tensor([0.9], dtype=torch.float64)
     entry = {"merit": 1.0, "objective": 1.0, "violation": 0.0, "oracles": 1.0, "stage": 1}
     outcome = SimpleNamespace(
