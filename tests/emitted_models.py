@@ -82,6 +82,7 @@ case("linear_terms", "minimize E[z ~ P] dot(w, z.x) - 2 * E[z ~ N] dot(w, z.x) +
 case("probability", "minimize E[z ~ D] log1pexp(dot(w, z.x)) + (prob[z ~ D] (z.time > 2)) * sumsq(w)^2;")
 case("condition_static", "minimize E[z ~ D | z.time > 1 and z.y == 1] exp(0.3 * dot(w, z.x)) + sumsq(w);")
 case("condition_or", "minimize (E[z ~ D | z.time > 2 or not (z.a == 1)] dot(w, z.x))^2 + sumsq(w)^2;")
+case("numbers_beside_labels", "minimize sumsq(w); subject to c[k in 1 .. 3]: dot(concat(1, k), concat(w[2], w[1])) <= 2;")
 case("pairs", "minimize E[p ~ P, n ~ N] sqhinge(1 - dot(w, p.x) + dot(w, n.x));")
 case("pairs_swapped", "minimize E[p ~ P] E[n ~ N] sigmoid(dot(w, n.x) - dot(w, p.x)) * p.time;")
 case("maximised", "maximize E[p ~ P, n ~ N] sigmoid(dot(w, p.x) - dot(w, n.x)) - 0.01 * sumsq(w)^2;")

@@ -58,6 +58,7 @@ class Printer:
     dual      the blocks of an outer function keep their y
     autograd  goes through the text: slices of a full pass are computed again in its backward pass, but for means of them, whose
               gradient comes with the value
+    preparing the text is of the data alone, outside the function
     """
 
     layout: Mapping[str, tuple[int, int, Event]]
@@ -73,6 +74,7 @@ class Printer:
     autograd: bool = False
     uses: dict[int, int] = field(default_factory=dict)
     depths: dict[int, int] = field(default_factory=dict)
+    preparing: bool = False
 
     # ------------------------------------------------------------------------------------------------------------- printing
     def print(self, roots: Iterable[Val]) -> None:
@@ -219,10 +221,15 @@ class Printer:
     def expanded(self, val: Val, axes: Axes, event: Event = ()) -> str:
         """A value as a tensor on all of these axes and dims."""
         if python(val):
-            return f"w.new_full({sizes(axes, event)}, {self.ref(val)})"
+            return self.filled(sizes(axes, event), self.ref(val))
         if val.axes == axes and val.event == event:
             return self.ref(val)
         return f"{self.ref(val, axes, len(event))}.expand({sizes(axes, event)})"
+
+    def filled(self, shape: str, number: str) -> str:
+        """A tensor of one number, as w has them; of what is prepared, as the data have."""
+        alone = f"torch.full({shape}, {number}, dtype=data.dtype, device=data.device)"
+        return alone if self.preparing else f"w.new_full({shape}, {number})"
 
     def estimate(self, val: Val) -> str:
         """What the estimator makes of a minibatch value."""
@@ -238,7 +245,9 @@ class Printer:
 
     def computed(self, val: Val) -> str:
         """The attribute that a static value is computed for; every axis has positions of its own."""
+        self.preparing = True
         text = bare(val.op.text(self, val))
+        self.preparing = False
         held = "" if val.op is arange else self.prepared.holding(text)
         return held or self.prepared.keep(self.name(val), text)
 

@@ -101,7 +101,7 @@ class Unsegment(Op):
         others = tuple(a for a in val.axes if a is not attrs["axis"])
         text = writer.ref(adjoint, onto, event)
         if python(adjoint):
-            text = f"w.new_full({sizes(onto, val.event)}, {text})"
+            text = writer.filled(sizes(onto, val.event), text)
         elif adjoint.axes != onto:
             text = f"{text}.expand({sizes(onto, val.event)})"
         text += permuted(onto, (*others[:dim], *attrs["parents"], *others[dim:]), event)
