@@ -14,7 +14,7 @@ from fccomodel.library import atoms, reductions
 from fccomodel.library.kinks import kinked
 from fccomodel.library.piecewise import of_expression
 from fccomodel.library.proximal import Entropic, Largest, Piecewise, Proximal, line, of
-from fccomodel.normal._terms import affine_part, curved
+from fccomodel.normal._terms import affine_part, curved, nonlinear_below
 from fccomodel.normal.outer_functions import arguments, leaves, outer_function
 from fccomodel.normal.penalty import Penalty, zeros
 from fccomodel.structure import facts_of
@@ -264,3 +264,10 @@ def _extreme(node: ir.Expr) -> int:
 def _blocks_inside(body: ir.Expr) -> bool:
     """Another reduction over rows below this one."""
     return any(isinstance(n, ir.Reduce) for n in ir.walk(body))
+
+
+def entry_of_vector(node: ir.Reduce) -> bool:
+    """It is an entry of the vector F of a form phi(F(w)): an expectation that variables decide, without a composition below, or a
+    function that is smoothed by an envelope of phi's."""
+    smoothed = any(isinstance(n, Smoothed) and not n.inner for n in ir.walk(node.body))
+    return reductions.of(node).linear and not smoothed and not nonlinear_below(node.body) and bool(ir.variables_of(node))

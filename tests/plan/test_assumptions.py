@@ -127,6 +127,8 @@ def test_a_vector_of_expectations_needs_one_that_the_variables_decide() -> None:
     constant = "var w[d];\nminimize E[z ~ D] z.y + sumsq(w);"
     assert not decide("shared inner", constant).holds
     assert decide("shared inner", constant.replace("z.y", "z.y * w[1]")).holds
+    smoothed_by_row = "var w[d];\nminimize w[1];\nsubject to cvar(tail = 0.1)[z ~ D] max[k in K] (z.y - k * w[2]) <= 0;"
+    assert not decide("shared inner", smoothed_by_row).holds
 
 
 def test_a_penalty_decides_what_the_outer_function_is() -> None:

@@ -9,6 +9,7 @@ from fccomodel.library import atoms, reductions
 from fccomodel.library.sums import summands
 from fccomodel.normal._terms import is_sampled, plug_ins
 from fccomodel.normal.reformulations import robust
+from fccomodel.normal.smoothing import entry_of_vector
 from fccomodel.plan.assumptions._base import Assumption, Finding, Setting, holds, lacks, short
 from fccomodel.structure.facts import Standing
 
@@ -78,8 +79,8 @@ def shared_inner(setting: Setting) -> Finding:
             return lacks(f"{drawn[0].name} is drawn from a distribution: its blocks cannot be listed", text, node.span)
     sizes = [term.n * term.d1 if term.n is not None else None for term in setting.normal.terms]
     counted = [size for size in sizes if size is not None]
-    moving = any(ir.variables_of(mean) for term in setting.normal.terms for mean in term.means)
-    if not any(block.inner for block in setting.blocks) or not moving:
+    reduces = (n for n in ir.walk(setting.normal.objective) if isinstance(n, ir.Reduce))
+    if not any(block.inner for block in setting.blocks) or not any(map(entry_of_vector, reduces)):
         return lacks("there is no expectation to be tracked")
     if len(counted) < len(sizes):
         return holds("the number of tracked expectations comes with the data", standing=Standing.ASSUMED)

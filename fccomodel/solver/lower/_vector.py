@@ -11,9 +11,7 @@ import numpy as np
 
 from fccomodel.core import ir
 from fccomodel.evaluation.selections import Selection
-from fccomodel.library import reductions
-from fccomodel.normal._terms import nonlinear_below
-from fccomodel.normal.smoothing import Smoothed
+from fccomodel.normal.smoothing import entry_of_vector
 from fccomodel.solver import errors
 from fccomodel.solver.lower._algebra import gathered
 from fccomodel.solver.lower._batches import Batches
@@ -55,8 +53,7 @@ class Components(Reductions):
         self.components: dict[tuple[Any, ...], Component] = {}
 
     def value(self, node: ir.Reduce, env: Env, linear: Linear) -> Val:
-        smoothed = any(isinstance(n, Smoothed) and not n.inner for n in ir.walk(node.body))
-        if not reductions.of(node).linear or smoothed or nonlinear_below(node.body) or not ir.variables_of(node):
+        if not entry_of_vector(node):
             return self.reduced(node, env, linear, False)
         state = self.state
         slots = {b: env[b] for b in state.free(node) if b in env}
