@@ -51,14 +51,23 @@ def sampled(bound: Bound) -> list[str]:
     return tables
 
 
-def held(bound: Bound, share: float, seed: int = 0) -> dict[str, np.ndarray]:
-    """By table that the problem averages over, the rows to hold out, as booleans; each table by itself.
+def kinds(bound: Bound) -> dict[str, np.ndarray]:
+    """By table that the problem averages over, the strata of its rows."""
+    return {name: strata(bound, bound.tables[name]) for name in sampled(bound)}
+
+
+def held(
+    bound: Bound, share: float, seed: int = 0, members: Mapping[str, np.ndarray] | None = None
+) -> dict[str, np.ndarray]:
+    """By table that the problem averages over, the rows to hold out, as booleans; each table by itself (``members``: its
+    ``kinds``, where they are known already).
 
     The same share of every stratum is held out, at least one row and never all: no class or group is lost on either side. A row
     that is alone in its stratum stays.
     """
     rng = np.random.default_rng(seed)
-    return {name: _held(strata(bound, bound.tables[name]), share, rng) for name in sampled(bound)}
+    members = kinds(bound) if members is None else members
+    return {name: _held(of_rows, share, rng) for name, of_rows in members.items()}
 
 
 def _held(members: np.ndarray, share: float, rng: np.random.Generator) -> np.ndarray:

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 #: Counted seconds that the search for multipliers and bounds may take in any case.
 REPORT_S = 1.0
 #: The share of a budget in seconds that a report's passes over all rows may take, in counted seconds.
-AFFORDED = 0.4
+AFFORDED = 0.25
 #: What is said of a run that the clock ended, or one of its stages.
 CLOCK = "the clock ended it, so another run may end elsewhere; with a longer budget{counted} each gives the same answer"
 #: Oracle calls of a run that a counted budget can repeat.

@@ -30,8 +30,9 @@ SOON, PATIENCE, TIMES = 0.3, 3.0, 2.0
 NEAR = 10.0
 #: A gap that does not count, relative to the objective or to this size of one.
 CLOSE, LEAST = 1e-6, 1e-2
-#: The share of a budget in seconds that is kept for the report, whose search may go on for as long beyond it, and seconds more.
-KEPT, SLACK = 0.15, 1.0
+#: The largest share of a budget in seconds that a run leaves for the report; by what share and how many seconds more the report's
+#: search may go on beyond the budget.
+KEPT, BEYOND, SLACK = 0.05, 0.15, 1.0
 
 
 class Found(NamedTuple):
@@ -79,17 +80,22 @@ NEVER = Until(math.inf, math.inf)
 
 
 def _until(planned: Planned) -> Until:
-    """By the budget in seconds, less what binding and planning took; never, where it is one of steps or oracle calls."""
+    """By the budget in seconds, less what binding and planning took and the report is foreseen to take; never, where it is one of
+    steps or oracle calls."""
+    from fccomodel.report import estimated
+
     seconds = options.parse_budget(planned.options["budget"][0])[0]
     if seconds is None:
         return NEVER
     end = time.perf_counter() + seconds - planned.spent
-    return Until(end - KEPT * seconds, end + KEPT * seconds + SLACK)
+    with quoting(planned.problem.source):
+        kept = min(estimated.foreseen(planned.bound, seed=planned.seed), KEPT * seconds)
+    return Until(end - kept, end + BEYOND * seconds + SLACK)
 
 
 def _judged(planned: Planned, program: Program, solution: Solution, sensitive: bool, until: Until) -> Found:
     """With the report, whose search has some time in any case."""
-    least = time.perf_counter() + KEPT * max(until.report - until.run, 0.0)
+    least = time.perf_counter() + BEYOND * max(until.report - until.run, 0.0)
     return Found(planned, program, solution, report(planned, solution, sensitive=sensitive, until=max(until.report, least)))
 
 

@@ -18,9 +18,9 @@ from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.work import priced
 from fccomodel.data import subsets
 from fccomodel.data.bound import Bound
-from fccomodel.evaluation import members, selections
+from fccomodel.evaluation import elements, members, selections
 from fccomodel.evaluation.errors import TOO_LARGE
-from fccomodel.report.confidence import intervals, values
+from fccomodel.report.confidence import FEWEST, intervals, values
 
 #: Elements of which all are taken without a question; those of the parts on which work is counted; the least of a part,
 #: and those where all could not be evaluated; evaluations that a report takes.
@@ -91,6 +91,19 @@ def part_for(bound: Bound, point: Mapping[str, np.ndarray], *, seed: int, afford
     return replace(part, why=f"{part.why}; the objective and the constraints are of all rows", values=exact)
 
 
+def foreseen(bound: Bound, *, seed: int) -> float:
+    """Counted seconds of a report's passes over all rows, from one at the origin; infinite where one is much itself, or where
+    the problem is not defined there."""
+    if amount(bound) > TRIED[1]:
+        return math.inf
+    shapes = {name: (f"params({v.net})",) if v.net else v.shape for name, v in bound.problem.variables.items()}
+    origin = {name: np.zeros(elements.shape(bound, shape)) for name, shape in shapes.items()}
+    try:
+        return PASSES * priced(lambda: values(bound, origin, seed))[1]
+    except FccoError:
+        return math.inf
+
+
 def part_after(bound: Bound, error: FccoError, *, seed: int) -> Part | None:
     """A part in place of rows that cannot be evaluated together (F0704); None where it was something else."""
     if any(d.code != TOO_LARGE.id for d in error.diagnostics) or not thinnable(bound):
@@ -113,19 +126,23 @@ def _part(bound: Bound, whole: float, kept: float, seed: int) -> Part:
 def _thin(bound: Bound, whole: float, kept: float, seed: int) -> Bound:
     """So few rows that about ``kept`` elements are left, each table by the same share and every stratum too."""
     share, low, high = 0.0, 0.0, 1.0
-    thin = bound
+    thin, members = bound, subsets.kinds(bound)
     for _ in range(8):  # by halves: how elements grow with rows, the model decides
         share = math.sqrt(max(low, 1e-8) * high)
-        thin = subsets.part(bound, subsets.held(bound, share, seed))
+        thin = subsets.part(bound, subsets.held(bound, share, seed, members))
         low, high = (low, share) if amount(thin) > kept else (share, high)
     return thin
 
 
 def errors_of(bound: Bound, point: Mapping[str, np.ndarray], seed: int) -> str:
-    """The 95% errors of the values on a part, in words."""
-    found = intervals(bound, point, seed=seed, budget=ERRORS_S)
+    """The 95% errors of the values on a part, in words; where they would take long, those on fewer rows, which are larger by
+    the square root of how many fewer."""
+    took = FEWEST * len(subsets.averaged(bound.problem)) * priced(lambda: values(bound, point, seed))[1]
+    share = min(ERRORS_S / took, 1.0)
+    part = bound if share == 1.0 else subsets.part(bound, subsets.held(bound, share, seed))
+    found, scale = intervals(part, point, seed=seed, budget=ERRORS_S), math.sqrt(share)
     if found.why:
         return f"no error is known: {found.why}"
-    worst = max((e.half for e in found.constraints.values()), default=None)
+    worst = max((scale * e.half for e in found.constraints.values()), default=None)
     constraints = "" if worst is None else f", a constraint within {worst:.2g}"
-    return f"with 95% confidence the objective on all rows is within {found.objective.half:.2g}{constraints}"
+    return f"with 95% confidence the objective on all rows is within {scale * found.objective.half:.2g}{constraints}"
