@@ -226,7 +226,7 @@ class Printer:
             return self.ref(val)
         return f"{self.ref(val, axes, len(event))}.expand({sizes(axes, event)})"
 
-    def filled(self, shape: str, number: str) -> str:
+    def filled(self, shape: tuple[int, ...], number: str) -> str:
         """A tensor of one number, as w has them; of what is prepared, as the data have."""
         alone = f"torch.full({shape}, {number}, dtype=data.dtype, device=data.device)"
         return alone if self.preparing else f"w.new_full({shape}, {number})"

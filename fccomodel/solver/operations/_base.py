@@ -103,7 +103,7 @@ class Writer(Protocol):
     def expanded(self, val: Val, axes: Axes, event: Event = ()) -> str:
         """The same as a tensor that has all of these axes and dims."""
 
-    def filled(self, shape: str, number: str) -> str:
+    def filled(self, shape: tuple[int, ...], number: str) -> str:
         """A tensor of one number."""
 
     def estimate(self, val: Val) -> str:

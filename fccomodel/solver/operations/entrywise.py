@@ -200,7 +200,7 @@ class Stack(Op):
         return "" if not any(a.event for a in val.args) else "it stacks arrays"
 
     def text(self, writer: Writer, val: Val) -> str:
-        parts = [writer.filled("()", writer.ref(a)) if python(a) else writer.ref(a, val.axes, 0) for a in val.args]
+        parts = [writer.filled((), writer.ref(a)) if python(a) else writer.ref(a, val.axes, 0) for a in val.args]
         return f"torch.stack(torch.broadcast_tensors({', '.join(parts)}), -1)"
 
     def derivative(self, to: Reverse, val: Val, adjoint: Val) -> None:
