@@ -217,13 +217,16 @@ def _window(line: str, start: int, length: int, room: int) -> tuple[str, int, in
     """
     line = line.rstrip("\r")
     start = min(start, len(line))
+    skipped = max(0, start - 2 * room)  # what is further away is not shown in any case
+    whole, line = len(line), line[skipped : start + 2 * room]
+    start -= skipped
     shown = ["    " if c == "\t" else c if c.isprintable() else "·" for c in line]
     columns = [_columns(piece) for piece in shown]
     length = max(1, min(length, len(line) - start))
     while length > 1 and sum(columns[start : start + length]) > room // 2:
         length -= 1
     first, last = 0, len(line)
-    if sum(columns) > room:
+    if len(line) < whole or sum(columns) > room:
         inside = room - 4  # a mark of what is left out on each side
         first = last = start
         before = min(sum(columns[:start]), max(inside // 3, inside - sum(columns[start:])))
@@ -231,7 +234,7 @@ def _window(line: str, start: int, length: int, room: int) -> tuple[str, int, in
             first -= 1
         while last < len(line) and sum(columns[first : last + 1]) <= inside:
             last += 1
-    head, tail = ("… " if first else ""), (" …" if last < len(line) else "")
+    head, tail = ("… " if first or skipped else ""), (" …" if skipped + last < whole else "")
     at = start - first
     shown, columns = shown[first:last], columns[first:last]
     return head + "".join(shown) + tail, len(head) + sum(columns[:at]), max(1, sum(columns[at : at + length]))
