@@ -105,9 +105,10 @@ class Plan:
 
     @property
     def remembers(self) -> bool:
-        """Estimates ask for the values at w_{t-1} too: not where theta, the weight of the difference to them, is 0."""
+        """Estimates ask for the values at w_{t-1} too: not where theta or gamma', the weight of the difference to them, is 0."""
         estimator = self.algorithm_record.estimator
-        return bool(estimator and estimator.needs_previous and self.hyper.get("theta", 1.0))
+        weights = (self.hyper.get(name, 1.0) for name in ("theta", "gamma_prime"))
+        return bool(estimator and estimator.needs_previous and all(weights))
 
     @property
     def resamples(self) -> bool:
@@ -131,7 +132,8 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
     record, setting = chosen.record, chosen.setting
     settled = settings.by_algorithm(choice.options, record, normal, problem)
     nets, step, kind = bool(problem.nets), value(settled, "step"), value(settled, "schedule")
-    batch, sample_sizes = sizes.batches(settled, nets)
+    batch, _ = sizes.batches(settled, nets)
+    batch, sample_sizes = sizes.batches(settled, nets, sizes.apart(normal, bound, batch) if nets else 1)
     settings.settle(settled, sample_sizes)
     counts = sizes.counted(normal, bound, batch) if bound is not None else None
     eps = float(value(settled, "epsilon"))
@@ -143,7 +145,7 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
     smoothing = settings.smoothing(settled, scheduled, setting, problem)
     between = sizes.rounds(normal, bound, batch)
     waiting = between > 1 and settings.exponentials(normal, bound)
-    defaults = settings.defaults(record, normal, step, nets, between, waiting)
+    defaults = settings.defaults(record, normal, step, settings.adam_step_size(bound, nets), between, waiting)
     hyper = settings.hyper_parameters(settled, defaults, scheduled)
     unverified = uncovered(chosen, settled)
     known = {**(counts or {}), **_modulus(setting)}

@@ -140,11 +140,11 @@ def hyper_parameters(settled: Origins, defaults: Mapping[str, float], scheduled:
     return hyper
 
 
-def defaults(record: Algorithm, normal: NormalForm, step: str, nets: bool, between: float, waiting: bool) -> dict[str, float]:
-    """Hyper-parameters without a theorem: ``between`` two visits of a block there are so many steps; ``waiting``: blocks that
-    are tracked by their logarithms wait for these."""
+def defaults(record: Algorithm, normal: NormalForm, step: str, adam: float, between: float, waiting: bool) -> dict[str, float]:
+    """Hyper-parameters without a theorem: ``adam`` is the size of an Adam-type step, ``between`` two visits of a block there are
+    so many steps; ``waiting``: blocks that are tracked by their logarithms wait for these."""
     return {
-        "eta": 0.0 if step != "adam" else 2e-3 if nets else 0.05,
+        "eta": adam if step == "adam" else 0.0,
         "rho": RHO,
         **({"lam": 0.0} if normal.smoothed else {}),
         "stage": 200,
@@ -154,6 +154,16 @@ def defaults(record: Algorithm, normal: NormalForm, step: str, nets: bool, betwe
         **{name: number for name, number in record.hyper.items() if name not in BATCHES},
         **({} if waiting else estimates(record, between)),
     }
+
+
+def adam_step_size(bound: Bound | None, nets: bool) -> float:
+    """Of nets by their widest layer: each weight moves by the step's size, so that what a layer gives moves by as much as its
+    inputs are many (``tests/bench/networks.py`` has what nets of 64 make of it)."""
+    if not nets:
+        return 0.05
+    weights = [p for net in bound.nets.values() for p in net.parameters() if p.dim() > 1] if bound is not None else []
+    widest = max((p[0].numel() for p in weights), default=0)
+    return 2e-2 * 64 / min(max(widest, 64), 640)
 
 
 def smoothing(settled: Origins, scheduled: Mapping[str, float], setting: Setting, problem: ir.Problem) -> float:

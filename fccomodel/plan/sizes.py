@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from math import inf
+from math import inf, prod
 
 from fccomodel.core import ir
 from fccomodel.core.options import Origins
 from fccomodel.data.bound import Bound
-from fccomodel.evaluation import members, selections
+from fccomodel.evaluation import elements, members, selections
 from fccomodel.normal import NormalForm
 
 #: (binder, its elements, inner) -> how many of them a step takes, None for all
@@ -17,9 +17,15 @@ Batch = Callable[[ir.Binder, int, bool], int | None]
 LISTED = ir.RowSet | ir.ValueSet | ir.LabelSet
 
 
-def batches(settled: Origins, nets: bool) -> tuple[Batch, dict[str, int]]:
-    """Sample sizes: all elements where they are few, otherwise as many as cost little beside the step itself."""
-    inner = settled["inner_batch"][0] if "inner_batch" in settled else (128 if nets else 512)
+#: samples of all blocks together that a step of nets takes where blocks draw their own, and of each at least
+TOGETHER, LEAST = 512, 16
+
+
+def batches(settled: Origins, nets: bool, apart: int = 1) -> tuple[Batch, dict[str, int]]:
+    """Sample sizes: all elements where they are few, otherwise as many as cost little beside the step itself; of nets, whose
+    samples cost more, fewer where so many blocks draw ``apart``."""
+    own = min(128, max(TOGETHER // apart, LEAST))
+    inner = settled["inner_batch"][0] if "inner_batch" in settled else (own if nets else 512)
     outer = settled["outer_batch"][0] if "outer_batch" in settled else (64 if nets else 512)
     fixed_inner, fixed_outer = "inner_batch" in settled, "outer_batch" in settled
 
@@ -51,6 +57,20 @@ def counted(normal: NormalForm, bound: Bound, batch: Batch) -> dict[str, int]:
     n, B1 = max(outer, default=(1, 1))
     rows, B2 = max(inner, default=(1, 1))
     return {"n": n, "B1": B1, "B2": B2, "rows": rows}
+
+
+def apart(normal: NormalForm, bound: Bound | None, batch: Batch) -> int:
+    """Blocks of a step that draw inner samples of their own: those that the samples' condition names."""
+    if bound is None:
+        return 1
+
+    def visited(binder: ir.Binder) -> int:
+        count = len(elements.ids(bound, binder.domain))
+        return min(count, batch(binder, count, False) or count)
+
+    means = (m for term in normal.terms for m in term.means if m.condition is not None)
+    named = ({b for b in ir.free_binders(m.condition) if b not in m.binders and isinstance(b.domain, LISTED)} for m in means)
+    return max((prod(map(visited, binders)) for binders in named), default=1)
 
 
 def rounds(normal: NormalForm, bound: Bound | None, batch: Batch) -> float:

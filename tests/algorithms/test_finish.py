@@ -17,6 +17,7 @@ import torch
 
 import fccomodel
 from fccomodel import pipeline
+from fccomodel.algorithms.runtime import ending
 from fccomodel.algorithms.runtime.panoc import panoc
 from fccomodel.algorithms.runtime.restore import least_norm
 
@@ -285,6 +286,13 @@ def test_constraints_of_a_net_are_restored() -> None:
     assert before.history[-1]["violation"] > 1e-3 and after.history[-1]["violation"] <= 1e-6
     assert after.history[-1]["merit"] <= before.history[-1]["merit"] + 1e-6
     assert torch.equal(after.w, again.w)
+
+
+@pytest.mark.parametrize(("look", "share"), [(0.002, 9.94), (0.02, 9.4), (1.0, 7.0)])
+def test_steps_have_all_that_restoring_does_not_take(monkeypatch: pytest.MonkeyPatch, look: float, share: float) -> None:
+    monkeypatch.setattr(ending, "one_look", lambda *_: look)
+    solver = types.SimpleNamespace(finish=None, restore=print, direct=False)
+    assert ending.allotted(solver, None, "cpu", 10.0, None)[:2] == ("restore", pytest.approx(share))
 
 
 def test_least_norm_steps() -> None:

@@ -1660,13 +1660,20 @@ def restore(solver: Solver, outcome, data, *, seconds=None, passes=None, tol=1e-
     return SimpleNamespace(**{**vars(outcome), **more})
 
 
+def one_look(solver: Solver, exact, device):
+    """Counted seconds that the exact values take."""
+    w = solver.start(torch.Generator(device=device).manual_seed(0), device, torch.float64)
+    return priced(lambda: solver.evaluate(exact, w))[1]
+
+
 def allotted(solver: Solver, exact, device, room, patience):
     """What comes after the steps, the steps' share of the work, and passes of what comes after; counted seconds of a pass.
 
     ``finish`` if a quarter of a typical number of passes (400) fits into the ``room``: after steps for as long as these passes
     take and a second, at most 0.6 of the room; where passes come first, for a quarter of it. If only 30 passes
     fit into three quarters of the room, after steps for the other quarter: curvature gains more by each than a step does.
-    Else ``restore``, after 0.7 of the room. With ``patience`` the run is judged after so much work.
+    Else ``restore``, with the room for thirty looks at the exact values, at most 0.3 of all. With ``patience`` the run is judged
+    after so much work.
     """
     way, share, passes = "", patience, None
     price = solver.one_pass(solver, exact, device) if solver.finish is not None else float("inf")
@@ -1677,7 +1684,7 @@ def allotted(solver: Solver, exact, device, room, patience):
     elif 30 * price < 0.75 * room:
         way, share = "finish", room / 4
     elif solver.restore is not None:
-        way, share = "restore", 0.7 * room
+        way, share = "restore", room - min(30 * one_look(solver, exact, device), 0.3 * room)
     return way, share if patience is None or share is None else min(share, patience), passes, price
 
 

@@ -81,6 +81,31 @@ def test_batches_are_whole_where_that_costs_little() -> None:
     assert text.batch(binder, 10**6, True) == text.options["inner_batch"][0]
 
 
+@pytest.mark.parametrize(("width", "size"), [(4, 2e-2), (64, 2e-2), (128, 1e-2), (1000, 2e-3)])
+def test_steps_of_wide_nets_are_smaller(width: int, size: float) -> None:
+    text = "dim d; data D : table(x: real[d]); net s : real[d] -> real; var w = params(s); minimize E[z ~ D] square(s(w; z.x) - 1);"
+    compiled = pipeline.compile_model(Source(text=text, name="m"))
+    binding = pipeline.Binding(data={"D": {"x": np.ones((5, 3))}}, nets={"s": f"mlp({width})"})
+    analysis = pipeline.analyse(compiled.problem, pipeline.bind(compiled, binding))
+    made = pipeline.decide(analysis, {"algorithm": ("sonex", "command line")})
+    assert made.hyper["eta"] == pytest.approx(size)
+
+
+def test_groups_of_a_net_share_what_a_step_takes() -> None:
+    """Each of many groups draws fewer rows, the more there are; what all share, or what was asked for, stays."""
+    text = "set G; data D : table(x: real[d], y: {-1, 1}, g: G); net s : real[d] -> real; var w = params(s);"
+    loss = "log1pexp(-z.y * s(w; z.x))"
+    compiled = pipeline.compile_model(
+        Source(text=f"dim d; {text} minimize E[z ~ D] {loss}; subject to c[k in G]: E[z ~ D | z.g == k] {loss} <= 1;", name="m")
+    )
+    for groups, rows, given in ((1, 128, {}), (16, 32, {}), (60, 16, {}), (16, 100, {"inner_batch": 100})):
+        g = np.arange(6000) % groups
+        columns = {"x": np.ones((6000, 2)), "y": np.sign(g - 0.5 * groups + 0.1), "g": g}
+        bound = pipeline.bind(compiled, pipeline.Binding(data={"D": columns}, nets={"s": "mlp(4)"}))
+        options = {name: (size, "command line") for name, size in given.items()}
+        assert pipeline.decide(pipeline.analyse(compiled.problem, bound), options).options["inner_batch"][0] == rows
+
+
 @pytest.mark.parametrize(
     ("domain", "step"),
     [
