@@ -186,14 +186,14 @@ def ours(problem: Problem, judge: Judge) -> Curve:
     return curve
 
 
-def draws(problem: Problem, batch: int) -> Iterator[tuple[list[torch.Tensor], list[torch.Tensor]]]:
+def draws(problem: Problem, batch: int) -> Iterator[tuple[list[torch.Tensor], ...]]:
     """Rows and labels by stratum: as many from each, or with ``batch`` 0 all."""
     x = [torch.as_tensor(problem.x[rows], dtype=torch.float32) for rows in problem.strata]
     y = [torch.as_tensor(problem.y[rows]) for rows in problem.strata]
     each, rng = max(batch // len(x), 1), torch.Generator().manual_seed(0)
     while True:
-        chosen = [torch.randint(len(part), (each,), generator=rng) for part in y]
-        yield (x, y) if not batch else ([a[k] for a, k in zip(x, chosen, strict=True)], [b[k] for b, k in zip(y, chosen, strict=True)])
+        chosen = [torch.randint(len(part), (each,), generator=rng) if batch else slice(None) for part in y]
+        yield tuple([part[k] for part, k in zip(parts, chosen, strict=True)] for parts in (x, y))
 
 
 def scored(net: torch.nn.Module, x: list[torch.Tensor]) -> Scores:
@@ -218,7 +218,8 @@ def timed(net: torch.nn.Module, judge: Judge, step: Callable[[float], None]) -> 
 
 
 def by_hand(problem: Problem, judge: Judge, rate: float, penalty: float, batch: int) -> Curve:
-    """Adam on f + sum_k (max(0, y_k + rho c_k)^2 - y_k^2) / (2 rho); y <- max(0, y + rho c) by the mean c of 50 steps (5 passes)."""
+    """Adam on f + sum_k (max(0, y_k + rho c_k)^2 - y_k^2) / (2 rho); y <- max(0, y + rho c) by the mean c of 50 steps (5 on
+    all rows)."""
     net = layers(problem.x.shape[1])
     adam = torch.optim.Adam(net.parameters(), lr=rate)
     rows, shares = draws(problem, batch), problem.shares
@@ -243,7 +244,7 @@ def by_hand(problem: Problem, judge: Judge, rate: float, penalty: float, batch: 
 
 
 def cooper_lagrangian(problem: Problem, judge: Judge, rate: float, dual: float, batch: int) -> Curve:
-    """Cooper's alternating steps on its Lagrangian: Adam for the network, ascent for the multipliers."""
+    """Cooper's simultaneous steps on its Lagrangian: Adam for the network, ascent for the multipliers."""
     import cooper
 
     net, rows, shares = layers(problem.x.shape[1]), draws(problem, batch), problem.shares
@@ -252,9 +253,10 @@ def cooper_lagrangian(problem: Problem, judge: Judge, rate: float, dual: float, 
     class Constrained(cooper.ConstrainedMinimizationProblem):
         def __init__(self) -> None:
             super().__init__()
-            multiplier = cooper.multipliers.DenseMultiplier(num_constraints=count)
             self.bounds = cooper.Constraint(
-                constraint_type=cooper.ConstraintType.INEQUALITY, multiplier=multiplier, formulation_type=cooper.formulations.Lagrangian
+                constraint_type=cooper.ConstraintType.INEQUALITY,
+                multiplier=cooper.multipliers.DenseMultiplier(num_constraints=count),
+                formulation_type=cooper.formulations.Lagrangian,
             )
 
         def compute_cmp_state(self, x: list[torch.Tensor], labels: list[torch.Tensor]) -> Any:
@@ -294,7 +296,7 @@ def settings(rates: tuple[float, ...], weights: tuple[float, ...], batches: tupl
 
 RUNS: dict[str, Callable[[Problem, Judge], tuple[str, Curve]]] = {
     "fccomodel": lambda problem, judge: ("default", ours(problem, judge)),
-    "Adam, batches": lambda problem, judge: best(problem, judge, by_hand, settings((3e-3, 1e-2), (1.0,), (128, 512))),
+    "Adam, batches": lambda problem, judge: best(problem, judge, by_hand, settings((3e-3, 1e-2), (1.0, 10.0), (128, 512))),
     "Adam, all rows": lambda problem, judge: best(problem, judge, by_hand, settings((1e-2,), (1.0,), (0,))),
     "Cooper 1.0.1": lambda problem, judge: best(problem, judge, cooper_lagrangian, settings((1e-2,), (1e-1, 1.0), (128,))),
 }
@@ -313,7 +315,8 @@ def main() -> None:
     if not DATA.is_dir():
         sys.exit(f"the data are not here: {DATA}")
     torch.set_num_threads(1)
-    lines = ["| problem | who | " + " | ".join(f"{end:g} s" for end in SECONDS) + " | settings |", "|---" * (3 + len(SECONDS)) + "|"]
+    times = " | ".join(f"{end:g} s" for end in SECONDS)
+    lines = [f"| problem | who | {times} | settings |", "|---" * (3 + len(SECONDS)) + "|"]
     for name in asked.names or PROBLEMS:
         problem = PROBLEMS[name]()
         judge = Judge(problem)

@@ -83,8 +83,8 @@ def test_batches_are_whole_where_that_costs_little() -> None:
 
 @pytest.mark.parametrize(("width", "size"), [(4, 2e-2), (64, 2e-2), (128, 1e-2), (1000, 2e-3)])
 def test_steps_of_wide_nets_are_smaller(width: int, size: float) -> None:
-    text = "dim d; data D : table(x: real[d]); net s : real[d] -> real; var w = params(s); minimize E[z ~ D] square(s(w; z.x) - 1);"
-    compiled = pipeline.compile_model(Source(text=text, name="m"))
+    text = "dim d; data D : table(x: real[d]); net s : real[d] -> real; var w = params(s);"
+    compiled = pipeline.compile_model(Source(text=text + "minimize E[z ~ D] square(s(w; z.x) - 1);", name="m"))
     binding = pipeline.Binding(data={"D": {"x": np.ones((5, 3))}}, nets={"s": f"mlp({width})"})
     analysis = pipeline.analyse(compiled.problem, pipeline.bind(compiled, binding))
     made = pipeline.decide(analysis, {"algorithm": ("sonex", "command line")})

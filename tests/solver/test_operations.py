@@ -314,3 +314,19 @@ def test_constants_fold() -> None:
     assert g.apply("mul", two, g.apply("mul", two, v)) is g.apply("mul", v, g.const(4))
     assert g.apply("neg", g.apply("neg", v)) is v and g.apply("sub", g.const(0), v) is g.apply("neg", v)
     assert g.apply("pow", v, g.const(0)).op is const and g.apply("div", g.apply("mul", two, v), two) is v
+
+
+def test_a_net_at_other_parameters_keeps_its_own() -> None:
+    """Also those that layers share, and where it fails; its outputs are those of the same module with these parameters."""
+    torch.manual_seed(0)
+    first, second = torch.nn.Linear(3, 3), torch.nn.Linear(3, 3)
+    second.weight = first.weight
+    module = torch.nn.Sequential(first, torch.nn.Tanh(), second)
+    flat, own, x = FlatNet(module, 1), list(module.parameters()), torch.randn(5, 3)
+    w = torch.randn(sum(p.numel() for p in own))
+    parts = zip(module.named_parameters(), w.split([9, 3, 3]), strict=True)
+    named = {name: part.view(p.shape) for (name, p), part in parts}
+    assert torch.equal(flat(w, x), torch.func.functional_call(module, named, (x,)))
+    with pytest.raises(RuntimeError):
+        flat(w, torch.randn(5, 2))
+    assert all(a is b for a, b in zip(own, module.parameters(), strict=True)) and second.weight is first.weight
