@@ -47,6 +47,7 @@ class Plan:
     schedule    the theorem's, with the constants it was made of, where that was asked for
     steady      weights of new inner values do not fall with the steps
     convex      the problem is
+    annealed    steps fall over the budget, not within stages alone
     direct      steps only prepare passes over all rows, where these are affordable: the problem is convex, and nobody asked for
                 this algorithm or its theorem's schedule
     attained    the objective is strongly convex by its regularisers: it has a minimum
@@ -81,6 +82,7 @@ class Plan:
     undefined: tuple[str, ...] = ()
     polish: bool = False
     steady: bool = False
+    annealed: bool = False
     direct: bool = False
     attained: bool = False
     convex: bool = False
@@ -133,7 +135,7 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
     settled = settings.by_algorithm(choice.options, record, normal, problem)
     nets, step, kind = bool(problem.nets), value(settled, "step"), value(settled, "schedule")
     batch, _ = sizes.batches(settled, nets)
-    batch, sample_sizes = sizes.batches(settled, nets, sizes.apart(normal, bound, batch) if nets else 1)
+    batch, sample_sizes = sizes.batches(settled, nets, sizes.apart(normal, bound, batch) if nets else None)
     settings.settle(settled, sample_sizes)
     counts = sizes.counted(normal, bound, batch) if bound is not None else None
     eps = float(value(settled, "epsilon"))
@@ -161,6 +163,7 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
         promise=chosen.promise, practice=practice.added(chosen, settled, step, counts),
         rate=rate, schedule=schedule, budget=settings.budget(settled), undefined=undefined(choice.analysis), smoothing=smoothing,
         polish=bool(value(settled, "polish")), steady=waiting and kind == "practical",
+        annealed=settings.annealed(settled, record, nets),
         direct=choice.analysis.convex and kind == "practical" and "algorithm" not in choice.options,
         attained=bool(_modulus(setting)) and choice.analysis.minimised.convex,
         convex=choice.analysis.convex,

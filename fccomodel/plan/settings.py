@@ -25,7 +25,7 @@ OPTIONS = {
     "algorithm": "which algorithm; race: a few take a share of the budget each, and the one that came furthest goes on",
     "step": "its update of w",
     "outer_batch": "blocks i sampled each step (B1)",
-    "inner_batch": "samples per inner expectation (B2)",
+    "inner_batch": "samples per inner expectation (B2); of nets, nobody having given it, fewer where many blocks draw their own",
     "sampling": "how blocks and shared samples are drawn: epochs (each pass takes all once; inner ones from 16 on), or iid",
     "inner_sampling": "whether blocks meet the same inner samples (shared), or each its own (per_block, as theorems assume)",
     "gradient_batch": "inner samples of gradients, in ALEXR, ALEXR2: fresh (as theorems assume), or the estimates' (same)",
@@ -154,6 +154,13 @@ def defaults(record: Algorithm, normal: NormalForm, step: str, adam: float, betw
         **{name: number for name, number in record.hyper.items() if name not in BATCHES},
         **({} if waiting else estimates(record, between)),
     }
+
+
+def annealed(settled: Origins, record: Algorithm, nets: bool) -> bool:
+    """Adam-type steps of nets fall over the budget too, where it is known how many there will be."""
+    counted = budget(settled).seconds is None or bool(value(settled, "polish"))
+    practical = value(settled, "schedule") == "practical" and value(settled, "step") == "adam" and record.oracle == "blocks"
+    return nets and practical and counted
 
 
 def adam_step_size(bound: Bound | None, nets: bool) -> float:

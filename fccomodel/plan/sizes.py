@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from math import inf, prod
 
 from fccomodel.core import ir
@@ -17,21 +17,22 @@ Batch = Callable[[ir.Binder, int, bool], int | None]
 LISTED = ir.RowSet | ir.ValueSet | ir.LabelSet
 
 
-#: samples of all blocks together that a step of nets takes where blocks draw their own, and of each at least
+#: samples that a step of nets takes for all blocks that draw their own together, and for each at least
 TOGETHER, LEAST = 512, 16
 
 
-def batches(settled: Origins, nets: bool, apart: int = 1) -> tuple[Batch, dict[str, int]]:
+def batches(settled: Origins, nets: bool, apart: Mapping[ir.Binder, int] | None = None) -> tuple[Batch, dict[str, int]]:
     """Sample sizes: all elements where they are few, otherwise as many as cost little beside the step itself; of nets, whose
-    samples cost more, fewer where so many blocks draw ``apart``."""
-    own = min(128, max(TOGETHER // apart, LEAST))
-    inner = settled["inner_batch"][0] if "inner_batch" in settled else (own if nets else 512)
+    samples cost more, fewer where so many blocks draw ``apart``, by binder."""
+    inner = settled["inner_batch"][0] if "inner_batch" in settled else (128 if nets else 512)
     outer = settled["outer_batch"][0] if "outer_batch" in settled else (64 if nets else 512)
     fixed_inner, fixed_outer = "inner_batch" in settled, "outer_batch" in settled
 
     def batch(binder: ir.Binder, n: int, is_inner: bool) -> int | None:
         drawn = binder.kind == "~"
         size = int(inner if drawn else outer)
+        if drawn and not fixed_inner and apart and binder in apart:
+            size = min(size, max(TOGETHER // apart[binder], LEAST))
         whole = size if (fixed_inner if drawn else fixed_outer) else 2 * size
         if isinstance(binder.domain, ir.ValueSet | ir.LabelSet) and n <= 4096 and not (fixed_outer and not drawn):
             return None
@@ -59,18 +60,20 @@ def counted(normal: NormalForm, bound: Bound, batch: Batch) -> dict[str, int]:
     return {"n": n, "B1": B1, "B2": B2, "rows": rows}
 
 
-def apart(normal: NormalForm, bound: Bound | None, batch: Batch) -> int:
-    """Blocks of a step that draw inner samples of their own: those that the samples' condition names."""
+def apart(normal: NormalForm, bound: Bound | None, batch: Batch) -> dict[ir.Binder, int]:
+    """How many blocks of a step draw samples of their own, by the binders of these: blocks that the samples' condition names."""
     if bound is None:
-        return 1
+        return {}
 
     def visited(binder: ir.Binder) -> int:
         count = len(elements.ids(bound, binder.domain))
         return min(count, batch(binder, count, False) or count)
 
-    means = (m for term in normal.terms for m in term.means if m.condition is not None)
-    named = ({b for b in ir.free_binders(m.condition) if b not in m.binders and isinstance(b.domain, LISTED)} for m in means)
-    return max((prod(map(visited, binders)) for binders in named), default=1)
+    found = {}
+    for mean in (m for term in normal.terms for m in term.means if m.condition is not None):
+        named = [b for b in ir.free_binders(mean.condition) if b not in mean.binders and isinstance(b.domain, LISTED)]
+        found |= dict.fromkeys(mean.binders, prod(map(visited, named)))
+    return found
 
 
 def rounds(normal: NormalForm, bound: Bound | None, batch: Batch) -> float:

@@ -53,12 +53,14 @@ class BlockSettings(LoopSettings):
 
     peak       size of a stage's first step                      together   batches at one w whose mean gradient moves it
     steady     weights of new inner values stay as they are within a stage
+    annealed   steps fall over the budget too, to a tenth
     gamma      weight of new inner values; 0: estimates have none          gamma_prime    of their difference
     """
 
     peak: float = 0.0
     together: int = 1
     steady: bool = False
+    annealed: bool = False
     gamma: float = 0.0
     gamma_prime: float = 0.0
 
@@ -105,8 +107,8 @@ class Schedule:
         """Steps of the stage that begins after ``count`` of them."""
         return min(h.stage, (iterations or math.inf) - count)
 
-    def within(self, h: LoopSettings, left: float) -> LoopSettings:
-        """The settings of steps where so much of a stage is left."""
+    def within(self, h: BlockSettings, left: float, spent: float) -> BlockSettings:
+        """The settings of steps where so much of a stage is left, and so much of the budget is spent."""
         return h
 
     def move(self, h: LoopSettings, first: float, spent: float) -> None:
@@ -229,9 +231,10 @@ class Practical(Schedule):
 
     adapts = True
 
-    def within(self, h: LoopSettings, left: float) -> LoopSettings:
+    def within(self, h: BlockSettings, left: float, spent: float) -> BlockSettings:
         """As the algorithm's steps fall."""
-        return h if self.falling is None else self.falling(h, max(left, 0.02))
+        share = max(left, 0.02) * (1 - 0.9 * min(spent, 1.0) if h.annealed else 1.0)
+        return h if self.falling is None else self.falling(h, share)
 
     def averages(self, done: int, length: float) -> bool:
         """From the middle on."""
@@ -562,7 +565,8 @@ def take_steps(run, solver: BlockSolver, data, rng, h: BlockSettings, length, it
     run.state.met, run.kept = 0, run.kept if schedule.pools else 0
     while done < length and not reason:
         h.eta = h.peak
-        now = schedule.within(h, 1 - done / length)
+        spent = run.count / (iterations or math.inf)
+        now = schedule.within(h, 1 - done / length, spent)
         for batch in drawn(solver, data, rng, min(solver.block, length - done)):
             schedule.move(h, h.peak, run.count / (iterations or math.inf))
             advance(solver, data, run.state, run.u, run.c, batch, now)
@@ -825,7 +829,8 @@ def solve(
     """Run to the end of the budget (``share``: in counted seconds), or until stages gain nothing more, or until the KKT residual
     is at most ``tol`` in two of them running. Returns the best point seen, or as the schedule says the last.
 
-    A stage that the clock or a person cuts is repeated by ``iterations`` and the number of steps ``planned`` to its end.
+    A stage that the clock or a person cuts is repeated by ``iterations`` and the number of steps ``planned``: the budget's, or
+    where it has none to the stage's end.
 
     ``oracles`` bounds the values g_i(w; xi) that steps ask for; evaluations between stages are no part of the algorithm.
     ``broken`` is the step by which iterates were not finite (the loop went back to the best point), or None.
@@ -863,7 +868,7 @@ def solve(
     while not reason:
         length = schedule.length(h, run.count, planned or iterations)
         end = run.count + length
-        reason = take_steps(run, solver, data, rng, h, length, iterations, ended)
+        reason = take_steps(run, solver, data, rng, h, length, planned or iterations, ended)
         before, (worst, finite, gained) = worst, keep_the_better(run, solver, quick, h)
         schedule.after(h, gained, worst)
         if schedule.adapts:
@@ -1673,9 +1678,11 @@ def allotted(solver: Solver, exact, device, room, patience):
     take and a second, at most 0.6 of the room; where passes come first, for a quarter of it. If only 30 passes
     fit into three quarters of the room, after steps for the other quarter: curvature gains more by each than a step does.
     Else ``restore``, with the room for thirty looks at the exact values, at most 0.3 of all. With ``patience`` the run is judged
-    after so much work.
+    after so much work. Steps that are annealed have the room where nothing comes after them.
     """
     way, share, passes = "", patience, None
+    if patience is None and getattr(solver.settings(), "annealed", False):
+        share = room
     price = solver.one_pass(solver, exact, device) if solver.finish is not None else float("inf")
     needed = 400 * price
     if needed < 1.6 * room:

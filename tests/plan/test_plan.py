@@ -92,18 +92,21 @@ def test_steps_of_wide_nets_are_smaller(width: int, size: float) -> None:
 
 
 def test_groups_of_a_net_share_what_a_step_takes() -> None:
-    """Each of many groups draws fewer rows, the more there are; what all share, or what was asked for, stays."""
+    """Each of many groups draws fewer rows, the more there are; what was asked for stays."""
     text = "set G; data D : table(x: real[d], y: {-1, 1}, g: G); net s : real[d] -> real; var w = params(s);"
     loss = "log1pexp(-z.y * s(w; z.x))"
     compiled = pipeline.compile_model(
         Source(text=f"dim d; {text} minimize E[z ~ D] {loss}; subject to c[k in G]: E[z ~ D | z.g == k] {loss} <= 1;", name="m")
     )
     for groups, rows, given in ((1, 128, {}), (16, 32, {}), (60, 16, {}), (16, 100, {"inner_batch": 100})):
-        g = np.arange(6000) % groups
-        columns = {"x": np.ones((6000, 2)), "y": np.sign(g - 0.5 * groups + 0.1), "g": g}
+        g = np.arange(60_000) % groups
+        columns = {"x": np.ones((60_000, 2)), "y": np.sign(g - 0.5 * groups + 0.1), "g": g}
         bound = pipeline.bind(compiled, pipeline.Binding(data={"D": columns}, nets={"s": "mlp(4)"}))
         options = {name: (size, "command line") for name, size in given.items()}
-        assert pipeline.decide(pipeline.analyse(compiled.problem, bound), options).options["inner_batch"][0] == rows
+        chosen = pipeline.decide(pipeline.analyse(compiled.problem, bound), options)
+        drawn = {b: m.condition is None for t in chosen.normal.terms for m in t.means for b in m.binders}
+        sizes = {chosen.batch(binder, 60_000, True) for binder, shared in drawn.items() if not shared}
+        assert sizes == {rows} and chosen.options["inner_batch"][0] == given.get("inner_batch", 128)
 
 
 @pytest.mark.parametrize(

@@ -28,9 +28,9 @@ class StandIn:
         self.flat = flat
 
     def taped(self, w: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
-        parts = w.split([size for _, _, size in self.flat.shapes])
-        named = {name: part.view(shape) for part, (name, shape, _) in zip(parts, self.flat.shapes, strict=True)}
         module = self.flat.module.double()
+        parts = zip(module.named_parameters(), w.split(self.flat.sizes), strict=True)
+        named = {name: part.view(p.shape) for (name, p), part in parts}
         flat = rows.reshape(-1, *rows.shape[rows.dim() - self.flat.rank :])
         out = torch.func.functional_call(module, named, (flat,))
         return out.view(rows.shape[: rows.dim() - self.flat.rank] + out.shape[1:])

@@ -116,7 +116,8 @@ def take_steps(run, solver: BlockSolver, data, rng, h: BlockSettings, length, it
     run.state.met, run.kept = 0, run.kept if schedule.pools else 0
     while done < length and not reason:
         h.eta = h.peak
-        now = schedule.within(h, 1 - done / length)
+        spent = run.count / (iterations or math.inf)
+        now = schedule.within(h, 1 - done / length, spent)
         for batch in drawn(solver, data, rng, min(solver.block, length - done)):
             schedule.move(h, h.peak, run.count / (iterations or math.inf))
             advance(solver, data, run.state, run.u, run.c, batch, now)
@@ -167,7 +168,8 @@ def solve(
     """Run to the end of the budget (``share``: in counted seconds), or until stages gain nothing more, or until the KKT residual
     is at most ``tol`` in two of them running. Returns the best point seen, or as the schedule says the last.
 
-    A stage that the clock or a person cuts is repeated by ``iterations`` and the number of steps ``planned`` to its end.
+    A stage that the clock or a person cuts is repeated by ``iterations`` and the number of steps ``planned``: the budget's, or
+    where it has none to the stage's end.
 
     ``oracles`` bounds the values g_i(w; xi) that steps ask for; evaluations between stages are no part of the algorithm.
     ``broken`` is the step by which iterates were not finite (the loop went back to the best point), or None.
@@ -205,7 +207,7 @@ def solve(
     while not reason:
         length = schedule.length(h, run.count, planned or iterations)
         end = run.count + length
-        reason = take_steps(run, solver, data, rng, h, length, iterations, ended)
+        reason = take_steps(run, solver, data, rng, h, length, planned or iterations, ended)
         before, (worst, finite, gained) = worst, keep_the_better(run, solver, quick, h)
         schedule.after(h, gained, worst)
         if schedule.adapts:
@@ -225,5 +227,5 @@ def solve(
     return SimpleNamespace(
         w=w, c=run.c, u=run.u, h=h, eta=run.eta, history=history, iterations=run.count, seconds=time.perf_counter() - began,
         reason=reason, status=status(stop, schedule.adapts and watch.held >= 2), broken=run.broken, exact=exact, first=first,
-        timed=work.timed, worked=worked(work, run.count), planned=None if schedule.keeps_last else end,
+        timed=work.timed, worked=worked(work, run.count), planned=None if schedule.keeps_last else iterations or end,
     )  # fmt: skip

@@ -17,9 +17,11 @@ def allotted(solver: Solver, exact, device, room, patience):
     take and a second, at most 0.6 of the room; where passes come first, for a quarter of it. If only 30 passes
     fit into three quarters of the room, after steps for the other quarter: curvature gains more by each than a step does.
     Else ``restore``, with the room for thirty looks at the exact values, at most 0.3 of all. With ``patience`` the run is judged
-    after so much work.
+    after so much work. Steps that are annealed have the room where nothing comes after them.
     """
     way, share, passes = "", patience, None
+    if patience is None and getattr(solver.settings(), "annealed", False):
+        share = room
     price = solver.one_pass(solver, exact, device) if solver.finish is not None else float("inf")
     needed = 400 * price
     if needed < 1.6 * room:

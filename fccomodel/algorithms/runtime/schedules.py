@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from fccomodel.algorithms.runtime.settings import LoopSettings
+from fccomodel.algorithms.runtime.settings import BlockSettings, LoopSettings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,8 +34,8 @@ class Schedule:
         """Steps of the stage that begins after ``count`` of them."""
         return min(h.stage, (iterations or math.inf) - count)
 
-    def within(self, h: LoopSettings, left: float) -> LoopSettings:
-        """The settings of steps where so much of a stage is left."""
+    def within(self, h: BlockSettings, left: float, spent: float) -> BlockSettings:
+        """The settings of steps where so much of a stage is left, and so much of the budget is spent."""
         return h
 
     def move(self, h: LoopSettings, first: float, spent: float) -> None:
@@ -56,9 +56,10 @@ class Practical(Schedule):
 
     adapts = True
 
-    def within(self, h: LoopSettings, left: float) -> LoopSettings:
+    def within(self, h: BlockSettings, left: float, spent: float) -> BlockSettings:
         """As the algorithm's steps fall."""
-        return h if self.falling is None else self.falling(h, max(left, 0.02))
+        share = max(left, 0.02) * (1 - 0.9 * min(spent, 1.0) if h.annealed else 1.0)
+        return h if self.falling is None else self.falling(h, share)
 
     def averages(self, done: int, length: float) -> bool:
         """From the middle on."""

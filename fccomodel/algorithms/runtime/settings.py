@@ -64,12 +64,14 @@ class BlockSettings(LoopSettings):
 
     peak       size of a stage's first step                      together   batches at one w whose mean gradient moves it
     steady     weights of new inner values stay as they are within a stage
+    annealed   steps fall over the budget too, to a tenth
     gamma      weight of new inner values; 0: estimates have none          gamma_prime    of their difference
     """
 
     peak: float = 0.0
     together: int = 1
     steady: bool = False
+    annealed: bool = False
     gamma: float = 0.0
     gamma_prime: float = 0.0
 

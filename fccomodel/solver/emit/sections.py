@@ -59,6 +59,7 @@ def settings(lowered: Lowered, base: type[LoopSettings]) -> str:
     """The settings to begin with, on top of those of a form."""
     values = {
         **({"steady": True} if lowered.plan.steady else {}),
+        **({"annealed": True} if lowered.plan.annealed else {}),
         **lowered.plan.hyper,
         **lowered.plan.algorithm_record.own,
         **{f"lam_{s.name}": lowered.plan.smoothing for s in lowered.normal.smoothed},

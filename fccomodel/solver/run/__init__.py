@@ -54,7 +54,7 @@ class Solution:
     ``limits``: by constraint (a family as a whole) the largest multiplier that its penalty allows, where there is one.
     ``stopped`` is the reason in words, ``ended`` one of ``converged``, ``interrupted``, ``stopped``.
     ``timed``: the clock ended it, or one of its stages, so that another run may end elsewhere.
-    ``worked``: its counted seconds.  ``planned``: the steps that its last stage was to end at.
+    ``worked``: its counted seconds.  ``planned``: the steps of its budget, or those that its last stage was to end at.
     ``interior``: iterations of the interior-point method that found the answer after the program's own run, 0 where it did not.
     ``history``: for each stage objective (in the model's sense) and violation of the best point so far, oracle calls, seconds.
     ``passes`` over all rows of the ``way`` it ended (``finish``, ``restore``), 0 where there was none. ``failure`` is why there
