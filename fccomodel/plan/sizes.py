@@ -69,8 +69,10 @@ def apart(normal: NormalForm, bound: Bound | None, batch: Batch) -> dict[ir.Bind
         count = len(elements.ids(bound, binder.domain))
         return min(count, batch(binder, count, False) or count)
 
-    found = {}
-    for mean in (m for term in normal.terms for m in term.means if m.condition is not None):
+    found: dict[ir.Binder, int] = {}
+    for mean in (m for term in normal.terms for m in term.means):
+        if mean.condition is None:
+            continue
         named = [b for b in ir.free_binders(mean.condition) if b not in mean.binders and isinstance(b.domain, LISTED)]
         found |= dict.fromkeys(mean.binders, prod(map(visited, named)))
     return found

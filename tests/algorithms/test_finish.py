@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import subprocess
@@ -288,10 +289,28 @@ def test_constraints_of_a_net_are_restored() -> None:
     assert torch.equal(after.w, again.w)
 
 
+def test_steps_of_a_net_that_fall_over_the_budget_are_repeated() -> None:
+    """A run that a person cut is the same again by its steps and those of its budget; the last ones of a whole run are a tenth
+    as long as without."""
+    data = rows("labels")
+    bound = fccomodel.compile(NET).bind(data={"D": data | {"a": (data["x"][:, 0] > 0).astype(int)}}, nets={"s": "mlp(8)"})
+    program = pipeline.emit(bound.plan())
+    solver = types.ModuleType("solver")
+    exec(compile(program.text, "solver.py", "exec", dont_inherit=True), solver.__dict__)
+    calls = itertools.count(1)
+    with torch.no_grad():
+        cut = solver.solve(solver.SOLVER, dict(program.data), iterations=300, seconds=None, stop=lambda: next(calls) >= 250)
+        again = solver.solve(solver.SOLVER, dict(program.data), iterations=cut.iterations, planned=cut.planned, seconds=None)
+    assert 200 < cut.iterations < 300 and cut.planned == 300 and torch.equal(cut.w, again.w)
+    h, within = solver.SOLVER.settings(), solver.SOLVER.schedule.within
+    h.peak = h.eta
+    assert within(h, 1.0, 1.0).eta == pytest.approx(0.1 * within(h, 1.0, 0.0).eta)
+
+
 @pytest.mark.parametrize(("look", "share"), [(0.002, 9.94), (0.02, 9.4), (1.0, 7.0)])
 def test_steps_have_all_that_restoring_does_not_take(monkeypatch: pytest.MonkeyPatch, look: float, share: float) -> None:
     monkeypatch.setattr(ending, "one_look", lambda *_: look)
-    solver = types.SimpleNamespace(finish=None, restore=print, direct=False)
+    solver = types.SimpleNamespace(finish=None, restore=print, direct=False, settings=types.SimpleNamespace)
     assert ending.allotted(solver, None, "cpu", 10.0, None)[:2] == ("restore", pytest.approx(share))
 
 
