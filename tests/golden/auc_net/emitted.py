@@ -92,7 +92,8 @@ no_grad = torch.no_grad
 class Settings(BlockSettings):
     """What steps go by, to begin with."""
 
-    eta: float = 0.002
+    annealed: bool = True
+    eta: float = 0.02
     rho: float = 10.0
     lam: float = 0.0
     stage: int = 200
@@ -112,32 +113,43 @@ class Settings(BlockSettings):
 
 
 class FlatNet:
-    """A torch module evaluated at a flat parameter vector, in the order of ``named_parameters``.
+    """A torch module evaluated at a flat parameter vector, in the order of ``named_parameters``: views of it stand in for its own
+    parameters while it is called.
 
     ``rank`` is the number of dims of one input. Several inputs go through the module as one batch.
     """
 
     def __init__(self, module, rank):
         self.module, self.rank = module.eval(), rank
-        self.shapes = [(name, tuple(p.shape), p.numel()) for name, p in module.named_parameters()]
+        self.own = list(module.parameters())
+        self.sizes, self.shapes = [p.numel() for p in self.own], [p.shape for p in self.own]
+        number = {id(p): k for k, p in enumerate(self.own)}
+        owners = [part._parameters for part in module.modules()]
+        self.places = [(held, name, number[id(p)]) for held in owners for name, p in held.items() if p is not None]
         self.tape: tuple = ()
 
     def forward(self, w, inputs, taped):
-        parts = w.split([size for _, _, size in self.shapes])
-        named = zip(parts, self.shapes, strict=True)
-        parameters = {name: part.view(shape) for part, (name, shape, _) in named}
-        if taped:
-            parameters = {name: part.detach().requires_grad_() for name, part in parameters.items()}
         if any(b.device != w.device or b.is_floating_point() and b.dtype != w.dtype for b in self.module.buffers()):
             self.module.to(w.device, w.dtype)
+        parameters = [part.view(shape) for part, shape in zip(w.split(self.sizes), self.shapes, strict=True)]
+        if taped:
+            parameters = [part.detach().requires_grad_() for part in parameters]
         rows = [x.reshape(-1, *x.shape[x.dim() - self.rank :]) for x in inputs]
-        out = torch.func.functional_call(self.module, parameters, (torch.cat(rows) if len(rows) > 1 else rows[0],))
+        try:
+            self.hold(parameters)
+            out = self.module(torch.cat(rows) if len(rows) > 1 else rows[0])
+        finally:
+            self.hold(self.own)
         outs = out.split([len(x) for x in rows])
         return (
             [o.view(x.shape[: x.dim() - self.rank] + out.shape[1:]) for o, x in zip(outs, inputs, strict=True)],
             out,
             parameters,
         )
+
+    def hold(self, parameters):
+        for held, name, k in self.places:
+            held[name] = parameters[k]
 
     def __call__(self, w, *inputs):
         """Outputs for the rows of each input, with a gradient where w asks for one."""
@@ -149,7 +161,7 @@ class FlatNet:
         """Outputs for the rows of each input, kept until ``vjp``."""
         with torch.enable_grad():
             outs, whole, parameters = self.forward(w, inputs, True)
-        self.tape = whole, list(parameters.values())
+        self.tape = whole, parameters
         outs = [o.detach() for o in outs]
         return outs[0] if len(outs) == 1 else outs
 
@@ -411,8 +423,8 @@ def constraint_values(data, w):
 #   scale_smoothing, copy_state, inverse_smoothness, merit, set_out, pricing, Rates, operation_price, priced,
 #   step_price, worked, ending, watching, take_steps, least, go_back, keep_the_better, centre_at, estimated,
 #   move_centres, multipliers, fixing, some, gradient_of, slope_of, passes, assess, residual, observe, record,
-#   reached, status, mean_gradient, gradients, solve, least_norm, constraint_row, jacobian, restore, allotted,
-#   solve_then_finish
+#   reached, status, mean_gradient, gradients, solve, least_norm, constraint_row, jacobian, restore, one_look,
+#   allotted, solve_then_finish
 
 
 # ---- the solver
