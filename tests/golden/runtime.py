@@ -888,7 +888,7 @@ def solve(
     return SimpleNamespace(
         w=w, c=run.c, u=run.u, h=h, eta=run.eta, history=history, iterations=run.count, seconds=time.perf_counter() - began,
         reason=reason, status=status(stop, schedule.adapts and watch.held >= 2), broken=run.broken, exact=exact, first=first,
-        timed=work.timed, worked=worked(work, run.count), planned=None if schedule.keeps_last else end,
+        timed=work.timed, worked=worked(work, run.count), planned=None if schedule.keeps_last else iterations or end,
     )  # fmt: skip
 
 

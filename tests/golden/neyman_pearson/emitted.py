@@ -336,7 +336,7 @@ def constraint_values(data, w):
 #   reached, status, mean_gradient, gradients, solve, centre_rows, differentiated, full_problem, forward_backward,
 #   direction, panoc, cautious_step, from_the_first, shift_centres, stagnant, excess, least_violation, conflict,
 #   first_point, levels_off, falls_for_ever, raise_penalty, next_round, drifts, without_end, descent_without_end,
-#   finish, one_pass, least_norm, constraint_row, jacobian, restore, allotted, solve_then_finish
+#   finish, one_pass, least_norm, constraint_row, jacobian, restore, one_look, allotted, solve_then_finish
 
 
 # ---- the solver
