@@ -1,0 +1,198 @@
+"""The frozen records that the stages hand on, from a checked model to an answer with its report."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fccomodel.core import ir, options
+from fccomodel.core.diagnostics import Diagnostic
+from fccomodel.core.source import Source
+from fccomodel.language import syntax
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from fccomodel.data.bound import Bound
+    from fccomodel.plan import Plan
+    from fccomodel.plan.candidates import Candidate
+    from fccomodel.report import KKTReport
+    from fccomodel.report.confidence import Intervals
+    from fccomodel.report.margins import Margins
+    from fccomodel.report.population import Population
+    from fccomodel.solver.emit import Program
+    from fccomodel.solver.race import Race
+    from fccomodel.solver.run import Solution
+    from fccomodel.structure import Analysis
+
+#: What is said of a run that the clock ended, or one of its stages.
+CLOCK = "the clock ended it, so another run may end elsewhere; with a longer budget{counted} each gives the same answer"
+#: Oracle calls of a run that a counted budget can repeat.
+COUNTED = 10_000
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Compiled:
+    """A checked model: its text, its syntax and its typed problem."""
+
+    source: Source
+    model: syntax.Model
+    problem: ir.Problem
+
+    @property
+    def statements(self) -> tuple[syntax.Statement, ...]:
+        """The model's statements, those of included files among them."""
+        from fccomodel.language.check.include import expand
+
+        return expand(self.model.statements, self.source)[0]
+
+    @property
+    def hash(self) -> str:
+        """Sixteen hexadecimal digits that change when the mathematics does: comments, layout, the spelling of numbers and options
+        do not count."""
+        from fccomodel.language.rewriting import canonical
+
+        kept = [repr(canonical(s)) for s in self.statements if not isinstance(s, syntax.Options)]
+        return hashlib.sha256("\n".join(kept).encode()).hexdigest()[:16]
+
+    @property
+    def text(self) -> str:
+        """The model as one file: its own text, or where it includes others, the text of all statements."""
+        statements, whole = self.statements, self.problem.source.text
+        if statements == self.model.statements:
+            return self.source.text
+        shown = (whole[s.span.start : s.span.end].rstrip("; \n") for s in statements)
+        open_ended = (syntax.SubjectTo, syntax.Options)
+        return "".join(f"{t}{'' if isinstance(s, open_ended) else ';'}\n" for t, s in zip(shown, statements, strict=True))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Binding:
+    """What the user gave to bind: a binding file (or the same as a mapping), data by name, parameters, nets."""
+
+    spec: Mapping[str, Any] | Path | None = None
+    data: Mapping[str, Any] = field(default_factory=dict)
+    params: Mapping[str, Any] = field(default_factory=dict)
+    nets: Mapping[str, Any] = field(default_factory=dict)
+    samplers: Mapping[str, Any] = field(default_factory=dict)
+    data_dir: Path | None = None
+    allow_python: bool = False
+
+    def __bool__(self) -> bool:
+        return self.spec is not None or bool(self.data)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Planned:
+    """A bound problem with the structure found and the plan made; ``options`` holds every value with its origin, ``held`` by
+    table the numbers in their source of the rows held out at random, ``spent`` the seconds that binding and planning took."""
+
+    compiled: Compiled
+    binding: Binding
+    bound: Bound
+    analysis: Analysis
+    plan: Plan
+    options: options.Origins
+    held: Mapping[str, np.ndarray] = field(default_factory=dict)
+    spent: float = 0.0
+
+    @property
+    def given(self) -> dict[str, tuple[Any, str]]:
+        """The options that somebody gave."""
+        return {name: entry for name, entry in self.options.items() if entry[1] in options.GIVEN}
+
+    @property
+    def holdout(self) -> str | float | None:
+        """The rows left out to judge the answer by: a condition, or a share of them."""
+        return self.options.get("holdout", (None, ""))[0]
+
+    @property
+    def problem(self) -> ir.Problem:
+        return self.compiled.problem
+
+    @property
+    def seed(self) -> int:
+        return self.options["seed"][0]
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.problem.name}: {self.plan.algorithm}>"
+
+    def __reduce__(self) -> tuple[Callable[..., Planned], tuple[Any, ...]]:
+        """Pickled without its plan, which is made anew: it holds functions, and what is given decides it."""
+        parts = {entry.name: getattr(self, entry.name) for entry in fields(self) if entry.name != "plan"}
+        return _planned, (parts,)
+
+
+def _planned(parts: dict[str, Any]) -> Planned:
+    from fccomodel.pipeline import decide
+
+    given = {name: entry for name, entry in parts["options"].items() if entry[1] != options.AUTOMATIC}
+    return Planned(plan=decide(parts["analysis"], given), **parts)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Explained:
+    """What was found about a model, with its data or without, and how it would be solved.
+
+    given       the options given, with their origins
+    plan        None where nothing solves it: ``refusal`` says what it lacks
+    candidates  every algorithm with what it lacks; none where the problem has no normal form
+    """
+
+    analysis: Analysis
+    given: options.Origins = field(default_factory=dict)
+    plan: Plan | None = None
+    candidates: Mapping[str, Candidate] = field(default_factory=dict)
+    refusal: tuple[Diagnostic, ...] = ()
+
+    def __reduce__(self) -> tuple[Callable[..., Explained], tuple[Any, ...]]:
+        """Pickled without its plan, which is made anew (see ``Planned``)."""
+        from fccomodel.pipeline import explained
+
+        return explained, (self.analysis, self.given)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Outcome:
+    """A solved problem: what was planned, the program that ran, where it ended, the report on that point, the lets shown, how
+    it does on the rows held out, what is said of new rows (the margins of constraints, and the gap), and the race held for it."""
+
+    planned: Planned
+    program: Program
+    solution: Solution
+    report: KKTReport
+    wall_s: float
+    shown: Mapping[str, Any] = field(default_factory=dict)
+    heldout: Intervals | None = None
+    margins: Margins | None = None
+    population: Population | None = None
+    race: Race | None = None
+
+    @property
+    def problem(self) -> ir.Problem:
+        return self.planned.problem
+
+    @property
+    def bound(self) -> Bound:
+        return self.planned.bound
+
+    @property
+    def status(self) -> str:
+        """What the run and the report agree on: ``infeasible``, ``unbounded``, ``unattained``, ``converged`` or ``interrupted``;
+        else ``stopped``."""
+        if self.solution.failure is not None:
+            return self.report.failure or "stopped"
+        return "stopped" if self.solution.ended == "converged" and not self.report.solved else self.solution.ended
+
+    @property
+    def stopped(self) -> str:
+        """Why the run ended, in words; of tests that it met and the report does not bear out, as the run's own. Where the clock
+        had a part in it, what would give the same answer each time."""
+        disputed = self.status != self.solution.status
+        words = f"by the run's own tests: {self.solution.stopped}" if disputed else self.solution.stopped
+        calls = self.solution.oracles
+        counted = f", or a counted one (--budget {calls:.0e}oracles)," if calls >= COUNTED else ""
+        return f"{words}; {CLOCK.format(counted=counted)}" if self.solution.timed else words
