@@ -178,7 +178,7 @@ def test_an_optimum_by_the_report(name):
     """A KKT point with a certified gap, of the problem as written, on all rows; or no better point near it."""
     value, kkt, evaluated = solved(HEAD + f"minimize {CONVEX[name]}{ENDING};")
     if name in WITHOUT_PROOF:
-        assert value <= min(evaluated(size) for size in np.geomspace(1e-6, 1e-1, 40)) + 1e-9
+        assert value <= min(evaluated(size) for size in np.geomspace(1e-6, 1e-1, 8)) + 1e-9
         return
     assert kkt.epsilon < 2e-5 or kkt.gap.value < 1e-9
     assert kkt.gap.value < 1e-6 * (1 + abs(value))
