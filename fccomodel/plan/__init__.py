@@ -147,7 +147,7 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
     smoothing = settings.smoothing(settled, scheduled, setting, problem)
     between = sizes.rounds(normal, bound, batch)
     waiting = between > 1 and settings.exponentials(normal, bound)
-    defaults = settings.defaults(record, normal, step, settings.adam_step_size(bound, nets), between, waiting)
+    defaults = settings.defaults(record, normal, step, settings.adam_step_size(choice.analysis), between, waiting)
     hyper = settings.hyper_parameters(settled, defaults, scheduled)
     unverified = uncovered(chosen, settled)
     known = {**(counts or {}), **_modulus(setting)}

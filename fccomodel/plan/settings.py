@@ -17,6 +17,7 @@ from fccomodel.library.errors import smoothing_too_large
 from fccomodel.normal import NormalForm
 from fccomodel.plan import errors
 from fccomodel.plan.assumptions import Setting
+from fccomodel.structure import Analysis
 
 #: of a run where nobody gave a budget
 SECONDS = 25.0
@@ -163,14 +164,29 @@ def annealed(settled: Origins, record: Algorithm, nets: bool) -> bool:
     return nets and practical and counted
 
 
-def adam_step_size(bound: Bound | None, nets: bool) -> float:
+#: Adam-type steps without nets; of nets with layers of up to 64, by whether the objective saturates.
+PLAIN, WIDE, SATURATING = 0.05, 2e-2, 4e-3
+
+
+def adam_step_size(analysis: Analysis) -> float:
     """Of nets by their widest layer: each weight moves by the step's size, so that what a layer gives moves by as much as its
-    inputs are many (``tests/bench/networks.py`` has what nets of 64 make of it)."""
-    if not nets:
-        return 0.05
+    inputs are many. Where the objective saturates steps are shorter: scores that are moved too far have no slope to come back by
+    (``tests/bench/networks.py`` has what nets of 64 make of it)."""
+    problem, bound = analysis.problem, analysis.bound
+    if not problem.nets:
+        return PLAIN
     weights = [p for net in bound.nets.values() for p in net.parameters() if p.dim() > 1] if bound is not None else []
     widest = max((p[0].numel() for p in weights), default=0)
-    return 2e-2 * 64 / min(max(widest, 64), 640)
+    most = SATURATING if any(saturates(analysis, node) for node in ir.walk(problem.objective.expr)) else WIDE
+    return most * 64 / min(max(widest, 64), 640)
+
+
+def saturates(analysis: Analysis, node: ir.Expr) -> bool:
+    """A function of a net's outputs with a bounded range, of arguments that are not known to be bounded."""
+    if not isinstance(node, ir.Apply) or not any(isinstance(part, ir.NetCall) for part in ir.walk(node)):
+        return False
+    whole, *parts = (analysis.see(part).interval.value for part in (node, *node.args))
+    return isfinite(whole.hi - whole.lo) and not all(isfinite(part.hi - part.lo) for part in parts)
 
 
 def smoothing(settled: Origins, scheduled: Mapping[str, float], setting: Setting, problem: ir.Problem) -> float:

@@ -83,12 +83,24 @@ def test_batches_are_whole_where_that_costs_little() -> None:
 
 @pytest.mark.parametrize(("width", "size"), [(4, 2e-2), (64, 2e-2), (128, 1e-2), (1000, 2e-3)])
 def test_steps_of_wide_nets_are_smaller(width: int, size: float) -> None:
+    assert first_step("square(s(w; z.x) - 1)", width) == pytest.approx(size)
+
+
+@pytest.mark.parametrize(
+    ("loss", "size"),
+    [("sigmoid(s(w; z.x))", 4e-3), ("tanh(s(w; z.x)) + sumsq(z.x)", 4e-3), ("log1pexp(s(w; z.x))", 2e-2),
+     ("square(sigmoid(z.x[1]) - s(w; z.x))", 2e-2)],
+)  # fmt: skip
+def test_steps_of_objectives_that_saturate_are_smaller(loss: str, size: float) -> None:
+    assert first_step(loss, 16) == pytest.approx(size)
+
+
+def first_step(loss: str, width: int) -> float:
     text = "dim d; data D : table(x: real[d]); net s : real[d] -> real; var w = params(s);"
-    compiled = pipeline.compile_model(Source(text=text + "minimize E[z ~ D] square(s(w; z.x) - 1);", name="m"))
+    compiled = pipeline.compile_model(Source(text=f"{text} minimize E[z ~ D] ({loss});", name="m"))
     binding = pipeline.Binding(data={"D": {"x": np.ones((5, 3))}}, nets={"s": f"mlp({width})"})
     analysis = pipeline.analyse(compiled.problem, pipeline.bind(compiled, binding))
-    made = pipeline.decide(analysis, {"algorithm": ("sonex", "command line")})
-    assert made.hyper["eta"] == pytest.approx(size)
+    return float(pipeline.decide(analysis, {"algorithm": ("sonex", "command line")}).hyper["eta"])
 
 
 def test_groups_of_a_net_share_what_a_step_takes() -> None:

@@ -93,7 +93,7 @@ class Settings(BlockSettings):
     """What steps go by, to begin with."""
 
     annealed: bool = True
-    eta: float = 0.02
+    eta: float = 0.004
     rho: float = 10.0
     lam: float = 0.0
     stage: int = 200
