@@ -173,3 +173,10 @@ def test_examples_come_in_pairs():
         compiled = pipeline.compile_model(files.read_model(path))
         assert compiled.problem.name == path.stem
         pipeline.bind(compiled, pipeline.Binding(spec=path.with_suffix(".toml")))
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *sorted((ROOT / "tutorials").rglob("*.md"))], ids=lambda page: page.stem)
+def test_links_of_the_documents_lead_somewhere(page):
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    links = [link.partition("#")[0] for link in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in link]
+    assert [link for link in links if not (page.parent / link).exists()] == []
