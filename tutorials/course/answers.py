@@ -9,6 +9,10 @@ ANSWERS = {
     "2.1": 0.1 / 1.9,
     # A faster w needs a faster estimate.
     "2.2": [0.05, 0.5],
+    # At u = 2 > lambda * 3 the envelope has the whole slope, 3, and pays lambda / 2 * 3^2 for it.
+    "3.1": 6 - 0.5 / 2 * 3**2,
+    # The multiplier: the slope that balances 2 (w - 3) at w = 1.
+    "3.2": 4.0,
     # 2 w = y at w = 1.
     "5.1": 2.0,
     # The minimum of the objective lies on the boundary already.

@@ -58,6 +58,16 @@ def _(gammas: list[float]) -> bool:
     return slow < fast
 
 
+@exercise("3.1")
+def _(value: float) -> bool:
+    return abs(value - 3.75) < 1e-6
+
+
+@exercise("3.2")
+def _(centre: float) -> bool:
+    return abs(centre - 4.0) < 1e-6
+
+
 @exercise("5.1")
 def _(multiplier: float) -> bool:
     return abs(multiplier - 2.0) < 1e-6
