@@ -114,11 +114,11 @@ def test_a_margin_is_a_quantile_of_standard_errors():
 def test_margins_hold_as_often_as_they_say():
     """w >= mean of the rows + margin is at least the true mean."""
     held = 0
-    for seed in range(120):
+    for seed in range(60):
         x = normal(60, seed)
         made = new_rows.found(model(MEAN, x=x).plan(), {"w": np.array(x.mean())}, 0.95, 0.0)
         held += x.mean() + made.factor * made.errors["above"] >= 1.0
-    assert 108 <= held <= 119
+    assert 53 <= held <= 59
 
 
 def test_a_margin_that_other_rows_cannot_have_is_refused():

@@ -49,7 +49,7 @@ def test_a_checker_of_types_reads_it(tmp_path):
     pytest.importorskip("mypy")
     (tmp_path / "program.py").write_text(PROGRAM)
     done = subprocess.run(
-        [sys.executable, "-m", "mypy", "--follow-imports=silent", "program.py"],
+        [sys.executable, "-m", "mypy", "--follow-imports=skip", "program.py"],
         cwd=tmp_path,
         env={"MYPYPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
         capture_output=True,

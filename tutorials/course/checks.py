@@ -41,7 +41,7 @@ def _(ending: float) -> bool:
 @exercise("1.2")
 def _(text: str) -> bool:
     problem = fc.compile(text).bind()
-    where = float(problem.solve(budget="3s").variables["w"])
+    where = float(problem.solve(budget="1s").variables["w"])
     given = {"inner_batch": 1, "eta": 0.02, "schedule": "decay", "budget": "6000it", "seed": 1, "unverified": True}
     plain = problem.solve(algorithm="bsgd", **given)
     return "normal(1, 1)" in text and abs(float(plain.variables["w"]) - where) < 0.05
