@@ -273,7 +273,7 @@ class BoundModel(latex.Typeset):
         start      where the run begins: a result (of this model or one like it; with its multipliers and centres), its folder, or
                    values of variables by name; F0712 where they do not fit. From its own answer a solve costs a report
         trace      what to see of the steps at work, which are then all that runs: ``u`` (estimates), ``g`` (true values),
-                   ``gradient`` (its bias), ``y`` (multipliers); ``trace_at``: before which steps. See ``result.trace``
+                   ``gradient`` (its bias), ``y`` (multipliers, duals); ``trace_at``: before which steps. See ``result.trace``
         show       names of lets whose values are wanted (``result.values``); other keywords are options of the algorithm
         """
         named: dict[str, Any] = {"seed": seed, "device": device, "precision": precision, "budget": budget, "algorithm": algorithm}

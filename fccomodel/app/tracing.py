@@ -58,7 +58,18 @@ class Traced:
         if look.gradient is not None:
             G = look.gradient
             row |= {"bias": G.bias, "bias error": G.error, "noise": G.noise, "gradient": G.size}
-        return row | {f"y {label}": value for label, value in look.multipliers.items()}
+        return row | {f"y {label}": value for label, value in self.multipliers_at(look).items()}
+
+    def multipliers_at(self, look: Look) -> Mapping[str, float]:
+        """Those of the constraints; of a problem without any, the y of the blocks of its smoothed functions, by label."""
+        duals = {} if look.multipliers else look.y
+        blocks = self.trace.blocks
+        return look.multipliers or {
+            f"{name}{label}": float(value)
+            for name, y in duals.items()
+            if y.ndim == 1
+            for label, value in zip(blocks[name], y, strict=True)
+        }
 
     def to_frame(self) -> Any:
         """The rows as a pandas DataFrame."""
@@ -91,7 +102,7 @@ class Pictures:
         return drawn(lambda axes: _bias(axes[0], self._traced))
 
     def multipliers(self) -> Figure:
-        """The multipliers on their way; dotted: those of the report."""
+        """The multipliers on their way, or the y of blocks where nothing is constrained; dotted: those of the report."""
         return drawn(lambda axes: _multipliers(axes[0], self._traced))
 
 
@@ -133,16 +144,18 @@ def _bias(axes: Axes, traced: Traced) -> None:
 
 
 def _multipliers(axes: Axes, traced: Traced) -> None:
-    last = traced.looks[-1].multipliers
+    paths = [traced.multipliers_at(look) for look in traced.looks]
+    last = paths[-1]
     largest = sorted(last, key=lambda label: -abs(last[label]))[:MOST]
     for k, label in enumerate(largest):
-        path = [look.multipliers[label] for look in traced.looks]
-        axes.plot(traced.steps, path, LINES[k % len(LINES)], color=f"C{k}", label=label)
+        axes.plot(traced.steps, [at[label] for at in paths], LINES[k % len(LINES)], color=f"C{k}", label=label)
         if label in traced.multipliers:
             axes.axhline(traced.multipliers[label], color=f"C{k}", linestyle=":", linewidth=1)
-    axes.set_ylabel("multiplier")
+    constrained = bool(traced.looks[-1].multipliers)
+    axes.set_ylabel("multiplier" if constrained else "y")
     of = f" ({MOST} of {len(last)})" if len(last) > MOST else ""
-    axes.set_title(f"{traced.name}: multipliers{of}; dotted: of the report", loc="left")
+    what = f"multipliers{of}; dotted: of the report" if constrained else f"y of the blocks{of}"
+    axes.set_title(f"{traced.name}: {what}", loc="left")
     axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
     _along([axes])
 

@@ -94,3 +94,22 @@ def test_what_cannot_be_traced_is_refused(groups, square):
         square.solve(trace=["u"], algorithm="hscg")
     with pytest.raises(FccoError, match="one run"):
         groups.solve(trace=["u"], margin=0.95)
+
+
+def test_the_dual_of_an_outer_function_is_seen():
+    text = GROUPS.partition("minimize")[0]
+    text += "minimize cvar(tail = 0.5)[k in G] (E[z ~ D | z.g == k] log1pexp(-z.y * dot(w, z.x))) + 0.1 * sumsq(w);"
+    problem = fccomodel.compile(text).bind(D={"x": X, "y": Y, "g": np.array(list("abc"))[GROUP]})
+    given = {"trace_at": [0, 200, 399], "algorithm": "alexr", "budget": "400it", "seed": 0}
+    trace = problem.solve(trace=["y"], inner_batch=30, **given).trace
+    (name,) = trace.trace.duals
+    assert trace.trace.blocks[name] == ["[a]", "[b]", "[c]"] and "cvar" in trace.trace.duals[name]
+    first, *_, last = (look.y[name] for look in trace.looks)
+    assert (first == 0).all() and (last >= 0).all() and (last <= 1).all()
+    assert last.sum() == pytest.approx(0.5 * 3, abs=0.1)  # weights y / (tail n) of a mean
+    w = trace.looks[-1].variables["w"]
+    loss = np.logaddexp(0, -Y * (X @ w))
+    assert last[np.argmax([loss[GROUP == k].mean() for k in range(3)])] == last.max()
+    assert trace.rows[-1][f"y {name}[a]"] == last[0]
+    pytest.importorskip("matplotlib")
+    assert len(trace.plot.multipliers().axes[0].lines) == 3

@@ -13,6 +13,10 @@ ANSWERS = {
     "3.1": 6 - 0.5 / 2 * 3**2,
     # The multiplier: the slope that balances 2 (w - 3) at w = 1.
     "3.2": 4.0,
+    # The moving average (3 * 1 + 3) / (1 + 3); f' is the identity.
+    "4.1": 1.5,
+    # The slopes at the optimum w = 2: (w - 1) - (w - 6) = 5, whatever w is.
+    "4.2": [1.0, 0.0, -1.0],
     # 2 w = y at w = 1.
     "5.1": 2.0,
     # The minimum of the objective lies on the boundary already.

@@ -68,6 +68,18 @@ def _(centre: float) -> bool:
     return abs(centre - 4.0) < 1e-6
 
 
+@exercise("4.1")
+def _(next_y: float) -> bool:
+    return abs(next_y - 1.5) < 1e-6
+
+
+@exercise("4.2")
+def _(y: list[float]) -> bool:
+    """Slopes of absolute values that cancel, so that the bound has no w, and is 5."""
+    value = -(y[0] * 1 + y[1] * 2 + y[2] * 6)
+    return max(map(abs, y)) <= 1 and abs(sum(y)) < 1e-9 and abs(value - 5) < 1e-6
+
+
 @exercise("5.1")
 def _(multiplier: float) -> bool:
     return abs(multiplier - 2.0) < 1e-6

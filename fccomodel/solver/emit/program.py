@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from fccomodel.algorithms.runtime import support, sweep
+from fccomodel.core import ir
 from fccomodel.core.quoting import shorten
 from fccomodel.library import distances, distributions, reductions
 from fccomodel.library.proximal import maps
@@ -31,11 +32,27 @@ from fccomodel.solver.lower._records import Buffer
 
 
 @dataclass(frozen=True, kw_only=True)
+class Envelope:
+    """A smoothed function: its ``text``, the ``width`` of its dual domain, and the ``binders`` whose elements have a y each."""
+
+    text: str
+    width: float
+    binders: tuple[ir.Binder, ...]
+
+    @classmethod
+    def of(cls, lowered: Lowered, smoothed: Smoothed) -> Envelope:
+        binders = dict.fromkeys(b for node in smoothed.args for b in ir.free_binders(node))
+        binders |= dict.fromkeys(smoothed.over.binders if smoothed.over is not None else ())
+        text = shorten(lowered.problem.text(smoothed.original))
+        return cls(text=text, width=smoothed.function.diameter, binders=tuple(binders))
+
+
+@dataclass(frozen=True, kw_only=True)
 class Program:
     """``text`` is a complete Python program that imports torch and the standard library alone; ``data`` is what it reads
     from the file ``DATA_FILE`` beside it, whose SHA-256 ``DATA_SHA256`` may hold. ``layout`` says where each variable lies in
-    the flat vector w, ``penalties`` what each constraint became, ``smoothed`` the other envelopes: text, and width of the dual
-    domain. ``estimates`` are those of inner expectations, by their names in the program. ``runtime`` are those parts of the
+    the flat vector w, ``penalties`` what each constraint became, ``smoothed`` the other envelopes by the names of their centres.
+    ``estimates`` are those of inner expectations, by their names in the program. ``runtime`` are those parts of the
     text that tell nothing of the model: its loop, what comes after it, the command
     line. ``modules`` are the nets that have no text: a run inside Python takes them as they stand, a file as torch.export writes
     them."""
@@ -44,7 +61,7 @@ class Program:
     data: Mapping[str, Any]
     layout: Layout
     penalties: Mapping[str, Smoothed | Penalty]
-    smoothed: Mapping[str, tuple[str, float]]
+    smoothed: Mapping[str, Envelope]
     estimates: Mapping[str, Buffer]
     runtime: tuple[str, ...]
     modules: Mapping[str, modules.Kept] = field(default_factory=dict)
@@ -85,7 +102,7 @@ def emit(lowered: Lowered) -> Program:
         layout=lowered.layout,
         penalties=lowered.normal.penalties,
         estimates={b.name: b for b in steps.state.buffers.values()} if isinstance(steps, BlockSteps) else {},
-        smoothed={s.name: (shorten(lowered.problem.text(s.original)), s.function.diameter) for s in envelopes},
+        smoothed={s.name: Envelope.of(lowered, s) for s in envelopes},
         runtime=(*map(source, [*classes, *loop]), main),
         modules={name: kept(lowered, name) for name, text in texts.items() if text is None},
     )

@@ -111,7 +111,7 @@ def notes(program: Program, module: Any, final: Any) -> list[str]:
         said.append(f"{final.iterations:,} steps only prepare passes over all rows: the problem is convex, and passes are cheap")
     if module.SOLVER.settings().eta == 0:
         said.append(f"first step size: {final.eta:.3g}, the inverse of the smoothness estimated at the start")
-    said += [gap(text, final.h.smoothing(name), width) for name, (text, width) in program.smoothed.items()]
+    said += [gap(f.text, final.h.smoothing(name), f.width) for name, f in program.smoothed.items()]
     if getattr(final, "epsilon", None) is not None:
         said.append(f"the solver's own pair (x, y) is epsilon-KKT, epsilon = {final.epsilon:.2g} (hscg-2020, Lemma 3.1)")
     if getattr(final, "broken", None) is not None:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from fccomodel.core import ir
 from fccomodel.core.diagnostics import refuse
 from fccomodel.core.rewrite import Rewriter
 from fccomodel.data.bound import Bound
@@ -65,23 +66,27 @@ class Gradient:
 
 @dataclass(frozen=True, kw_only=True)
 class Look:
-    """The state before a step: ``u`` and ``g`` by estimate, one entry per block that is kept (NaN: not seen yet)."""
+    """The state before a step: ``u`` and ``g`` by estimate, one entry per block that is kept (NaN: not seen yet); ``y`` by
+    smoothed function likewise: the dual of ALEXR, of algorithms whose y follows from u the centre of its smoothing."""
 
     step: int
     oracles: float
     variables: Mapping[str, np.ndarray]
     u: Mapping[str, np.ndarray] = field(default_factory=dict)
     g: Mapping[str, np.ndarray] = field(default_factory=dict)
+    y: Mapping[str, np.ndarray] = field(default_factory=dict)
     gradient: Gradient | None = None
     multipliers: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Trace:
-    """What was seen of a run: ``estimates`` are texts of expectations by their names, ``blocks`` the labels of those kept."""
+    """What was seen of a run: ``estimates`` are texts of expectations by their names, ``duals`` of smoothed functions; ``blocks``
+    the labels of those kept, of either."""
 
     looks: Sequence[Look]
     estimates: Mapping[str, str]
+    duals: Mapping[str, str]
     blocks: Mapping[str, Sequence[str]]
 
 
@@ -130,19 +135,25 @@ class Microscope:
 
     def trace(self, module: Any, program: Program, bound: Bound, seed: int) -> Trace:
         """What the copies tell."""
-        kept = {name: blocks(bound, buffer, seed) for name, buffer in program.estimates.items()}
+        kept = {name: blocks(bound, buffer.binders, seed) for name, buffer in program.estimates.items()}
+        duals = {}
+        if self.seen and "y" in self.wanted:
+            centred = {name: f for name, f in program.smoothed.items() if hasattr(self.seen[0].c, name)}
+            duals = {name: blocks(bound, f.binders, seed) for name, f in centred.items()}
         exact = None
         if self.seen and {"gradient", "y"} & set(self.wanted):
             with torch.inference_mode(False), torch.no_grad():
                 tensors = module.as_namespace(dict(program.data), self.seen[0].w.device, torch.float64)
                 exact = module.SOLVER.prepare_full(tensors)
-        looks = [self.look(module, program, bound, at, kept, exact, seed) for at in self.seen]
+        looks = [self.look(module, program, bound, at, kept, duals, exact, seed) for at in self.seen]
+        labels = {name: family.labels("") for name, family in (kept | duals).items()}
         texts = {name: program.estimates[name].text for name in kept}
-        return Trace(looks=looks, estimates=texts, blocks={name: family.labels("") for name, family in kept.items()})
+        return Trace(looks=looks, estimates=texts, duals={name: program.smoothed[name].text for name in duals}, blocks=labels)
 
     def look(
-        self, module: Any, program: Program, bound: Bound, at: Any, kept: Mapping[str, Members], exact: Any, seed: int
-    ) -> Look:
+        self, module: Any, program: Program, bound: Bound, at: Any, kept: Mapping[str, Members], duals: Mapping[str, Members],
+        exact: Any, seed: int,
+    ) -> Look:  # fmt: skip
         """All that is wanted of one state."""
         variables = answers.variables(program, bound, at.w.cpu().double())
         seen: dict[str, Any] = {"step": at.count, "oracles": at.count * module.SOLVER.oracles, "variables": variables}
@@ -154,6 +165,7 @@ class Microscope:
         if "gradient" in self.wanted:
             seen["gradient"] = self.gradient(module, at, exact, seed)
         if "y" in self.wanted:
+            seen["y"] = {name: estimate(getattr(at.c, name), family) for name, family in duals.items()}
             final = SimpleNamespace(c=at.c, h=at.h, w=at.w.double(), exact=exact)
             with torch.inference_mode(False), torch.no_grad():
                 values = answers.exact_values(module, program, final)
@@ -192,9 +204,9 @@ def copied(state: Any) -> SimpleNamespace:
     return SimpleNamespace(**{name: x.clone() if torch.is_tensor(x) else x for name, x in vars(state).items()})
 
 
-def blocks(bound: Bound, buffer: Buffer, seed: int) -> Members:
-    """The blocks of an estimate that are kept."""
-    family = members.members(bound, buffer.binders)
+def blocks(bound: Bound, binders: Sequence[ir.Binder], seed: int) -> Members:
+    """The blocks of an estimate or a dual that are kept."""
+    family = members.members(bound, binders)
     if len(family) <= MOST:
         return family
     chosen = np.sort(np.random.default_rng(seed).choice(len(family), MOST, replace=False))
