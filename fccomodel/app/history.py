@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from fccomodel.app import errors
+from fccomodel.app.frames import frame
 from fccomodel.core.diagnostics import refuse
 
 
@@ -29,8 +30,4 @@ class History(list[dict[str, Any]]):
 
     def to_pandas(self) -> Any:
         """A ``DataFrame`` with a row for each stage. F0529 without pandas."""
-        try:
-            import pandas
-        except ImportError as error:
-            refuse(errors.no_package("A table of the run", error))
-        return pandas.DataFrame(list(self), columns=list(self.columns))
+        return frame(self, "A table of the run", self.columns)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from fccomodel.app import errors
+from fccomodel.app.frames import package
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data.bound import Bound
@@ -71,19 +72,13 @@ class Labelled(np.ndarray):
     def to_xarray(self) -> Any:
         """An ``xarray.DataArray``. F0529 where xarray is not installed."""
         self._demand_names()
-        try:
-            import xarray
-        except ImportError as error:
-            refuse(errors.no_package("An array with labels", error))
+        xarray = package("xarray", "An array with labels")
         return xarray.DataArray(np.asarray(self), coords={name: list(names) for name, names in self._axes}, dims=self.dims)
 
     def to_pandas(self) -> Any:
         """A ``Series``; of two axes a ``DataFrame``; of more a ``Series`` over all combinations. F0529 without pandas."""
         self._demand_names()
-        try:
-            import pandas
-        except ImportError as error:
-            refuse(errors.no_package("A table of this array", error))
+        pandas = package("pandas", "A table of this array")
         indices = [pandas.Index(list(names), name=name) for name, names in self._axes]
         if self.ndim == 1:
             return pandas.Series(np.asarray(self), index=indices[0])

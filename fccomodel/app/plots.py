@@ -54,7 +54,7 @@ class Plots:
     def __call__(self, along: str = "seconds") -> Figure:
         """Convergence, and constraints where there are any, on one page."""
         constrained = bool(self._record["constraints"])
-        return _figure(lambda axes: self._all(axes, along), 2 if constrained else 1)
+        return drawn(lambda axes: self._all(axes, along), 2 if constrained else 1)
 
     def _all(self, axes: Sequence[Axes], along: str) -> None:
         _convergence(axes[0], self._record, along)
@@ -64,20 +64,20 @@ class Plots:
     def convergence(self, along: str = "seconds") -> Figure:
         """Objective (left axis), violation and KKT residual (right axis, logarithmic) of the best point so far, stage by stage,
         against ``seconds`` or ``oracles`` (calls; a finish makes none); the dotted line is the proved bound of the optimum."""
-        return _figure(lambda axes: _convergence(axes[0], self._record, along))
+        return drawn(lambda axes: _convergence(axes[0], self._record, along))
 
     def constraints(self) -> Figure:
         """Each constraint's value, left minus right side: the worst a dozen, and whether they hold."""
-        return _figure(lambda axes: _constraints(axes[0], self._record, self._kinds))
+        return drawn(lambda axes: _constraints(axes[0], self._record, self._kinds))
 
     def multipliers(self) -> Figure:
         """The multipliers of the minimised problem, those of the largest size: what a constraint costs."""
-        return _figure(lambda axes: _multipliers(axes[0], self._record))
+        return drawn(lambda axes: _multipliers(axes[0], self._record))
 
     def groups(self, name: str | None = None) -> Figure:
         """Risks by group with their bounds: the left sides of a family of constraints beside the right ones, or the members of a
         family of lets. Without a name, of all families of constraints. F0805 for a name that has no such values."""
-        return _figure(lambda axes: groups.draw(axes[0], *groups.found(self._record, self._outcome, name)))
+        return drawn(lambda axes: groups.draw(axes[0], *groups.found(self._record, self._outcome, name)))
 
     def roc(self, rows: Any = None, *, by: str | None = None, target: str | None = None) -> Figure:
         """True against false positive rates of the model's score, with the area below: on the rows solved on, or on others.
@@ -88,10 +88,11 @@ class Plots:
         Raises F0814 where the model has no score or no such column, F0805 without the rows of the solve.
         """
         curves = roc.curves(self._outcome, rows, by=by, target=target)
-        return _figure(lambda axes: roc.draw(axes[0], curves), size=(4.6, 4.4))
+        return drawn(lambda axes: roc.draw(axes[0], curves), size=(4.6, 4.4))
 
 
-def _figure(draw: Callable[[Sequence[Axes]], None], rows: int = 1, size: tuple[float, float] = (6.4, 3.4)) -> Figure:
+def drawn(draw: Callable[[Sequence[Axes]], None], rows: int = 1, size: tuple[float, float] = (6.4, 3.4)) -> Figure:
+    """The figure on whose axes, ``rows`` of them, ``draw`` draws. F0529 without matplotlib."""
     require()
     import matplotlib
     from matplotlib.figure import Figure
@@ -104,7 +105,7 @@ def _figure(draw: Callable[[Sequence[Axes]], None], rows: int = 1, size: tuple[f
 
 def _convergence(axes: Axes, record: Mapping[str, Any], along: str) -> None:
     stages = [entry for entry in record["history"] if entry.get(along) is not None]
-    drawn = []
+    lines = []
     beside = axes.twinx()
     for name, colour, line in CURVES:
         points = [(entry[along], entry[name]) for entry in stages if entry.get(name) is not None]
@@ -113,10 +114,10 @@ def _convergence(axes: Axes, record: Mapping[str, Any], along: str) -> None:
         x, y = np.array(points, dtype=float).T
         on = axes if name == "objective" else beside
         y = y if on is axes else np.maximum(np.abs(y), LEAST)
-        drawn += on.plot(x, y, line, color=colour, marker="o", markersize=3, label=LABELS[name])
+        lines += on.plot(x, y, line, color=colour, marker="o", markersize=3, label=LABELS[name])
     bound = (record.get("gap") or {}).get("bound")
     if bound is not None and _near(bound, [entry["objective"] for entry in stages]):
-        drawn.append(axes.axhline(bound, color="tab:blue", linestyle=":", linewidth=1, label="proved bound"))
+        lines.append(axes.axhline(bound, color="tab:blue", linestyle=":", linewidth=1, label="proved bound"))
     values = [entry["objective"] for entry in stages if entry.get("objective") is not None]
     if values and max(values) - min(values) < FLAT * abs(values[-1]):  # digits that tell nothing
         axes.set_ylim(values[-1] - FLAT * abs(values[-1]), values[-1] + FLAT * abs(values[-1]))
@@ -126,7 +127,7 @@ def _convergence(axes: Axes, record: Mapping[str, Any], along: str) -> None:
     axes.set_ylabel("objective")
     axes.set_xlabel(ALONG[along])
     axes.set_title(f"{record['model']}: {record['sense']}, {record['algorithm']}", loc="left")
-    axes.legend(handles=drawn, loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=4, frameon=False)
+    axes.legend(handles=lines, loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=4, frameon=False)
 
 
 def _near(bound: float, values: Sequence[float]) -> bool:

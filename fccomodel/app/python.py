@@ -80,7 +80,7 @@ def compare(
     progress: Callable[[comparison.Step], None] | None = None,
     **given: Any,
 ) -> comparison.Comparison:
-    """Algorithms side by side on a bound model; ``print`` the result, or take ``.curves``, ``.to_frame()``, ``.save(folder)``.
+    """Algorithms side by side on a bound model; ``print`` the result, or take ``.curves``, ``.to_pandas()``, ``.save(folder)``.
 
     algorithms   identifiers                     seeds       how many, or which
     tune         choose hyper-parameters from the papers' grids on ``validation``: a condition on rows, or a share of them

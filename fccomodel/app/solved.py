@@ -121,7 +121,7 @@ class Result(Answer):
 
     @property
     def trace(self) -> Traced | None:
-        """What ``trace`` asked for of the steps: ``.rows``, ``.to_frame()``, ``.plot.tracking()``, ``.plot.bias()``, .."""
+        """What ``trace`` asked for of the steps: ``.rows``, ``.to_pandas()``, ``.plot.tracking()``, ``.plot.bias()``, .."""
         from fccomodel.app.tracing import Traced
 
         seen, planned = self.outcome.solution.trace, self.outcome.planned

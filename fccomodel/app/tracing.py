@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fccomodel.app.plots import _figure as drawn
+from fccomodel.app.frames import frame
+from fccomodel.app.plots import drawn
 from fccomodel.solver.run.microscope import Look, Trace
 
 if TYPE_CHECKING:
@@ -71,11 +72,9 @@ class Traced:
             for label, value in zip(blocks[name], y, strict=True)
         }
 
-    def to_frame(self) -> Any:
-        """The rows as a pandas DataFrame."""
-        import pandas
-
-        return pandas.DataFrame(self.rows)
+    def to_pandas(self) -> Any:
+        """The rows as a ``DataFrame``. F0529 without pandas."""
+        return frame(self.rows, "A table of the trace")
 
     @property
     def plot(self) -> Pictures:

@@ -320,7 +320,7 @@ def test_means_deviations_and_gaps():
     found = made("maximize", ("a", 1.0, 0.0), ("a", 2.0, 0.0), reference=2.5)
     assert found.mean("a", found.columns["objective"]) == (1.5, pytest.approx(0.5**0.5))
     assert found.mean("a", found.columns["gap"]) == (1.0, pytest.approx(0.5**0.5))
-    assert found.to_frame().shape[0] == 2 and "&lt;= 0.001" in found._repr_html_()
+    assert found.to_pandas().shape[0] == 2 and "&lt;= 0.001" in found._repr_html_()
 
 
 def test_curves(tmp_path, problem):

@@ -1505,9 +1505,7 @@ def drifts(solver: Solver, data, w, d, h: LoopSettings, tol, again):
     """That the objective falls along d for ever where the other variables follow, as ``again(x)`` brings them on; or None."""
     here, length = summary(solver.evaluate(data, w)), float(d.norm())
     last, ends = merit(here, h.weight) - 1e-10 * (1e-6 + abs(here[0])), []
-    if not length > 0:
-        return None
-    if not length:  # the best point is zero: there is no way from there
+    if not length > 0:  # no way leads on from the best point: it is zero
         return None
     for far in (1.0, 3.0, 10.0):
         way = far * (1 + float(w.norm()))

@@ -58,7 +58,7 @@ def test_with_all_rows_estimates_are_exact_and_gradients_unbiased(groups):
 
 def test_estimates_follow_the_true_values(groups):
     trace = groups.solve(trace=("u", "g"), algorithm="sonex", inner_batch=8, budget="400it", seed=0).trace
-    frame = trace.to_frame()
+    frame = trace.to_pandas()
     assert list(frame["step"][:3]) == [0, 1, 2] and (np.diff(frame["step"]) > 0).all()
     for name in trace.trace.estimates:
         assert frame[f"off {name}"].iloc[-5:].mean() < 0.2

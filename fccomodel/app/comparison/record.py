@@ -13,6 +13,7 @@ from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fccomodel.app.comparison.runs import Hyper, Run
+from fccomodel.app.frames import frame
 from fccomodel.app.results import plain, versions
 from fccomodel.core.files import make_folder, write_text
 
@@ -135,11 +136,9 @@ class Comparison:
             row |= {f"test {name}": value for name, value in test.items()}
         return row | {f"tuned {name}": value for name, value in run.job.hyper}
 
-    def to_frame(self) -> Any:
-        """The rows as a pandas DataFrame."""
-        import pandas
-
-        return pandas.DataFrame(self.rows)
+    def to_pandas(self) -> Any:
+        """The rows as a ``DataFrame``. F0529 without pandas."""
+        return frame(self.rows, "A table of the runs")
 
     def to_json(self) -> dict[str, Any]:
         """Everything, as JSON has it."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from fccomodel import pipeline
 from fccomodel.app import results, store
+from fccomodel.app.frames import frame
 from fccomodel.core.files import make_folder, write_text
 
 if TYPE_CHECKING:
@@ -104,10 +105,8 @@ class Sweep:
         return [math.nan if p.outcome is None else p.outcome.report.objective for p in self.points]
 
     def to_pandas(self) -> Any:
-        """The rows as a DataFrame."""
-        import pandas
-
-        return pandas.DataFrame(self.rows)
+        """The rows as a ``DataFrame``. F0529 without pandas."""
+        return frame(self.rows, "A table of the sweep")
 
     @property
     def json(self) -> dict[str, Any]:
