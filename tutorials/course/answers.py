@@ -21,4 +21,13 @@ ANSWERS = {
     "5.1": 2.0,
     # The minimum of the objective lies on the boundary already.
     "5.2": "var w; minimize w ^ 2; subject to touch: w >= 0;",
+    # The two and a half worst of them: (10 + 9 + 8 / 2) / 2.5.
+    "7.1": 9.2,
+    # The largest of w'd over |d_j| <= 0.1 is 0.1 |w|_1, and it is inside.
+    "7.2": """
+        dim d;
+        data D : table(x: real[d], y: {-1, 1});
+        var w[d];
+        minimize E[z ~ D] log1pexp(-z.y * dot(w, z.x) + 0.1 * norm1(w));
+    """,
 }

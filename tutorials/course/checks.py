@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 import fccomodel as fc
 
 CHECKS: dict[str, Callable[[Any], bool]] = {}
@@ -90,3 +92,19 @@ def _(text: str) -> bool:
     result = fc.compile(text).bind().solve(budget="5s")
     active = {label for label, row in result.report.constraints.items() if abs(row.value) < 1e-4}
     return "subject to" in text and bool(active) and all(abs(result.report.constraints[k].multiplier) < 1e-3 for k in active)
+
+
+@exercise("7.1")
+def _(cvar: float) -> bool:
+    return abs(cvar - (10 + 9 + 0.5 * 8) / 2.5) < 1e-6
+
+
+@exercise("7.2")
+def _(text: str) -> bool:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(30, 2))
+    y = np.where(x[:, 0] + rng.normal(size=30) > 0, 1, -1)
+    result = fc.compile(text).bind(D={"x": x, "y": y}).solve(seed=0)
+    w = result.variables["w"]
+    moved = x - 0.1 * y[:, None] * np.sign(w)
+    return abs(result.objective - np.logaddexp(0, -y * (moved @ w)).mean()) < 1e-6

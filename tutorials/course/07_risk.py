@@ -1,0 +1,273 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation: {extension: .py, format_name: percent}
+# ---
+
+# %% [markdown]
+# # 7. Risk and robustness
+#
+# After this session you can
+#
+# - choose between mean, variance and CVaR, and say what each does not see;
+# - read a risk measure as a worst case over reweighted rows (DRO), and find the weights;
+# - write robustness against *moved* rows (Wasserstein) as a norm, and attack an answer to see whether it holds.
+#
+# It takes about an hour; the computing takes less than fifteen seconds.
+
+# %% [markdown]
+# ## Four assets, one of which crashes
+#
+# Five hundred days of returns, in percent, of four assets. The last is like selling insurance: it earns a steady 0.15 a day,
+# and one day in fifty it loses 5.
+
+# %%
+import matplotlib.pyplot as plt
+import numpy as np
+from checks import check
+
+import fccomodel as fc
+
+NAMES = ["steady", "index", "other", "crash"]
+rng = np.random.default_rng(0)
+days = 500
+market = rng.normal(0.03, 0.8, days)
+steady = rng.normal(0.02, 0.2, days)
+index = market + rng.normal(0.02, 0.3, days)
+other = 0.5 * market + rng.normal(0.04, 0.9, days)
+crash = 0.15 + rng.normal(0, 0.3, days) - 5 * (rng.random(days) < 0.02)
+returns = np.column_stack([steady, index, other, crash])
+for name, r in zip(NAMES, returns.T, strict=True):
+    print(f"{name:7} mean {r.mean():6.3f}   standard deviation {r.std():.2f}   worst day {r.min():6.2f}")
+
+# %% [markdown]
+# **Before you go on**: by mean and standard deviation, which of `index` and `crash` is the better asset?
+#
+# ## The mean of the worst
+#
+# The **conditional value at risk** of a loss $L$, at tail $\alpha$, is the mean of its worst share $\alpha$. With $\alpha = 1$
+# it is the mean, with $\alpha \to 0$ the worst case. Rockafellar and Uryasev wrote it as a minimum,
+#
+# $$ \mathrm{CVaR}_\alpha(L) = \min_s \; s + \frac1\alpha\, \mathbb{E}\,[L - s]_+ , $$
+#
+# attained at the $s$ that a share $\alpha$ of the losses is above (the *value at risk*). That is what the compiler does with
+# `cvar`: it adds the variable $s$, and the hinge is an outer function like those of session 3.
+
+# %%
+loss, alpha = -returns[:, 3], 0.05
+s = np.linspace(-1, 6, 701)
+curve = s + np.maximum(loss[:, None] - s, 0).mean(axis=0) / alpha
+worst = np.sort(loss)[-int(alpha * days) :]
+print(f"mean of the worst {len(worst)} days: {worst.mean():.3f}")
+print(f"least value of the curve:  {curve.min():.3f}, at s = {s[curve.argmin()]:.2f}")
+assert abs(worst.mean() - curve.min()) < 0.01
+
+# %%
+picture, axes = plt.subplots(1, 2, figsize=(9, 3))
+axes[0].hist(loss, bins=60, color="0.6")
+axes[0].hist(worst, bins=60, range=(loss.min(), loss.max()), color="tab:red", label="worst 5%")
+axes[0].set(xlabel="loss of a day", ylabel="days", yscale="log")
+axes[0].legend(frameon=False)
+axes[1].plot(s, curve)
+axes[1].plot(s[curve.argmin()], curve.min(), "o", color="tab:red")
+axes[1].set(xlabel="s", ylabel="s + E[L - s]+ / alpha")
+picture
+
+# %% [markdown]
+# ## Portfolios
+#
+# The least risk at a mean return of 0.04, by CVaR with several tails and by the variance. **Predict**: who buys most of
+# `crash`?
+
+# %%
+TEXT = """
+model portfolio;
+set A;
+data R : table(r: real[A]);
+param alpha > 0, <= 1 default 0.05;
+var x[A] in simplex(A);
+minimize risk: cvar(tail = alpha)[z ~ R] (-dot(z.r, x));
+subject to income: E[z ~ R] dot(z.r, x) >= 0.04;
+"""
+problem = fc.compile(TEXT).bind(R={"r": returns})
+tails = [0.5, 0.05, 0.02]
+curve = problem.sweep(alpha=tails, seed=0)
+shares = {f"CVaR, tail {alpha}": result.variables["x"] for alpha, result in zip(tails, curve, strict=True)}
+VARIANCE = TEXT.replace("cvar(tail = alpha)[z ~ R] (-dot(z.r, x))", "variance[z ~ R] dot(z.r, x)")
+shares["variance"] = fc.compile(VARIANCE).bind(R={"r": returns}).solve(seed=0).variables["x"]
+print(f"{'share of':16}" + "".join(f"{name:>8}" for name in NAMES) + "   worst 5% of days")
+for words, share in shares.items():
+    tail = np.sort(-returns @ share)[-int(0.05 * days) :].mean()
+    print(f"{words:16}" + "".join(f"{abs(part):8.2f}" for part in share) + f"{tail:18.3f}")
+crashing = {words: share[3] for words, share in shares.items()}
+assert crashing["variance"] > crashing["CVaR, tail 0.05"] > crashing["CVaR, tail 0.02"]
+
+# %% [markdown]
+# The variance counts a good day as badly as a bad one, and an evil day in fifty hardly shows in it. Large tails see few of the
+# crashes among many ordinary days. The tail is the share of days that you want to be judged by: it is a decision, not a detail.
+#
+# ## The adversary
+#
+# Every one of these risk measures is a game, as in session 4. Somebody reweighs the rows against us:
+#
+# $$ \mathrm{CVaR}_\alpha(L) = \max_q \Bigl\{ \sum_i q_i L_i \;:\; 0 \le q_i \le \tfrac{1}{\alpha n},\ \sum_i q_i = 1 \Bigr\} , $$
+#
+# the largest mean under any distribution that gives no row more than $1/\alpha$ times its share. This is *distributionally
+# robust optimisation* (DRO), and other rules for the adversary give other measures. One who pays for leaving the data, by
+# $\theta$ times the Kullback-Leibler divergence, gives
+#
+# $$ \max_q \; \sum_i q_i L_i - \theta \sum_i q_i \log(n q_i) \;=\; \theta \log \frac1n \sum_i e^{L_i / \theta} , $$
+#
+# with $q_i$ proportional to $e^{L_i/\theta}$. You know this from session 3: it is the largest, smoothed by entropy. And it is a
+# *logarithm of an expectation*: a composition, of which plain minibatches give a biased gradient.
+
+# %%
+L = -returns @ shares["CVaR, tail 0.05"]
+
+
+def answers(L):
+    """The adversaries' weights: by their bound 1 / (alpha n), alpha = 0.05, and by their price, theta = 1."""
+    first = np.zeros(len(L))
+    first[np.argsort(L)[-int(0.05 * len(L)) :]] = 1 / int(0.05 * len(L))
+    second = np.exp(L - L.max())
+    return first, second / second.sum()
+
+
+capped, priced = answers(L)
+divergence = (priced * np.log(days * priced)).sum()
+print(f"mean {L.mean():.3f};  by a bound {capped @ L:.3f} = CVaR {np.sort(L)[-25:].mean():.3f};", end="  ")
+print(f"by a price {priced @ L - divergence:.3f} = {np.log(np.exp(L).mean()):.3f}")
+assert abs(capped @ L - np.sort(L)[-25:].mean()) < 1e-9 and abs(priced @ L - divergence - np.log(np.exp(L).mean())) < 1e-9
+
+theta = 0.2
+few = theta * np.log(np.exp(rng.choice(L, (20000, 4)) / theta).mean(axis=1)).mean()
+full = theta * np.log(np.exp(L / theta).mean())
+print(f"theta = {theta}: true value {full:.3f}, mean over minibatches of four days {few:.3f}: too low, by Jensen's inequality")
+assert few < full - 0.1
+
+# %% [markdown]
+# ## Robust to groups
+#
+# An adversary over single rows finds outliers and errors in the data. Often it is wiser to let him choose among *groups*:
+# cities, hospitals, devices. Then the losses are expectations themselves, and CVaR over them is a composition with a block for
+# every group, the case that ALEXR was made for. Its dual $y_k$, between 0 and 1, is the adversary at work: group $k$ has the
+# weight $y_k / (\alpha n)$.
+
+# %%
+GROUPS = """
+model groups;
+dim d;
+set G;
+data D : table(x: real[d], y: {-1, 1}, g: G);
+param alpha > 0, <= 1 default 0.25;
+var w[d];
+minimize risk: cvar(tail = alpha)[k in G] (E[z ~ D | z.g == k] log1pexp(-z.y * dot(w, z.x))) + 0.05 * sumsq(w);
+"""
+g = np.arange(800) % 8
+x = rng.normal(size=(800, 3))
+other_way = np.where(g < 2, -1, 1)  # in groups 0 and 1 the second feature has the opposite effect
+label = np.where(x[:, 0] + other_way * x[:, 1] + 0.7 * rng.normal(size=800) > 0, 1, -1)
+groups = fc.compile(GROUPS).bind(D={"x": x, "y": label, "g": g})
+seen = groups.solve(algorithm="alexr", inner_batch=8, budget="1000it", seed=0, trace=["y"], trace_at=range(0, 1000, 10)).trace
+(name,) = seen.trace.duals
+weights = np.mean([look.y[name] for look in seen.looks[50:]], axis=0) / (0.25 * 8)
+print("weights:", np.round(weights, 2), "of which groups 0 and 1 have", round(weights[:2].sum(), 2))
+
+# %%
+for alpha in (1.0, 0.25):
+    w = groups.with_params(alpha=alpha).solve(seed=0).variables["w"]
+    risk = np.logaddexp(0, -label * (x @ w))
+    each = np.array([risk[g == k].mean() for k in range(8)])
+    print(f"alpha = {alpha:4}: mean over the groups {each.mean():.3f}, worst group {each.max():.3f}; w = {np.round(w, 2)}")
+    assert (abs(w[1]) > 0.3) == (alpha == 1) and (each.max() > 0.7) == (alpha == 1)
+assert 0.4 < weights[:2].sum() < 0.6
+
+# %% [markdown]
+# The mean gives the second feature to the majority. Against the adversary it is of no use: he gives half of the weight to
+# groups 0 and 1, just enough for the two effects to cancel (more, and we would turn the sign; that is the balance of the game).
+# Robustness to groups leaves out what does not hold everywhere: the worst group gains, and the mean pays.
+#
+# ## Rows that move
+#
+# So far the adversary reweighs the rows there are. New rows will not be among them: they are *moved* a little. Let him take any
+# distribution $Q$ whose **Wasserstein distance** from the data is at most $\epsilon$: he may move every row, and the mean
+# length of the moves is at most $\epsilon$. For losses such as $|w^\top x - y|$, whose slope in $w^\top x$ is at most 1, moving
+# $x$ by $\delta$ changes the loss by no more than $|w^\top \delta| \le |w|_2\, |\delta|_2$, so that
+#
+# $$ \sup_{Q} \; \mathbb{E}_Q\, |w^\top x - y| \;=\; \frac1n \sum_i |w^\top x_i - y_i| + \epsilon\, |w|_2 . $$
+#
+# "At most" is clear from the line above. For equality we attack: move $x_i$ by $\epsilon$ along $w$, to the side where the
+# error is already. The norm is the *dual* of that of the moves: if each entry may move by $\epsilon$ (the largest entry
+# counts), it is $|w|_1$, and we have found the lasso.
+
+# %%
+WASSERSTEIN = """
+model moved;
+dim d;
+data D : table(x: real[d], y: real);
+param eps >= 0 default 0;
+var w[d];
+minimize E[z ~ D] abs(dot(w, z.x) - z.y) + eps * norm2(w);
+"""
+
+
+def rows(count):
+    """Five features, the last two nearly the same, and only their sum matters."""
+    x = rng.normal(size=(count, 5))
+    x[:, 4] = x[:, 3] + 0.2 * x[:, 4]
+    return x, x @ [1.0, 0.5, 0.0, 0.5, 0.5] + rng.normal(size=count)
+
+
+def attacked(w, x, y, eps):
+    """The mean error where every row is moved by eps along w, to the side where its error is."""
+    moved = x + eps * np.sign(x @ w - y)[:, None] * w / np.linalg.norm(w)
+    return np.abs(moved @ w - y).mean()
+
+
+(x, y), (new_x, new_y) = rows(40), rows(4000)
+noisy = new_x + 0.5 * rng.normal(size=new_x.shape)
+moved = fc.compile(WASSERSTEIN).bind(D={"x": x, "y": y})
+print("  eps    |w|   own rows   attacked by 0.5   new rows   new rows, noisy x")
+table = []
+for eps in (0.0, 0.1, 0.5):
+    result = moved.with_params(eps=eps).solve(seed=0)
+    w = result.variables["w"]
+    assert abs(attacked(w, x, y, eps) - result.objective) < 1e-6  # the attack reaches the bound
+    table.append([np.linalg.norm(w), *(np.abs(X @ w - Y).mean() for X, Y in ((x, y), (new_x, new_y), (noisy, new_y)))])
+    size, own, new, worse = table[-1]
+    print(f"{eps:5} {size:6.2f} {own:10.3f} {attacked(w, x, y, 0.5):17.3f} {new:10.3f} {worse:19.3f}")
+
+(_, own0, new0, worse0), (_, own1, new1, worse1), (_, own5, new5, worse5) = table
+assert own0 < own1 < own5 and new1 < new0 and new1 < new5 and worse5 < worse1 < worse0
+
+# %% [markdown]
+# The norm is no trick to tame the data: it *is* the worst case, to the last digit (the cell asserts it), and $\epsilon$ has a
+# unit, that of the features. Read the table by columns. On its own rows the bare fit is the best, of course, and under the
+# attack it is the worst. On new rows a little robustness helps, as it does against the accidents of a sample of 40. Where new
+# features are measured with noise of 0.5, which no row of the sample showed, the most robust of the three is the best.
+#
+# ## Exercise 7.1
+#
+# The losses are $1, 2, \dots, 10$, equally likely. What is the CVaR with tail 0.25? (The boundary element counts in part.)
+
+# %%
+cvar = ...
+check("7.1", cvar)
+
+# %% [markdown]
+# ## Exercise 7.2
+#
+# Write a logistic regression, on `data D : table(x: real[d], y: {-1, 1});` with `dim d;` and `var w[d];`, against an adversary
+# who may move *every* row by up to 0.1 in each of its entries, and no row further. The worst case is then inside the logistic
+# function: by how much can $w^\top x$ change?
+
+# %%
+robust = ...
+check("7.2", robust)
+
+# %% [markdown]
+# ## What to remember
+#
+# A risk measure is an adversary: say what he may do, and you know what you are protected from. Reweighing rows gives CVaR and
+# the entropic risk, reweighing groups gives group DRO, moving rows gives norms. All but the last put an expectation into a
+# function.
