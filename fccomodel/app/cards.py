@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from math import isinf
 from typing import TYPE_CHECKING, Any
 
-from fccomodel.app import errors
+from fccomodel.app import errors, samples
 from fccomodel.core.diagnostics import refuse
 
 if TYPE_CHECKING:
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from fccomodel.plan.choice import Candidate
 
 WIDTH = 80
+#: The entry of a card that is a model.
+EXAMPLE = "example"
 
 
 def rows(pairs: Iterable[tuple[str, str]], *, margin: int = 2) -> str:
@@ -30,6 +33,19 @@ def rows(pairs: Iterable[tuple[str, str]], *, margin: int = 2) -> str:
         wrapped = textwrap.wrap(meaning, WIDTH - left, break_on_hyphens=False) or [""]
         lines.append(first + ("\n" + " " * left).join(wrapped))
     return "\n".join(line.rstrip() for line in lines)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Card:
+    """All that is said of one concept: what it is, and its properties by name; as text at 80 columns."""
+
+    head: str
+    meaning: str = ""
+    entries: list[tuple[str, str]]
+
+    def __str__(self) -> str:
+        about = textwrap.indent(textwrap.fill(self.meaning, WIDTH - 2), "  ") + "\n" if self.meaning else ""
+        return f"{self.head}\n{about}\n{rows(self.entries)}"
 
 
 def _known(name: str, names: Iterable[str], kind: str) -> None:
@@ -46,6 +62,13 @@ def options(name: str | None = None) -> str:
 
     if name is None:
         return f"of every solve\n{rows(SETTINGS.items())}\n\nof algorithms and their loops\n{rows(OPTIONS.items())}"
+    return str(option(name))
+
+
+def option(name: str) -> Card:
+    """The card of an option. F0805 for one that there is not."""
+    from fccomodel.plan.settings import OPTIONS, SETTINGS
+
     known = {**SETTINGS, **OPTIONS}
     _known(name, known, "option")
     defaults: dict[str, list[str]] = {}
@@ -55,8 +78,7 @@ def options(name: str | None = None) -> str:
     shown = [("values", values)] if (values := _values(name)) else []
     shown += [(f"default {value}", ", ".join(names)) for value, names in sorted(defaults.items(), key=lambda item: -len(item[1]))]
     ways = f"--option {name}=.. at a shell, {name}=.. in Python, options {{ {name} = ..; }} in a model"
-    about = textwrap.indent(textwrap.fill(known[name], WIDTH - 2), "  ")
-    return f"{name}\n{about}\n\n{rows([*shown, ('given as', ways)])}"
+    return Card(head=name, meaning=known[name], entries=[*shown, ("given as", ways)])
 
 
 def registered() -> Mapping[str, Algorithm]:
@@ -84,13 +106,9 @@ def atoms(name: str | None = None) -> str:
     """All atoms by kind, or the card of one."""
     from fccomodel.library import atoms as registry
 
-    public = {key: atom for key, atom in registry.all().items() if not atom.internal}
-    others = _others()
     if name is not None:
-        _known(name, [*public, *registry.aliases(), *others], "atom")
-        atom = registry.get(name)
-        cards = [*([_atom(atom)] if atom is not None and not atom.internal else []), *others.get(name, ())]
-        return "\n\n".join(cards)
+        return "\n\n".join(str(card) for card in named(name))
+    public = {key: atom for key, atom in registry.all().items() if not atom.internal}
     groups: dict[str, list[tuple[str, str]]] = {"entry by entry": [], "of whole vectors and matrices": [], "operators": []}
     for key, atom in public.items():
         if atom.symbol:
@@ -101,6 +119,16 @@ def atoms(name: str | None = None) -> str:
         groups[kind].append((atom.signature, atom.meaning + also))
     groups |= _further()
     return "\n\n".join(f"{title}\n{rows(entries)}" for title, entries in groups.items() if entries)
+
+
+def named(name: str) -> list[Card]:
+    """The cards of all that models write by this name: an atom, a reduction, a set, a distribution. F0805 where there is none."""
+    from fccomodel.library import atoms as registry
+
+    further = others()
+    _known(name, [*(key for key, atom in registry.all().items() if not atom.internal), *registry.aliases(), *further], "atom")
+    atom = registry.get(name)
+    return [*([_atom(atom)] if atom is not None and not atom.internal else []), *further.get(name, ())]
 
 
 def _further() -> dict[str, list[tuple[str, str]]]:
@@ -120,11 +148,11 @@ def _head(kind: Reduction) -> str:
     return f"{kind.name}{option}[{'z ~ D' if kind.binders == ('~',) else 'k in K'}]"
 
 
-def _others() -> dict[str, list[str]]:
+def others() -> dict[str, list[Card]]:
     """The cards of reductions, simple sets and distributions by name."""
     from fccomodel.library import distributions, reductions, sets
 
-    cards: dict[str, list[str]] = {}
+    cards: dict[str, list[Card]] = {}
     for kind in (kind for kind in reductions.all().values() if kind.written):
         cards.setdefault(kind.name, []).append(_reduction(kind))
     families: list[Any] = [*sets.all().values(), *distributions.all().values()]
@@ -132,8 +160,10 @@ def _others() -> dict[str, list[str]]:
         domain = [where or _anything() for where in one.domains(*(_anything() for _ in _arguments(one)))]
         card = [("arguments", _domain(_arguments(one), domain))] if _arguments(one) else []
         card += [("from", one.cite)] if getattr(one, "cite", "") else []
-        where = "of a variable: `var w[d] in ...`" if hasattr(one, "project") else "to draw from: `E[z ~ ...]`"
-        cards.setdefault(one.name, []).append(_titled(one.signature, one.meaning, [("used", where), *card]))
+        simple = hasattr(one, "project")
+        where = "of a variable: `var w[d] in ...`" if simple else "to draw from: `E[z ~ ...]`"
+        card += [(EXAMPLE, samples.of_set(one) if simple else samples.of_distribution(one))]
+        cards.setdefault(one.name, []).append(Card(head=one.signature, meaning=one.meaning, entries=[("used", where), *card]))
     return cards
 
 
@@ -147,7 +177,7 @@ def _arguments(one: Any) -> tuple[str, ...]:
     return one.arguments if hasattr(one, "arguments") else one.parameters
 
 
-def _reduction(kind: Reduction) -> str:
+def _reduction(kind: Reduction) -> Card:
     """Everything said of a reduction where its elements are anything."""
     binders = {"in": "iterates over all elements: [k in K]", "~": "draws: [z ~ D]"}
     card = [("binders", "; ".join(binders[b] for b in kind.binders))]
@@ -159,14 +189,11 @@ def _reduction(kind: Reduction) -> str:
     card += [("elements", kind.scalar or "may be arrays" if kind.arrays else "numbers" if not kind.condition else "a condition")]
     card += [("twin", kind.twin)] if kind.twin else []
     card += [("from", kind.cite)] if kind.cite else []
-    return _titled(f"{_head(kind)} body", kind.meaning, card)
+    card += [(EXAMPLE, samples.of_reduction(kind))]
+    return Card(head=f"{_head(kind)} body", meaning=kind.meaning, entries=card)
 
 
-def _titled(head: str, meaning: str, entries: list[tuple[str, str]]) -> str:
-    return f"{head}\n" + textwrap.indent(textwrap.fill(meaning, WIDTH - 2), "  ") + "\n\n" + rows(entries)
-
-
-def _atom(atom: Atom) -> str:
+def _atom(atom: Atom) -> Card:
     """Everything known about an atom where its arguments are anything in its domain."""
     from fccomodel.library.atoms import Interval
     from fccomodel.library.proximal import cards as proximal
@@ -201,7 +228,8 @@ def _atom(atom: Atom) -> str:
         card.append(("torch", atom.lower(names)))
     if atom.cite:
         card.append(("from", atom.cite))
-    return _titled(atom.signature, atom.meaning, card)
+    card.append((EXAMPLE, samples.of_atom(atom)))
+    return Card(head=atom.signature, meaning=atom.meaning, entries=card)
 
 
 def _per_argument(names: tuple[str, ...], varying: tuple[bool, ...], what: Any) -> str:
@@ -237,22 +265,27 @@ def algorithms(name: str | None = None, candidates: Mapping[str, Candidate] | No
     records = registry.all()
     if name is not None:
         _known(name, records, "algorithm")
-        return _card(records[name], None if candidates is None else candidates[name])
+        return str(algorithm(records[name], None if candidates is None else candidates[name]))
     if candidates is None:
         return rows((key, f"{a.title}: O({a.rate}) {a.counts}; {a.theorem}") for key, a in records.items())
     ordered = sorted(candidates.values(), key=lambda c: (not c.covered, not c.admitted, not c.can_run, c.order))
     return rows((c.record.name, _verdict(c)) for c in ordered)
 
 
+HEAD = [("variant", "paper", "state"), ("---", "---", "---")]
+
+
 def variants() -> str:
     """The forms of the papers' algorithms and their state here: ``variant | paper | state`` by algorithm."""
     from fccomodel import algorithms as registry
 
-    lines = ["variant | paper | state", "--- | --- | ---"]
-    for record in registry.all().values():
-        forms = [(f"{record.title}: {v.what}", v.where, v.state) for v in record.variants]
-        lines += [" | ".join(row) for row in forms or [(record.title, record.theorem, "a baseline: its updates")]]
-    return "\n".join(lines)
+    return "\n".join(" | ".join(row) for row in [*HEAD, *(row for record in registry.all().values() for row in forms(record))])
+
+
+def forms(record: Algorithm) -> list[tuple[str, str, str]]:
+    """The rows of one algorithm in that table."""
+    listed = [(f"{record.title}: {v.what}", v.where, v.state) for v in record.variants]
+    return listed or [(record.title, record.theorem, "a baseline: its updates")]
 
 
 def _verdict(candidate: Candidate) -> str:
@@ -266,7 +299,7 @@ def _verdict(candidate: Candidate) -> str:
     return how + "needs " + "; needs ".join(candidate.lacks())
 
 
-def _card(record: Algorithm, candidate: Candidate | None) -> str:
+def algorithm(record: Algorithm, candidate: Candidate | None = None) -> Card:
     """What an algorithm needs, promises, and is made of."""
     shown = [("theorem", record.theorem), ("rate", f"O({record.rate}) {record.counts}"), ("from", record.cite)]
     shown += [("or, where more holds", f"{t.name}: O({t.rate}), with {_and(t)}") for t in record.better]
@@ -285,7 +318,7 @@ def _card(record: Algorithm, candidate: Candidate | None) -> str:
     shown += [("steps", ", ".join(record.steps))] if len(record.steps) > 1 else []
     shown += [("options", ", ".join(f"{key} = {value:g}" for key, value in record.hyper.items()))] if record.hyper else []
     schedules = "practical" + (", theory (--option schedule=theory --option epsilon=1e-3)" if record.theory else "")
-    return f"{record.name}: {record.title}\n\n{rows([*shown, ('schedules', schedules)])}"
+    return Card(head=f"{record.name}: {record.title}", entries=[*shown, ("schedules", schedules)])
 
 
 def _and(theorem: Theorem) -> str:

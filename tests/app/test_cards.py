@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from fccomodel import pipeline
 from fccomodel.app import cards, cli
 from fccomodel.core import options
 from fccomodel.core.diagnostics import FccoError
+from fccomodel.core.source import Source
 from fccomodel.library import atoms
 from fccomodel.plan import settings
 
@@ -97,3 +99,16 @@ def test_an_option_s_card_has_the_defaults_of_algorithms():
 def test_options_that_solves_take_have_words():
     numbers = {*options.NUMBERS, *options.WORDS}
     assert numbers <= {*settings.OPTIONS}
+
+
+# ------------------------------------------------------------------------------------------------------------ examples
+def test_every_example_of_a_card_is_a_model():
+    """Of functions, operators, reductions, sets and distributions; each uses what it is an example of."""
+    names = [name for name, atom in atoms.all().items() if not atom.internal]
+    names += [name for name in cards.others() if name not in names]
+    for name in names:
+        written = atoms.all()[name].symbol if name in atoms.all() else ""
+        for card in cards.named(name):
+            text = dict(card.entries)[cards.EXAMPLE]
+            assert (written or name) in text
+            pipeline.compile_model(Source(text=text, name="example"))
