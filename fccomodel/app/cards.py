@@ -108,17 +108,25 @@ def atoms(name: str | None = None) -> str:
 
     if name is not None:
         return "\n\n".join(str(card) for card in named(name))
-    public = {key: atom for key, atom in registry.all().items() if not atom.internal}
-    groups: dict[str, list[tuple[str, str]]] = {"entry by entry": [], "of whole vectors and matrices": [], "operators": []}
-    for key, atom in public.items():
-        if atom.symbol:
-            groups["operators"].append((atom.meaning, key))
-            continue
-        also = f" (also {', '.join(atom.aliases)})" if atom.aliases else ""
-        kind = "entry by entry" if hasattr(atom, "formula") else "of whole vectors and matrices"
-        groups[kind].append((atom.signature, atom.meaning + also))
-    groups |= _further()
-    return "\n\n".join(f"{title}\n{rows(entries)}" for title, entries in groups.items() if entries)
+    listed: dict[str, list[tuple[str, str]]] = {}
+    for title, names in groups().items():
+        for key in names:
+            atom = registry.all()[key]
+            also = f" (also {', '.join(atom.aliases)})" if atom.aliases else ""
+            listed.setdefault(title, []).append((atom.meaning, key) if atom.symbol else (atom.signature, atom.meaning + also))
+    return "\n\n".join(f"{title}\n{rows(entries)}" for title, entries in {**listed, **_further()}.items() if entries)
+
+
+def groups() -> dict[str, list[str]]:
+    """The names of all atoms by kind."""
+    from fccomodel.library import atoms as registry
+
+    found: dict[str, list[str]] = {"entry by entry": [], "of whole vectors and matrices": [], "operators": []}
+    for key, atom in registry.all().items():
+        if not atom.internal:
+            numbers = "entry by entry" if hasattr(atom, "formula") else "of whole vectors and matrices"
+            found["operators" if atom.symbol else numbers].append(key)
+    return found
 
 
 def named(name: str) -> list[Card]:

@@ -1,0 +1,80 @@
+"""The pages of the documentation site: what they say is what is so. The site itself is built by ``.ci/run``."""
+
+from __future__ import annotations
+
+import re
+import sys
+
+import pytest
+from places import ROOT
+
+import fccomodel
+
+SITE = ROOT / "tutorials" / "site"
+#: Models that are solved within a second.
+QUICK = ("cox", "newsvendor", "portfolio")
+
+
+@pytest.fixture
+def site(monkeypatch):
+    monkeypatch.syspath_prepend(SITE)
+    yield
+    for path in SITE.glob("*.py"):
+        sys.modules.pop(path.stem, None)
+
+
+def test_every_model_of_the_gallery_has_an_answer(site):
+    import gallery
+
+    assert {path.stem for path in gallery.models(ROOT)} == {path.stem for path in gallery.ANSWERS.glob("*.txt")}
+    for path in gallery.models(ROOT):
+        report = (gallery.ANSWERS / f"{path.stem}.txt").read_text(encoding="utf-8")
+        assert re.search(r"^ verdict +(Solved|Stationary)", report, re.MULTILINE), path.stem
+        assert (gallery.ANSWERS / f"{path.stem}.svg").read_text(encoding="utf-8").startswith("<svg")
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_answers_of_the_gallery_are_answers(site, name):
+    import gallery
+
+    path = next(path for path in gallery.models(ROOT) if path.stem == name)
+    report = (gallery.ANSWERS / f"{name}.txt").read_text(encoding="utf-8")
+    stated = re.search(r"^ (?:mini|maxi)mize \w+ +(\S+)$", report, re.MULTILINE)
+    assert stated is not None
+    result = fccomodel.compile(path).bind(spec=path.with_suffix(".toml")).solve(seed=1)
+    assert result.objective == pytest.approx(float(stated[1]), rel=1e-4)
+
+
+def test_sessions_become_pages_with_folded_answers(site):
+    import course
+
+    folder = ROOT / "tutorials" / "course"
+    given = course.answers(folder / "answers.py")
+    for path in sorted(folder.glob("[0-9]*.py")):
+        text = course.page(path, given)
+        assert text.startswith("# ") and text.count('??? success "Answer ') == 2 and "# %%" not in text
+
+
+def test_every_error_code_has_a_page_and_every_model_with_errors_is_shown(site):
+    import mistakes
+
+    shown = ROOT / "tests" / "golden" / "errors"
+    pages = "\n".join(text for _, text in mistakes.stages(shown).values())
+    assert pages.count("\n??? example") + pages.count("\n???+ example") == len(list(shown.glob("*.fcco")))
+    assert all(f"{{ #{code} }}" in pages for code in fccomodel.app.registry.codes())
+
+
+def test_the_grammar_is_shown_with_statements_of_the_examples(site):
+    import interface
+
+    text = interface.grammar()
+    for word in ("dim", "set", "data", "param", "var", "def", "let", "objective", "constraint", "options"):
+        assert f'example "{word}"' in text, word
+
+
+def test_properties_and_formulas_are_not_markup(site):
+    import markup
+
+    assert markup.text("|u| < 1 for `u*v` & all") == "|u| &lt; 1 for <code>u*v</code> &amp; all"
+    assert "<td>a<br>b</td>" in markup.properties([("needs", "a"), ("", "b")])
+    assert markup.fenced("```x```").startswith("````")
