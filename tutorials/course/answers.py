@@ -30,4 +30,20 @@ ANSWERS = {
         var w[d];
         minimize E[z ~ D] log1pexp(-z.y * dot(w, z.x) + 0.1 * norm1(w));
     """,
+    # Half-widths fall like 1 / sqrt(n).
+    "8.1": 132 * (0.128 / 0.02) ** 2,
+    # The rows with y = 0 in the place of those with y = 1.
+    "8.2": """
+        model fair;
+        dim d;
+        set G = {"young", "old"};
+        data D : table(x: real[d], y: {0, 1}, g: G);
+        param kappa >= 0 default 0.03;
+        var w[d];
+        var b;
+        def score(x) = dot(w, x) + b;
+        let chosen[k in G] = E[z ~ D | z.y == 0 and z.g == k] sigmoid(score(z.x));
+        minimize loss: E[z ~ D] (log1pexp(score(z.x)) - z.y * score(z.x)) + 0.001 * sumsq(w);
+        subject to opportunity: abs(chosen["young"] - chosen["old"]) <= kappa;
+    """,
 }

@@ -108,3 +108,21 @@ def _(text: str) -> bool:
     w = result.variables["w"]
     moved = x - 0.1 * y[:, None] * np.sign(w)
     return abs(result.objective - np.logaddexp(0, -y * (moved @ w)).mean()) < 1e-6
+
+
+@exercise("8.1")
+def _(rows: float) -> bool:
+    return abs(rows / (132 * (0.128 / 0.02) ** 2) - 1) < 0.05
+
+
+@exercise("8.2")
+def _(text: str) -> bool:
+    rng = np.random.default_rng(0)
+    group = np.arange(120) % 2
+    x = rng.normal(size=(120, 2)) + group[:, None]
+    y = (x.sum(axis=1) + rng.normal(size=120) > 1).astype(int)
+    table = {"x": x, "y": y, "g": np.array(["young", "old"])[group]}
+    result = fc.compile(text).bind(D=table).solve(seed=0)
+    chosen = 1 / (1 + np.exp(-(x @ result.variables["w"] + result.variables["b"])))
+    young, old = (chosen[(y == 0) & (group == k)].mean() for k in (0, 1))
+    return abs(abs(young - old) - 0.03) < 1e-3
