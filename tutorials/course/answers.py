@@ -21,6 +21,10 @@ ANSWERS = {
     "5.1": 2.0,
     # The minimum of the objective lies on the boundary already.
     "5.2": "var w; minimize w ^ 2; subject to touch: w >= 0;",
+    # The difference is 0: a moving average with gamma = 0.1.
+    "6.1": 0.1 / (2 - 0.1),
+    # Five passes, and each of the 310 steps asks at two points.
+    "6.2": 5 * 1000 + 2 * 310,
     # The two and a half worst of them: (10 + 9 + 8 / 2) / 2.5.
     "7.1": 9.2,
     # The largest of w'd over |d_j| <= 0.1 is 0.1 |w|_1, and it is inside.

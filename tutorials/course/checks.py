@@ -94,6 +94,16 @@ def _(text: str) -> bool:
     return "subject to" in text and bool(active) and all(abs(result.report.constraints[k].multiplier) < 1e-3 for k in active)
 
 
+@exercise("6.1")
+def _(variance: float) -> bool:
+    return abs(variance - 0.1 / 1.9) < 1e-3
+
+
+@exercise("6.2")
+def _(calls: int) -> bool:
+    return calls == 5 * 1000 + 2 * (10 + 20 + 40 + 80 + 160)
+
+
 @exercise("7.1")
 def _(cvar: float) -> bool:
     return abs(cvar - (10 + 9 + 0.5 * 8) / 2.5) < 1e-6

@@ -1,0 +1,209 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation: {extension: .py, format_name: percent}
+# ---
+
+# %% [markdown]
+# # 6. Variance reduction
+#
+# After this session you can
+#
+# - say why the noise of a moving average does not vanish, and that of a corrected estimate does;
+# - write the estimators of ASCVRG (a reference point) and HSCG (a hybrid), and say what each costs;
+# - count oracle calls, and choose between them and SOX.
+#
+# It takes about an hour; the computing takes less than fifteen seconds.
+
+# %% [markdown]
+# ## Instruments
+#
+# Does $x$ cause $y$? Something hidden moves both, so that least squares answers wrongly. But some variables $v$, the
+# *instruments*, move $x$ and have nothing to do with what is hidden. With the right $w$ the residual $y - w^\top x$ is
+# uncorrelated with every one of them, and we ask for just that:
+#
+# $$ \min_w \; F(w) = \bigl|\, \mathbb{E}[(y - w^\top x)\, v] \,\bigr|^2 . $$
+#
+# A square around an expectation, as in session 1, of a *vector* $g(w) \in \mathbb{R}^4$, the same for everybody:
+# $\phi(\mathbb{E}[ g(w; \xi)])$ with one block. This is the problem class of two of the papers, ASCVRG (2021) and HSCG (2020).
+
+# %%
+import matplotlib.pyplot as plt
+import numpy as np
+from checks import check
+
+import fccomodel as fc
+
+TEXT = """
+model instruments;
+dim d; dim m;
+data D : table(x: real[d], v: real[m], y: real);
+var w[d];
+minimize moments: sumsq(E[z ~ D] (z.y - dot(w, z.x)) * z.v);
+"""
+rng = np.random.default_rng(0)
+n = 1000
+v, hidden = rng.normal(size=(n, 4)), rng.normal(size=n)
+own = rng.normal(size=(n, 2)) * [0.3, 0.5]
+x = np.column_stack([v[:, 0] + 0.5 * v[:, 1] + hidden, v[:, 2] - 0.5 * v[:, 3]]) + own
+y = x @ [1.0, -0.5] - 1.5 * hidden + 0.3 * rng.normal(size=n)
+problem = fc.compile(TEXT).bind(D={"x": x, "v": v, "y": y})
+optimum = problem.solve(seed=0).variables["w"]
+least_squares = np.linalg.lstsq(x, y, rcond=None)[0]
+print("truth [1.0, -0.5]; least squares", np.round(least_squares, 2), "; instruments", np.round(optimum, 2))
+assert abs(least_squares[0] - 1) > 0.5 and abs(optimum[0] - 1) < 0.1
+
+# %% [markdown]
+# ## What is left at the end
+#
+# SOX's estimate $u$ has, when $w$ hardly moves, the variance $\gamma / (2 - \gamma)$ of a minibatch (exercise 2.1). That is
+# less noise, but it *stays* as long as $\gamma$ does. To go on, $\gamma$ and the step size must fall, and progress with them.
+# Can an estimate become exact while steps stay long?
+#
+# If the data are a finite table, yes. Compute $g(\tilde w)$ over **all** rows at one *reference point* $\tilde w$. Near it, let
+# a minibatch say only *what has changed since*:
+#
+# $$ u = g(\tilde w) + g(w; B) - g(\tilde w; B) , \qquad \text{one batch } B \text{ at both points.} $$
+#
+# It is unbiased for any $\tilde w$. **Predict**: how does its standard deviation depend on $|w - \tilde w|$?
+
+
+# %%
+def g(w, rows):
+    """The moments at w, by the mean over some rows."""
+    return ((y[rows] - x[rows] @ w)[:, None] * v[rows]).mean(axis=0)
+
+
+def spread(estimate, draws=400):
+    """Root mean square of |estimate - its mean|."""
+    values = np.array([estimate(rng.integers(n, size=16)) for _ in range(draws)])
+    return np.sqrt(((values - values.mean(axis=0)) ** 2).sum(axis=1).mean())
+
+
+everything = np.arange(n)
+away = np.array([1.0, 0.3, 0.1, 0.03, 0.01])
+plain, corrected = [], []
+for distance in away:
+    w, reference = optimum + distance * np.array([0.6, 0.8]), optimum
+    whole = g(reference, everything)
+    plain.append(spread(lambda rows, w=w: g(w, rows)))
+    corrected.append(spread(lambda rows, w=w, at=reference, u=whole: u + g(w, rows) - g(at, rows)))
+    print(f"|w - reference| = {distance:4}: minibatch {plain[-1]:.3f}, corrected {corrected[-1]:.4f}")
+assert max(plain) < 2 * min(plain) and np.allclose(np.array(corrected) / away, corrected[0], rtol=0.2)
+
+# %% [markdown]
+# In proportion. Where the reference is near, the minibatch has almost nothing to add, and no noise: variance *reduction*.
+# **ASCVRG** takes such estimates of $g$, of its Jacobian, and of the gradient of $\phi$. It works in *epochs*: a full pass at
+# the reference point, then steps with corrected minibatches, then the average of the epoch's iterates is the next reference
+# point. The epochs double in length.
+#
+# ## Without full passes: the hybrid
+#
+# HSCG keeps no reference. It corrects along the path, from each point to the next, and forgets a little:
+#
+# $$ u_t = \beta\,\bigl(\, u_{t-1} + g(w_t; B) - g(w_{t-1}; B) \,\bigr) + (1 - \beta)\, g(w_t; B') . $$
+#
+# Read it by its special cases. $\beta = 0$ is a minibatch. Without the difference it is SOX's moving average, with $\gamma = 1
+# - \beta$. $\beta = 1$ is *SARAH*, which never forgets, so that its errors add up. MSVR (session 2) is a relation, with one
+# batch. Let $w$ walk around the optimum, in steps of length 0.05, and look at the four.
+
+# %%
+steps, beta = 400, 0.95
+turn = 0.1 * np.arange(steps)
+path = optimum + 0.5 * np.column_stack([np.cos(turn), np.sin(turn)])  # around the optimum
+rules = {
+    "minibatch": lambda u, now, then, fresh: now,
+    "moving average": lambda u, now, then, fresh: beta * u + (1 - beta) * now,
+    "SARAH": lambda u, now, then, fresh: u + now - then,
+    "hybrid": lambda u, now, then, fresh: beta * (u + now - then) + (1 - beta) * fresh,
+}
+errors = {}
+for name, rule in rules.items():
+    u, seen = g(path[0], everything), []
+    for before, w in zip(path[:-1], path[1:], strict=True):
+        rows, others = rng.integers(n, size=(2, 16))
+        u = rule(u, g(w, rows), g(before, rows), g(w, others))
+        seen.append(np.linalg.norm(u - g(w, everything)))
+    errors[name] = np.array(seen)
+    print(f"{name:15} mean error of the last 200 steps: {errors[name][-200:].mean():.3f}")
+assert min(errors, key=lambda name: errors[name][-200:].mean()) == "hybrid"
+assert errors["SARAH"][:10].mean() < 2 * errors["hybrid"][:10].mean()
+
+# %%
+picture, axes = plt.subplots(figsize=(7, 3.2))
+for name, seen in errors.items():
+    axes.plot(seen, linewidth=1, label=name)
+axes.set(xlabel="step", ylabel="|u - g(w)|", yscale="log", ylim=(0.005, None))
+axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
+picture
+
+# %% [markdown]
+# The moving average lags behind the walk. SARAH begins as well as the hybrid, but its errors add up. The hybrid has neither
+# fault.
+#
+# ## For the same oracle calls
+#
+# An *oracle call* is one sample at one point. A minibatch of $B$ costs $B$ of them, a corrected one twice as many, a full pass
+# $n$. Only such counts make algorithms comparable. **Predict** the order of the four at 40,000 calls, that is forty passes.
+
+# %%
+names = ["bsgd", "sox", "hscg", "ascvrg"]
+compared = fc.compare(problem, algorithms=names, seeds=1, budget="40000oracles", inner_batch=16)
+print(compared)
+residual = {row["algorithm"]: row["KKT"] for row in compared.rows}
+assert residual["bsgd"] > 0.1 > residual["sox"] > residual["hscg"] > 1e-4 > residual["ascvrg"]
+
+# %%
+picture = compared.plot()
+picture
+
+# %% [markdown]
+# The column *KKT* is the length of the gradient. BSGD ends at a biased point: it minimises $\mathbb{E}\,|g(w; B)|^2$, which is
+# the square *plus the variance*. SOX has taken the bias away, and has its noise left. HSCG has less of it. ASCVRG goes on down
+# as if there were no noise: the nearer it comes, the nearer its reference point.
+#
+# What the theorems say, for an accuracy $\epsilon$ and $n$ rows:
+
+# %%
+for name in names:
+    lines = str(problem.explain(algorithm=name, unverified=True)).splitlines()
+    at = next(k for k, line in enumerate(lines) if line.startswith("Algorithm"))
+    print("\n".join(line for line in lines[at + 1 : at + 4] if line.strip()), "\n")
+
+# %% [markdown]
+# (These are bounds for the worst problem of a class. Ours is kinder, it is strongly convex, and ASCVRG's straight line in the
+# picture is the reward.)
+#
+# When is SOX the better choice all the same?
+#
+# - Where a pass over all rows is dear or impossible: streams, distributions, pairs of rows. ASCVRG needs a finite table.
+# - Where there are many blocks, each with its own $g_i$. Both algorithms of this session are for one $g$ that all share.
+# - Where samples are not smooth in $w$: a correction needs $g(w; B)$ and $g(\tilde w; B)$ to be near when $w$ and $\tilde w$ are.
+# - Early on, and for low accuracy. Reduced noise helps when noise is what is left.
+#
+# HSCG may also have a $\phi$ with kinks, smoothed as in session 3, and an inner $g$ that is not convex.
+#
+# ## Exercise 6.1
+#
+# Let $w$ stand still, and minibatches have the variance 1. What is the variance of the hybrid's $u$ after many steps, for
+# $\beta = 0.9$?
+
+# %%
+variance = ...
+check("6.1", variance)
+
+# %% [markdown]
+# ## Exercise 6.2
+#
+# ASCVRG on $n = 1000$ rows: five epochs of lengths 10, 20, 40, 80, 160, batches of one row, every epoch with its full pass. How
+# many oracle calls for the values of $g$?
+
+# %%
+calls = ...
+check("6.2", calls)
+
+# %% [markdown]
+# ## What to remember
+#
+# Say what has changed, not what is. The noise of a correction shrinks with the distance from where the truth is known, so that
+# steps need not. The price is a full pass now and then, or a second point for every sample.
