@@ -12,7 +12,18 @@ from latex2mathml.converter import convert
 #: What the extension ``arithmatex`` makes of $...$ and $$...$$.
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
 
+#: A program and the model that stands for it.
+PAIR = re.compile(r"^```python\n(?:(?!^```).*\n)*```\n\n```fcco\n(?:(?!^```).*\n)*```$", re.MULTILINE)
+
 highlighting.register()
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Programs and models that follow one another stand side by side, over the width of the page."""
+    beside, count = PAIR.subn(r'<div class="beside" markdown>\n\n\g<0>\n\n</div>', markdown)
+    if count:
+        page.meta["hide"] = ["navigation", "toc"]
+    return beside
 
 
 def on_page_content(html: str, **_: Any) -> str:
