@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fccomodel.core.diagnostics import Code, Diagnostic, did_you_mean
-from fccomodel.core.errors import ARGUMENT, OUTPUT
+from fccomodel.core.errors import ARGUMENT, NO_SUCH_FILE, OUTPUT
 from fccomodel.data.sources.errors import PACKAGE
 
 INTERNAL = Code("F0001", "internal")
@@ -33,6 +33,11 @@ def defect(error: Exception, debug: str) -> Diagnostic:
 
 
 # ---------------------------------------------------------------------------------------------------------------- arguments
+def no_model_beside(bind: Path, model: Path) -> Diagnostic:
+    """What a column becomes is as the model declares it: data are prepared for a model."""
+    return NO_SUCH_FILE.error(f"There is no model `{model}` beside `{bind}`", fix="Name the model: --model FILE.")
+
+
 def unknown_concept(kind: str, name: str, known: Sequence[str]) -> Diagnostic:
     """A card is asked for by a name that there is."""
     fix = did_you_mean(name, known) or f"`fccomodel {kind}s` lists them."

@@ -1,8 +1,11 @@
-"""F0811: rows that cannot be held out, or taken as a sample."""
+"""F0811: rows that cannot be held out, or taken as a sample; F0806: a folder that cannot take prepared tables."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from fccomodel.core.diagnostics import Code, Diagnostic
+from fccomodel.core.errors import OUTPUT
 
 HELD_OUT = Code("F0811", "rows as a sample")
 
@@ -21,3 +24,8 @@ def entry_for_each_row(table: str, owner: str) -> Diagnostic:
         f"Rows of `{table}` are no sample: {owner} has an entry for each of them",
         reason="What is found for these rows says nothing of others.",
     )
+
+
+def not_a_prepared_folder(folder: Path) -> Diagnostic:
+    """Prepared tables are written into a new or an empty folder, or take the place of those before."""
+    return OUTPUT.error(f"{folder} is there already, and holds no prepared tables", fix="name another folder with --out")

@@ -13,6 +13,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fccomodel.core import ir, options
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from fccomodel.data.bound import Bound
+    from fccomodel.data.prepare import Prepared
     from fccomodel.plan import Plan
     from fccomodel.plan.candidates import Candidate
     from fccomodel.plan.choice import Choice
@@ -74,6 +76,17 @@ def bind(
         claims.check(bound)
         domains.check(bound)
         return bound
+
+
+def prepare(
+    compiled: Compiled, binding: Binding, folder: Path, *, dtype: str = "float32", told: Callable[..., None] = lambda *_: None
+) -> Prepared:
+    """The tables of a binding in files of a folder, which is a source of them from then on."""
+    from fccomodel.data.prepare import prepare
+
+    with quoting(compiled.problem.source):
+        given = {entry.name: getattr(binding, entry.name) for entry in fields(binding)}
+        return prepare(compiled.problem, folder, dtype=dtype, told=told, **given)
 
 
 def rebind(compiled: Compiled, binding: Binding, bound: Bound, params: Mapping[str, Any]) -> tuple[Binding, Bound]:

@@ -31,6 +31,7 @@ from fccomodel.app.cli.latex import latex
 from fccomodel.app.cli.mock_data import mock_data
 from fccomodel.app.cli.new import new
 from fccomodel.app.cli.options import options
+from fccomodel.app.cli.prepare import prepare
 from fccomodel.app.cli.report import report
 from fccomodel.app.cli.solve import solve
 from fccomodel.app.cli.sweep import sweep
@@ -40,8 +41,8 @@ from fccomodel.core.version import __version__
 __all__ = ["COMMANDS", "DEBUG", "main"]
 
 COMMANDS = (
-    new, check, explain, solve, sweep, compare, emit, evaluate, report, format, latex, mock_data, atoms, algorithms, options,
-    completion,
+    new, check, explain, solve, sweep, compare, emit, evaluate, report, format, latex, mock_data, prepare, atoms, algorithms,
+    options, completion,
 )  # fmt: skip
 DEBUG = "FCCOMODEL_DEBUG"
 

@@ -16,7 +16,7 @@ from fccomodel.app.display._layout import (
     to_html,
     to_text,
 )
-from fccomodel.app.display._progress import progress, stage, watched
+from fccomodel.app.display._progress import progress, rows_so_far, stage, watched
 from fccomodel.app.display._report import evaluation, option_lines, outcome, report, unverified
 from fccomodel.app.display._variables import variable_lines
 
@@ -36,6 +36,7 @@ __all__ = [
     "rate",
     "report",
     "residual",
+    "rows_so_far",
     "section",
     "stage",
     "terminal",

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Bars
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
@@ -40,6 +42,18 @@ def watched(
 def progress(console: Console, *, quiet: bool = False) -> AbstractContextManager[Callback[Progress] | None]:
     """A callback for a running solver: a live panel on a terminal, a line now and then elsewhere, None when quiet."""
     return watched(console, _panel, _Lines(console), quiet=quiet)
+
+
+@contextmanager
+def rows_so_far(console: Console, *, quiet: bool = False) -> Iterator[Callable[[str, int, int | None], None]]:
+    """A callback for rows that are read or written, with how many there are where that is known: a bar on a terminal."""
+    if quiet or not console.is_terminal:
+        yield lambda what, done, total: None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("rows"), TimeRemainingColumn())
+    with Bars(*columns, console=console, transient=True) as bars:
+        bar = bars.add_task("reading", total=None)
+        yield lambda what, done, total: bars.update(bar, description=what, completed=done, total=total)
 
 
 def _panel(now: Progress, elapsed: float) -> RenderableType:

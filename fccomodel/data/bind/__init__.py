@@ -12,17 +12,20 @@ import numpy as np
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data import nets
-from fccomodel.data.bind import _arrays, _demands, _families, _labels, _reader, _sizes, _tables, _values, errors
+from fccomodel.data.bind import _arrays, _demands, _families, _labels, _prepared, _reader, _sizes, _tables, _values, errors
 from fccomodel.data.bind._collect import Errors
+from fccomodel.data.bind._families import Opened
+from fccomodel.data.bind._sink import Sink
 from fccomodel.data.bind._sizes import Sizes
 from fccomodel.data.bind._spec import ArraySpec, Spec, TableSpec, by_name
 from fccomodel.data.bind._tables import Draft
 from fccomodel.data.bind.errors.binding_file import BINDING_FILE
 from fccomodel.data.bind.errors.demands import ENCODING
 from fccomodel.data.bound import Bound, BoundTable
+from fccomodel.data.sources import Spool
 from fccomodel.data.sources.errors import FILE
 
-__all__ = ["bind", "parameters"]
+__all__ = ["Sink", "bind", "parameters"]
 
 
 def bind(
@@ -40,6 +43,7 @@ def bind(
     where: str | Mapping[str, str] | None = None,
     without: str | None = None,
     rows: Mapping[str, np.ndarray] | None = None,
+    sink: Sink | None = None,
 ) -> Bound:
     """Everything that a model's names stand for; raises FccoError with every error at once.
 
@@ -53,6 +57,7 @@ def bind(
     where     a condition in place of every table's own, or one per table
     without   a condition on the rows to leave out besides, of every table
     rows      by table the numbers in the source of the only rows to take; all of a table that is not named
+    sink      where vectors are written, block by block, instead of being held in memory
 
     Feature matrices are float64, filled column by column, scaled in place: the peak is one copy and a few columns. An array that
     is float64, contiguous and used as it is, is not copied at all.
@@ -71,6 +76,7 @@ def bind(
         where=_condition(where, by_table=True),
         without=_condition(without),
         rows=rows or {},
+        sink=sink,
     ).run()
 
 
@@ -121,10 +127,11 @@ class _Binder:
         where: str | Mapping[str, str] | None,
         without: str | None,
         rows: Mapping[str, np.ndarray],
+        sink: Sink | None,
     ):
         self.problem, self.data, self.params, self.given_nets, self.samplers = problem, data, params, given_nets, samplers
         self.allow_python, self.seed, self.encoding, self.where, self.without = allow_python, seed, encoding, where, without
-        self.only = rows
+        self.only, self.sink = rows, sink
         self.errors = Errors()
         self.notes: list[str] = []
         self.spec = Spec()
@@ -212,14 +219,17 @@ class _Binder:
             family_labels = self.family_labels(table, sizes)
             opened = None
             with self.errors.collect(span=table.span, place=section.place if self.data.get(name) is None else ""):
-                opened = _families.open_table(table, section, self.data.get(name), where, family_labels, self.folders)
+                opened = _families.open_table(
+                    table, section, self.data.get(name), where, family_labels, self.folders, stored, self.spool
+                )
+                if name in self.only:
+                    opened = self.rows_alone(name, opened)
             if opened is None:
                 continue
-            if name in self.only:
-                opened = opened.only(self.only[name])
+            section = opened.spec or section
             if opened.members and table.family is not None and family_labels is None:
                 sizes.declare_labels(table.family.domain.name, opened.members, f"the members of {name}")
-            drafts[name] = _tables.draft(table, section, opened, stored, sizes, domains.get(name, {}), self.errors)
+            drafts[name] = _tables.draft(table, section, opened, stored, sizes, domains.get(name, {}), self.errors, self.sink)
             if drafts[name].columns:
                 with self.errors.collect(span=table.span):
                     sizes.unify(name, drafts[name].rows.n, name, f"the rows of {name}")
@@ -227,7 +237,21 @@ class _Binder:
                 domain = table.columns[column].domain
                 if built.labels is not None and domain is not None and domain.name not in sizes.labels:
                     sizes.learn(domain.name, built.labels, built.keys)
+                if built.labels is not None and self.sink is not None:
+                    self.sink.labels[name, column] = built.labels, built.keys
         return drafts
+
+    @property
+    def spool(self) -> Spool | None:
+        return None if self.sink is None else self.sink.spool
+
+    def rows_alone(self, name: str, opened: Opened) -> Opened:
+        """Some rows of a table; F0536 where its columns were scaled by others."""
+        stored = self.encoding.get(name, {})
+        scaled = [c for c, ready in opened.raw.ready.items() if ready.encoding.get("scale") or ready.encoding.get("texts")]
+        if any(stored.get(column, {}).get("kind") not in ("number", "features") for column in scaled):
+            refuse(errors.tables.rows_of_prepared(name, opened.raw.called))
+        return opened.only(self.only[name])
 
     def family_labels(self, table: ir.Table, sizes: Sizes) -> tuple[str, ...] | None:
         """The elements of a family's set as text, where they are fixed before its data."""
@@ -248,7 +272,7 @@ class _Binder:
             section = self.spec.arrays.get(name, ArraySpec())
             with self.errors.collect(span=array.span, place=section.place if self.data.get(name) is None else ""):
                 arrays[name], records[name] = _arrays.bind_array(array, section, self.data.get(name), sizes, self.folders)
-                records[name]["spec"] = _tables._plain(section.raw)
+                records[name]["spec"] = _prepared.plain(section.raw)
         values.arrays = arrays
         for name, value in arrays.items():
             array = self.problem.arrays[name]

@@ -60,7 +60,7 @@ def number(
         values = np.asarray(_mapped(column, mapping, name, what, notes), float)
     else:
         if column.categories is not None:
-            refuse(errors.columns.text(what, name, _present(column), domain))
+            refuse(errors.columns.text(what, name, present(column), domain))
         demand_finite(column, name, rows, what)
         values = writable(column.values)
     record: dict[str, Any] = {"kind": "number", "column": name, "map": None if mapping is None else dict(mapping)}
@@ -71,7 +71,7 @@ def number(
     return Built(values=values, encoding=record, notes=tuple(notes))
 
 
-def _present(column: RawColumn) -> list[str]:
+def present(column: RawColumn) -> list[str]:
     """The texts that occur, sorted."""
     assert column.categories is not None
     used = np.unique(column.values)
@@ -151,11 +151,10 @@ def features(
     stored = stored or {}
     texts = [name for name in columns if not raw.numeric[name]]
     if texts and not entry.encode:
-        present = _present(read(raw, texts[0], rows, what))
-        refuse(errors.columns.texts_of_vector(what, texts, present))
+        refuse(errors.columns.texts_of_vector(what, texts, present(read(raw, texts[0], rows, what))))
     numbers = [name for name in columns if raw.numeric[name]]
     blocks = {name: read(raw, name, rows, what) for name in [*texts, *(name for name in numbers if name in raw.vectors)]}
-    categories = {name: list(stored.get("texts", {}).get(name) or _present(blocks[name])) for name in texts}
+    categories = {name: list(stored.get("texts", {}).get(name) or present(blocks[name])) for name in texts}
     widths = {name: math.prod(blocks[name].values.shape[1:]) if name in blocks else 1 for name in numbers}
     width = sum(widths.values()) + sum(map(len, categories.values()))
     x = np.empty((rows.n, width + entry.intercept))
@@ -181,9 +180,7 @@ def features(
     if entry.scale:
         _, record["scale"] = _scaled(x[:, :width], stored.get("scale"), names, what, notes)
     elif not stored:
-        constant = [name for k, name in enumerate(names) if rows.n > 1 and x[:, k].min() == x[:, k].max()]
-        if constant:
-            notes.append(f"{what}: constant over the rows: {words.listed(constant)}")
+        notes += constants(what, [name for k, name in enumerate(names) if rows.n > 1 and x[:, k].min() == x[:, k].max()])
     if entry.intercept:
         x[:, width] = 1.0
         names.append("intercept")
@@ -209,15 +206,24 @@ def _scaled(
         mean, divisor = np.asarray(stored["mean"], float), np.asarray(stored["divisor"], float)
     else:
         mean = x.mean(0)
-        deviation = _deviation(x, mean)
-        constant = deviation <= 1e-12 * np.maximum(1, np.abs(mean))
-        divisor = np.where(constant, 1.0, deviation)
-        if constant.any():
-            shown = words.listed([name for name, flat in zip(names, constant, strict=True) if flat])
-            notes.append(f"{what}: constant over the rows, so 0 after scaling: {shown}")
+        divisor = divisors(mean, _deviation(x, mean), names, what, notes)
     x -= mean
     x /= divisor
     return x, {"mean": mean.tolist(), "divisor": divisor.tolist()}
+
+
+def divisors(mean: np.ndarray, deviation: np.ndarray, names: Sequence[str], what: str, notes: list[str]) -> np.ndarray:
+    """What columns are divided by: their deviations, of a constant one 1."""
+    constant = deviation <= 1e-12 * np.maximum(1, np.abs(mean))
+    if constant.any():
+        shown = words.listed([name for name, flat in zip(names, constant, strict=True) if flat])
+        notes.append(f"{what}: constant over the rows, so 0 after scaling: {shown}")
+    return np.where(constant, 1.0, deviation)
+
+
+def constants(what: str, names: Sequence[str]) -> list[str]:
+    """A note of columns that are constant."""
+    return [f"{what}: constant over the rows: {words.listed(names)}"] if names else []
 
 
 def _deviation(x: np.ndarray, mean: np.ndarray) -> np.ndarray:
@@ -277,10 +283,10 @@ def _as_text(values: np.ndarray) -> RawColumn:
 def _codes(column: RawColumn) -> tuple[np.ndarray, list[tuple[int, float, str]]]:
     """Positions among the values that occur, sorted, and these values."""
     if column.categories is not None:
-        present = _present(column)
-        position = {text: k for k, text in enumerate(present)}
+        texts = present(column)
+        position = {text: k for k, text in enumerate(texts)}
         recode = np.array([*(position.get(text, -1) for text in column.categories), -1], np.int64)
-        return recode[column.values], [(1, 0.0, text) for text in present]
+        return recode[column.values], [(1, 0.0, text) for text in texts]
     values, codes = np.unique(column.values, return_inverse=True)
     return codes, [(0, float(value), _spell_label(value)) for value in values]
 

@@ -12,23 +12,25 @@ import numpy as np
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data import sources
-from fccomodel.data.bind import _where, errors
+from fccomodel.data.bind import _prepared, _where, errors
 from fccomodel.data.bind._collect import at
 from fccomodel.data.bind._encode import labels
 from fccomodel.data.bind._rows import Rows
 from fccomodel.data.bind._spec import TableSpec, by_name
-from fccomodel.data.sources import RawColumn, RawTable, Request
+from fccomodel.data.sources import RawTable, Request, Spool
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Opened:
-    """Raw rows in use, with what reading them left out; ``family``: each row's position in ``members``."""
+    """Raw rows in use, with what reading them left out; ``family``: each row's position in ``members``; ``spec``: what is left of
+    the section to do, where that is less."""
 
     raw: RawTable
     rows: Rows
     record: dict[str, Any]
     family: np.ndarray | None = None
     members: tuple[str, ...] = ()
+    spec: TableSpec | None = None
 
     def only(self, numbers: np.ndarray) -> Opened:
         """Those rows alone, by their numbers in the source."""
@@ -38,24 +40,46 @@ class Opened:
         return replace(self, rows=self.rows.keep(mask), family=family)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Ways:
+    """How data are opened: the folders of relative paths, what an earlier binding learned, where columns go that are not held."""
+
+    folders: tuple[Path, ...]
+    stored: Mapping[str, Any]
+    spool: Spool | None = None
+
+
 def open_table(
-    table: ir.Table, spec: TableSpec, value: Any, where: str | None, elements: tuple[str, ...] | None, folders: tuple[Path, ...]
+    table: ir.Table,
+    spec: TableSpec,
+    value: Any,
+    where: str | None,
+    elements: tuple[str, ...] | None,
+    folders: tuple[Path, ...],
+    stored: Mapping[str, Any],
+    spool: Spool | None = None,
 ) -> Opened:
     """The table's rows after ``where``. F0504 where there are no data, F0510 where no rows are left.
 
     ``value`` replaces the section's source, ``where`` its condition; ``elements`` are those of a family's set, None where only
     the data list them.
     """
+    ways = Ways(folders=folders, stored=stored, spool=spool)
     if table.family is None:
-        return _open_one(table, spec, value, where, folders)
-    return _open_family(table, spec, value, where, elements, folders)
+        return _open_one(table, spec, value, where, ways)
+    return _open_family(table, spec, value, where, elements, ways)
 
 
-def _open_one(table: ir.Table, spec: TableSpec, value: Any, where: str | None, folders: tuple[Path, ...]) -> Opened:
+def _open_one(table: ir.Table, spec: TableSpec, value: Any, where: str | None, ways: Ways) -> Opened:
     value = spec.source if value is None else value
     if value is None:
         refuse(errors.demands.no_table(table))
-    raw = sources.open(value, Request(name=table.name, fields=tuple(table.columns), folders=folders, options=spec.options))
+    request = Request(
+        name=table.name, fields=tuple(table.columns), folders=ways.folders, options=spec.options, spool=ways.spool
+    )
+    raw = sources.open(value, request)
+    if raw.ready:
+        return _open_prepared(table, spec, raw, where, ways)
     if raw.n == 0:
         refuse(errors.tables.no_rows(table.name, raw.called))
     record: dict[str, Any] = {"origin": raw.origin, "rows_read": raw.n, "dropped": []}
@@ -71,8 +95,25 @@ def _open_one(table: ir.Table, spec: TableSpec, value: Any, where: str | None, f
     return Opened(raw=raw, rows=rows, record=record)
 
 
+def _open_prepared(table: ir.Table, spec: TableSpec, raw: RawTable, where: str | None, ways: Ways) -> Opened:
+    """A prepared table, whose ``where`` has been heeded; a further one only chooses rows for an answer that is there."""
+    spec_where, spec = spec.where, _prepared.section(spec, raw, table.name, ways.stored)
+    was = raw.prepared
+    record = {key: was[key] for key in ("where", "members") if key in was}
+    record = {"origin": raw.origin, "rows_read": raw.n, "dropped": list(was["dropped"]), "prepared": was["origin"]} | record
+    rows, where = Rows(total=raw.n), spec_where if where is None else where
+    if where and where != was.get("where"):
+        if not ways.stored:
+            refuse(errors.tables.prepared_otherwise(table.name, raw.called, "where"))
+        rows = Rows(total=raw.n, indices=_where.rows(where, raw))
+        record["dropped"].append({"reason": f"where {where}", "rows": raw.n - rows.n})
+        if rows.n == 0:
+            refuse(errors.tables.no_row_satisfies(table.name, raw.called, where))
+    return Opened(raw=raw, rows=rows, record=record, spec=spec)
+
+
 def _open_family(
-    table: ir.Table, spec: TableSpec, value: Any, where: str | None, elements: tuple[str, ...] | None, folders: tuple[Path, ...]
+    table: ir.Table, spec: TableSpec, value: Any, where: str | None, elements: tuple[str, ...] | None, ways: Ways
 ) -> Opened:
     binder = table.family
     assert binder is not None
@@ -83,12 +124,17 @@ def _open_family(
     if members and (value is not None or spec.source is not None):
         refuse(errors.families.source_and_members(table.name, members))
     if members:
-        return _join(table, spec, members, where, elements, folders)
+        return _join(table, spec, members, where, elements, ways)
     if value is None and spec.source is None:
         refuse(errors.demands.no_family(table.name, binder.domain.name, elements[0] if elements else "MEMBER"))
+    opened = _open_one(table, spec, value, where, ways)
+    if (ready := opened.raw.ready.get(ir.FAMILY)) is not None:
+        of_rows = ready.values if opened.rows.indices is None else ready.values[opened.rows.indices]
+        distinct, codes = np.unique(of_rows, return_inverse=True)
+        names = tuple(f"{value:.12g}" if ready.labels is None else ready.labels[int(value)] for value in distinct)
+        return _in_set_order(table, opened, codes, names, elements)
     if spec.family is None:
         refuse(errors.families.no_column(table.name))
-    opened = _open_one(table, spec, value, where, folders)
     for name in spec.family.columns:
         demand_column(opened.raw, name, f"{table.name}: family")
     built = labels(opened.raw, spec.family, opened.rows, f"{table.name}: family")
@@ -108,7 +154,7 @@ def _in_set_order(
     if lacking := [label for label in order if label not in member_labels]:
         refuse(errors.families.members_without_data(table.name, lacking, set_name))
     position = np.array([order.index(label) for label in member_labels], np.int64)
-    return Opened(raw=opened.raw, rows=opened.rows, record=opened.record, family=position[codes], members=order)
+    return replace(opened, family=position[codes], members=order)
 
 
 def _join(
@@ -117,7 +163,7 @@ def _join(
     members: Mapping[str, Any],
     where: str | None,
     elements: tuple[str, ...] | None,
-    folders: tuple[Path, ...],
+    ways: Ways,
 ) -> Opened:
     """Members one after another, in the order of their set."""
     order = [name for name in elements if name in members] if elements is not None else list(members)
@@ -133,7 +179,7 @@ def _join(
         )
         value = None if isinstance(members[name], TableSpec) else members[name]
         member_table = ir.Table(name=f"{table.name}.{name}", columns=table.columns)
-        opened.append(_open_one(member_table, merged, value, where, folders))
+        opened.append(_open_one(member_table, merged, value, where, ways))
     raw_tables = [part.raw for part in opened]
     starts = np.cumsum([0, *(raw.n for raw in raw_tables)])
     indices = [
@@ -153,43 +199,9 @@ def _join(
         "members": {name: part.record for name, part in zip(order, opened, strict=True)},
     }
     codes = np.repeat(np.arange(len(order)), [part.rows.n for part in opened])
-    joined = Opened(raw=_concatenated(raw_tables, str(record["origin"])), rows=rows, record=record)
+    whole = sources.joined(raw_tables, str(record["origin"]))
+    joined = Opened(raw=whole if ways.spool is None else ways.spool.over(whole), rows=rows, record=record)
     return _in_set_order(table, joined, codes, tuple(order), elements)
-
-
-def _concatenated(raw_tables: list[RawTable], origin: str) -> RawTable:
-    """Tables with the columns that all of them have."""
-    first = raw_tables[0]
-    names = [name for name in first.names if all(name in raw.numeric for raw in raw_tables)]
-
-    def load(name: str) -> RawColumn:
-        parts = [raw.load(name) for raw in raw_tables]
-        if unusable_part := next((part for part in parts if part.unusable), None):
-            return unusable_part
-        if all(part.categories is None for part in parts):
-            shapes = {part.values.shape[1:] for part in parts}
-            if len(shapes) > 1:
-                return RawColumn(
-                    values=parts[0].values, unusable=f"the members' rows have shapes {', '.join(map(str, sorted(shapes)))}"
-                )
-            return RawColumn(values=np.concatenate([part.values for part in parts]), dtype=parts[0].dtype)
-        if any(part.categories is None for part in parts):
-            return RawColumn(values=parts[0].values, unusable="it is text for some members and numbers for others")
-        categories: dict[str, int] = {}
-        codes = []
-        for part in parts:
-            recode = np.array([*(categories.setdefault(text, len(categories)) for text in part.categories or ()), -1])
-            codes.append(recode[part.values])
-        return RawColumn(values=np.concatenate(codes), categories=tuple(categories), dtype=parts[0].dtype)
-
-    return RawTable(
-        origin=origin,
-        n=sum(raw.n for raw in raw_tables),
-        numeric={name: all(raw.numeric[name] for raw in raw_tables) for name in names},
-        load=load,
-        vectors=frozenset(name for name in names if any(name in raw.vectors for raw in raw_tables)),
-        hidden=frozenset(name for name in names if any(name in raw.hidden for raw in raw_tables)),
-    )
 
 
 def demand_column(raw: RawTable, name: str, what: str) -> None:

@@ -11,11 +11,12 @@ import numpy as np
 
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import refuse
-from fccomodel.data.bind import _encode, errors
+from fccomodel.data.bind import _encode, _prepared, errors
 from fccomodel.data.bind._collect import Errors
 from fccomodel.data.bind._encode import Built
 from fccomodel.data.bind._families import Opened, demand_column
 from fccomodel.data.bind._rows import Rows, missing, read
+from fccomodel.data.bind._sink import Sink
 from fccomodel.data.bind._sizes import Sizes
 from fccomodel.data.bind._spec import Entry, TableSpec
 from fccomodel.data.bind.errors import words
@@ -43,12 +44,15 @@ def draft(
     sizes: Sizes,
     domains: Mapping[str, Any],
     collected: Errors,
+    sink: Sink | None = None,
 ) -> Draft:
-    """Bind every column. ``stored``: an earlier binding's record by column; ``domains``: the numbers of value sets."""
+    """Bind every column. ``stored``: an earlier binding's record by column; ``domains``: the numbers of value sets; ``sink``:
+    where vectors are written instead of being held."""
     raw, rows = opened.raw, opened.rows
+    stored = {name: record for name, record in stored.items() if name not in raw.ready}
     entries: dict[str, Entry] = {}
     for name, kind in table.columns.items():
-        entry = spec.entries.get(name) or _stored_entry(stored.get(name))
+        entry = None if name in raw.ready else spec.entries.get(name) or _stored_entry(stored.get(name))
         place = entry.place if entry is not None else ""
         with collected.collect(span=kind.span, place=place):
             if entry is not None:
@@ -73,7 +77,7 @@ def draft(
     for name, entry in entries.items():
         with collected.collect(place=entry.place, span=table.columns[name].span):
             columns[name] = _column(
-                table, name, entry, source_columns[name], raw, rows, stored.get(name), sizes, domains.get(name, ())
+                table, name, entry, source_columns[name], raw, rows, stored.get(name), sizes, domains.get(name, ()), sink
             )
             notes += columns[name].notes
     used = set().union(*source_columns.values()) if source_columns else set()
@@ -82,20 +86,9 @@ def draft(
         "rows": rows.n,
         "encoding": {name: dict(built.encoding) for name, built in columns.items()},
         "unused": unused,
-        "spec": _plain(spec.raw),
+        "spec": _prepared.plain(spec.raw),
     }
     return Draft(table=table, rows=rows, columns=columns, entries=entries, opened=opened, record=record, notes=tuple(notes))
-
-
-def _plain(value: Any) -> Any:
-    """JSON-like values; a path as text, anything else that JSON lacks as None."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if value is None or isinstance(value, str | int | float | bool):
-        return value
-    return str(value) if hasattr(value, "__fspath__") else None
 
 
 def _stored_entry(record: Mapping[str, Any] | None) -> Entry | None:
@@ -276,17 +269,28 @@ def _column(
     learned: Mapping[str, Any] | None,
     sizes: Sizes,
     domain: Any,
+    sink: Sink | None,
 ) -> Built:
     """The array of one column, with its sizes noted."""
     kind, what = table.columns[name], f"{table.name}.{name}"
+    if name in raw.ready:
+        return _sized(_prepared.column(raw.ready[name], kind, what, rows, raw.prepared["dtype"]), kind, name, what, raw, sizes)
     if _is_label(kind):
         built = _encode.labels(raw, entry, rows, what, (learned or {}).get("map"))
         return replace(built, encoding={**built.encoding, "set": kind.domain.name, "min_rows": entry.min_rows})  # type: ignore[union-attr]
     if not kind.shape:
         return _encode.number(raw, entry, rows, what, learned, domain)
-    built = _encode.vector(raw, replace(entry, columns=columns), rows, what, len(kind.shape)) or _encode.features(
-        raw, entry, columns, rows, what, learned
-    )
+    if sink is not None:
+        built = sink.column(raw, entry, columns, rows, what, len(kind.shape), learned)
+    else:
+        built = _encode.vector(raw, replace(entry, columns=columns), rows, what, len(kind.shape)) or _encode.features(
+            raw, entry, columns, rows, what, learned
+        )
+    return _sized(built, kind, name, what, raw, sizes)
+
+
+def _sized(built: Built, kind: ir.ColumnType, name: str, what: str, raw: RawTable, sizes: Sizes) -> Built:
+    """A column whose shape is as declared, and noted."""
     if built.values.ndim != len(kind.shape) + 1:
         refuse(errors.columns.axes_of_rows(what, name, built.values.shape[1:], len(kind.shape)))
     for axis, dim in enumerate(kind.shape):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,14 @@ import numpy as np
 from fccomodel.core.diagnostics import refuse
 from fccomodel.core.registry import records
 from fccomodel.data.sources import errors
-from fccomodel.data.sources._base import DataSource, RawColumn, RawTable, Request
+from fccomodel.data.sources._base import DataSource, RawColumn, RawTable, Ready, Request
+from fccomodel.data.sources._folder import MANIFEST
+from fccomodel.data.sources._joined import joined
+from fccomodel.data.sources._spool import Spool
 
-__all__ = ["RawColumn", "RawTable", "Request", "DataSource", "all", "find_file", "open", "open_array"]
+__all__ = [
+    "DataSource", "RawColumn", "RawTable", "Ready", "Request", "Spool", "all", "find_file", "joined", "open", "open_array",
+]  # fmt: skip
 
 
 @cache
@@ -25,8 +30,26 @@ def all() -> Mapping[str, DataSource]:
 
 def open(value: Any, request: Request) -> RawTable:
     """The table behind a path, a text such as ``sklearn:iris``, or a Python object. Raises FccoError F0505 - F0507, F0529."""
+    if files := _matching(value, request):
+        return joined([open(file, request) for file in files], str(value))
     source, value = _find(value, request)
+    if request.spool is not None:
+        return _guarded(source, partial(request.spool.opened, source), value, request)
     return _guarded(source, source.open, value, request)
+
+
+def _matching(value: Any, request: Request) -> list[Path]:
+    """The files that a pattern such as ``part-*.parquet`` means, by name, in the first folder that has some; [] for no pattern.
+    F0505 where there are none."""
+    if not isinstance(value, str | Path) or not set("*?") & set(str(value)) or str(value).partition(":")[0] in _schemes():
+        return []
+    path = Path(value).expanduser()
+    folders = [Path(path.anchor)] if path.is_absolute() else list(request.folders or (Path(),))
+    pattern = str(path.relative_to(path.anchor)) if path.is_absolute() else str(path)
+    for folder in folders:
+        if found := sorted(file for file in folder.glob(pattern) if file.is_file()):
+            return found
+    refuse(errors.no_matching_file(str(value), folders))
 
 
 def open_array(value: Any, request: Request) -> np.ndarray:
@@ -68,15 +91,29 @@ def _find(value: Any, request: Request) -> tuple[DataSource, Any]:
     refuse(errors.not_a_table(request.name, value))
 
 
+@cache
+def _schemes() -> dict[str, DataSource]:
+    """The sources that a word before a colon names."""
+    return {source.scheme: source for source in all().values() if source.scheme}
+
+
+def _prepared(value: str | Path, request: Request) -> Path | None:
+    """The prepared folder that a path means, if it means one."""
+    folders = [Path(folder, Path(value).expanduser()) for folder in request.folders or (Path(),)]
+    return next((folder for folder in folders if (folder / MANIFEST).is_file()), None)
+
+
 def _find_by_name(value: str | Path, request: Request) -> tuple[DataSource, Any]:
     scheme, colon, rest = str(value).partition(":")
-    schemes = {source.scheme: source for source in all().values() if source.scheme}
+    schemes = _schemes()
     if colon and scheme in schemes:
         return schemes[scheme], rest
     if "://" in str(value):
         refuse(errors.address(value))
     if colon and len(scheme) > 1 and "/" not in scheme and "." not in scheme:
         refuse(errors.unknown_scheme(scheme, schemes))
+    if (folder := _prepared(value, request)) is not None:
+        return all()["prepared"], folder
     by_suffix = {suffix: source for source in all().values() for suffix in source.suffixes}
     path = find_file(value, request.folders)
     name = path.name.lower()

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from numbers import Real
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data.sources import errors
+
+if TYPE_CHECKING:
+    from fccomodel.data.sources._spool import Spool
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -48,6 +51,8 @@ class RawTable:
     load     reads a column by its name
     vectors  columns whose rows are arrays of numbers
     hidden   columns that ``"*"`` leaves out (an index that was stored beside the columns)
+    parts    a column in parts that fit the memory, one after another; None where it is there as a whole
+    ready    the model's columns that were prepared, by their names; ``prepared`` is what their folder says of the table
     """
 
     origin: str
@@ -56,6 +61,9 @@ class RawTable:
     load: Callable[[str], RawColumn]
     vectors: frozenset[str] = frozenset()
     hidden: frozenset[str] = frozenset()
+    parts: Callable[[str], Iterator[RawColumn]] | None = None
+    ready: Mapping[str, Ready] = field(default_factory=dict)
+    prepared: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def called(self) -> str:
@@ -68,6 +76,18 @@ class RawTable:
         return tuple(self.numeric)
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Ready:
+    """A column of the model as it was prepared: ``values`` in a file, and what is said of it (``names`` of a vector's parts,
+    ``labels`` with their ``keys``, the ``encoding`` that made it)."""
+
+    values: np.ndarray
+    encoding: Mapping[str, Any]
+    names: tuple[str, ...] | None = None
+    labels: tuple[str, ...] | None = None
+    keys: tuple[Any, ...] = ()
+
+
 @dataclass(frozen=True, kw_only=True)
 class Request:
     """What the model says about the data to open.
@@ -76,12 +96,14 @@ class Request:
     fields   the declared columns in order, which name the parts of a tuple
     folders  where a relative path is looked for, in order
     options  of the table's section in the binding file: ``separator``, ``na``
+    spool    where columns go that are not to be held in memory
     """
 
     name: str = "D"
     fields: tuple[str, ...] = ()
     folders: tuple[Path, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
+    spool: Spool | None = None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -93,6 +115,7 @@ class DataSource:
     accepts   whether it opens a Python object
     array     reads one array without rows, where that differs from ``open``
     needs     the packages it imports
+    stream    its rows in parts, each a table; ``texts`` are the columns to read as texts. None where columns are read one by one
     """
 
     name: str
@@ -103,8 +126,11 @@ class DataSource:
     accepts: Callable[[Any], bool] = lambda value: False
     array: Callable[[Any, Request], np.ndarray] | None = None
     needs: tuple[str, ...] = ()
+    stream: Callable[[Any, Request, frozenset[str]], Generator[RawTable]] | None = None
 
 
+#: Rows of a part of a source that is read in parts.
+PART = 1 << 17
 #: Units of times, from the coarsest.
 UNITS = ("D", "s", "ms", "us", "ns")
 SPANS = "spans of time are neither numbers nor text; give, say, their seconds"

@@ -1,4 +1,4 @@
-"""F0505 - F0508, F0510, F0515, F0529: data that cannot be opened."""
+"""F0505 - F0508, F0510, F0515, F0529, F0534 - F0536: data that cannot be opened."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ COLUMN = Code("F0508", "missing column")
 NO_ROWS = Code("F0510", "no rows")
 SHAPE = Code("F0515", "data shape")
 PACKAGE = Code("F0529", "package missing")
+DAMAGED = Code("F0534", "prepared folder damaged")
+OUTDATED = Code("F0535", "prepared data outdated")
 
 
 def first_line(error: Exception) -> str:
@@ -45,6 +47,16 @@ def no_file(name: str, folders: Iterable[Path], near: Collection[str]) -> Diagno
         f"there is no file {name} in {where}",
         reason="a relative path is looked for in --data-dir, beside the binding file, and in the working folder, in this order",
         fix=did_you_mean(name, near) or "give the path of a file that is there, or the folder with --data-dir",
+    )
+
+
+def no_matching_file(pattern: str, folders: Iterable[Path]) -> Diagnostic:
+    """A pattern means at least one file."""
+    where = " or ".join(dict.fromkeys(str(folder.absolute()) for folder in folders))
+    return FILE.error(
+        f"no file matches {pattern} in {where}",
+        reason="`*` stands for any characters of a name and `?` for one; the files are read in the order of their names",
+        fix="write the pattern as the files are named, or give the folder with --data-dir",
     )
 
 
@@ -127,6 +139,40 @@ def no_array_of_name(name: str, array: str, arrays: Iterable[str]) -> Diagnostic
 def repeated_column(what: str, name: str) -> Diagnostic:
     """A name means one column."""
     return UNREADABLE.error(f"{what} has several columns named {name}", fix="rename them, so that each name means one column")
+
+
+def not_a_query(query: str, error: Exception) -> Diagnostic:
+    """A query is SQL that DuckDB answers."""
+    return UNREADABLE.error(
+        f"DuckDB does not answer this query: {first_line(error)}",
+        reason=f"the query is: {query if len(query) <= 200 else query[:197] + '...'}",
+        fix="run the query in DuckDB itself; files are named in quotes: duckdb:SELECT * FROM 'train.parquet'",
+    )
+
+
+# --------------------------------------------------------------------------------------------------------- prepared folders
+def damaged(folder: Path, name: str) -> Diagnostic:
+    """The files of a prepared folder are as they were written."""
+    return DAMAGED.error(
+        f"{folder}: {name} is not as it was written",
+        reason="its size and its bytes are compared with what the manifest says of them",
+        fix=f"prepare the data again: fccomodel prepare BIND --out {folder}",
+    )
+
+
+def outdated(folder: Path, name: str) -> Diagnostic:
+    """A prepared folder is of the data as they are."""
+    return OUTDATED.error(
+        f"{folder} was prepared before {name} changed",
+        reason="the file has other bytes than when it was prepared",
+        fix=f"prepare the data again: fccomodel prepare BIND --out {folder}",
+    )
+
+
+def not_prepared(folder: Path, name: str, tables: Collection[str]) -> Diagnostic:
+    """A prepared folder has a table of the model's name."""
+    message = f"{folder} has no table {name}; it has {', '.join(tables)}"
+    return COLUMN.error(message, fix="prepare it with the binding that has it")
 
 
 # ------------------------------------------------------------------------------------------------------------- kinds of data

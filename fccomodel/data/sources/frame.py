@@ -111,14 +111,16 @@ def read(value: Any) -> Any:
 def _open(value: Any, request: Request) -> RawTable:
     if _is_pandas(value):
         return from_pandas(value)
-    table = read(value)
+    return from_arrow(read(value), f"a {type(value).__module__.partition('.')[0]} {type(value).__name__}")
+
+
+def from_arrow(table: Any, origin: str) -> RawTable:
+    """An Arrow table."""
     demand_distinct(table.column_names, "the table")
-    numeric = {field.name: _arrow.is_numeric(field.type) for field in table.schema}
-    kind = type(value).__module__.partition(".")[0]
     return RawTable(
-        origin=f"a {kind} {type(value).__name__}",
+        origin=origin,
         n=table.num_rows,
-        numeric=numeric,
+        numeric={field.name: _arrow.is_numeric(field.type) for field in table.schema},
         load=lambda name: _arrow.column(table.column(name)),
         vectors=_arrow.vector_columns(table.schema),
         hidden=_arrow.hidden_columns(table.schema),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data.sources import _arrow, errors
-from fccomodel.data.sources._base import DataSource, RawColumn, RawTable, Request, demand_distinct
+from fccomodel.data.sources._base import PART, DataSource, RawColumn, RawTable, Request, demand_distinct
 
 
 def _open(path: Path, request: Request) -> RawTable:
@@ -26,6 +27,13 @@ def _open(path: Path, request: Request) -> RawTable:
         except (pa.ArrowException, OSError) as error:
             refuse(errors.unreadable_column(path.name, name, error))
 
+    def parts(name: str) -> Iterator[RawColumn]:
+        try:
+            for batch in file.iter_batches(PART, columns=[name], use_threads=False):
+                yield _arrow.column(batch.column(0))
+        except (pa.ArrowException, OSError) as error:
+            refuse(errors.unreadable_column(path.name, name, error))
+
     numeric = {field.name: _arrow.is_numeric(field.type) for field in schema}
     return RawTable(
         origin=str(path),
@@ -34,6 +42,7 @@ def _open(path: Path, request: Request) -> RawTable:
         load=load,
         vectors=_arrow.vector_columns(schema),
         hidden=_arrow.hidden_columns(schema),
+        parts=parts,
     )
 
 

@@ -26,6 +26,11 @@ def no_table(table: ir.Table) -> Diagnostic:
     )
 
 
+def no_table_to_prepare() -> Diagnostic:
+    """A model whose data are prepared has tables."""
+    return NO_DATA.error("the model has no tables to prepare", fix="arrays and params stay in the binding file")
+
+
 def no_family(name: str, domain: str, example: str) -> Diagnostic:
     """Every family has data; ``example`` is one of its members."""
     return NO_DATA.error(

@@ -1,4 +1,4 @@
-"""F0508, F0510, F0528: which columns and which rows of a source are meant."""
+"""F0508, F0510, F0528, F0536: which columns and which rows of a source are meant."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from fccomodel.data.sources import RawTable
 from fccomodel.data.sources.errors import COLUMN, NO_ROWS
 
 AMBIGUOUS = Code("F0528", "ambiguous columns")
+PREPARED = Code("F0536", "prepared otherwise")
 
 
 # -------------------------------------------------------------------------------------------------------------------- rows
@@ -82,3 +83,43 @@ def array(name: str, source: str, column: str) -> Diagnostic:
     """The column of an array is named."""
     fix = f'[{name}] source = "{source}"  column = "{column}"'
     return AMBIGUOUS.error(f"{name}: {source} does not say which of its columns it is", fix=fix)
+
+
+# --------------------------------------------------------------------------------------------------------- prepared tables
+def not_in_type(what: str, dtype: str, largest: float) -> Diagnostic:
+    """Numbers of a prepared vector fit its type."""
+    message = f"{what} has the number {largest:.3g}, which {dtype} does not hold"
+    return PREPARED.error(message, fix="prepare it with --dtype float64")
+
+
+def prepared_otherwise(name: str, folder: str, key: str) -> Diagnostic:
+    """A binding of a prepared table says what it was prepared with, or nothing."""
+    return PREPARED.error(
+        f"[{name}] {key} is not what {folder} was prepared with",
+        reason="rows are left out, and columns encoded and scaled, while a table is prepared, not again when it is bound",
+        fix=f"prepare it again with this binding, or leave {key} out",
+    )
+
+
+def encoded_otherwise(what: str, folder: str) -> Diagnostic:
+    """A prepared column has the scaling and the categories of the rows that it was prepared of; an answer's are its own."""
+    return PREPARED.error(
+        f"{what} of {folder} was encoded otherwise than where the answer was found",
+        reason="other rows are scaled and encoded as those solved on were",
+        fix="give the rows as they were before they were prepared: --data TABLE=FILE",
+    )
+
+
+def rows_of_prepared(name: str, folder: str) -> Diagnostic:
+    """Rows of a prepared table are held out before its columns are scaled."""
+    return PREPARED.error(
+        f"rows of {name} cannot be held out: {folder} is prepared",
+        reason="its columns were scaled and encoded by all of its rows",
+        fix="leave the rows out with `where` while preparing, and evaluate on the others afterwards",
+    )
+
+
+def prepared_as_another_kind(what: str, kind: str) -> Diagnostic:
+    """A prepared column is of the kind that the model declares."""
+    message = f"{what} was prepared as {kind}, which the model declares it not to be"
+    return PREPARED.error(message, fix="prepare it with this model")

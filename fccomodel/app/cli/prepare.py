@@ -1,0 +1,78 @@
+"""``prepare BIND --out DIR``: a binding's tables as files that need not fit into memory."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+from fccomodel import pipeline
+from fccomodel.app import errors
+from fccomodel.app.cli import _shared as shared
+from fccomodel.app.cli._command import DONE, Command
+from fccomodel.app.cli._output import lint, say
+from fccomodel.core import files
+from fccomodel.core.diagnostics import refuse
+
+
+def arguments(to: argparse.ArgumentParser) -> None:
+    to.add_argument("bind", type=Path, metavar="BIND", help="a binding file (TOML): sources, columns, encoding")
+    to.add_argument("--model", type=Path, metavar="FILE", help="the model (the .fcco file of the binding's name beside it)")
+    to.add_argument("-o", "--out", type=Path, required=True, metavar="DIR", help="the folder that is written")
+    to.add_argument("--dtype", choices=["float32", "float64"], default="float32", help="of vectors (float32)")
+    shared.data(to)
+    to.add_argument("--param", action="append", default=[], metavar="NAME=VALUE", help="set a parameter (repeatable)")
+    shared.quiet(to, "no progress, no lint notes")
+
+
+def run(args: argparse.Namespace) -> int:
+    from fccomodel.app import display
+
+    compiled = pipeline.compile_model(files.read_model(args.model or _beside(args.bind)))
+    lint(compiled, args.quiet)
+    binding = pipeline.Binding(
+        spec=args.bind,
+        data=files.pairs(args.data, "--data"),
+        params=files.numbers(args.param),
+        nets=files.pairs(args.net, "--net"),
+        data_dir=args.data_dir,
+        allow_python=args.allow_python,
+    )
+    began = time.perf_counter()
+    with display.rows_so_far(display.terminal(sys.stderr), quiet=args.quiet) as told:
+        made = pipeline.prepare(compiled, binding, args.out, dtype=args.dtype, told=told)
+    if made.again:
+        say(f"{made.folder} is written again: {made.again}")
+    for name, n in made.tables.items():
+        say(f"{name}: {n:,} rows")
+    for note in made.notes:
+        say(f"  {note}")
+    say(f"{made.folder}: {made.bytes / 1e6:,.1f} MB in {time.perf_counter() - began:.1f} s; bind it with")
+    for name in made.tables:
+        say(f'  [{name}] source = "{made.folder}"     or --data {name}={made.folder}')
+    return DONE
+
+
+def _beside(bind: Path) -> Path:
+    """The model of a binding file; F0801 where there is none of its name."""
+    model = bind.with_suffix(files.SUFFIX)
+    if not model.is_file():
+        refuse(errors.no_model_beside(bind, model))
+    return model
+
+
+prepare = Command(
+    name="prepare",
+    summary="write a binding's tables as files that are mapped into memory",
+    detail="For data that do not fit it. Parquet files, several of them (part-*.parquet), csv files and queries "
+    "(duckdb:SELECT ..) are read in parts; every key of the binding is heeded, to the same numbers as in memory. A source that "
+    "changes later, and a damaged file, are refused when the folder is bound, by source = \"DIR\" or --data D=DIR.",
+    examples=(
+        "fccomodel prepare model.toml --out prepared",
+        "fccomodel prepare model.toml --model other.fcco --dtype float64 --out prepared",
+        "fccomodel prepare model.toml --data D=train.parquet --out prepared",
+    ),
+    arguments=arguments,
+    run=run,
+)

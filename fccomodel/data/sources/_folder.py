@@ -1,0 +1,71 @@
+"""A folder of prepared tables: a NumPy file for each column, and a manifest that says what they are and what they were made of.
+
+The manifest's entries: ``format``, ``dtype``, ``sources`` (path, size, time and SHA-256 of every file that was read), ``tables``
+(by name ``n``, the binding's section, what was read and dropped, and ``columns``), ``files`` (size, time and SHA-256 of each),
+and ``sha256`` over all of them. A file whose size and time are the manifest's is taken as it is; otherwise its bytes are read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from fccomodel.core.diagnostics import refuse
+from fccomodel.data.sources import errors
+
+MANIFEST = "manifest.json"
+FORMAT = 1
+
+
+def digest(path: Path) -> str:
+    """The SHA-256 of a file's bytes, in hexadecimal digits."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def stamp(path: Path) -> dict[str, Any]:
+    """What a file is known by again."""
+    status = path.stat()
+    return {"size": status.st_size, "time": status.st_mtime_ns, "sha256": digest(path)}
+
+
+def same(path: Path, stamped: Mapping[str, Any]) -> bool:
+    """Whether a file is as it was: its bytes are read where its time is another."""
+    status = path.stat()
+    if status.st_size != stamped["size"]:
+        return False
+    return status.st_mtime_ns == stamped["time"] or digest(path) == stamped["sha256"]
+
+
+def sealed(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """A manifest with the hash of its other entries."""
+    text = json.dumps({name: entry for name, entry in manifest.items() if name != "sha256"}, sort_keys=True)
+    return {**manifest, "sha256": hashlib.sha256(text.encode()).hexdigest()}
+
+
+def read(folder: Path) -> dict[str, Any]:
+    """The manifest of a folder. F0534 where it, or a file that it names, is not as it was written; F0535 where a file that the
+    tables were made of has changed since."""
+    path = folder / MANIFEST
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+        whole = manifest["format"] == FORMAT and manifest == sealed(manifest)
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        whole = False
+    if not whole:
+        refuse(errors.damaged(folder, MANIFEST))
+    for name, stamped in manifest["files"].items():
+        if not (folder / name).is_file() or not same(folder / name, stamped):
+            refuse(errors.damaged(folder, name))
+    if changed := outdated(manifest):
+        refuse(errors.outdated(folder, changed))
+    return manifest
+
+
+def outdated(manifest: Mapping[str, Any]) -> str:
+    """A source that has changed since its tables were prepared, "" where none has. One that is not there any more has not."""
+    paths = {Path(entry["path"]): entry for entry in manifest["sources"]}
+    return next((path.name for path, entry in paths.items() if path.is_file() and not same(path, entry)), "")
