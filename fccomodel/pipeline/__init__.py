@@ -20,6 +20,7 @@ from fccomodel.core import ir, options
 from fccomodel.core.diagnostics import FccoError, quoting, refuse
 from fccomodel.core.source import Source
 from fccomodel.core.work import Meter
+from fccomodel.pipeline import endings
 from fccomodel.pipeline.records import Binding, Compiled, Explained, Outcome, Planned
 
 if TYPE_CHECKING:
@@ -309,7 +310,7 @@ def report(planned: Planned, solution: Solution, *, sensitive: bool = False, unt
             solution.variables,
             multipliers=solution.multipliers,
             limits=solution.limits,
-            converged=solution.ended == "converged",
+            ended=endings.ending(planned, solution),
             work=Meter(max(REPORT_S, solution.worked / 2), until),
             afford=AFFORDED * (options.parse_budget(planned.options["budget"][0])[0] or math.inf),
             seed=planned.seed,

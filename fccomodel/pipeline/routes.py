@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from fccomodel.core import options
 from fccomodel.core.diagnostics import FccoError, quoting
 from fccomodel.pipeline import Planned, emit, report, run
+from fccomodel.pipeline.endings import ending
 
 if TYPE_CHECKING:
     from fccomodel.plan.start import Start
@@ -150,6 +151,8 @@ def ended(
         if solution is None or _settled(second):
             return second
         first = first or _judged(planned, program, solution, sensitive, until)
+        if not _better(second, first) and not first.report.solved and ending(planned, solution).how == "budget":
+            first = _judged(*run(planned, progress, until=until.run), sensitive, until)  # its patience ended it, not the budget
         return second if _better(second, first) else first
     if failed is not None or solution is None:
         raise failed or AssertionError(found)

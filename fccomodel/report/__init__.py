@@ -27,6 +27,7 @@ from fccomodel.evaluation.interpret.reductions import one_thread
 from fccomodel.evaluation.values import sides
 from fccomodel.report import estimated
 from fccomodel.report.active import Qualification, Sensitivity, qualification, sensitivity
+from fccomodel.report.advice import Ending as Ending
 from fccomodel.report.gap import Gap, certify
 from fccomodel.report.optimality import Optimum, optimum
 from fccomodel.report.probes import better
@@ -119,7 +120,7 @@ def report(
     afford: float = math.inf,
     seed: int = 0,
     judging: bool = False,
-    converged: bool = False,
+    ended: Ending | None = None,
     analysis: Analysis | None = None,
     sensitive: bool = False,
 ) -> KKTReport:
@@ -128,7 +129,7 @@ def report(
     multipliers   the solver's own, by constraint label; they are judged separately
     limits        the largest multipliers that the solver's penalties allow, by constraint (a family as a whole)
     judging       the rows are not those that the point was found on: the verdict states epsilon, and advises nothing
-    converged     the run that found the point ended by its own tests
+    ended         how the run ended that found the point; None: nothing ran
     analysis      the problem's structure with the same data, where it is known already
     sensitive     find how the optimum moves with the constraints' right sides too
     afford        counted seconds that passes over all rows may take: where they would take more, and where the rows cannot be
@@ -146,7 +147,7 @@ def report(
             try:
                 if exact is not None and len(exact) == len(system.values) + 1:
                     system.state(float(exact[0]), exact[1:])
-                return _report(system, multipliers, limits or {}, meter, judging, converged, analysis, sensitive)
+                return _report(system, multipliers, limits or {}, meter, judging, ended, analysis, sensitive)
             finally:
                 vars(system).clear()  # its graphs refer to it, and the data would be held until they are collected
 
@@ -169,7 +170,7 @@ def _report(
     limits: Mapping[str, float],
     meter: Meter,
     judging: bool,
-    converged: bool,
+    ended: Ending | None,
     analysis: Analysis | None,
     sensitive: bool,
 ) -> KKTReport:
@@ -191,14 +192,16 @@ def _report(
     parts = {"stationarity": stationarity, "feasibility": feasibility, "complementarity": complementarity}
     gradients_of_constraints = constraint_rows(system, shared)
     relative, weight = _relative(system, optimal, scales(system, gradients_of_constraints, optimal.plain))
-    gap = None
+    gap, convex = None, False
     if not judging:
         candidates = [optimal] if solvers is None else [optimal, solvers]
-        gap = certify(system, shared, analysis or analyse(system.problem, system.bound), candidates, meter)
+        analysis = analysis or analyse(system.problem, system.bound)
+        convex = analysis.minimised.convex and analysis.convex_constraints
+        gap = certify(system, shared, analysis, candidates, meter)
     judged = judge(relative, gap, weight, _beyond(system, optimal) / weight)
     if not judging and judged.unsure(gap, weight):
         judged = judged.beside(better(system, optimal.lagrangian, GOOD * weight, meter))
-    sentence, advice = verdict(system, rows, parts, relative, judged, solvers, judging=judging, converged=converged)
+    sentence, advice = verdict(system, rows, parts, relative, judged, solvers, judging=judging, ended=ended, convex=convex)
     return KKTReport(
         objective=system.objective,
         constraints=rows,

@@ -14,7 +14,9 @@ import torch
 from fccomodel.core import ir
 from fccomodel.core.failure import Failure
 from fccomodel.data import nets
+from fccomodel.report import advice as advising
 from fccomodel.report import recording
+from fccomodel.report.advice import Ending
 from fccomodel.report.gap import Gap
 from fccomodel.report.optimality import Optimum
 from fccomodel.report.probes import Better
@@ -42,7 +44,6 @@ BEATEN = "Stationary, but not best"
 NEARLY = 0.99
 #: What is below a root counts as 0 from here on.
 NO_ROOT = 1e-12
-BEYOND = "Numbers at this point are beyond double precision: scale the data, or bound the variables by sets."
 #: Samples of a distribution that an estimate of its standard error takes.
 REPEATS = 4
 
@@ -101,7 +102,8 @@ def verdict(
     solvers: Optimum | None,
     *,
     judging: bool = False,
-    converged: bool = False,
+    ended: Ending | None = None,
+    convex: bool = False,
 ) -> tuple[str, str]:
     """(one line, advice): the epsilon for which the point is epsilon-KKT, what decides it, and what would lower it."""
     epsilon, share = max(parts.values()), max(relative.values())
@@ -117,9 +119,9 @@ def verdict(
     grade += ", by the proved gap" if judged.proved and not judging else ""
     sentence = f"{grade}: an ε-KKT point with ε = {epsilon:.1e}{scaled}{decided}{opened}."
     good = judged.solved and (share <= GOOD or judged.proved)
-    advice = "" if judging or good else _advice(system, name, solvers, parts["stationarity"], judged, converged)
+    advice = "" if judging or good else _advice(system, name, solvers, parts["stationarity"], judged, ended, convex)
     if advice and math.isinf(max(epsilon, share)):
-        advice = BEYOND
+        advice = advising.BEYOND
     return (f"{sentence} {advice}" if advice else sentence), advice
 
 
@@ -135,25 +137,20 @@ def _where(system: System, rows: Mapping[str, Row], name: str) -> str:
     return f" ({max(rows, key=lambda label: rows[label].complementarity)})" if name == "complementarity" else ""
 
 
-def _advice(system: System, name: str, solvers: Optimum | None, stationarity: float, judged: Judged, converged: bool) -> str:
+def _advice(
+    system: System, name: str, solvers: Optimum | None, stationarity: float, judged: Judged, ended: Ending | None, convex: bool
+) -> str:
     if judged.better is not None and judged.better.divisor is not None:
-        return "Keep the divisor away from 0 by a constraint or a set: where it may cross it, there may be no optimum."
+        return advising.DIVISOR
+    if judged.grade == BEATEN and not convex:
+        return advising.SADDLE
     if judged.grade in (OPEN, BEATEN):
-        return (
-            'Curvature is too small for the conditions to tell: scale the data (`scale = "standard"`), or add a regulariser, '
-            "such as 1e-4 * sumsq(w)."
-        )
-    if converged and system.evaluator.sampled:
-        return "The run's own tests were met: the report's draws differ from the run's, by the standard errors in the notes."
-    if converged:
-        return "The run's own tests were met, which the problem's scales or kinks deceive: run with a smaller --tol."
-    if name == "feasibility":
-        return "Constraints are still violated: run longer (--budget), or with a smaller smoothing."
-    if name == "complementarity":
-        return "A constraint with a positive multiplier is not at its bound yet: run longer (--budget)."
-    if solvers is not None and solvers.gradient > 10 * max(stationarity, 1e-12) and not math.isnan(solvers.gradient):
-        return "The variables are ahead of the solver's multipliers: run longer (--budget)."
-    return "The gradient has not settled: run longer (--budget), with larger batches or smaller final steps."
+        return advising.little_curvature(system.bound)
+    if ended is not None and ended.how == "converged" and system.evaluator.sampled:
+        return advising.DRAWS
+    if name == "stationarity" and solvers is not None and solvers.gradient > 10 * max(stationarity, 1e-12):
+        name = "multipliers"
+    return advising.towards(ended, name, system.bound)
 
 
 def failed(report: KKTReport, failure: Failure, *, convex: bool, feasible: bool = False) -> KKTReport:
@@ -182,7 +179,7 @@ def failed(report: KKTReport, failure: Failure, *, convex: bool, feasible: bool 
                 f"Not solved yet: the run took the objective for one that falls without end, but where it ended "
                 f"({report.objective:.1e}) constraints are violated by {report.feasibility:.1e}, which proves nothing."
             )
-            advice = "Run longer (--budget), or with a larger penalty (--option rho)."
+            advice = "Bound the variables by sets, or take a larger penalty (--option rho)."
             return dataclasses.replace(report, verdict=f"{sentence} {advice}", advice=advice, solved=False)
         case "unbounded":
             sentence = f"Unbounded: the objective is {report.objective:.1e} here and goes on without end as {_moving(failure)}."

@@ -1,15 +1,22 @@
 """Verdicts that agree with themselves, and with what is true: points that read as solved are, whatever the scales."""
 
+import inspect
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from test_kkt import FIT, D, bound, fit, solved
+from test_kkt import FIT, D, X, Y, bound, fit, solved
 
 import fccomodel
 from fccomodel import report
+from fccomodel.algorithms.runtime import block_loop, finish, progress, vector_loop
 from fccomodel.core.failure import Failure
+from fccomodel.pipeline.endings import SPENT
 from fccomodel.report.active import Qualification
+from fccomodel.report.advice import Ending
+from fccomodel.report.probes import Better
+from fccomodel.report.system import System
+from fccomodel.report.verdicts import BEATEN, Judged, verdict
 
 RANDOM = np.random.default_rng(11)
 
@@ -200,12 +207,77 @@ def test_no_constraint_is_active_only_without_multipliers():
     assert found.constraints["a"].multiplier > 0.1 and "no constraint is active" not in str(found.qualification)
 
 
-def test_what_converged_is_not_told_to_run_longer():
+CONVERGED = Ending(how="converged", way="passes", tol=1e-6)
+#: how a run ended -> words that its advice may not hold there
+ENDINGS = {
+    "budget of steps": (Ending(how="budget", tol=1e-6, sampled=True), ("--tol", "--no-polish", "gains nothing")),
+    "budget of whole steps": (Ending(how="budget", tol=1e-6), ("--tol", "batches", "gains nothing")),
+    "budget of passes": (Ending(how="budget", way="passes", tol=1e-6, sampled=True), ("--tol", "batches", "gains nothing")),
+    "interrupted": (Ending(how="interrupted", tol=1e-6, sampled=True), ("--tol", "gains nothing")),
+    "stages gain nothing": (Ending(how="stalled", tol=1e-6, sampled=True), ("run longer", "--tol", "passes")),
+    "whole stages gain nothing": (Ending(how="stalled", tol=1e-6, passes="without --no-polish"), ("run longer", "batches")),
+    "rounds gain nothing": (Ending(how="stalled", way="passes", sampled=True), ("run longer", "batches", "--tol")),
+    "steps converged": (Ending(how="converged", tol=1e-3, sampled=True), ("longer", "batches")),
+    "passes converged": (CONVERGED, ("longer", "batches")),
+    "passes at rounding": (Ending(how="converged", way="passes", tol=1e-12), ("longer", "batches", "--tol")),
+    "interior point": (Ending(how="converged", way="interior", tol=1e-6), ("longer", "batches", "--tol")),
+    "nothing ran": (None, ("longer", "batches", "--tol", "run's own")),
+}
+#: what is missing -> a problem, and a point where it is
+LACKING = {
+    "stationarity": (f"var w[d]; minimize {FIT};", {"w": np.ones(D)}),
+    "feasibility": (f"var w[d]; minimize {FIT}; subject to a: w[1] <= -9;", {"w": np.zeros(D)}),
+    "complementarity": ("var w; minimize (w - 3)^2; subject to a: w <= 1;", {"w": np.array(0.7)}),
+    "gap": ("var w; minimize (1e-6 * w - 1)^2;", {"w": np.array(0.0)}),
+    "a better point": ("var w; minimize log1pexp(-1e-6 * w);", {"w": np.array(0.0)}),
+}
+
+
+@pytest.mark.parametrize("lacking", LACKING)
+@pytest.mark.parametrize("name", ENDINGS)
+def test_advice_is_possible_where_it_is_given(name, lacking):
+    ended, impossible = ENDINGS[name]
+    text, point = LACKING[lacking]
+    problem = bound(text) if "E[" in text else fccomodel.compile(text).bind().bound
+    found = report.report(problem, point, ended=ended)
+    assert found.advice and not found.solved
+    assert ("Curvature" in found.advice) is (lacking in ("gap", "a better point"))
+    assert not [words for words in impossible if words in found.advice], found.advice
+    assert "standard" not in found.advice or problem.tables, found.advice
+
+
+def test_data_that_are_scaled_are_not_to_be_scaled():
+    text = "dim d; data D: table(x: real[d], y: real); var v[d]; minimize E[z ~ D] (dot(v, z.x) - z.y)^2;"
+    data = {"x": X, "y": Y}
+    interior = Ending(how="converged", way="interior")
+    for spec, said in (({}, True), ({"D": {"x": {"columns": ["x"], "scale": "standard"}}}, False)):
+        made = fccomodel.compile(text).bind(D=data, **({"spec": spec} if spec else {})).bound
+        advice = report.report(made, {"v": np.ones(D)}, ended=interior).advice
+        assert ("standard" in advice) is said and ("units" in advice) is not said
+
+
+def test_a_saddle_is_not_a_matter_of_curvature():
+    better = Better(gain=1.0, where="along `x`")
+    made = fccomodel.compile("var x[2]; minimize x[1] * x[2];").bind().bound
+    system = System(made, {"x": np.zeros(2)})
+    judged = Judged(grade=BEATEN, better=better)
+    parts = dict.fromkeys(("stationarity", "feasibility", "complementarity"), 0.0)
+    advice = {convex: verdict(system, {}, parts, parts, judged, None, convex=convex)[1] for convex in (True, False)}
+    assert "Curvature" in advice[True] and "1e-4 * sumsq(x)" in advice[True]
+    assert "saddles" in advice[False] and "Curvature" not in advice[False]
+
+
+def test_draws_of_the_report_differ_from_the_runs():
     w = {"w": np.ones(D)}
     text = f"var w[d]; minimize {FIT} + E[u ~ normal(0, 1)] square(u * w[1] - 2);"
-    assert "run longer" in report.report(bound(text), w).advice
-    assert "draws differ" in report.report(bound(text), w, converged=True).advice
-    assert "run longer" not in report.report(bound(f"var w[d]; minimize {FIT};"), w, converged=True).advice
+    assert "draws differ" in report.report(bound(text), w, ended=CONVERGED).advice
+
+
+@pytest.mark.parametrize("solver", [block_loop, vector_loop, finish])
+def test_words_of_a_budget_that_is_used_up_are_the_loops(solver):
+    """What ``SPENT`` is compared with."""
+    text = inspect.getsource(solver) + inspect.getsource(progress)
+    assert all(f'"{words}"' in text for words in SPENT)
 
 
 def test_status_and_verdict_are_one_word():
@@ -213,7 +285,7 @@ def test_status_and_verdict_are_one_word():
     problem = fccomodel.compile("var x; minimize (x - 1)^2;").bind()
     result = problem.solve(budget="2s", seed=0)
     assert result.outcome.status == "converged" == result.json["status"] and result.report.solved
-    disputed = replace(result.outcome, report=report.report(problem.bound, {"x": np.array(3.0)}, converged=True))
+    disputed = replace(result.outcome, report=report.report(problem.bound, {"x": np.array(3.0)}, ended=CONVERGED))
     assert disputed.status == "stopped" and disputed.stopped.startswith("by the run's own tests: converged")
 
 

@@ -220,6 +220,8 @@ def finish(solver: Solver, outcome, data, *, seconds=None, passes=None, tol=1e-6
     failure = now.failure or (None if solver.attained else descent_without_end(now, full))
     ended = status(stop, now.error <= tol)
     reason = "the time is used up" if full.count.timed else "the budget is used up"
+    if not full.count.timed and (passes is None or full.count.passes < passes):
+        reason = "iterates run away" if full.endless() else "rounds of passes gain nothing more"
     if now.error <= tol:
         reason = f"converged: stationarity, violation and shift of the multipliers at most {tol:g}"
     reason = ended if ended == "interrupted" else failure["kind"] if failure else reason

@@ -1,0 +1,48 @@
+"""How a run ended, as far as advice on its answer depends on that."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fccomodel.core import ir, options
+
+if TYPE_CHECKING:
+    from fccomodel.pipeline.records import Planned
+    from fccomodel.report.advice import Ending
+    from fccomodel.solver.run import Solution
+
+#: why a run ended that a larger budget lets go on; the emitted loops say so
+SPENT = ("the budget is used up", "the time is used up")
+
+
+def ending(planned: Planned, solution: Solution) -> Ending:
+    """By its own words and by what came last."""
+    from fccomodel.report.advice import Ending
+
+    how = solution.ended
+    if how == "stopped":
+        how = "budget" if solution.stopped in SPENT else "stalled"
+    way = "interior" if solution.interior else "passes" if solution.way == "finish" else "steps"
+    passes = _passes(planned) if way == "steps" else ""
+    return Ending(how=how, way=way, tol=planned.options["tol"][0], sampled=_sampled(planned), passes=passes)
+
+
+def _sampled(planned: Planned) -> bool:
+    """Steps see some of the rows, or draws."""
+    from fccomodel.plan import sizes
+
+    counted = sizes.counted(planned.plan.normal, planned.bound, planned.plan.batch)
+    binders = (b for e in ir.walk(*planned.problem.roots) if isinstance(e, ir.Reduce) for b in e.binders)
+    drawn = any(b.kind == "~" and isinstance(b.domain, ir.Distribution) for b in binders)
+    return drawn or counted["B1"] < counted["n"] or counted["B2"] < counted["rows"]
+
+
+def _passes(planned: Planned) -> str:
+    """How to have passes over all rows, where an option left them out."""
+    from fccomodel.plan.candidates import finishable
+
+    if not finishable(planned.plan.algorithm_record) or any(v.net for v in planned.problem.variables.values()):
+        return ""
+    if options.parse_budget(planned.options["budget"][0])[0] is None:
+        return "a budget in seconds, which ends with passes over all rows"
+    return "" if planned.plan.polish else "passes over all rows at the end (without --no-polish)"

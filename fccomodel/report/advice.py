@@ -1,0 +1,91 @@
+"""What would lower a residual, by how the run ended that found the point: nothing is advised that cannot help there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from fccomodel.data.bound import Bound
+
+#: A tolerance from which on rounding decides, not the tests of a run.
+ROUNDING = 1e-10
+BEYOND = "Numbers at this point are beyond double precision: scale the data, or bound the variables by sets."
+DIVISOR = "Keep the divisor away from 0 by a constraint or a set: where it may cross it, there may be no optimum."
+SADDLE = "Conditions of first order hold at saddles too: begin elsewhere (--start, `start=` in Python)."
+DRAWS = "The run's own tests were met: the report's draws differ from the run's, by the standard errors in the notes."
+#: what is missing, by what decides
+MISSING: Mapping[str, str] = {
+    "feasibility": "Constraints are still violated",
+    "complementarity": "A constraint with a positive multiplier is not at its bound yet",
+    "multipliers": "The variables are ahead of the solver's multipliers",
+    "stationarity": "The gradient has not settled",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ending:
+    """How a run ended.
+
+    how      ``budget``, ``interrupted``, ``stalled`` (a longer run gains nothing), or ``converged`` by its own tests
+    way      what ended it: ``steps``, ``passes`` over all rows, or an ``interior``-point method
+    tol      the tolerance of its tests
+    sampled  steps saw some of the rows
+    passes   how to have passes over all rows after the steps, where there were none and can be
+    """
+
+    how: str
+    way: str = "steps"
+    tol: float = 0.0
+    sampled: bool = False
+    passes: str = ""
+
+    @property
+    def remedy(self) -> str:
+        """What another run does differently; empty where none would end elsewhere."""
+        batches = ["larger batches (--option inner_batch, outer_batch)"] if self.way == "steps" and self.sampled else []
+        match self.how:
+            case "budget" | "interrupted":
+                return "run longer (--budget)" + "".join(f", with {text}" for text in batches)
+            case "stalled":
+                ways = [self.passes] if self.passes else []
+                others = ["another algorithm (--algorithm race)"]
+                return f"a longer run gains nothing; try {' or '.join(ways + batches + others)}"
+            case "converged" if self.way != "interior" and self.tol > ROUNDING:
+                return f"run with a smaller --tol than {self.tol:g}"
+        return ""
+
+
+def towards(ended: Ending | None, missing: str, bound: Bound) -> str:
+    """What to do about what is ``missing``, a key of ``MISSING``."""
+    if ended is None:
+        return f"{MISSING[missing]}: solve with this point as the start (--start, `start=` in Python)."
+    if not ended.remedy:
+        return f"{MISSING[missing]}, by what rounding leaves: {scaling(bound)}."
+    if ended.how == "converged":
+        return f"The run's own tests were met, which the problem's scales or kinks deceive: {ended.remedy}."
+    return f"{MISSING[missing]}: {ended.remedy}."
+
+
+def little_curvature(bound: Bound) -> str:
+    """What makes a proof of the gap smaller."""
+    return (
+        f"Curvature is too small for the conditions to tell: {scaling(bound)}, or add a regulariser, such as "
+        f"1e-4 * {squares(bound)}."
+    )
+
+
+def squares(bound: Bound) -> str:
+    """A regulariser of the first variable, as one writes it."""
+    name, variable = next(iter(bound.problem.variables.items()))
+    return f"sumsq({name})" if variable.shape or variable.net else f"{name}^2"
+
+
+def scaling(bound: Bound) -> str:
+    """Numbers of a size near 1: of data, where features are as they were bound; else of the model."""
+    if any(_as_bound(column) for table in bound.tables.values() for column in table.encoding.values()):
+        return 'scale the data (`scale = "standard"`)'
+    return "write the model in units in which its numbers are near 1"
+
+
+def _as_bound(column: Mapping[str, object]) -> bool:
+    return column.get("kind") in ("vector", "features") and "scale" not in column
