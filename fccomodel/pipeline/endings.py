@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fccomodel.core import ir, options
+from fccomodel.core import options
 
 if TYPE_CHECKING:
     from fccomodel.pipeline.records import Planned
@@ -24,17 +24,18 @@ def ending(planned: Planned, solution: Solution) -> Ending:
         how = "budget" if solution.stopped in SPENT else "stalled"
     way = "interior" if solution.interior else "passes" if solution.way == "finish" else "steps"
     passes = _passes(planned) if way == "steps" else ""
-    return Ending(how=how, way=way, tol=planned.options["tol"][0], sampled=_sampled(planned), passes=passes)
+    sampled = _sampled(planned)
+    biased = sampled and planned.plan.forgetful
+    return Ending(how=how, way=way, tol=planned.options["tol"][0], sampled=sampled, biased=biased, passes=passes)
 
 
 def _sampled(planned: Planned) -> bool:
-    """Steps see some of the rows, or draws."""
+    """Steps see some of the rows or blocks, or draws."""
     from fccomodel.plan import sizes
 
-    counted = sizes.counted(planned.plan.normal, planned.bound, planned.plan.batch)
-    binders = (b for e in ir.walk(*planned.problem.roots) if isinstance(e, ir.Reduce) for b in e.binders)
-    drawn = any(b.kind == "~" and isinstance(b.domain, ir.Distribution) for b in binders)
-    return drawn or counted["B1"] < counted["n"] or counted["B2"] < counted["rows"]
+    normal, bound, batch = planned.plan.normal, planned.bound, planned.plan.batch
+    blocks = sizes.counted(normal, bound, batch)
+    return sizes.sampled(normal, bound, batch) or blocks["B1"] < blocks["n"]
 
 
 def _passes(planned: Planned) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from fccomodel.algorithms import Algorithm, Constants, Theorem
+from fccomodel.algorithms.estimators import plug_in
 from fccomodel.core.options import Budget, Origins
 from fccomodel.normal import NormalForm
 from fccomodel.plan import practice, rates, settings, sizes
@@ -116,6 +117,12 @@ class Plan:
     def resamples(self) -> bool:
         """Gradients go through inner samples of their own, not those of the estimates."""
         return bool(self.algorithm_record.independent) and self.options["gradient_batch"][0] == "fresh"
+
+    @property
+    def forgetful(self) -> bool:
+        """Expectations under nonlinear functions are estimated by the minibatch at hand, without memory."""
+        memoryless = self.algorithm_record.estimator is plug_in
+        return memoryless and any(term.kind == "composition" for term in self.normal.terms)
 
     @property
     def whole(self) -> bool:

@@ -60,6 +60,14 @@ def counted(normal: NormalForm, bound: Bound, batch: Batch) -> dict[str, int]:
     return {"n": n, "B1": B1, "B2": B2, "rows": rows}
 
 
+def sampled(normal: NormalForm, bound: Bound, batch: Batch) -> bool:
+    """Steps take some of the rows, or draws, of an expectation."""
+    numbers = counted(normal, bound, batch)
+    means = (n for e in normal.reformed.roots for n in ir.walk(e) if isinstance(n, ir.Reduce))
+    drawn = any(isinstance(b.domain, ir.Distribution) for mean in means for b in mean.binders)
+    return drawn or numbers["B2"] < numbers["rows"]
+
+
 def apart(normal: NormalForm, bound: Bound | None, batch: Batch) -> dict[ir.Binder, int]:
     """How many blocks of a step draw samples of their own, by the binders of these: blocks that the samples' condition names."""
     if bound is None:

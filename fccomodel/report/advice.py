@@ -30,6 +30,7 @@ class Ending:
     way      what ended it: ``steps``, ``passes`` over all rows, or an ``interior``-point method
     tol      the tolerance of its tests
     sampled  steps saw some of the rows
+    biased   steps estimate expectations under nonlinear functions by one minibatch each, which no number of steps mends
     passes   how to have passes over all rows after the steps, where there were none and can be
     """
 
@@ -37,11 +38,16 @@ class Ending:
     way: str = "steps"
     tol: float = 0.0
     sampled: bool = False
+    biased: bool = False
     passes: str = ""
 
     @property
     def remedy(self) -> str:
         """What another run does differently; empty where none would end elsewhere."""
+        if self.way == "steps" and self.biased:
+            ways = [self.passes] if self.passes else []
+            others = ["larger batches (--option inner_batch)", "an algorithm that keeps estimates (--algorithm race)"]
+            return f"one minibatch at a time is a biased estimate, however long the run; try {' or '.join(ways + others)}"
         batches = ["larger batches (--option inner_batch, outer_batch)"] if self.way == "steps" and self.sampled else []
         match self.how:
             case "budget" | "interrupted":
@@ -61,7 +67,7 @@ def towards(ended: Ending | None, missing: str, bound: Bound) -> str:
         return f"{MISSING[missing]}: solve with this point as the start (--start, `start=` in Python)."
     if not ended.remedy:
         return f"{MISSING[missing]}, by what rounding leaves: {scaling(bound)}."
-    if ended.how == "converged":
+    if ended.how == "converged" and not ended.biased:
         return f"The run's own tests were met, which the problem's scales or kinks deceive: {ended.remedy}."
     return f"{MISSING[missing]}: {ended.remedy}."
 

@@ -106,3 +106,37 @@ def test_a_tight_tolerance_is_not_met_by_noise():
     with module.no_grad():
         found = module.solve(module.SOLVER, dict(program.data), iterations=300, seconds=None, tol=1e-6)
     assert found.status == "stopped" and found.history[-1]["kkt"] > 1e-6
+
+
+SQUARE = "model m; var w >= -2, <= 2; minimize (E[x ~ normal(1, 1)] (w * x) - 1)^2;"
+
+
+@pytest.mark.parametrize("algorithm", ["bsgd", "sox", "nasa"])
+def test_what_minibatches_would_bias_is_not_estimated(algorithm):
+    """Plain minibatches, which BSGD goes by, have their zero at w = 1/2, where the residual is 1."""
+    options = {"algorithm": algorithm, "unverified": True, "inner_batch": 1, "budget": "400it", "polish": False}
+    planned = fccomodel.compile(SQUARE).bind().plan(**options)
+    seen = []
+    _, _, solution = pipeline.run(planned, lambda now: seen.append(now.kkt), watched=True)
+    assert solution.ended == "stopped" and seen and set(seen) == {None}
+    whole = fccomodel.compile(SQUARE).bind().plan(**{**options, "polish": True})
+    _, _, solution = pipeline.run(whole, watched=True)
+    found = [entry["kkt"] for entry in solution.history if entry["kkt"] is not None]
+    assert found and (algorithm != "bsgd" or found[-1] > 0.5)
+
+
+def test_minibatches_of_a_linear_expectation_are_not_biased():
+    body = "var w[d]; minimize f: E[z ~ D] log1pexp(-z.y * dot(w, z.x)) + 0.1 * sumsq(w);"
+    _, _, module = program_of(HEAD + body, algorithm="sox", inner_batch=16, polish=False)
+    assert module.SOLVER.whole is None and not module.SOLVER.biased
+
+
+def test_a_biased_algorithm_is_not_told_to_run_longer():
+    options = {"algorithm": "bsgd", "unverified": True, "inner_batch": 1, "budget": "2000it", "schedule": "decay"}
+    advice = fccomodel.compile(SQUARE).bind().solve(seed=0, **options).report.advice
+    assert "biased" in advice and "longer" not in advice and "inner_batch" in advice
+
+
+def test_vectors_of_draws_are_of_the_steps_precision():
+    problem = fccomodel.compile(SQUARE).bind()
+    assert problem.solve(algorithm="hscg", unverified=True, budget="200it").outcome.solution.iterations == 200

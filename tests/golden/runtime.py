@@ -147,6 +147,7 @@ class Solver:
     tol        the KKT residual to end at                         direct    passes come first: the problem is convex
     resume     where another run ended: a finish goes on from there, without a step before
     attained   the objective is strongly convex: it does not fall for ever
+    biased     gradients of minibatches are, whatever their number, and there is no ``whole``: nothing tells the KKT residual
     nonconvex  where steps come to rest may be far from the best: the finish tries the first iterate too
     """
 
@@ -180,6 +181,7 @@ class Solver:
     direct: bool = False
     attained: bool = False
     nonconvex: bool = False
+    biased: bool = False
     curved: tuple[str, ...] = ()
     thin: Mapping[str, int] = field(default_factory=dict)
     inside: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
@@ -769,7 +771,7 @@ def observe(watch, solver: Solver, data, w, value, c, h: LoopSettings, worked, m
 
     ``value`` is the summary of the evaluation at w; ``minibatches(w, y, h)`` goes on giving gradients with the multipliers y.
     """
-    if watch.tol is None:
+    if watch.tol is None or solver.biased:
         return {}
     likely = watch.tol >= 1e-4 or (watch.kkt is not None and watch.kkt - watch.error <= 3 * watch.tol)
     room, each = (0.15 if likely else 0.03) * worked - watch.spent, watch.step if solver.whole is None else 3 * watch.look

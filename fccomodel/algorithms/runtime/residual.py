@@ -6,7 +6,8 @@ that of the Lagrangian. The residual is the largest of
 
     |w - prox(w - s G)| / s,      the violation of the constraints,      |slope(c + y) - y| of the penalties,      the shifts
 
-G comes from a pass over all rows; of pairs that are too many, from passes over random rows; else from minibatches. From K samples
+G comes from a pass over all rows; of pairs that are too many, from passes over random rows; else from minibatches, where no
+expectation under a nonlinear function is sampled, which would bias their mean. From K samples
 its mean misses G by no more than z s / sqrt(K) with 95% probability, s^2 being the sum of the variances of its entries (of all
 normal vectors with this sum, those along a line are the worst: G. Szekely and N. Bakirov, Extremal probabilities for Gaussian
 quadratic forms, 2003). The emitter copies it.
@@ -41,7 +42,7 @@ def observe(watch, solver: Solver, data, w, value, c, h: LoopSettings, worked, m
 
     ``value`` is the summary of the evaluation at w; ``minibatches(w, y, h)`` goes on giving gradients with the multipliers y.
     """
-    if watch.tol is None:
+    if watch.tol is None or solver.biased:
         return {}
     likely = watch.tol >= 1e-4 or (watch.kkt is not None and watch.kkt - watch.error <= 3 * watch.tol)
     room, each = (0.15 if likely else 0.03) * worked - watch.spent, watch.step if solver.whole is None else 3 * watch.look

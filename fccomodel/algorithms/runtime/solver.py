@@ -32,6 +32,7 @@ class Solver:
     tol        the KKT residual to end at                         direct    passes come first: the problem is convex
     resume     where another run ended: a finish goes on from there, without a step before
     attained   the objective is strongly convex: it does not fall for ever
+    biased     gradients of minibatches are, whatever their number, and there is no ``whole``: nothing tells the KKT residual
     nonconvex  where steps come to rest may be far from the best: the finish tries the first iterate too
     """
 
@@ -65,6 +66,7 @@ class Solver:
     direct: bool = False
     attained: bool = False
     nonconvex: bool = False
+    biased: bool = False
     curved: tuple[str, ...] = ()
     thin: Mapping[str, int] = field(default_factory=dict)
     inside: Mapping[str, tuple[int, ...]] = field(default_factory=dict)

@@ -156,4 +156,4 @@ def net_in_slices(net, w, rows):
 def fixed_noise(family, shape, seed, data):
     """The same draws at every call: common random numbers for a distribution that is sampled in a full pass."""
     rng = torch.Generator(device="cpu").manual_seed(seed)
-    return noise(family, shape, rng, "cpu", torch.float64).to(data.device)
+    return noise(family, shape, rng, "cpu", torch.float64).to(data.device, data.dtype)

@@ -13,7 +13,7 @@ from fccomodel.algorithms.runtime.settings import LoopSettings
 from fccomodel.algorithms.runtime.solver import Solver
 from fccomodel.core.quoting import literal
 from fccomodel.library.kinks import kinked
-from fccomodel.plan import Plan
+from fccomodel.plan import Plan, sizes
 from fccomodel.solver.emit.carried import Carried, carried
 from fccomodel.solver.lower import Lowered
 
@@ -93,12 +93,20 @@ class Record:
             "heavy": thinning.heavy,
             "direct": self.plan.direct and "finish" in self.after,
             "attained": self.plan.attained and "finish" in self.after,
+            "biased": self.biased,
             "nonconvex": not self.plan.convex and "finish" in self.after,
             "curved": tuple(s.name for s in lowered.centred if s.penalty is None and not kinked(s.original)),
             "thin": dict(thinning.thin),
             **self.form.values,
             "inside": dict(lowered.whole.inside) if lowered.whole else {},
         }
+
+    @property
+    def biased(self) -> bool:
+        """Minibatches alone tell the gradient, and they have samples of what is under nonlinear functions."""
+        lowered = self.lowered
+        nonlinear = any(term.kind == "composition" for term in lowered.normal.terms)
+        return lowered.whole is None and nonlinear and sizes.sampled(lowered.normal, lowered.bound, self.plan.batch)
 
     @property
     def passes(self) -> list[str]:
