@@ -266,10 +266,13 @@ def run(
     patience: float | None = None,
     watched: bool = False,
     microscope: Microscope | None = None,
+    part: str = "run",
 ) -> tuple[Planned, Program, Solution]:
     """Emit and run; the plan comes back with the device that was picked. The clock (``time.perf_counter``) ends the run at
     ``until``, where it has a budget in seconds; with ``patience`` it ends after so many counted ones. ``watched``: steps alone
-    estimate the KKT residual as well; a ``microscope`` looks at them, and nothing comes after them."""
+    estimate the KKT residual as well; a ``microscope`` looks at them, and nothing comes after them.
+    ``part``: which of the runs of a solve it is, by the name that its checkpoints have."""
+    from fccomodel.pipeline import kept
     from fccomodel.solver import run as running
 
     program = emit(planned)
@@ -278,9 +281,11 @@ def run(
     device = options.pick_device(value["device"])
     planned = replace(planned, options={**planned.options, "device": (device, planned.options["device"][1])})
     with quoting(planned.problem.source):
+        keeper = None if planned.checkpoints is None else kept.keeper(planned, program, part)
         solution = running.run(
             program,
             planned.bound,
+            keeper=keeper,
             seed=value["seed"],
             device=device,
             precision=value["precision"],

@@ -36,7 +36,7 @@ def answer(
             if progress is not None:
                 progress(replace(now, message=f"race: {name}"))
 
-        one, _, solution = run(_entered(planned, name, share, polish=False), told)
+        one, _, solution = run(_entered(planned, name, share, polish=False), told, part=f"lap-{name}")
         return solution, report(one, solution)
 
     held = race.hold(planned.plan.entrants, budget, lap, -1 if planned.problem.objective.sense == "maximize" else 1)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from fccomodel.report.population import Population
     from fccomodel.solver.emit import Program
     from fccomodel.solver.race import Race
-    from fccomodel.solver.run import Solution
+    from fccomodel.solver.run import Checkpoints, Solution
     from fccomodel.structure import Analysis
 
 #: What is said of a run that the clock ended, or one of its stages.
@@ -88,7 +88,8 @@ class Binding:
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Planned:
     """A bound problem with the structure found and the plan made; ``options`` holds every value with its origin, ``held`` by
-    table the numbers in their source of the rows held out at random, ``spent`` the seconds that binding and planning took."""
+    table the numbers in their source of the rows held out at random, ``spent`` the seconds that binding and planning took,
+    ``checkpoints`` where its runs keep their state."""
 
     compiled: Compiled
     binding: Binding
@@ -98,6 +99,7 @@ class Planned:
     options: options.Origins
     held: Mapping[str, np.ndarray] = field(default_factory=dict)
     spent: float = 0.0
+    checkpoints: Checkpoints | None = None
 
     @property
     def given(self) -> dict[str, tuple[Any, str]]:

@@ -159,7 +159,7 @@ def ended(
     if first is None and found != solution.status:
         failure = conic.conflict(route) if found == "infeasible" else None
         if failure is None:
-            planned, program, solution = run(planned, progress, until=until.run)
+            planned, program, solution = run(planned, progress, until=until.run, part="again")
         else:
             solution = replace(solution, failure=failure)
     return first or _judged(planned, program, solution, sensitive, until)

@@ -1,12 +1,13 @@
-"""F0608, F0609, F0704, F0711: what cannot be in a solver, and runs that find nothing."""
+"""F0608, F0609, F0704, F0711, F0817: what cannot be in a solver, runs that find nothing, and checkpoints that are of no use."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import Code, Diagnostic
-from fccomodel.core.errors import ARGUMENT
+from fccomodel.core.errors import ARGUMENT, OUTPUT
 from fccomodel.core.source import Span
 from fccomodel.evaluation.errors import TOO_LARGE
 from fccomodel.library import distributions
@@ -14,6 +15,7 @@ from fccomodel.library import distributions
 NOT_EMITTED = Code("F0608", "not emitted")
 EMPTY_SET = Code("F0609", "empty set of a variable")
 NOTHING_FINITE = Code("F0711", "nothing finite")
+CHECKPOINT = Code("F0817", "checkpoint")
 
 
 # ------------------------------------------------------------------------------------------------------------- microscopes
@@ -170,3 +172,27 @@ def objective_not_finite() -> Diagnostic:
         reason="A run starts at zero (nets: at their initialisation) and keeps points with a finite objective alone.",
         fix='Check the scale of the data (scale = "standard"), the domains of logarithms and powers; try smaller eta.',
     )
+
+
+# ------------------------------------------------------------------------------------------------------------- checkpoints
+def checkpoint_of_another(place: Path, differing: Sequence[str]) -> Diagnostic:
+    """A run goes on from its own checkpoint."""
+    return CHECKPOINT.error(
+        f"The checkpoint `{place}` is of another run: {'; '.join(differing[:4])}{' and more' if len(differing) > 4 else ''}",
+        reason="A run goes on from a checkpoint of the same model, data, options and version alone; its budget may be another.",
+        fix="Name another folder, or leave aside what is in this one: --fresh.",
+    )
+
+
+def checkpoint_damaged(place: Path) -> Diagnostic:
+    """A checkpoint is read as it was written."""
+    return CHECKPOINT.error(
+        f"The checkpoint `{place}` is damaged, and there is none before it that is whole",
+        reason="Its files are not those that its manifest was written with.",
+        fix="Begin anew: --fresh.",
+    )
+
+
+def checkpoint_not_written(folder: Path, error: OSError) -> Diagnostic:
+    """The system lets a checkpoint be written."""
+    return OUTPUT.error(f"No checkpoint could be written in `{folder}`: {error.strerror or error}")

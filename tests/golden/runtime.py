@@ -561,24 +561,34 @@ def watching(tol, look, step, z=1.96, few=8):
     return SimpleNamespace(tol=tol, z=z, few=few, spent=0.0, cost=cost, look=look, step=step, held=0, kkt=None, error=None)
 
 
-def take_steps(run, solver: BlockSolver, data, rng, h: BlockSettings, length, iterations, ended):
-    """So many steps; the average of the second half's iterates, by a theorem's constants of all. Why the run ends, or ""."""
-    done, reason, schedule, advance = 0, "", solver.schedule, solver.advance
-    run.state.met, run.kept = 0, run.kept if schedule.pools else 0
-    while done < length and not reason:
+def open_stage(run, solver: BlockSolver, h: BlockSettings, iterations):
+    """The beginning of a stage, and of its average."""
+    run.length, run.done, run.ahead = solver.schedule.length(h, run.count, iterations), 0, []
+    run.end, run.state.met = run.count + run.length, 0
+    run.kept = run.kept if solver.schedule.pools else 0
+
+
+def take_steps(run, solver: BlockSolver, data, rng, h: BlockSettings, iterations, ended, keep=None):
+    """To the end of the stage; the average of the second half's iterates, by a theorem's constants of all. Why the run ends, or
+    "". ``keep`` has the state after each step."""
+    schedule, advance, reason = solver.schedule, solver.advance, "" if run.done < run.length else ended(run.count)
+    while run.done < run.length and not reason:
+        if not run.ahead:
+            run.since, run.ahead = (run.done, run.count), drawn(solver, data, rng, min(solver.block, run.length - run.done))
         h.eta = h.peak
-        spent = run.count / (iterations or math.inf)
-        now = schedule.within(h, 1 - done / length, spent)
-        for batch in drawn(solver, data, rng, min(solver.block, length - done)):
+        done, count = run.since
+        now = schedule.within(h, 1 - done / run.length, count / (iterations or math.inf))
+        while run.ahead and not reason:
+            batch = run.ahead.pop(0)
             schedule.move(h, h.peak, run.count / (iterations or math.inf))
             advance(solver, data, run.state, run.u, run.c, batch, now)
-            if schedule.averages(done, length):
+            if schedule.averages(run.done, run.length):
                 run.kept += 1
                 run.average.lerp_(run.state.w, 1.0 / run.kept)
-            done, run.count = done + 1, run.count + 1
+            run.done, run.count = run.done + 1, run.count + 1
             reason = ended(run.count)
-            if reason:
-                break
+            if keep is not None:
+                keep("steps", run, reason)
         if run.broken is None and not math.isfinite(float(run.state.w.sum())):
             run.broken = run.count
     return reason
@@ -826,7 +836,7 @@ def gradients(solver: BlockSolver, data, w, c, h: BlockSettings, rng):
 
 def solve(
     solver: BlockSolver, data, *, seed=0, device="cpu", dtype=None, seconds=30.0, iterations=None, oracles=None,
-    progress=None, stop=None, tol=None, exact=None, share=None, planned=None,
+    progress=None, stop=None, tol=None, exact=None, share=None, planned=None, keep=None,
 ):  # fmt: skip
     """Run to the end of the budget (``share``: in counted seconds), or until stages gain nothing more, or until the KKT residual
     is at most ``tol`` in two of them running. Returns the best point seen, or as the schedule says the last.
@@ -837,10 +847,13 @@ def solve(
     ``oracles`` bounds the values g_i(w; xi) that steps ask for; evaluations between stages are no part of the algorithm.
     ``broken`` is the step by which iterates were not finite (the loop went back to the best point), or None.
 
+    ``keep`` writes the state of a run, and puts it back: everything that changes is in ``run``, and all else is made again.
+
     ``run`` is where it stands: the algorithm's state, estimates u and centres c; the average of the ``kept`` iterates; the best
-    point so far with its value, centres and rho; how many steps (``count``) and how many stages without a gain (``calm``).
+    point so far with its value, centres and rho; how many steps (``count``), of the stage so many ``done``, batches drawn
+    ``ahead`` of them ``since`` the settings changed; how many stages without a gain (``calm``).
     """
-    began, dtype = time.perf_counter(), dtype or torch.float32
+    began, dtype = time.perf_counter() - (keep.spent if keep is not None else 0.0), dtype or torch.float32
     if oracles is not None:
         iterations = min(iterations or math.inf, max(1, int(oracles // max(solver.oracles, 1))))
     exact, quick, data = opened(solver, data, device, dtype, exact)
@@ -849,6 +862,7 @@ def solve(
     w = solver.start(rng, device, dtype)
     state = SimpleNamespace(w=w, w_prev=w.clone())
     run = SimpleNamespace(state=state, c=solver.centres(device, dtype), kept=0, count=0, calm=0, broken=None)
+    run.h, run.rng, run.waiting = h, rng, data.waiting
     few = drawn(solver, data, rng, min(8, math.ceil(256 / max(solver.oracles, 1))))
 
     def G(x, y=None, most=None):
@@ -866,12 +880,14 @@ def solve(
     ended = ending(began, stop, seconds, iterations, work=work)
     watch = watching(tol, work.look, work.step)
     history: list = []
-    worst, reason = run.value[2], ""
+    run.watch, run.work, run.history, run.worst, reason = watch, work, history, run.value[2], ""
+    inside = keep is not None and keep.again("steps", run)
     while not reason:
-        length = schedule.length(h, run.count, planned or iterations)
-        end = run.count + length
-        reason = take_steps(run, solver, data, rng, h, length, planned or iterations, ended)
-        before, (worst, finite, gained) = worst, keep_the_better(run, solver, quick, h)
+        if not inside:
+            open_stage(run, solver, h, planned or iterations)
+        inside, reason = False, take_steps(run, solver, data, rng, h, planned or iterations, ended, keep)
+        before, (worst, finite, gained) = run.worst, keep_the_better(run, solver, quick, h)
+        run.worst = worst
         schedule.after(h, gained, worst)
         if schedule.adapts:
             run.state.w_prev.copy_(run.state.w)
@@ -890,7 +906,7 @@ def solve(
     return SimpleNamespace(
         w=w, c=run.c, u=run.u, h=h, eta=run.eta, history=history, iterations=run.count, seconds=time.perf_counter() - began,
         reason=reason, status=status(stop, schedule.adapts and watch.held >= 2), broken=run.broken, exact=exact, first=first,
-        timed=work.timed, worked=worked(work, run.count), planned=None if schedule.keeps_last else iterations or end,
+        timed=work.timed, worked=worked(work, run.count), planned=None if schedule.keeps_last else iterations or run.end,
     )  # fmt: skip
 
 
@@ -931,7 +947,7 @@ def oracle_of(solver: VectorSolver, data, rng, c, state, h: VectorSettings, late
     keep               the Jacobian is kept as a q x p matrix; else, and where q > 128, products with it
     smoothing          phi has kinks                             share              of all samples in a minibatch
     partial            phi is had by samples
-    late()             the budget is used up
+    late()             the budget is used up               ahead              batches drawn before they are asked for
     """
     ahead: list = []
 
@@ -983,7 +999,7 @@ def oracle_of(solver: VectorSolver, data, rng, c, state, h: VectorSettings, late
 
     return SimpleNamespace(
         batch=batch, sample=sample, pooled=pooled, mean=mean, many=many, whole=whole, value=value, slope=slope, phi=phi,
-        prox=prox, late=late, partial=solver.outer_part is not None,
+        prox=prox, late=late, ahead=ahead, partial=solver.outer_part is not None,
         keep=solver.components <= 128 and solver.components * len(state.w) <= h.matrix, smoothing=solver.centred,
         share=min(1.0, solver.samples / solver.rows) if solver.rows else 1.0,
     )  # fmt: skip
@@ -1035,10 +1051,11 @@ def open_epoch(run, solver: VectorSolver, F, h: VectorSettings):
     run.left = run.state.length
 
 
-def take_steps(run, solver: VectorSolver, F, h: VectorSettings, iterations, oracles, ended):
-    """Steps to the next look or the end of the epoch, and the average of its second half's. Why the run ends, or ""."""
-    state, reason = run.state, ""
-    for _ in range(min(run.left, h.look)):
+def take_steps(run, solver: VectorSolver, F, h: VectorSettings, iterations, oracles, ended, keep=None):
+    """Steps to the next look or the end of the epoch, and the average of its second half's. Why the run ends, or "". ``keep`` has
+    the state after each step."""
+    state, reason = run.state, "" if run.left > run.pause else ended(run.count, run.state.oracles)
+    while run.left > run.pause and not reason:
         solver.schedule.move(h, run.eta, max(run.count / (iterations or math.inf), state.oracles / (oracles or math.inf)))
         solver.update(state, F, h)
         state.t += 1
@@ -1046,8 +1063,8 @@ def take_steps(run, solver: VectorSolver, F, h: VectorSettings, iterations, orac
         run.left -= 1
         run.average.lerp_(state.w, 1.0 / max(1, state.length - run.left + 1 - state.length // 2))
         reason = ended(run.count, state.oracles)
-        if reason:
-            break
+        if keep is not None:
+            keep("steps", run, reason)
     return reason
 
 
@@ -1098,18 +1115,18 @@ def approximate_kkt(solver: VectorSolver, data, F, w, c, h: VectorSettings):
 
 def solve(
     solver: VectorSolver, data, *, seed=0, device="cpu", dtype=None, seconds=30.0, iterations=None, oracles=None,
-    progress=None, stop=None, tol=None, exact=None, share=None, planned=None,
+    progress=None, stop=None, tol=None, exact=None, share=None, planned=None, keep=None,
 ):  # fmt: skip
     """Run to the end of the budget (``share``: in counted seconds), or until epochs gain nothing more, or until the KKT residual
     is at most ``tol`` in two looks running. Returns the best point seen, or as the schedule says the last. Epochs are not
     ``planned`` by the budget.
 
-    ``broken`` is the step by which iterates were not finite (their epoch was taken back), or None.
+    ``broken`` is the step by which iterates were not finite (their epoch was taken back), or None. ``keep``: as of the other loop.
 
-    ``run`` is where it stands: the algorithm's state; the epoch's length, the steps left in it, its average and the merit that
-    it began with (``held``); the best point so far and its value; the first merit; steps (``count``), epochs without a gain.
+    ``run`` is where it stands: the algorithm's state; the epoch's length, the steps left in it, and at the next look (``pause``),
+    its average and the merit that it began with (``held``); the best point so far and its value; the first merit; steps (``count``), epochs without a gain.
     """
-    began, dtype = time.perf_counter(), dtype or torch.float32
+    began, dtype = time.perf_counter() - (keep.spent if keep is not None else 0.0), dtype or torch.float32
     work = pricing()
     ended = ending(began, stop, seconds, iterations, oracles, share, work)
     exact, quick, data = opened(solver, data, device, dtype, exact)
@@ -1118,6 +1135,7 @@ def solve(
     state = SimpleNamespace(w=solver.start(rng, device, dtype), oracles=0, t=0, epoch=0)
     run = SimpleNamespace(state=state, left=0, length=h.stage, count=0, calm=0, broken=None)
     F = oracle_of(solver, data, rng, c, state, h, lambda: ended(run.count, state.oracles) != "")
+    run.c, run.h, run.rng, run.waiting, run.ahead, run.work = c, h, rng, data.waiting, F.ahead, work
     few = [F.batch() for _ in range(math.ceil(h.probe / solver.samples))] if solver.rows > h.probe else []
 
     def G(x):
@@ -1133,19 +1151,22 @@ def solve(
     set_out(run, solver, quick, F, h, c, G)
     work.look, work.call = priced(lambda: value_at(solver, quick, state.w))[1], call_price(solver, data, state.w, c, h)
     watch = watching(tol, work.look, work.call * solver.samples)
-    run.first, worst = merit(run.value, h.weight), run.value[2]
+    run.first, run.worst = merit(run.value, h.weight), run.value[2]
     history: list = []
-    reason = ""
+    run.watch, run.history, reason = watch, history, ""
+    inside = keep is not None and keep.again("steps", run)
     while not reason:
-        if not run.left:
-            open_epoch(run, solver, F, h)
-        reason = take_steps(run, solver, F, h, iterations, oracles, ended)
+        if not inside:
+            if not run.left:
+                open_epoch(run, solver, F, h)
+            run.pause = max(run.left - h.look, 0)
+        inside, reason = False, take_steps(run, solver, F, h, iterations, oracles, ended, keep)
         last, finite = keep_the_better(run, solver, quick, h)
         if not run.left or not finite:
             close_epoch(run, solver, last, h)
             if solver.centred and schedule.adapts:
-                move_centres(solver, quick, state.w.to(quick.dtype), c, h, last[2], worst, G, dtype)
-            worst = last[2]
+                move_centres(solver, quick, state.w.to(quick.dtype), c, h, last[2], run.worst, G, dtype)
+            run.worst = last[2]
         entry = {"iteration": run.count, "oracles": state.oracles, "eta": h.eta}
         work.looks = watch.spent + 3 * work.look * (len(history) + 1)
         entry |= observe(watch, solver, exact, run.best, run.value, c, h, worked(work, run.count, state.oracles), minibatches)
@@ -1253,16 +1274,17 @@ def direction(pairs, residual):
     return d
 
 
-def panoc(at, prox, w, step, tol, limit):
+def panoc(at, prox, w, step, tol, limit, held=None):
     """Minimise the function that ``at`` differentiates, plus the rest that ``prox`` knows, from w until the fixed-point residual
-    is ``tol`` or ``limit()`` says stop.
+    is ``tol`` or ``limit()`` says stop. ``held`` has where it stands whenever ``limit`` is asked; where it had that before, it
+    goes on from there.
 
     Returns the point, its residual |w - prox(w - step grad)| / step, and the step.
     """
-    pairs: list = []
-    now = forward_backward(at, prox, w, step)
+    held = SimpleNamespace(now=None, pairs=[]) if held is None else held
+    now, pairs = held.now or forward_backward(at, prox, w, step), held.pairs
     while True:
-        size = float(now.move.norm()) / now.step
+        size, held.now, held.pairs = float(now.move.norm()) / now.step, now, pairs
         if size <= tol or limit():
             return now.new, size, now.step
         while True:  # the step must be below 1/L near w
@@ -1397,7 +1419,7 @@ def first_point(full, history):
         best = w if failure is None else least.w
     return SimpleNamespace(
         w=w, best=best, value=value, step=step, enough=enough, error=math.inf, failure=failure, shifts={}, raised=[],
-        searched=False,
+        searched=False, inner=None,
     )  # fmt: skip
 
 
@@ -1476,11 +1498,15 @@ def next_round(now, full):
     """Minimises the smoothed problem at fixed centres, then moves these; the point is kept if it is the best. False where the
     penalty was too weak to hold the point: it is stronger now."""
     data, h, count, tol = full.data, full.h, full.count, full.tol
-    begin, last = now.w, count.passes + 500
-    now.w, residual, now.step = panoc(
-        full.at, full.prox, now.w, 2 * now.step, now.enough, lambda: full.limit() or count.passes > last
-    )
-    value = summary(full.solver.evaluate(data, now.w))
+    if now.inner is None:
+        now.begin, now.last, now.inner = now.w, count.passes + 500, SimpleNamespace(now=None, pairs=[])
+
+    def limit():
+        full.keep()
+        return full.limit() or count.passes > now.last
+
+    now.w, residual, now.step = panoc(full.at, full.prox, now.w, 2 * now.step, now.enough, limit, now.inner)
+    now.inner, value = None, summary(full.solver.evaluate(data, now.w))
     if full.endless() and value[2] > 1e-6 * float(now.w.norm()):
         now.w, count.value, count.size, now.step = now.best.clone(), 0.0, 0.0, 0.1 * now.step
         h.rho *= 4
@@ -1492,8 +1518,8 @@ def next_round(now, full):
     for name, shift in shifts.items():
         if shift > tol and shift > 0.5 * now.shifts.get(name, math.inf):
             h.smooth(name, 0.5 * h.smoothing(name))
-    moved = now.w - begin
-    if count.passes > last and falls_for_ever(full.solver, data, now.w, moved, h, tol, full.limit, count) == "unbounded":
+    moved = now.w - now.begin
+    if count.passes > now.last and falls_for_ever(full.solver, data, now.w, moved, h, tol, full.limit, count) == "unbounded":
         now.failure = {"kind": "unbounded", "direction": moved}
     if saturated and value[2] > tol:
         raise_penalty(now, full, value[2])
@@ -1555,23 +1581,28 @@ def descent_without_end(now, full):
     return failure
 
 
-def finish(solver: Solver, outcome, data, *, seconds=None, passes=None, tol=1e-6, progress=None, stop=None):
+def finish(solver: Solver, outcome, data, *, seconds=None, passes=None, tol=1e-6, progress=None, stop=None, keep=None):
     """Continue from what ``solve`` found, on ``data`` in float64; its point is replaced by one of as small a merit.
 
     ``passes`` bounds the evaluations of ``whole``, ``seconds`` the time; ``tol`` is the stationarity, the violation and the
     shift of the centres to end at. ``failure`` of what it returns names why there is no solution, with the evidence, or is None.
     """
-    began = time.perf_counter() - outcome.seconds
+    began = time.perf_counter() - (outcome.seconds if keep is None else max(outcome.seconds, keep.spent))
     full = full_problem(solver, outcome, data, seconds=seconds, passes=passes, tol=tol, stop=stop)
-    if solver.nonconvex and outcome.first is not None:
-        from_the_first(full, outcome.first)
-    history, rounds = list(outcome.history), 0
-    now = first_point(full, history)
-    while now.error > tol and not full.limit() and rounds < 100 and now.failure is None:
-        rounds += 1
+    history = list(outcome.history)
+    run = SimpleNamespace(c=full.c, h=full.h, count=full.count, history=history, rounds=0, now=None)
+    full.keep = (lambda reason="": None) if keep is None else (lambda reason="": keep("finish", run, reason))
+    if keep is None or not keep.again("finish", run):
+        if solver.nonconvex and outcome.first is not None:
+            from_the_first(full, outcome.first)
+        run.now = first_point(full, history)
+    now = run.now
+    while now.inner is not None or (now.error > tol and not full.limit() and run.rounds < 100 and now.failure is None):
+        run.rounds += now.inner is None
         if next_round(now, full):
             entry = {"iteration": outcome.iterations, "oracles": history[-1]["oracles"], "eta": now.step, "kkt": now.error}
             record(history, progress, began, now.value, full.h.weight, **entry, passes=full.count.passes)
+    full.keep("ended")
     failure = now.failure or (None if solver.attained else descent_without_end(now, full))
     ended = status(stop, now.error <= tol)
     reason = "the time is used up" if full.count.timed else "the budget is used up"
@@ -1621,14 +1652,17 @@ def jacobian(solver: Solver, data, w, chosen):
     return torch.stack([gradient_of(values[k], x, keep=True) for k in chosen.tolist()])
 
 
-def restore(solver: Solver, outcome, data, *, seconds=None, passes=None, tol=1e-6, progress=None, stop=None, most=256):
+def restore(solver: Solver, outcome, data, *, seconds=None, passes=None, tol=1e-6, progress=None, stop=None, keep=None, most=256):
     """Lowers the largest violation of what ``solve`` found, by least-norm steps on the violated constraints and those near.
 
     A step is kept if the violation falls and the objective (on ``thinned`` rows where pairs are many) rises by no more than the
     multipliers let it. ``passes`` bounds the evaluations of constraints, ``most`` the constraints of a step.
     """
-    began, count, timed, history = time.perf_counter(), 0, False, list(outcome.history)
+    began, timed, history = time.perf_counter(), False, list(outcome.history)
     quick, weight, w = thinned(solver, data), outcome.h.weight, outcome.w.to(data.device).double().clone()
+    run = SimpleNamespace(w=w, count=1, moved=True, history=history)
+    if keep is not None:
+        keep.again("restore", run)
 
     def violations(x):
         values, equal = constraint_row(solver, data, x)
@@ -1636,36 +1670,38 @@ def restore(solver: Solver, outcome, data, *, seconds=None, passes=None, tol=1e-
 
     def limit():
         nonlocal timed
-        if (passes is not None and count >= passes) or (stop is not None and stop()):
+        if (passes is not None and run.count >= passes) or (stop is not None and stop()):
             return True
         timed |= seconds is not None and time.perf_counter() - began > seconds
         return timed
 
-    amount, values, equal = violations(w)
-    worst, value, count, moved = float(amount.max()), summary(solver.evaluate(quick, w)), 1, True
-    while moved and worst > tol and (count == 1 or not limit()):
+    amount, values, equal = violations(run.w)
+    worst, value = float(amount.max()), summary(solver.evaluate(quick, run.w))
+    while run.moved and worst > tol and (run.count == 1 or not limit()):
         near = torch.where(equal, values.abs(), values).topk(min(most, len(values)))
         chosen = near.indices[near.values > -worst]
-        d = least_norm(jacobian(solver, data, w, chosen), values[chosen], equal[chosen])
-        count, moved, step = count + 1, False, 1.0
-        while not moved and step > 0.05:
-            x = w + step * d
+        d = least_norm(jacobian(solver, data, run.w, chosen), values[chosen], equal[chosen])
+        run.count, run.moved, step = run.count + 1, False, 1.0
+        while not run.moved and step > 0.05:
+            x = run.w + step * d
             solver.project(x, 0.0)
-            count += 1
+            run.count += 1
             less, new_values, _ = violations(x)
             after = summary(solver.evaluate(quick, x))
             risen = after[0] - value[0] - weight * float(amount.sum() - less.sum())
-            moved = float(less.max()) < (1 - 0.1 * step) * worst and risen <= 1e-9 * (1 + abs(value[0]))
-            if moved:
-                w, amount, values, worst, value = x, less, new_values, float(less.max()), after
+            run.moved = float(less.max()) < (1 - 0.1 * step) * worst and risen <= 1e-9 * (1 + abs(value[0]))
+            if run.moved:
+                run.w, amount, values, worst, value = x, less, new_values, float(less.max()), after
             step *= 0.5
         entry = {**history[-1], "stage": len(history) + 1, "objective": value[0], "violation": worst}
         entry |= {"merit": merit(value, weight), "seconds": outcome.seconds + time.perf_counter() - began}
         entry |= {"kkt": None, "kkt_error": None}  # those of the point before
-        history.append({**entry, "passes": count})
+        history.append({**entry, "passes": run.count})
         if progress is not None:
             progress(history[-1])
-    more = {"w": w, "history": history, "exact": data, "passes": count, "way": "restore", "timed": outcome.timed or timed}
+        if keep is not None:
+            keep("restore", run)
+    more = {"w": run.w, "history": history, "exact": data, "passes": run.count, "way": "restore", "timed": outcome.timed or timed}
     return SimpleNamespace(**{**vars(outcome), **more})
 
 
@@ -1701,15 +1737,15 @@ def allotted(solver: Solver, exact, device, room, patience):
 
 def solve_then_finish(
     solver: Solver, data, *, way=None, passes=None, device="cpu", seconds=None, iterations=None, oracles=None, progress=None,
-    stop=None, room=None, patience=None, **more,
+    stop=None, room=None, patience=None, keep=None, **more,
 ):  # fmt: skip
     """``solve``, then what is ``allotted``. ``seconds`` are those of the clock, which ends a run alone; ``room`` is the budget in
     counted seconds (the same where it is not given).
 
     ``way`` and ``passes`` ask for one of the ends (or, empty, for none), and for that many passes. A budget of steps or oracle
-    calls is the algorithm's alone.
+    calls is the algorithm's alone. ``keep`` has how the steps ended, once something comes after them.
     """
-    began, share, price = time.perf_counter(), None, 0.0
+    began, share, price = time.perf_counter() - (keep.spent if keep is not None else 0.0), None, 0.0
     with torch.inference_mode(False), torch.no_grad():
         exact = solver.prepare_full(solver.as_namespace(data, device, torch.float64))
         room = seconds if room is None else room
@@ -1720,18 +1756,20 @@ def solve_then_finish(
     clock = seconds if seconds is None or not way else 0.75 * seconds
     limits = {"seconds": clock, "iterations": iterations, "oracles": oracles, "share": share}
     given = {"device": device, "progress": progress, "stop": stop, "tol": solver.tol, "exact": exact}
-    outcome = None
-    if solver.resume is not None and way == "finish":
+    outcome = keep.outcome("steps", solver, data, device, exact) if keep is not None else None
+    if outcome is None and solver.resume is not None and way == "finish":
         with torch.inference_mode(False), torch.no_grad():
             outcome = solver.resume(solver, exact, device, progress)
     if outcome is None or not math.isfinite(outcome.history[-1]["merit"]):
-        outcome = solver.solve(solver, data, **given, **limits, **more)
+        outcome = solver.solve(solver, data, **given, **limits, keep=keep, **more)
     if not way:
         return outcome
+    if keep is not None:
+        keep.ended("steps", outcome)
     with torch.inference_mode(False), torch.no_grad():
         left = None if seconds is None else max(seconds - (time.perf_counter() - began), 0.0)
         end = solver.finish if way == "finish" else solver.restore
-        found = end(solver, outcome, exact, seconds=left, passes=passes, tol=solver.tol, progress=progress, stop=stop)
+        found = end(solver, outcome, exact, seconds=left, passes=passes, tol=solver.tol, progress=progress, stop=stop, keep=keep)
         found.worked += found.passes * price if way == "finish" else 0.0
         return found
 

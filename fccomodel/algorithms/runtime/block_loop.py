@@ -110,24 +110,34 @@ def set_out(run, solver: BlockSolver, data, h: BlockSettings, G):
     run.best, run.best_c, run.rho = copy_state(run.state), copy_state(run.c), h.rho
 
 
-def take_steps(run, solver: BlockSolver, data, rng, h: BlockSettings, length, iterations, ended):
-    """So many steps; the average of the second half's iterates, by a theorem's constants of all. Why the run ends, or ""."""
-    done, reason, schedule, advance = 0, "", solver.schedule, solver.advance
-    run.state.met, run.kept = 0, run.kept if schedule.pools else 0
-    while done < length and not reason:
+def open_stage(run, solver: BlockSolver, h: BlockSettings, iterations):
+    """The beginning of a stage, and of its average."""
+    run.length, run.done, run.ahead = solver.schedule.length(h, run.count, iterations), 0, []
+    run.end, run.state.met = run.count + run.length, 0
+    run.kept = run.kept if solver.schedule.pools else 0
+
+
+def take_steps(run, solver: BlockSolver, data, rng, h: BlockSettings, iterations, ended, keep=None):
+    """To the end of the stage; the average of the second half's iterates, by a theorem's constants of all. Why the run ends, or
+    "". ``keep`` has the state after each step."""
+    schedule, advance, reason = solver.schedule, solver.advance, "" if run.done < run.length else ended(run.count)
+    while run.done < run.length and not reason:
+        if not run.ahead:
+            run.since, run.ahead = (run.done, run.count), drawn(solver, data, rng, min(solver.block, run.length - run.done))
         h.eta = h.peak
-        spent = run.count / (iterations or math.inf)
-        now = schedule.within(h, 1 - done / length, spent)
-        for batch in drawn(solver, data, rng, min(solver.block, length - done)):
+        done, count = run.since
+        now = schedule.within(h, 1 - done / run.length, count / (iterations or math.inf))
+        while run.ahead and not reason:
+            batch = run.ahead.pop(0)
             schedule.move(h, h.peak, run.count / (iterations or math.inf))
             advance(solver, data, run.state, run.u, run.c, batch, now)
-            if schedule.averages(done, length):
+            if schedule.averages(run.done, run.length):
                 run.kept += 1
                 run.average.lerp_(run.state.w, 1.0 / run.kept)
-            done, run.count = done + 1, run.count + 1
+            run.done, run.count = run.done + 1, run.count + 1
             reason = ended(run.count)
-            if reason:
-                break
+            if keep is not None:
+                keep("steps", run, reason)
         if run.broken is None and not math.isfinite(float(run.state.w.sum())):
             run.broken = run.count
     return reason
@@ -163,7 +173,7 @@ def go_back(run, solver: BlockSolver, h: BlockSettings, finite):
 
 def solve(
     solver: BlockSolver, data, *, seed=0, device="cpu", dtype=None, seconds=30.0, iterations=None, oracles=None,
-    progress=None, stop=None, tol=None, exact=None, share=None, planned=None,
+    progress=None, stop=None, tol=None, exact=None, share=None, planned=None, keep=None,
 ):  # fmt: skip
     """Run to the end of the budget (``share``: in counted seconds), or until stages gain nothing more, or until the KKT residual
     is at most ``tol`` in two of them running. Returns the best point seen, or as the schedule says the last.
@@ -174,10 +184,13 @@ def solve(
     ``oracles`` bounds the values g_i(w; xi) that steps ask for; evaluations between stages are no part of the algorithm.
     ``broken`` is the step by which iterates were not finite (the loop went back to the best point), or None.
 
+    ``keep`` writes the state of a run, and puts it back: everything that changes is in ``run``, and all else is made again.
+
     ``run`` is where it stands: the algorithm's state, estimates u and centres c; the average of the ``kept`` iterates; the best
-    point so far with its value, centres and rho; how many steps (``count``) and how many stages without a gain (``calm``).
+    point so far with its value, centres and rho; how many steps (``count``), of the stage so many ``done``, batches drawn
+    ``ahead`` of them ``since`` the settings changed; how many stages without a gain (``calm``).
     """
-    began, dtype = time.perf_counter(), dtype or torch.float32
+    began, dtype = time.perf_counter() - (keep.spent if keep is not None else 0.0), dtype or torch.float32
     if oracles is not None:
         iterations = min(iterations or math.inf, max(1, int(oracles // max(solver.oracles, 1))))
     exact, quick, data = opened(solver, data, device, dtype, exact)
@@ -186,6 +199,7 @@ def solve(
     w = solver.start(rng, device, dtype)
     state = SimpleNamespace(w=w, w_prev=w.clone())
     run = SimpleNamespace(state=state, c=solver.centres(device, dtype), kept=0, count=0, calm=0, broken=None)
+    run.h, run.rng, run.waiting = h, rng, data.waiting
     few = drawn(solver, data, rng, min(8, math.ceil(256 / max(solver.oracles, 1))))
 
     def G(x, y=None, most=None):
@@ -203,12 +217,14 @@ def solve(
     ended = ending(began, stop, seconds, iterations, work=work)
     watch = watching(tol, work.look, work.step)
     history: list = []
-    worst, reason = run.value[2], ""
+    run.watch, run.work, run.history, run.worst, reason = watch, work, history, run.value[2], ""
+    inside = keep is not None and keep.again("steps", run)
     while not reason:
-        length = schedule.length(h, run.count, planned or iterations)
-        end = run.count + length
-        reason = take_steps(run, solver, data, rng, h, length, planned or iterations, ended)
-        before, (worst, finite, gained) = worst, keep_the_better(run, solver, quick, h)
+        if not inside:
+            open_stage(run, solver, h, planned or iterations)
+        inside, reason = False, take_steps(run, solver, data, rng, h, planned or iterations, ended, keep)
+        before, (worst, finite, gained) = run.worst, keep_the_better(run, solver, quick, h)
+        run.worst = worst
         schedule.after(h, gained, worst)
         if schedule.adapts:
             run.state.w_prev.copy_(run.state.w)
@@ -227,5 +243,5 @@ def solve(
     return SimpleNamespace(
         w=w, c=run.c, u=run.u, h=h, eta=run.eta, history=history, iterations=run.count, seconds=time.perf_counter() - began,
         reason=reason, status=status(stop, schedule.adapts and watch.held >= 2), broken=run.broken, exact=exact, first=first,
-        timed=work.timed, worked=worked(work, run.count), planned=None if schedule.keeps_last else iterations or end,
+        timed=work.timed, worked=worked(work, run.count), planned=None if schedule.keeps_last else iterations or run.end,
     )  # fmt: skip

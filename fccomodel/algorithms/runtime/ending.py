@@ -42,15 +42,15 @@ def one_look(solver: Solver, exact, device):
 
 def solve_then_finish(
     solver: Solver, data, *, way=None, passes=None, device="cpu", seconds=None, iterations=None, oracles=None, progress=None,
-    stop=None, room=None, patience=None, **more,
+    stop=None, room=None, patience=None, keep=None, **more,
 ):  # fmt: skip
     """``solve``, then what is ``allotted``. ``seconds`` are those of the clock, which ends a run alone; ``room`` is the budget in
     counted seconds (the same where it is not given).
 
     ``way`` and ``passes`` ask for one of the ends (or, empty, for none), and for that many passes. A budget of steps or oracle
-    calls is the algorithm's alone.
+    calls is the algorithm's alone. ``keep`` has how the steps ended, once something comes after them.
     """
-    began, share, price = time.perf_counter(), None, 0.0
+    began, share, price = time.perf_counter() - (keep.spent if keep is not None else 0.0), None, 0.0
     with torch.inference_mode(False), torch.no_grad():
         exact = solver.prepare_full(solver.as_namespace(data, device, torch.float64))
         room = seconds if room is None else room
@@ -61,17 +61,19 @@ def solve_then_finish(
     clock = seconds if seconds is None or not way else 0.75 * seconds
     limits = {"seconds": clock, "iterations": iterations, "oracles": oracles, "share": share}
     given = {"device": device, "progress": progress, "stop": stop, "tol": solver.tol, "exact": exact}
-    outcome = None
-    if solver.resume is not None and way == "finish":
+    outcome = keep.outcome("steps", solver, data, device, exact) if keep is not None else None
+    if outcome is None and solver.resume is not None and way == "finish":
         with torch.inference_mode(False), torch.no_grad():
             outcome = solver.resume(solver, exact, device, progress)
     if outcome is None or not math.isfinite(outcome.history[-1]["merit"]):
-        outcome = solver.solve(solver, data, **given, **limits, **more)
+        outcome = solver.solve(solver, data, **given, **limits, keep=keep, **more)
     if not way:
         return outcome
+    if keep is not None:
+        keep.ended("steps", outcome)
     with torch.inference_mode(False), torch.no_grad():
         left = None if seconds is None else max(seconds - (time.perf_counter() - began), 0.0)
         end = solver.finish if way == "finish" else solver.restore
-        found = end(solver, outcome, exact, seconds=left, passes=passes, tol=solver.tol, progress=progress, stop=stop)
+        found = end(solver, outcome, exact, seconds=left, passes=passes, tol=solver.tol, progress=progress, stop=stop, keep=keep)
         found.worked += found.passes * price if way == "finish" else 0.0
         return found

@@ -126,7 +126,7 @@ def first_point(full, history):
         best = w if failure is None else least.w
     return SimpleNamespace(
         w=w, best=best, value=value, step=step, enough=enough, error=math.inf, failure=failure, shifts={}, raised=[],
-        searched=False,
+        searched=False, inner=None,
     )  # fmt: skip
 
 
@@ -134,11 +134,15 @@ def next_round(now, full):
     """Minimises the smoothed problem at fixed centres, then moves these; the point is kept if it is the best. False where the
     penalty was too weak to hold the point: it is stronger now."""
     data, h, count, tol = full.data, full.h, full.count, full.tol
-    begin, last = now.w, count.passes + 500
-    now.w, residual, now.step = panoc(
-        full.at, full.prox, now.w, 2 * now.step, now.enough, lambda: full.limit() or count.passes > last
-    )
-    value = summary(full.solver.evaluate(data, now.w))
+    if now.inner is None:
+        now.begin, now.last, now.inner = now.w, count.passes + 500, SimpleNamespace(now=None, pairs=[])
+
+    def limit():
+        full.keep()
+        return full.limit() or count.passes > now.last
+
+    now.w, residual, now.step = panoc(full.at, full.prox, now.w, 2 * now.step, now.enough, limit, now.inner)
+    now.inner, value = None, summary(full.solver.evaluate(data, now.w))
     if full.endless() and value[2] > 1e-6 * float(now.w.norm()):
         now.w, count.value, count.size, now.step = now.best.clone(), 0.0, 0.0, 0.1 * now.step
         h.rho *= 4
@@ -150,8 +154,8 @@ def next_round(now, full):
     for name, shift in shifts.items():
         if shift > tol and shift > 0.5 * now.shifts.get(name, math.inf):
             h.smooth(name, 0.5 * h.smoothing(name))
-    moved = now.w - begin
-    if count.passes > last and falls_for_ever(full.solver, data, now.w, moved, h, tol, full.limit, count) == "unbounded":
+    moved = now.w - now.begin
+    if count.passes > now.last and falls_for_ever(full.solver, data, now.w, moved, h, tol, full.limit, count) == "unbounded":
         now.failure = {"kind": "unbounded", "direction": moved}
     if saturated and value[2] > tol:
         raise_penalty(now, full, value[2])
@@ -200,23 +204,28 @@ def descent_without_end(now, full):
     return failure
 
 
-def finish(solver: Solver, outcome, data, *, seconds=None, passes=None, tol=1e-6, progress=None, stop=None):
+def finish(solver: Solver, outcome, data, *, seconds=None, passes=None, tol=1e-6, progress=None, stop=None, keep=None):
     """Continue from what ``solve`` found, on ``data`` in float64; its point is replaced by one of as small a merit.
 
     ``passes`` bounds the evaluations of ``whole``, ``seconds`` the time; ``tol`` is the stationarity, the violation and the
     shift of the centres to end at. ``failure`` of what it returns names why there is no solution, with the evidence, or is None.
     """
-    began = time.perf_counter() - outcome.seconds
+    began = time.perf_counter() - (outcome.seconds if keep is None else max(outcome.seconds, keep.spent))
     full = full_problem(solver, outcome, data, seconds=seconds, passes=passes, tol=tol, stop=stop)
-    if solver.nonconvex and outcome.first is not None:
-        from_the_first(full, outcome.first)
-    history, rounds = list(outcome.history), 0
-    now = first_point(full, history)
-    while now.error > tol and not full.limit() and rounds < 100 and now.failure is None:
-        rounds += 1
+    history = list(outcome.history)
+    run = SimpleNamespace(c=full.c, h=full.h, count=full.count, history=history, rounds=0, now=None)
+    full.keep = (lambda reason="": None) if keep is None else (lambda reason="": keep("finish", run, reason))
+    if keep is None or not keep.again("finish", run):
+        if solver.nonconvex and outcome.first is not None:
+            from_the_first(full, outcome.first)
+        run.now = first_point(full, history)
+    now = run.now
+    while now.inner is not None or (now.error > tol and not full.limit() and run.rounds < 100 and now.failure is None):
+        run.rounds += now.inner is None
         if next_round(now, full):
             entry = {"iteration": outcome.iterations, "oracles": history[-1]["oracles"], "eta": now.step, "kkt": now.error}
             record(history, progress, began, now.value, full.h.weight, **entry, passes=full.count.passes)
+    full.keep("ended")
     failure = now.failure or (None if solver.attained else descent_without_end(now, full))
     ended = status(stop, now.error <= tol)
     reason = "the time is used up" if full.count.timed else "the budget is used up"

@@ -22,39 +22,50 @@ def finer(h, share):
     return now
 
 
-def approach(solver: BlockSolver, data, w, c, h, rng, length, ended):
+def approach(solver: BlockSolver, data, w, c, h, rng, length, ended, keep=None):
     """z_K from z_0 = w, and K, at most ``length``, the steps made. By a theorem's constants 1 - theta stays, else it falls."""
-    state, u, done = SimpleNamespace(w=w, w_prev=w.clone()), solver.buffers(w.device, w.dtype), 0
-    h.inner_steps = length + 1
-    solver.begin(state, h)
-    while done < length and not ended(done):
-        now = finer(h, h.finer * (1.0 if solver.schedule.pools else max(1 - done / length, 0.02)))
-        for batch in drawn(solver, data, rng, min(solver.block, length - done)):
-            inner_step(solver, data, state, u, c, batch, now, now.inner_eta)
-            done += 1
-    return state.z, done
+    run = SimpleNamespace(state=SimpleNamespace(w=w, w_prev=w.clone()), c=c, rng=rng, waiting=data.waiting, count=0, ahead=[])
+    run.u, h.inner_steps = solver.buffers(w.device, w.dtype), length + 1
+    solver.begin(run.state, h)
+    if keep is not None:
+        keep.again("last", run)
+    while run.count < length and (run.ahead or not ended(run.count)):
+        if not run.ahead:
+            run.since, run.ahead = run.count, drawn(solver, data, rng, min(solver.block, length - run.count))
+        now = finer(h, h.finer * (1.0 if solver.schedule.pools else max(1 - run.since / length, 0.02)))
+        while run.ahead:
+            inner_step(solver, data, run.state, run.u, run.c, run.ahead.pop(0), now, now.inner_eta)
+            run.count += 1
+            if keep is not None:
+                keep("last", run)
+    return run.state.z, run.count
 
 
 def solve_to_proximal_point(
     solver: BlockSolver, data, *, seed=0, device="cpu", dtype=None, seconds=30.0, iterations=None, oracles=None, progress=None,
-    stop=None, **more,
+    stop=None, keep=None, **more,
 ):  # fmt: skip
     """``solve`` with half of the budget, then as many steps, or ``last``, towards the proximal point of what it found. Where
     stages adapt the better of both is returned, else the last one."""
-    began, dtype, schedule = time.perf_counter(), dtype or torch.float32, solver.schedule
+    began, dtype, schedule = time.perf_counter() - (keep.spent if keep is not None else 0.0), dtype or torch.float32, solver.schedule
     if oracles is not None:
         iterations = min(iterations or math.inf, max(1, int(oracles // max(solver.oracles, 1))))
     last = solver.settings().last or math.inf
     kept = 0 if iterations is None else int(min(iterations // 2, last))
     half = {"seconds": seconds and 0.5 * seconds, "iterations": iterations and iterations - kept}
-    found = solve(solver, data, seed=seed, device=device, dtype=dtype, progress=progress, stop=stop, **half, **more)
+    found = keep.outcome("half", solver, data, device) if keep is not None else None
+    if found is None:
+        given = {"seed": seed, "device": device, "dtype": dtype, "progress": progress, "stop": stop, "keep": keep}
+        found = solve(solver, data, **given, **half, **more)
+        if keep is not None:
+            keep.ended("half", found)
     if found.status != "stopped":
         return found
     run = solver.prepare(solver.as_namespace(data, device, dtype))
     rng, h = torch.Generator(device=device).manual_seed(seed + 1), found.h.copy()
     c = solver.centres(device, dtype) if schedule.pools else copy_state(found.c)
     length = int(min(last, kept or found.iterations))
-    z, done = approach(solver, run, found.w.to(dtype), c, h, rng, length, ending(began, stop, seconds, None))
+    z, done = approach(solver, run, found.w.to(dtype), c, h, rng, length, ending(began, stop, seconds, None), keep)
     value, w = least(solver, found.exact, [z, found.w] if schedule.adapts else [z], h.weight)
     w = w.double()
     solver.project(w, 0.0)  # to double precision

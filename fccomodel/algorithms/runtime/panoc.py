@@ -44,16 +44,17 @@ def direction(pairs, residual):
     return d
 
 
-def panoc(at, prox, w, step, tol, limit):
+def panoc(at, prox, w, step, tol, limit, held=None):
     """Minimise the function that ``at`` differentiates, plus the rest that ``prox`` knows, from w until the fixed-point residual
-    is ``tol`` or ``limit()`` says stop.
+    is ``tol`` or ``limit()`` says stop. ``held`` has where it stands whenever ``limit`` is asked; where it had that before, it
+    goes on from there.
 
     Returns the point, its residual |w - prox(w - step grad)| / step, and the step.
     """
-    pairs: list = []
-    now = forward_backward(at, prox, w, step)
+    held = SimpleNamespace(now=None, pairs=[]) if held is None else held
+    now, pairs = held.now or forward_backward(at, prox, w, step), held.pairs
     while True:
-        size = float(now.move.norm()) / now.step
+        size, held.now, held.pairs = float(now.move.norm()) / now.step, now, pairs
         if size <= tol or limit():
             return now.new, size, now.step
         while True:  # the step must be below 1/L near w

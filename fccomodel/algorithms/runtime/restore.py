@@ -39,14 +39,17 @@ def least_norm(J, values, equal):
     return -(J.T @ y)
 
 
-def restore(solver: Solver, outcome, data, *, seconds=None, passes=None, tol=1e-6, progress=None, stop=None, most=256):
+def restore(solver: Solver, outcome, data, *, seconds=None, passes=None, tol=1e-6, progress=None, stop=None, keep=None, most=256):
     """Lowers the largest violation of what ``solve`` found, by least-norm steps on the violated constraints and those near.
 
     A step is kept if the violation falls and the objective (on ``thinned`` rows where pairs are many) rises by no more than the
     multipliers let it. ``passes`` bounds the evaluations of constraints, ``most`` the constraints of a step.
     """
-    began, count, timed, history = time.perf_counter(), 0, False, list(outcome.history)
+    began, timed, history = time.perf_counter(), False, list(outcome.history)
     quick, weight, w = thinned(solver, data), outcome.h.weight, outcome.w.to(data.device).double().clone()
+    run = SimpleNamespace(w=w, count=1, moved=True, history=history)
+    if keep is not None:
+        keep.again("restore", run)
 
     def violations(x):
         values, equal = constraint_row(solver, data, x)
@@ -54,34 +57,36 @@ def restore(solver: Solver, outcome, data, *, seconds=None, passes=None, tol=1e-
 
     def limit():
         nonlocal timed
-        if (passes is not None and count >= passes) or (stop is not None and stop()):
+        if (passes is not None and run.count >= passes) or (stop is not None and stop()):
             return True
         timed |= seconds is not None and time.perf_counter() - began > seconds
         return timed
 
-    amount, values, equal = violations(w)
-    worst, value, count, moved = float(amount.max()), summary(solver.evaluate(quick, w)), 1, True
-    while moved and worst > tol and (count == 1 or not limit()):
+    amount, values, equal = violations(run.w)
+    worst, value = float(amount.max()), summary(solver.evaluate(quick, run.w))
+    while run.moved and worst > tol and (run.count == 1 or not limit()):
         near = torch.where(equal, values.abs(), values).topk(min(most, len(values)))
         chosen = near.indices[near.values > -worst]
-        d = least_norm(jacobian(solver, data, w, chosen), values[chosen], equal[chosen])
-        count, moved, step = count + 1, False, 1.0
-        while not moved and step > 0.05:
-            x = w + step * d
+        d = least_norm(jacobian(solver, data, run.w, chosen), values[chosen], equal[chosen])
+        run.count, run.moved, step = run.count + 1, False, 1.0
+        while not run.moved and step > 0.05:
+            x = run.w + step * d
             solver.project(x, 0.0)
-            count += 1
+            run.count += 1
             less, new_values, _ = violations(x)
             after = summary(solver.evaluate(quick, x))
             risen = after[0] - value[0] - weight * float(amount.sum() - less.sum())
-            moved = float(less.max()) < (1 - 0.1 * step) * worst and risen <= 1e-9 * (1 + abs(value[0]))
-            if moved:
-                w, amount, values, worst, value = x, less, new_values, float(less.max()), after
+            run.moved = float(less.max()) < (1 - 0.1 * step) * worst and risen <= 1e-9 * (1 + abs(value[0]))
+            if run.moved:
+                run.w, amount, values, worst, value = x, less, new_values, float(less.max()), after
             step *= 0.5
         entry = {**history[-1], "stage": len(history) + 1, "objective": value[0], "violation": worst}
         entry |= {"merit": merit(value, weight), "seconds": outcome.seconds + time.perf_counter() - began}
         entry |= {"kkt": None, "kkt_error": None}  # those of the point before
-        history.append({**entry, "passes": count})
+        history.append({**entry, "passes": run.count})
         if progress is not None:
             progress(history[-1])
-    more = {"w": w, "history": history, "exact": data, "passes": count, "way": "restore", "timed": outcome.timed or timed}
+        if keep is not None:
+            keep("restore", run)
+    more = {"w": run.w, "history": history, "exact": data, "passes": run.count, "way": "restore", "timed": outcome.timed or timed}
     return SimpleNamespace(**{**vars(outcome), **more})

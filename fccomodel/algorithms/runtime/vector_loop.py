@@ -109,10 +109,11 @@ def open_epoch(run, solver: VectorSolver, F, h: VectorSettings):
     run.left = run.state.length
 
 
-def take_steps(run, solver: VectorSolver, F, h: VectorSettings, iterations, oracles, ended):
-    """Steps to the next look or the end of the epoch, and the average of its second half's. Why the run ends, or ""."""
-    state, reason = run.state, ""
-    for _ in range(min(run.left, h.look)):
+def take_steps(run, solver: VectorSolver, F, h: VectorSettings, iterations, oracles, ended, keep=None):
+    """Steps to the next look or the end of the epoch, and the average of its second half's. Why the run ends, or "". ``keep`` has
+    the state after each step."""
+    state, reason = run.state, "" if run.left > run.pause else ended(run.count, run.state.oracles)
+    while run.left > run.pause and not reason:
         solver.schedule.move(h, run.eta, max(run.count / (iterations or math.inf), state.oracles / (oracles or math.inf)))
         solver.update(state, F, h)
         state.t += 1
@@ -120,8 +121,8 @@ def take_steps(run, solver: VectorSolver, F, h: VectorSettings, iterations, orac
         run.left -= 1
         run.average.lerp_(state.w, 1.0 / max(1, state.length - run.left + 1 - state.length // 2))
         reason = ended(run.count, state.oracles)
-        if reason:
-            break
+        if keep is not None:
+            keep("steps", run, reason)
     return reason
 
 
@@ -154,18 +155,18 @@ def close_epoch(run, solver: VectorSolver, last, h: VectorSettings):
 
 def solve(
     solver: VectorSolver, data, *, seed=0, device="cpu", dtype=None, seconds=30.0, iterations=None, oracles=None,
-    progress=None, stop=None, tol=None, exact=None, share=None, planned=None,
+    progress=None, stop=None, tol=None, exact=None, share=None, planned=None, keep=None,
 ):  # fmt: skip
     """Run to the end of the budget (``share``: in counted seconds), or until epochs gain nothing more, or until the KKT residual
     is at most ``tol`` in two looks running. Returns the best point seen, or as the schedule says the last. Epochs are not
     ``planned`` by the budget.
 
-    ``broken`` is the step by which iterates were not finite (their epoch was taken back), or None.
+    ``broken`` is the step by which iterates were not finite (their epoch was taken back), or None. ``keep``: as of the other loop.
 
-    ``run`` is where it stands: the algorithm's state; the epoch's length, the steps left in it, its average and the merit that
-    it began with (``held``); the best point so far and its value; the first merit; steps (``count``), epochs without a gain.
+    ``run`` is where it stands: the algorithm's state; the epoch's length, the steps left in it, and at the next look (``pause``),
+    its average and the merit that it began with (``held``); the best point so far and its value; the first merit; steps (``count``), epochs without a gain.
     """
-    began, dtype = time.perf_counter(), dtype or torch.float32
+    began, dtype = time.perf_counter() - (keep.spent if keep is not None else 0.0), dtype or torch.float32
     work = pricing()
     ended = ending(began, stop, seconds, iterations, oracles, share, work)
     exact, quick, data = opened(solver, data, device, dtype, exact)
@@ -174,6 +175,7 @@ def solve(
     state = SimpleNamespace(w=solver.start(rng, device, dtype), oracles=0, t=0, epoch=0)
     run = SimpleNamespace(state=state, left=0, length=h.stage, count=0, calm=0, broken=None)
     F = oracle_of(solver, data, rng, c, state, h, lambda: ended(run.count, state.oracles) != "")
+    run.c, run.h, run.rng, run.waiting, run.ahead, run.work = c, h, rng, data.waiting, F.ahead, work
     few = [F.batch() for _ in range(math.ceil(h.probe / solver.samples))] if solver.rows > h.probe else []
 
     def G(x):
@@ -189,19 +191,22 @@ def solve(
     set_out(run, solver, quick, F, h, c, G)
     work.look, work.call = priced(lambda: value_at(solver, quick, state.w))[1], call_price(solver, data, state.w, c, h)
     watch = watching(tol, work.look, work.call * solver.samples)
-    run.first, worst = merit(run.value, h.weight), run.value[2]
+    run.first, run.worst = merit(run.value, h.weight), run.value[2]
     history: list = []
-    reason = ""
+    run.watch, run.history, reason = watch, history, ""
+    inside = keep is not None and keep.again("steps", run)
     while not reason:
-        if not run.left:
-            open_epoch(run, solver, F, h)
-        reason = take_steps(run, solver, F, h, iterations, oracles, ended)
+        if not inside:
+            if not run.left:
+                open_epoch(run, solver, F, h)
+            run.pause = max(run.left - h.look, 0)
+        inside, reason = False, take_steps(run, solver, F, h, iterations, oracles, ended, keep)
         last, finite = keep_the_better(run, solver, quick, h)
         if not run.left or not finite:
             close_epoch(run, solver, last, h)
             if solver.centred and schedule.adapts:
-                move_centres(solver, quick, state.w.to(quick.dtype), c, h, last[2], worst, G, dtype)
-            worst = last[2]
+                move_centres(solver, quick, state.w.to(quick.dtype), c, h, last[2], run.worst, G, dtype)
+            run.worst = last[2]
         entry = {"iteration": run.count, "oracles": state.oracles, "eta": h.eta}
         work.looks = watch.spent + 3 * work.look * (len(history) + 1)
         entry |= observe(watch, solver, exact, run.best, run.value, c, h, worked(work, run.count, state.oracles), minibatches)

@@ -48,7 +48,7 @@ def oracle_of(solver: VectorSolver, data, rng, c, state, h: VectorSettings, late
     keep               the Jacobian is kept as a q x p matrix; else, and where q > 128, products with it
     smoothing          phi has kinks                             share              of all samples in a minibatch
     partial            phi is had by samples
-    late()             the budget is used up
+    late()             the budget is used up               ahead              batches drawn before they are asked for
     """
     ahead: list = []
 
@@ -100,7 +100,7 @@ def oracle_of(solver: VectorSolver, data, rng, c, state, h: VectorSettings, late
 
     return SimpleNamespace(
         batch=batch, sample=sample, pooled=pooled, mean=mean, many=many, whole=whole, value=value, slope=slope, phi=phi,
-        prox=prox, late=late, partial=solver.outer_part is not None,
+        prox=prox, late=late, ahead=ahead, partial=solver.outer_part is not None,
         keep=solver.components <= 128 and solver.components * len(state.w) <= h.matrix, smoothing=solver.centred,
         share=min(1.0, solver.samples / solver.rows) if solver.rows else 1.0,
     )  # fmt: skip

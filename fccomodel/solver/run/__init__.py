@@ -6,7 +6,7 @@ import copy
 import time
 import types
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -21,13 +21,15 @@ from fccomodel.solver import starts
 from fccomodel.solver.emit import Program
 from fccomodel.solver.run import answers
 from fccomodel.solver.run.answers import exact_values, multipliers
+from fccomodel.solver.run.checkpoints import Checkpoints
+from fccomodel.solver.run.keeper import Keeper
 from fccomodel.solver.run.machine import nothing_finite, refuse_size, solved
 from fccomodel.solver.run.microscope import Microscope, Trace
 
 #: A residual to end at that no steps come to.
 OUT_OF_REACH = 1e-15
 
-__all__ = ["Failure", "Progress", "Solution", "exact_values", "multipliers", "run"]
+__all__ = ["Checkpoints", "Failure", "Keeper", "Progress", "Solution", "exact_values", "multipliers", "run"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,9 +120,11 @@ def run(
     polish: bool = False,
     watched: bool = False,
     microscope: Microscope | None = None,
+    keeper: Keeper | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Solution:
-    """Execute the program's text on its data; Ctrl-C ends it with the best point so far.
+    """Execute the program's text on its data; Ctrl-C ends it with the best point so far. A ``keeper`` writes its state as it goes,
+    and has that which it goes on from.
 
     ``budget_s`` are seconds of the clock, which ends the run; stages share ``room`` counted seconds (the same unless given), and
     with ``patience`` it ends after so many of them. ``watched``: steps alone estimate the KKT residual as well, now and then;
@@ -139,16 +143,20 @@ def run(
 
     def report(entry: Mapping[str, Any]) -> None:
         if progress is not None:
-            progress(_progress(entry, module.SIGN, time.perf_counter() - began, seconds))
+            told = _progress(entry, module.SIGN, time.perf_counter() - began, seconds)
+            progress(told if keeper is None else replace(told, message=keeper.message))
 
     if microscope is not None:
         microscope.over(module, bound)
+    if keeper is not None:
+        keeper.of(module, device)
+        began -= keeper.spent
     settings = {"seed": seed, "device": device, "dtype": getattr(torch, precision), "seconds": seconds, "iterations": budget_it}
     if polish:
         settings |= {"room": room, "patience": patience}
     elif watched:
         settings |= {"tol": OUT_OF_REACH}
-    final = solved(module, program, bound, polish, progress=report, oracles=budget_oracles, **settings)
+    final = solved(module, program, bound, polish, keeper, progress=report, oracles=budget_oracles, **settings)
     if not bool(torch.isfinite(final.w).all()) or not final.history or not np.isfinite(final.history[-1]["merit"]):
         raise nothing_finite(bound, module, final)
     values = exact_values(module, program, final)
@@ -169,7 +177,7 @@ def run(
         worked=final.worked,
         planned=final.planned,
         trace=None if microscope is None else microscope.trace(module, program, bound, seed),
-        notes=tuple(answers.notes(program, module, final)),
+        notes=(*(keeper.notes if keeper is not None else ()), *answers.notes(program, module, final)),
     )
 
 

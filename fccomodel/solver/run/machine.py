@@ -17,21 +17,26 @@ from fccomodel.core.diagnostics import FccoError, refuse
 from fccomodel.data.bound import Bound
 from fccomodel.solver import errors
 from fccomodel.solver.emit import Program
+from fccomodel.solver.run.keeper import Keeper
 
 #: vectors as long as the variables that a run holds: iterate, averages, gradient, best point, and their copies
 VECTORS = 8
 
 
-def solved(module: Any, program: Program, bound: Bound, polish: bool, **settings: Any) -> Any:
+def solved(module: Any, program: Program, bound: Bound, polish: bool, keeper: Keeper | None = None, **settings: Any) -> Any:
     """What the program's ``solve`` (with ``polish``, then its ``finish``) returns, its point on the host; failures of the
-    machine or of a constant as coded errors."""
+    machine or of a constant as coded errors. A ``keeper`` writes its state as it goes."""
     threads = torch.get_num_threads()
-    with interruptible() as asked:
+    with interruptible() as asked, terminable(keeper):
+        stop = asked.is_set
+        if keeper is not None:
+            keeper.asked, stop = asked.is_set, keeper.stop
+            settings |= {"keep": keeper}
         try:
             torch.set_num_threads(module.THREADS)
             with module.no_grad():
                 solve = getattr(module, "solve_then_finish", module.solve) if polish else module.solve
-                final = solve(module.SOLVER, dict(program.data), stop=asked.is_set, **settings)
+                final = solve(module.SOLVER, dict(program.data), stop=stop, **settings)
                 final.w = final.w.cpu().clone()
                 return final
         except ArithmeticError as error:
@@ -65,6 +70,23 @@ def interruptible() -> Iterator[threading.Event]:
         yield asked
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def terminable(keeper: Keeper | None) -> Iterator[None]:
+    """SIGTERM makes the keeper write a checkpoint and end the process; only in the main thread."""
+    if keeper is None or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def on_terminate(number: int, frame: Any) -> None:
+        keeper.terminated = True
+
+    before = signal.signal(signal.SIGTERM, on_terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def refuse_size(program: Program, bound: Bound, precision: str) -> None:

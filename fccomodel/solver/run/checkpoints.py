@@ -1,0 +1,166 @@
+"""Checkpoints of a run: folders with its state and a manifest, from which a killed run goes on.
+
+``000007/`` has ``state.json`` and ``tensors.npz``, read without pickle, and ``manifest.json``: the format, what the run is of, by
+name (model, params, data, options, program), tensors with their types and shapes, and the hashes of the files. It is written
+beside and renamed into place, and the last two are kept. NumPy's format needs no package that is not there in any case, and has
+every type that a state has.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import time
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from fccomodel.core.diagnostics import FccoError, refuse
+from fccomodel.core.files import flush, make_folder
+from fccomodel.solver import errors
+
+FORMAT, KEPT = 1, 2
+MANIFEST, STATE, TENSORS, OWN = "manifest.json", "state.json", "tensors.npz", "sha256"
+#: what a file that is no checkpoint is read with
+DAMAGES = (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, RecursionError, zipfile.BadZipFile)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checkpoints:
+    """Where a run keeps its state, after how many seconds again, and whether it leaves aside what is there (``fresh``)."""
+
+    folder: Path
+    every: float = 60.0
+    fresh: bool = False
+
+    def part(self, name: str) -> Checkpoints:
+        """Those of one run of several."""
+        return replace(self, folder=self.folder / name)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Checkpoint:
+    """One that was read: its manifest, the state as text, and its tensors."""
+
+    manifest: Mapping[str, Any]
+    state: Mapping[str, Any]
+    tensors: Mapping[str, torch.Tensor]
+
+
+def newest(at: Checkpoints, identity: Mapping[str, Any]) -> tuple[Checkpoint | None, str]:
+    """The last whole checkpoint, None where there is none or it is to be left aside; and what is to be said of damaged ones.
+
+    Raises F0817 where all are damaged, or where it is of another run than ``identity`` says.
+    """
+    make_folder(at.folder)
+    places = [] if at.fresh else list(_places(at.folder))
+    damaged: list[Path] = []
+    for place in places:
+        try:
+            checkpoint = _read(place)
+        except DAMAGES:
+            damaged.append(place)
+            continue
+        _same(place, checkpoint.manifest, identity)
+        return checkpoint, f"{damaged[0]} is damaged: this goes on from the one before" if damaged else ""
+    if damaged:
+        refuse(errors.checkpoint_damaged(damaged[0]))
+    return None, ""
+
+
+def write(at: Checkpoints, manifest: Mapping[str, Any], state: Mapping[str, Any], tensors: Mapping[str, torch.Tensor]) -> None:
+    """One more checkpoint, whole or not at all; then those before the last two are removed. Raises OSError."""
+    places = list(_places(at.folder))
+    number = 1 + max((int(place.name) for place in places), default=0)
+    new = at.folder / f".{number:06d}.{os.getpid()}"
+    shutil.rmtree(new, ignore_errors=True)
+    try:
+        new.mkdir(parents=True)
+        (new / STATE).write_text(json.dumps(state), encoding="utf-8")
+        np.savez(new / TENSORS, **{name: x.numpy() for name, x in tensors.items()})
+        record = {"format": FORMAT, "written": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), **manifest}
+        record["shapes"] = {name: [str(x.numpy().dtype), list(x.shape)] for name, x in tensors.items()}
+        record["files"] = {name: _digest(new / name) for name in (STATE, TENSORS)}
+        (new / MANIFEST).write_text(json.dumps(record | {OWN: _own(record)}, indent=1) + "\n", encoding="utf-8")
+        for path in new.iterdir():
+            flush(path)
+        os.replace(new, at.folder / f"{number:06d}")
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+    for place in places if at.fresh else places[KEPT - 1 :]:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def remove(at: Checkpoints) -> None:
+    """All of them, and their folder."""
+    for place in _places(at.folder):
+        shutil.rmtree(place, ignore_errors=True)
+    with suppress(OSError):  # it has other files, or is not there
+        at.folder.rmdir()
+
+
+def digest(array: Any) -> str:
+    """Sixteen hexadecimal digits of an array's numbers, shape and type."""
+    array = np.ascontiguousarray(array)
+    return hashlib.sha256(f"{array.dtype} {array.shape}".encode() + array.tobytes()).hexdigest()[:16]
+
+
+def _places(folder: Path) -> Iterator[Path]:
+    """The checkpoints in a folder, the last one first."""
+    if folder.is_dir():
+        yield from sorted((p for p in folder.iterdir() if p.name.isdecimal() and p.is_dir()), key=lambda p: -int(p.name))
+
+
+def _read(place: Path) -> Checkpoint:
+    """One of the checkpoints; an error of ``DAMAGES`` where it is not as it was written."""
+    manifest = json.loads((place / MANIFEST).read_text(encoding="utf-8"))
+    if manifest[OWN] != _own(manifest):
+        raise ValueError("another manifest than was written")
+    if manifest["format"] != FORMAT:
+        refuse(errors.checkpoint_of_another(place, ["format"]))
+    for name, known in manifest["files"].items():
+        if _digest(place / name) != known:
+            raise ValueError(f"another {name} than was written")
+    with np.load(place / TENSORS, allow_pickle=False) as arrays:
+        tensors = {name: torch.from_numpy(arrays[name]) for name in arrays.files}
+    return Checkpoint(
+        manifest=manifest, state=json.loads((place / STATE).read_text(encoding="utf-8")), tensors=tensors
+    )
+
+
+def _same(place: Path, manifest: Mapping[str, Any], identity: Mapping[str, Any]) -> None:
+    """F0817 where a checkpoint is of another run."""
+    there = manifest["identity"]
+    differing = [name for name in {**identity, **there} if there.get(name) != identity.get(name)]
+    if differing:
+        refuse(errors.checkpoint_of_another(place, [_difference(name, there, identity) for name in differing]))
+
+
+def _difference(name: str, there: Mapping[str, Any], here: Mapping[str, Any]) -> str:
+    """What differs, and how."""
+    one, other = (json.dumps(side[name]) if name in side else "none" for side in (there, here))
+    return f"{name} ({one} there, {other} here)" if len(one) + len(other) <= 60 else name
+
+
+def _digest(path: Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _own(manifest: Mapping[str, Any]) -> str:
+    """The hash of a manifest's other entries."""
+    text = json.dumps({name: entry for name, entry in manifest.items() if name != OWN}, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def unwritable(at: Checkpoints, error: OSError) -> FccoError:
+    """F0806 of a run that ends without its checkpoint."""
+    return FccoError([errors.checkpoint_not_written(at.folder, error)])

@@ -1,0 +1,107 @@
+"""The state of a run as a value: what JSON can say, and tensors by name; and put back into a run that was set up anew.
+
+A state is made of namespaces, settings, dictionaries, lists, numbers, tensors and generators of random numbers. What is held in
+two places is so again afterwards.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+
+#: the kinds of what is no plain number or word, as keys of one entry
+FLOAT, TENSOR, HOST, RANDOM, SPACE, SETTINGS, DICT, LIST, TUPLE, SAME = (
+    "float", "tensor", "host", "random", "space", "settings", "dict", "list", "tuple", "same",
+)  # fmt: skip
+
+
+def packed(value: Any, name: str, tensors: dict[str, torch.Tensor]) -> Any:
+    """``value`` for JSON; its tensors are copied into ``tensors``, by where they are found."""
+    return _Packing(tensors).packed(value, name)
+
+
+class _Packing:
+    def __init__(self, tensors: dict[str, torch.Tensor]):
+        self.tensors = tensors
+        self.seen: dict[int, str] = {}
+
+    def packed(self, value: Any, name: str) -> Any:
+        if value is None or isinstance(value, bool | int | str):
+            return value
+        if isinstance(value, float):
+            return value if math.isfinite(value) else {FLOAT: str(value)}
+        if isinstance(value, torch.Generator):
+            return {RANDOM: self.packed(value.get_state(), name)}
+        if isinstance(value, list | tuple):
+            return {LIST if isinstance(value, list) else TUPLE: [self.packed(x, f"{name}.{k}") for k, x in enumerate(value)]}
+        if isinstance(value, dict):
+            return {DICT: self.entries(value, name)}
+        if id(value) in self.seen:
+            return {SAME: self.seen[id(value)]}
+        self.seen[id(value)] = name
+        if isinstance(value, torch.Tensor):
+            self.tensors[name] = value.detach().to("cpu", copy=True)
+            return {TENSOR if value.device.type != "cpu" else HOST: name}
+        if isinstance(value, SimpleNamespace):
+            return {SPACE: self.entries(vars(value), name), "name": name}
+        if dataclasses.is_dataclass(value):
+            return {SETTINGS: self.entries(vars(value), name), "name": name}
+        raise TypeError(f"{name} is a {type(value).__name__}, which is no part of a state")
+
+    def entries(self, values: Mapping[str, Any], name: str) -> dict[str, Any]:
+        return {key: self.packed(x, f"{name}.{key}") for key, x in values.items()}
+
+
+def put_back(
+    text: Any, tensors: Mapping[str, torch.Tensor], device: torch.device | str, settings: Callable[[], Any], into: Any = None
+) -> Any:
+    """The value of what ``packed`` made, tensors on their device; in the place of what ``into`` holds, which stays the same object
+    where others hold it too. ``settings`` makes a new record of settings."""
+    return _Unpacking(tensors, torch.device(device), settings).value(text, into)
+
+
+class _Unpacking:
+    def __init__(self, tensors: Mapping[str, torch.Tensor], device: torch.device, settings: Callable[[], Any]):
+        self.tensors, self.device, self.settings = tensors, device, settings
+        self.made: dict[str, Any] = {}
+
+    def value(self, text: Any, into: Any = None) -> Any:
+        if not isinstance(text, dict):
+            return text
+        kind, content = next(iter(text.items()))
+        if kind == FLOAT:
+            return float(content)
+        if kind == SAME:
+            return self.made[content]
+        if kind in (TENSOR, HOST):
+            here = self.tensors[content].clone()
+            self.made[content] = here.to(self.device) if kind == TENSOR else here
+            return self.made[content]
+        if kind == RANDOM:
+            into = torch.Generator(device=self.device) if into is None else into
+            into.set_state(self.value(content))
+            return into
+        if kind in (LIST, TUPLE):
+            values = [self.value(x) for x in content]
+            if kind == TUPLE:
+                return tuple(values)
+            into = into if isinstance(into, list) else []
+            into[:] = values
+            return into
+        return self.record(kind, content, text.get("name", ""), into)
+
+    def record(self, kind: str, content: Mapping[str, Any], name: str, into: Any) -> Any:
+        """A dictionary, a namespace or settings."""
+        if into is None or isinstance(into, dict) != (kind == DICT):
+            into = {} if kind == DICT else SimpleNamespace() if kind == SPACE else self.settings()
+        self.made[name] = into
+        held = into if kind == DICT else vars(into)
+        values = {key: self.value(text, held.get(key)) for key, text in content.items()}
+        held.clear()
+        held.update(values)
+        return into
