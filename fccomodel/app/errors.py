@@ -142,6 +142,21 @@ def traced_alone() -> Diagnostic:
     return ARGUMENT.error("A trace is of one run, margins and intervals for new rows are of many", fix="Ask for them apart.")
 
 
+def traced_whole() -> Diagnostic:
+    """What a trace has seen is no part of a checkpoint."""
+    return ARGUMENT.error("A traced run keeps no checkpoints: what it has seen is no part of them", fix="Ask for them apart.")
+
+
+def no_folder_for_checkpoints(name: str) -> Diagnostic:
+    """How checkpoints are written is said with where."""
+    return ARGUMENT.error(f"`{name}` is about checkpoints, and no folder is named for them", fix="Name one: --checkpoint DIR.")
+
+
+def not_a_time(name: str, value: Any) -> Diagnostic:
+    """A time has its unit."""
+    return ARGUMENT.error(f"`{value}` is no time for `{name}`", fix="Write 60s, 5m or 2h.")
+
+
 def of_all_runs(name: str, text: str) -> Diagnostic:
     """What makes a comparison fair is the same for all."""
     return ARGUMENT.error(
@@ -166,7 +181,7 @@ def output_not_written(error: OSError) -> Diagnostic:
 def folder_in_use(folder: Path) -> Diagnostic:
     """One process writes into a folder of results."""
     return OUTPUT.error(
-        f"Cannot write into `{folder}`: another process is writing its result there", fix="Wait for it, or name another folder."
+        f"Cannot write into `{folder}`: another process is writing there", fix="Wait for it, or name another folder."
     )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fccomodel import pipeline
-from fccomodel.app import comparison, errors, latex, results, starting
+from fccomodel.app import comparison, errors, keeping, latex, results, starting
 from fccomodel.app.notebook import live
 from fccomodel.app.solved import Explanation, Planned, Result
 from fccomodel.core import files, options
@@ -77,6 +77,9 @@ def compare(
     reference: float | None = None,
     tolerance: float = comparison.TOLERANCE,
     jobs: int | None = 1,
+    checkpoint: str | Path | None = None,
+    every: str | float | None = None,
+    fresh: bool = False,
     progress: Callable[[comparison.Step], None] | None = None,
     **given: Any,
 ) -> comparison.Comparison:
@@ -87,24 +90,27 @@ def compare(
     test, show   judge the answers on these rows too; report these lets
     reference    the known optimal value         tolerance   the violation that counts as none
     jobs         processes (None: as many as there are processors; a script then needs ``if __name__ == "__main__"``)
+    checkpoint   a folder from which a killed comparison goes on; every, fresh: as of ``solve``
     Other keywords are options of the runs: ``budget="1e6oracles"`` (the default), ``precision="float64"``, ...
     """
-    return comparison.compare(
-        model.compiled,
-        model.binding,
-        algorithms=algorithms,
-        seeds=seeds,
-        chosen=options.resolve(given, model.compiled.problem.options, options.configuration(), given_as=options.KEYWORD),
-        tuning=tune,
-        validation=validation,
-        test=test,
-        show=show,
-        reference=reference,
-        tolerance=tolerance,
-        jobs=jobs,
-        bound=model.bound,
-        progress=progress,
-    )
+    with keeping.kept(checkpoint, every, fresh) as checkpoints:
+        return comparison.compare(
+            model.compiled,
+            model.binding,
+            algorithms=algorithms,
+            seeds=seeds,
+            chosen=options.resolve(given, model.compiled.problem.options, options.configuration(), given_as=options.KEYWORD),
+            tuning=tune,
+            validation=validation,
+            test=test,
+            show=show,
+            reference=reference,
+            tolerance=tolerance,
+            jobs=jobs,
+            bound=model.bound,
+            checkpoints=checkpoints,
+            progress=progress,
+        )
 
 
 def owned(value: Any) -> Any:
@@ -256,6 +262,9 @@ class BoundModel(latex.Typeset):
         start: Any = None,
         trace: Sequence[str] = (),
         trace_at: Sequence[int] | None = None,
+        checkpoint: str | Path | None = None,
+        every: str | float | None = None,
+        fresh: bool = False,
         **given: Any,
     ) -> Result:
         """Run the solver and report on the original problem over all bound rows.
@@ -274,6 +283,8 @@ class BoundModel(latex.Typeset):
                    values of variables by name; F0712 where they do not fit. From its own answer a solve costs a report
         trace      what to see of the steps at work, which are then all that runs: ``u`` (estimates), ``g`` (true values),
                    ``gradient`` (its bias), ``y`` (multipliers, duals); ``trace_at``: before which steps. See ``result.trace``
+        checkpoint a folder in which the run keeps its state and from which it goes on after a kill, to the same numbers;
+                   ``every``: how often (``60s``); ``fresh``: begin anew. F0817 where it is of another model, data or options
         show       names of lets whose values are wanted (``result.values``); other keywords are options of the algorithm
         """
         named: dict[str, Any] = {"seed": seed, "device": device, "precision": precision, "budget": budget, "algorithm": algorithm}
@@ -286,9 +297,15 @@ class BoundModel(latex.Typeset):
         planned = starting.begun(self.plan(**named, **given), start)
         if trace and (margin is not None or population):
             refuse(errors.traced_alone())
-        with live.progress() if progress is None else nullcontext(progress) as shown:
+        if trace and checkpoint is not None:
+            refuse(errors.traced_whole())
+        with (
+            keeping.kept(checkpoint, every, fresh) as checkpoints,
+            live.progress() if progress is None else nullcontext(progress) as shown,
+        ):
             if trace:
                 return Result(outcome=tracing.traced(planned, trace, trace_at, shown, show=show))
+            planned = replace(planned, checkpoints=checkpoints)
             return Result(outcome=new_rows.solve(planned, shown, show=show, sensitive=sensitivity))
 
     def sweep(

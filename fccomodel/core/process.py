@@ -1,16 +1,21 @@
-"""State that all threads of the process share, changed for a time: threads that do so at once do not disturb one another."""
+"""State that all threads of the process share, changed for a time: threads that do so at once do not disturb one another; and how
+a process ends that is asked to."""
 
 from __future__ import annotations
 
+import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from fccomodel.core.lazy import torch
 
 #: Held while torch's own random numbers, the filters of warnings, or the way in which modules are called are changed.
 ALONE = threading.RLock()
+
+#: The exit status of a process that SIGTERM ended, as shells give it.
+TERMINATED = 143
 
 _COUNTING = threading.Lock()
 _deep: list[int] = []
@@ -39,3 +44,21 @@ def frames(count: int) -> Iterator[None]:
         with _COUNTING:
             _deep.remove(count)
             sys.setrecursionlimit(max([_before, *_deep]))
+
+
+def _end() -> None:
+    raise SystemExit(TERMINATED)
+
+
+@contextmanager
+def terminable(asked: Callable[[], None] = _end) -> Iterator[None]:
+    """SIGTERM calls ``asked``; by default it ends the block as an exception does, so that other processes are ended too. Only in
+    the main thread, where Python hears of signals."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, lambda number, frame: asked())
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

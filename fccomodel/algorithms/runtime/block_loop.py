@@ -117,10 +117,10 @@ def open_stage(run, solver: BlockSolver, h: BlockSettings, iterations):
     run.kept = run.kept if solver.schedule.pools else 0
 
 
-def take_steps(run, solver: BlockSolver, data, rng, h: BlockSettings, iterations, ended, keep=None):
-    """To the end of the stage; the average of the second half's iterates, by a theorem's constants of all. Why the run ends, or
-    "". ``keep`` has the state after each step."""
-    schedule, advance, reason = solver.schedule, solver.advance, "" if run.done < run.length else ended(run.count)
+def take_steps(run, solver: BlockSolver, data, rng, h: BlockSettings, iterations, ended, keep=None, reason=""):
+    """To the end of the stage, unless there is a ``reason`` to end before; the average of the second half's iterates, by a
+    theorem's constants of all. Why the run ends, or "". ``keep`` has the state after each step."""
+    schedule, advance = solver.schedule, solver.advance
     while run.done < run.length and not reason:
         if not run.ahead:
             run.since, run.ahead = (run.done, run.count), drawn(solver, data, rng, min(solver.block, run.length - run.done))
@@ -222,7 +222,8 @@ def solve(
     while not reason:
         if not inside:
             open_stage(run, solver, h, planned or iterations)
-        inside, reason = False, take_steps(run, solver, data, rng, h, planned or iterations, ended, keep)
+        reason = ended(run.count) if inside else ""
+        inside, reason = False, take_steps(run, solver, data, rng, h, planned or iterations, ended, keep, reason)
         before, (worst, finite, gained) = run.worst, keep_the_better(run, solver, quick, h)
         run.worst = worst
         schedule.after(h, gained, worst)

@@ -24,8 +24,8 @@ def finer(h, share):
 
 def approach(solver: BlockSolver, data, w, c, h, rng, length, ended, keep=None):
     """z_K from z_0 = w, and K, at most ``length``, the steps made. By a theorem's constants 1 - theta stays, else it falls."""
-    run = SimpleNamespace(state=SimpleNamespace(w=w, w_prev=w.clone()), c=c, rng=rng, waiting=data.waiting, count=0, ahead=[])
-    run.u, h.inner_steps = solver.buffers(w.device, w.dtype), length + 1
+    state, u, h.inner_steps = SimpleNamespace(w=w, w_prev=w.clone()), solver.buffers(w.device, w.dtype), length + 1
+    run = SimpleNamespace(state=state, u=u, c=c, rng=rng, waiting=data.waiting, count=0, ahead=[], history=[])
     solver.begin(run.state, h)
     if keep is not None:
         keep.again("last", run)
@@ -47,7 +47,8 @@ def solve_to_proximal_point(
 ):  # fmt: skip
     """``solve`` with half of the budget, then as many steps, or ``last``, towards the proximal point of what it found. Where
     stages adapt the better of both is returned, else the last one."""
-    began, dtype, schedule = time.perf_counter() - (keep.spent if keep is not None else 0.0), dtype or torch.float32, solver.schedule
+    began, dtype = time.perf_counter() - (keep.spent if keep is not None else 0.0), dtype or torch.float32
+    schedule = solver.schedule
     if oracles is not None:
         iterations = min(iterations or math.inf, max(1, int(oracles // max(solver.oracles, 1))))
     last = solver.settings().last or math.inf

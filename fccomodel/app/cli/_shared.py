@@ -85,6 +85,15 @@ def starting(to: Into) -> None:
     to.add_argument("--start", type=Path, metavar="DIR", help="begin at the answer in this folder, of this model or one like it")
 
 
+def keeping(to: Into) -> None:
+    """Where the state is kept."""
+    group = to.add_argument_group("checkpoints") if isinstance(to, argparse.ArgumentParser) else to
+    where = "keep the state in this folder, and go on from there after a kill; SIGTERM writes it, and ends with status 143"
+    group.add_argument("--checkpoint", type=Path, metavar="DIR", help=where)
+    group.add_argument("--every", metavar="TIME", help="how often (default 60s)")
+    group.add_argument("--fresh", action="store_true", help="begin anew, whatever the folder has")
+
+
 def population(to: argparse.ArgumentParser) -> None:
     """What is said of new rows."""
     group = to.add_argument_group("new rows")

@@ -29,6 +29,7 @@ def arguments(to: argparse.ArgumentParser) -> None:
     group.add_argument("--reference", type=float, metavar="F", help="the known optimal value: adds the gap to it")
     group.add_argument("--tolerance", type=float, default=1e-3, metavar="V", help="violation that counts as none (default 1e-3)")
     shared.showing(group)
+    shared.keeping(to)
     to.add_argument("--out", type=Path, metavar="DIR", help="write compare.json and compare.csv there")
     to.add_argument("--plot", action="store_true", help="write the curves there, as PNG and SVG")
     shared.as_json(to, "print compare.json in place of the table")
@@ -36,7 +37,7 @@ def arguments(to: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from fccomodel.app import comparison
+    from fccomodel.app import comparison, keeping
     from fccomodel.app.comparison import display, plots, variants
     from fccomodel.app.display import terminal
 
@@ -47,7 +48,10 @@ def run(args: argparse.Namespace) -> int:
     if args.out is not None:
         files.make_folder(args.out)
     compiled, binding, chosen = shared.given(args)
-    with display.progress(terminal(sys.stderr), quiet=args.quiet) as progress:
+    with (
+        keeping.kept(args.checkpoint, args.every, args.fresh) as checkpoints,
+        display.progress(terminal(sys.stderr), quiet=args.quiet) as progress,
+    ):
         record = comparison.compare(
             compiled,
             binding,
@@ -61,6 +65,7 @@ def run(args: argparse.Namespace) -> int:
             reference=args.reference,
             tolerance=args.tolerance,
             jobs=args.jobs,
+            checkpoints=checkpoints,
             progress=progress,
         )
     if args.out is not None:
@@ -95,7 +100,8 @@ def _share(text: str | None) -> str | float | None:
 compare = Command(
     name="compare",
     summary="run algorithms side by side on the same oracle budget",
-    detail="Every value is computed from the problem as written. Ctrl-C ends with the runs that are done.",
+    detail="Every value is computed from the problem as written. Ctrl-C ends with the runs that are done. With --checkpoint a "
+    "comparison that was killed goes on with the others.",
     examples=('fccomodel compare model.fcco --bind model.toml --algorithms sonex,alexr2',),
     arguments=arguments,
     run=run,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,7 @@ def arguments(to: argparse.ArgumentParser) -> None:
     shared.showing(to)
     shared.population(to)
     shared.starting(to)
+    shared.keeping(to)
     to.add_argument("--sensitivity", action="store_true", help="how the optimum moves with each constraint's right side")
     to.add_argument("--out", type=Path, metavar="DIR", help="write result.json, variables.npz, solver.py and data.pt there")
     shared.as_json(to, "print result.json in place of the report")
@@ -41,11 +43,12 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run(args: argparse.Namespace, claimed: Claimed | None) -> int:
-    from fccomodel.app import display, new_rows, results, starting
+    from fccomodel.app import display, keeping, new_rows, results, starting
 
-    planned = starting.begun(shared.plan(args), args.start)
-    with display.progress(display.terminal(sys.stderr), quiet=args.quiet) as progress:
-        outcome = new_rows.solve(planned, progress, show=args.show, sensitive=args.sensitivity)
+    with keeping.kept(args.checkpoint, args.every, args.fresh) as checkpoints:
+        planned = replace(starting.begun(shared.plan(args), args.start), checkpoints=checkpoints)
+        with display.progress(display.terminal(sys.stderr), quiet=args.quiet) as progress:
+            outcome = new_rows.solve(planned, progress, show=args.show, sensitive=args.sensitivity)
     try:
         record = results.save(outcome, claimed) if claimed is not None else None
     except FccoError:  # the answer is shown all the same
@@ -74,9 +77,11 @@ def _show(args: argparse.Namespace, outcome: pipeline.Outcome, record: dict[str,
 solve = Command(
     name="solve",
     summary="solve a model and report on the answer",
-    detail="The first Ctrl-C ends with the best point so far and its report; the second ends at once.",
+    detail="The first Ctrl-C ends with the best point so far and its report; the second ends at once. With --checkpoint a run "
+    "that was killed goes on when it is started again.",
     examples=(
         'fccomodel solve model.fcco --bind model.toml --budget 60s --out out',
+        'fccomodel solve model.fcco --bind model.toml --budget 8h --checkpoint kept --out out',
         'fccomodel solve model.fcco --data D=a.parquet --show auc --holdout 0.2',
         'fccomodel solve model.fcco --bind model.toml --net "s=mlp(64, 64)"',
     ),

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from fccomodel import pipeline
 from fccomodel.app import errors
@@ -11,10 +14,13 @@ from fccomodel.app.comparison.holdout import SHARE
 from fccomodel.app.comparison.record import Comparison
 from fccomodel.app.comparison.rounds import Rounds, Step
 from fccomodel.app.comparison.runs import Bench, Job, Task, cores, score
-from fccomodel.core import options
+from fccomodel.core import options, process
 from fccomodel.core.diagnostics import FccoError, refuse
 from fccomodel.data.bound import Bound
 from fccomodel.plan.errors import LACKING
+
+if TYPE_CHECKING:
+    from fccomodel.solver.run import Checkpoints
 
 __all__ = ["Comparison", "Step", "compare"]
 
@@ -37,6 +43,7 @@ def compare(
     tolerance: float = TOLERANCE,
     jobs: int | None = None,
     bound: Bound | None = None,
+    checkpoints: Checkpoints | None = None,
     progress: Callable[[Step], None] | None = None,
 ) -> Comparison:
     """Run every algorithm from every seed, and judge the answers by the problem as written (the KKT report).
@@ -50,6 +57,7 @@ def compare(
     test         a condition on rows to evaluate every answer on
     reference    the known optimal value, for gaps         tolerance   the violation that counts as none
     jobs         processes; as many as there are processors         bound   the data, where they are bound already
+    checkpoints  where runs keep their state, and what they came to: those of before are not run again
 
     Ctrl-C ends it with the runs that are done.
     """
@@ -74,12 +82,18 @@ def compare(
     )
     bench = Bench(task, compiled, bound)
     bench.bind_all()
+    if checkpoints is not None:
+        from fccomodel.app.comparison import kept
+
+        rows = bench.bound(Job(algorithm="", seed=seeds[0]))[0]
+        bench.task = replace(task, kept=kept.begun(checkpoints, task, rows, compiled.hash))
     refused, unverified = _lacking(bench, names, seeds[0])
     able = [name for name in names if name not in refused]
     sense = compiled.problem.objective.sense
     rounds = Rounds(bench, able, seeds, progress)
     processes = max(1, min(jobs or _processes(task.chosen), len(seeds) * len(able)))
-    interrupted = rounds.run(processes, (lambda run: score(run, sense, tolerance)) if tuning else None)
+    with process.terminable() if checkpoints is not None else nullcontext():
+        interrupted = rounds.run(processes, (lambda run: score(run, sense, tolerance)) if tuning else None)
     order = sorted(rounds.runs.values(), key=lambda run: (names.index(run.job.algorithm), run.job.seed))
     return Comparison(
         model=compiled.problem.name,

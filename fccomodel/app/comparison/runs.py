@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf, nan
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from fccomodel import pipeline
 from fccomodel.app import errors
@@ -23,6 +23,9 @@ from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.options import Origins
 from fccomodel.core.source import Source
 from fccomodel.data.bound import Bound
+
+if TYPE_CHECKING:
+    from fccomodel.solver.run import Checkpoints
 
 TUNED = "tuned"
 #: hyper-parameters by name, as pairs
@@ -63,12 +66,23 @@ class Run:
     error: str = ""
 
 
+class Records(Protocol):
+    """Runs that are done, by their jobs, and where others keep their state."""
+
+    def read(self, job: Job) -> Run | None: ...
+
+    def write(self, run: Run) -> None: ...
+
+    def place(self, job: Job) -> Checkpoints: ...
+
+
 @dataclass(frozen=True, kw_only=True)
 class Task:
     """What all runs share; a worker gets it once.
 
     variants     algorithms by their labels          show         names of lets
     chosen       options with their origins
+    kept         runs done before, and where others keep their state
     test         a condition on rows                 validation   a condition on rows, or the share of rows to hold out
     """
 
@@ -80,6 +94,7 @@ class Task:
     test: str | None = None
     validation: str | float | None = None
     split_seed: int = 0
+    kept: Records | None = None
 
 
 class Bench:
@@ -135,9 +150,18 @@ class Bench:
 
     def run(self, job: Job) -> Run | None:
         """Solve and judge; None where Ctrl-C cut it short."""
+        kept = self.task.kept
+        if kept is not None and (done := kept.read(job)) is not None:
+            return done
         try:
-            _, _, solution = pipeline.run(self.plan(job), watched=not job.trial)
-            return None if solution.interrupted else self.judge(job, solution)
+            planned = self.plan(job) if kept is None else replace(self.plan(job), checkpoints=kept.place(job))
+            _, _, solution = pipeline.run(planned, watched=not job.trial)
+            if solution.interrupted:
+                return None
+            run = self.judge(job, solution)
+            if kept is not None:
+                kept.write(run)
+            return run
         except FccoError as error:
             first = error.diagnostics[0]
             return Run(job=job, error=f"{first.code}: {first.message}")

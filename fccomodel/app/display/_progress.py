@@ -92,10 +92,13 @@ class _Lines:
     """Progress without a terminal: lines at 2, 4, 8, ... seconds, then once a minute."""
 
     def __init__(self, console: Console):
-        self.console, self.began, self.due, self.gap = console, time.monotonic(), 2.0, 2.0
+        self.console, self.began, self.due, self.gap, self.said = console, time.monotonic(), 2.0, 2.0, ""
 
     def __call__(self, now: Progress) -> None:
         elapsed = time.monotonic() - self.began
+        if now.message != self.said:
+            self.said = now.message
+            self.console.print(now.message, markup=False, highlight=False, soft_wrap=True)
         if elapsed < self.due:
             return
         self.gap = min(2 * self.gap, 60.0)

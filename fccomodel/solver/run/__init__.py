@@ -123,8 +123,8 @@ def run(
     keeper: Keeper | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Solution:
-    """Execute the program's text on its data; Ctrl-C ends it with the best point so far. A ``keeper`` writes its state as it goes,
-    and has that which it goes on from.
+    """Execute the program's text on its data; Ctrl-C ends it with the best point so far. A ``keeper`` writes its state as it
+    goes, and has that which it goes on from.
 
     ``budget_s`` are seconds of the clock, which ends the run; stages share ``room`` counted seconds (the same unless given), and
     with ``patience`` it ends after so many of them. ``watched``: steps alone estimate the KKT residual as well, now and then;
@@ -149,7 +149,7 @@ def run(
     if microscope is not None:
         microscope.over(module, bound)
     if keeper is not None:
-        keeper.of(module, device)
+        keeper.of(module, device, report)
         began -= keeper.spent
     settings = {"seed": seed, "device": device, "dtype": getattr(torch, precision), "seconds": seconds, "iterations": budget_it}
     if polish:

@@ -11,12 +11,11 @@ from typing import Any
 
 import torch
 
+from fccomodel.core import process
 from fccomodel.solver.run import checkpoints
 from fccomodel.solver.run.checkpoints import Checkpoint, Checkpoints
 from fccomodel.solver.run.state import packed, put_back
 
-#: the exit status of a run that SIGTERM ended, as shells give it
-TERMINATED = 143
 #: reasons to end after which no step is whole, or none: such a state is not written
 CUT = ("", "interrupted")
 
@@ -24,8 +23,8 @@ CUT = ("", "interrupted")
 class Keeper:
     """Writes a checkpoint every so many seconds, once a person asks to stop, on SIGTERM, and where steps end.
 
-    ``keep(stage, run)`` is called wherever a state is whole; ``again(stage, run)`` puts one back; ``ended(stage, outcome)`` is told
-    what a stage came to, and ``outcome(stage, ...)`` gives it. ``spent`` are the seconds that the run took before.
+    ``keep(stage, run)`` is called wherever a state is whole; ``again(stage, run)`` puts one back; ``ended(stage, outcome)`` is
+    told what a stage came to, and ``outcome(stage, ...)`` gives it. ``spent`` are the seconds that the run took before.
 
     A state is everything that changes in a run, and what is made of the program, its data and the seed is made anew.
     """
@@ -42,6 +41,7 @@ class Keeper:
         self.device: Any = "cpu"
         self.settings: Callable[[], Any] = SimpleNamespace
         self.stopping = self.terminated = self.silent = False
+        self.told: Callable[[Any], None] | None = None
 
     @property
     def message(self) -> str:
@@ -53,9 +53,13 @@ class Keeper:
         """The same, and what is wrong with checkpoints, for the report."""
         return tuple(filter(None, (self.message and f"{self.message} from a checkpoint", self.said)))
 
-    def of(self, module: Any, device: str) -> None:
-        """The program that runs."""
-        self.settings, self.device = module.SOLVER.settings, device
+    def of(self, module: Any, device: str, told: Callable[[Any], None]) -> None:
+        """The program that runs, and who is told where it goes on."""
+        self.settings, self.device, self.told = module.SOLVER.settings, device, told
+
+    def terminate(self) -> None:
+        """The process is asked to end, once the state is written."""
+        self.terminated = True
 
     def stop(self) -> bool:
         """What the loops ask: that a person wants them to end, once the state of before is written."""
@@ -73,7 +77,7 @@ class Keeper:
         self.stopping = stopping
         if self.terminated:
             print(f"terminated at step {self.step:,}: the checkpoint in {self.at.folder} goes on from there", file=sys.stderr)
-            raise SystemExit(TERMINATED)
+            raise SystemExit(process.TERMINATED)
 
     def again(self, stage: str, run: Any) -> bool:
         """Whether the checkpoint was written in this stage: then ``run`` stands as it did."""
@@ -81,6 +85,8 @@ class Keeper:
             return False
         self._back(self.left, self.left.state[stage], run)
         self.left = None
+        if run.history and self.told is not None:
+            self.told(run.history[-1])
         return True
 
     def ended(self, stage: str, outcome: Any) -> None:

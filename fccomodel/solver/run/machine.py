@@ -7,12 +7,13 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from math import inf
 from typing import Any
 
 import torch
 
+from fccomodel.core import process
 from fccomodel.core.diagnostics import FccoError, refuse
 from fccomodel.data.bound import Bound
 from fccomodel.solver import errors
@@ -27,7 +28,7 @@ def solved(module: Any, program: Program, bound: Bound, polish: bool, keeper: Ke
     """What the program's ``solve`` (with ``polish``, then its ``finish``) returns, its point on the host; failures of the
     machine or of a constant as coded errors. A ``keeper`` writes its state as it goes."""
     threads = torch.get_num_threads()
-    with interruptible() as asked, terminable(keeper):
+    with interruptible() as asked, nullcontext() if keeper is None else process.terminable(keeper.terminate):
         stop = asked.is_set
         if keeper is not None:
             keeper.asked, stop = asked.is_set, keeper.stop
@@ -70,23 +71,6 @@ def interruptible() -> Iterator[threading.Event]:
         yield asked
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-@contextmanager
-def terminable(keeper: Keeper | None) -> Iterator[None]:
-    """SIGTERM makes the keeper write a checkpoint and end the process; only in the main thread."""
-    if keeper is None or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def on_terminate(number: int, frame: Any) -> None:
-        keeper.terminated = True
-
-    before = signal.signal(signal.SIGTERM, on_terminate)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def refuse_size(program: Program, bound: Bound, precision: str) -> None:

@@ -60,8 +60,8 @@ class _Packing:
 def put_back(
     text: Any, tensors: Mapping[str, torch.Tensor], device: torch.device | str, settings: Callable[[], Any], into: Any = None
 ) -> Any:
-    """The value of what ``packed`` made, tensors on their device; in the place of what ``into`` holds, which stays the same object
-    where others hold it too. ``settings`` makes a new record of settings."""
+    """The value of what ``packed`` made, tensors on their device; in the place of what ``into`` holds, which stays the same
+    object where others hold it too. ``settings`` makes a new record of settings."""
     return _Unpacking(tensors, torch.device(device), settings).value(text, into)
 
 

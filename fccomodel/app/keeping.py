@@ -1,0 +1,49 @@
+"""Where a solve or a comparison keeps its state, as a person says it: a folder, a time, whether to begin anew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fccomodel.app import errors, store
+from fccomodel.core import options
+from fccomodel.core.diagnostics import FccoError, refuse
+
+if TYPE_CHECKING:
+    from fccomodel.solver.run import Checkpoints
+
+#: by default
+EVERY = "60s"
+
+
+@contextmanager
+def kept(folder: str | Path | None, every: str | float | None, fresh: bool) -> Iterator[Checkpoints | None]:
+    """The checkpoints in a folder in which no other process writes until the block ends; None where there is no folder.
+
+    Raises F0805 for a time or ``fresh`` without a folder, F0806 where another run has it or nothing can be written there.
+    """
+    from fccomodel.solver.run import Checkpoints
+
+    if folder is None:
+        if every is not None or fresh:
+            refuse(errors.no_folder_for_checkpoints("fresh" if fresh else "every"))
+        yield None
+        return
+    seconds = _seconds(EVERY if every is None else every)
+    with store.claim(Path(folder)) as claimed:
+        yield Checkpoints(folder=claimed.folder, every=seconds, fresh=fresh)
+
+
+def _seconds(every: str | float) -> float:
+    """A time as budgets have it, or a number of seconds."""
+    if isinstance(every, int | float) and not isinstance(every, bool) and 0 <= every < float("inf"):
+        return float(every)
+    try:
+        seconds = options.parse_budget(every).seconds
+    except FccoError:
+        seconds = None
+    if seconds is None:
+        refuse(errors.not_a_time("every", every))
+    return seconds
