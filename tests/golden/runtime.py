@@ -568,10 +568,10 @@ def open_stage(run, solver: BlockSolver, h: BlockSettings, iterations):
     run.kept = run.kept if solver.schedule.pools else 0
 
 
-def take_steps(run, solver: BlockSolver, data, rng, h: BlockSettings, iterations, ended, keep=None):
-    """To the end of the stage; the average of the second half's iterates, by a theorem's constants of all. Why the run ends, or
-    "". ``keep`` has the state after each step."""
-    schedule, advance, reason = solver.schedule, solver.advance, "" if run.done < run.length else ended(run.count)
+def take_steps(run, solver: BlockSolver, data, rng, h: BlockSettings, iterations, ended, keep=None, reason=""):
+    """To the end of the stage, unless there is a ``reason`` to end before; the average of the second half's iterates, by a
+    theorem's constants of all. Why the run ends, or "". ``keep`` has the state after each step."""
+    schedule, advance = solver.schedule, solver.advance
     while run.done < run.length and not reason:
         if not run.ahead:
             run.since, run.ahead = (run.done, run.count), drawn(solver, data, rng, min(solver.block, run.length - run.done))
@@ -885,7 +885,8 @@ def solve(
     while not reason:
         if not inside:
             open_stage(run, solver, h, planned or iterations)
-        inside, reason = False, take_steps(run, solver, data, rng, h, planned or iterations, ended, keep)
+        reason = ended(run.count) if inside else ""
+        inside, reason = False, take_steps(run, solver, data, rng, h, planned or iterations, ended, keep, reason)
         before, (worst, finite, gained) = run.worst, keep_the_better(run, solver, quick, h)
         run.worst = worst
         schedule.after(h, gained, worst)
@@ -1051,10 +1052,10 @@ def open_epoch(run, solver: VectorSolver, F, h: VectorSettings):
     run.left = run.state.length
 
 
-def take_steps(run, solver: VectorSolver, F, h: VectorSettings, iterations, oracles, ended, keep=None):
-    """Steps to the next look or the end of the epoch, and the average of its second half's. Why the run ends, or "". ``keep`` has
-    the state after each step."""
-    state, reason = run.state, "" if run.left > run.pause else ended(run.count, run.state.oracles)
+def take_steps(run, solver: VectorSolver, F, h: VectorSettings, iterations, oracles, ended, keep=None, reason=""):
+    """Steps to the next look or the end of the epoch, unless there is a ``reason`` to end before, and the average of its second
+    half's. Why the run ends, or "". ``keep`` has the state after each step."""
+    state = run.state
     while run.left > run.pause and not reason:
         solver.schedule.move(h, run.eta, max(run.count / (iterations or math.inf), state.oracles / (oracles or math.inf)))
         solver.update(state, F, h)
@@ -1121,10 +1122,12 @@ def solve(
     is at most ``tol`` in two looks running. Returns the best point seen, or as the schedule says the last. Epochs are not
     ``planned`` by the budget.
 
-    ``broken`` is the step by which iterates were not finite (their epoch was taken back), or None. ``keep``: as of the other loop.
+    ``broken`` is the step by which iterates were not finite (their epoch was taken back), or None. ``keep``: as of the loop over
+    blocks.
 
     ``run`` is where it stands: the algorithm's state; the epoch's length, the steps left in it, and at the next look (``pause``),
-    its average and the merit that it began with (``held``); the best point so far and its value; the first merit; steps (``count``), epochs without a gain.
+    its average and the merit that it began with (``held``); the best point so far and its value; the first merit; steps
+    (``count``), epochs without a gain.
     """
     began, dtype = time.perf_counter() - (keep.spent if keep is not None else 0.0), dtype or torch.float32
     work = pricing()
@@ -1160,7 +1163,8 @@ def solve(
             if not run.left:
                 open_epoch(run, solver, F, h)
             run.pause = max(run.left - h.look, 0)
-        inside, reason = False, take_steps(run, solver, F, h, iterations, oracles, ended, keep)
+        reason = ended(run.count, state.oracles) if inside else ""
+        inside, reason = False, take_steps(run, solver, F, h, iterations, oracles, ended, keep, reason)
         last, finite = keep_the_better(run, solver, quick, h)
         if not run.left or not finite:
             close_epoch(run, solver, last, h)

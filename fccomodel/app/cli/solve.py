@@ -81,7 +81,7 @@ solve = Command(
     "that was killed goes on when it is started again.",
     examples=(
         'fccomodel solve model.fcco --bind model.toml --budget 60s --out out',
-        'fccomodel solve model.fcco --bind model.toml --budget 8h --checkpoint kept --out out',
+        'fccomodel solve model.fcco --bind model.toml --budget 8h --checkpoint kept',
         'fccomodel solve model.fcco --data D=a.parquet --show auc --holdout 0.2',
         'fccomodel solve model.fcco --bind model.toml --net "s=mlp(64, 64)"',
     ),

@@ -85,9 +85,10 @@ def write(at: Checkpoints, manifest: Mapping[str, Any], state: Mapping[str, Any]
     try:
         new.mkdir(parents=True)
         (new / STATE).write_text(json.dumps(state), encoding="utf-8")
-        np.savez(new / TENSORS, **{name: x.numpy() for name, x in tensors.items()})
+        arrays: dict[str, Any] = {name: x.numpy() for name, x in tensors.items()}
+        np.savez(new / TENSORS, **arrays)
         record = {"format": FORMAT, "written": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), **manifest}
-        record["shapes"] = {name: [str(x.numpy().dtype), list(x.shape)] for name, x in tensors.items()}
+        record["shapes"] = {name: [str(x.dtype), list(x.shape)] for name, x in arrays.items()}
         record["files"] = {name: _digest(new / name) for name in (STATE, TENSORS)}
         (new / MANIFEST).write_text(json.dumps(record | {OWN: _own(record)}, indent=1) + "\n", encoding="utf-8")
         for path in new.iterdir():
