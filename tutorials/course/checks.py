@@ -136,3 +136,20 @@ def _(text: str) -> bool:
     chosen = 1 / (1 + np.exp(-(x @ result.variables["w"] + result.variables["b"])))
     young, old = (chosen[(y == 0) & (group == k)].mean() for k in (0, 1))
     return abs(abs(young - old) - 0.03) < 1e-3
+
+
+@exercise("9.1")
+def _(areas: list[float]) -> bool:
+    return np.allclose(areas, [0.75, 0.5])
+
+
+@exercise("9.2")
+def _(text: str) -> bool:
+    rng = np.random.default_rng(0)
+    y = (np.arange(60) % 3 == 0).astype(int)
+    x = rng.normal(size=(60, 2)) + y[:, None]
+    result = fc.compile(text).bind(D={"x": x, "y": y}).solve(seed=0)
+    score = x @ result.variables["w"]
+    each = (np.maximum(1 + score[y == 0] - score[y == 1][:, None], 0) ** 2).mean(axis=1)
+    value = np.sort(each)[-10:].mean() + 0.001 * (result.variables["w"] ** 2).sum()
+    return result.report.solved and abs(result.objective - value) < 1e-6
