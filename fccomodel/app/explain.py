@@ -11,6 +11,7 @@ from fccomodel.core import ir
 from fccomodel.core.diagnostics import Diagnostic
 from fccomodel.core.options import AUTOMATIC
 from fccomodel.core.quoting import visible
+from fccomodel.data.bound import Bound, mapped
 from fccomodel.library.amounts import Amount
 from fccomodel.plan import assumptions
 from fccomodel.plan.assumptions import Finding
@@ -23,6 +24,8 @@ from fccomodel.structure.facts import Fact, Facts, Standing
 from fccomodel.structure.why import first, kinks, lost_convexity, unknown, wrap
 
 WIDTH = 80
+#: Bytes that full passes and reports hold for a row of a table whose vectors stay in files: its place, and values of its own.
+PER_ROW = 250
 
 
 # ------------------------------------------------------------------------------------------------------------------- data
@@ -202,9 +205,30 @@ def _large(analysis: Analysis) -> list[str]:
         return []
     from fccomodel.report import estimated
 
+    said = _in_files(analysis.bound)
     if (whole := estimated.amount(analysis.bound)) <= estimated.FEW or not estimated.thinnable(analysis.bound):
-        return []
-    return [f"{whole:.1e} elements are evaluated: where the budget is short of that, the report is of rows drawn at random"]
+        return said
+    drawn = "where the budget is short of that, the report is of rows drawn at random"
+    return [*said, f"{whole:.1e} elements are evaluated: {drawn}"]
+
+
+def _in_files(bound: Bound) -> list[str]:
+    """What of the tables stays in files, and what must be in memory."""
+    said = []
+    for name, table in bound.tables.items():
+        kept = {column: values for column, values in table.columns.items() if mapped(values)}
+        for column, values in kept.items():
+            shape = " x ".join(f"{size:,}" for size in values.shape)
+            said.append(f"{name}.{column} ({shape}, {values.dtype}) stays in its file of {_size(values.nbytes)}")
+        if kept:
+            size = _size(table.n * PER_ROW)
+            said.append(f"in memory are about {size} for the {table.n:,} rows of {name}: {PER_ROW} bytes a row, besides blocks")
+    return said
+
+
+def _size(count: int) -> str:
+    """Bytes as people say them."""
+    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:,.0f} MB"
 
 
 def _behind(facts: Iterable[Fact]) -> Iterator[Fact]:

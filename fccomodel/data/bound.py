@@ -29,6 +29,11 @@ class BoundTable:
         return np.arange(self.n) if self.rows is None else self.rows
 
 
+def mapped(values: np.ndarray) -> bool:
+    """Whether a column's vectors stay in a file, which is mapped into memory."""
+    return isinstance(values, np.memmap) and values.ndim > 1
+
+
 @dataclass(frozen=True, kw_only=True)
 class Claim:
     """That a set of rows has as many elements as ``what`` was bound with: decided where the set is, after binding."""

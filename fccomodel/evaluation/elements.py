@@ -15,7 +15,7 @@ import numpy as np
 from fccomodel.core import ir, progressions
 from fccomodel.core.diagnostics import refuse
 from fccomodel.core.lazy import torch
-from fccomodel.data.bound import Bound
+from fccomodel.data.bound import Bound, mapped
 from fccomodel.evaluation import errors
 from fccomodel.evaluation.axes import Env, Named, align, apply_atom, new_axis, spread, union
 from fccomodel.library import sets
@@ -46,8 +46,16 @@ def remember(bound: Bound, key: Any, make: Callable[[], Any]) -> Any:
 
 
 def column(bound: Bound, table: str, name: str) -> torch.Tensor:
-    """A column as float64, (n, *shape)."""
-    return remember(bound, ("column", table, name), lambda: as_tensor(bound.tables[table].columns[name]))
+    """A column as float64, (n, *shape); a large one that was prepared stays in its file."""
+    return remember(bound, ("column", table, name), lambda: _column(bound.tables[table].columns[name]))
+
+
+def _column(array: np.ndarray) -> torch.Tensor:
+    if not mapped(array):
+        return as_tensor(array)
+    from fccomodel.evaluation.mapped import Mapped
+
+    return Mapped(torch.from_numpy(array), "cpu", torch.float64)
 
 
 def as_tensor(array: Any) -> torch.Tensor:

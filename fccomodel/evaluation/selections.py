@@ -201,8 +201,8 @@ class Index(Owned):
     keys      per key, the sorted distinct own values
     groups    the codes of the groups that occur, ascending; group g is rows[bounds[g] : bounds[g + 1]]
     levels    the sorted distinct values of the ordered quantity
-    ranked    group * (len(levels) + 1) + level of each of ``rows``, ascending
-    place     where each id stands in ``rows``, -1 where it does not
+    ranked    group * (len(levels) + 1) + level of each of ``rows``, ascending; none where nothing is ordered or keyed
+    place     where each id stands in ``rows``, -1 where it does not; none where no id is left out
     """
 
     owner: weakref.ref[Bound]
@@ -283,6 +283,12 @@ def _index(bound: Bound, selection: Selection) -> Index:
     rows = ids(bound, binder.domain)
     if selection.static:
         rows = rows[accepted(bound, binder, selection.static, rows, Conditions)]
+    if not selection.keys and not selection.orders:
+        one, both = np.zeros(1, dtype=np.int64), np.array([0, len(rows)], dtype=np.int64)
+        return Index(
+            owner=weakref.ref(bound), selection=selection, rows=rows, groups=one, bounds=both, levels=np.zeros(0), ranked=one[:0],
+            place=_places(bound, selection, rows),
+        )  # fmt: skip
     axis = new_axis()
     env = {binder: _named(np.ascontiguousarray(rows), (axis,))}
     evaluate = Conditions(bound)
@@ -304,12 +310,20 @@ def _index(bound: Bound, selection: Selection) -> Index:
     if not selection.keys:
         groups, group = np.zeros(1, dtype=np.int64), np.zeros(len(rows), dtype=np.int64)
     bounds = np.append(np.searchsorted(group, np.arange(len(groups))), len(rows)).astype(np.int64)
-    place = np.full(extent(bound, binder.domain), -1, dtype=np.int64)
-    place[rows[order]] = np.arange(len(rows))
     return Index(
         owner=weakref.ref(bound), selection=selection, rows=rows[order], keys=tuple(keys), groups=groups, bounds=bounds,
-        levels=levels, ranked=group * (len(levels) + 1) + level[order], place=place,
+        levels=levels, ranked=group * (len(levels) + 1) + level[order],
+        place=_places(bound, selection, rows[order]),
     )  # fmt: skip
+
+
+def _places(bound: Bound, selection: Selection, rows: np.ndarray) -> np.ndarray:
+    """Where each id stands in ``rows``, for selections that leave one out; none for others, which never ask."""
+    if not selection.excludes:
+        return np.zeros(0, dtype=np.int64)
+    place = np.full(extent(bound, selection.binder.domain), -1, dtype=np.int64)
+    place[rows] = np.arange(len(rows))
+    return place
 
 
 # ---------------------------------------------------------------------------------------------------------------- realising

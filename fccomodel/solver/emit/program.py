@@ -73,7 +73,8 @@ def emit(lowered: Lowered) -> Program:
     oracle = Composition(lowered, steps, samples) if isinstance(steps, VectorSteps) else Gradient(lowered, steps, samples)
     evaluation, record = Evaluation(lowered), Record(lowered=lowered, form=oracle.form)
     texts = {name: modules.text(name, net) for name, net in lowered.bound.nets.items()}
-    main = report(finishing=lowered.plan.polish, solve=lowered.plan.algorithm_record.solve.__name__)
+    staying = sections.staying(lowered)
+    main = report(finishing=lowered.plan.polish, solve=lowered.plan.algorithm_record.solve.__name__, mapped=bool(staying))
     classes, loop = record.classes(), record.loop()
     parts = [
         sections.constants(lowered),
@@ -104,11 +105,11 @@ def emit(lowered: Lowered) -> Program:
         estimates={b.name: b for b in steps.state.buffers.values()} if isinstance(steps, BlockSteps) else {},
         smoothed={s.name: Envelope.of(lowered, s) for s in envelopes},
         runtime=(*map(source, [*classes, *loop]), main),
-        modules={name: kept(lowered, name) for name, text in texts.items() if text is None},
+        modules={name: given(lowered, name) for name, text in texts.items() if text is None},
     )
 
 
-def kept(lowered: Lowered, name: str) -> modules.Kept:
+def given(lowered: Lowered, name: str) -> modules.Kept:
     """A net that has no text."""
     shape = (size if isinstance(size, int) else lowered.bound.dims[size] for size in lowered.problem.nets[name].input)
     return modules.Kept.of(lowered.bound.nets[name], tuple(shape))

@@ -11,11 +11,13 @@ import torch
 
 from fccomodel.algorithms.runtime.settings import LoopSettings
 from fccomodel.core.quoting import comment, docstring, literal
+from fccomodel.data.bound import mapped
+from fccomodel.evaluation.mapped import Mapped, Products, Sums, in_memory
 from fccomodel.solver import starts
 from fccomodel.solver.emit import flatnet, modules
 from fccomodel.solver.emit.carried import source
 from fccomodel.solver.emit.page import function
-from fccomodel.solver.emit.template import AS_NAMESPACE, IMPORTS
+from fccomodel.solver.emit.template import AS_NAMESPACE, IMPORTS, MAPPED
 from fccomodel.solver.lower import BlockSteps, Lowered, VectorSteps
 
 #: the array of the first iterate, where it is given, and the beginning of the names of centres and estimates; no net is called 0
@@ -85,7 +87,16 @@ def data(lowered: Lowered) -> str:
     """The function that puts the arrays on a device."""
     numbers = sorted(lowered.steps.state.numbers.items())
     params = "".join(f"\n    data.{name} = {literal(value)}" for name, value in numbers)
-    return AS_NAMESPACE.format(count=len(lowered.data), params=params)
+    if not (kept := staying(lowered)):
+        return AS_NAMESPACE.format(count=len(lowered.data), params=params)
+    text = AS_NAMESPACE.format(count=len(lowered.data), params="\n" + MAPPED.rstrip("\n") + params)
+    text = text.replace("in tensors.items():", "in tensors.items():\n        if key in MAPPED:\n            continue", 1)
+    return "\n\n\n".join([*map(source, (Mapped, in_memory, Products, Sums)), f"MAPPED = {literal(kept)}", text])
+
+
+def staying(lowered: Lowered) -> list[str]:
+    """The arrays that stay in their files."""
+    return [key for key, array in lowered.data.items() if mapped(array)]
 
 
 def tensors(lowered: Lowered, sets: Mapping[str, torch.Tensor]) -> dict[str, Any]:

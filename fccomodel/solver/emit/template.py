@@ -26,6 +26,11 @@ def as_namespace(tensors, device, dtype):
         setattr(data, key, value.to(device=device, dtype=dtype) if value.is_floating_point() else value.to(device)){params}
     return data'''
 
+#: What becomes of the arrays that stay in their files.
+MAPPED = """    for key in MAPPED:
+        setattr(data, key, Mapped(tensors[key], device, dtype))
+"""
+
 REPORT = """# ---- report
 def main():
     parser = argparse.ArgumentParser(description="Solve the model at the head of this file.")
@@ -64,7 +69,9 @@ if __name__ == "__main__":
     main()"""
 
 
-def report(*, finishing: bool, solve: str = "solve") -> str:
-    """The section that a solver ends with; ``solve``: the name of what it calls where nothing comes after that."""
+def report(*, finishing: bool, solve: str = "solve", mapped: bool = False) -> str:
+    """The section that a solver ends with; ``solve``: the name of what it calls where nothing comes after that; ``mapped``: some
+    of its arrays stay in their file."""
+    text = REPORT.replace("read_data(", "map_data(") if mapped else REPORT
     run, passes = ("solve_then_finish", ", way=WAY, passes=PASSES") if finishing else (solve, "")
-    return REPORT.replace("{run}", run).replace("{passes}", passes)
+    return text.replace("{run}", run).replace("{passes}", passes)

@@ -1,0 +1,119 @@
+"""Rows of a table that stay in their file. Emitted programs carry these classes: plain torch."""
+
+from __future__ import annotations
+
+import torch
+
+
+class Mapped(torch.Tensor):
+    """Rows that stay in their file: what is taken of them is in the working precision and on the working device, products go
+    through them block by block, and whatever else is asked of them has them as a whole. ``at``: which of the file's they are."""
+
+    MOST = 1 << 22  # numbers that are in memory at once
+
+    @staticmethod
+    def __new__(cls, rows, device, dtype, at=None):
+        shape = rows.shape if at is None else (len(at), *rows.shape[1:])
+        made = torch.Tensor._make_wrapper_subclass(cls, shape, dtype=dtype, device=device)
+        made.rows, made.at, made.place = rows, at, (torch.device(device), dtype)
+        return made
+
+    def few(self, count):
+        """Whether so many rows may be in memory at once."""
+        return count * max(1, self.rows[:1].numel()) <= self.MOST
+
+    def chosen(self, index):
+        """Rows by their numbers, a slice or booleans, and entries of them: in memory where they are few."""
+        first, *rest = index if isinstance(index, tuple) else (index,)
+        if not isinstance(first, slice | int | torch.Tensor):
+            return self.whole()[index]
+        if isinstance(first, torch.Tensor):
+            first = first.to(self.rows.device)
+            first = first.nonzero().squeeze(-1) if first.dtype == torch.bool and first.dim() == 1 else first
+        first = first if self.at is None else self.at[first]
+        if isinstance(first, slice):
+            rows = self.rows[first]
+            return rows[(slice(None), *rest)].to(*self.place) if rest or self.few(len(rows)) else Mapped(rows, *self.place)
+        if isinstance(first, torch.Tensor) and first.dim() == 1 and not rest and not self.few(len(first)):
+            return Mapped(self.rows, *self.place, at=first)
+        return self.rows[(first, *(part.to(self.rows.device) if isinstance(part, torch.Tensor) else part for part in rest))].to(
+            *self.place
+        )
+
+    def blocks(self):
+        """All rows in order: where they are, and their numbers."""
+        count = self.rows.shape[0] if self.at is None else len(self.at)
+        step = max(1, self.MOST // max(1, self.rows[:1].numel()))
+        for start in range(0, count, step):
+            part = slice(start, min(start + step, count))
+            yield part, self.rows[part if self.at is None else self.at[part]].to(*self.place)
+
+    def whole(self):
+        """All of it in memory."""
+        return (self.rows if self.at is None else self.rows[self.at]).to(*self.place)
+
+    @classmethod
+    def __torch_function__(cls, function, types, args=(), kwargs=None):
+        name, kwargs = function.__name__, kwargs or {}
+        if name == "__get__" and function.__self__.__name__ not in ("T", "mT", "H", "mH", "data", "real", "imag", "grad"):
+            with torch._C.DisableTorchFunctionSubclass():
+                return function(*args, **kwargs)
+        if name in ("dim", "size", "numel", "__len__", "is_floating_point", "ndimension", "__hash__"):
+            with torch._C.DisableTorchFunctionSubclass():
+                return function(*args, **kwargs)
+        if isinstance(args[0], Mapped) and not kwargs:
+            if name == "__getitem__":
+                return args[0].chosen(args[1])
+            if name == "index_select" and args[1] == 0:
+                return args[0].chosen(args[2])
+            if name == "narrow" and args[1] == 0:
+                return args[0].chosen(slice(args[2], args[2] + args[3]))
+            if name == "detach":
+                return args[0]
+        if name in ("__matmul__", "matmul", "mv", "mm") and not kwargs and args[0].dim() <= 2 and args[1].dim() <= 2:
+            left, right = args
+            if isinstance(left, Mapped) and left.dim() == 2 and not isinstance(right, Mapped):
+                return Products.apply(left, right)
+            if isinstance(right, Mapped) and right.dim() == 2 and not isinstance(left, Mapped):
+                return Sums.apply(left, right)
+        return function(*map(in_memory, args), **{key: in_memory(value) for key, value in kwargs.items()})
+
+    @classmethod
+    def __torch_dispatch__(cls, function, types, args=(), kwargs=None):
+        return function(*map(in_memory, args), **{key: in_memory(value) for key, value in (kwargs or {}).items()})
+
+
+def in_memory(value):
+    """A value without mapped rows in it."""
+    if isinstance(value, tuple | list):
+        return type(value)(map(in_memory, value))
+    return value.whole() if isinstance(value, Mapped) else value
+
+
+class Products(torch.autograd.Function):
+    """``rows @ w`` block by block, w a vector or a matrix; its derivative is a sum over the rows."""
+
+    @staticmethod
+    def forward(ctx, rows, w):
+        ctx.rows = rows
+        return torch.cat([block @ w for _, block in rows.blocks()])
+
+    @staticmethod
+    def backward(ctx, g):
+        return None, Sums.apply(g.mT, ctx.rows).mT if g.dim() == 2 else Sums.apply(g, ctx.rows)
+
+
+class Sums(torch.autograd.Function):
+    """``g @ rows`` block by block, g a vector or a matrix."""
+
+    @staticmethod
+    def forward(ctx, g, rows):
+        ctx.rows = rows
+        total = g.new_zeros((*g.shape[:-1], rows.shape[1]))
+        for part, block in rows.blocks():
+            total += g[..., part] @ block
+        return total
+
+    @staticmethod
+    def backward(ctx, g):
+        return Products.apply(ctx.rows, g.mT).mT if g.dim() == 2 else Products.apply(ctx.rows, g), None

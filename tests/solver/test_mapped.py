@@ -1,0 +1,119 @@
+"""Tables that stay in their files: values, derivatives, programs and reports are those of the same numbers in memory."""
+
+from __future__ import annotations
+
+import runpy
+
+import numpy as np
+import pytest
+import torch
+
+import fccomodel as fc
+from fccomodel.core.source import Source
+from fccomodel.data.bind import _prepared
+from fccomodel.data.prepare import prepare
+from fccomodel.evaluation.interpret import evaluate
+from fccomodel.evaluation.mapped import Mapped
+from fccomodel.language.check import check
+from fccomodel.language.parse import parse
+
+torch.set_num_threads(1)
+N, D = 301, 4
+MODEL = """
+model m;
+dim d;
+data D : table(x: real[d], y: {-1, 1});
+param tau default 0.6;
+var w[d];
+minimize false_alarms: E[z ~ D | z.y == -1] log1pexp(dot(w, z.x)) + 0.01 * sumsq(w);
+subject to misses: E[z ~ D | z.y == 1] log1pexp(-dot(w, z.x)) <= tau;
+"""
+
+
+@pytest.fixture
+def whole(monkeypatch):
+    """What of a table was in memory as a whole, by its shape; blocks are of a few rows."""
+    seen: list[tuple[int, ...]] = []
+    taken = Mapped.whole
+    monkeypatch.setattr(Mapped, "MOST", 64)
+    monkeypatch.setattr(Mapped, "whole", lambda rows: (seen.append(tuple(rows.shape)), taken(rows))[1])
+    return seen
+
+
+def rows(dtype=torch.float64) -> tuple[torch.Tensor, Mapped]:
+    x = torch.from_numpy(np.random.default_rng(0).normal(size=(N, D)))
+    return x.to(torch.float32).to(dtype), Mapped(x.to(torch.float32), "cpu", dtype)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_what_is_taken_is_what_would_be_in_memory(dtype, whole):
+    x, kept = rows(dtype)
+    at = torch.randint(N, (200,), generator=torch.Generator().manual_seed(0))
+    assert kept.shape == x.shape and len(kept) == N and kept.dtype == dtype and kept.numel() == x.numel()
+    for index in (7, slice(3, 9), at[:5], at[:6].reshape(2, 3), (at[:5], 2), (slice(2, 5), 1)):
+        assert type(kept[index]) is torch.Tensor and torch.equal(kept[index], x[index])
+    assert torch.equal(kept.narrow(0, 5, 4), x[5:9]) and torch.equal(kept.index_select(0, at[:4]), x[at[:4]])
+    for index in (at, slice(10, 290), x[:, 0] > 0):
+        some = kept[index]
+        assert type(some) is Mapped and some.shape == x[index].shape
+        assert torch.equal(some[:3], x[index][:3]) and torch.equal(some[at[:3] % 90], x[index][at[:3] % 90])
+        torch.testing.assert_close(some @ x[0], x[index] @ x[0])
+    assert not whole
+    torch.testing.assert_close(kept.square().sum(-1), x.square().sum(-1))
+    torch.testing.assert_close(torch.cat([kept[at], x]), torch.cat([x[at], x]))
+    assert whole == [(N, D), (200, D)]
+
+
+@pytest.mark.parametrize("columns", [(), (3,)])
+def test_products_and_their_derivatives(columns, whole):
+    x, kept = (of[:40] for of in rows())
+    w = torch.randn(D, *columns, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    assert torch.autograd.gradcheck(lambda v: kept @ v, w.requires_grad_())
+    g = torch.randn(*columns[::-1], 40, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda v: v @ kept, g)
+
+    def hessian(rows):
+        return torch.autograd.functional.hessian(lambda v: torch.nn.functional.softplus(rows @ v).sum(), w.detach())
+
+    torch.testing.assert_close(hessian(kept), hessian(x))
+    assert not whole
+
+
+@pytest.fixture
+def bound(tmp_path, monkeypatch):
+    """The same numbers in memory and in files, as the models that hold them."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(N, D)).astype(np.float32)
+    given = {"x": x, "y": np.where(x.sum(1) + rng.logistic(size=N) > 0, 1, -1)}
+    source = Source(text=MODEL, name="m.fcco")
+    prepare(check(parse(source), source), tmp_path / "p", data={"D": given})
+    monkeypatch.setattr(_prepared, "HELD", 0)
+    model = fc.Model.parse(MODEL)
+    return model.bind(D=given), model.bind(D=tmp_path / "p")
+
+
+def test_values_and_gradients(bound, whole):
+    found = []
+    for problem in bound:
+        w = torch.linspace(-1, 1, D, dtype=torch.float64, requires_grad=True)
+        value = evaluate(problem.bound, problem.bound.problem.objective.expr, {"w": w}, chunk=256)
+        found.append((value.detach(), *torch.autograd.grad(value, w)))
+    for one, other in zip(*found, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-12)
+    assert not whole
+
+
+def test_answers_reports_and_programs(bound, whole, tmp_path):
+    memory, files = (problem.solve(seed=0, budget="300it") for problem in bound)
+    assert not whole
+    assert files.objective == pytest.approx(memory.objective, rel=1e-4)
+    assert files.report.epsilon < 1e-3 and "stays in its file" in str(bound[1].explain())
+    files.save(tmp_path / "out")
+    program = runpy.run_path(str(tmp_path / "out" / "solver.py"), run_name="solver")
+    tensors = program["map_data"](tmp_path / "out" / "data.pt", program["DATA_SHA256"])
+    data = program["prepare_full"](program["as_namespace"](tensors, "cpu", torch.float64))
+    assert type(data.D_x).__name__ == "Mapped" and data.D_x is not tensors["D_x"]
+    objective, _ = program["evaluate"](data, torch.from_numpy(files.variables["w"]))
+    assert float(objective) == pytest.approx(files.objective, rel=1e-9)
+
+
