@@ -43,7 +43,11 @@ def all_of(evaluator: Evaluator, part: selections.Selection, node: ir.Reduce, in
     """A binder at all of its elements (its static condition applied), along a new axis; or at fixed draws."""
     binder, domain = part.binder, part.binder.domain
     if not isinstance(domain, ir.Distribution):
-        return Named(evaluator.whole(domain, selections.index(evaluator.bound, part).rows), (new_axis(),))
+        key = ("all", id(node), id(binder))  # the same each time: what depends on these elements alone is computed once
+        if key not in evaluator.memo:
+            rows = selections.index(evaluator.bound, part).rows
+            evaluator.memo[key] = Named(evaluator.whole(domain, rows), (new_axis(),))
+        return evaluator.memo[key]
     args = [evaluator.value(arg, inner) for arg in domain.args]
     event = math.prod(elements.shape(evaluator.bound, domain.shape))
     around = evaluator.axes(node.body, {b: value for b, value in inner.items() if b is not binder})
