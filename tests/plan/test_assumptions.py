@@ -8,6 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 
+import fccomodel
 from fccomodel import algorithms, pipeline, structure
 from fccomodel.core.source import Source
 from fccomodel.normal import normalise
@@ -237,3 +238,30 @@ def test_a_function_of_an_envelope_is_not_said_to_have_an_exact_prox() -> None:
     assert found.holds and "its prox is exact" not in found.why and str(found.standing) == "assumed"
     exact = decide("outer prox", "var w[d];\nminimize mean[k in K] abs(E[z ~ D | z.g == k] dot(w, z.x));")
     assert exact.holds and "its prox is exact" in exact.why
+
+
+FAMILIES = {
+    "max[k in {0, 1, 2} | k != 1] (RISK)": True,
+    "topk(k = 2)[k in {0, 1, 2}] (2 * RISK)": True,
+    "max[k in {0, 1, 2}] (RISK + max(w[1], w[2]))": True,
+    "max(0.1, RISK)": False,
+    "max(0.1, max[k in {0, 1}] (RISK))": False,
+    "max[k in {0, 1}] max(RISK, 0.1)": False,
+    "max[k in {0, 1}] max[j in {1, 2}] (RISK + E[z ~ D | z.g == j] dot(w, z.x))": False,
+    "max[k in {0, 1}, j in {1, 2}] (RISK + E[z ~ D | z.g == j] dot(w, z.x))": False,
+}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_weights_are_those_of_one_family(family):
+    """What is admitted can be emitted: it is known before whether an algorithm has a form for the model."""
+    risk = "E[z ~ D | z.g == k] square(dot(w, z.x) - z.y)".replace("k", "k" if "k in" in family else "0")
+    head = "dim d; data D : table(x: real[d], y: real, g: {0, 1, 2}); var w[d]; minimize "
+    data = {"x": np.random.default_rng(0).normal(size=(30, 3)), "y": np.ones(30), "g": np.arange(30) % 3.0}
+    problem = fccomodel.compile(head + family.replace("RISK", risk) + " + 0.05 * sumsq(w);").bind(D=data)
+    if FAMILIES[family]:
+        assert pipeline.emit(problem.plan(algorithm="ooa")).text
+    else:
+        with pytest.raises(fccomodel.FccoError, match="F0604"):
+            problem.plan(algorithm="ooa")
+    assert pipeline.emit(problem.plan()).text

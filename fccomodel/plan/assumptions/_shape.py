@@ -101,14 +101,28 @@ def linear_coupling(setting: Setting) -> Finding:
     node = composed[0]
     text = problem.text(node)
     is_family = isinstance(node, ir.Reduce) and reductions.of(node).coupling and all(b.kind == "in" for b in node.binders)
-    atom = atoms.of(node)
-    is_list = atom is not None and atom.extreme > 0
+    if is_family and len(node.binders) > 1:
+        return lacks(f"{short(text)} is over pairs, not over one set", text, node.span)
+    if (inside := _largest_of_risks(node, is_family)) is not None:
+        part = problem.text(inside)
+        return lacks(f"{short(part)} is not over the members of one set, which have a weight each", part, inside.span)
     dual = robust.tilted(node, problem) if isinstance(node, ir.Reduce) else None
     if dual is not None and dual.divergence is not None:
         return lacks(f"the weights in {short(text)} carry a divergence: not a maximum over a polytope", text, node.span)
-    if not (is_family or is_list or dual is not None):
+    if not (is_family or dual is not None):
         return lacks(f"{short(text)} is not a maximum, cvar or topk of group losses", text, node.span)
     return holds(f"{short(text)} is a maximum over a polytope of weights of its group losses", subject=text, span=node.span)
+
+
+def _largest_of_risks(node: ir.Expr, is_family: bool) -> ir.Expr | None:
+    """A maximum of a list of expectations, or a family inside the family: what no weights of one set's members tell."""
+    for inside in ir.walk(node.body if is_family and isinstance(node, ir.Reduce) else node):
+        atom = atoms.of(inside)
+        listed = atom is not None and atom.extreme > 0
+        nested = is_family and isinstance(inside, ir.Reduce) and reductions.of(inside).coupling
+        if (listed or nested) and any(isinstance(n, ir.Reduce) for n in inside.children for n in ir.walk(n)):
+            return inside
+    return None
 
 
 def blocks_partition_rows(setting: Setting) -> Finding:
