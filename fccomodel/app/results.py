@@ -428,7 +428,7 @@ def evaluate(
     """The report of a stored answer on other rows, with the scaling and the categories that it was solved with."""
     from fccomodel import report as kkt
     from fccomodel.evaluation.values import lets, values
-    from fccomodel.report.confidence import intervals
+    from fccomodel.report import estimated
 
     wanted = lets(stored.compiled.problem, show)
     binding = replace(
@@ -445,7 +445,7 @@ def evaluate(
             refuse(errors.variable_not_stored(stored.folder / VARIABLES, name))
         _check_shape(name, variable, stored.variables[name], bound)
     report = kkt.report(bound, stored.variables, multipliers=stored.solvers_multipliers, seed=seed, judging=True)
-    sure = intervals(bound, stored.variables, seed=seed)
+    sure = estimated.sure(bound, stored.variables, seed=seed, afford=pipeline.HELD_S)
     shown = values(bound, stored.variables, wanted, seed=seed)
     return Evaluation(stored=stored, bound=bound, report=report, intervals=sure, shown=shown)
 

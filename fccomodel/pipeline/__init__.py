@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 REPORT_S = 1.0
 #: The share of a budget in seconds that a report's passes over all rows may take, in counted seconds.
 AFFORDED = 0.25
+#: Counted seconds for intervals on rows held out where the budget is none of seconds, and the least share of one that is.
+HELD_S, HELD = 120.0, 0.15
 #: The share of a budget that a run has even where the stages before it were long.
 LEAST_SHARE = 0.6
 
@@ -357,14 +359,17 @@ def solve(
 
 
 def held_out(planned: Planned, solution: Solution) -> Intervals | None:
-    """How a solution does on the rows held out, with the scaling and the categories of those solved on."""
-    from fccomodel.report.confidence import intervals
+    """How a solution does on the rows held out, with the scaling and the categories of those solved on; of a budget in seconds by
+    the counted ones that the run has left, and some in any case."""
+    from fccomodel.report import estimated
 
     if planned.holdout is None:
         return None
     other = elsewhere(planned)
+    seconds = options.parse_budget(planned.options["budget"][0])[0]
+    left = HELD_S if seconds is None else max(seconds - solution.worked, HELD * seconds, REPORT_S)
     with quoting(planned.problem.source):
-        return intervals(other, solution.variables, seed=planned.seed)
+        return estimated.sure(other, solution.variables, seed=planned.seed, afford=left)
 
 
 def elsewhere(planned: Planned) -> Bound:

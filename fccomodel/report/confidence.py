@@ -47,30 +47,33 @@ class Estimate:
 
 @dataclass(frozen=True, kw_only=True)
 class Intervals:
-    """The estimates at a point; ``groups`` that were left out in turn, or ``why`` there are no half-widths."""
+    """The estimates at a point; ``groups`` that were left out in turn, or ``why`` there are no half-widths; ``cut``: what was
+    estimated on fewer rows, for want of time."""
 
     objective: Estimate
     constraints: Mapping[str, Estimate] = field(default_factory=dict)
     groups: int = 0
     why: str = ""
+    cut: str = ""
 
 
 def intervals(bound: Bound, point: Point, *, seed: int = 0, budget: float = BUDGET_S) -> Intervals:
     """The objective as written and every constraint's left minus right side, with what other rows could make of them."""
-    found, labels, equal, errors, count, why = deviations(bound, point, seed=seed, budget=budget)
-    halves = student((1 + CONFIDENCE) / 2, max(count, FEWEST) - 1) * errors
+    sure = deviations(bound, point, seed=seed, budget=budget)
+    halves = student((1 + CONFIDENCE) / 2, max(sure.groups, FEWEST) - 1) * sure.errors
     estimates = [
         Estimate(value=float(v), half=float(half), holds=_holds(float(v), float(half), is_equal))
-        for v, half, is_equal in zip(found, halves, [False, *equal], strict=True)
+        for v, half, is_equal in zip(sure.values, halves, [False, *sure.equal], strict=True)
     ]
-    named = dict(zip(labels, estimates[1:], strict=True))
+    named = dict(zip(sure.labels, estimates[1:], strict=True))
     first = Estimate(value=estimates[0].value, half=estimates[0].half)
-    return Intervals(objective=first, constraints=named, groups=count, why=why)
+    cut = "" if sure.share == 1.0 else f"half-widths are those of {sure.share:.2g} of the rows, drawn at random, times its root"
+    return Intervals(objective=first, constraints=named, groups=sure.groups, why=sure.why, cut=cut)
 
 
 class Deviations(NamedTuple):
     """The values of the objective and the constraints, the constraints' labels and which are equalities, the standard errors of
-    the values, from how many groups, or why there are none."""
+    the values, from how many groups, or why there are none; ``share``: of the rows that the errors are from."""
 
     values: np.ndarray
     labels: list[str]
@@ -78,12 +81,14 @@ class Deviations(NamedTuple):
     errors: np.ndarray
     groups: int
     why: str
+    share: float = 1.0
 
 
 def deviations(
     bound: Bound, point: Point, *, seed: int = 0, most: int = GROUPS, budget: float = BUDGET_S
 ) -> Deviations:
-    """The standard errors at a point, from ``most`` groups, where they take no longer than the budget."""
+    """The standard errors at a point, from ``most`` groups, where they take no longer than the budget; where the fewest would, on
+    so few of the rows, whose errors are larger by the square root of how many fewer."""
 
     def of(part: Bound) -> np.ndarray:
         return values(part, point, seed)[0]
@@ -91,15 +96,20 @@ def deviations(
     with one_thread():
         (found, labels, equal), took = priced(lambda: values(bound, point, seed))
         tables = subsets.averaged(bound.problem)
-        count = next((k for k in (most, GROUPS) if took * k * len(tables) <= budget), FEWEST)
-        variance, why = np.full(len(found), np.nan), _refused(bound, tables)
+        once = took * max(len(tables), 1)
+        count = next((k for k in (most, GROUPS) if once * k <= budget), FEWEST)
+        variance, why, share = np.full(len(found), np.nan), _refused(bound, tables), 1.0
         if not why:
-            count = min(count, *(max(FEWEST, bound.tables[name].n // 2) for name in tables))
+            share = min(budget / (FEWEST * once), 1.0)
+            part = bound if share == 1.0 else subsets.part(bound, subsets.held(bound, share, seed))
+            why = _refused(part, tables)
+        if not why:
+            count = min(count, *(max(FEWEST, part.tables[name].n // 2) for name in tables))
             try:
-                variance = np.sum([_variance(bound, name, of, seed, count, len(found)) for name in tables], axis=0)
+                variance = share * np.sum([_variance(part, name, of, seed, count, len(found)) for name in tables], axis=0)
             except FccoError as error:
                 why = f"without some of the rows: {error.diagnostics[0].message}"
-    return Deviations(found, labels, equal, np.sqrt(variance), 0 if why else count, why)
+    return Deviations(found, labels, equal, np.sqrt(variance), 0 if why else count, why, share)
 
 
 def values(bound: Bound, point: Point, seed: int = 0) -> tuple[np.ndarray, list[str], list[bool]]:

@@ -20,7 +20,7 @@ from fccomodel.data import subsets
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation import elements, members, selections
 from fccomodel.evaluation.errors import TOO_LARGE
-from fccomodel.report.confidence import FEWEST, intervals, values
+from fccomodel.report.confidence import Intervals, intervals, values
 
 #: Elements of which all are taken without a question; those of the parts on which work is counted; the least of a part,
 #: and those where all could not be evaluated; evaluations that a report takes.
@@ -31,10 +31,11 @@ ERRORS_S = 2.0
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Part:
-    """Some rows in place of all, and why in a sentence; ``values``: the objective and the constraints of all rows, where one pass
-    over them is affordable."""
+    """Some rows in place of all, which and why in words; ``values``: the objective and the constraints of all rows, where one
+    pass over them is affordable."""
 
     bound: Bound
+    rows: str
     why: str
     values: np.ndarray | None = None
 
@@ -120,7 +121,8 @@ def thinnable(bound: Bound) -> bool:
 def _part(bound: Bound, whole: float, kept: float, seed: int) -> Part:
     thin = _thin(bound, whole, kept, seed)
     rows = ", ".join(f"{thin.tables[n].n:,} of {bound.tables[n].n:,} rows of {n}" for n in subsets.averaged(bound.problem))
-    return Part(bound=thin, why=f"{whole:.1e} elements are too many for this report: estimated on {rows}, drawn at random")
+    rows = f"estimated on {rows}, drawn at random"
+    return Part(bound=thin, rows=rows, why=f"{whole:.1e} elements are too many for this report: {rows}")
 
 
 def _thin(bound: Bound, whole: float, kept: float, seed: int) -> Bound:
@@ -135,14 +137,23 @@ def _thin(bound: Bound, whole: float, kept: float, seed: int) -> Bound:
 
 
 def errors_of(bound: Bound, point: Mapping[str, np.ndarray], seed: int) -> str:
-    """The 95% errors of the values on a part, in words; where they would take long, those on fewer rows, which are larger by
-    the square root of how many fewer."""
-    took = FEWEST * len(subsets.averaged(bound.problem)) * priced(lambda: values(bound, point, seed))[1]
-    share = min(ERRORS_S / took, 1.0)
-    part = bound if share == 1.0 else subsets.part(bound, subsets.held(bound, share, seed))
-    found, scale = intervals(part, point, seed=seed, budget=ERRORS_S), math.sqrt(share)
+    """The 95% errors of the values on a part, in words."""
+    found = intervals(bound, point, seed=seed, budget=ERRORS_S)
     if found.why:
         return f"no error is known: {found.why}"
-    worst = max((scale * e.half for e in found.constraints.values()), default=None)
+    worst = max((e.half for e in found.constraints.values()), default=None)
     constraints = "" if worst is None else f", a constraint within {worst:.2g}"
-    return f"with 95% confidence the objective on all rows is within {scale * found.objective.half:.2g}{constraints}"
+    return f"with 95% confidence the objective on all rows is within {found.objective.half:.2g}{constraints}"
+
+
+def sure(bound: Bound, point: Mapping[str, np.ndarray], *, seed: int, afford: float) -> Intervals:
+    """``intervals`` in about ``afford`` counted seconds: where all rows take more, or cannot be evaluated together, of a random
+    part of them, whose half-widths are larger."""
+    part = part_for(bound, point, seed=seed, afford=afford)
+    try:
+        found = intervals(bound if part is None else part.bound, point, seed=seed, budget=afford)
+    except FccoError as error:
+        if part is not None or (part := part_after(bound, error, seed=seed)) is None:
+            raise
+        found = intervals(part.bound, point, seed=seed, budget=afford)
+    return found if part is None else replace(found, cut="; ".join(filter(None, (part.rows, found.cut))))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -88,3 +90,35 @@ def test_entries_for_each_row_are_not_thinned():
     text = "data D : table(x: real); var s[D]; minimize mean[i in D] mean[j in D] (s[i] - s[j] - i.x + j.x)^2;"
     made = fccomodel.compile(text).bind(data={"D": {"x": X[:40, 0]}}).bound
     assert not estimated.thinnable(made)
+
+
+PLAIN = """dim d; data D : table(x: real[d], y: {-1, 1}); var w[d];
+minimize E[z ~ D] log1pexp(-z.y * dot(w, z.x)); s.t. c: E[z ~ D] z.x[1] * w[1] <= 0.1;"""
+
+
+def test_intervals_take_what_is_left(monkeypatch):
+    """Of fewer rows the half-widths are as of all, and said to be cut; a value is of all rows where that is one pass."""
+    from fccomodel.report import confidence
+
+    bound = fccomodel.compile(PLAIN).bind(data={"D": {"x": X, "y": Y}}).bound
+    w = {"w": np.array([0.5, 0.0, 0.1])}
+    whole = estimated.sure(bound, w, seed=0, afford=np.inf)
+    monkeypatch.setattr(confidence, "priced", lambda task: (task(), 1.0))
+    cut = estimated.sure(bound, w, seed=0, afford=2.0)
+    assert not whole.cut and "0.25 of the rows" in cut.cut and cut.groups == confidence.FEWEST
+    assert cut.objective.value == whole.objective.value and 0.4 < cut.objective.half / whole.objective.half < 2.5
+    tiny = estimated.sure(bound, w, seed=0, afford=0.01)
+    assert "rows" in tiny.why and tiny.objective.value == whole.objective.value
+
+
+def test_held_out_rows_share_the_budget(monkeypatch):
+    asked = []
+    sure = estimated.sure
+    monkeypatch.setattr(estimated, "sure", lambda *a, afford, **more: asked.append(afford) or sure(*a, afford=afford, **more))
+    problem = fccomodel.compile(PLAIN).bind(data={"D": {"x": X, "y": Y}})
+    planned = problem.plan(budget="4s", holdout=0.2)
+    outcome = pipeline.solve(planned)
+    assert 1.0 <= asked[0] <= 4.0 and outcome.heldout is not None and not outcome.heldout.why
+    spent = dataclasses.replace(outcome.solution, worked=1e9)
+    pipeline.held_out(outcome.planned, spent)
+    assert asked[1] == 1.0

@@ -172,6 +172,7 @@ def heldout(intervals: Intervals, problem: ir.Problem, name: str) -> RenderableT
         if intervals.why
         else f"delete-a-group jackknife over the rows, {intervals.groups} groups"
     )
+    said = f"{said}; {intervals.cut}" if intervals.cut else said
     return Group(*lines, Text(f"constraints hold when left - right <= 0; {said}", style="dim"))
 
 
