@@ -71,7 +71,7 @@ def _wanted(system: System) -> list[Array]:
     found: list[list[Array]] = [[np.zeros(0, dtype=int)] for _ in system.records]
     for pair in pairs_of(system, weighed=True)[0]:
         found[pair.record].append(pair.numbers.ravel())
-    return [np.unique(np.concatenate(parts)) for parts in found]
+    return [np.flatnonzero(np.bincount(np.concatenate(parts))) for parts in found]
 
 
 def _by_row(system: System, wanted: Sequence[Array]) -> tuple[Array, list[Array]]:

@@ -4,8 +4,8 @@ the memory beside the data, along one size at a time.
     python tests/bench/growth.py [axis ...] [--most 1e6] [--write] [--picture growth.svg]
 
 Each size is a process of its own with one thread, whose CPU seconds are counted, so that others on the machine matter little.
-``slope`` is that of log seconds against log size over the last three sizes; what takes less than ``SHORT`` has none. With ``--write``
-the table goes to ``growth.md``.
+``slope`` is that of log seconds against log size over the last three sizes; what takes less than ``SHORT`` has none. With
+``--write`` the table goes to ``growth.md``.
 """
 
 from __future__ import annotations
