@@ -10,6 +10,9 @@ class Mapped(torch.Tensor):
     through them block by block, and whatever else is asked of them has them as a whole. ``at``: which of the file's they are."""
 
     MOST = 1 << 22  # numbers that are in memory at once
+    rows: torch.Tensor
+    at: torch.Tensor | None
+    place: tuple[torch.device, torch.dtype]
 
     @staticmethod
     def __new__(cls, rows, device, dtype, at=None):
@@ -79,7 +82,7 @@ class Mapped(torch.Tensor):
         return function(*map(in_memory, args), **{key: in_memory(value) for key, value in kwargs.items()})
 
     @classmethod
-    def __torch_dispatch__(cls, function, types, args=(), kwargs=None):
+    def __torch_dispatch__(cls, function, types, args=(), kwargs=None):  # type: ignore[override]
         return function(*map(in_memory, args), **{key: in_memory(value) for key, value in (kwargs or {}).items()})
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -300,23 +300,42 @@ def _sized(built: Built, kind: ir.ColumnType, name: str, what: str, raw: RawTabl
     return built
 
 
+#: Rows that are tested at once.
+TESTED = 1 << 18
+
+
+def _tested(values: np.ndarray, test: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """Where a test of single numbers holds, block by block."""
+    result = np.empty(values.shape, bool)
+    for start in range(0, len(values), TESTED):
+        result[start : start + TESTED] = test(values[start : start + TESTED])
+    return result
+
+
+def _among(values: np.ndarray, ascending: np.ndarray) -> np.ndarray:
+    """Which numbers are, but for rounding, among those of a list."""
+    position = np.clip(np.searchsorted(ascending, values), 0, len(ascending) - 1)
+    distance = np.minimum(np.abs(ascending[position] - values), np.abs(ascending[np.maximum(position - 1, 0)] - values))
+    return distance <= 1e-9 * np.maximum(1, np.abs(values))
+
+
 def check_domain(built: Built, kind: ir.ColumnType, what: str, members: np.ndarray | None, rows: Rows) -> None:
     """Whole numbers for ``int``, elements of the set for a value set; F0513 with the values outside."""
     values = built.values
     if kind.kind == "int":
-        outside = values != np.rint(values)
-        expected, fix = "whole numbers", f"declare {what.partition('.')[2]}: real, or round the data"
+        outside = _tested(values, lambda block: block != np.rint(block))
+        expected = "whole numbers"
     elif members is not None:
         ascending = np.sort(members) if len(members) else np.array([np.nan])
-        position = np.clip(np.searchsorted(ascending, values), 0, len(ascending) - 1)
-        distance = np.minimum(np.abs(ascending[position] - values), np.abs(ascending[np.maximum(position - 1, 0)] - values))
-        outside = ~(distance <= 1e-9 * np.maximum(1, np.abs(values)))
+        outside = _tested(values, lambda block: ~_among(block, ascending))
         shown = ", ".join(f"{member:g}" for member in members[:8]) + (", ..." if len(members) > 8 else "")
-        expected, fix = f"one of {{{shown}}}", _domain_fix(built, what, values, members)
+        expected = f"one of {{{shown}}}"
     else:
         return
     if not outside.any():
         return
+    whole = f"declare {what.partition('.')[2]}: real, or round the data"
+    fix = whole if kind.kind == "int" or members is None else _domain_fix(built, what, values, members)
     distinct, counts = np.unique(values[outside], return_counts=True)
     occurrences = list(zip(distinct.tolist(), counts.tolist(), strict=True))
     first = int(outside.reshape(len(outside), -1).any(1).argmax())
