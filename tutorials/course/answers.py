@@ -1,5 +1,14 @@
 """Answers to the exercises, by their numbers."""
 
+
+def sign_step(state, G, h):
+    """Of exercise 10.2."""
+    state.v.lerp_(G, h.beta)
+    step = state.v.new_full(state.v.shape, h.eta)
+    state.w.sub_(step * state.v.sign())
+    return step
+
+
 ANSWERS = {
     # E[G] = 2 w (1 + 4 / B) - 2 vanishes at w = 1 / (1 + 4 / 4).
     "1.1": 0.5,
@@ -61,4 +70,7 @@ ANSWERS = {
         var w[d];
         minimize cvar(tail = 0.5)[p in P] (E[n ~ N] sqhinge(1 + dot(w, n.x) - dot(w, p.x))) + 0.001 * sumsq(w);
     """,
+    # f'' = (2 - 2 u^2) / (1 + u^2)^2 is least at u^2 = 3, where it is -4 / 16.
+    "10.1": 0.25,
+    "10.2": sign_step,
 }

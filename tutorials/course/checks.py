@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -153,3 +154,18 @@ def _(text: str) -> bool:
     each = (np.maximum(1 + score[y == 0] - score[y == 1][:, None], 0) ** 2).mean(axis=1)
     value = np.sort(each)[-10:].mean() + 0.001 * (result.variables["w"] ** 2).sum()
     return result.report.solved and abs(result.objective - value) < 1e-6
+
+
+@exercise("10.1")
+def _(rho: float) -> bool:
+    return abs(rho - 0.25) < 1e-4
+
+
+@exercise("10.2")
+def _(step: Callable[..., Any]) -> bool:
+    import torch
+
+    state = SimpleNamespace(w=torch.tensor([1.0, 2.0, 3.0]), v=torch.tensor([0.5, -0.5, 0.1]))
+    sizes = step(state, torch.tensor([1.0, 1.0, -1.0]), SimpleNamespace(eta=0.1, beta=0.2))
+    right = torch.allclose(state.v, torch.tensor([0.6, -0.2, -0.12])) and torch.allclose(state.w, torch.tensor([0.9, 2.1, 3.1]))
+    return right and torch.allclose(torch.as_tensor(sizes), torch.tensor(0.1))
