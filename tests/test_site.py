@@ -12,7 +12,7 @@ import fccomodel
 
 SITE = ROOT / "tutorials" / "site"
 #: Models that are solved within a second.
-QUICK = ("cox", "newsvendor", "portfolio")
+QUICK = ("cox", "farmer", "newsvendor", "portfolio")
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Make the files in data/: loans, a clinical trial, a shop's sales. Synthetic, from one seed each."""
+"""Make the files in data/: loans, clinical trials, a shop's sales, weathers, hours of a year. Synthetic, from one seed each."""
 
 from pathlib import Path
 
@@ -54,9 +54,42 @@ def tasks() -> None:
     write("tasks", {**{f"f{k}": x[:, k] for k in range(4)}, "task": names, "label": np.where(score > 0, 1, -1)})
 
 
+def weather() -> None:
+    """The farmer's yields, tonnes per acre, and a fifth more and less of them."""
+    yields = {"wheat": 2.5, "corn": 3.0, "beets": 20.0}
+    write("weather", {name: mean * np.array([0.8, 1.0, 1.2]) for name, mean in yields.items()})
+
+
+def hours() -> None:
+    """Hours of a year: a load with a daily and a yearly wave, wind, and what outages leave of the rest."""
+    random = np.random.default_rng(5)
+    hour = np.sort(random.integers(0, 8760, 600))
+    load = 8 + 1.5 * np.cos(2 * np.pi * hour / 8760) + 1.2 * np.sin(2 * np.pi * (hour % 24 - 8) / 24) + random.normal(0, 0.4, 600)
+    wind, outages = random.beta(1.2, 2.5, 600), random.binomial(20, 0.95, (2, 600)) / 20
+    write("hours", {"load": load, "wind": wind, "base": outages[0], "peak": outages[1]})
+
+
+def patients() -> None:
+    """A randomised trial: the benefit of the treatment grows with a marker, its side effects with age."""
+    random = np.random.default_rng(6)
+    n = 1500
+    years, pressure, marker = random.uniform(30, 85, n), random.normal(130, 15, n), random.normal(0, 1, n)
+    share = np.where(marker > 0, 0.6, 0.4)
+    treated = (random.random(n) < share).astype(int)
+    benefit = 0.5 + treated * (0.3 + 0.4 * marker) + random.normal(0, 0.3, n)
+    harm = treated * (random.random(n) < 0.02 + 0.4 * (years - 30) / 55)
+    groups = np.select([years < 50, years < 70], ["under 50", "50 to 69"], "70 and more")
+    odds = np.where(treated == 1, share, 1 - share)
+    write("patients", {"years": years, "pressure": pressure, "marker": marker, "age": groups, "treated": treated, "odds": odds,
+                       "benefit": benefit, "harm": harm.astype(int)})
+
+
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
     loans()
     trial()
     sales()
     tasks()
+    weather()
+    hours()
+    patients()

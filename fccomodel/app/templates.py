@@ -13,7 +13,7 @@ from fccomodel.core.files import make_folder, write_text
 
 TEMPLATES = (
     "fair_classifier", "neyman_pearson", "group_dro", "partial_auc", "cox", "portfolio", "newsvendor", "ranking",
-    "continual_learning", "multi_class",
+    "continual_learning", "multi_class", "farmer", "reserve", "safe_policy",
 )  # fmt: skip
 README = """# {name}
 

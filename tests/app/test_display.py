@@ -211,3 +211,12 @@ def test_results_are_shown_in_notebooks(monkeypatch):
         assert html.startswith(("<pre", "<style")) and "cost" in html and word in html and "<span" in html
     compared = fccomodel.compare(bound, algorithms=["sonex"], seeds=1, budget="50it")
     assert "sonex" in compared._repr_html_() and "sonex" in str(compared)
+
+
+def test_a_title_that_fills_the_line_keeps_its_parts_apart():
+    from fccomodel.app.display import _layout
+
+    for words in range(10, 30):
+        file = io.StringIO()
+        _layout.terminal(file).print(_layout.title("reserve", ["hscg", *"s" * words]))
+        assert file.getvalue().startswith("reserve  ")

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 import fccomodel
+from fccomodel.app import page
 from fccomodel.app.cli import main
 from fccomodel.app.pictures import roc
 from fccomodel.app.plots import Plots
@@ -187,3 +188,16 @@ def apart(figure):
     pairs = itertools.combinations(boxes.items(), 2)
     hit = [(one, other) for (one, box), (other, beside) in pairs if box.padded(-1).overlaps(beside)]
     assert not outside and not hit
+
+
+def test_nothing_in_a_picture_is_dark_on_a_dark_page():
+    """Ticks of a logarithmic axis are texts without a colour of their own."""
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    with rc_context({"svg.fonttype": "none"}):
+        figure = Figure()
+        figure.subplots().semilogy([1.0, 100.0], color="0.25")
+        text = page.svg(figure)
+    assert re.match(r'<svg fill="currentColor" ', text) and "<text" in text
+    assert not re.search(r"(fill|stroke)[:=] ?\"?(black|#000000|#404040)", text)

@@ -21,8 +21,8 @@ def write(tables: Path, to: Path) -> None:
             "# Benchmarks",
             "Drawn from the tables of the next pages, which say how they were measured.",
             "## Models of textbooks",
-            "The share of the models whose objective is within a distance of CVXPY's, and whose KKT residual is below it "
-            "([table](../tests/bench/textbook.md)).",
+            "The share of the models with an optimum whose objective is within a distance of CVXPY's, and whose residual "
+            "is below it ([table](../tests/bench/textbook.md)).",
             _drawn(lambda axes: _textbook(axes, (tables / "textbook.md").read_text(encoding="utf-8"))),
             "## Constrained networks",
             "The lowest objective at a violation of at most 1e-3 after five seconds of one thread; the others' settings are the "

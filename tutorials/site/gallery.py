@@ -14,6 +14,8 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 ANSWERS = HERE / "answers"
+#: Titles that a file's name does not give.
+NAMED = {"neyman_pearson": "Neyman-Pearson"}
 
 
 def models(root: Path) -> list[Path]:
@@ -66,6 +68,8 @@ def _page(path: Path, root: Path) -> str:
 
 
 def _title(path: Path) -> str:
+    if path.stem in NAMED:
+        return NAMED[path.stem]
     words = re.sub(r"\b(auc|dro)\b", lambda found: found[0].upper(), path.stem.replace("_", " "))
     return words[0].upper() + words[1:]
 

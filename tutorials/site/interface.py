@@ -32,7 +32,7 @@ def grammar() -> str:
     written = _statements()
     blocks = [paragraph("The syntax as the parser reads it (LALR(1), the notation of lark), with statements of the examples.")]
     for part in grammar_text().strip().split("\n\n"):
-        comments = [line.removeprefix("// ") for line in part.splitlines() if line.startswith("//")]
+        comments = [line.removeprefix("//").strip() for line in part.splitlines() if line.startswith("//")]
         rules = "\n".join(line for line in part.splitlines() if not line.startswith("//"))
         blocks += [paragraph(" ".join(comments))] if comments else []
         blocks += [fenced(rules, "lark")] if rules else []
@@ -77,12 +77,12 @@ def python() -> str:
     for name in sorted(fccomodel.__all__, key=str.lower):
         thing = getattr(fccomodel, name)
         if callable(thing):
-            blocks += [heading(f"{name}{_signature(thing)}", name), docstring(thing)]
+            blocks += [heading(name, name), fenced(f"{name}{_signature(thing)}", "python"), docstring(thing)]
             blocks += [block for one in _methods(thing) for block in one] if inspect.isclass(thing) else []
     return page(*blocks)
 
 
-def _methods(thing: type) -> Iterator[tuple[str, str]]:
+def _methods(thing: type) -> Iterator[tuple[str, ...]]:
     """Public methods and properties with docstrings of their own."""
     for name, one in inspect.getmembers(thing):
         function = one.fget if isinstance(one, property) else one
@@ -90,8 +90,8 @@ def _methods(thing: type) -> Iterator[tuple[str, str]]:
             continue
         if not (getattr(function, "__module__", None) or "").startswith("fccomodel"):
             continue
-        signature = "" if isinstance(one, property) else _signature(function)
-        yield heading(f".{name}{signature}", f"{thing.__name__}.{name}", level=3), docstring(function)
+        signature = () if isinstance(one, property) else (fenced(f"{name}{_signature(function)}", "python"),)
+        yield heading(f".{name}", f"{thing.__name__}.{name}", level=3), *signature, docstring(function)
 
 
 def _signature(thing: Any) -> str:

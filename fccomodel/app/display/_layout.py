@@ -72,7 +72,8 @@ def terminal(file: TextIO) -> Console:
 
 
 def title(name: str, facts: list[str]) -> RenderableType:
-    line = Table.grid(expand=True)
+    """A name on the left, facts on the right, two columns apart at least."""
+    line = Table.grid(expand=True, padding=(0, 2))
     line.add_column(justify="left", no_wrap=True)
     line.add_column(justify="right")
     line.add_row(Text(name, style="bold"), Text(" · ".join(facts), style="dim"))

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 TEMPLATE = "page.html.j2"
 #: Constraints that get a row of their own.
 MOST = 60
+#: The grey of pictures that is not seen on a dark page.
+DARK = "#404040"
 
 
 def html(stored: Stored) -> str:
@@ -117,6 +119,6 @@ def svg(figure: Any) -> str:
     text = file.getvalue()
     text = re.sub(r"<metadata>.*?</metadata>", "", text[text.index("<svg") :], flags=re.S)
     text = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", text, count=1), count=1)
-    for black in ("#000000", "black"):
-        text = text.replace(f"stroke: {black}", "stroke: currentColor").replace(f"fill: {black}", "fill: currentColor")
-    return text.replace("<text ", '<text fill="currentColor" ')
+    for dark in ("#000000", "black", DARK):
+        text = text.replace(f"stroke: {dark}", "stroke: currentColor").replace(f"fill: {dark}", "fill: currentColor")
+    return text.replace("<svg ", '<svg fill="currentColor" ', 1)
