@@ -45,6 +45,10 @@ def build(docs: Path, out: Path) -> None:
     copy(docs)
     nav = write(docs)
     config = load_config(str(HERE / "mkdocs.yml"), docs_dir=str(docs), site_dir=str(out))
+    named = (HERE / "mkdocs.yml").read_text(encoding="utf-8")
+    for folder in ("tutorials/guide", "tests/bench"):
+        pages = (path.relative_to(docs).as_posix() for path in sorted((docs / folder).glob("*.md")))
+        nav[folder] = [page for page in pages if page not in named]
     config.nav = filled(config.nav, nav)
     config.plugins.on_startup(command="build", dirty=False)
     mkdocs.build(config)
@@ -86,7 +90,8 @@ def write(docs: Path) -> dict[str, list[Any]]:
 def filled(nav: Any, sections: dict[str, list[Any]]) -> Any:
     """The navigation with the generated sections in their places."""
     if isinstance(nav, list):
-        return [filled(item, sections) for item in nav]
+        lists = (sections[item] if isinstance(item, str) and item in sections else [filled(item, sections)] for item in nav)
+        return [item for items in lists for item in items]
     if isinstance(nav, dict):
         return {title: filled(item, sections) for title, item in nav.items()}
     return sections.get(nav, nav)
