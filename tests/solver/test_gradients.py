@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 from emitted_models import CASES, HEAD, Made, compiled, finish, made, make, settings, table
+from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from fccomodel import pipeline
@@ -115,21 +116,40 @@ class NoWaiting(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
+FACTORIES = [torch.tensor, torch.zeros, torch.ones, torch.full, torch.empty, torch.arange, torch.linspace, torch.eye]
+FACTORIES += [torch.rand, torch.randn, torch.randint, torch.randperm]
+
+
+class OnItsDevice(TorchFunctionMode):
+    """Refuses tensors that are made on no device in particular, which would be the host."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        assert func not in FACTORIES or "device" in (kwargs or {}), f"{func.__name__} without a device"
+        return func(*args, **(kwargs or {}))
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_a_step_never_waits_for_the_device(name: str) -> None:
+    """Nor does anything make a tensor elsewhere."""
     case = made(name)
     solver, rng = case.solver, torch.Generator().manual_seed(0)
-    data = solver.prepare(solver.as_namespace(dict(case.program.data), "cpu", torch.float32))
+    with OnItsDevice():
+        data = solver.prepare(solver.as_namespace(dict(case.program.data), "cpu", torch.float32))
+        full = solver.prepare_full(solver.as_namespace(dict(case.program.data), "cpu", torch.float64))
     w = case.point().float()
     state = types.SimpleNamespace(w=w, w_prev=w.clone())
     u, c = solver.buffers("cpu", torch.float32), solver.centres("cpu", torch.float32)
     h = solver.Settings()
-    batch = [part[0] for part in solver.draw(data, rng, 1)]
-    with torch.no_grad():
+    with torch.no_grad(), OnItsDevice():
+        batch = [part[0] for part in solver.draw(data, rng, 1)]
         solver.SOLVER.begin(state, h)
         solver.advance(solver.SOLVER, data, state, u, c, batch, h)
         with NoWaiting():
             solver.advance(solver.SOLVER, data, state, u, c, batch, h)
+        solver.evaluate(full, state.w.double())
+        solver.blocks(full, state.w.double())
+        if solver.SOLVER.whole is not None and not solver.SOLVER.inside:
+            solver.whole(full, state.w.double(), solver.centres("cpu", torch.float64), h)
     assert state.w.dtype == torch.float32 and bool(state.w.isfinite().all())
 
 

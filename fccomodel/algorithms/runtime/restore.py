@@ -29,14 +29,16 @@ def jacobian(solver: Solver, data, w, chosen):
 
 
 def least_norm(J, values, equal):
-    """The shortest d with values + J d <= 0 (= 0 where ``equal``): its dual y by coordinates (Hildreth 1957), d = -J' y."""
-    K, y = J @ J.T, torch.zeros_like(values)
+    """The shortest d with values + J d <= 0 (= 0 where ``equal``): its dual y by coordinates (Hildreth 1957), d = -J' y. The
+    coordinates are the host's: they are few, and each waits for the one before."""
+    K, values, equal = (J @ J.T).cpu(), values.cpu(), equal.tolist()
+    y = torch.zeros_like(values)
     K.diagonal().add_(1e-10 * float(K.diagonal().max()))
     for _ in range(300):
         for k in range(len(y)):
             new = y[k] + (values[k] - K[k] @ y) / K[k, k]
             y[k] = new if equal[k] else new.clamp(min=0)
-    return -(J.T @ y)
+    return -(J.T @ y.to(J.device))
 
 
 def restore(solver: Solver, outcome, data, *, seconds=None, passes=None, tol=1e-6, progress=None, stop=None, keep=None, most=256):

@@ -1,0 +1,349 @@
+"""Speed beside the peers: every figure a ratio of one run, by the processor's time on one thread, the sides taking turns.
+
+    python tests/bench/peers.py [--only PART ...] [--rounds 11] [--seconds 40] [--write]
+
+Steps are of 32 positive and 32 negative rows of 20,000 with 122 numbers; medians of the ratios of blocks of 200. LibAUC 2.0.1 and
+Cooper 1.0.1 come by ``pip install --no-deps libauc cooper-optim``, CVXPY with Clarabel and scikit-learn by the extra ``test``; a
+row whose peer or data are absent is skipped with the reason. ``--write`` keeps ``peers.md``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib
+import importlib.util
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import time
+import types
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+HERE = Path(__file__).resolve()
+sys.path[:0] = [str(HERE.parents[1]), str(HERE.parent)]
+
+import pairs  # noqa: E402 - from here on ``time.perf_counter`` is the processor's
+import steps  # noqa: E402
+import torch  # noqa: E402
+from emitted_models import make  # noqa: E402
+from places import ROOT  # noqa: E402
+
+import fccomodel  # noqa: E402
+
+ROUNDS, SECONDS = 11, 40.0
+BATCH = 32
+
+
+class Row(NamedTuple):
+    """A case, the peer, our figure over the peer's (``how``: of what, and the figures themselves), and what it must be."""
+
+    case: str
+    peer: str
+    ratio: float
+    must: str
+    how: str = ""
+
+    def __str__(self) -> str:
+        return f"| {self.case} | {self.peer} | {self.ratio:.3g} | {self.must} | {self.how} |"
+
+
+class Absent(Exception):
+    """A peer, or its data, are not here."""
+
+
+def ratios(ours: Callable[[], None], theirs: Callable[[], None], rounds: int) -> tuple[float, float, float]:
+    """The median ratio of blocks that take turns, and both medians in microseconds of a step."""
+    ours(), theirs()
+    taken = [(steps.microseconds(ours), steps.microseconds(theirs)) for _ in range(rounds)]
+    a, b = (statistics.median(column) for column in zip(*taken, strict=True))
+    return statistics.median(x / y for x, y in taken), a, b
+
+
+# -------------------------------------------------------------------------------------------------------------------- steps
+def part_of_libauc(name: str) -> Any:
+    """A module of LibAUC, without its packages' own imports, which ask for torchvision and torch_geometric."""
+    found = importlib.util.find_spec("libauc") if "libauc" not in sys.modules else sys.modules["libauc"].__spec__
+    if found is None or not found.submodule_search_locations:
+        raise Absent("LibAUC is not installed")
+    root = Path(list(found.submodule_search_locations)[0])
+    for package in ("libauc", "libauc.losses", "libauc.optimizers", "libauc.utils"):
+        module = sys.modules.setdefault(package, types.ModuleType(package))
+        module.__path__, module.__spec__ = [str(root.joinpath(*package.split(".")[1:]))], module.__spec__ or found
+    with contextlib.suppress(ImportError):
+        importlib.import_module("tqdm")
+    if "tqdm" not in sys.modules:
+        sys.modules["tqdm"] = module = types.ModuleType("tqdm")
+        module.__spec__, module.__dict__["tqdm"], module.__dict__["trange"] = found, iter, range
+    return importlib.import_module(f"libauc.{name}")
+
+
+def scored(net: bool) -> torch.nn.Module:
+    if net:
+        return steps.mlp()
+    return torch.nn.Sequential(torch.nn.Linear(steps.WIDTH, 1, bias=False), torch.nn.Flatten(0))
+
+
+def libauc(net: bool) -> Callable[[], None]:
+    """Its loss and its optimizer on rows drawn as ours are."""
+    loss_of, optimizer = part_of_libauc("losses.auc").pAUC_DRO_Loss, part_of_libauc("optimizers.sopa_s").SOPAs
+    table = steps.data()["D"]
+    x, y = torch.as_tensor(table["x"], dtype=torch.float32), torch.as_tensor(table["y"] == 1).long()
+    positive, negative = y.nonzero()[:, 0], (y == 0).nonzero()[:, 0]
+    score, loss = scored(net), loss_of(data_len=steps.ROWS, gamma=0.5, device=torch.device("cpu"))
+    sopas = optimizer(score.parameters(), lr=1e-3, mode="adam", verbose=False, device=torch.device("cpu"))
+    labels = torch.cat([torch.ones(BATCH), torch.zeros(BATCH)]).long()
+
+    def run() -> None:
+        for _ in range(steps.STEPS):
+            p, n = (some[torch.randint(len(some), (BATCH,))] for some in (positive, negative))
+            rows = torch.cat([p, n])
+            value = loss(score(x[rows]), labels, rows)
+            sopas.zero_grad()
+            value.backward()
+            sopas.step()
+
+    run.steps = steps.STEPS  # type: ignore[attr-defined]
+    return run
+
+
+def of_steps(asked: argparse.Namespace) -> Iterator[Row]:
+    """Partial AUC by KL, linear and with a network."""
+    for net, must in ((False, "0.15"), (True, "0.33")):
+        peer, shape = libauc(net), "MLP 64-64" if net else "linear"
+        for who in ("sox", "sonex"):
+            ours = steps.emitted(make("bench", steps.model(steps.PAUC, net), algorithm=who))
+            ratio, a, b = ratios(ours, peer, asked.rounds)
+            yield Row(f"KL pAUC step, {shape}, {who.upper()}", "LibAUC 2.0.1", ratio, must, f"{a:.0f} / {b:.0f} µs")
+        ratio, a, b = ratios(steps.plain(net, False), peer, asked.rounds)
+        yield Row(f"KL pAUC step, {shape}, a loop by hand in torch", "LibAUC 2.0.1", ratio, "", f"{a:.0f} / {b:.0f} µs")
+
+
+def cooper_step() -> Callable[[], None]:
+    """Cooper's simultaneous steps on the Lagrangian of 14 constraints as one vector, 64 rows a step."""
+    try:
+        import cooper
+    except ImportError:
+        raise Absent("Cooper is not installed") from None
+    table = steps.data()["D"]
+    x, y = torch.as_tensor(table["x"], dtype=torch.float32), torch.as_tensor(table["y"])
+    codes = torch.as_tensor(pairs.np.unique(table["g"], return_inverse=True)[1])
+    net = steps.mlp()
+
+    class Constrained(cooper.ConstrainedMinimizationProblem):
+        def __init__(self) -> None:
+            super().__init__()
+            self.bounds = cooper.Constraint(
+                constraint_type=cooper.ConstraintType.INEQUALITY,
+                multiplier=cooper.multipliers.DenseMultiplier(num_constraints=14),
+                formulation_type=cooper.formulations.Lagrangian,
+            )
+
+        def compute_cmp_state(self, rows: torch.Tensor) -> Any:
+            losses = torch.nn.functional.softplus(-y[rows] * net(x[rows]))
+            group = torch.nn.functional.one_hot(codes[rows], 14).float()
+            violation = (losses @ group) / group.sum(0).clamp(min=1) - 0.65
+            observed = {self.bounds: cooper.ConstraintState(violation=violation)}
+            return cooper.CMPState(loss=losses.mean(), observed_constraints=observed)
+
+    constrained = Constrained()
+    adam = torch.optim.Adam(net.parameters(), lr=1e-3)
+    ascent = torch.optim.SGD(constrained.dual_parameters(), lr=0.1, maximize=True)
+    both = cooper.optim.SimultaneousOptimizer(cmp=constrained, primal_optimizers=adam, dual_optimizers=ascent)
+
+    def run() -> None:
+        for _ in range(steps.STEPS):
+            both.roll(compute_cmp_state_kwargs={"rows": torch.randint(steps.ROWS, (2 * BATCH,))})
+
+    run.steps = steps.STEPS  # type: ignore[attr-defined]
+    return run
+
+
+def of_cooper(asked: argparse.Namespace) -> Iterator[Row]:
+    """14 constraints on groups; how many rows our steps take is said beside it."""
+    peer = cooper_step()
+    made = make("bench", steps.model(steps.GROUPS, True), algorithm="sonex")
+    ratio, a, b = ratios(steps.emitted(made), peer, asked.rounds)
+    how = f"{a:.0f} / {b:.0f} µs; {made.solver.SOLVER.oracles} values g(w; row) a step, Cooper's 64"
+    yield Row("14 constraints on groups, MLP, SONEX", "Cooper 1.0.1, one vector", ratio, "0.5 on the same rows", how)
+    ratio, a, b = ratios(steps.plain(True, True), peer, asked.rounds)
+    yield Row("14 constraints on groups, MLP, by hand in torch", "Cooper 1.0.1, one vector", ratio, "", f"{a:.0f} / {b:.0f} µs")
+
+
+# -------------------------------------------------------------------------------------------------------------- whole solves
+FIRST = """
+import time, sys, json
+time.perf_counter = time.process_time
+import fccomodel as fc
+def timed(work):
+    began = time.process_time(); found = work(); return found, time.process_time() - began
+model = fc.Model.parse(open(sys.argv[1] + ".fcco").read())
+def whole():
+    return model.bind(spec=sys.argv[1] + ".toml").solve(seed=0)
+_, first = timed(whole)
+_, second = timed(whole)
+problem = model.bind(spec=sys.argv[1] + ".toml")
+_, changed = timed(lambda: problem.with_params(tau=0.06).solve(seed=0))
+print(json.dumps([first, second, changed]))
+"""
+IMPORTS = "import torch, numpy, pandas, sklearn.datasets; sklearn.datasets.load_breast_cancer()"
+
+
+def processor(command: list[str]) -> tuple[float, str]:
+    """Processor seconds of a process on one thread, and what it prints."""
+    before = os.times()
+    alone = os.environ | {"OMP_NUM_THREADS": "1"}
+    found = subprocess.run(command, capture_output=True, text=True, check=True, env=alone, cwd=ROOT)
+    after = os.times()
+    spent = after.children_user + after.children_system - before.children_user - before.children_system
+    return spent, found.stdout
+
+
+def of_readme(asked: argparse.Namespace) -> Iterator[Row]:
+    """README's solve beside what any such program takes to import and read."""
+    example = str(ROOT / "examples" / "neyman_pearson")
+    first, second, changed, least = [], [], [], []
+    for _ in range(min(asked.rounds, 5)):
+        least.append(processor([sys.executable, "-c", IMPORTS])[0])
+        spent, said = processor([sys.executable, "-c", FIRST, example])
+        inside = json.loads(said.splitlines()[-1])
+        first.append(spent - sum(inside[1:]))
+        second.append(inside[1])
+        changed.append(inside[2])
+    for case, times, must in (
+        ("README's first solve, a process of its own", first, "1.5 s"),
+        ("the same again in one session", second, "0.3 s"),
+        ("with another parameter", changed, "0.1 s + steps"),
+    ):
+        ratio = statistics.median(a / b for a, b in zip(times, least, strict=True))
+        figures = f"{statistics.median(times):.2f} / {statistics.median(least):.2f} s"
+        yield Row(case, "importing torch, pandas, scikit-learn", ratio, must, figures)
+
+
+def of_nca(asked: argparse.Namespace) -> Iterator[Row]:
+    """Objective after the same seconds; larger is better."""
+    x, y = pairs.letters(4000)
+    there = pairs.scikit(x, y, asked.seconds)
+    for how, text in (("exp(-sumsq(A @ (i.x - j.x)))", pairs.NCA), ("A @ i.x - A @ j.x", apart(pairs.NCA))):
+        here = pairs.ours(text, x, y, asked.seconds)[0]
+        figures = f"{here:.3f} / {there:.3f} after {asked.seconds:g} s"
+        yield Row(f"NCA, 4,000 x 16, `{how}`: objective, larger is better", "scikit-learn's NCA", here / there, ">= 1", figures)
+
+
+def apart(text: str) -> str:
+    return text.replace("A @ (i.x - j.x)", "A @ i.x - A @ j.x")
+
+
+def of_semideviation(asked: argparse.Namespace) -> Iterator[Row]:
+    """A whole solve, 14,640 rows of 25 assets."""
+    try:
+        import cvxpy as cp
+    except ImportError:
+        raise Absent("CVXPY is not installed") from None
+    rng = pairs.np.random.default_rng(0)
+    factors = rng.normal(size=(14_640, 3)) @ rng.normal(size=(3, 25))
+    r = 0.05 + factors + rng.normal(size=(14_640, 25)) * rng.uniform(0.5, 2, 25)
+    text = """dim d; data R: table(r: real[d]); var x[d] in simplex(d);
+    let m = E[z ~ R] dot(z.r, x); minimize -m + 0.5 * E[z ~ R] pos(m - dot(z.r, x));"""
+    began = time.process_time()
+    found = fccomodel.compile(text).bind(R={"r": r}).solve(seed=0)
+    here = time.process_time() - began
+    began = time.process_time()
+    x = cp.Variable(25)
+    risk = -r.mean(0) @ x + 0.5 * cp.sum(cp.pos((r.mean(0) - r) @ x)) / len(r)
+    problem = cp.Problem(cp.Minimize(risk), [x >= 0, cp.sum(x) == 1])
+    problem.solve(solver="CLARABEL")
+    there = time.process_time() - began
+    how = f"{here:.1f} / {there:.1f} s; objectives {found.objective:.6f}, {problem.value:.6f}"
+    yield Row("mean semideviation, 14,640 rows, whole solve", "CVXPY, Clarabel", here / there, "1", how)
+
+
+def weighted(x: Any, y: Any, tau: float, mu: float) -> tuple[float, float]:
+    """A root search on the multiplier over weighted logistic regressions: objective and the bounded loss at its end."""
+    from scipy.optimize import brentq
+    from sklearn.linear_model import LogisticRegression
+
+    np = pairs.np
+    counts, point = [int((y == k).sum()) for k in (0, 1)], [np.zeros(x.shape[1])]
+
+    def bounded(log_nu: float) -> float:
+        weights = np.where(y == 1, np.exp(log_nu) / counts[1], 1 / counts[0])
+        fit = LogisticRegression(C=1 / (2 * mu), fit_intercept=False, tol=1e-6, max_iter=500)
+        point[0] = fit.fit(x, y, sample_weight=weights).coef_[0]
+        return float(np.logaddexp(0, -x[y == 1] @ point[0]).mean()) - tau
+
+    brentq(bounded, -4, 6, xtol=1e-4)
+    w = point[0]
+    return float(np.logaddexp(0, x[y == 0] @ w).mean() + mu * w @ w), float(np.logaddexp(0, -x[y == 1] @ w).mean())
+
+
+def of_neyman(asked: argparse.Namespace) -> Iterator[Row]:
+    """286,000 rows, or as many as there are."""
+    import against_cvxpy as odds
+
+    if not odds.DATA.exists():
+        raise Absent(f"{odds.DATA.name} is not here")
+    x, y = odds.table(280_000)
+    began = time.process_time()
+    found = fccomodel.compile(odds.MODEL).bind(D={"x": x, "y": y}).solve(seed=0, budget="60s")
+    here = time.process_time() - began
+    began = time.process_time()
+    objective, miss = weighted(x, y, odds.TAU, odds.MU)
+    there = time.process_time() - began
+    how = f"{here:.1f} / {there:.1f} s; objectives {found.objective:.5f}, {objective:.5f}; "
+    how += f"violations {found.report.feasibility:.0e}, {max(miss - odds.TAU, 0):.0e}"
+    yield Row("Neyman-Pearson, 280,000 rows, whole solve", "root search over LogisticRegression", here / there, "1", how)
+
+
+def of_memory(asked: argparse.Namespace) -> Iterator[Row]:
+    """Peak resident memory of the same solve, above that before the data were read."""
+    import against_cvxpy as odds
+
+    if not odds.DATA.exists():
+        raise Absent(f"{odds.DATA.name} is not here")
+    found, (x, _) = odds.measured("ours", 280_000, 900.0), odds.table(280_000)
+    if found is None:
+        raise Absent("the run did not end")
+    size = x.nbytes / 2**20
+    how = f"{found['peak']:.0f} MiB of {size:.0f} MiB of data"
+    yield Row("memory, 280,000 rows", "1.3 x the data + 250 MiB", found["peak"] / (1.3 * size + 250), "1", how)
+
+
+PARTS = {
+    "steps": of_steps, "cooper": of_cooper, "readme": of_readme, "nca": of_nca, "semideviation": of_semideviation,
+    "neyman": of_neyman, "memory": of_memory,
+}  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", nargs="*", choices=list(PARTS), default=list(PARTS))
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="of NCA, each side")
+    parser.add_argument("--write", action="store_true")
+    asked = parser.parse_args()
+    torch.set_num_threads(1)
+    lines, skipped = ["| case | peer | ratio | must | of |", "|---" * 5 + "|"], []
+    print("\n".join(lines), flush=True)
+    for name in asked.only:
+        try:
+            for row in PARTS[name](asked):
+                lines.append(str(row))
+                print(row, flush=True)
+        except (Absent, ImportError) as reason:
+            skipped.append(f"- {name}: skipped, {reason}")
+            print(skipped[-1], flush=True)
+    if asked.write:
+        about = (__doc__ or "").replace("\n    python", "\n```\npython").replace("[--write]\n", "[--write]\n```\n")
+        load = "loaded" if os.getloadavg()[0] > 1.5 else "idle"
+        about += f"\n{platform.machine()}, torch {torch.__version__}; the machine was {load}: read the ratios, not the seconds."
+        HERE.with_suffix(".md").write_text("\n".join(["# Speed beside the peers\n", about, "", *lines, "", *skipped]) + "\n")
+
+
+if __name__ == "__main__":
+    main()
