@@ -120,10 +120,10 @@ def told(records: list[dict[str, Any]]) -> Iterator[str]:
         yield from (f"- {record['problem']} by {record['algorithm']}: {record['why']}" for record in failed)
     yield "\nWithin a step these alone wait for a number:\n"
     yield from (f"- `{name}`: {why}." for name, why in WAITS.items() if name in reads)
-    yield "\nBetween stages and after the steps the host reads what decides how a run goes on: objective and violations, step sizes,"
-    yield "smoothing, whether the last 64 steps were finite, lengths in line searches. By function, how often in all these runs:"
+    yield "\nBetween stages and after the steps the host reads what decides how a run goes on: objective, violations, step sizes,"
+    yield "smoothing, that the last 64 steps were finite, lengths in line searches. By function, how often in all these runs:"
     yield ", ".join(f"`{name}` {count:,}" for name, count in reads.most_common() if name not in WAITS) + "."
-    yield "\nThe report is made on the host, in float64, from the point alone: a program hands over w, and nothing of it is on a device."
+    yield "\nThe report is made on the host, in float64, from the point alone: what a program hands over is moved there."
 
 
 def recorded(job: Job) -> dict[str, Any]:
