@@ -25,7 +25,7 @@ def small_blocks(monkeypatch):
     monkeypatch.setattr(_spool, "COPIED", 256)
     monkeypatch.setattr(_prepared, "HELD", 0)
     for source in (csv, duckdb, parquet):
-        monkeypatch.setattr(source, "PART", 37)
+        monkeypatch.setattr(source, "rows_of_part", lambda width: 37)
 
 
 def data() -> pd.DataFrame:

@@ -33,6 +33,17 @@ def is_vector(kind: Any) -> bool:
     return bool(t.is_fixed_size_binary(kind) or t.is_nested(kind) and is_numeric(kind))
 
 
+def width(kind: Any) -> int:
+    """Numbers of a row: of lists whose lengths the type does not say, many."""
+    import pyarrow.types as t
+
+    if t.is_fixed_size_binary(kind):
+        return int(kind.byte_width)
+    if t.is_fixed_size_list(kind):
+        return int(kind.list_size) * width(kind.value_type)
+    return 1 << 12 if t.is_nested(kind) else 1
+
+
 def hidden_columns(schema: Any) -> frozenset[str]:
     """The columns that ``"*"`` leaves out: an index that pandas stored, and bytes (pictures, but also identifiers)."""
     import pyarrow.types as t

@@ -9,7 +9,7 @@ from typing import Any
 
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data.sources import errors, frame
-from fccomodel.data.sources._base import PART, DataSource, RawTable, Request
+from fccomodel.data.sources._base import DataSource, RawTable, Request, rows_of_part
 
 
 def _open(path: Path, request: Request) -> RawTable:
@@ -21,11 +21,13 @@ def _open(path: Path, request: Request) -> RawTable:
 def _parts(path: Path, request: Request, texts: frozenset[str]) -> Generator[RawTable]:
     """The rows in parts; a column of ``texts`` is not taken for numbers, whatever its part of the rows holds."""
     with _read(path, request, texts) as data:
+        rows = rows_of_part(1 << 20)
         while True:
             try:
-                part = data.read(PART)
+                part = data.read(rows)
             except StopIteration:
                 return
+            rows = rows_of_part(len(part.columns))
             yield _named(part, path, request)
 
 

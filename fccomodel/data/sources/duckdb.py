@@ -7,7 +7,7 @@ from typing import Any
 
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data.sources import errors, frame
-from fccomodel.data.sources._base import PART, DataSource, RawTable, Request
+from fccomodel.data.sources._base import DataSource, RawTable, Request, rows_of_part
 
 
 def _batches(query: str, request: Request) -> Any:
@@ -19,7 +19,8 @@ def _batches(query: str, request: Request) -> Any:
         folders = ",".join(str(folder.absolute()) for folder in request.folders)
         connection.execute("SET file_search_path = ?", [folders])
         connection.execute("SET preserve_insertion_order = true")
-        return connection.sql(query).to_arrow_reader(PART)
+        answer = connection.sql(query)
+        return answer.to_arrow_reader(rows_of_part(len(answer.columns)))
     except (duckdb.Error, OSError) as error:
         refuse(errors.not_a_query(query, error))
 

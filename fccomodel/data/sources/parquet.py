@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data.sources import _arrow, errors
-from fccomodel.data.sources._base import PART, DataSource, RawColumn, RawTable, Request, demand_distinct
+from fccomodel.data.sources._base import DataSource, RawColumn, RawTable, Request, demand_distinct, rows_of_part
 
 
 def _open(path: Path, request: Request) -> RawTable:
@@ -28,8 +28,9 @@ def _open(path: Path, request: Request) -> RawTable:
             refuse(errors.unreadable_column(path.name, name, error))
 
     def parts(name: str) -> Iterator[RawColumn]:
+        rows = rows_of_part(_arrow.width(schema.field(name).type))
         try:
-            for batch in file.iter_batches(PART, columns=[name], use_threads=False):
+            for batch in file.iter_batches(rows, columns=[name], use_threads=False):
                 yield _arrow.column(batch.column(0))
         except (pa.ArrowException, OSError) as error:
             refuse(errors.unreadable_column(path.name, name, error))
