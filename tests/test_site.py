@@ -78,3 +78,10 @@ def test_properties_and_formulas_are_not_markup(site):
     assert markup.text("|u| < 1 for `u*v` & all") == "|u| &lt; 1 for <code>u*v</code> &amp; all"
     assert "<td>a<br>b</td>" in markup.properties([("needs", "a"), ("", "b")])
     assert markup.fenced("```x```").startswith("````")
+
+
+def test_answers_of_the_gallery_name_files_from_the_checkout(site):
+    import gallery
+
+    for path in gallery.ANSWERS.glob("*.txt"):
+        assert not re.search(r"[ (]/\w", path.read_text(encoding="utf-8")), path.stem

@@ -6,6 +6,7 @@ Answers are solved once and kept beside this file, ``answers/NAME.txt`` and ``.s
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from pathlib import Path
@@ -89,11 +90,12 @@ def _head(path: Path) -> str:
 
 
 def solve(path: Path) -> None:
-    """Solve a model by the defaults, and keep what is printed, and the picture."""
+    """Solve a model by the defaults, in the checkout's folder, and keep what is printed, and the picture."""
     import fccomodel
     from fccomodel.app.page import svg
 
-    result = fccomodel.compile(path).bind(spec=path.with_suffix(".toml")).solve(seed=0)
+    os.chdir(ROOT)
+    result = fccomodel.compile(path).bind(spec=path.relative_to(ROOT).with_suffix(".toml")).solve(seed=0)
     ANSWERS.mkdir(exist_ok=True)
     (ANSWERS / f"{path.stem}.txt").write_text("\n".join(line.rstrip() for line in str(result).strip("\n").splitlines()) + "\n")
     (ANSWERS / f"{path.stem}.svg").write_text(svg(result.plot.convergence()), encoding="utf-8")
