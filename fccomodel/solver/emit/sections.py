@@ -104,8 +104,8 @@ def tensors(lowered: Lowered, sets: Mapping[str, torch.Tensor]) -> dict[str, Any
     kept: dict[str, Any] = dict(sets)
     for key, array in lowered.data.items():
         array = np.asarray(array)
-        array = array if array.dtype.kind == "f" else array.astype(np.int64, copy=False)
-        kept[key] = torch.from_numpy(np.ascontiguousarray(array))
+        array = np.ascontiguousarray(array if array.dtype.kind == "f" else array.astype(np.int64, copy=False))
+        kept[key] = torch.from_numpy(array if array.flags.writeable else array.copy())
     if (w := starts.first(lowered)) is not None:
         kept[START] = torch.from_numpy(w)
     kept |= {f"{START}_c_{name}": torch.from_numpy(value) for name, value in starts.centres(lowered).items()}
