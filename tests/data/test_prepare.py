@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from bind_tools import FAMILY, GROUPS, LOGISTIC, problem
 
+from fccomodel.app.cli import main
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.data.bind import _prepared, _sink, bind
 from fccomodel.data.prepare import prepare
@@ -251,3 +252,31 @@ def test_an_earlier_encoding_and_rows_of_it(folder):
     assert raw.tables["D"].n == N
     other = {"D": {"x": {**encoding["D"]["x"], "numbers": ["a", "b", "d"]}}}
     refused("F0536", "encoded otherwise", folder, encoding=other)
+
+
+def test_names_that_mean_nothing(folder):
+    model = problem(LOGISTIC)
+    for code, words, given in (
+        ("F0505", "no file matches none-*.parquet", "none-*.parquet"),
+        ("F0506", "DuckDB does not answer", "duckdb:SELECT FROM nothing"),
+        ("F0506", "DuckDB does not answer", "duckdb:SELECT * FROM 'none.parquet'"),
+    ):
+        with pytest.raises(FccoError) as caught:
+            bind(model, data={"D": given}, data_dir=folder)
+        assert [d.code for d in caught.value.diagnostics] == [code] and words in caught.value.diagnostics[0].message
+    other = problem(LOGISTIC.replace("data D", "data R").replace("~ D", "~ R"))
+    with pytest.raises(FccoError, match="F0508(?s:.*)has no table R; it has D"):
+        bind(other, data={"R": folder / "prepared"})
+
+
+def test_the_command(folder, capsys):
+    (folder / "m.fcco").write_text(LOGISTIC)
+    (folder / "m.toml").write_text('[D]\nsource = "raw.parquet"\nx = ["a", "b"]\n')
+    assert main(["prepare", str(folder / "m.toml"), "--out", str(folder / "new")]) == 0
+    assert f"{N} rows" in capsys.readouterr().out
+    assert main(["prepare", str(folder / "m.toml"), "--out", str(folder / "new"), "--dtype", "float64"]) == 0
+    assert "is written again: it was asked for again" in capsys.readouterr().out
+    assert bind(problem(LOGISTIC), data={"D": folder / "new"}).tables["D"].n == N
+    (folder / "m.fcco").unlink()
+    assert main(["prepare", str(folder / "m.toml"), "--out", str(folder / "new")]) == 2
+    assert "F0801" in capsys.readouterr().err
