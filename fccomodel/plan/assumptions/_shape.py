@@ -101,7 +101,7 @@ def linear_coupling(setting: Setting) -> Finding:
     node = composed[0]
     text = problem.text(node)
     is_family = isinstance(node, ir.Reduce) and reductions.of(node).coupling and all(b.kind == "in" for b in node.binders)
-    if is_family and len(node.binders) > 1:
+    if isinstance(node, ir.Reduce) and is_family and len(node.binders) > 1:
         return lacks(f"{short(text)} is over pairs, not over one set", text, node.span)
     if (inside := _largest_of_risks(node, is_family)) is not None:
         part = problem.text(inside)

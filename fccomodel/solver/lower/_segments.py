@@ -66,7 +66,8 @@ class Segments:
 
         here = rows[np.repeat(start, size) + offset]
         ids = per_row("rows", here)
-        slot = Slot(binder=binder, ids=ids, pos=ids, n=state.total(binder), members=np.flatnonzero(np.bincount(here)), selection=sel)
+        members = np.flatnonzero(np.bincount(here))
+        slot = Slot(binder=binder, ids=ids, pos=ids, n=state.total(binder), members=members, selection=sel)
         places = dict(zip(lists, np.unravel_index(cell, tuple(map(len, lists.values()))), strict=True))
         aliases = {}
         for b, s in moved.items():
