@@ -12,7 +12,7 @@ from bind_tools import FAMILY, GROUPS, LOGISTIC, problem
 
 from fccomodel.app.cli import main
 from fccomodel.core.diagnostics import FccoError
-from fccomodel.data.bind import _prepared, _sink, bind
+from fccomodel.data.bind import _encode, _prepared, _sink, bind
 from fccomodel.data.prepare import prepare
 from fccomodel.data.sources import _spool, csv, duckdb, parquet
 
@@ -265,8 +265,19 @@ def test_names_that_mean_nothing(folder):
             bind(model, data={"D": given}, data_dir=folder)
         assert [d.code for d in caught.value.diagnostics] == [code] and words in caught.value.diagnostics[0].message
     other = problem(LOGISTIC.replace("data D", "data R").replace("~ D", "~ R"))
-    with pytest.raises(FccoError, match="F0508(?s:.*)has no table R; it has D"):
+    with pytest.raises(FccoError) as caught:
         bind(other, data={"R": folder / "prepared"})
+    assert caught.value.diagnostics[0].code == "F0508" and "has no table R; it has D" in caught.value.diagnostics[0].message
+
+
+def test_blocks_are_of_so_many_numbers(folder, monkeypatch):
+    """Whatever the rows' width; of texts, of their categories."""
+    seen = []
+    made = _encode.features
+    monkeypatch.setattr(_encode, "features", lambda *given: (seen.append(made(*given)), seen[-1])[1])
+    for x in (X, {**X, "scale": "standard"}, {"columns": ["town", "sex", "a"], "encode": "onehot", "scale": "standard"}):
+        prepare(problem(LOGISTIC), folder / "prepared", spec={"D": {"source": "raw.parquet", "x": x}}, data_dir=folder)
+    assert len(seen) > 20 and max(built.values.size for built in seen) <= _sink.BLOCK
 
 
 def test_the_command(folder, capsys):

@@ -45,8 +45,7 @@ class Sink:
     ) -> Built:
         """A vector column, in a file: equal to that of ``_encode`` but for the rounding of its type."""
         given = replace(entry, columns=tuple(columns))
-        few = next(_blocks(rows, 1))
-        if _encode.vector(raw, given, few, what, rank) is not None:
+        if _encode.vector(raw, given, _first(rows), what, rank) is not None:
 
             def vector(block: Rows) -> Built:
                 built = _encode.vector(raw, given, block, what, rank)
@@ -81,7 +80,8 @@ class Sink:
         if entry.scale and not stored.get("scale"):
             plain, moments = replace(entry, scale=None, intercept=False), Moments()
             names: tuple[str, ...] = ()
-            for block in _blocks(rows, len(columns)):
+            width = max(1, _encode.features(raw, plain, columns, _first(rows), what, stored).values.size)
+            for block in _blocks(rows, width):
                 built = _encode.features(raw, plain, columns, block, what, stored)
                 moments.add(built.values)
                 names = built.names or ()
@@ -93,7 +93,7 @@ class Sink:
     def _written(self, what: str, rows: Rows, built_of: Callable[[Rows], Built]) -> Built:
         """A column made and written block by block; F0536 for a number that its type does not hold."""
         file, first, done, notes = None, None, 0, dict[str, None]()
-        for block in _blocks(rows, max(1, built_of(next(_blocks(rows, 1))).values[:1].size)):
+        for block in _blocks(rows, max(1, built_of(_first(rows)).values.size)):
             built = built_of(block)
             first = first or built
             notes |= dict.fromkeys(built.notes)
@@ -134,6 +134,11 @@ class Moments:
     @property
     def deviation(self) -> np.ndarray:
         return np.sqrt(self.squares / self.n)
+
+
+def _first(rows: Rows) -> Rows:
+    """The first row alone."""
+    return next(_blocks(rows, BLOCK))
 
 
 def _blocks(rows: Rows, width: int) -> Iterator[Rows]:
