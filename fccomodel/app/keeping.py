@@ -22,7 +22,8 @@ EVERY = "60s"
 def kept(folder: str | Path | None, every: str | float | None, fresh: bool) -> Iterator[Checkpoints | None]:
     """The checkpoints in a folder in which no other process writes until the block ends; None where there is no folder.
 
-    Raises F0805 for a time or ``fresh`` without a folder, F0806 where another run has it or nothing can be written there.
+    ``fresh`` removes what is kept there. Raises F0805 for a time or ``fresh`` without a folder, F0806 where another run has it or
+    nothing can be written there.
     """
     from fccomodel.solver.run import Checkpoints
 
@@ -33,7 +34,23 @@ def kept(folder: str | Path | None, every: str | float | None, fresh: bool) -> I
         return
     seconds = _seconds(EVERY if every is None else every)
     with store.claim(Path(folder)) as claimed:
-        yield Checkpoints(folder=claimed.folder, every=seconds, fresh=fresh)
+        if fresh:
+            _clear(claimed.folder)
+        yield Checkpoints(folder=claimed.folder, every=seconds)
+
+
+def _clear(folder: Path) -> None:
+    """Removes the checkpoints of all runs, and what a comparison keeps; other files stay."""
+    from fccomodel.app.comparison.kept import COMPARISON, DIGITS, RUN
+    from fccomodel.solver.run.checkpoints import Checkpoints, remove
+
+    (folder / COMPARISON).unlink(missing_ok=True)
+    for part in [p for p in folder.iterdir() if p.is_dir() and not p.is_symlink()]:
+        for run in [p for p in part.iterdir() if p.is_dir()]:
+            remove(Checkpoints(folder=run))
+        if len(part.name) == DIGITS:
+            (part / RUN).unlink(missing_ok=True)
+        remove(Checkpoints(folder=part))
 
 
 def _seconds(every: str | float) -> float:

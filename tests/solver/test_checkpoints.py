@@ -156,6 +156,22 @@ def test_the_checkpoint_of_another_run_is_refused(other: Any, difference: str, t
     assert not any("resumed" in note for note in fresh.outcome.solution.notes)
 
 
+def test_what_was_left_of_other_runs_is_gone(tmp_path: Path) -> None:
+    """A race and a comparison of another model in the same folder, and a checkpoint that was not written to its end."""
+    posed(PAIRS).solve(algorithm="race", budget="60it", checkpoint=tmp_path)
+    own = tmp_path / "own" / "202601" / "notes.txt"
+    own.parent.mkdir(parents=True)
+    own.write_text("not ours")
+    fccomodel.compare(posed(HINGE), algorithms=["sonex"], seeds=1, budget="10it", checkpoint=tmp_path, fresh=True)
+    assert {path.name for path in tmp_path.iterdir() if not path.name.startswith("lap-")} >= {"comparison.json", "own"}
+    assert not list(tmp_path.glob("lap-*"))
+    posed(HINGE).solve(algorithm="sonex", budget="10it", checkpoint=tmp_path, fresh=True)
+    assert {path.name for path in tmp_path.iterdir()} == {"own", "run"} and own.read_text() == "not ours"
+    (tmp_path / "run" / ".000009.77").mkdir()
+    posed(HINGE).solve(algorithm="sonex", budget="20it", checkpoint=tmp_path, every=0)
+    assert not list((tmp_path / "run").glob(".*"))
+
+
 def test_comments_make_no_other_run(tmp_path: Path) -> None:
     posed(HINGE).solve(algorithm="sonex", budget="10it", checkpoint=tmp_path)
     again = posed("# a word\n" + HINGE).solve(algorithm="sonex", budget="10it", checkpoint=tmp_path)

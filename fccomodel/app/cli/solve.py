@@ -45,8 +45,9 @@ def run(args: argparse.Namespace) -> int:
 def _run(args: argparse.Namespace, claimed: Claimed | None) -> int:
     from fccomodel.app import display, keeping, new_rows, results, starting
 
+    planned = starting.begun(shared.plan(args), args.start)
     with keeping.kept(args.checkpoint, args.every, args.fresh) as checkpoints:
-        planned = replace(starting.begun(shared.plan(args), args.start), checkpoints=checkpoints)
+        planned = replace(planned, checkpoints=checkpoints)
         with display.progress(display.terminal(sys.stderr), quiet=args.quiet) as progress:
             outcome = new_rows.solve(planned, progress, show=args.show, sensitive=args.sensitivity)
     try:

@@ -9,10 +9,8 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-import shutil
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from fccomodel.app.comparison.runs import Job, Run, Task
@@ -27,6 +25,8 @@ from fccomodel.solver.run import Checkpoints
 from fccomodel.solver.run.checkpoints import digest, remove
 
 COMPARISON, RUN = "comparison.json", "run.json"
+#: of a hash, that name the folder of a run
+DIGITS = 16
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Kept:
 
     def place(self, job: Job) -> Checkpoints:
         """Where a run keeps its state."""
-        return self.at.part(hashlib.sha256(repr(job).encode()).hexdigest()[:16])
+        return self.at.part(hashlib.sha256(repr(job).encode()).hexdigest()[:DIGITS])
 
     def read(self, job: Job) -> Run | None:
         """The run, if it is done; one whose record is damaged is done again, and that is said."""
@@ -64,12 +64,8 @@ class Kept:
 
 
 def begun(at: Checkpoints, task: Task, bound: Bound, model: str) -> Kept:
-    """The folder of this comparison; F0817 where it has another's runs. One that begins anew is emptied first."""
+    """The folder of this comparison; F0817 where it has another's runs."""
     path, known = at.folder / COMPARISON, identity(task, bound, model)
-    if at.fresh:
-        for part in [p for p in at.folder.iterdir() if p.is_dir() and not p.is_symlink() and _ours(p)]:
-            shutil.rmtree(part, ignore_errors=True)
-        path.unlink(missing_ok=True)
     if path.is_file():
         try:
             there = json.loads(path.read_text(encoding="utf-8"))
@@ -80,7 +76,7 @@ def begun(at: Checkpoints, task: Task, bound: Bound, model: str) -> Kept:
             refuse(errors.checkpoint_of_another(path, differing))
     else:
         write_text(path, json.dumps(known, indent=1) + "\n")
-    return Kept(dataclasses.replace(at, fresh=False))
+    return Kept(at)
 
 
 def identity(task: Task, bound: Bound, model: str) -> dict[str, Any]:
@@ -94,8 +90,3 @@ def identity(task: Task, bound: Bound, model: str) -> dict[str, Any]:
     for name, table in sorted(bound.tables.items()):
         known |= {f"data {name}.{column}": digest(array) for column, array in sorted(table.columns.items())}
     return known
-
-
-def _ours(folder: Path) -> bool:
-    """A folder of one run, by its name."""
-    return len(folder.name) == 16 and all(c in "0123456789abcdef" for c in folder.name)

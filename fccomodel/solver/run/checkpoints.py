@@ -35,11 +35,10 @@ DAMAGES = (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, R
 
 @dataclass(frozen=True, kw_only=True)
 class Checkpoints:
-    """Where a run keeps its state, after how many seconds again, and whether it leaves aside what is there (``fresh``)."""
+    """Where a run keeps its state, and after how many seconds again."""
 
     folder: Path
     every: float = 60.0
-    fresh: bool = False
 
     def part(self, name: str) -> Checkpoints:
         """Those of one run of several."""
@@ -56,14 +55,13 @@ class Checkpoint:
 
 
 def newest(at: Checkpoints, identity: Mapping[str, Any]) -> tuple[Checkpoint | None, str]:
-    """The last whole checkpoint, None where there is none or it is to be left aside; and what is to be said of damaged ones.
+    """The last whole checkpoint, None where there is none; and what is to be said of damaged ones.
 
     Raises F0817 where all are damaged, or where it is of another run than ``identity`` says.
     """
     make_folder(at.folder)
-    places = [] if at.fresh else list(_places(at.folder))
     damaged: list[Path] = []
-    for place in places:
+    for place in _places(at.folder):
         try:
             checkpoint = _read(place)
         except DAMAGES:
@@ -96,13 +94,13 @@ def write(at: Checkpoints, manifest: Mapping[str, Any], state: Mapping[str, Any]
         os.replace(new, at.folder / f"{number:06d}")
     finally:
         shutil.rmtree(new, ignore_errors=True)
-    for place in places if at.fresh else places[KEPT - 1 :]:
+    for place in [*places[KEPT - 1 :], *_unfinished(at.folder)]:
         shutil.rmtree(place, ignore_errors=True)
 
 
 def remove(at: Checkpoints) -> None:
     """All of them, and their folder."""
-    for place in _places(at.folder):
+    for place in [*_places(at.folder), *_unfinished(at.folder)]:
         shutil.rmtree(place, ignore_errors=True)
     with suppress(OSError):  # it has other files, or is not there
         at.folder.rmdir()
@@ -117,7 +115,18 @@ def digest(array: Any) -> str:
 def _places(folder: Path) -> Iterator[Path]:
     """The checkpoints in a folder, the last one first."""
     if folder.is_dir():
-        yield from sorted((p for p in folder.iterdir() if p.name.isdecimal() and p.is_dir()), key=lambda p: -int(p.name))
+        found = [place for place in folder.glob("[0-9]" * 6 + "*") if place.name.isdecimal() and _ours(place)]
+        yield from sorted(found, key=lambda place: -int(place.name))
+
+
+def _unfinished(folder: Path) -> list[Path]:
+    """What a process left that was killed while it wrote."""
+    return [place for place in folder.glob("." + "[0-9]" * 6 + "*.[0-9]*") if _ours(place)]
+
+
+def _ours(place: Path) -> bool:
+    """A folder with the files of a checkpoint, or some of them, and no others."""
+    return place.is_dir() and not place.is_symlink() and {p.name for p in place.iterdir()} <= {MANIFEST, STATE, TENSORS}
 
 
 def _read(place: Path) -> Checkpoint:

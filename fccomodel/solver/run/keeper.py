@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -129,7 +128,6 @@ class Keeper:
             self.silent = True
         else:
             self.silent = False
-            self.at = replace(self.at, fresh=False)
         self.due = time.perf_counter() + self.at.every
 
 
