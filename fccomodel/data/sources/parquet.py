@@ -15,7 +15,7 @@ def _open(path: Path, request: Request) -> RawTable:
     import pyarrow.parquet as pq
 
     try:
-        file = pq.ParquetFile(path)
+        file = pq.ParquetFile(path, pre_buffer=False)  # which would keep what is read
     except (pa.ArrowException, OSError) as error:
         refuse(errors.not_parquet(path.name, error))
     schema = file.schema_arrow
@@ -30,8 +30,9 @@ def _open(path: Path, request: Request) -> RawTable:
     def parts(name: str) -> Iterator[RawColumn]:
         rows = rows_of_part(_arrow.width(schema.field(name).type))
         try:
-            for batch in file.iter_batches(rows, columns=[name], use_threads=False):
-                yield _arrow.column(batch.column(0))
+            for group in range(file.num_row_groups):
+                for batch in file.iter_batches(rows, row_groups=[group], columns=[name], use_threads=False):
+                    yield _arrow.column(batch.column(0))
         except (pa.ArrowException, OSError) as error:
             refuse(errors.unreadable_column(path.name, name, error))
 
