@@ -84,7 +84,7 @@ def limited(seconds: int) -> Iterator[None]:
     """A TimeoutError after so long: made-up numbers may lead round and round."""
 
     def late(*_: Any) -> None:
-        raise TimeoutError(f"more than {seconds} s")
+        raise TimeoutError(f"more than {seconds} s, perhaps round and round by made-up numbers")
 
     signal.signal(signal.SIGALRM, late)
     signal.alarm(seconds)
@@ -121,18 +121,21 @@ def told(records: list[dict[str, Any]]) -> Iterator[str]:
     yield "\nWithin a step these alone wait for a number:\n"
     yield from (f"- `{name}`: {why}." for name, why in WAITS.items() if name in reads)
     yield "\nBetween stages and after the steps the host reads what decides how a run goes on: objective, violations, step sizes,"
-    yield "smoothing, that the last 64 steps were finite, lengths in line searches. By function, how often in all these runs:"
-    yield ", ".join(f"`{name}` {count:,}" for name, count in reads.most_common() if name not in WAITS) + "."
+    yield "smoothing, that the last 64 steps were finite, lengths in line searches. These do, the most frequent first:"
+    yield ", ".join(f"`{name}`" for name, _ in reads.most_common() if name not in WAITS) + "."
     yield "\nThe report is made on the host, in float64, from the point alone: what a program hands over is moved there."
 
 
-def recorded(job: Job) -> dict[str, Any]:
-    """What became of one program."""
+def recorded(job: Job) -> dict[str, Any] | None:
+    """What became of one program, where there is one."""
     began = time.perf_counter()
     try:
         said, reads = ran(job)
-    except (FccoError, TimeoutError) as error:
-        said, reads = {"all": str(error).splitlines()[0]}, Counter()
+    except FccoError as error:  # refused, and nothing to run
+        print(f"{job[0]:24}{job[1]:18}{error.diagnostics[0].code}: no program", flush=True)
+        return None
+    except TimeoutError as error:
+        said, reads = {"all": str(error)}, Counter()
     why = "; ".join(f"{part}: {reason}" for part, reason in said.items() if reason)
     print(f"{job[0]:24}{job[1]:18}{time.perf_counter() - began:6.1f} s  {why or 'ok'}", flush=True)
     return {"problem": job[0], "algorithm": job[1], "why": why, "reads": reads}
@@ -142,13 +145,14 @@ def page(files: list[str]) -> None:
     """Writes what several runs recorded, the last of each program."""
     lines = [json.loads(line) for file in files for line in Path(file).read_text().splitlines()]
     last = {(record["problem"], record["algorithm"]): record for record in lines}
+    models = sorted({problem for problem, _ in last})
     head = (__doc__ or "").split("\n", 5)[5].split(" It wants")[0].strip()
     lead = [
         "# Programs on a device that is not there",
         "",
         head,
         "",
-        f"With torch {torch.__version__}, {len(last)} programs.",
+        f"With torch {torch.__version__}, {len(last)} programs of {len(models)} models: {', '.join(models)}.",
         "",
     ]
     Path(__file__).with_suffix(".md").write_text("\n".join([*lead, *told(list(last.values()))]) + "\n", encoding="utf-8")
@@ -170,10 +174,13 @@ def main() -> None:
     names, chosen = ([x for x in given.split(",") if x] for given in (asked.names, asked.algorithms))
     records = []
     for job in (job for kind in asked.only for job in SETS[kind](names, chosen)):
-        records.append(recorded(job))
+        record = recorded(job)
+        if record is None:
+            continue
+        records.append(record)
         if asked.record:
             with open(asked.record, "a") as out:
-                out.write(json.dumps(records[-1]) + "\n")
+                out.write(json.dumps(record) + "\n")
     print("\n".join(told(records)))
 
 
