@@ -16,8 +16,11 @@ import resource
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from places import SHARED  # noqa: E402
 
 DATA = SHARED / "data" / "covtype_odds.parquet"

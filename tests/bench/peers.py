@@ -338,6 +338,7 @@ def main() -> None:
         except (Absent, ImportError) as reason:
             skipped.append(f"- {name}: skipped, {reason}")
             print(skipped[-1], flush=True)
+    skipped += [f"- {name}: not in this run" for name in PARTS if name not in asked.only]
     if asked.write:
         about = (__doc__ or "").replace("\n    python", "\n```\npython").replace("[--write]\n", "[--write]\n```\n")
         load = "loaded" if os.getloadavg()[0] > 1.5 else "idle"
