@@ -12,11 +12,13 @@ import keyword
 import re
 import symtable
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from emitted_models import CASES, HEAD, Case, made, table
 from rich.table import Table
 from rich.text import Text
@@ -318,3 +320,17 @@ def test_messages_on_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     err = capsys.readouterr().err
     assert "\\x1b]0" in err and "\x1b" not in err
     assert "\x1b" in render([LABELS.error("m")], colour=True), "colours are our own"
+
+
+def test_data_of_a_program_are_its_own():
+    text = """dim d; set G; data D : table(x: real[d], g: G); var w[d];
+    minimize cvar(tail = 0.5)[k in G] (E[z ~ D | z.g == k] square(dot(w, z.x) - 1));"""
+    rng = np.random.default_rng(0)
+    problem = fccomodel.compile(text).bind(D={"x": rng.normal(size=(24, 2)), "g": np.arange(24) % 8})
+    torch.set_warn_always(True)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            problem.solve(algorithm="alexr", inner_batch=2, budget="3it", polish=False)
+    finally:
+        torch.set_warn_always(False)

@@ -83,7 +83,6 @@ for column, (name, (f, slopes)) in enumerate(kinks.items()):
     axes[1, column].set(xlabel="u")
 axes[0, 0].set(ylabel="value")
 axes[1, 0].set(ylabel="slope")
-picture
 
 # %% [markdown]
 # The envelope of $|u|$ is Huber's function: a parabola near 0, $|u| - \lambda/2$ beyond. That of the hinge is a parabola
@@ -135,7 +134,6 @@ axes[0].legend(frameon=False, loc="upper left")
 axes[1].plot(t, first, label="half squares")
 axes[1].plot(t, 1 / (1 + np.exp(-t / lam)), "--", label="entropy")
 axes[1].set(xlabel="t", ylabel="weight of t")
-picture
 
 # %% [markdown]
 # ## The bias of an answer
@@ -244,7 +242,6 @@ for lam, line in ((0.3, "-"), (1.0, "--")):
 axes[0].set(xlabel="u", ylabel="value", ylim=(-0.1, 3.2))
 axes[0].legend(frameon=False, loc="upper left")
 axes[1].set(xlabel="u", ylabel="prox")
-picture
 
 # %% [markdown]
 # The compiler knows the weak convexity of its functions (`mcp`, a penalty that flattens out, has $1/a$), and refuses a

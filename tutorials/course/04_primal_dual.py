@@ -170,7 +170,6 @@ axes.plot([10 * T for T in looks], [bound(half(Y, T)) for T in looks], "--", lab
 axes.axhline(exact.objective, color="0.6", linewidth=1, label="optimal value")
 axes.set(xlabel="step", ylabel="value")
 axes.legend(frameon=False, loc="lower right")
-picture
 
 # %% [markdown]
 # The distance between the two is the **duality gap**. It needs nobody's word: whoever has $w$ and $y$ checks it with one pass

@@ -135,7 +135,6 @@ for name, seen in errors.items():
     axes.plot(seen, linewidth=1, label=name)
 axes.set(xlabel="step", ylabel="|u - g(w)|", yscale="log", ylim=(0.005, None))
 axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
-picture
 
 # %% [markdown]
 # The moving average lags behind the walk. SARAH begins as well as the hybrid, but its errors add up. The hybrid has neither

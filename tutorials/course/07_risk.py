@@ -63,7 +63,7 @@ print(f"least value of the curve:  {curve.min():.3f}, at s = {s[curve.argmin()]:
 assert abs(worst.mean() - curve.min()) < 0.01
 
 # %%
-picture, axes = plt.subplots(1, 2, figsize=(9, 3))
+picture, axes = plt.subplots(1, 2, figsize=(9, 3), layout="constrained")
 axes[0].hist(loss, bins=60, color="0.6")
 axes[0].hist(worst, bins=60, range=(loss.min(), loss.max()), color="tab:red", label="worst 5%")
 axes[0].set(xlabel="loss of a day", ylabel="days", yscale="log")
@@ -71,7 +71,6 @@ axes[0].legend(frameon=False)
 axes[1].plot(s, curve)
 axes[1].plot(s[curve.argmin()], curve.min(), "o", color="tab:red")
 axes[1].set(xlabel="s", ylabel="s + E[L - s]+ / alpha")
-picture
 
 # %% [markdown]
 # ## Portfolios

@@ -116,7 +116,6 @@ axes[0].legend(frameon=False, loc="lower left", fontsize=7)
 axes[1].axvspan(0, 0.1, color="0.93")
 axes[1].set(xlabel="false positive rate", ylabel="true positive rate", xlim=(0, 0.4))
 axes[1].legend(frameon=False, loc="lower right")
-picture
 
 # %% [markdown]
 # The AUC is won against the crowd on the left. Where only the top counts, the few on the lower right are what matters, and the
@@ -161,7 +160,6 @@ axes.scatter(*x[y == 0].T, s=6, color="0.5", label="negative")
 axes.scatter(*x[y == 1].T, s=6, color="tab:red", label="positive")
 axes.set(aspect="equal")
 axes.legend(frameon=False, loc="upper left", fontsize=7)
-picture
 
 # %% [markdown]
 # ## Partial AUC with a network
