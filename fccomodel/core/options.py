@@ -48,6 +48,7 @@ WORDS: dict[str, tuple[Any, ...]] = {
     "polish": (True, False),
     "sampling": ("epochs", "iid"),
     "inner_sampling": ("shared", "per_block"),
+    "draws": ("shared", "separate"),
     "gradient_batch": ("fresh", "same"),
 }
 ABOVE_ZERO = math.ulp(0.0)  # the least number above 0

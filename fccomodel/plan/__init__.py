@@ -16,6 +16,7 @@ from fccomodel.plan.candidates import Candidate, finishable
 from fccomodel.plan.choice import Choice, choose
 from fccomodel.plan.ranking import Ranking, alike, rejected
 from fccomodel.plan.settings import OPTIONS, SECONDS, SMOOTHING, value
+from fccomodel.plan.sharing import Strata
 from fccomodel.plan.sizes import Batch
 from fccomodel.plan.start import Start
 from fccomodel.plan.theory import TheoremSchedule, constants, of_theorem
@@ -90,6 +91,7 @@ class Plan:
     ranking: Ranking = field(default_factory=Ranking)
     entrants: tuple[str, ...] = ()
     start: Start | None = None
+    strata: tuple[Strata, ...] = ()
 
     @property
     def pace(self) -> str:
@@ -144,7 +146,9 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
     batch, _ = sizes.batches(settled, nets)
     batch, sample_sizes = sizes.batches(settled, nets, sizes.apart(normal, bound, batch) if nets else None)
     settings.settle(settled, sample_sizes)
-    counts = sizes.counted(normal, bound, batch) if bound is not None else None
+    shared = settings.shared(settled, normal, bound, batch)
+    drawn = {binder: part.drawn(binder) for part in shared for binder in part.cells}
+    counts = sizes.counted(normal, bound, batch, drawn) if bound is not None else None
     eps = float(value(settled, "epsilon"))
     schedule = None
     if kind == "theory":
@@ -154,7 +158,7 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
     smoothing = settings.smoothing(settled, scheduled, setting, problem)
     between = sizes.rounds(normal, bound, batch)
     waiting = between > 1 and settings.exponentials(normal, bound)
-    defaults = settings.defaults(record, normal, step, settings.adam_step_size(choice.analysis), between, waiting)
+    defaults = settings.defaults(record, normal, step, settings.adam_step_size(choice.analysis), between, waiting, nets)
     hyper = settings.hyper_parameters(settled, defaults, scheduled)
     unverified = uncovered(chosen, settled)
     known = {**(counts or {}), **_modulus(setting)}
@@ -167,13 +171,13 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
         others=alike(choice.candidates, chosen, choice.ranking), ranking=choice.ranking, entrants=choice.entrants,
         options=settled, summary=summary,
         normal=normal, batch=batch, hyper=hyper, step=step, findings=chosen.findings, unverified=unverified,
-        promise=chosen.promise, practice=practice.added(chosen, settled, step, counts),
+        promise=chosen.promise, practice=practice.added(chosen, settled, step, counts, shared),
         rate=rate, schedule=schedule, budget=settings.budget(settled), undefined=undefined(choice.analysis), smoothing=smoothing,
         polish=bool(value(settled, "polish")), steady=waiting and kind == "practical",
         annealed=settings.annealed(settled, record, nets),
         direct=choice.analysis.convex and kind == "practical" and "algorithm" not in choice.options,
         attained=bool(_modulus(setting)) and choice.analysis.minimised.convex,
-        convex=choice.analysis.convex,
+        convex=choice.analysis.convex, strata=shared,
     )  # fmt: skip
 
 

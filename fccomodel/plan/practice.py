@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from fccomodel.core.options import Origins
 from fccomodel.library import regularisers
 from fccomodel.plan.candidates import Candidate
 from fccomodel.plan.settings import value
+from fccomodel.plan.sharing import Strata
 
 SIZES = {
     "practical": "step sizes, smoothing and weights: adapted stage by stage, where the theorem fixes them (schedule = theory)",
@@ -15,15 +16,19 @@ SIZES = {
 }
 
 
-def added(chosen: Candidate, settled: Origins, step: str, counts: Mapping[str, int] | None) -> tuple[str, ...]:
+def added(
+    chosen: Candidate, settled: Origins, step: str, counts: Mapping[str, int] | None, shared: Sequence[Strata]
+) -> tuple[str, ...]:
     """All of it, what the model asks for first."""
     record, schedule = chosen.record, str(value(settled, "schedule"))
     said = [*chosen.adds(), *_smooth_proxes(chosen)]
     if step == "adam":
         said.append(f"steps: Adam-type; {record.adaptive or 'the theorem is about momentum'}")
     said += [SIZES[schedule]] if schedule in SIZES else []
+    if schedule != "theory" and record.estimator is not None and value(settled, "gamma_prime") == 0:
+        said.append("estimates: moving averages, where the theorem adds differences of values at two iterates (gamma_prime)")
     said += record.practice if schedule != "theory" else ()
-    return (*said, *(_samples(settled, counts) if record.oracle == "blocks" else ()))
+    return (*said, *([*map(_together, shared), *_samples(settled, counts)] if record.oracle == "blocks" else ()))
 
 
 def _smooth_proxes(chosen: Candidate) -> list[str]:
@@ -32,6 +37,13 @@ def _smooth_proxes(chosen: Candidate) -> list[str]:
         return []
     texts = [p.text for p in chosen.setting.normal.prox if regularisers.all()[p.name].smooth]
     return [f"{', '.join(texts)}: by the prox after each step, where the theorem has the gradient of the whole"] if texts else []
+
+
+def _together(strata: Strata) -> str:
+    """One batch of rows for several expectations: each is unbiased, but they depend on one another."""
+    kinds = f" in {len(strata.sizes)} strata" if len(strata.sizes) > 1 else ""
+    shared = f"{len(strata.cells)} expectations share {strata.size} rows of {strata.table}{kinds}"
+    return f"samples: {shared}, where the theorem's are drawn for each apart (draws = separate)"
 
 
 def _samples(settled: Origins, counts: Mapping[str, int] | None) -> list[str]:

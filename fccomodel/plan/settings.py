@@ -17,6 +17,8 @@ from fccomodel.library.errors import smoothing_too_large
 from fccomodel.normal import NormalForm
 from fccomodel.plan import errors
 from fccomodel.plan.assumptions import Setting
+from fccomodel.plan.sharing import Strata, strata
+from fccomodel.plan.sizes import Batch
 from fccomodel.structure import Analysis
 
 #: of a run where nobody gave a budget
@@ -26,9 +28,12 @@ OPTIONS = {
     "algorithm": "which algorithm; race: a few take a share of the budget each, and the one that came furthest goes on",
     "step": "its update of w",
     "outer_batch": "blocks i sampled each step (B1)",
-    "inner_batch": "samples per inner expectation (B2); of nets, nobody having given it, fewer where many blocks draw their own",
+    "inner_batch": "samples per inner expectation (B2); of nets, nobody having given it, fewer where many blocks draw their own, "
+    "512 together where all share them",
     "sampling": "how blocks and shared samples are drawn: epochs (each pass takes all once; inner ones from 16 on), or iid",
     "inner_sampling": "whether blocks meet the same inner samples (shared), or each its own (per_block, as theorems assume)",
+    "draws": "whether expectations of a table's rows share one batch, which has some of every group (shared, of nets), or each "
+    "draws its own (separate, as theorems assume)",
     "gradient_batch": "inner samples of gradients, in ALEXR, ALEXR2: fresh (as theorems assume), or the estimates' (same)",
     "eta": "first step size; 0: the inverse of the estimated smoothness",
     "gamma": "weight of the new inner value",
@@ -124,11 +129,21 @@ def by_algorithm(given: Origins, record: Algorithm, normal: NormalForm, problem:
     if step not in record.steps:
         refuse(errors.no_step(step, record), source=problem.source)
     settle(settled, {name: WORDS[name][theory] for name in ("sampling", "inner_sampling")})  # theorems: independent samples
+    if record.oracle == "blocks":
+        settle(settled, {"draws": WORDS["draws"][theory or not problem.nets]})
     if record.independent:
         settle(settled, {"gradient_batch": WORDS["gradient_batch"][0]})
     settle(settled, {"epsilon": EPSILON, "tol": TOLERANCE, "polish": not theory and not decay, "step": step})
     settle(settled, {name: size for name, size in record.hyper.items() if name in BATCHES})
     return settled
+
+
+def shared(settled: Origins, normal: NormalForm, bound: Bound | None, batch: Batch) -> tuple[Strata, ...]:
+    """The rows that expectations share in a step, where ``draws`` says so."""
+    if value(settled, "draws") != "shared":
+        return ()
+    asked = settled["inner_batch"]
+    return strata(normal.objective, bound, batch, int(asked[0]) if asked[1] != AUTOMATIC else None)
 
 
 def hyper_parameters(settled: Origins, defaults: Mapping[str, float], scheduled: Mapping[str, float]) -> dict[str, float]:
@@ -141,7 +156,9 @@ def hyper_parameters(settled: Origins, defaults: Mapping[str, float], scheduled:
     return hyper
 
 
-def defaults(record: Algorithm, normal: NormalForm, step: str, adam: float, between: float, waiting: bool) -> dict[str, float]:
+def defaults(
+    record: Algorithm, normal: NormalForm, step: str, adam: float, between: float, waiting: bool, nets: bool
+) -> dict[str, float]:
     """Hyper-parameters without a theorem: ``adam`` is the size of an Adam-type step, ``between`` two visits of a block there are
     so many steps; ``waiting``: blocks that are tracked by their logarithms wait for these."""
     return {
@@ -153,12 +170,12 @@ def defaults(record: Algorithm, normal: NormalForm, step: str, adam: float, betw
         "gain": 1e-4,
         "patience": 12,
         **{name: number for name, number in record.hyper.items() if name not in BATCHES},
-        **({} if waiting else estimates(record, between)),
+        **({} if waiting else estimates(record, between, nets)),
     }
 
 
 def annealed(settled: Origins, record: Algorithm, nets: bool) -> bool:
-    """Adam-type steps of nets fall over the budget too, where it is known how many there will be."""
+    """Adam-type steps of nets fall over the budget, where it is known how many there will be."""
     counted = budget(settled).seconds is None or bool(value(settled, "polish"))
     practical = value(settled, "schedule") == "practical" and value(settled, "step") == "adam" and record.oracle == "blocks"
     return nets and practical and counted
@@ -209,13 +226,15 @@ def exponentials(normal: NormalForm, bound: Bound | None) -> bool:
     return any(logarithms.of(bound).stable(node) is not None for node in ir.walk(normal.objective))
 
 
-def estimates(record: Algorithm, rounds: float) -> dict[str, float]:
+def estimates(record: Algorithm, rounds: float, nets: bool) -> dict[str, float]:
     """gamma such that estimates average over about ten steps, at most the default; gamma' = 1 - gamma as of SONEX where B1 = n
-    (sonex-alexr2-2025, Theorem 4.7): they then follow all of a step's change, also of ALEXR2's, which goes back from z_K to w."""
+    (sonex-alexr2-2025, Theorem 4.7): they then follow all of a step's change, also of ALEXR2's, which goes back from z_K to w. Of
+    nets whose blocks each step visits all, gamma' = 0: to evaluate a net at the previous iterate too costs what a quarter more
+    steps do."""
     if "gamma_prime" not in record.hyper:
         return {}
     gamma = min(0.1 * rounds, record.hyper["gamma"])
-    return {"gamma": gamma, "gamma_prime": 1 - gamma}
+    return {"gamma": gamma, "gamma_prime": 0.0 if nets and rounds <= 1 else 1 - gamma}
 
 
 def default_step(normal: NormalForm, record: Algorithm, theory: bool = False) -> str:

@@ -41,15 +41,19 @@ def batches(settled: Origins, nets: bool, apart: Mapping[ir.Binder, int] | None 
     return batch, {"outer_batch": int(outer), "inner_batch": int(inner)}
 
 
-def counted(normal: NormalForm, bound: Bound, batch: Batch) -> dict[str, int]:
-    """n blocks, B1 of them and B2 samples of each in a step, rows of the largest expectation: the largest of each."""
+def counted(
+    normal: NormalForm, bound: Bound, batch: Batch, drawn: Mapping[ir.Binder, int] | None = None
+) -> dict[str, int]:  # fmt: skip
+    """n blocks, B1 of them and B2 samples of each in a step, rows of the largest expectation: the largest of each. ``drawn``:
+    samples of binders that share them."""
+    together = drawn or {}
 
     def size(node: ir.Reduce | ir.Constraint, inner: bool) -> tuple[int, int]:
-        whole, drawn = 1, 1
+        whole, visited = 1, 1
         for binder, count in taken(node, bound):
-            size = batch(binder, count, inner)
-            whole, drawn = whole * count, drawn * (count if size is None else min(size, count))
-        return whole, drawn
+            size = together.get(binder) or batch(binder, count, inner)
+            whole, visited = whole * count, visited * (count if size is None else min(size, count))
+        return whole, visited
 
     reformed = normal.reformed
     outer = [size(n, False) for e in reformed.roots for n in _outer(e)]

@@ -11,6 +11,7 @@ class LoopSettings:
     weight     of violations in the merit of a point
     steep      length of the penalties' gradients that their smoothing was made for
     off        by centre: how far its function's argument is off as steps estimate it
+    annealed   steps fall over the budget, to a hundredth, and not within stages, which go on from where the one before ended
     kept       smoothing, rho and weight are those that another run ended with
     """
 
@@ -26,6 +27,7 @@ class LoopSettings:
     weight: float = 0.0
     steep: float = math.inf
     off: dict[str, float] = field(default_factory=dict)
+    annealed: bool = False
     kept: bool = False
 
     def copy(self) -> Self:
@@ -53,14 +55,12 @@ class BlockSettings(LoopSettings):
 
     peak       size of a stage's first step                      together   batches at one w whose mean gradient moves it
     steady     weights of new inner values stay as they are within a stage
-    annealed   steps fall over the budget too, to a tenth
     gamma      weight of new inner values; 0: estimates have none          gamma_prime    of their difference
     """
 
     peak: float = 0.0
     together: int = 1
     steady: bool = False
-    annealed: bool = False
     gamma: float = 0.0
     gamma_prime: float = 0.0
 
@@ -234,8 +234,8 @@ class Practical(Schedule):
     adapts = True
 
     def within(self, h: BlockSettings, left: float, spent: float) -> BlockSettings:
-        """As the algorithm's steps fall."""
-        share = max(left, 0.02) * (1 - 0.9 * min(spent, 1.0) if h.annealed else 1.0)
+        """As the algorithm's steps fall: within each stage, or where they are annealed over the budget, as a cosine does."""
+        share = 0.505 + 0.495 * math.cos(math.pi * min(spent, 1.0)) if h.annealed else max(left, 0.02)
         return h if self.falling is None else self.falling(h, share)
 
     def averages(self, done: int, length: float) -> bool:
@@ -370,9 +370,9 @@ def steepness(penalties, w, c, h: LoopSettings, G):
 def scale_smoothing(solver: Solver, data, w, c, h: LoopSettings, G, dtype):
     """lam and rho to begin with: a non-smooth objective is smoothed on a tenth of its arguments' size, on all of it where blocks
     keep their y, which a visit then moves by 1 / tau of its range (of smooth functions, by the slope: 1 / (1 + tau) of the way);
-    a penalty so that its curvature |grad c|^2 / lam is ten times the objective's, or the largest slope of all at the start a
-    tenth of rho: by its own, a constraint that hardly is violated there would have no smoothing. rho is at least ten times
-    |grad g_0| / |grad c|.
+    a penalty so that its curvature |grad c|^2 / lam is ten times the objective's (where steps are annealed, whose noise is large
+    to the end, once), or the largest slope of all at the start a tenth of rho: by its own, a constraint that hardly is violated
+    there would have no smoothing. rho is at least ten times |grad g_0| / |grad c|.
 
     ``G(w)`` is the gradient under the smoothing and the centres as they are.
     """
@@ -394,7 +394,7 @@ def scale_smoothing(solver: Solver, data, w, c, h: LoopSettings, G, dtype):
     if h.steep > 1e-6 * free and math.isfinite(h.steep):
         if solver.schedule.adapts:
             h.rho *= min(max(1.0, free / h.steep), 1e4)
-        lam = 0.1 * h.steep**2 / curvature if curvature > 0 else 10 * h.steep / h.rho
+        lam = (1.0 if h.annealed else 0.1) * h.steep**2 / curvature if curvature > 0 else 10 * h.steep / h.rho
     else:
         lam = 0.1
     for name in penalties:
@@ -610,17 +610,17 @@ def go_back(run, solver: BlockSolver, h: BlockSettings, finite):
 
 
 def keep_the_better(run, solver: BlockSolver, data, h: BlockSettings):
-    """Of the last iterate and the average: steps go on from it, and it is the best point so far if it gains; else they go back.
-    Returns its violation, whether its value is finite, and whether it gains enough."""
+    """Of the last iterate and the average, one is the best point so far if it gains, and steps go on from it (annealed ones from
+    the last); else they go back. Returns its violation, whether its value is finite, and whether it gains enough."""
     value, chosen = least(solver, data, [run.state.w, run.average] if run.kept else [run.state.w], h.weight)
     gain, schedule = merit(run.value, h.weight) - merit(value, h.weight), solver.schedule
     finite = math.isfinite(value[0]) and gain > -1e8 * (1 + abs(merit(run.value, h.weight)))  # it may have run away
-    if finite and schedule.adapts:
+    if finite and schedule.adapts and not h.annealed:
         run.state.w.copy_(chosen)
     if gain > 0 or schedule.keeps_last or solver.surrogate:
         run.best, run.value, run.best_c, run.rho = copy_state(run.state), value, copy_state(run.c), h.rho
         run.best.w.copy_(chosen)
-    elif schedule.adapts and not (finite and solver.centred):
+    elif schedule.adapts and not (finite and (solver.centred or h.annealed)):
         go_back(run, solver, h, finite)
     gained = solver.surrogate or gain >= h.gain * abs(merit(run.value, h.weight))
     run.calm = 0 if gained else run.calm + 1
@@ -649,9 +649,10 @@ def estimated(name, index, t, u, h: LoopSettings):
 
 def move_centres(solver: Solver, data, w, c, h: LoopSettings, worst, before, G, dtype, u=None):
     """Centres move to the slopes at w. Smoothing follows the spread of the arguments, that of penalties the square of their
-    gradients where these become smaller, and is reduced where the violation does not fall tenfold, less so in the loop without
-    estimates ``u``, whose steps do not fall within a stage, and not below twice what these are off over the multipliers' size (a
-    tenth of rho at least). The merit's weight follows the multipliers, and rho grows where one at its bound does not help."""
+    gradients where these become smaller, and is reduced where the violation does not fall tenfold, less so where steps do not
+    fall within a stage (annealed, or in the loop without estimates ``u``), and not below twice what these are off over the
+    multipliers' size (a tenth of rho at least). The merit's weight follows the multipliers, and rho grows where one at its bound
+    does not help."""
     saturated, largest, cells = False, 0.0, centre_at(solver, data, w, c, h)
     penalties = {name: bounded for name, (*_, bounded) in cells.items() if bounded}
     if penalties and 0 < (steep := steepness(penalties, w.to(dtype), c, h, G)) < h.steep:
@@ -665,7 +666,8 @@ def move_centres(solver: Solver, data, w, c, h: LoopSettings, worst, before, G, 
     for name, (index, t, _, bounded) in cells.items():
         lam, finite = h.smoothing(name), t[t.isfinite()]
         if bounded and not solver.dual:
-            less = min(max(0.1 * before / worst, 0.7 if u is None else 0.25), 1.0) if worst > 1e-5 else 1.0
+            falls = u is not None and not h.annealed
+            less = min(max(0.1 * before / worst, 0.25 if falls else 0.7), 1.0) if worst > 1e-5 else 1.0
             lam = max(less * lam, 2 * estimated(name, index, t, u, h) / max(largest, 0.1 * h.rho))
         elif finite.numel() > 1 and not solver.dual:
             spread = float((finite - finite.mean()).square().mean().sqrt())
@@ -1727,7 +1729,7 @@ def allotted(solver: Solver, exact, device, room, patience):
     after so much work. Steps that are annealed have the room where nothing comes after them.
     """
     way, share, passes = "", patience, None
-    if patience is None and getattr(solver.settings(), "annealed", False):
+    if patience is None and solver.settings().annealed:
         share = room
     price = solver.one_pass(solver, exact, device) if solver.finish is not None else float("inf")
     needed = 400 * price

@@ -26,7 +26,7 @@ from fccomodel.solver.graph import Graph
 from fccomodel.solver.operations._base import Axis, Op, Val, sizes
 from fccomodel.solver.operations.entrywise import fill, masked, number, spread, stack
 from fccomodel.solver.operations.estimates import couple, envelope, track, weights
-from fccomodel.solver.operations.indexing import entry, pick, take_val
+from fccomodel.solver.operations.indexing import entry, pick, take_val, within
 from fccomodel.solver.operations.reductions import reduce
 from fccomodel.solver.operations.scores import net, score, table_score
 from fccomodel.solver.operations.segments import log_segment, segment
@@ -137,6 +137,21 @@ for op in (mean_axes, sum_axes, log_mean_axes):
     simple(op, lambda b, op=op: b.graph.make(op, [b.table], over=(b.rows,)))  # type: ignore[misc]
     simple(op, lambda b, op=op: b.graph.make(op, [b.scores], over=(b.rows,)))  # type: ignore[misc]
 simple(sum_event, lambda b: b.graph.make(sum_event, [b.V]))
+
+
+@example(within)
+def part_of_an_axis(b: Bench) -> Val:
+    part = b.graph.axis("part", 2, "sample")
+    return b.graph.make(within, [b.scores], whole=b.rows, axis=part, start=3, places="")
+
+
+@example(within)
+def places_along_an_axis(b: Bench) -> Val:
+    part = b.graph.axis("part", 3, "sample")
+    squares = b.graph.apply("square", b.scores)
+    return b.graph.make(within, [squares], whole=b.rows, axis=part, start=1, places=b.at(1, 3, 4).attrs["key"])
+
+
 simple(sum_event, lambda b: b.graph.make(sum_event, [b.graph.apply("mul", b.x, b.w)]))
 for op in (segment, log_segment):
     for how in ("mean", "sum"):

@@ -76,6 +76,59 @@ def test_minibatches_of_nets_are_unbiased() -> None:
     assert bool(((mean - exact).abs() <= 5 * error + 1e-9).all())
 
 
+#: several expectations of the same rows: overlapping sets, groups, groups of a part, and arguments of nonlinear functions
+SHARED = {
+    "sets": "E[z ~ D] sigmoid(s(v; z.x)) * z.time + E[p ~ P] tanh(s(v; p.x)) * 2 + E[q ~ D | q.a == 1] s(v; q.x) * q.time",
+    "groups": "E[z ~ D] sigmoid(s(v; z.x)) + sum[k in K] k * (E[j ~ D | j.b == k and j.a == 1] tanh(s(v; j.x) * k))",
+    "labels": "E[n ~ N] sigmoid(s(v; n.x)) + mean[k in G] E[j ~ D | j.g == k] s(v; j.x) * j.time",
+}
+
+
+@pytest.mark.parametrize("how", ["epochs", "iid"])
+@pytest.mark.parametrize("name", SHARED)
+def test_shared_rows_are_unbiased(name: str, how: str) -> None:
+    """Each step's rows come from every stratum; the mean gradient is that of all rows by autograd."""
+    options = {"draws": "shared", "inner_batch": 5, "sampling": how}
+    case = Case(text=f"model m;{NET}minimize {SHARED[name]};", nets=lambda: {"s": mlp()}, scale=0.0, options=options)
+    made = make("m", case)
+    (strata,) = made.lowered.plan.strata
+    assert (strata.counts >= 1).all() and (strata.counts < strata.sizes).any()
+    assert made.program.text.count("net_s.taped(w, ") == 1, "the net is evaluated once"
+    mean, error, exact = spread(case)
+    assert bool(((mean - exact).abs() <= 5 * error + 1e-9).all()), (mean, exact, error)
+    assert bool((error > 0).any())
+
+
+def test_what_is_tracked_shares_rows_without_bias() -> None:
+    """With weight 1 of new values an estimate is the batch's own, whose mean over many draws is that of all rows."""
+    text = "minimize E[z ~ D] log1pexp(s(v; z.x)); subject to c[k in G]: E[z ~ D | z.g == k] sigmoid(s(v; z.x)) <= 0.4;"
+    options = {"draws": "shared", "inner_batch": 4, "algorithm": "sonex", "gamma": 1.0, "gamma_prime": 0.0}
+    made = make("m", Case(text=f"model m;{NET}{text}", nets=lambda: {"s": mlp()}, options=options))
+    solver, w = made.solver, made.point()
+    data = solver.prepare(solver.as_namespace(dict(made.program.data), "cpu", torch.float64))
+    parts = solver.draw(data, torch.Generator().manual_seed(5), 400)
+    u, c, h, seen = solver.buffers("cpu", torch.float64), solver.centres("cpu", torch.float64), solver.Settings(), []
+    for k in range(400):
+        solver.gradient(data, w, w, u, c, [part[k] for part in parts], h)
+        seen.append(u.u1.clone())
+    exact = solver.evaluate(solver.prepare_full(data), w)[1]["c"][1] + 0.4
+    found = torch.stack(seen)
+    assert found.isfinite().all() and bool(((found.mean(0) - exact).abs() <= 5 * found.std(0) / 20).all())
+    again = solver.draw(solver.prepare(solver.as_namespace(dict(made.program.data), "cpu", torch.float64)),
+                        torch.Generator().manual_seed(5), 400)  # fmt: skip
+    assert all(map(torch.equal, parts, again))
+
+
+@pytest.mark.parametrize("given, shared", [({}, True), ({"draws": "separate"}, False), ({"schedule": "theory"}, False)], ids=str)
+def test_nets_share_rows_unless_told_otherwise(given: dict[str, str], shared: bool) -> None:
+    text = "minimize E[z ~ D] log1pexp(s(v; z.x)); subject to c: E[p ~ P] sigmoid(s(v; p.x)) <= 0.4;"
+    options = {"inner_batch": 4, "algorithm": "sonex", **given}
+    plan = make("m", Case(text=f"model m;{NET}{text}", nets=lambda: {"s": mlp()}, options=options)).lowered.plan
+    assert any("share" in line and "draws = separate" in line for line in plan.practice) == bool(plan.strata) == shared
+    linear = text.replace("s(v; ", "dot(w, ")
+    assert not make("m", Case(text=f"model m;{HEAD}{linear}", options=options)).lowered.plan.strata
+
+
 def test_small_batches_are_truly_random() -> None:
     """What is compared above is spread: a test of means would be void if every batch were the whole."""
     _, error, _ = spread(linear(LINEAR["order"]), 50)

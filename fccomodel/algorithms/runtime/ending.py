@@ -20,7 +20,7 @@ def allotted(solver: Solver, exact, device, room, patience):
     after so much work. Steps that are annealed have the room where nothing comes after them.
     """
     way, share, passes = "", patience, None
-    if patience is None and getattr(solver.settings(), "annealed", False):
+    if patience is None and solver.settings().annealed:
         share = room
     price = solver.one_pass(solver, exact, device) if solver.finish is not None else float("inf")
     needed = 400 * price

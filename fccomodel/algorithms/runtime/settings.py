@@ -22,6 +22,7 @@ class LoopSettings:
     weight     of violations in the merit of a point
     steep      length of the penalties' gradients that their smoothing was made for
     off        by centre: how far its function's argument is off as steps estimate it
+    annealed   steps fall over the budget, to a hundredth, and not within stages, which go on from where the one before ended
     kept       smoothing, rho and weight are those that another run ended with
     """
 
@@ -37,6 +38,7 @@ class LoopSettings:
     weight: float = 0.0
     steep: float = math.inf
     off: dict[str, float] = field(default_factory=dict)
+    annealed: bool = False
     kept: bool = False
 
     def copy(self) -> Self:
@@ -64,14 +66,12 @@ class BlockSettings(LoopSettings):
 
     peak       size of a stage's first step                      together   batches at one w whose mean gradient moves it
     steady     weights of new inner values stay as they are within a stage
-    annealed   steps fall over the budget too, to a tenth
     gamma      weight of new inner values; 0: estimates have none          gamma_prime    of their difference
     """
 
     peak: float = 0.0
     together: int = 1
     steady: bool = False
-    annealed: bool = False
     gamma: float = 0.0
     gamma_prime: float = 0.0
 

@@ -9,7 +9,7 @@ from fccomodel.library import distributions
 from fccomodel.solver.emit.page import function
 from fccomodel.solver.emit.printer import Printer
 from fccomodel.solver.operations import Val
-from fccomodel.solver.operations.draws import draw, draw_range
+from fccomodel.solver.operations.draws import draw, draw_range, draw_strata
 
 EPOCHS = """def epochs(name, n, size):
     # without replacement within each pass over the n elements; the rest of a pass waits for the next call
@@ -36,7 +36,7 @@ class Samples:
     @property
     def text(self) -> str:
         """``draw``, on the device."""
-        epochs = any(val.op is draw and val.attrs["how"] == "epochs" for val in self.draws)
+        epochs = any(val.attrs.get("how") == "epochs" for val in self.draws)
         lines = EPOCHS.split("\n") if epochs else []
         lines += [f"{name} = {text}" for name, text in map(drawn, self.draws)]
         about = "Positions and uniform numbers for T steps, each with a leading dim of T."
@@ -52,7 +52,7 @@ class Samples:
         """A function has them as variables."""
         for val in self.draws:
             name = printer.names.claim(val.attrs["axis"].name)
-            if val.op is draw:
+            if val.op in (draw, draw_strata):
                 printer.texts[val.id] = name
 
 
@@ -62,6 +62,8 @@ def drawn(val: Val) -> tuple[str, str]:
     shape = ", ".join(map(str, ["T", *(a.size for a in val.axes), *val.event]))
     if val.op is draw and val.attrs["how"] == "epochs":
         return axis.name, f"epochs({literal(axis.name)}, {val.attrs['n']}, {axis.size})"
+    if val.op is draw_strata:
+        return axis.name, strata(axis.name, val)
     if val.op is draw:
         return axis.name, f"torch.randint({val.attrs['n']}, ({shape}), generator=rng, device=data.device)"
     if val.op is draw_range:
@@ -69,3 +71,13 @@ def drawn(val: Val) -> tuple[str, str]:
         return f"r_{axis.name}", f"torch.rand(({shape}), generator=rng, device=data.device{fine})"
     standard = distributions.all()[val.attrs["family"]].standard
     return f"r_{val.attrs['name']}", f"noise({literal(standard)}, ({shape}), rng, data.device, data.dtype)"
+
+
+def strata(name: str, val: Val) -> str:
+    """The text of places in several strata, that lie one behind the other."""
+    sizes, counts = val.attrs["sizes"], val.attrs["counts"]
+    each = [(sum(sizes[:k]), n, count) for k, (n, count) in enumerate(zip(sizes, counts, strict=True))]
+    one = "torch.randint(n, (T, count), generator=rng, device=data.device)"
+    if val.attrs["how"] == "epochs":
+        one = f"epochs(({literal(name)}, start), n, count)"
+    return f"torch.cat([start + {one} for start, n, count in {each}], 1)"

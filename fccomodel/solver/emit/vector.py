@@ -17,7 +17,7 @@ from fccomodel.solver.emit.sampling import Samples
 from fccomodel.solver.lower import Lowered, State, VectorSteps
 from fccomodel.solver.operations import Val
 from fccomodel.solver.operations._base import sizes
-from fccomodel.solver.operations.draws import draw, draw_range, noise
+from fccomodel.solver.operations.draws import draw, draw_range, draw_strata, noise
 
 
 class Composition:
@@ -78,7 +78,7 @@ class Composition:
         """Values of g(w; xi) at one block and one sample: the largest product of axes; components that share draws count once."""
         groups: dict[Any, int] = {}
         for part, sample, value in zip(self.steps.components, self.steps.samples, values, strict=True):
-            drawn = frozenset(v.id for v in below([sample]).values() if v.op in (draw, draw_range, noise))
+            drawn = frozenset(v.id for v in below([sample]).values() if v.op in (draw, draw_range, draw_strata, noise))
             tables = frozenset(b.domain.name for n in ir.walk(part.node) if isinstance(n, ir.Reduce) for b in n.binders)
             size = max(math.prod(sizes(v.axes)) for v in below([value]).values())
             groups[drawn, tables] = max(groups.get((drawn, tables), 0), size)

@@ -11,6 +11,7 @@ from fccomodel.evaluation.selections import Selection
 from fccomodel.solver.lower._cells import Cells, keyed
 from fccomodel.solver.lower._records import Part, Slot, Way
 from fccomodel.solver.lower._segments import Segments
+from fccomodel.solver.lower._shared import SharedRows
 from fccomodel.solver.lower._slots import Slots
 from fccomodel.solver.lower._state import Env, State
 from fccomodel.solver.operations import Axis, Val, in_order, union
@@ -28,9 +29,12 @@ class Batches:
 
     def __init__(self, state: State, slots: Slots, cells: Cells, segments: Segments):
         self.state, self.slots, self.cells, self.segments = state, slots, cells, segments
+        self.shared = SharedRows(state, slots)
 
     def slot(self, sel: Selection, env: Env, way: Way) -> tuple[Slot, Part, Mapping[ir.Binder, Slot]]:
         """A minibatch of the binder's elements."""
+        if (shared := self.shared.slot(sel, env)) is not None:
+            return shared
         if not sel.parents:
             return (*self.free(sel, env, way), {})
         binder, related = sel.binder, way.inside(sel)

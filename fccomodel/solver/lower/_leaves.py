@@ -9,6 +9,7 @@ from fccomodel.evaluation import elements
 from fccomodel.solver.lower._slots import set_key
 from fccomodel.solver.lower._state import Env, State
 from fccomodel.solver.operations import Val
+from fccomodel.solver.operations.indexing import within
 from fccomodel.solver.operations.sources import array_data, param, variable
 
 
@@ -49,6 +50,9 @@ class Leaves:
         slot = env[node.binder]
         if slot.draw is not None or node.name is None:
             return slot.ids
+        if slot.shared is not None:
+            whole, part = slot.shared
+            return self.state.graph.make(within, [self.column(node, {**env, node.binder: whole})], **part)
         return self.state.take(self.key(node), slot.ids, self.entries(node).shape[1:])
 
     def element(self, node: ir.Element, env: Env) -> Val:

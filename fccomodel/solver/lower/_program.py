@@ -80,6 +80,7 @@ def block_steps(bound: Bound, plan: Plan) -> BlockSteps:
         bound=bound, full=False, batch=plan.batch, independent=plan.resamples, dual=dual,
         stable=hasattr(record.estimator, "track_log") and not dual, coupled="linear coupling" in record.requires,
         sampling=options["sampling"][0], inner_sampling=options["inner_sampling"][0],
+        strata=plan.strata,
     )  # fmt: skip
     graph = state.graph
     state.logarithms.scan(plan.normal.objective)

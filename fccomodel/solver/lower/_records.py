@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +19,7 @@ class Slot:
 
     members     ids that it takes
     selection   the conditions that these satisfy, where some are about other binders
+    shared      the batch that it is a part of, and how to take the part of a value
     """
 
     binder: ir.Binder
@@ -26,6 +29,7 @@ class Slot:
     draw: Val | None = None
     members: np.ndarray | None = None
     selection: Selection | None = None
+    shared: tuple[Slot, Mapping[str, Any]] | None = None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -120,6 +120,7 @@ class Reductions:
         if axis is None:
             return body
         if part.segment is not None:
+            body = body if part.weight is None else algebra.times(part.weight, body)
             return algebra.segment(body, axis, part.segment, "sum" if total else "mean")
         if part.weight is None:
             mean = algebra.average(body, [axis])
@@ -152,7 +153,7 @@ class Reductions:
         for part in reversed(parts):
             assert part.axis is not None
             if part.segment is not None and not axes.intersection(part.segment.parents):
-                body = self.over_part(True, body, part, algebra)
+                body = self.over_part(True, body, replace(part, weight=None), algebra)
             elif part.axis.kind == "chunk":
                 others = [a for a in body.axes if a is not part.axis and a in ranged.axes]
                 body = gathered(self.state.graph, algebra.total(body, others), part.axis)

@@ -9,7 +9,7 @@ from fccomodel.solver.lower._leaves import Leaves
 from fccomodel.solver.lower._records import Slot
 from fccomodel.solver.lower._state import Env, Lower, State
 from fccomodel.solver.operations import Val
-from fccomodel.solver.operations.indexing import take_val
+from fccomodel.solver.operations.indexing import take_val, within
 from fccomodel.solver.operations.scores import net, score, table_net, table_score
 from fccomodel.solver.operations.sources import array_data
 
@@ -63,4 +63,7 @@ class Scores:
             key = self.leaves.key(arg)
             whole = g.make(table_net, [weights], **which, key=key, event=(len(self.state.data[key]), *event))
             return g.make(take_val, [whole, env[arg.binder].ids])
+        if isinstance(arg, ir.Column) and (shared := env[arg.binder].shared) is not None:
+            batch, part = shared
+            return g.make(within, [self.net(node, {**env, arg.binder: batch})], **part)
         return g.make(net, [weights, self.lower(arg, env, False)], **which, event=event)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NoReturn, Protocol
 
@@ -14,6 +14,7 @@ from fccomodel.core import ir, quoting
 from fccomodel.core.diagnostics import Diagnostic, refuse
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation import elements, logarithms
+from fccomodel.plan.sharing import Strata
 from fccomodel.solver.graph import Graph
 from fccomodel.solver.lower._records import Buffer, Slot
 from fccomodel.solver.lower._thinning import Thinning
@@ -39,6 +40,7 @@ class State:
     full       True for a pass over all rows (in chunks where pairs are many); False for a minibatch
     batch      (binder, number of elements, inner) -> sample size, or None for all elements
     sampling, inner_sampling   how elements are drawn (options of a plan)
+    strata     rows that several expectations share in a step
     stable     expectations of exponentials by their logarithms (see ``logarithms``)
     independent  gradients go through inner samples of their own       dual  outer functions keep a y for each block, not u
     coupled    the worst of a family is by weights of its members that move in each step
@@ -57,6 +59,7 @@ class State:
     batch: Callable[[ir.Binder, int, bool], int | None] = lambda binder, n, inner: None
     sampling: str = "epochs"
     inner_sampling: str = "shared"
+    strata: Sequence[Strata] = ()
     stable: bool = True
     independent: bool = False
     dual: bool = False

@@ -26,6 +26,28 @@ class Draw(Op):
         return val.attrs["axis"].name
 
 
+class DrawStrata(Op):
+    """Places of rows that lie stratum by stratum, so many (``counts``) among the ``sizes`` of each; ``how``: ``epochs`` or
+    ``iid``."""
+
+    name = "draw_strata"
+    attributes = {"axis": Axis, "sizes": tuple[int, ...], "counts": tuple[int, ...], "how": str}
+    changing = True
+    constant = RANDOM
+    silent = "it is an argument of the step"
+
+    def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        return (attrs["axis"],)
+
+    def fault(self, val: Val) -> str:
+        sizes, counts = val.attrs["sizes"], val.attrs["counts"]
+        fits = len(sizes) == len(counts) and sum(counts) == val.attrs["axis"].size
+        return "" if fits else "its counts do not make up its axis"
+
+    def stem(self, val: Val) -> str:
+        return val.attrs["axis"].name
+
+
 class DrawRange(Op):
     """Numbers of the ranges ``start .. start + size``, less one number perhaps, independent along ``axes``; ``most``: the longest
     range."""
@@ -79,6 +101,7 @@ class Noise(Op):
 
 
 draw = Draw()
+draw_strata = DrawStrata()
 draw_range = DrawRange()
 fixed_noise = FixedNoise()
 noise = Noise()

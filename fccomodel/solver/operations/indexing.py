@@ -192,9 +192,60 @@ class ScatterValue(Op):
         return f"w.new_zeros({', '.join(map(str, val.event))}).index_add_(0, {writer.ref(index)}{flat}, {values}{rows})"
 
 
+class Within(Op):
+    """The part along ``axis`` of a value along ``whole``: at known ``places``, which may be a run, in an array of the data."""
+
+    name, arguments = "within", ("whole",)
+    attributes = {"whole": Axis, "axis": Axis, "start": int, "places": str}
+    inline = True
+
+    def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        return in_order(attrs["axis"] if a is attrs["whole"] else a for a in args[0].axes)
+
+    def fault(self, val: Val) -> str:
+        return "" if val.args[0].axes == (val.attrs["whole"],) else "its argument lies along other axes"
+
+    def text(self, writer: Writer, val: Val) -> str:
+        return f"{writer.ref(val.args[0])}[{places(val.attrs)}]"
+
+    def stem(self, val: Val) -> str:
+        return f"s{along(val.axes)}"
+
+    def derivative(self, to: Reverse, val: Val, adjoint: Val) -> None:
+        (whole,) = val.args
+        to.give(whole, to.graph.make(beyond, [adjoint], **val.attrs, event=whole.event))
+
+
+class Beyond(Op):
+    """An adjoint along ``axis`` at its places along ``whole``, zero elsewhere."""
+
+    name, arguments, attributes = "beyond", ("adjoint",), {**Within.attributes, "event": Event}
+    changing = True
+    constant = ADJOINT
+
+    def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        return (attrs["whole"],)
+
+    def text(self, writer: Writer, val: Val) -> str:
+        (adjoint,), attrs, event = val.args, val.attrs, val.event
+        values = writer.expanded(adjoint, (attrs["axis"],), event)
+        if not attrs["places"]:
+            after = attrs["whole"].size - attrs["start"] - attrs["axis"].size
+            return f"torch.nn.functional.pad({values}, {(0, 0) * len(event) + (attrs['start'], after)})"
+        return f"w.new_zeros({sizes(val.axes, event)}).index_copy_(0, data.{attrs['places']}, {values})"
+
+
+def places(attrs: Mapping[str, Any]) -> str:
+    """The index text of a part of an axis."""
+    start, stop = attrs["start"], attrs["start"] + attrs["axis"].size
+    return f"data.{attrs['places']}" if attrs["places"] else f"{start or ''}:{stop if stop < attrs['whole'].size else ''}"
+
+
 entry = Entry()
 entry_t = EntryT()
 pick = Pick()
 unpick = Unpick()
 take_val = TakeValue()
 scatter_val = ScatterValue()
+within = Within()
+beyond = Beyond()

@@ -1,0 +1,174 @@
+"""Rows that expectations of one table share: one batch in each step, drawn stratum by stratum, serves all of them.
+
+Two rows are of one stratum where every one of these expectations, and every member of a family, takes both or neither. So many
+rows of each stratum are drawn that no expectation and no group is without any; an expectation is then the mean over its own rows
+of the batch, each weighted by the share of its stratum: unbiased, whatever the numbers drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from fccomodel.core import ir
+from fccomodel.data.bound import Bound
+from fccomodel.evaluation import elements, members, selections
+from fccomodel.evaluation.selections import Selection
+from fccomodel.library import reductions
+from fccomodel.plan.sizes import LISTED, Batch
+
+#: strata of a table that are drawn from one by one, combinations of groups that are listed, rows that a step takes of a table
+STRATA, CELLS, TOGETHER = 64, 4096, 512
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Strata:
+    """The rows of a table that some expectations take, stratum by stratum.
+
+    rows    ids, int64, those of a stratum together            sizes, counts  of rows in each stratum, and of those drawn
+    cells   by binder, per stratum: the cell of its parents' elements, flat, that it belongs to, -1 where it is left out
+    """
+
+    table: str
+    rows: np.ndarray
+    sizes: np.ndarray
+    counts: np.ndarray
+    cells: Mapping[ir.Binder, np.ndarray]
+
+    @property
+    def size(self) -> int:
+        """Rows that a step draws."""
+        return int(self.counts.sum())
+
+    def taken(self, binder: ir.Binder) -> np.ndarray:
+        """Where the rows of an expectation stand in a batch."""
+        return np.flatnonzero(self.per_row(self.cells[binder]) >= 0)
+
+    def per_row(self, of_strata: np.ndarray) -> np.ndarray:
+        """A number of each stratum, for each row of a batch."""
+        return np.repeat(of_strata, self.counts)
+
+    def members(self, binder: ir.Binder) -> np.ndarray:
+        """The ids that an expectation takes."""
+        return self.rows[np.repeat(self.cells[binder] >= 0, self.sizes)]
+
+    def drawn(self, binder: ir.Binder) -> int:
+        """Rows of its largest cell."""
+        cells = self.cells[binder]
+        return int(np.bincount(cells[cells >= 0], self.counts[cells >= 0]).max())
+
+    def weights(self, binder: ir.Binder) -> np.ndarray:
+        """Of each row of the batch that a binder takes: the share of its stratum in its cell, to that of its draws."""
+        cells = self.cells[binder]
+        here = cells >= 0
+        ratio = np.ones(len(cells))
+        for cell in np.unique(cells[here]):
+            of = cells == cell
+            ratio[of] = self.sizes[of] / self.sizes[of].sum() * self.counts[of].sum() / self.counts[of]
+        return self.per_row(ratio)[self.taken(binder)]
+
+
+def strata(objective: ir.Expr, bound: Bound | None, batch: Batch, given: int | None) -> tuple[Strata, ...]:
+    """What the expectations of a normal form share, table by table; nothing where fewer than two meet the same rows. ``given``:
+    rows that each is to have, where somebody asked for so many."""
+    if bound is None:
+        return ()
+    by_table: dict[str, list[Selection]] = {}
+    for selection in alike(objective, bound, batch):
+        assert isinstance(selection.binder.domain, ir.RowSet)
+        by_table.setdefault(selection.binder.domain.table, []).append(selection)
+    made = (together(table, parts, bound, batch, given) for table, parts in by_table.items() if len(parts) > 1)
+    return tuple(part for part in made if part is not None)
+
+
+def alike(objective: ir.Expr, bound: Bound, batch: Batch) -> list[Selection]:
+    """Expectations over the rows of a table alone, those of groups that every step meets all of among them: around them nothing
+    is drawn, inside them nothing is reduced."""
+    nodes = [node for node in ir.walk(objective) if isinstance(node, ir.Reduce)]
+    sampled = {b for node in nodes for b in node.binders if not _complete(b, bound, batch)}
+    chosen = []
+    for node in nodes:
+        (binder, *more), kind = node.binders, reductions.of(node)
+        if more or binder.kind != "~" or not isinstance(binder.domain, ir.RowSet) or not (kind.linear and not kind.total):
+            continue
+        (part,) = selections.split(node.binders, node.condition)
+        free = {b for e in (node.body, node.condition) if e is not None for b in ir.free_binders(e)} - {binder}
+        inside = any(isinstance(n, ir.Reduce | ir.Exists) for n in ir.walk(node.body))
+        if not inside and not free & sampled and not (part.orders or part.excludes or part.masks):
+            chosen.append(part)
+    return chosen
+
+
+def _complete(binder: ir.Binder, bound: Bound, batch: Batch) -> bool:
+    """Every step takes all elements."""
+    if not isinstance(binder.domain, LISTED) or isinstance(binder.domain, ir.RowSet):
+        return False
+    return batch(binder, len(elements.ids(bound, binder.domain)), False) is None
+
+
+def together(table: str, parts: Sequence[Selection], bound: Bound, batch: Batch, given: int | None) -> Strata | None:
+    """The strata of a table by some selections of it; None where two of these have no row in common, the rows are few, or strata
+    are many."""
+    length = elements.extent(bound, parts[0].binder.domain)
+    found = [(part, cells) for part in parts if (cells := cells_of(part, bound, length)) is not None]
+    found = [(part, cells) for part, cells in found if not _whole(part, cells, batch)]
+    if len(found) < 2:
+        return None
+    code = np.zeros(length, dtype=np.int64)
+    for _, cells in found:
+        kind, code = np.unique(code * (int(cells.max(initial=0)) + 2) + cells + 1, return_inverse=True)
+        if len(kind) > STRATA + 1:
+            return None
+    _, first = np.unique(code, return_index=True)
+    kinds = np.stack([cells[first] for _, cells in found], axis=1)
+    order = np.lexsort(kinds.T[::-1])[::-1]  # those that all take come together, where that can be
+    order = order[(kinds[order] >= 0).any(axis=1)]
+    if not ((kinds[order] >= 0).sum(axis=1) > 1).any():
+        return None
+    rows = [np.flatnonzero(code == k) for k in order]
+    sizes = np.array([len(part) for part in rows])
+    by_binder = {part.binder: kinds[order, k] for k, (part, _) in enumerate(found)}
+    counts = allotted(sizes, by_binder.values(), given)
+    return Strata(table=table, rows=np.concatenate(rows), sizes=sizes, counts=counts, cells=by_binder)
+
+
+def _whole(part: Selection, cells: np.ndarray, batch: Batch) -> bool:
+    """A step takes all rows of an expectation anyway."""
+    return batch(part.binder, int(np.bincount(cells[cells >= 0]).max()), True) is None
+
+
+def cells_of(part: Selection, bound: Bound, length: int) -> np.ndarray | None:
+    """For each row of the table the cell that takes it, flat over the parents' ids, -1 for none; None where one is empty, two
+    take a row, or they are many."""
+    cells = np.full(length, -1)
+    if not part.parents:
+        rows = selections.realise(bound, members.alone(part)).rows
+        cells[rows] = 0
+        return cells if len(rows) else None
+    if prod(elements.extent(bound, parent.domain) for parent in part.parents) > CELLS:
+        return None
+    ranges = selections.realise(bound, part, empty="keep")
+    assert ranges.start is not None and ranges.size is not None
+    lists = [elements.ids(bound, parent.domain) for parent in part.parents]
+    for cell in np.ravel_multi_index(np.ix_(*lists), ranges.size.shape).ravel():
+        start, size = ranges.start.flat[cell], ranges.size.flat[cell]
+        rows = ranges.rows[start : start + size]
+        if not size or (cells[rows] >= 0).any():
+            return None
+        cells[rows] = cell
+    return cells
+
+
+def allotted(sizes: np.ndarray, cells: Iterable[np.ndarray], given: int | None) -> np.ndarray:
+    """Rows to draw of each stratum: by its largest share in any expectation or group, ``TOGETHER`` in all, or so many that each
+    of these has the rows that it was ``given``; at least one, and no more than there are."""
+    share = np.zeros(len(sizes))
+    groups = [of == cell for of in cells for cell in np.unique(of[of >= 0])]
+    for here in groups:
+        share[here] = np.maximum(share[here], sizes[here] / sizes[here].sum())
+    least = min(share[here].sum() for here in groups)
+    whole = TOGETHER / share.sum() if given is None else given / least
+    return np.minimum(np.maximum(np.rint(whole * share), 1), sizes).astype(np.int64)
