@@ -49,7 +49,7 @@ class Plan:
     schedule    the theorem's, with the constants it was made of, where that was asked for
     steady      weights of new inner values do not fall with the steps
     convex      the problem is
-    annealed    steps fall over the budget, not within stages alone
+    annealed    steps fall over the budget, not within stages alone; ``once``: not within stages at all
     direct      steps only prepare passes over all rows, where these are affordable: the problem is convex, and nobody asked for
                 this algorithm or its theorem's schedule
     attained    the objective is strongly convex by its regularisers: it has a minimum
@@ -85,6 +85,7 @@ class Plan:
     polish: bool = False
     steady: bool = False
     annealed: bool = False
+    once: bool = False
     direct: bool = False
     attained: bool = False
     convex: bool = False
@@ -139,9 +140,10 @@ class Plan:
 
 def settle(choice: Choice, normal: NormalForm) -> Plan:
     """What the options leave open, by the algorithm, its theorem and the data; F06xx for options that contradict them."""
+    sloped = bool(choice.analysis.problem.nets) and not settings.saturating(choice.analysis)
     problem, bound, chosen = choice.analysis.problem, choice.analysis.bound, choice.chosen
     record, setting = chosen.record, chosen.setting
-    settled = settings.by_algorithm(choice.options, record, normal, problem)
+    settled = settings.by_algorithm(choice.options, record, normal, problem, sloped)
     nets, step, kind = bool(problem.nets), value(settled, "step"), value(settled, "schedule")
     batch, _ = sizes.batches(settled, nets)
     batch, sample_sizes = sizes.batches(settled, nets, sizes.apart(normal, bound, batch) if nets else None)
@@ -158,7 +160,7 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
     smoothing = settings.smoothing(settled, scheduled, setting, problem)
     between = sizes.rounds(normal, bound, batch)
     waiting = between > 1 and settings.exponentials(normal, bound)
-    defaults = settings.defaults(record, normal, step, settings.adam_step_size(choice.analysis), between, waiting, nets)
+    defaults = settings.defaults(record, normal, step, settings.adam_step_size(choice.analysis), between, waiting, sloped)
     hyper = settings.hyper_parameters(settled, defaults, scheduled)
     unverified = uncovered(chosen, settled)
     known = {**(counts or {}), **_modulus(setting)}
@@ -174,7 +176,7 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
         promise=chosen.promise, practice=practice.added(chosen, settled, step, counts, shared),
         rate=rate, schedule=schedule, budget=settings.budget(settled), undefined=undefined(choice.analysis), smoothing=smoothing,
         polish=bool(value(settled, "polish")), steady=waiting and kind == "practical",
-        annealed=settings.annealed(settled, record, nets),
+        annealed=settings.annealed(settled, record, nets), once=settings.annealed(settled, record, sloped),
         direct=choice.analysis.convex and kind == "practical" and "algorithm" not in choice.options,
         attained=bool(_modulus(setting)) and choice.analysis.minimised.convex,
         convex=choice.analysis.convex, strata=shared,

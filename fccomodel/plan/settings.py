@@ -32,8 +32,8 @@ OPTIONS = {
     "512 together where all share them",
     "sampling": "how blocks and shared samples are drawn: epochs (each pass takes all once; inner ones from 16 on), or iid",
     "inner_sampling": "whether blocks meet the same inner samples (shared), or each its own (per_block, as theorems assume)",
-    "draws": "whether expectations of a table's rows share one batch, which has some of every group (shared, of nets), or each "
-    "draws its own (separate, as theorems assume)",
+    "draws": "whether expectations of a table's rows share one batch, which has some of every group (shared, of nets unless the "
+    "objective saturates), or each draws its own (separate, as theorems assume)",
     "gradient_batch": "inner samples of gradients, in ALEXR, ALEXR2: fresh (as theorems assume), or the estimates' (same)",
     "eta": "first step size; 0: the inverse of the estimated smoothness",
     "gamma": "weight of the new inner value",
@@ -118,7 +118,9 @@ def settle(settled: Origins, values: Mapping[str, Any], origin: str = AUTOMATIC)
         settled.setdefault(name, (default, origin))
 
 
-def by_algorithm(given: Origins, record: Algorithm, normal: NormalForm, problem: ir.Problem) -> Origins:
+def by_algorithm(
+    given: Origins, record: Algorithm, normal: NormalForm, problem: ir.Problem, shared: bool = False
+) -> Origins:  # fmt: skip
     """The options with what follows from the algorithm and the kind of schedule: all but batch sizes and hyper-parameters."""
     settled = dict(given)
     settle(settled, {"algorithm": record.name, "schedule": WORDS["schedule"][0]})
@@ -130,7 +132,7 @@ def by_algorithm(given: Origins, record: Algorithm, normal: NormalForm, problem:
         refuse(errors.no_step(step, record), source=problem.source)
     settle(settled, {name: WORDS[name][theory] for name in ("sampling", "inner_sampling")})  # theorems: independent samples
     if record.oracle == "blocks":
-        settle(settled, {"draws": WORDS["draws"][theory or not problem.nets]})
+        settle(settled, {"draws": WORDS["draws"][theory or not shared]})
     if record.independent:
         settle(settled, {"gradient_batch": WORDS["gradient_batch"][0]})
     settle(settled, {"epsilon": EPSILON, "tol": TOLERANCE, "polish": not theory and not decay, "step": step})
@@ -175,7 +177,7 @@ def defaults(
 
 
 def annealed(settled: Origins, record: Algorithm, nets: bool) -> bool:
-    """Adam-type steps of nets fall over the budget, where it is known how many there will be."""
+    """Adam-type steps of nets fall over the budget too, where it is known how many there will be."""
     counted = budget(settled).seconds is None or bool(value(settled, "polish"))
     practical = value(settled, "schedule") == "practical" and value(settled, "step") == "adam" and record.oracle == "blocks"
     return nets and practical and counted
@@ -194,8 +196,13 @@ def adam_step_size(analysis: Analysis) -> float:
         return PLAIN
     weights = [p for net in bound.nets.values() for p in net.parameters() if p.dim() > 1] if bound is not None else []
     widest = max((p[0].numel() for p in weights), default=0)
-    most = SATURATING if any(saturates(analysis, node) for node in ir.walk(problem.objective.expr)) else WIDE
+    most = SATURATING if saturating(analysis) else WIDE
     return most * 64 / min(max(widest, 64), 640)
+
+
+def saturating(analysis: Analysis) -> bool:
+    """Some part of the objective saturates."""
+    return any(saturates(analysis, node) for node in ir.walk(analysis.problem.objective.expr))
 
 
 def saturates(analysis: Analysis, node: ir.Expr) -> bool:

@@ -152,7 +152,8 @@ def test_what_schedules_change() -> None:
     practical = Practical(falling=lambda h, share: share, next_stage=lambda *given: used.append(given))
     assert (practical.adapts, Theory().adapts, Decay().adapts) == (True, False, False)
     assert (practical.within(h, 0.5, 0.5), practical.within(h, 0.0, 0.0)) == (0.5, 0.02)
-    assert practical.within(dataclasses.replace(h, annealed=True), 0.5, 0.5) == pytest.approx(0.505)
+    assert practical.within(dataclasses.replace(h, annealed=True), 0.5, 0.5) == pytest.approx(0.275)
+    assert practical.within(dataclasses.replace(h, once=True), 0.5, 0.5) == pytest.approx(0.505)
     assert Theory().within(h, 0.5, 0.5) is Decay().within(h, 0.5, 0.5) is h
     assert [practical.length(h, 90, 100), Theory().length(h, 0, None), Decay().length(h, 0, 5000)] == [10, 40, 100]
     assert [schedule.averages(10, 40) for schedule in (practical, Theory(), Decay())] == [False, True, False]

@@ -11,7 +11,8 @@ class LoopSettings:
     weight     of violations in the merit of a point
     steep      length of the penalties' gradients that their smoothing was made for
     off        by centre: how far its function's argument is off as steps estimate it
-    annealed   steps fall over the budget, to a hundredth, and not within stages, which go on from where the one before ended
+    annealed   steps fall over the budget too, to a tenth
+    once       over the budget alone, to a hundredth, and not within stages, which go on from where the one before ended
     kept       smoothing, rho and weight are those that another run ended with
     """
 
@@ -28,6 +29,7 @@ class LoopSettings:
     steep: float = math.inf
     off: dict[str, float] = field(default_factory=dict)
     annealed: bool = False
+    once: bool = False
     kept: bool = False
 
     def copy(self) -> Self:
@@ -234,8 +236,10 @@ class Practical(Schedule):
     adapts = True
 
     def within(self, h: BlockSettings, left: float, spent: float) -> BlockSettings:
-        """As the algorithm's steps fall: within each stage, or where they are annealed over the budget, as a cosine does."""
-        share = 0.505 + 0.495 * math.cos(math.pi * min(spent, 1.0)) if h.annealed else max(left, 0.02)
+        """As the algorithm's steps fall: within each stage, or once, as a cosine does."""
+        share = max(left, 0.02) * (1 - 0.9 * min(spent, 1.0) if h.annealed else 1.0)
+        if h.once:
+            share = 0.505 + 0.495 * math.cos(math.pi * min(spent, 1.0))
         return h if self.falling is None else self.falling(h, share)
 
     def averages(self, done: int, length: float) -> bool:
@@ -370,7 +374,7 @@ def steepness(penalties, w, c, h: LoopSettings, G):
 def scale_smoothing(solver: Solver, data, w, c, h: LoopSettings, G, dtype):
     """lam and rho to begin with: a non-smooth objective is smoothed on a tenth of its arguments' size, on all of it where blocks
     keep their y, which a visit then moves by 1 / tau of its range (of smooth functions, by the slope: 1 / (1 + tau) of the way);
-    a penalty so that its curvature |grad c|^2 / lam is ten times the objective's (where steps are annealed, whose noise is large
+    a penalty so that its curvature |grad c|^2 / lam is ten times the objective's (where steps fall once, whose noise is large
     to the end, once), or the largest slope of all at the start a tenth of rho: by its own, a constraint that hardly is violated
     there would have no smoothing. rho is at least ten times |grad g_0| / |grad c|.
 
@@ -394,7 +398,7 @@ def scale_smoothing(solver: Solver, data, w, c, h: LoopSettings, G, dtype):
     if h.steep > 1e-6 * free and math.isfinite(h.steep):
         if solver.schedule.adapts:
             h.rho *= min(max(1.0, free / h.steep), 1e4)
-        lam = (1.0 if h.annealed else 0.1) * h.steep**2 / curvature if curvature > 0 else 10 * h.steep / h.rho
+        lam = (1.0 if h.once else 0.1) * h.steep**2 / curvature if curvature > 0 else 10 * h.steep / h.rho
     else:
         lam = 0.1
     for name in penalties:
@@ -610,17 +614,17 @@ def go_back(run, solver: BlockSolver, h: BlockSettings, finite):
 
 
 def keep_the_better(run, solver: BlockSolver, data, h: BlockSettings):
-    """Of the last iterate and the average, one is the best point so far if it gains, and steps go on from it (annealed ones from
-    the last); else they go back. Returns its violation, whether its value is finite, and whether it gains enough."""
+    """Of the last iterate and the average, one is the best point so far if it gains, and steps go on from it (where they fall
+    once, from the last); else they go back. Returns its violation, whether its value is finite, and whether it gains enough."""
     value, chosen = least(solver, data, [run.state.w, run.average] if run.kept else [run.state.w], h.weight)
     gain, schedule = merit(run.value, h.weight) - merit(value, h.weight), solver.schedule
     finite = math.isfinite(value[0]) and gain > -1e8 * (1 + abs(merit(run.value, h.weight)))  # it may have run away
-    if finite and schedule.adapts and not h.annealed:
+    if finite and schedule.adapts and not h.once:
         run.state.w.copy_(chosen)
     if gain > 0 or schedule.keeps_last or solver.surrogate:
         run.best, run.value, run.best_c, run.rho = copy_state(run.state), value, copy_state(run.c), h.rho
         run.best.w.copy_(chosen)
-    elif schedule.adapts and not (finite and (solver.centred or h.annealed)):
+    elif schedule.adapts and not (finite and (solver.centred or h.once)):
         go_back(run, solver, h, finite)
     gained = solver.surrogate or gain >= h.gain * abs(merit(run.value, h.weight))
     run.calm = 0 if gained else run.calm + 1
@@ -650,7 +654,7 @@ def estimated(name, index, t, u, h: LoopSettings):
 def move_centres(solver: Solver, data, w, c, h: LoopSettings, worst, before, G, dtype, u=None):
     """Centres move to the slopes at w. Smoothing follows the spread of the arguments, that of penalties the square of their
     gradients where these become smaller, and is reduced where the violation does not fall tenfold, less so where steps do not
-    fall within a stage (annealed, or in the loop without estimates ``u``), and not below twice what these are off over the
+    fall within a stage (fall once, or in the loop without estimates ``u``), and not below twice what these are off over the
     multipliers' size (a tenth of rho at least). The merit's weight follows the multipliers, and rho grows where one at its bound
     does not help."""
     saturated, largest, cells = False, 0.0, centre_at(solver, data, w, c, h)
@@ -666,7 +670,7 @@ def move_centres(solver: Solver, data, w, c, h: LoopSettings, worst, before, G, 
     for name, (index, t, _, bounded) in cells.items():
         lam, finite = h.smoothing(name), t[t.isfinite()]
         if bounded and not solver.dual:
-            falls = u is not None and not h.annealed
+            falls = u is not None and not h.once
             less = min(max(0.1 * before / worst, 0.25 if falls else 0.7), 1.0) if worst > 1e-5 else 1.0
             lam = max(less * lam, 2 * estimated(name, index, t, u, h) / max(largest, 0.1 * h.rho))
         elif finite.numel() > 1 and not solver.dual:

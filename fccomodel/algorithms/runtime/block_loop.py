@@ -144,17 +144,17 @@ def take_steps(run, solver: BlockSolver, data, rng, h: BlockSettings, iterations
 
 
 def keep_the_better(run, solver: BlockSolver, data, h: BlockSettings):
-    """Of the last iterate and the average, one is the best point so far if it gains, and steps go on from it (annealed ones from
-    the last); else they go back. Returns its violation, whether its value is finite, and whether it gains enough."""
+    """Of the last iterate and the average, one is the best point so far if it gains, and steps go on from it (where they fall
+    once, from the last); else they go back. Returns its violation, whether its value is finite, and whether it gains enough."""
     value, chosen = least(solver, data, [run.state.w, run.average] if run.kept else [run.state.w], h.weight)
     gain, schedule = merit(run.value, h.weight) - merit(value, h.weight), solver.schedule
     finite = math.isfinite(value[0]) and gain > -1e8 * (1 + abs(merit(run.value, h.weight)))  # it may have run away
-    if finite and schedule.adapts and not h.annealed:
+    if finite and schedule.adapts and not h.once:
         run.state.w.copy_(chosen)
     if gain > 0 or schedule.keeps_last or solver.surrogate:
         run.best, run.value, run.best_c, run.rho = copy_state(run.state), value, copy_state(run.c), h.rho
         run.best.w.copy_(chosen)
-    elif schedule.adapts and not (finite and (solver.centred or h.annealed)):
+    elif schedule.adapts and not (finite and (solver.centred or h.once)):
         go_back(run, solver, h, finite)
     gained = solver.surrogate or gain >= h.gain * abs(merit(run.value, h.weight))
     run.calm = 0 if gained else run.calm + 1

@@ -128,7 +128,7 @@ def starting_value(solver: Solver, data, w, G, rng):
 def scale_smoothing(solver: Solver, data, w, c, h: LoopSettings, G, dtype):
     """lam and rho to begin with: a non-smooth objective is smoothed on a tenth of its arguments' size, on all of it where blocks
     keep their y, which a visit then moves by 1 / tau of its range (of smooth functions, by the slope: 1 / (1 + tau) of the way);
-    a penalty so that its curvature |grad c|^2 / lam is ten times the objective's (where steps are annealed, whose noise is large
+    a penalty so that its curvature |grad c|^2 / lam is ten times the objective's (where steps fall once, whose noise is large
     to the end, once), or the largest slope of all at the start a tenth of rho: by its own, a constraint that hardly is violated
     there would have no smoothing. rho is at least ten times |grad g_0| / |grad c|.
 
@@ -152,7 +152,7 @@ def scale_smoothing(solver: Solver, data, w, c, h: LoopSettings, G, dtype):
     if h.steep > 1e-6 * free and math.isfinite(h.steep):
         if solver.schedule.adapts:
             h.rho *= min(max(1.0, free / h.steep), 1e4)
-        lam = (1.0 if h.annealed else 0.1) * h.steep**2 / curvature if curvature > 0 else 10 * h.steep / h.rho
+        lam = (1.0 if h.once else 0.1) * h.steep**2 / curvature if curvature > 0 else 10 * h.steep / h.rho
     else:
         lam = 0.1
     for name in penalties:
@@ -203,7 +203,7 @@ def estimated(name, index, t, u, h: LoopSettings):
 def move_centres(solver: Solver, data, w, c, h: LoopSettings, worst, before, G, dtype, u=None):
     """Centres move to the slopes at w. Smoothing follows the spread of the arguments, that of penalties the square of their
     gradients where these become smaller, and is reduced where the violation does not fall tenfold, less so where steps do not
-    fall within a stage (annealed, or in the loop without estimates ``u``), and not below twice what these are off over the
+    fall within a stage (fall once, or in the loop without estimates ``u``), and not below twice what these are off over the
     multipliers' size (a tenth of rho at least). The merit's weight follows the multipliers, and rho grows where one at its bound
     does not help."""
     saturated, largest, cells = False, 0.0, centre_at(solver, data, w, c, h)
@@ -219,7 +219,7 @@ def move_centres(solver: Solver, data, w, c, h: LoopSettings, worst, before, G, 
     for name, (index, t, _, bounded) in cells.items():
         lam, finite = h.smoothing(name), t[t.isfinite()]
         if bounded and not solver.dual:
-            falls = u is not None and not h.annealed
+            falls = u is not None and not h.once
             less = min(max(0.1 * before / worst, 0.25 if falls else 0.7), 1.0) if worst > 1e-5 else 1.0
             lam = max(less * lam, 2 * estimated(name, index, t, u, h) / max(largest, 0.1 * h.rho))
         elif finite.numel() > 1 and not solver.dual:

@@ -57,8 +57,10 @@ class Practical(Schedule):
     adapts = True
 
     def within(self, h: BlockSettings, left: float, spent: float) -> BlockSettings:
-        """As the algorithm's steps fall: within each stage, or where they are annealed over the budget, as a cosine does."""
-        share = 0.505 + 0.495 * math.cos(math.pi * min(spent, 1.0)) if h.annealed else max(left, 0.02)
+        """As the algorithm's steps fall: within each stage, or once, as a cosine does."""
+        share = max(left, 0.02) * (1 - 0.9 * min(spent, 1.0) if h.annealed else 1.0)
+        if h.once:
+            share = 0.505 + 0.495 * math.cos(math.pi * min(spent, 1.0))
         return h if self.falling is None else self.falling(h, share)
 
     def averages(self, done: int, length: float) -> bool:

@@ -22,7 +22,8 @@ class LoopSettings:
     weight     of violations in the merit of a point
     steep      length of the penalties' gradients that their smoothing was made for
     off        by centre: how far its function's argument is off as steps estimate it
-    annealed   steps fall over the budget, to a hundredth, and not within stages, which go on from where the one before ended
+    annealed   steps fall over the budget too, to a tenth
+    once       over the budget alone, to a hundredth, and not within stages, which go on from where the one before ended
     kept       smoothing, rho and weight are those that another run ended with
     """
 
@@ -39,6 +40,7 @@ class LoopSettings:
     steep: float = math.inf
     off: dict[str, float] = field(default_factory=dict)
     annealed: bool = False
+    once: bool = False
     kept: bool = False
 
     def copy(self) -> Self:

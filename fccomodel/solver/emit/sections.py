@@ -62,6 +62,7 @@ def settings(lowered: Lowered, base: type[LoopSettings]) -> str:
     values = {
         **({"steady": True} if lowered.plan.steady else {}),
         **({"annealed": True} if lowered.plan.annealed else {}),
+        **({"once": True} if lowered.plan.once else {}),
         **lowered.plan.hyper,
         **lowered.plan.algorithm_record.own,
         **{f"lam_{s.name}": lowered.plan.smoothing for s in lowered.normal.smoothed},

@@ -101,7 +101,7 @@ class Settings(BlockSettings):
     gain: float = 0.0001
     patience: int = 12
     gamma: float = 0.1
-    gamma_prime: float = 0.0
+    gamma_prime: float = 0.9
     beta: float = 0.1
     beta_prime: float = 0.01
     eps: float = 1e-08
@@ -357,15 +357,17 @@ def gradient(data, w, w_prev, u, c, batch, h):
     # line 13: s(w; p.x); line 13: s(w; n.x); line 15: s(w; z.x)
     s_p, s_n, s_z = net_s.taped(w, data.x_p, x_n, x_z)
     t1 = (s_p[:, None] - s_n).sigmoid()  # line 13: sigmoid(s(w; p.x) - s(w; n.x))
-    u1 = track(u.u1, (), s_z.mean(), s_z.mean(), h)  # line 15: E[z ~ D] s(w; z.x)
+    s_z_2 = net_s(w_prev, x_z)
+    g1 = s_z_2.mean()
+    u1 = track(u.u1, (), s_z.mean(), g1, h)  # line 15: E[z ~ D] s(w; z.x)
     c_y1 = c.y1
     y1 = h.rho * ((((u1 + h.lam_y1 * c_y1) + 0.05) / (h.rho * h.lam_y1)).clamp(-1, 0) + (((u1 + h.lam_y1 * c_y1) - 0.05) / (h.rho * h.lam_y1)).clamp(0, 1))
     t2 = y1 / 128
     t3 = t1 * (1 - t1)
-    g1 = ((-4.489942528735632e-05) * t3).sum(1)
-    g2 = (4.489942528735632e-05 * t3).sum(0)
+    g2 = ((-4.489942528735632e-05) * t3).sum(1)
+    g3 = (4.489942528735632e-05 * t3).sum(0)
     u.y1[...] = u1
-    return net_s.vjp(g1, g2, t2.expand((128,)))
+    return net_s.vjp(g2, g3, t2.expand((128,)))
 
 
 # ---- the problem itself, on all rows, in float64
@@ -431,7 +433,7 @@ SOLVER = BlockSolver(
     prepare=prepare, prepare_full=prepare_full, start=start, centres=centres, draw=draw, project=project,
     evaluate=evaluate, blocks=blocks, gradient=gradient, buffers=buffers, whole=whole, all_blocks=all_blocks,
     constraint_values=constraint_values, begin=begin, update=adam_step, step_sizes=step_sizes, advance=advance,
-    solve=solve, restore=restore, own=1057, centred=True, oracles=22400, tol=TOL,
+    solve=solve, restore=restore, own=1057, centred=True, oracles=22528, tol=TOL,
 )
 
 
