@@ -25,6 +25,7 @@ import torch
 from fccomodel.core import ir
 from fccomodel.core.work import Meter
 from fccomodel.library.sets import SimpleSet
+from fccomodel.report import sublevels
 from fccomodel.report.kinks import Kink
 from fccomodel.report.lagrangian import Root, gradient, roots
 from fccomodel.report.optimality import Optimum, optimum
@@ -161,14 +162,22 @@ def _with(system: System, analysis: Analysis, optimal: Optimum, meter: Meter) ->
     base = optimal.missed - float(optimal.multipliers @ system.values)
     base += PRECISION * (abs(system.objective) + float(np.abs(optimal.multipliers * system.values).sum()))
     feasible = _excess(system) <= 0
-    best = _bounded(system, optimal, hessian, _supports(system, analysis, level=feasible), base)
+
+    def within(level: bool) -> tuple[_Bound, dict[str, list[Support]]]:
+        supports = _supports(system, analysis, level=level)
+        found = _bounded(system, optimal, hessian, supports, base)
+        if found.value < math.inf:
+            return found, supports
+        supports |= sublevels.boxes(system, supports, meter, level=level)
+        return _bounded(system, optimal, hessian, supports, base), supports
+
+    best, supports = within(level=feasible)
     if not feasible:
         # An optimum that is no worse than w is in the level set of w; if it is worse, the gap is below 0.
-        near = _bounded(system, optimal, hessian, _supports(system, analysis, level=True), base)
+        near, _ = within(level=True)
         best = min(best, near._replace(value=max(near.value, 0.0)))
     if best.value == math.inf:
-        supports = _supports(system, analysis, level=feasible)
-        names = ", ".join(f"`{name}`" for name in system.names if not supports[name])
+        names = ", ".join(f"`{name}`" for name in system.names if not sublevels.bounded(system.point[name], supports[name]))
         raise _Refused(f"the Lagrangian is not proved to be strongly convex, and no bound on {names or 'the variables'} is known")
     words = best.words + (", for the draws of this report" if system.evaluator.sampled else "")
     return Gap(value=best.value, bound=system.objective - system.sign * best.value, how=words, excess=_excess(system))

@@ -142,3 +142,35 @@ def test_why_there_is_none():
     open_ended = report.report(bound("var w[d]; minimize E[z ~ D] dot(w, z.x)^3;"), {"w": np.zeros(D)}).gap
     assert open_ended.value is None and "not proved to be convex" in str(open_ended)
     assert report.report(bound(f"var w[d]; minimize {FIT};"), {"w": np.zeros(D)}, judging=True).gap is None
+
+
+# -------------------------------------------------------------------------------------------------- unregularised intercepts
+HALVES = X[Y > 0], X[Y <= 0]
+#: loss of a score -> in CVXPY
+LOSSES = {
+    "log1pexp(S)": lambda c, s: c.logistic(s),
+    "hinge(1 + S)": lambda c, s: c.pos(1 + s),
+    "square(1 + S)": lambda c, s: c.square(1 + s),
+}
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_an_intercept_is_bounded_by_the_losses_of_both_classes(name):
+    """Neyman and Pearson's problem: the objective bounds b above, the constraint below, the norms w."""
+    c = pytest.importorskip("cvxpy")
+    w, b, loss = c.Variable(D), c.Variable(), LOSSES[name]
+    false = c.sum(loss(c, HALVES[1] @ w + b)) / len(HALVES[1]) + 0.01 * c.sum_squares(w)
+    missed = c.sum(loss(c, -(HALVES[0] @ w) - b)) / len(HALVES[0])
+    problem = c.Problem(c.Minimize(false), [missed <= 0.5])
+    best = problem.solve(solver="CLARABEL", tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11)
+    text = f"""var w[d]; var b; minimize E[z ~ D | z.y <= 0] {name} + 0.01 * sumsq(w);
+    subject to m: E[z ~ D | z.y > 0] {name.replace('S', '-T')} <= 0.5;"""
+    made = bound(text.replace("S", "dot(w, z.x) + b").replace("T", "(dot(w, z.x) + b)"))
+    random, near = np.random.default_rng(3), []
+    for size in (0.0, 0.0, 1e-6, 1e-3, 0.1, 1.0, 5.0):
+        nu = float(problem.constraints[0].dual_value) if size < 0.1 else float(10 ** random.uniform(-2, 2))
+        point = {"w": w.value + size * random.normal(size=D), "b": b.value + size * random.normal()}
+        found = report.report(made, point, multipliers={"m": nu})
+        assert found.objective - best <= found.gap.value + 1e-7, found.gap
+        near.append(found.gap.value)
+    assert near[0] < 1e-4 and "no bound" not in str(found.gap)
