@@ -44,12 +44,18 @@ class Mapped(torch.Tensor):
         )
 
     def blocks(self):
-        """All rows in order: where they are, and their numbers."""
-        count = self.rows.shape[0] if self.at is None else len(self.at)
-        step = max(1, self.MOST // max(1, self.rows[:1].numel()))
+        """All rows in order: where they are, and their numbers, which the next block overwrites: heaps do not give back what lies
+        between results that are kept."""
+        count, (device, dtype) = len(self), self.place
+        step = max(1, min(count, self.MOST // max(1, self.rows[:1].numel())))
+        shape, there = (step, *self.rows.shape[1:]), (self.rows.device, self.rows.dtype) == self.place
+        taken = self.rows.new_empty(shape if self.at is not None else 0)
+        moved = None if there else torch.empty(shape, device=device, dtype=dtype)
         for start in range(0, count, step):
             part = slice(start, min(start + step, count))
-            yield part, self.rows[part if self.at is None else self.at[part]].to(*self.place)
+            size = part.stop - start
+            block = self.rows[part] if self.at is None else torch.index_select(self.rows, 0, self.at[part], out=taken[:size])
+            yield part, block if moved is None else moved[:size].copy_(block)
 
     def whole(self):
         """All of it in memory."""
@@ -99,7 +105,10 @@ class Products(torch.autograd.Function):
     @staticmethod
     def forward(ctx, rows, w):
         ctx.rows = rows
-        return torch.cat([block @ w for _, block in rows.blocks()])
+        found = w.new_empty((len(rows), *w.shape[1:]))
+        for part, block in rows.blocks():
+            torch.matmul(block, w, out=found[part])
+        return found
 
     @staticmethod
     def backward(ctx, g):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import runpy
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -77,6 +79,38 @@ def test_products_and_their_derivatives(columns, whole):
 
     torch.testing.assert_close(hessian(kept), hessian(x))
     assert not whole
+
+
+@pytest.mark.parametrize("some", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_blocks_share_their_memory(dtype, some, whole):
+    x, kept = rows(dtype)
+    at = torch.randint(N, (200,), generator=torch.Generator().manual_seed(0))
+    x, kept = (x[at], kept[at]) if some else (x, kept)
+    found = [(part, block.data_ptr(), block.clone()) for part, block in kept.blocks()]
+    assert torch.equal(torch.cat([block for *_, block in found]), x) and [part.stop for part, *_ in found][-1] == len(x)
+    held = [address for _, address, _ in found]
+    in_file = [kept.rows[part].data_ptr() for part, *_ in found]
+    assert held == (held[:1] * len(held) if some or dtype == torch.float64 else in_file)
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux")
+def test_passes_hold_no_more_than_blocks(tmp_path, monkeypatch):
+    monkeypatch.setattr(Mapped, "MOST", 1 << 17)  # a megabyte of float64
+    np.save(tmp_path / "x.npy", np.ones((1 << 15, 512), np.float32))
+    kept = Mapped(torch.from_numpy(np.load(tmp_path / "x.npy", mmap_mode="c")), "cpu", torch.float64)
+    w = torch.ones(512, dtype=torch.float64, requires_grad=True)
+
+    def anonymous():
+        return int(re.search(r"RssAnon:\s+(\d+)", Path("/proc/self/status").read_text())[1]) / 1024
+
+    before = anonymous()
+    for some in (kept, kept[torch.arange(1 << 15)]):
+        product = some @ w
+        product.sum().backward()
+        assert product[-1] == 512 and w.grad[0] == 1 << 15
+        assert anonymous() - before < 16  # megabytes; all of it would be 128
+        w.grad = None
 
 
 @pytest.fixture
