@@ -13,7 +13,7 @@ from fccomodel.library import atoms
 
 
 def constant_values(problem: ir.Problem, bound: Bound | None) -> Callable[[ir.Expr], float | None]:
-    """The value of a scalar expression of constants, params and sizes; None where anything else enters."""
+    """The value of a scalar expression of constants, params, sizes and numbers of elements; None where anything else enters."""
     memo: dict[int, tuple[ir.Expr, float | None]] = {}
 
     def value(node: ir.Expr) -> float | None:
@@ -32,6 +32,10 @@ def constant_values(problem: ir.Problem, bound: Bound | None) -> Callable[[ir.Ex
                 return None if default is None else value(default)
             case ir.Size(dim=dim) if bound is not None:
                 return float(elements.size(bound, dim))
+            case ir.Reduce(body=ir.Const()) if bound is not None and not ir.free_binders(node):
+                from fccomodel.evaluation.interpret import evaluate  # needs torch, which what is known of a text does not
+
+                return float(evaluate(bound, node, {}))
             case ir.Apply(op=op, args=args) if not node.shape:
                 numbers = [value(a) for a in args]
                 atom = atoms.get(op)

@@ -92,6 +92,8 @@ TAILS = {
         f"minimize max[q in simplex(K)] (sum[k in K] q[k] * (E[z ~ D | z.g == k] {LOSS}) - 0.01 * chi2(q, uniform(K)));",
         (),
     ),
+    "largest of 4,800": ("minimize max[i in D, j in D, k in K] (dot(w, i.x - k * j.x) + square(w[1]));", ()),
+    "least of 4,800": ("maximize min[i in D, j in D, k in K] (dot(w, i.x - k * j.x) - square(w[1]));", ()),
     "capped simplex": (f"minimize max[q in capped_simplex(K, 0.5)] (sum[k in K] q[k] * (E[z ~ D | z.g == k] {LOSS}));", ()),
 }
 #: divergences that a user may write, of a weight q[k], and the same in CVXPY

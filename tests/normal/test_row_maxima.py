@@ -36,6 +36,23 @@ def test_the_optimum(case):
     assert found.report.epsilon <= 1e-5
 
 
+ROWS = np.tile(X, (25, 1)) + 0.1 * RANDOM.normal(size=(5000, 4))
+MANY = {
+    "a maximum": ("max[z in D] (dot(w, z.x) - z.y)", lambda w, y: cp.max(ROWS @ w - y)),
+    "a minimum, maximised": ("-min[z in D] (z.y - dot(w, z.x))", lambda w, y: -cp.min(y - ROWS @ w)),
+}
+
+
+@pytest.mark.parametrize("case", MANY)
+def test_of_more_rows_than_a_step_sees_together(case):
+    text, exact = MANY[case]
+    y = np.tile(Y, 25)
+    found = fccomodel.compile(f"{HEAD}var w[d]; minimize f: sumsq(w) + {text};").bind(data={"D": {"x": ROWS, "y": y}}).solve()
+    w = cp.Variable(4)
+    optimum = cp.Problem(cp.Minimize(cp.sum_squares(w) + exact(w, y))).solve(solver="CLARABEL")
+    assert found.objective == pytest.approx(optimum, rel=1e-6) and "Solved" in found.report.verdict
+
+
 def test_algorithms_for_smooth_functions_refuse_them():
     bound = fccomodel.compile(HEAD + CASES["Chebyshev"][0]).bind(data={"D": {"x": X, "y": Y}})
     with pytest.raises(fccomodel.FccoError, match=r"(?s)F0604.*not smooth: abs"):

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from fccomodel.core import ir
 from fccomodel.library import reductions
+from fccomodel.normal.reformulations import largest_of_many
 from fccomodel.normal.reformulations._affine import merged
 from fccomodel.normal.reformulations._base import Constant, unknown
 from fccomodel.normal.reformulations.simple_set import FEATURE, kept
@@ -14,7 +15,7 @@ from fccomodel.normal.smoothing import Smoother
 #: reductions that no algorithm samples: tail means, and functions of expectations
 REDUCTIONS = reductions.named(lambda kind: kind.tail or kind.by_means is not None)
 #: what no algorithm here takes as it is
-STRUCTURE = frozenset({"maximize", "inner maximum", "sums of expectations", FEATURE, *REDUCTIONS})
+STRUCTURE = frozenset({"maximize", "inner maximum", "sums of expectations", FEATURE, largest_of_many.FEATURE, *REDUCTIONS})
 KINKS = frozenset({"kinks outside", "kinks inside"})
 #: the worst of a family, by their kinds: what couples the blocks of a family by a polytope of weights
 COUPLING = frozenset({"inner maximum", *reductions.named(lambda kind: kind.worst and not kind.extreme)})
@@ -25,7 +26,8 @@ def features(
 ) -> frozenset[str]:
     """The features of a problem; without ``kinks_too``, those that its reductions show.
 
-    ``maximize``; ``inner maximum``: over q in a set of vectors; ``worst case``: a maximum over a family; a reduction's own name;
+    ``maximize``; ``inner maximum``: over q in a set of vectors; ``worst case``: a maximum over a family; ``largest of many``: of
+    more elements than a step sees together; a reduction's own name;
     ``sums of expectations`` as arguments of functions that are not affine;
     ``constraints``: with a variable; ``sets as constraints``: those that keep a variable in a simple set; ``kinks outside`` and
     ``kinks inside`` sampled expectations: functions without a gradient somewhere; with ``curves_too`` those outside that are
@@ -36,6 +38,7 @@ def features(
         if isinstance(node, ir.Reduce):
             name = "inner maximum" if is_inner_maximum(node) else "worst case" if is_largest(node) else node.kind
             names |= {name} & {"inner maximum", "worst case", *REDUCTIONS}
+            names |= {largest_of_many.FEATURE} if largest_of_many.is_of_many(node, constant) else set()
         if merged(node) is not None:
             names.add("sums of expectations")
     if any(ir.variables_of(c.body) for c in problem.constraints):

@@ -9,6 +9,7 @@ from fccomodel.core import ir
 from fccomodel.core.rewrite import conjuncts
 from fccomodel.evaluation import selections
 from fccomodel.evaluation.selections import Selection
+from fccomodel.normal.reformulations.largest_of_many import TOGETHER
 from fccomodel.normal.smoothing import Smoothed
 from fccomodel.solver import errors
 from fccomodel.solver.lower._algebra import gathered
@@ -22,9 +23,6 @@ from fccomodel.solver.lower._state import Env, Lower, State
 from fccomodel.solver.operations import Axis, Event, Val, in_order
 from fccomodel.solver.operations.entrywise import masked, spread, stack
 from fccomodel.solver.operations.estimates import centre, envelope
-
-#: a maximum that is smoothed goes over at most so many elements
-LISTED = 4096
 
 
 class Envelopes:
@@ -54,7 +52,7 @@ class Envelopes:
         """The argument of a function of the elements of a set, their axes, and the slots that a centre has entries for."""
         ranged = self.binders.ranged(inside.binders, inside.condition, env, Way(body=inside.body, whole=True, dense=True))
         over, g = ranged.axes, self.state.graph
-        if (size := math.prod(a.size for a in over)) > LISTED:
+        if (size := math.prod(a.size for a in over)) > TOGETHER:
             self.state.refuse(errors.smoothed_in_every_step(size, inside.span))
         body = self.estimates.argument(inside.body, ranged.env, node.inner)
         if missing := [a for a in over if a not in body.axes]:

@@ -9,6 +9,7 @@ from fccomodel.core import ir
 from fccomodel.evaluation import selections
 from fccomodel.library import reductions
 from fccomodel.library.reductions.expectation import E
+from fccomodel.normal.reformulations.largest_of_many import TOGETHER
 from fccomodel.solver import errors
 from fccomodel.solver.lower._algebra import Logarithms, Numbers, gathered, product
 from fccomodel.solver.lower._binders import Binders
@@ -26,9 +27,6 @@ from fccomodel.solver.operations.reductions import reduce
 
 #: a full pass over more pairs than this goes through its outer binder in chunks
 DENSE = 1 << 21
-#: a maximum, product or tail in a step goes over at most so many elements
-LISTED = 4096
-
 
 class Reductions:
     """Reductions of expressions, by what their kinds say of themselves."""
@@ -167,7 +165,7 @@ class Reductions:
         """What is neither a sum nor a mean, over complete axes."""
         g, lowered = self.state.graph, reductions.of(node).lowered
         size = math.prod(a.size for a in ranged.axes)
-        if not self.state.full and size > LISTED:
+        if not self.state.full and size > TOGETHER:
             self.state.refuse(errors.all_in_every_step(node.kind, size, node.span))
         for part in ranged.parts:
             if part.axis is not None and part.axis.kind == "chunk":
