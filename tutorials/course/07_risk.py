@@ -39,19 +39,27 @@ crash = 0.15 + rng.normal(0, 0.3, days) - 5 * (rng.random(days) < 0.02)
 returns = np.column_stack([steady, index, other, crash])
 for name, r in zip(NAMES, returns.T, strict=True):
     print(f"{name:7} mean {r.mean():6.3f}   standard deviation {r.std():.2f}   worst day {r.min():6.2f}")
+calm = crash[crash > -3]
+print(f"crash falls on {days - len(calm)} days; without them its standard deviation is {calm.std():.2f}")
 
 # %% [markdown]
 # **Before you go on**: by mean and standard deviation, which of `index` and `crash` is the better asset?
+
+# %% [markdown]
+# By these two numbers it is `crash`: a larger mean, and a smaller standard deviation. They do not say that it has days far worse
+# than the worst of `index`.
 #
 # ## The mean of the worst
 #
-# The **conditional value at risk** of a loss $L$, at tail $\alpha$, is the mean of its worst share $\alpha$. With $\alpha = 1$
-# it is the mean, with $\alpha \to 0$ the worst case. Rockafellar and Uryasev wrote it as a minimum,
+# The *loss* $L$ of a day is its return with the sign turned. The **conditional value at risk** of $L$, at tail $\alpha$, is the
+# mean of its worst share $\alpha$. With $\alpha = 1$ it is the mean, with $\alpha \to 0$ the worst case. (Some books count from
+# the other end: their CVaR at 95% has the tail 0.05.) Rockafellar and Uryasev wrote it as a minimum,
 #
-# $$ \mathrm{CVaR}_\alpha(L) = \min_s \; s + \frac1\alpha\, \mathbb{E}\,[L - s]_+ , $$
+# $$ \mathrm{CVaR}_\alpha(L) = \min_s \; s + \frac1\alpha\, \mathbb{E}\,[L - s]_+ , \qquad [a]_+ = \max(a, 0) , $$
 #
 # attained at the $s$ that a share $\alpha$ of the losses is above (the *value at risk*). That is what the compiler does with
-# `cvar`: it adds the variable $s$, and the hinge is an outer function like those of session 3.
+# `cvar`: it adds the variable $s$, and smooths the kink of the hinge as in session 3. Note where the hinge is: *inside* the
+# expectation, so that CVaR over rows is no composition yet. Here it is for `crash`.
 
 # %%
 loss, alpha = -returns[:, 3], 0.05
@@ -70,13 +78,14 @@ axes[0].set(xlabel="loss of a day", ylabel="days", yscale="log")
 axes[0].legend(frameon=False)
 axes[1].plot(s, curve)
 axes[1].plot(s[curve.argmin()], curve.min(), "o", color="tab:red")
-axes[1].set(xlabel="s", ylabel="s + E[L - s]+ / alpha")
+axes[1].set(xlabel="s", ylabel=r"$s + E\,[L - s]_+ / \alpha$")
 
 # %% [markdown]
 # ## Portfolios
 #
-# The least risk at a mean return of 0.04, by CVaR with several tails and by the variance. **Predict**: who buys most of
-# `crash`?
+# Shares $x$ of the four, none negative, of sum 1; a day's loss is $-r^\top x$. We want the least risk at a mean return of at
+# least 0.04, by CVaR with the tails 0.5, 0.05 and 0.02, and by the variance. **Predict**: which of these four risks buys most of
+# `crash`, and which least?
 
 # %%
 TEXT = """
@@ -94,63 +103,77 @@ curve = problem.sweep(alpha=tails, seed=0)
 shares = {f"CVaR, tail {alpha}": result.variables["x"] for alpha, result in zip(tails, curve, strict=True)}
 VARIANCE = TEXT.replace("cvar(tail = alpha)[z ~ R] (-dot(z.r, x))", "variance[z ~ R] dot(z.r, x)")
 shares["variance"] = fc.compile(VARIANCE).bind(R={"r": returns}).solve(seed=0).variables["x"]
-print(f"{'share of':16}" + "".join(f"{name:>8}" for name in NAMES) + "   worst 5% of days")
+print(f"{'share of':16}" + "".join(f"{name:>8}" for name in NAMES) + "   worst 5%  worst 2% of days")
 for words, share in shares.items():
-    tail = np.sort(-returns @ share)[-int(0.05 * days) :].mean()
-    print(f"{words:16}" + "".join(f"{abs(part):8.2f}" for part in share) + f"{tail:18.3f}")
+    tail5, tail2 = (np.sort(-returns @ share)[-int(part * days) :].mean() for part in (0.05, 0.02))
+    print(f"{words:16}" + "".join(f"{abs(part):8.2f}" for part in share) + f"{tail5:11.3f}{tail2:10.3f}")
 crashing = {words: share[3] for words, share in shares.items()}
-assert crashing["variance"] > crashing["CVaR, tail 0.05"] > crashing["CVaR, tail 0.02"]
+assert crashing["CVaR, tail 0.5"] > crashing["variance"] > crashing["CVaR, tail 0.05"] > crashing["CVaR, tail 0.02"]
 
 # %% [markdown]
-# The variance counts a good day as badly as a bad one, and an evil day in fifty hardly shows in it. Large tails see few of the
-# crashes among many ordinary days. The tail is the share of days that you want to be judged by: it is a decision, not a detail.
+# The tail 0.5 buys most: it is a mean over 250 days, and the eight crashes are lost among them. Among the 25 days of the tail
+# 0.05, or the ten of 0.02, they are not, and the share falls from 0.58 to 0.26. The variance does see the crashes: most of the
+# variance of `crash` is theirs (standard deviations 0.70 and 0.30, with them and without). But it counts a good day as badly as
+# a bad one, and cannot say which share of days it is about. Over the worst 5% of days it is nearly as good as CVaR, over the
+# worst 2% it is not. The tail is the share of days that you want to be judged by: it is a decision, not a detail.
 #
 # ## The adversary
 #
-# Every one of these risk measures is a game, as in session 4. Somebody reweighs the rows against us:
+# CVaR is a game, as in session 4, and so are many other risk measures. Somebody reweighs the $n$ rows against us:
 #
 # $$ \mathrm{CVaR}_\alpha(L) = \max_q \Bigl\{ \sum_i q_i L_i \;:\; 0 \le q_i \le \tfrac{1}{\alpha n},\ \sum_i q_i = 1 \Bigr\} , $$
 #
-# the largest mean under any distribution that gives no row more than $1/\alpha$ times its share. This is *distributionally
-# robust optimisation* (DRO), and other rules for the adversary give other measures. One who pays for leaving the data, by
-# $\theta$ times the Kullback-Leibler divergence, gives
+# the largest mean under any distribution that gives no row more than $1/\alpha$ times its share $1/n$. This is *distributionally
+# robust optimisation* (DRO), and other rules for the adversary give other measures. One who pays for leaving the data, by a price
+# $\theta$ times the Kullback-Leibler divergence of $q$ from equal weights, gives the **entropic risk**
 #
 # $$ \max_q \; \sum_i q_i L_i - \theta \sum_i q_i \log(n q_i) \;=\; \theta \log \frac1n \sum_i e^{L_i / \theta} , $$
 #
-# with $q_i$ proportional to $e^{L_i/\theta}$. You know this from session 3: it is the largest, smoothed by entropy. And it is a
-# *logarithm of an expectation*: a composition, of which plain minibatches give a biased gradient.
+# with $q_i$ proportional to $e^{L_i/\theta}$. A high price leaves the mean, a price near 0 gives the worst case. You know this
+# from session 3: it is the largest of the $L_i$, smoothed by entropy. And it is a *logarithm of an expectation*: a composition,
+# of which plain minibatches give a biased value and a biased gradient. **Predict**: is the value too high or too low?
 
 # %%
 L = -returns @ shares["CVaR, tail 0.05"]
 
 
-def answers(L):
-    """The adversaries' weights: by their bound 1 / (alpha n), alpha = 0.05, and by their price, theta = 1."""
+def adversaries(L):
+    """Their weights: by the bound 1 / (alpha n), alpha = 0.05, and by the price theta = 1."""
     first = np.zeros(len(L))
     first[np.argsort(L)[-int(0.05 * len(L)) :]] = 1 / int(0.05 * len(L))
     second = np.exp(L - L.max())
     return first, second / second.sum()
 
 
-capped, priced = answers(L)
+capped, priced = adversaries(L)
 divergence = (priced * np.log(days * priced)).sum()
-print(f"mean {L.mean():.3f};  by a bound {capped @ L:.3f} = CVaR {np.sort(L)[-25:].mean():.3f};", end="  ")
-print(f"by a price {priced @ L - divergence:.3f} = {np.log(np.exp(L).mean()):.3f}")
+print(f"mean loss                     {L.mean():6.3f}")
+print(f"adversary with a bound, 0.05: {capped @ L:6.3f}, and CVaR is {np.sort(L)[-25:].mean():.3f}")
+print(f"adversary with a price, 1:    {priced @ L - divergence:6.3f}, and the logarithm is {np.log(np.exp(L).mean()):.3f}")
 assert abs(capped @ L - np.sort(L)[-25:].mean()) < 1e-9 and abs(priced @ L - divergence - np.log(np.exp(L).mean())) < 1e-9
 
 theta = 0.2
 few = theta * np.log(np.exp(rng.choice(L, (20000, 4)) / theta).mean(axis=1)).mean()
 full = theta * np.log(np.exp(L / theta).mean())
-print(f"theta = {theta}: true value {full:.3f}, mean over minibatches of four days {few:.3f}: too low, by Jensen's inequality")
+print(f"with a price of {theta}: true value {full:.3f}, mean over minibatches of four days {few:.3f}")
 assert few < full - 0.1
 
 # %% [markdown]
+# Each adversary gives what its formula says. A price of 1 is high for losses of this size, and the risk stays near the mean. At
+# 0.2 the risk is 0.995, and a few bad days make most of it. A minibatch of four days rarely has one of these. When it has, the
+# logarithm damps it: by Jensen's inequality the mean of logarithms is below the logarithm of the mean. So 0.191 is too low.
+#
 # ## Robust to groups
 #
 # An adversary over single rows finds outliers and errors in the data. Often it is wiser to let him choose among *groups*:
 # cities, hospitals, devices. Then the losses are expectations themselves, and CVaR over them is a composition with a block for
-# every group, the case that ALEXR was made for. Its dual $y_k$, between 0 and 1, is the adversary at work: group $k$ has the
-# weight $y_k / (\alpha n)$.
+# every group, the case that ALEXR was made for. Its dual $y_k$, between 0 and 1, is the adversary at work: of $K$ groups, group
+# $k$ has the weight $y_k / (\alpha K)$.
+#
+# We make $K = 8$ groups of a hundred rows, and classify by three features. In groups 0 and 1 the second feature has the
+# opposite effect. With the tail 0.25 the risk is the mean of the two worst groups, and no group can have a weight above
+# $1 / (0.25 \cdot 8) = 0.5$. **Predict**: how much weight do groups 0 and 1 have together, and what becomes of the second
+# feature?
 
 # %%
 GROUPS = """
@@ -164,12 +187,12 @@ minimize risk: cvar(tail = alpha)[k in G] (E[z ~ D | z.g == k] log1pexp(-z.y * d
 """
 g = np.arange(800) % 8
 x = rng.normal(size=(800, 3))
-other_way = np.where(g < 2, -1, 1)  # in groups 0 and 1 the second feature has the opposite effect
+other_way = np.where(g < 2, -1, 1)
 label = np.where(x[:, 0] + other_way * x[:, 1] + 0.7 * rng.normal(size=800) > 0, 1, -1)
 groups = fc.compile(GROUPS).bind(D={"x": x, "y": label, "g": g})
 seen = groups.solve(algorithm="alexr", inner_batch=8, budget="1000it", seed=0, trace=["y"], trace_at=range(0, 1000, 10)).trace
 (name,) = seen.trace.duals
-weights = np.mean([look.y[name] for look in seen.looks[50:]], axis=0) / (0.25 * 8)
+weights = np.mean([look.y[name] for look in seen.looks[50:]], axis=0) / (0.25 * 8)  # over the second half of the steps
 print("weights:", np.round(weights, 2), "of which groups 0 and 1 have", round(weights[:2].sum(), 2))
 
 # %%
@@ -179,25 +202,32 @@ for alpha in (1.0, 0.25):
     each = np.array([risk[g == k].mean() for k in range(8)])
     print(f"alpha = {alpha:4}: mean over the groups {each.mean():.3f}, worst group {each.max():.3f}; w = {np.round(w, 2)}")
     assert (abs(w[1]) > 0.3) == (alpha == 1) and (each.max() > 0.7) == (alpha == 1)
+print("losses of the groups at alpha = 0.25:", np.round(each, 2))
+assert set(np.argsort(each)[-2:]) == set(np.argsort(weights)[-2:])
 assert 0.4 < weights[:2].sum() < 0.6
 
 # %% [markdown]
-# The mean gives the second feature to the majority. Against the adversary it is of no use: he gives half of the weight to
-# groups 0 and 1, just enough for the two effects to cancel (more, and we would turn the sign; that is the balance of the game).
-# Robustness to groups leaves out what does not hold everywhere: the worst group gains, and the mean pays.
+# The mean ($\alpha = 1$) gives the second feature to the majority. Against the adversary that feature is of no use: he gives half
+# of the weight to groups 0 and 1 together, just enough for the two effects to cancel (more, and we would turn the sign; that is
+# the balance of the game). Within each kind he prefers the groups that do worst in this sample: of the first two group 1, of the
+# other six group 2. Robustness to groups leaves out what does not hold everywhere: the worst group gains, and the mean pays.
 #
 # ## Rows that move
 #
 # So far the adversary reweighs the rows there are. New rows will not be among them: they are *moved* a little. Let him take any
-# distribution $Q$ whose **Wasserstein distance** from the data is at most $\epsilon$: he may move every row, and the mean
-# length of the moves is at most $\epsilon$. For losses such as $|w^\top x - y|$, whose slope in $w^\top x$ is at most 1, moving
-# $x$ by $\delta$ changes the loss by no more than $|w^\top \delta| \le |w|_2\, |\delta|_2$, so that
+# distribution $Q$ whose **Wasserstein distance** from the data is at most $\epsilon$: he may move the $x$ of every row (not its
+# $y$), and the mean length of the moves is at most $\epsilon$. For losses such as $|w^\top x - y|$, whose slope in $w^\top x$
+# is at most 1, moving $x$ by $\delta$ changes the loss by no more than $|w^\top \delta| \le |w|_2\, |\delta|_2$, so that
 #
 # $$ \sup_{Q} \; \mathbb{E}_Q\, |w^\top x - y| \;=\; \frac1n \sum_i |w^\top x_i - y_i| + \epsilon\, |w|_2 . $$
 #
-# "At most" is clear from the line above. For equality we attack: move $x_i$ by $\epsilon$ along $w$, to the side where the
-# error is already. The norm is the *dual* of that of the moves: if each entry may move by $\epsilon$ (the largest entry
-# counts), it is $|w|_1$, and we have found the lasso.
+# That the left side is at most the right is clear from the line above. For equality we attack: move $x_i$ by a length of
+# $\epsilon$ along $w$, to the side where the error $w^\top x_i - y_i$ is already. The norm of $w$ is the *dual* of the norm by
+# which moves are measured: the largest $w^\top \delta$ over moves $\delta$ of length 1. If moves are measured by their largest
+# entry, so that each entry may move by $\epsilon$, it is $\epsilon\, |w|_1$, and we have found the lasso (for absolute errors).
+#
+# We fit 40 rows with three values of $\epsilon$, and look at the mean error on these rows, on the same rows attacked with 0.5, on
+# 4000 new rows, and on the new rows with noise of standard deviation 0.5 in every feature.
 
 # %%
 WASSERSTEIN = """
@@ -240,14 +270,16 @@ for eps in (0.0, 0.1, 0.5):
 assert own0 < own1 < own5 and new1 < new0 and new1 < new5 and worse5 < worse1 < worse0
 
 # %% [markdown]
-# The norm is no trick to tame the data: it *is* the worst case, to the last digit (the cell asserts it), and $\epsilon$ has a
-# unit, that of the features. Read the table by columns. On its own rows the bare fit is the best, of course, and under the
-# attack it is the worst. On new rows a little robustness helps, as it does against the accidents of a sample of 40. Where new
-# features are measured with noise of 0.5, which no row of the sample showed, the most robust of the three is the best.
+# The norm is no trick to tame the fit: it *is* the worst case (the cell asserts that an attack by $\epsilon$ has the value of the
+# objective, to six digits), and $\epsilon$ has a unit, that of the features. The attack by 0.5 adds half of $|w|$ to the error.
+# Read the table by columns. On its own rows the bare fit, $\epsilon = 0$, is the best, of course, and under the attack it is the
+# worst. On new rows a little robustness helps a little, against the accidents of a sample of 40, and much of it harms. Where new
+# features are measured with noise, which no row of the sample showed, the most robust of the three is the best.
 #
 # ## Exercise 7.1
 #
-# The losses are $1, 2, \dots, 10$, equally likely. What is the CVaR with tail 0.25? (The boundary element counts in part.)
+# The losses are $1, 2, \dots, 10$, equally likely. What is the CVaR with tail 0.25? (A quarter of ten losses is two and a half:
+# the boundary element counts in part.)
 
 # %%
 cvar = ...
@@ -256,9 +288,10 @@ check("7.1", cvar)
 # %% [markdown]
 # ## Exercise 7.2
 #
-# Write a logistic regression, on `data D : table(x: real[d], y: {-1, 1});` with `dim d;` and `var w[d];`, against an adversary
-# who may move *every* row by up to 0.1 in each of its entries, and no row further. The worst case is then inside the logistic
-# function: by how much can $w^\top x$ change?
+# Write the text of a logistic regression, a string like `WASSERSTEIN`, on `data D : table(x: real[d], y: {-1, 1});` with
+# `dim d;` and `var w[d];`, against an adversary who may move *every* row by up to 0.1 in each entry of $x$, and no row further.
+# The loss of a row is `log1pexp(-z.y * dot(w, z.x))`, as in the groups above, and the adversary makes it as large as he can: by
+# how much can $w^\top x$ change, and where in the loss does that go? (There are `norm1`, `norm2` and `norminf`.)
 
 # %%
 robust = ...
@@ -268,5 +301,5 @@ check("7.2", robust)
 # ## What to remember
 #
 # A risk measure is an adversary: say what he may do, and you know what you are protected from. Reweighing rows gives CVaR and
-# the entropic risk, reweighing groups gives group DRO, moving rows gives norms. All but the last put an expectation into a
-# function.
+# the entropic risk, reweighing groups gives group DRO, moving rows gives norms. The entropic risk and group DRO put an
+# expectation into a function; CVaR over rows and norms do not.
