@@ -222,7 +222,7 @@ def _in_files(bound: Bound) -> list[str]:
             said.append(f"{name}.{column} ({shape}, {values.dtype}) stays in its file of {_size(values.nbytes)}")
         if kept:
             size = _size(table.n * PER_ROW)
-            said.append(f"in memory are at least {size} for the {table.n:,} rows of {name}: {PER_ROW} bytes each, and blocks")
+            said.append(f"in memory are about {size} for the {table.n:,} rows of {name}: {PER_ROW} bytes each, and blocks")
     return said
 
 
