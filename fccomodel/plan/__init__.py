@@ -50,8 +50,8 @@ class Plan:
     steady      weights of new inner values do not fall with the steps
     convex      the problem is
     annealed    steps fall over the budget, not within stages alone; ``once``: not within stages at all
-    direct      steps only prepare passes over all rows, where these are affordable: the problem is convex, and nobody asked for
-                this algorithm or its theorem's schedule
+    direct      steps may only prepare passes over all rows, where these are affordable: nobody asked for this algorithm or its
+                theorem's schedule; of problems that are not convex, where steps are of blocks
     attained    the objective is strongly convex by its regularisers: it has a minimum
     undefined   what must hold for the model to be defined, and is not proved
     ranking     the order of the algorithms that suit
@@ -177,7 +177,9 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
         rate=rate, schedule=schedule, budget=settings.budget(settled), undefined=undefined(choice.analysis), smoothing=smoothing,
         polish=bool(value(settled, "polish")), steady=waiting and kind == "practical",
         annealed=settings.annealed(settled, record, nets), once=settings.annealed(settled, record, sloped),
-        direct=choice.analysis.convex and kind == "practical" and "algorithm" not in choice.options,
+        direct=(choice.analysis.convex or record.oracle == "blocks")
+        and kind == "practical"
+        and "algorithm" not in choice.options,
         attained=bool(_modulus(setting)) and choice.analysis.minimised.convex,
         convex=choice.analysis.convex, strata=shared,
     )  # fmt: skip

@@ -146,7 +146,7 @@ class Solver:
     centred    some function has a centre                         dual       steps move the centres: they are blocks' own y
     curved     centres of functions that are smooth
     thin       rows that evaluations between stages take, by the name of their array; ``heavy``: a full pass takes pairs
-    tol        the KKT residual to end at                         direct    passes come first: the problem is convex
+    tol        the KKT residual to end at                         direct    passes may come first: nobody asked for the steps
     resume     where another run ended: a finish goes on from there, without a step before
     attained   the objective is strongly convex: it does not fall for ever
     biased     gradients of minibatches are, whatever their number, and there is no ``whole``: nothing tells the KKT residual
@@ -532,6 +532,12 @@ def step_price(run, solver: BlockSolver, data, h: BlockSettings, few=4):
     return draws / len(batches) + steps / len(batches[:few])
 
 
+def passes_first(price, step, slope, tol):
+    """Passes need no step before: one costs no more than twenty of them, and the start, by the ``slope`` there, is far from a
+    stationary point, which noise alone would leave."""
+    return price <= 20 * step and float(slope.norm()) > 100 * (tol or 0.0)
+
+
 def worked(work, count, calls=0):
     """Counted seconds of so many steps and oracle calls, and of the looks between them."""
     return work.step * count + work.call * calls + work.looks
@@ -842,10 +848,11 @@ def gradients(solver: BlockSolver, data, w, c, h: BlockSettings, rng):
 
 def solve(
     solver: BlockSolver, data, *, seed=0, device="cpu", dtype=None, seconds=30.0, iterations=None, oracles=None,
-    progress=None, stop=None, tol=None, exact=None, share=None, planned=None, keep=None,
+    progress=None, stop=None, tol=None, exact=None, share=None, price=None, planned=None, keep=None,
 ):  # fmt: skip
     """Run to the end of the budget (``share``: in counted seconds), or until stages gain nothing more, or until the KKT residual
-    is at most ``tol`` in two of them running. Returns the best point seen, or as the schedule says the last.
+    is at most ``tol`` in two of them running. Returns the best point seen, or as the schedule says the last. ``price``: counted
+    seconds of a pass, where passes may come in place of steps (``passes_first``).
 
     A stage that the clock or a person cuts is repeated by ``iterations`` and the number of steps ``planned``: the budget's, or
     where it has none to the stage's end.
@@ -881,7 +888,9 @@ def solve(
     run.value, first = starting_value(solver, quick, w, G, rng), w.clone()
     set_out(run, solver, quick, h, G)
     work = pricing(priced(lambda: value_at(solver, quick, w))[1], step_price(run, solver, data, h))
-    if share is not None:
+    if price is not None and passes_first(price, work.step, G(w), tol):
+        iterations = 0
+    elif share is not None:
         iterations = min(iterations or math.inf, 1 + int(share / (work.step + 1.5 * work.look / h.stage)))
     ended = ending(began, stop, seconds, iterations, work=work)
     watch = watching(tol, work.look, work.step)
@@ -891,7 +900,7 @@ def solve(
     while not reason:
         if not inside:
             open_stage(run, solver, h, planned or iterations)
-        reason = ended(run.count) if inside else ""
+        reason = ended(run.count) if inside or iterations == 0 else ""
         inside, reason = False, take_steps(run, solver, data, rng, h, planned or iterations, ended, keep, reason)
         before, (worst, finite, gained) = run.worst, keep_the_better(run, solver, quick, h)
         run.worst = worst
@@ -1413,14 +1422,14 @@ def conflict(least, enough, far=0.0):
     return {"kind": "infeasible", "violation": least.violation, "weights": least.weights, "nearest": least.nearest}
 
 
-def first_point(full, history):
+def first_point(full, history, step=0.0):
     """Where rounds start: w, the best point and its value so far, the step, the accuracy of the first round; and the failure of
-    constraints that conflict, where the stages before could not lower their violation."""
+    constraints that conflict, where the stages before could not lower their violation. ``step``: the first, where it is known."""
     data, h, w, value, count, tol = full.data, full.h, full.w, full.value, full.count, full.tol
     resumed = full.solver.resume is not None
     if not resumed:  # else the multipliers are nearer than those that a point changed a little would give
         h.weight = 2 * max(0.05 * h.rho, shift_centres(full.solver, data, w, full.c, h)[2])
-    step = cautious_step(full.at, w)
+    step = step or cautious_step(full.at, w)
     enough = max(tol, (0.01 if resumed else 0.1) * float(forward_backward(full.at, full.prox, w, step).move.norm()) / step)
     best, failure = w, None
     if value[2] > max(tol, 1e-4) and stagnant(history):
@@ -1603,9 +1612,10 @@ def finish(solver: Solver, outcome, data, *, seconds=None, passes=None, tol=1e-6
     run = SimpleNamespace(c=full.c, h=full.h, count=full.count, history=history, rounds=0, now=None)
     full.keep = (lambda reason="": None) if keep is None else (lambda reason="": keep("finish", run, reason))
     if keep is None or not keep.again("finish", run):
-        if solver.nonconvex and outcome.first is not None:
+        if solver.nonconvex and outcome.first is not None and outcome.iterations:
             from_the_first(full, outcome.first)
-        run.now = first_point(full, history)
+        measured = not outcome.iterations and not solver.settings().eta
+        run.now = first_point(full, history, 0.5 * outcome.eta if measured else 0.0)
     now = run.now
     while now.inner is not None or (now.error > tol and not full.limit() and run.rounds < 100 and now.failure is None):
         run.rounds += now.inner is None
@@ -1728,7 +1738,8 @@ def allotted(solver: Solver, exact, device, room, patience):
 
     ``finish`` if a quarter of a typical number of passes (400) fits into the ``room``: after steps for as long as these passes
     take and a second, at most 0.6 of the room; where passes come first, for a quarter of it. If only 30 passes
-    fit into three quarters of the room, after steps for the other quarter: curvature gains more by each than a step does.
+    fit into three quarters of the room, after steps for the other quarter: curvature gains more by each than a step does. Of a
+    smooth problem after none, where a pass costs little more than steps do.
     Else ``restore``, with the room for thirty looks at the exact values, at most 0.3 of all. With ``patience`` the run is judged
     after so much work. Steps that are annealed have the room where nothing comes after them.
     """
@@ -1738,7 +1749,7 @@ def allotted(solver: Solver, exact, device, room, patience):
     price = solver.one_pass(solver, exact, device) if solver.finish is not None else float("inf")
     needed = 400 * price
     if needed < 1.6 * room:
-        way, share = "finish", needed / 4 if solver.direct else min(needed + 1.0, 0.6 * room)
+        way, share = "finish", needed / 4 if solver.direct and not solver.nonconvex else min(needed + 1.0, 0.6 * room)
         passes = None if patience is None else int(400 * patience / needed) + 1
     elif 30 * price < 0.75 * room:
         way, share = "finish", room / 4
@@ -1767,6 +1778,8 @@ def solve_then_finish(
                 way, share, passes, price = allotted(solver, exact, device, room, patience)
     clock = seconds if seconds is None or not way else 0.75 * seconds
     limits = {"seconds": clock, "iterations": iterations, "oracles": oracles, "share": share}
+    if solver.direct and solver.nonconvex and not solver.centred and share is not None and 1.6 * room <= 400 * price:
+        limits["price"] = price
     given = {"device": device, "progress": progress, "stop": stop, "tol": solver.tol, "exact": exact}
     outcome = keep.outcome("steps", solver, data, device, exact) if keep is not None else None
     if outcome is None and solver.resume is not None and way == "finish":

@@ -15,7 +15,8 @@ def allotted(solver: Solver, exact, device, room, patience):
 
     ``finish`` if a quarter of a typical number of passes (400) fits into the ``room``: after steps for as long as these passes
     take and a second, at most 0.6 of the room; where passes come first, for a quarter of it. If only 30 passes
-    fit into three quarters of the room, after steps for the other quarter: curvature gains more by each than a step does.
+    fit into three quarters of the room, after steps for the other quarter: curvature gains more by each than a step does. Of a
+    smooth problem after none, where a pass costs little more than steps do.
     Else ``restore``, with the room for thirty looks at the exact values, at most 0.3 of all. With ``patience`` the run is judged
     after so much work. Steps that are annealed have the room where nothing comes after them.
     """
@@ -25,7 +26,7 @@ def allotted(solver: Solver, exact, device, room, patience):
     price = solver.one_pass(solver, exact, device) if solver.finish is not None else float("inf")
     needed = 400 * price
     if needed < 1.6 * room:
-        way, share = "finish", needed / 4 if solver.direct else min(needed + 1.0, 0.6 * room)
+        way, share = "finish", needed / 4 if solver.direct and not solver.nonconvex else min(needed + 1.0, 0.6 * room)
         passes = None if patience is None else int(400 * patience / needed) + 1
     elif 30 * price < 0.75 * room:
         way, share = "finish", room / 4
@@ -60,6 +61,8 @@ def solve_then_finish(
                 way, share, passes, price = allotted(solver, exact, device, room, patience)
     clock = seconds if seconds is None or not way else 0.75 * seconds
     limits = {"seconds": clock, "iterations": iterations, "oracles": oracles, "share": share}
+    if solver.direct and solver.nonconvex and not solver.centred and share is not None and 1.6 * room <= 400 * price:
+        limits["price"] = price
     given = {"device": device, "progress": progress, "stop": stop, "tol": solver.tol, "exact": exact}
     outcome = keep.outcome("steps", solver, data, device, exact) if keep is not None else None
     if outcome is None and solver.resume is not None and way == "finish":

@@ -110,14 +110,14 @@ def from_the_first(full, first, most=40):
     count.value, count.size = held
 
 
-def first_point(full, history):
+def first_point(full, history, step=0.0):
     """Where rounds start: w, the best point and its value so far, the step, the accuracy of the first round; and the failure of
-    constraints that conflict, where the stages before could not lower their violation."""
+    constraints that conflict, where the stages before could not lower their violation. ``step``: the first, where it is known."""
     data, h, w, value, count, tol = full.data, full.h, full.w, full.value, full.count, full.tol
     resumed = full.solver.resume is not None
     if not resumed:  # else the multipliers are nearer than those that a point changed a little would give
         h.weight = 2 * max(0.05 * h.rho, shift_centres(full.solver, data, w, full.c, h)[2])
-    step = cautious_step(full.at, w)
+    step = step or cautious_step(full.at, w)
     enough = max(tol, (0.01 if resumed else 0.1) * float(forward_backward(full.at, full.prox, w, step).move.norm()) / step)
     best, failure = w, None
     if value[2] > max(tol, 1e-4) and stagnant(history):
@@ -216,9 +216,10 @@ def finish(solver: Solver, outcome, data, *, seconds=None, passes=None, tol=1e-6
     run = SimpleNamespace(c=full.c, h=full.h, count=full.count, history=history, rounds=0, now=None)
     full.keep = (lambda reason="": None) if keep is None else (lambda reason="": keep("finish", run, reason))
     if keep is None or not keep.again("finish", run):
-        if solver.nonconvex and outcome.first is not None:
+        if solver.nonconvex and outcome.first is not None and outcome.iterations:
             from_the_first(full, outcome.first)
-        run.now = first_point(full, history)
+        measured = not outcome.iterations and not solver.settings().eta
+        run.now = first_point(full, history, 0.5 * outcome.eta if measured else 0.0)
     now = run.now
     while now.inner is not None or (now.error > tol and not full.limit() and run.rounds < 100 and now.failure is None):
         run.rounds += now.inner is None

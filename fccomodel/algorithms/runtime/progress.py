@@ -42,6 +42,12 @@ def pricing(look=0.0, step=0.0):
     return SimpleNamespace(step=step, call=0.0, look=look, looks=0.0, timed=False)
 
 
+def passes_first(price, step, slope, tol):
+    """Passes need no step before: one costs no more than twenty of them, and the start, by the ``slope`` there, is far from a
+    stationary point, which noise alone would leave."""
+    return price <= 20 * step and float(slope.norm()) > 100 * (tol or 0.0)
+
+
 def worked(work, count, calls=0):
     """Counted seconds of so many steps and oracle calls, and of the looks between them."""
     return work.step * count + work.call * calls + work.looks

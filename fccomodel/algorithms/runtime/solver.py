@@ -29,7 +29,7 @@ class Solver:
     centred    some function has a centre                         dual       steps move the centres: they are blocks' own y
     curved     centres of functions that are smooth
     thin       rows that evaluations between stages take, by the name of their array; ``heavy``: a full pass takes pairs
-    tol        the KKT residual to end at                         direct    passes come first: the problem is convex
+    tol        the KKT residual to end at                         direct    passes may come first: nobody asked for the steps
     resume     where another run ended: a finish goes on from there, without a step before
     attained   the objective is strongly convex: it does not fall for ever
     biased     gradients of minibatches are, whatever their number, and there is no ``whole``: nothing tells the KKT residual

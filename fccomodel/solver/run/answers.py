@@ -108,8 +108,12 @@ def notes(program: Program, module: Any, final: Any) -> list[str]:
     """What a reader should know of a run beside where it ended: step size, smoothing, epsilon, divergence."""
     said = []
     if module.SOLVER.direct and getattr(final, "way", "") == "finish":
-        said.append(f"{final.iterations:,} steps only prepare passes over all rows: the problem is convex, and passes are cheap")
-    if module.SOLVER.settings().eta == 0:
+        if not module.SOLVER.nonconvex:
+            steps = f"{final.iterations:,} steps only prepare passes over all rows"
+            said.append(f"{steps}: the problem is convex, and passes are cheap")
+        elif not final.iterations and not module.SOLVER.resume:
+            said.append("passes over all rows come in place of steps: the problem is smooth, and they cost little more")
+    if module.SOLVER.settings().eta == 0 and final.iterations:
         said.append(f"first step size: {final.eta:.3g}, the inverse of the smoothness estimated at the start")
     said += [gap(f.text, final.h.smoothing(name), f.width) for name, f in program.smoothed.items()]
     if getattr(final, "epsilon", None) is not None:

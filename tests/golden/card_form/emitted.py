@@ -377,9 +377,9 @@ def constraint_values(data, w):
 
 # runtime.py: thinned, opened, drawn, summary, value_at, starting_value, slope_at, smoothness, steepness,
 #   scale_smoothing, copy_state, inverse_smoothness, merit, set_out, pricing, Rates, operation_price, priced,
-#   step_price, worked, ending, watching, open_stage, take_steps, least, go_back, keep_the_better, centre_at,
-#   estimated, move_centres, multipliers, fixing, some, gradient_of, slope_of, passes, assess, residual, observe,
-#   record, reached, status, mean_gradient, gradients, solve, centre_rows, differentiated, full_problem,
+#   step_price, passes_first, worked, ending, watching, open_stage, take_steps, least, go_back, keep_the_better,
+#   centre_at, estimated, move_centres, multipliers, fixing, some, gradient_of, slope_of, passes, assess, residual,
+#   observe, record, reached, status, mean_gradient, gradients, solve, centre_rows, differentiated, full_problem,
 #   forward_backward, direction, panoc, cautious_step, from_the_first, shift_centres, stagnant, excess,
 #   least_violation, conflict, first_point, levels_off, falls_for_ever, raise_penalty, next_round, drifts,
 #   without_end, descent_without_end, finish, one_pass, least_norm, constraint_row, jacobian, restore, one_look,
@@ -392,7 +392,7 @@ SOLVER = BlockSolver(
     prepare=prepare, prepare_full=prepare_full, start=start, centres=centres, draw=draw, project=project,
     evaluate=evaluate, blocks=blocks, gradient=gradient, buffers=buffers, whole=whole, all_blocks=all_blocks,
     regulariser=regulariser, constraint_values=constraint_values, begin=begin, update=adam_step, step_sizes=step_sizes,
-    advance=advance, solve=solve, finish=finish, one_pass=one_pass, restore=restore, own=31, centred=True,
+    advance=advance, solve=solve, finish=finish, one_pass=one_pass, restore=restore, own=31, centred=True, direct=True,
     nonconvex=True, oracles=76253, tol=TOL,
 )
 
