@@ -92,40 +92,6 @@ def not_a_start(start: Any) -> Diagnostic:
     return ARGUMENT.error(f"A {type(start).__name__} is no start", fix=fix)
 
 
-def nothing_to_sweep() -> Diagnostic:
-    """A sweep has values of a param."""
-    fix = "Give a param several: sweep(tau=[0.05, 0.02]), or --param tau=0.05,0.02."
-    return ARGUMENT.error("There are no values to sweep over", fix=fix)
-
-
-def not_swept(name: str, params: Sequence[str]) -> Diagnostic:
-    """A trade-off is drawn along a param that was swept."""
-    return ARGUMENT.error(f"`{name}` was not swept", fix=did_you_mean(name, params) or f"Name one of {', '.join(params)}.")
-
-
-def not_a_path(count: int, ratio: float) -> Diagnostic:
-    """A path has one weight at least, and a ratio of the last to the first between 0 and 1."""
-    return ARGUMENT.error(f"A path of {count} weights down to {ratio:g} of the first cannot be", fix="Say count=50, ratio=1e-3.")
-
-
-def no_weight(name: str | None, known: Sequence[str]) -> Diagnostic:
-    """A path is that of a param which multiplies a regulariser with a prox, of one variable and around zero."""
-    said = "Several params are weights of regularisers" if name is None and known else "No param is the weight of a regulariser"
-    fix = f"Name one: path({known[0]!r})." if known else "Write it as a factor: `+ lam * norm1(w)`; `fccomodel atoms` has others."
-    return ARGUMENT.error(said if name is None else f"`{name}` is not the weight of a regulariser", fix=fix)
-
-
-def never_zero(param: str, variable: str) -> Diagnostic:
-    """A path begins where zero is optimal: a regulariser with a kink there has such a weight, a square none."""
-    reason = "Its regulariser has no kink at zero, or the constraints keep it away from there."
-    return ARGUMENT.error(f"`{variable}` = 0 is optimal for no value of `{param}`", reason=reason, fix=f"sweep({param}=[...])")
-
-
-def no_gradient_at_zero(variable: str) -> Diagnostic:
-    """A path begins by the gradient of the problem at zero."""
-    return ARGUMENT.error(f"The problem has no finite gradient where `{variable}` = 0", fix="Name the values: sweep(...).")
-
-
 def nothing_to_compare() -> Diagnostic:
     """A comparison has algorithms and seeds."""
     return ARGUMENT.error("There is nothing to compare", fix="Name algorithms and seeds: --algorithms sox,sonex --seeds 5.")

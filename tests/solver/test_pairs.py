@@ -98,7 +98,8 @@ def test_sweep() -> None:
 @pytest.mark.parametrize(("price", "way", "share"), [(0.01, "finish", 5.0), (0.5, "finish", 10.0), (1.1, "", None)])
 def test_few_passes_are_better_than_none(price: float, way: str, share: float | None) -> None:
     """Of 40 seconds: 400 passes after some steps, 30 or more in three quarters of them, or none."""
-    solver = SimpleNamespace(finish=True, restore=None, direct=False, one_pass=lambda *_: price, settings=SimpleNamespace)
+    solver = SimpleNamespace(finish=True, restore=None, direct=False, one_pass=lambda *_: price)
+    solver.settings = lambda: SimpleNamespace(annealed=False)
     found = ending.allotted(solver, None, "cpu", 40.0, None)
     assert found[0] == way and found[1] == share
 

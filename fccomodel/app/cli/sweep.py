@@ -7,10 +7,10 @@ import dataclasses
 import sys
 from pathlib import Path
 
-from fccomodel.app import errors
 from fccomodel.app.cli import _shared as shared
 from fccomodel.app.cli._command import DONE, INTERRUPTED, Command
 from fccomodel.app.cli._output import print_json, print_report, print_written, say
+from fccomodel.app.sweeps import errors
 from fccomodel.core import files
 from fccomodel.core.diagnostics import refuse
 

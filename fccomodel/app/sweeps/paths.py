@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fccomodel import pipeline
-from fccomodel.app import errors
+from fccomodel.app.sweeps import errors
 from fccomodel.app.sweeps.record import Sweep
 from fccomodel.app.sweeps.runs import Told, sweep
 from fccomodel.core import options

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fccomodel.app import errors
 from fccomodel.app.plots import PAPER, require
+from fccomodel.app.sweeps import errors
 from fccomodel.core.diagnostics import refuse
 
 if TYPE_CHECKING:

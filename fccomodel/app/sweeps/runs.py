@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from fccomodel import pipeline
-from fccomodel.app import errors, new_rows, starting
+from fccomodel.app import new_rows, starting
+from fccomodel.app.sweeps import errors
 from fccomodel.app.sweeps.record import Point, Sweep
 from fccomodel.core import options
 from fccomodel.core.diagnostics import FccoError, refuse
