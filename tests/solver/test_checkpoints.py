@@ -36,7 +36,7 @@ minimize log(E[z ~ D] exp(-z.y * dot(w, z.x))) + 0.05 * norm2(w)^2;"""
 MEDIAN = """dim d; data D : table(x: real[d], y: real); var w[d];
 minimize mean[z in D] abs(E[e ~ D] dot(w, e.x) + dot(w, z.x) - z.y) + 0.01 * norm2(w)^2;"""
 NET = """dim d; data D : table(x: real[d], y: real); net s : real[d] -> real; var v = params(s);
-minimize E[z ~ D] softplus(-z.y * s(v; z.x)); subject to centred: abs(E[z ~ D] s(v; z.x)) <= 0.05;"""
+minimize E[z ~ D] sigmoid(-z.y * s(v; z.x)); subject to centred: abs(E[z ~ D] s(v; z.x)) <= 0.05;"""
 
 
 class Killed(Exception):
