@@ -10,7 +10,6 @@ from pathlib import Path
 from fccomodel.app.cli import _shared as shared
 from fccomodel.app.cli._command import DONE, INTERRUPTED, Command
 from fccomodel.app.cli._output import print_json, print_report, print_written, say
-from fccomodel.app.sweeps import errors
 from fccomodel.core import files
 from fccomodel.core.diagnostics import refuse
 
@@ -34,7 +33,7 @@ def arguments(to: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from fccomodel import pipeline
     from fccomodel.app import plots, sweeps
-    from fccomodel.app.sweeps import display
+    from fccomodel.app.sweeps import display, errors
 
     values = {name: listed for name, listed in files.lists(args.param).items() if len(listed) > 1}
     args.param = [item for item in args.param if item.partition("=")[0].strip() not in values]
