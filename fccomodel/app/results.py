@@ -27,7 +27,7 @@ from fccomodel.app.answers import Answer
 from fccomodel.app.history import History
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import FccoError, refuse
-from fccomodel.core.files import read_text, whole, write_text
+from fccomodel.core.files import digest, read_text, whole, write_text
 from fccomodel.core.quoting import literal
 from fccomodel.core.source import Source
 from fccomodel.core.version import __version__
@@ -232,7 +232,7 @@ def write_program(program: Program, path: Path) -> Path:
             torch.save(tensors, temporary)
         except RuntimeError as error:  # torch's word for a full disk
             raise OSError(error) from None
-    given = {"DATA_FILE": data.name, "DATA_SHA256": store.digest(data)}
+    given = {"DATA_FILE": data.name, "DATA_SHA256": digest(data)}
     write_text(path, with_constants(program.text, given))
     return data
 

@@ -21,7 +21,7 @@ from typing import Any
 from fccomodel.app import errors
 from fccomodel.core.diagnostics import FccoError, refuse
 from fccomodel.core.errors import file_not_writable
-from fccomodel.core.files import flush, make_folder, read_text
+from fccomodel.core.files import digest, flush, make_folder, read_text
 
 WRITING, WRITTEN = ".writing", ".written"
 #: keys of a record: the hashes of the other files by name, and its own, over all its other entries
@@ -105,12 +105,6 @@ def _settle(folder: Path) -> None:
 def json_text(record: Mapping[str, Any]) -> str:
     """A record as JSON, in lines."""
     return json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def digest(path: Path) -> str:
-    """The SHA-256 of a file's bytes, in hexadecimal digits."""
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _own(record: Mapping[str, Any]) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -79,6 +80,18 @@ def model_source(text_or_path: str | Path) -> Source:
             refuse(errors.text_too_long(len(text_or_path), LONGEST_MODEL))
         return Source(text=text_or_path)
     return read_model(text_or_path)
+
+
+def digest(path: Path) -> str:
+    """The SHA-256 of a file's bytes, in hexadecimal digits."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def seal(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """A manifest with the hash of its other entries, ``sha256``: what was written is equal to its own seal."""
+    text = json.dumps({name: entry for name, entry in manifest.items() if name != "sha256"}, sort_keys=True)
+    return {**manifest, "sha256": hashlib.sha256(text.encode()).hexdigest()}
 
 
 def pairs(items: Iterable[str], option: str) -> dict[str, str]:

@@ -16,7 +16,7 @@ import numpy as np
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import refuse
 from fccomodel.core.errors import file_not_writable
-from fccomodel.core.files import make_folder
+from fccomodel.core.files import make_folder, seal
 from fccomodel.data import errors
 from fccomodel.data.bind import Sink, bind
 from fccomodel.data.bind.errors import demands
@@ -68,7 +68,7 @@ def prepare(
         sources = [{"path": str(path.absolute()), **_folder.stamp(path)} for path in dict.fromkeys(spool.paths)]
         files = {path.name: _folder.stamp(path) for path in sorted(new.iterdir())}
         manifest = {"format": _folder.FORMAT, "dtype": dtype, "sources": sources, "tables": tables, "files": files}
-        (new / _folder.MANIFEST).write_text(json.dumps(_folder.sealed(manifest), indent=1) + "\n", encoding="utf-8")
+        (new / _folder.MANIFEST).write_text(json.dumps(seal(manifest), indent=1) + "\n", encoding="utf-8")
     rows, size = {name: table.n for name, table in bound.tables.items()}, sum(stamp["size"] for stamp in files.values())
     return Prepared(folder=folder, tables=rows, bytes=size, again=again, notes=bound.notes)
 

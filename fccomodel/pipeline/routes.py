@@ -152,7 +152,8 @@ def ended(
             return second
         first = first or _judged(planned, program, solution, sensitive, until)
         if not _better(second, first) and not first.report.solved and ending(planned, solution).how == "budget":
-            first = _judged(*run(planned, progress, until=until.run), sensitive, until)  # its patience ended it, not the budget
+            longer = run(planned, progress, until=until.run, part="again")  # its patience ended it, not the budget
+            first = _judged(*longer, sensitive, until)
         return second if _better(second, first) else first
     if failed is not None or solution is None:
         raise failed or AssertionError(found)

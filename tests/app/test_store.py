@@ -19,6 +19,7 @@ import fccomodel
 from fccomodel.app import cli, results, store
 from fccomodel.app.python import Result
 from fccomodel.core.diagnostics import FccoError
+from fccomodel.core.files import digest
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +42,7 @@ def refusal(folder: Path) -> str:
 def test_its_files(folder: Path, answers: list[Result]) -> None:
     assert {p.name for p in folder.iterdir()} == {"result.json", "variables.npz", "solver.py", "data.pt", "scores.npz"}
     record = json.loads((folder / "result.json").read_text())
-    assert record["files"] == {p.name: store.digest(p) for p in sorted(folder.iterdir()) if p.name != "result.json"}
+    assert record["files"] == {p.name: digest(p) for p in sorted(folder.iterdir()) if p.name != "result.json"}
     assert kills.read_as(folder, answers) == 1
     answers[0].save(folder)
     assert {p.name for p in folder.iterdir()} == {"result.json", "variables.npz", "solver.py", "data.pt"}

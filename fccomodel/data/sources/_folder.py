@@ -7,23 +7,17 @@ and ``sha256`` over all of them. A file whose size and time are the manifest's i
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from fccomodel.core.diagnostics import refuse
+from fccomodel.core.files import digest, seal
 from fccomodel.data.sources import errors
 
 MANIFEST = "manifest.json"
 FORMAT = 1
-
-
-def digest(path: Path) -> str:
-    """The SHA-256 of a file's bytes, in hexadecimal digits."""
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def stamp(path: Path) -> dict[str, Any]:
@@ -40,19 +34,13 @@ def same(path: Path, stamped: Mapping[str, Any]) -> bool:
     return status.st_mtime_ns == stamped["time"] or digest(path) == stamped["sha256"]
 
 
-def sealed(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """A manifest with the hash of its other entries."""
-    text = json.dumps({name: entry for name, entry in manifest.items() if name != "sha256"}, sort_keys=True)
-    return {**manifest, "sha256": hashlib.sha256(text.encode()).hexdigest()}
-
-
 def read(folder: Path) -> dict[str, Any]:
     """The manifest of a folder. F0534 where it, or a file that it names, is not as it was written; F0535 where a file that the
     tables were made of has changed since."""
     path = folder / MANIFEST
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
-        whole = manifest["format"] == FORMAT and manifest == sealed(manifest)
+        whole = manifest["format"] == FORMAT and manifest == seal(manifest)
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         whole = False
     if not whole:

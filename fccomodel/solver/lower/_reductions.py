@@ -28,6 +28,7 @@ from fccomodel.solver.operations.reductions import reduce
 #: a full pass over more pairs than this goes through its outer binder in chunks
 DENSE = 1 << 21
 
+
 class Reductions:
     """Reductions of expressions, by what their kinds say of themselves."""
 

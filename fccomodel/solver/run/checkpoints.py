@@ -23,12 +23,13 @@ from typing import Any
 import numpy as np
 import torch
 
+from fccomodel.core import files
 from fccomodel.core.diagnostics import FccoError, refuse
 from fccomodel.core.files import flush, make_folder
 from fccomodel.solver import errors
 
 FORMAT, KEPT = 1, 2
-MANIFEST, STATE, TENSORS, OWN = "manifest.json", "state.json", "tensors.npz", "sha256"
+MANIFEST, STATE, TENSORS = "manifest.json", "state.json", "tensors.npz"
 #: what a file that is no checkpoint is read with
 DAMAGES = (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, RecursionError, zipfile.BadZipFile)
 
@@ -87,8 +88,8 @@ def write(at: Checkpoints, manifest: Mapping[str, Any], state: Mapping[str, Any]
         np.savez(new / TENSORS, **arrays)
         record = {"format": FORMAT, "written": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), **manifest}
         record["shapes"] = {name: [str(x.dtype), list(x.shape)] for name, x in arrays.items()}
-        record["files"] = {name: _digest(new / name) for name in (STATE, TENSORS)}
-        (new / MANIFEST).write_text(json.dumps(record | {OWN: _own(record)}, indent=1) + "\n", encoding="utf-8")
+        record["files"] = {name: files.digest(new / name) for name in (STATE, TENSORS)}
+        (new / MANIFEST).write_text(json.dumps(files.seal(record), indent=1) + "\n", encoding="utf-8")
         for path in new.iterdir():
             flush(path)
         os.replace(new, at.folder / f"{number:06d}")
@@ -132,12 +133,12 @@ def _ours(place: Path) -> bool:
 def _read(place: Path) -> Checkpoint:
     """One of the checkpoints; an error of ``DAMAGES`` where it is not as it was written."""
     manifest = json.loads((place / MANIFEST).read_text(encoding="utf-8"))
-    if manifest[OWN] != _own(manifest):
+    if manifest != files.seal(manifest):
         raise ValueError("another manifest than was written")
     if manifest["format"] != FORMAT:
         refuse(errors.checkpoint_of_another(place, ["format"]))
     for name, known in manifest["files"].items():
-        if _digest(place / name) != known:
+        if files.digest(place / name) != known:
             raise ValueError(f"another {name} than was written")
     with np.load(place / TENSORS, allow_pickle=False) as arrays:
         tensors = {name: torch.from_numpy(arrays[name]) for name in arrays.files}
@@ -158,17 +159,6 @@ def _difference(name: str, there: Mapping[str, Any], here: Mapping[str, Any]) ->
     """What differs, and how."""
     one, other = (json.dumps(side[name]) if name in side else "none" for side in (there, here))
     return f"{name} ({one} there, {other} here)" if len(one) + len(other) <= 60 else name
-
-
-def _digest(path: Path) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _own(manifest: Mapping[str, Any]) -> str:
-    """The hash of a manifest's other entries."""
-    text = json.dumps({name: entry for name, entry in manifest.items() if name != OWN}, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def unwritable(at: Checkpoints, error: OSError) -> FccoError:
