@@ -144,7 +144,7 @@ def test_answers_reports_and_programs(bound, whole, tmp_path):
     assert files.report.epsilon < 1e-3 and "stays in its file" in str(bound[1].explain())
     files.save(tmp_path / "out")
     program = runpy.run_path(str(tmp_path / "out" / "solver.py"), run_name="solver")
-    tensors = program["map_data"](tmp_path / "out" / "data.pt", program["DATA_SHA256"])
+    tensors = program["read_data"](tmp_path / "out" / "data.pt", program["DATA_SHA256"], mapped=True)
     data = program["prepare_full"](program["as_namespace"](tensors, "cpu", torch.float64))
     assert type(data.D_x).__name__ == "Mapped" and data.D_x is not tensors["D_x"]
     objective, _ = program["evaluate"](data, torch.from_numpy(files.variables["w"]))

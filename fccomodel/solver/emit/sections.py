@@ -17,7 +17,7 @@ from fccomodel.solver import starts
 from fccomodel.solver.emit import flatnet, modules
 from fccomodel.solver.emit.carried import source
 from fccomodel.solver.emit.page import function
-from fccomodel.solver.emit.template import AS_NAMESPACE, IMPORTS, MAPPED
+from fccomodel.solver.emit.template import AS_NAMESPACE, IMPORTS, MAPPED, PASSING
 from fccomodel.solver.lower import BlockSteps, Lowered, VectorSteps
 
 #: the array of the first iterate, where it is given, and the beginning of the names of centres and estimates; no net is called 0
@@ -88,10 +88,11 @@ def data(lowered: Lowered) -> str:
     """The function that puts the arrays on a device."""
     numbers = sorted(lowered.steps.state.numbers.items())
     params = "".join(f"\n    data.{name} = {literal(value)}" for name, value in numbers)
-    if not (kept := staying(lowered)):
-        return AS_NAMESPACE.format(count=len(lowered.data), params=params)
-    text = AS_NAMESPACE.format(count=len(lowered.data), params="\n" + MAPPED.rstrip("\n") + params)
-    text = text.replace("in tensors.items():", "in tensors.items():\n        if key in MAPPED:\n            continue", 1)
+    kept = staying(lowered)
+    passing, mapping = (PASSING, MAPPED) if kept else ("", "")
+    text = AS_NAMESPACE.format(count=len(lowered.data), passing=passing, params=mapping + params)
+    if not kept:
+        return text
     return "\n\n\n".join([*map(source, (Mapped, in_memory, Products, Sums)), f"MAPPED = {literal(kept)}", text])
 
 

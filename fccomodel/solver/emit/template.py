@@ -20,16 +20,19 @@ INITIAL = {{}}
 def as_namespace(tensors, device, dtype):
     """The arrays on the device, numbers in the working precision; parameters of the model."""
     data = SimpleNamespace(device=torch.device(device), dtype=dtype, waiting={{}})
-    for key, value in tensors.items():
+    for key, value in tensors.items():{passing}
         if key.startswith("net_"):
             INITIAL[key] = value
         setattr(data, key, value.to(device=device, dtype=dtype) if value.is_floating_point() else value.to(device)){params}
     return data'''
 
-#: What becomes of the arrays that stay in their files.
-MAPPED = """    for key in MAPPED:
-        setattr(data, key, Mapped(tensors[key], device, dtype))
-"""
+#: What becomes of the arrays that stay in their files: no array of the memory, but a view.
+PASSING = """
+        if key in MAPPED:
+            continue"""
+MAPPED = """
+    for key in MAPPED:
+        setattr(data, key, Mapped(tensors[key], device, dtype))"""
 
 REPORT = """# ---- report
 def main():
@@ -47,7 +50,7 @@ def main():
     if seconds is None and arguments.iterations is None and arguments.oracles is None:
         seconds = SECONDS
     torch.set_num_threads(THREADS)
-    tensors = read_data(arguments.data or Path(__file__).with_name(DATA_FILE), None if arguments.data else DATA_SHA256)
+    tensors = read_data(arguments.data or Path(__file__).with_name(DATA_FILE), None if arguments.data else DATA_SHA256{mapped})
 
     def show(entry):
         line = "stage {stage:>3}  step {iteration:>7}  objective {objective:.6g}  violation {violation:.2e}  {seconds:.1f} s"
@@ -72,6 +75,6 @@ if __name__ == "__main__":
 def report(*, finishing: bool, solve: str = "solve", mapped: bool = False) -> str:
     """The section that a solver ends with; ``solve``: the name of what it calls where nothing comes after that; ``mapped``: some
     of its arrays stay in their file."""
-    text = REPORT.replace("read_data(", "map_data(") if mapped else REPORT
     run, passes = ("solve_then_finish", ", way=WAY, passes=PASSES") if finishing else (solve, "")
-    return text.replace("{run}", run).replace("{passes}", passes)
+    kept = ", mapped=True" if mapped else ""
+    return REPORT.replace("{run}", run).replace("{passes}", passes).replace("{mapped}", kept)

@@ -42,13 +42,13 @@ from typing import Any, Self
 import torch
 
 
-def read_data(path, sha256):
-    """The arrays in a file, which has this hash where one is given."""
+def read_data(path, sha256, mapped=False):
+    """The arrays in a file, which has this hash where one is given; ``mapped``: they stay there until they are used."""
     try:
         with open(path, "rb") as file:
             if sha256 is not None and hashlib.file_digest(file, "sha256").hexdigest() != sha256:
                 raise SystemExit(f"error[F0810] result: {path} is not the file that was written with this program")
-        return torch.load(path, weights_only=True)
+        return torch.load(path, weights_only=True, mmap=mapped)
     except Exception as error:
         reason = getattr(error, "strerror", None) or type(error).__name__
         raise SystemExit(f"error[F0810] result: {path} does not hold the data of this program: {reason}") from None
