@@ -55,13 +55,15 @@ def test_sessions_become_pages_with_folded_answers(site):
         assert text.startswith("# ") and text.count('??? success "Answer ') == 2 and "# %%" not in text
 
 
-def test_every_error_code_has_a_page_and_every_model_with_errors_is_shown(site):
+def test_every_error_code_has_a_page_and_every_example_of_one_is_shown(site):
     import mistakes
 
     shown = ROOT / "tests" / "golden" / "errors"
     pages = "\n".join(text for _, text in mistakes.stages(shown).values())
-    assert pages.count("\n??? example") + pages.count("\n???+ example") == len(list(shown.glob("*.fcco")))
-    assert all(f"{{ #{code} }}" in pages for code in fccomodel.app.registry.codes())
+    assert pages.count("\n??? example") + pages.count("\n???+ example") == len([*shown.glob("*.fcco"), *shown.glob("*.md")])
+    parts = dict(re.findall(r"^## (F\d{4}):.*?\n(.*?)(?=^## F|\Z)", pages, re.MULTILINE | re.DOTALL))
+    assert parts.keys() == fccomodel.app.registry.codes().keys()
+    assert [code for code, text in parts.items() if "??? example" not in text and "???+ example" not in text] == []
 
 
 def test_the_grammar_is_shown_with_statements_of_the_examples(site):

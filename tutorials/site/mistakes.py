@@ -1,4 +1,4 @@
-"""Errors: every code with its rules, and the models of the golden texts that show it."""
+"""Errors: every code with its rules, and what shows it of the golden texts: models, and worked examples with their mending."""
 
 from __future__ import annotations
 
@@ -35,7 +35,13 @@ def _index(catalogue: dict[Code, list[str]]) -> str:
 def _code(code: Code, rules: list[str], shown: Path) -> Iterator[str]:
     yield f"## {code.id}: {code.topic} {{ #{code.id} }}"
     yield "<ul>" + "".join(f"<li>{text(rule)}</li>" for rule in rules) + "</ul>"
-    for place, model in enumerate(sorted(shown.glob(f"{code.id}_*.fcco"))):
-        told = fenced(model.read_text(encoding="utf-8", errors="replace"), "fcco")
-        told += "\n\n" + fenced(model.with_suffix(".txt").read_text(encoding="utf-8", errors="replace"))
-        yield folded(model.stem.partition("_")[2].replace("_", " "), told, opened=place == 0)
+    shows = [(model.stem, _model(model)) for model in sorted(shown.glob(f"{code.id}_*.fcco"))]
+    shows += [(example.stem, example.read_text(encoding="utf-8")) for example in sorted(shown.glob(f"{code.id}_*.md"))]
+    for place, (name, told) in enumerate(shows):
+        yield folded(name.partition("_")[2].replace("_", " "), told, opened=place == 0)
+
+
+def _model(path: Path) -> str:
+    """A model and what is said of it."""
+    said = path.with_suffix(".txt").read_text(encoding="utf-8", errors="replace")
+    return fenced(path.read_text(encoding="utf-8", errors="replace"), "fcco") + "\n\n" + fenced(said)
