@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -81,7 +82,7 @@ def test_marks_and_ends_of_lines(end: str, mark: str) -> None:
 @pytest.mark.parametrize(
     "name", ["a b", "ä\u0301 汉", "-x", "x;y", "'q'", "{n}", "%s", "a\nb", "\x1b[31m", os.fsdecode(b"\xff\xe9")]
 )
-def test_odd_paths(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_odd_paths(name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """Of the folder that a model, its table and its results are in."""
     folder = Path.cwd() / name
     folder.mkdir()
@@ -94,8 +95,10 @@ def test_odd_paths(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert "\x1b" not in shown and "verdict" in shown
     assert np.isfinite(fccomodel.load(out).record["objective"])
     assert cli.main(["evaluate", str(out)]) == 0, capsys.readouterr().err
-    done = subprocess.run([sys.executable, str(out / "solver.py"), "--iterations", "2"], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "argv", [str(out / "solver.py"), "--iterations", "2"])
+        runpy.run_path(str(out / "solver.py"), run_name="__main__")
+    assert "objective" in capsys.readouterr().out
 
 
 def test_pipes_and_devices(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
