@@ -14,7 +14,7 @@ from fccomodel import report
 from fccomodel.report.system import System
 
 BENCH = Path(__file__).parents[1] / "bench"
-SIZES = (4_000, 80_000)
+SIZES = (4_000, 40_000)
 #: So many variables have their Hessian by columns, and their gradients by row.
 FEW = 400
 
