@@ -92,6 +92,10 @@ def _values(name: str) -> str:
     from fccomodel.core.options import ABOVE_ZERO, DEVICES, NUMBERS, PRECISIONS, WORDS
 
     words = {"device": (*DEVICES, "cuda:1"), "precision": PRECISIONS, "algorithm": ("race", *registered()), **WORDS}
+    if name == "backend":
+        from fccomodel.solver import backends
+
+        return ", ".join((backends.AUTO, *backends.all()))
     if name in words:
         return ", ".join(str(word).lower() if isinstance(word, bool) else word for word in words[name])
     if name not in NUMBERS:

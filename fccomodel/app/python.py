@@ -250,6 +250,7 @@ class BoundModel(latex.Typeset):
         seed: int | None = None,
         device: str | None = None,
         precision: str | None = None,
+        backend: str | None = None,
         budget: str | None = None,
         algorithm: str | None = None,
         unverified: bool | None = None,
@@ -271,6 +272,7 @@ class BoundModel(latex.Typeset):
 
         seed       whole number; the same seed gives the same answer on the same machine
         device     ``auto``, ``cpu``, ``cuda``; precision: ``float32`` or ``float64`` of the steps (reports are float64)
+        backend    what runs the steps: ``auto``, ``eager``, ``compiled``, ``cuda-graph``; F0818 where it cannot
         budget     ``60s``, ``5m``, ``5000it`` or ``1e6oracles``
         algorithm  in place of the one that would be chosen; its requirements are checked all the same
         unverified run even where no algorithm's theorem covers the model; the report says so first
@@ -288,7 +290,7 @@ class BoundModel(latex.Typeset):
         show       names of lets whose values are wanted (``result.values``); other keywords are options of the algorithm
         """
         named: dict[str, Any] = {"seed": seed, "device": device, "precision": precision, "budget": budget, "algorithm": algorithm}
-        named |= {"unverified": unverified, "holdout": holdout, "margin": margin, "population": population}
+        named |= {"backend": backend, "unverified": unverified, "holdout": holdout, "margin": margin, "population": population}
         from fccomodel.app import new_rows
         from fccomodel.pipeline import tracing
 

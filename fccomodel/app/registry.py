@@ -26,6 +26,7 @@ PACKAGES = (
     "normal.reformulations",
     "algorithms",
     "solver.operations",
+    "solver.backends",
 )
 
 

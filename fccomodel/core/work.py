@@ -57,11 +57,11 @@ def operation_price(operation, shapes, sizes, rates):
     return rates.call + rates.byte * sum(sizes) + each * most
 
 
-def priced(work):
+def priced(work, rates=None):
     """What ``work()`` returns, and the counted seconds of its operations of torch, of their differentiation too."""
     from torch.utils._python_dispatch import TorchDispatchMode
 
-    rates, spent = Rates(), [0.0]
+    rates, spent = rates or Rates(), [0.0]
 
     class Counting(TorchDispatchMode):
         @classmethod

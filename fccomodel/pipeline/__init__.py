@@ -183,6 +183,10 @@ def plan(
     """Bind (unless bound already) and decide."""
     began = time.perf_counter()
     held: dict[str, np.ndarray] = {}
+    if "backend" in chosen:
+        from fccomodel.solver import backends
+
+        backends.check(*chosen["backend"])
     if bound is None:
         out = chosen.get("holdout", (None, ""))[0]
         if out is None or isinstance(out, str):
@@ -241,7 +245,7 @@ def _seed(chosen: options.Origins) -> int:
 
 def automatic(made: Plan) -> options.Origins:
     """The values of the options that every solver has, where nobody gave one."""
-    values = {"seed": 0, "device": "auto", "precision": "float32", "budget": str(made.budget)}
+    values = {"seed": 0, "device": "auto", "precision": "float32", "backend": "auto", "budget": str(made.budget)}
     return {name: (value, options.AUTOMATIC) for name, value in values.items()}
 
 
@@ -270,11 +274,12 @@ def run(
     microscope: Microscope | None = None,
     part: str = "run",
 ) -> tuple[Planned, Program, Solution]:
-    """Emit and run; the plan comes back with the device that was picked. The clock (``time.perf_counter``) ends the run at
-    ``until``, where it has a budget in seconds; with ``patience`` it ends after so many counted ones. ``watched``: steps alone
-    estimate the KKT residual as well; a ``microscope`` looks at them, and nothing comes after them.
+    """Emit and run; the plan comes back with the device and the backend that were picked. The clock (``time.perf_counter``) ends
+    the run at ``until``, where it has a budget in seconds; with ``patience`` it ends after so many counted ones. ``watched``:
+    steps alone estimate the KKT residual as well; a ``microscope`` looks at them, and nothing comes after them.
     ``part``: which of the runs of a solve it is, by the name that its checkpoints have."""
     from fccomodel.pipeline import kept
+    from fccomodel.solver import backends
     from fccomodel.solver import run as running
 
     program = emit(planned)
@@ -291,6 +296,7 @@ def run(
             seed=value["seed"],
             device=device,
             precision=value["precision"],
+            backend=backends.check(*planned.options["backend"]),
             budget_s=None if seconds is None else max(min(seconds, until - time.perf_counter()), LEAST_SHARE * seconds),
             budget_it=iterations,
             budget_oracles=oracles,
@@ -301,6 +307,7 @@ def run(
             microscope=microscope,
             progress=progress,
         )
+    planned = replace(planned, options={**planned.options, "backend": (solution.backend, planned.options["backend"][1])})
     if planned.plan.schedule is not None:
         solution = replace(solution, notes=(*planned.plan.schedule.sentences(solution.iterations), *solution.notes))
     return planned, program, solution

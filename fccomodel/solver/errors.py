@@ -1,4 +1,5 @@
-"""F0608, F0609, F0704, F0711, F0817: what cannot be in a solver, runs that find nothing, and checkpoints that are of no use."""
+"""F0608, F0609, F0704, F0711, F0817, F0818: what cannot be in a solver, runs that find nothing, checkpoints
+that are of no use, and backends that cannot take steps."""
 
 from __future__ import annotations
 
@@ -16,6 +17,7 @@ NOT_EMITTED = Code("F0608", "not emitted")
 EMPTY_SET = Code("F0609", "empty set of a variable")
 NOTHING_FINITE = Code("F0711", "nothing finite")
 CHECKPOINT = Code("F0817", "checkpoint")
+BACKEND = Code("F0818", "backend")
 
 
 # ------------------------------------------------------------------------------------------------------------- microscopes
@@ -171,6 +173,15 @@ def objective_not_finite() -> Diagnostic:
         "the objective was not finite at any point tried",
         reason="A run starts at zero (nets: at their initialisation) and keeps points with a finite objective alone.",
         fix='Check the scale of the data (scale = "standard"), the domains of logarithms and powers; try smaller eta.',
+    )
+
+
+def not_run_by(name: str, reason: str) -> Diagnostic:
+    """A backend that is asked for can take the steps of the program."""
+    return BACKEND.error(
+        f"the {name} backend cannot take the steps of this program",
+        reason=f"{reason[:1].upper()}{reason[1:]}.",
+        fix="Use --backend eager, or auto, which takes another only where it can.",
     )
 
 

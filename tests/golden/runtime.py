@@ -199,6 +199,7 @@ class BlockSolver(Solver):
     oracles       values g_i(w; xi) that a step asks for
     surrogate     steps descend another problem, whose values do not judge theirs
     inequalities  centres that are multipliers of inequalities, moved by the steps
+    leap          takes several steps in one call where it can, in the place of ``one_step``; None: one by one
     """
 
     gradient: Callable
@@ -208,6 +209,7 @@ class BlockSolver(Solver):
     oracles: int = 1
     surrogate: bool = False
     inequalities: tuple[str, ...] = ()
+    leap: Any = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -494,11 +496,11 @@ def operation_price(operation, shapes, sizes, rates):
     return rates.call + rates.byte * sum(sizes) + each * most
 
 
-def priced(work):
+def priced(work, rates=None):
     """What ``work()`` returns, and the counted seconds of its operations of torch, of their differentiation too."""
     from torch.utils._python_dispatch import TorchDispatchMode
 
-    rates, spent = Rates(), [0.0]
+    rates, spent = rates or Rates(), [0.0]
 
     class Counting(TorchDispatchMode):
         @classmethod
@@ -578,10 +580,22 @@ def open_stage(run, solver: BlockSolver, h: BlockSettings, iterations):
     run.kept = run.kept if solver.schedule.pools else 0
 
 
+def one_step(run, solver: BlockSolver, data, h: BlockSettings, now: BlockSettings, iterations):
+    """The first of the steps whose samples are drawn ahead, by the settings ``now``, and its part in the average."""
+    schedule = solver.schedule
+    schedule.move(h, h.peak, run.count / (iterations or math.inf))
+    solver.advance(solver, data, run.state, run.u, run.c, run.ahead.pop(0), now)
+    if schedule.averages(run.done, run.length):
+        run.kept += 1
+        run.average.lerp_(run.state.w, 1.0 / run.kept)
+    run.done, run.count = run.done + 1, run.count + 1
+
+
 def take_steps(run, solver: BlockSolver, data, rng, h: BlockSettings, iterations, ended, keep=None, reason=""):
     """To the end of the stage, unless there is a ``reason`` to end before; the average of the second half's iterates, by a
-    theorem's constants of all. Why the run ends, or "". ``keep`` has the state after each step."""
-    schedule, advance = solver.schedule, solver.advance
+    theorem's constants of all. Why the run ends, or "". ``keep`` has the state after each step, or after those that a backend
+    takes in one call."""
+    schedule, step = solver.schedule, solver.leap or one_step
     while run.done < run.length and not reason:
         if not run.ahead:
             run.since, run.ahead = (run.done, run.count), drawn(solver, data, rng, min(solver.block, run.length - run.done))
@@ -589,13 +603,7 @@ def take_steps(run, solver: BlockSolver, data, rng, h: BlockSettings, iterations
         done, count = run.since
         now = schedule.within(h, 1 - done / run.length, count / (iterations or math.inf))
         while run.ahead and not reason:
-            batch = run.ahead.pop(0)
-            schedule.move(h, h.peak, run.count / (iterations or math.inf))
-            advance(solver, data, run.state, run.u, run.c, batch, now)
-            if schedule.averages(run.done, run.length):
-                run.kept += 1
-                run.average.lerp_(run.state.w, 1.0 / run.kept)
-            run.done, run.count = run.done + 1, run.count + 1
+            step(run, solver, data, h, now, iterations)
             reason = ended(run.count)
             if keep is not None:
                 keep("steps", run, reason)

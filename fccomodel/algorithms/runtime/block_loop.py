@@ -118,10 +118,22 @@ def open_stage(run, solver: BlockSolver, h: BlockSettings, iterations):
     run.kept = run.kept if solver.schedule.pools else 0
 
 
+def one_step(run, solver: BlockSolver, data, h: BlockSettings, now: BlockSettings, iterations):
+    """The first of the steps whose samples are drawn ahead, by the settings ``now``, and its part in the average."""
+    schedule = solver.schedule
+    schedule.move(h, h.peak, run.count / (iterations or math.inf))
+    solver.advance(solver, data, run.state, run.u, run.c, run.ahead.pop(0), now)
+    if schedule.averages(run.done, run.length):
+        run.kept += 1
+        run.average.lerp_(run.state.w, 1.0 / run.kept)
+    run.done, run.count = run.done + 1, run.count + 1
+
+
 def take_steps(run, solver: BlockSolver, data, rng, h: BlockSettings, iterations, ended, keep=None, reason=""):
     """To the end of the stage, unless there is a ``reason`` to end before; the average of the second half's iterates, by a
-    theorem's constants of all. Why the run ends, or "". ``keep`` has the state after each step."""
-    schedule, advance = solver.schedule, solver.advance
+    theorem's constants of all. Why the run ends, or "". ``keep`` has the state after each step, or after those that a backend
+    takes in one call."""
+    schedule, step = solver.schedule, solver.leap or one_step
     while run.done < run.length and not reason:
         if not run.ahead:
             run.since, run.ahead = (run.done, run.count), drawn(solver, data, rng, min(solver.block, run.length - run.done))
@@ -129,13 +141,7 @@ def take_steps(run, solver: BlockSolver, data, rng, h: BlockSettings, iterations
         done, count = run.since
         now = schedule.within(h, 1 - done / run.length, count / (iterations or math.inf))
         while run.ahead and not reason:
-            batch = run.ahead.pop(0)
-            schedule.move(h, h.peak, run.count / (iterations or math.inf))
-            advance(solver, data, run.state, run.u, run.c, batch, now)
-            if schedule.averages(run.done, run.length):
-                run.kept += 1
-                run.average.lerp_(run.state.w, 1.0 / run.kept)
-            run.done, run.count = run.done + 1, run.count + 1
+            step(run, solver, data, h, now, iterations)
             reason = ended(run.count)
             if keep is not None:
                 keep("steps", run, reason)

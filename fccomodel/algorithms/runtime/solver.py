@@ -82,6 +82,7 @@ class BlockSolver(Solver):
     oracles       values g_i(w; xi) that a step asks for
     surrogate     steps descend another problem, whose values do not judge theirs
     inequalities  centres that are multipliers of inequalities, moved by the steps
+    leap          takes several steps in one call where it can, in the place of ``one_step``; None: one by one
     """
 
     gradient: Callable
@@ -91,6 +92,7 @@ class BlockSolver(Solver):
     oracles: int = 1
     surrogate: bool = False
     inequalities: tuple[str, ...] = ()
+    leap: Any = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,10 @@ from fccomodel.core.diagnostics import refuse
 #: a command's parser, or a group of its arguments
 Into = argparse.ArgumentParser | argparse._ArgumentGroup
 #: options that have an argument of their own
-NAMED = ("algorithm", "unverified", "polish", "tol", "seed", "device", "precision", "budget", "holdout", "margin", "population")
+NAMED = (
+    "algorithm", "unverified", "polish", "tol", "seed", "device", "precision", "backend", "budget", "holdout", "margin",
+    "population",
+)  # fmt: skip
 
 
 # ----------------------------------------------------------------------------------------------------------- arguments
@@ -71,6 +74,7 @@ def solving(to: argparse.ArgumentParser, *, many: bool = False) -> Into:
         group.add_argument("--seed", type=options.value_of, metavar="S", help="of every random choice (default 0)")
     group.add_argument("--device", metavar="auto|cpu|cuda", help="where to run (default auto)")
     group.add_argument("--precision", metavar="float32|float64", help="of the steps; reports are always float64")
+    group.add_argument("--backend", metavar="NAME", help="what runs the steps: auto (default), eager, compiled, cuda-graph")
     group.add_argument("--budget", metavar="60s|5000it|1e6oracles", help="time, iterations or oracle calls")
     group.add_argument("--tol", type=options.value_of, metavar="X", help="KKT residual to stop at (default 1e-6)")
     group.add_argument("--no-polish", dest="polish", action="store_false", default=None, help="no finish by passes over all rows")

@@ -14,10 +14,11 @@ import numpy as np
 import torch
 
 from fccomodel.core import process
+from fccomodel.core.diagnostics import quoting
 from fccomodel.core.failure import Failure
 from fccomodel.data.bound import Bound
 from fccomodel.plan.start import Kept
-from fccomodel.solver import starts
+from fccomodel.solver import backends, starts
 from fccomodel.solver.emit import Program
 from fccomodel.solver.run import answers
 from fccomodel.solver.run.answers import exact_values, multipliers
@@ -82,6 +83,7 @@ class Solution:
     worked: float = 0.0
     planned: int | None = None
     kept: Kept = field(default_factory=Kept)
+    backend: str = "eager"
     trace: Trace | None = None
 
     @property
@@ -112,6 +114,7 @@ def run(
     seed: int = 0,
     device: str = "cpu",
     precision: str = "float32",
+    backend: str = "eager",
     budget_s: float | None = None,
     budget_it: int | None = None,
     budget_oracles: float | None = None,
@@ -130,13 +133,20 @@ def run(
     with ``patience`` it ends after so many of them. ``watched``: steps alone estimate the KKT residual as well, now and then;
     ``microscope``: looks at them as they go.
 
-    Raises F0711 where nothing finite was found, F0704 where the variables or the arrays exceed the memory.
+    ``backend``: what runs the steps, or ``auto``; a trace is of eager ones.
+
+    Raises F0818 where the ``backend`` cannot take the steps, F0711 where nothing finite was found, F0704 where the variables or
+    the arrays exceed the memory.
     """
     refuse_size(program, bound, precision)
     module = types.ModuleType("solver")
     module.__dict__["MODULES"] = {name: copy.deepcopy(kept.module) for name, kept in program.modules.items()}
     with process.own_randomness():
         exec(_code(program.text), module.__dict__)  # noqa: S102 - what we emitted
+    dtype = getattr(torch, precision)
+    with process.own_randomness(), quoting(bound.problem.source):
+        foreseen = {"dtype": dtype, "iterations": budget_it}
+        ran, told = backends.equip(backend if microscope is None else "eager", module, program, device=device, **foreseen)
     began = time.perf_counter()
     limited = (budget_s, budget_it, budget_oracles) != (None, None, None)
     seconds = budget_s if limited else module.SECONDS
@@ -151,7 +161,7 @@ def run(
     if keeper is not None:
         keeper.of(module, device, report)
         began -= keeper.spent
-    settings = {"seed": seed, "device": device, "dtype": getattr(torch, precision), "seconds": seconds, "iterations": budget_it}
+    settings = {"seed": seed, "device": device, "dtype": dtype, "seconds": seconds, "iterations": budget_it}
     if polish:
         settings |= {"room": room, "patience": patience}
     elif watched:
@@ -177,7 +187,8 @@ def run(
         worked=final.worked,
         planned=final.planned,
         trace=None if microscope is None else microscope.trace(module, program, bound, seed),
-        notes=(*(keeper.notes if keeper is not None else ()), *answers.notes(program, module, final)),
+        backend=ran,
+        notes=(*([told] if told else []), *(keeper.notes if keeper is not None else ()), *answers.notes(program, module, final)),
     )
 
 

@@ -1,0 +1,70 @@
+"""Several steps of the loop in one call, with what the loop keeps beside them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from operator import itemgetter
+from typing import Any
+
+import torch
+
+from fccomodel.solver.backends._several import STEPS, Several, tensors
+
+#: the moved arguments, and those changed in place
+Results = tuple[list[torch.Tensor], list[torch.Tensor]]
+#: ``call(fixed, moving, kept, rows, weights, drawn, pooled)``, the last: several batches move w together
+Call = Callable[..., Results]
+
+
+class Leap:
+    """In the place of ``one_step``: so many steps of those drawn ahead as a call takes; where fewer are left before settings
+    change or the budget ends, one as the loop itself takes it."""
+
+    def __init__(self, several: Several, call: Call):
+        self.several, self.call, self.one = several, call, several.module.one_step
+        self.settings = itemgetter(*several.settings)
+        self.fixed: tuple[Any, list[torch.Tensor]] = (None, [])
+        self.made: dict[Any, torch.Tensor] = {}
+
+    def __call__(self, run: Any, solver: Any, data: Any, h: Any, now: Any, iterations: float | None) -> None:
+        """The next steps of a run."""
+        if len(run.ahead) < STEPS or run.count + STEPS > (iterations or math.inf):
+            self.one(run, solver, data, h, now, iterations)
+            return
+        if self.fixed[0] is not data:
+            self.fixed = data, self.several.fixed(data)
+        rows = tuple(self.row(run, solver, h, now, iterations, k) for k in range(STEPS))
+        weights = tuple(self.weight(run, solver, run.done + k) for k in range(STEPS))
+        drawn = [part for batch in run.ahead[:STEPS] for part in batch]
+        moving, kept = self.several.moving(run.state, run.average), self.several.kept(run.u, run.c)
+        pooled = self.several.pooled and now.together > 1
+        arrays = self.array(rows), self.array(weights)
+        (*moved, run.average), kept = self.call(self.fixed[1], moving, kept, *arrays, drawn, pooled)
+        vars(run.state).update(zip(tensors(run.state), moved, strict=True))
+        vars(run.u).update(zip(tensors(run.u), kept, strict=False))
+        vars(run.c).update(zip(tensors(run.c), kept[len(tensors(run.u)) :], strict=True))
+        run.state.met = (run.state.met + STEPS) % now.together if self.several.pooled else run.state.met
+        run.done, run.count = run.done + STEPS, run.count + STEPS
+        del run.ahead[:STEPS]
+
+    def row(self, run: Any, solver: Any, h: Any, now: Any, iterations: float | None, k: int) -> tuple[float, ...]:
+        """The numbers that a step goes by."""
+        solver.schedule.move(h, h.peak, (run.count + k) / (iterations or math.inf))
+        met, together = (run.state.met + k) % now.together, now.together
+        return (*self.settings(vars(now)), float(met == 0), float(met + 1 == together), float(together))
+
+    def weight(self, run: Any, solver: Any, done: int) -> float:
+        """Of an iterate in the average."""
+        if not solver.schedule.averages(done, run.length):
+            return 0.0
+        run.kept += 1
+        return 1.0 / run.kept
+
+    def array(self, numbers: Sequence[Any]) -> torch.Tensor:
+        """On the device; the last ones are kept."""
+        if numbers not in self.made:
+            if len(self.made) > 64:
+                self.made.clear()
+            self.made[numbers] = torch.tensor(numbers, dtype=self.several.dtype, device=self.several.device)  # type: ignore[index]
+        return self.made[numbers]  # type: ignore[index]

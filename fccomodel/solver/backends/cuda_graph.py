@@ -1,0 +1,95 @@
+"""Several steps captured as one CUDA graph: the kernels of all of them start by one call from the host."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from fccomodel.solver.backends._base import Backend, Unfit
+from fccomodel.solver.backends._leap import Leap, Results
+from fccomodel.solver.backends._several import STEPS, Several
+
+Arrays = list[torch.Tensor]
+
+
+def missing(device: str) -> str:
+    """A graph is one of a GPU."""
+    if not device.startswith("cuda"):
+        return "its steps run on the processor, not on a GPU (--device cuda)"
+    return "" if torch.cuda.is_available() else "there is no GPU here"
+
+
+class Graph:
+    """What ``work`` starts on the GPU, once captured, again and again."""
+
+    def __init__(self, work: Callable[[], None]):
+        beside = torch.cuda.Stream()
+        beside.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(beside):  # kernels are loaded, and workspaces made, before the capture
+            for _ in range(3):
+                work()
+        torch.cuda.current_stream().wait_stream(beside)
+        self.graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self.graph):
+            work()
+
+    def replay(self) -> None:
+        """All of it once more."""
+        self.graph.replay()
+
+
+class Captured:
+    """Calls graphs, whose arrays have fixed places: what lies elsewhere is copied there, and results stay there.
+
+    There is one graph for batches that move w one by one and one for those that do so together; a new one for other data.
+    """
+
+    def __init__(self, several: Several, graph: Callable[[Callable[[], None]], Any] = Graph):
+        self.several, self.graph = several, graph
+        self.made: dict[bool, tuple[Any, Arrays, Arrays]] = {}
+
+    def __call__(
+        self, fixed: Arrays, moving: Arrays, kept: Arrays, rows: torch.Tensor, weights: torch.Tensor, drawn: Arrays, pooled: bool
+    ) -> Results:
+        """The moved arguments and those changed in place, in the graph's places."""
+        found = self.made.get(pooled)
+        if found is None or any(x is not y for x, y in zip(found[1], fixed, strict=True)):
+            self.made[pooled] = found = self.captured(fixed, [*moving, *kept, rows, weights, *drawn], len(moving), pooled)
+        graph, _, places = found
+        for place, x in zip(places, [*moving, *kept, rows, weights, *drawn], strict=True):
+            if place is not x:
+                place.copy_(x)
+        graph.replay()
+        return places[: len(moving)], places[len(moving) : len(moving) + len(kept)]
+
+    def captured(self, fixed: Arrays, others: Arrays, moving: int, pooled: bool) -> tuple[Any, Arrays, Arrays]:
+        """A graph with its own arrays, and the fixed ones that it reads."""
+        places = [x.clone() for x in others]
+
+        def work() -> None:
+            moved = self.several(*fixed, *places, pooled=pooled)
+            for place, x in zip(places[:moving], moved, strict=True):
+                place.copy_(x)
+
+        return self.graph(work), fixed, places
+
+
+def leap(several: Several) -> tuple[Leap, str]:
+    """Of graphs that are captured as a run comes to them; one is tried now."""
+    call, count = Captured(several), len(several.moving(several.state, several.state.w))
+    try:
+        given = several.example()
+        first = len(several.fixed(several.data))
+        call.captured(given[:first], given[first:], count, several.pooled)
+    except Unfit:
+        raise
+    except Exception as error:  # whatever cannot be captured
+        raise Unfit(f"{type(error).__name__}: {(str(error).splitlines() or [''])[0][:200]}") from None
+    return Leap(several, call), f"steps by CUDA graphs, {STEPS} in a call"
+
+
+backend = Backend(
+    name="cuda-graph", meaning=f"{STEPS} steps captured as one CUDA graph, started by one call", leap=leap, missing=missing
+)

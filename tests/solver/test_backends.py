@@ -1,0 +1,164 @@
+"""Several steps in one call are the steps one by one: the function that backends compile or capture, and what they refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from emitted_models import HEAD, NET, Case, Made, make, mlp, table
+
+import fccomodel
+from fccomodel.core.diagnostics import FccoError
+from fccomodel.solver import backends
+from fccomodel.solver.backends import compiled, cuda_graph
+from fccomodel.solver.backends._leap import Leap
+from fccomodel.solver.backends._several import STEPS, Several
+
+PAIRS = "minimize mean[p in P] log(E[n ~ N] exp(sqhinge(1 + SCORE(n) - SCORE(p)))) + 0.01 * sumsq(w);"
+BOUNDED = (
+    "minimize E[z ~ D] log1pexp(-z.y * SCORE(z)); subject to c[k in G]: E[z ~ D | z.g == k] log1pexp(-z.y * SCORE(z)) <= 0.5;"
+)
+HINGE = "minimize cvar(tail = 0.5)[p in P] (E[n ~ N] pos(1 + SCORE(n) - SCORE(p)));"
+
+
+def model(body: str, net: bool = False) -> Case:
+    for row in "znp":
+        body = body.replace(f"SCORE({row})", f"s(w; {row}.x)" if net else f"dot(w, {row}.x)")
+    nets = {"nets": lambda: {"s": mlp()}} if net else {}
+    head = NET.replace("var v", "var w") if net else HEAD
+    return Case(text=f"model several;{head}{body}", data=lambda: {"D": table()}, **nets)
+
+
+class Again:
+    """In the place of a graph: the same work on the host."""
+
+    def __init__(self, work: Callable[[], None]):
+        self.replay = work
+
+
+def run(made: Made, leap: Any = None, *, together: int = 1) -> Any:
+    """Steps over the end of a stage, into one that is no multiple of ``STEPS``."""
+    module = made.solver
+
+    def settings() -> Any:
+        h = module.Settings()
+        h.together = together
+        return h
+
+    solver = replace(module.SOLVER, leap=leap, settings=settings)
+    with module.no_grad():
+        return module.solve(solver, dict(made.program.data), iterations=215, seconds=None, dtype=torch.float64)
+
+
+def several(made: Made) -> Several:
+    return Several.of(made.solver, made.program, "cpu", torch.float64)
+
+
+def same(one: Any, other: Any) -> None:
+    assert one.iterations == other.iterations == 215
+    assert torch.allclose(one.w, other.w, rtol=0, atol=1e-9)
+    for held in (one.u, one.c):
+        other_held = vars(other.u if held is one.u else other.c)
+        assert all(torch.allclose(x, other_held[name], atol=1e-9, equal_nan=True) for name, x in vars(held).items())
+
+
+#: With Adam-type steps a net's last bias, on which pairs do not depend, moves by rounding alone: here it is momentum.
+CASES = {
+    "together": (BOUNDED, False, "sonex", {}, 2),
+    "duals": (HINGE, False, "alexr", {}, 1),
+    "decay": (PAIRS, False, "sox", {"schedule": "decay", "eta": 0.01, "budget": "215it"}, 1),
+    "net": (PAIRS.partition(" + 0.01")[0] + ";", True, "sonex", {"step": "momentum"}, 1),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_captured_steps_are_the_steps_one_by_one(name):
+    body, net, algorithm, options, together = CASES[name]
+    made = make("several", model(body, net), algorithm=algorithm, **options)
+    captured = cuda_graph.Captured(steps := several(made), Again)
+    same(run(made, together=together), run(made, Leap(steps, captured), together=together))
+    assert captured.made  # it has taken some
+
+
+class Exported:
+    """In the place of a library: the graph that it would be made of."""
+
+    def __init__(self, steps: Several):
+        self.graph = compiled.traced(steps).module()
+
+    def run(self, arrays: list[torch.Tensor]) -> list[torch.Tensor]:
+        return self.graph(*arrays)
+
+
+def test_the_graph_of_steps_has_no_number_of_a_run_in_it():
+    """Traced before a run, it takes that run's step sizes, weights and batches: by numbers of a schedule that moves them."""
+    body, net, algorithm, options, _ = CASES["decay"]
+    made = make("several", model(body, net), algorithm=algorithm, **options)
+    same(run(made), run(made, Leap(steps := several(made), compiled.Library(Exported(steps)))))
+
+
+def test_libraries_are_kept_by_the_text_of_steps_and_by_sizes():
+    made = make("several", model(PAIRS), algorithm="sonex")
+    keys = [compiled.key(steps := several(made))]
+    changes = [("# line 6", "# elsewhere"), ("SEED = 0", "SEED = 1")]
+    changes += [("mu=0.01", "mu=0.02"), ("log_corrected(old, g, g_prev", "log_corrected(old, g_prev, g")]
+    for old, new in changes:
+        assert old in steps.text
+        keys.append(compiled.key(replace(steps, text=steps.text.replace(old, new))))
+    steps.data.D_x = steps.data.D_x[:, :2]
+    keys.append(compiled.key(steps))
+    assert keys[0] == keys[1] == keys[2] and len(set(keys)) == 4
+
+
+def bound() -> Any:
+    rows = np.random.default_rng(0).normal(size=(40, 2))
+    text = "dim d; data D: table(x: real[d]); var w[d]; minimize E[z ~ D] abs(dot(w, z.x) - 1);"
+    return fccomodel.compile(text).bind(D={"x": rows})
+
+
+@pytest.mark.parametrize(
+    ("given", "code", "words"),
+    [
+        ({"backend": "numba"}, "F0808", "no backend"),
+        ({"backend": "cuda-graph", "device": "cpu"}, "F0818", "not on a GPU"),
+        ({"backend": "compiled", "algorithm": "alexr2"}, "F0818", "count rounds"),
+        ({"backend": "compiled", "algorithm": "ascvrg", "unverified": True}, "F0818", "as one vector"),
+    ],
+)
+def test_a_backend_that_cannot_take_the_steps_says_why(given, code, words):
+    if given["backend"] == "compiled" and compiled.missing("cpu"):
+        pytest.skip(compiled.missing("cpu"))
+    with pytest.raises(FccoError, match=f"(?s){code}.*{words}"):
+        bound().solve(budget="40it", **given)
+
+
+def test_auto_is_eager_but_for_long_runs(monkeypatch):
+    """By counted work: what a backend saves of the calls of the iterations asked for, less its start."""
+    steps = several(make("several", model(PAIRS), algorithm="sonex"))
+    long = int(10 * compiled.backend.start / steps.calls())
+    assert [backends._best(steps, count) for count in (1000, long)] == ["eager", "compiled"]
+    monkeypatch.setattr(compiled, "missing", lambda device: "nothing")
+    found = bound().solve(budget="40it")
+    assert "backend eager" in " ".join(found.details.split())
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")
+@pytest.mark.parametrize("name", ["together", "duals", "net"])
+def test_steps_by_graphs_on_a_gpu(name):
+    """Double precision, against the loop on the same device."""
+    body, net, algorithm, options, together = CASES[name]
+    made = make("several", model(body, net), algorithm=algorithm, **options)
+    steps = Several.of(made.solver, made.program, "cuda", torch.float64)
+    leap, said = cuda_graph.leap(steps)
+    assert str(STEPS) in said
+    module, found = made.solver, []
+    for taken in (None, leap):
+        with module.no_grad():
+            solver = replace(module.SOLVER, leap=taken)
+            given = {"iterations": 215, "seconds": None, "dtype": torch.float64, "device": "cuda"}
+            found.append(module.solve(solver, dict(made.program.data), **given))
+    assert torch.allclose(found[0].w, found[1].w, rtol=0, atol=1e-9)
