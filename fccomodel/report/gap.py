@@ -237,7 +237,7 @@ def _part(kink: Kink, parts: Parts, analysis: Analysis) -> bool:
 def _sound(kink: Kink, analysis: Analysis) -> bool:
     """Every weighted sum of the terms is convex (concave for a minimum)."""
     facts = [analysis.see(term) for term in kink.weighed]
-    return all(f.affine if kink.signed else f.convex if kink.sign > 0 else f.concave for f in facts)
+    return not kink.smooth and all(f.affine if kink.signed else f.convex if kink.sign > 0 else f.concave for f in facts)
 
 
 def _curving(system: System, optimal: Optimum, analysis: Analysis) -> list[tuple[int, Array]]:

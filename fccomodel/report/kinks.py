@@ -5,6 +5,7 @@ The weights are what optimality conditions choose: a subgradient of phi at t, up
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -20,6 +21,7 @@ from fccomodel.evaluation.interpret import Evaluator, inner_maximum, ranging
 from fccomodel.evaluation.interpret.spaces import Product
 from fccomodel.library import atoms, reductions, sets
 from fccomodel.library.kinks import kinked
+from fccomodel.report import largest
 from fccomodel.report.weights import Weights
 
 #: Numbers that the terms of a kink may be; terms of a kink whose own kinks are weighed too.
@@ -34,6 +36,7 @@ class Kink:
 
     ``signed``: weights may be negative.
     ``rows``: it is inside an expectation or another reduction, so that there is one for every row.
+    ``smooth``: it is phi(t) and a function without a kink.
     """
 
     node: ir.Expr
@@ -42,10 +45,13 @@ class Kink:
     sign: float = 1.0
     signed: bool = False
     rows: bool = False
+    smooth: bool = False
 
     @property
     def weighed(self) -> tuple[ir.Expr, ...]:
         """What the terms are, or are affine functions of."""
+        if largest.nested(self.node, self.sign):
+            return tuple(largest.leaves(self.node, self.sign))
         if isinstance(self.node, ir.Reduce):
             return (self.node.body,)
         atom = atoms.of(self.node)
@@ -71,9 +77,9 @@ def find(bound: Bound, roots: Iterable[ir.Expr]) -> tuple[dict[int, Kink], list[
         elif kink is not None:
             kinks[id(node)] = replace(kink, rows=rows or (nested and bool(ir.free_binders(node))))
             if rows or nested or not _few(bound, node):
-                _inside(_bodies(node), "inside another such function", left)
+                _inside(kink.weighed, "inside another such function", left)
             else:
-                stack.extend((body, False, True) for body in _bodies(node))
+                stack.extend((body, False, True) for body in kink.weighed)
         elif isinstance(node, ir.Reduce):
             stack.append((node.body, rows or any(binder.kind == "~" for binder in node.binders), nested))
         elif isinstance(node, ir.LetRef):
@@ -115,7 +121,7 @@ def _inside(roots: tuple[ir.Expr, ...], why: str, left: dict[int, tuple[ir.Expr,
                 left.setdefault(id(node), (node, why))
 
 
-SIMPLEX = Weights(kind="simplex")
+SIMPLEX, BOX = Weights(kind="simplex"), Weights(kind="box", low=-1.0, high=1.0)
 
 
 def of(node: ir.Expr) -> Kink | None:
@@ -126,25 +132,37 @@ def of(node: ir.Expr) -> Kink | None:
         kind = reductions.of(node)
         if any(isinstance(binder.domain, ir.VectorSet) for binder in node.binders):
             return _over_vectors(node, kind.sign)
+        if kind.extreme and not node.shape:
+            return _largest(node, kind.sign)
         if kind.cap is not None:
             return Kink(node=node, weights=partial(_weights, node=node), terms=_reduced, sign=kind.sign)
     return None
 
 
+def _largest(node: ir.Expr, sign: float) -> Kink:
+    terms = partial(largest.terms, sign=sign, most=MOST_NUMBERS)
+    return Kink(node=node, weights=_fixed(SIMPLEX), terms=terms, sign=sign, signed=largest.signed(node, sign))
+
+
 def _of_atom(node: ir.Apply, atom: atoms.Atom | None) -> Kink | None:
-    """The largest (least) of the arguments, a norm, a root of squares, or a largest of affine functions of a number."""
+    """The largest (least) of the arguments, a norm, a root of squares, a largest of affine functions of a number, or a function
+    whose slope jumps."""
     if isinstance(atom, atoms.ArrayAtom):
         norm = atom.ball is not None
         return Kink(node=node, weights=partial(_ball, node=node), terms=_entries, signed=True) if norm else None
     if not isinstance(atom, atoms.ScalarAtom):
         return None
+    if largest.nested(node, float(atom.extreme or 1)):
+        return _largest(node, float(atom.extreme or 1))
     if atom.extreme:
         return Kink(node=node, weights=_fixed(SIMPLEX), terms=_arguments, sign=float(atom.extreme))
     if (squared := _below_root(node)) is not None:
         return Kink(node=node, weights=_fixed(Weights(kind="ball")), terms=partial(_roots, below=squared), signed=True)
-    pieces = atom.affine_pieces(*atom.typical)
+    pieces = () if atom.variadic else atom.affine_pieces(*atom.typical)
     if len(pieces) < 2:
-        return None
+        scalars = not any(ir.free_binders(arg) for arg in node.args[1:])
+        jumps = Kink(node=node, weights=_fixed(BOX), terms=_jumps, signed=True, smooth=True)
+        return jumps if atom.graph is not None and atom.kinked and scalars else None
     signed = any(slope < 0 for slope, _ in pieces)
     if any(shift for _, shift in pieces) or any(ir.free_binders(arg) for arg in node.args[1:]):
         return Kink(node=node, weights=_fixed(SIMPLEX), terms=_pieces, signed=signed)
@@ -214,6 +232,16 @@ def _argument(evaluator: Evaluator, node: ir.Expr, env: Env) -> Named | None:
     assert isinstance(node, ir.Apply)
     value = evaluator.value(node.args[0], env)
     return Named(value.data.unsqueeze(-1), value.axes)
+
+
+def _jumps(evaluator: Evaluator, node: ir.Expr, env: Env) -> Named | None:
+    """(u - x) J / 2 for each place x where the slope jumps by J: the rest has the mean of both slopes there."""
+    atom = atoms.of(node)
+    assert isinstance(node, ir.Apply) and isinstance(atom, atoms.ScalarAtom)
+    points, *_ = atom.subdifferential(*(float(evaluator.value(arg, {}).data) for arg in node.args[1:]))
+    value = evaluator.value(node.args[0], env)
+    rises = [(a[0], b[1] - a[1]) for a, b in itertools.pairwise(points) if a[0] == b[0] and a[1] != b[1]]
+    return Named(torch.stack([(value.data - x) * (rise / 2) for x, rise in rises], -1), value.axes) if rises else None
 
 
 def _pieces(evaluator: Evaluator, node: ir.Expr, env: Env) -> Named | None:

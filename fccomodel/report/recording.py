@@ -93,7 +93,8 @@ class Recorder:
         value = torch.from_numpy(np.ascontiguousarray(phi)).requires_grad_(True) if earlier is None else earlier.value
         self.records.append(Record(kink=kink, weights=weights, call=call, terms=terms, value=value, near=near, within=within))
         whole = value if near is None else plain_value.index_put((torch.from_numpy(near),), value)
-        return Named(whole.reshape(shape), values.axes)
+        rest = evaluator.uncut(node, env).data - values.data.abs().sum(-1) if kink.smooth else 0.0
+        return Named(whole.reshape(shape) + rest, values.axes)
 
     def chosen(self, kink: Kink, weights: Weights, terms: np.ndarray) -> tuple[np.ndarray | None, float]:
         """Which instances of a kink are weighed, and how far from it they are at most; None for all."""

@@ -108,6 +108,21 @@ PROBLEMS |= {
         lambda w: cp.sum_squares(X @ w - NUMBERS) / N + 0.8 * np.abs(NUMBERS).mean() * cp.norm1(w),
         [],
     ),
+    "largest below a hinge": (
+        "minimize E[z ~ D] hinge(1 + max[k in d | k != 2] (w[k] * z.x[k]) - z.y * dot(w, z.x)) + 0.05 * sumsq(w);",
+        SIGNS,
+        lambda w: (
+            cp.sum(cp.pos(1 + cp.max(cp.multiply(X, w[None, :])[:, [0, 2, 3, 4, 5]], axis=1) - cp.multiply(SIGNS, X @ w))) / N
+            + 0.05 * cp.sum_squares(w)
+        ),
+        [],
+    ),
+    "largest of absolute values": (
+        "minimize E[z ~ D] max(abs(dot(w, z.x) - z.y) - min(w[1], w[2] + 1), abs(w[1]), 2 * w[2] - 1);",
+        NUMBERS,
+        lambda w: cp.sum(cp.maximum(cp.abs(X @ w - NUMBERS) - cp.minimum(w[0], w[1] + 1), cp.abs(w[0]), 2 * w[1] - 1)) / N,
+        [],
+    ),
     "worst group": (f"minimize max[k in G] {RISK};", SIGNS, lambda w: cp.max(risks(w)), []),
     "worst groups": (
         f"minimize cvar(tail = 0.5)[k in G] {RISK} + 0.01 * norm1(w);",
