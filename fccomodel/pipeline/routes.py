@@ -101,11 +101,11 @@ def _judged(planned: Planned, program: Program, solution: Solution, sensitive: b
 
 
 def interior(planned: Planned) -> Conic | None:
-    """The problem as a conic program of moderate size, if it is one, for where the plan asks for a finish in a time; a budget of
-    steps or oracle calls is all that is used."""
+    """A convex problem as a conic program of moderate size, if it is one, where the plan asks for a finish in a time; a budget
+    of steps or oracle calls is all that is used."""
     from fccomodel.solver import conic
 
-    if not planned.plan.polish or options.parse_budget(planned.options["budget"][0])[0] is None:
+    if not (planned.plan.polish and planned.analysis.convex) or options.parse_budget(planned.options["budget"][0])[0] is None:
         return None
     see = planned.analysis.see
     with quoting(planned.problem.source):

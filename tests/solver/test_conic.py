@@ -11,9 +11,10 @@ import fccomodel
 from fccomodel import report, structure
 from fccomodel.evaluation.interpret import evaluate
 from fccomodel.library import atoms
+from fccomodel.pipeline import routes
 from fccomodel.solver import conic
 from fccomodel.solver.conic import cones
-from fccomodel.solver.conic.affine import Affine, NotConic
+from fccomodel.solver.conic.affine import Affine, NotConic, joined, stacked
 from fccomodel.solver.conic.cones import Cones
 from fccomodel.solver.conic.walk import conic as built
 
@@ -384,6 +385,31 @@ def test_what_is_not_convex_is_refused(text):
     bound = fccomodel.compile(HEAD + text).bind(data=DATA).bound
     see = structure.analyse(bound.problem, bound).see
     assert conic.of(bound, lambda e: see(e).interval.value) is None
+
+
+def test_a_long_norm_holds_its_rows_once():
+    """The deviation of n rows is a cone of n entries, each of which is a row of the same array."""
+    u = Cones().variable((400,))
+    whole = stacked([u.select(-1, k) for k in range(400)])
+    assert whole.rows.shape == (400, 400) and whole.shape == (400,) and whole.entries()[0].nnz == 400
+    lifted = joined([u, u.upper(), u], 0)  # the same rows, once as estimates
+    assert lifted.rows.shape[0] == 800 and not lifted.exact
+
+
+def test_norms_of_many_rows_are_stated_together(monkeypatch):
+    text = "dim d; data D : table(x: real[d], y: real[d]); var w[d]; minimize E[z ~ D] norm2(z.y - z.x * w);"
+    random, calls = np.random.default_rng(0), []
+    cone = Cones._cone
+    monkeypatch.setattr(Cones, "_cone", lambda *args, **kwargs: calls.append(args[1]) or cone(*args, **kwargs))
+    program = program_of(text, D={"x": random.normal(size=(300, 3)), "y": random.normal(size=(300, 3))}).program
+    assert sum(kind == "second_order" for kind, *_ in program.cones) == 300 and len(calls) < 5
+
+
+def test_no_cones_are_stated_of_what_is_not_convex(monkeypatch):
+    text = "data D : table(x: real); var w; minimize E[z ~ D] abs(sigmoid(w * z.x)) + abs(w);"
+    planned = fccomodel.compile(text).bind(D={"x": np.arange(3.0)}).plan(budget="2s", unverified=True)
+    monkeypatch.setattr(conic, "of", lambda *args: pytest.fail("it was tried"))
+    assert routes.interior(planned) is None
 
 
 def test_every_curved_atom_states_its_cone():

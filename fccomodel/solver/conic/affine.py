@@ -252,11 +252,7 @@ def widened(rows: sparse.csr_matrix, columns: int) -> sparse.csr_matrix:
 def stacked(parts: Sequence[Affine]) -> Affine:
     """Arrays of one shape along a new last dim."""
     shape = np.broadcast_shapes(*(part.index.shape for part in parts))
-    columns = max(part.rows.shape[1] for part in parts)
-    starts = np.cumsum([0, *(len(part.const) for part in parts[:-1])])
-    rows = sparse.vstack([widened(part.rows, columns) for part in parts], format="csr")
-    index = np.stack([np.broadcast_to(part.index, shape) + start for part, start in zip(parts, starts, strict=True)], -1)
-    return Affine(rows, np.concatenate([p.const for p in parts]), np.concatenate([p.kind for p in parts]), index)
+    return _united(parts, lambda places: np.stack([np.broadcast_to(place, shape) for place in places], -1))
 
 
 def constant(values: np.ndarray) -> Affine:
@@ -269,11 +265,18 @@ def constant(values: np.ndarray) -> Affine:
 def joined(parts: Sequence[Any], dim: int = 0) -> Affine:
     """Arrays one after the other along a dim."""
     arrays = [part if isinstance(part, Affine) else constant(number(part)) for part in parts]
-    columns = max(part.rows.shape[1] for part in arrays)
-    starts = np.cumsum([0, *(len(part.const) for part in arrays[:-1])])
-    rows = sparse.vstack([widened(part.rows, columns) for part in arrays], format="csr")
-    index = np.concatenate([part.index + start for part, start in zip(arrays, starts, strict=True)], dim)
-    return Affine(rows, np.concatenate([p.const for p in arrays]), np.concatenate([p.kind for p in arrays]), index)
+    return _united(arrays, lambda places: np.concatenate(places, dim))
+
+
+def _united(parts: Sequence[Affine], laid: Callable[[list[np.ndarray]], np.ndarray]) -> Affine:
+    """Arrays as one, ``laid`` out by the places of their rows; rows that several share are there once."""
+    different = {(id(part.rows), id(part.const), id(part.kind)): part for part in parts}
+    starts = dict(zip(different, np.cumsum([0, *(len(part.const) for part in different.values())]), strict=False))
+    columns = max(part.rows.shape[1] for part in parts)
+    rows = sparse.vstack([widened(part.rows, columns) for part in different.values()], format="csr")
+    index = laid([part.index + starts[id(part.rows), id(part.const), id(part.kind)] for part in parts])
+    const, kind = (np.concatenate([getattr(part, name) for part in different.values()]) for name in ("const", "kind"))
+    return Affine(rows, const, kind, index)
 
 
 def _fresh(rows: sparse.csr_matrix, const: np.ndarray, kind: np.ndarray, shape: Sequence[int]) -> Affine:

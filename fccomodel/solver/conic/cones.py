@@ -184,11 +184,17 @@ class Cones:
         if (owner < 0).any() or (rows.indices >= ends[owner]).any():
             return None
         t = self.variable((len(const),))
-        for k, level in enumerate(const):
-            entries = slice(rows.indptr[k], rows.indptr[k + 1])
+        for alike in _alike(rows, owner, const):
+            entries = np.concatenate([np.arange(rows.indptr[k], rows.indptr[k + 1]) for k in alike])
             columns, weights, of = rows.indices[entries], rows.data[entries], owner[entries]
             parts = [records[r].of(columns[of == r], weights[of == r]) for r in np.unique(of)]
-            self.norm(t[k], joined([*parts, constant(np.full(int(level > 0), level ** (1 / p)))]), p)
+            levels = const[alike] ** (1 / p)
+            if len(alike) == 1:
+                self.norm(t[alike[0]], joined([*parts, constant(levels[levels > 0])]), p)
+                continue
+            (part,) = parts
+            together = [part.reshape(len(alike), -1), *([constant(levels[:, None])] if levels[0] else [])]
+            self.norm(t[alike], joined(together, -1), p)
         return t.upper().reshape(u.shape)
 
     def dual(self, kind: str, y: Affine, power: float = 0.5) -> None:
@@ -207,13 +213,13 @@ class Cones:
             self._append(Block(kind, rows, const, y.shape[-1]))
 
     def norm(self, t: Affine, u: Affine, p: float) -> None:
-        """t >= |u|_p, of a number and a vector: r_k^(1/p) t^(1 - 1/p) >= |u_k|, sum r <= t."""
+        """t >= |u|_p along u's last dim: r_k^(1/p) t^(1 - 1/p) >= |u_k|, sum r <= t."""
         if p == 2:
             self.second_order(t, u)
             return
         r = self.variable(u.shape)
-        self.power(r, t, u, 1 / p)
-        self.nonneg(t - r.sum())
+        self.power(r, t.unsqueeze(-1), u, 1 / p)
+        self.nonneg(t - r.sum(-1))
 
     def stated(self, powers: Powers) -> None:
         """Powers as cones: 2u and t - 1 are no longer than t + 1 where t >= |u|^2."""
@@ -257,6 +263,18 @@ class Cones:
         self.numbers += numbers
         if self.numbers > MOST_NUMBERS or self.curved > MOST_CURVED:
             raise NotConic("a larger program than an interior-point method takes")
+
+
+def _alike(rows: sparse.csr_matrix, owner: np.ndarray, const: np.ndarray) -> list[np.ndarray]:
+    """The rows by those that can be stated at once: with as many entries, all of one ``owner``, and a constant or none."""
+    counts, row = np.diff(rows.indptr), np.repeat(np.arange(len(const)), np.diff(rows.indptr))
+    first, last = np.full(len(const), np.iinfo(np.int64).max), np.full(len(const), -1)
+    np.minimum.at(first, row, owner)
+    np.maximum.at(last, row, owner)
+    alone = np.where(first == last, -1, np.arange(len(const)))
+    _, which = np.unique(np.stack([counts, last, const > 0, alone]), axis=1, return_inverse=True)
+    order = np.argsort(which.ravel(), kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(which.ravel()[order])) + 1) if len(order) else []
 
 
 def _affine(value: Any) -> Affine:
