@@ -132,7 +132,8 @@ def conformance() -> list[str]:
     refused: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     for problem in ALL:
         for record in (one for one in algorithms.all().values() if one.oracle == "blocks"):
-            given, bound = {**problem.options, "algorithm": record.name, "outer_batch": 3, "inner_batch": 6}, bound_problem(problem)
+            given = {**problem.options, "algorithm": record.name, "outer_batch": 3, "inner_batch": 6}
+            bound = bound_problem(problem)
             try:
                 planned(problem, **given)
             except FccoError:

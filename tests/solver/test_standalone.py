@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import os
 import re
+import runpy
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -32,23 +34,48 @@ SMALL = [
 ]
 
 
-def reproduces(case: Made, folder: Path, steps: int, **options: str) -> dict[str, torch.Tensor]:
-    """The program run alone ends where it ends when it is run from here, from the same seed."""
-    (folder / "solver.py").write_text(case.program.text)
-    torch.save(dict(case.program.data), folder / "data.pt")
-    here = run.run(case.program, case.bound, seed=4, budget_it=steps)
-    given = ["--seed", "4", "--iterations", str(steps), "--out", "w.pt", *(x for k, v in options.items() for x in (f"--{k}", v))]
+Runner = Callable[[Path, list[str]], str]
+
+
+def by_itself(folder: Path, given: list[str]) -> str:
+    """What a program prints in a process of its own, where a warning is an error."""
     done = subprocess.run(
         [sys.executable, "-W", "error", "solver.py", *given], cwd=folder, capture_output=True, text=True, timeout=300,
         env={**os.environ, "PYTHONPATH": "", "OMP_NUM_THREADS": "1"},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Runner:
+    """The same in this process, from which the package is not to be had."""
+
+    def run(folder: Path, given: list[str]) -> str:
+        with monkeypatch.context() as patch:
+            patch.chdir(folder)
+            patch.setitem(sys.modules, "fccomodel", None)
+            patch.setattr(sys, "argv", ["solver.py", *given])
+            patch.setattr(torch, "set_num_threads", lambda count: None)
+            runpy.run_path("solver.py", run_name="__main__")
+        return capsys.readouterr().out
+
+    return run
+
+
+def reproduces(case: Made, folder: Path, steps: int, runner: Runner = by_itself, **options: str) -> dict[str, torch.Tensor]:
+    """The program run alone ends where it ends when it is run from here, from the same seed."""
+    (folder / "solver.py").write_text(case.program.text)
+    torch.save(dict(case.program.data), folder / "data.pt")
+    here = run.run(case.program, case.bound, seed=4, budget_it=steps)
+    given = ["--seed", "4", "--iterations", str(steps), "--out", "w.pt", *(x for k, v in options.items() for x in (f"--{k}", v))]
+    text = runner(folder, given)
     data = case.solver.prepare_full(case.solver.as_namespace(dict(case.program.data), "cpu", torch.float64))
     found = torch.load(folder / "w.pt", weights_only=True)
     w = torch.cat([found[name].reshape(-1) for name in case.program.layout])
     with torch.no_grad():
         objective, _ = case.solver.evaluate(data, w)
-    printed = re.search(r"^objective (\S+) ", done.stdout, re.M)
+    printed = re.search(r"^objective (\S+) ", text, re.M)
     assert printed is not None and float(printed[1]) == pytest.approx(case.solver.SIGN * float(objective), rel=1e-6)
     for name, value in here.variables.items():
         assert torch.allclose(found[name], torch.as_tensor(value).reshape(found[name].shape), rtol=1e-4, atol=1e-6), name
@@ -56,13 +83,13 @@ def reproduces(case: Made, folder: Path, steps: int, **options: str) -> dict[str
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_small(name: str, tmp_path: Path) -> None:
-    reproduces(make(name), tmp_path, 60)
+def test_small(name: str, tmp_path: Path, here: Runner) -> None:
+    reproduces(make(name), tmp_path, 60, here)
 
 
-def test_options(tmp_path: Path) -> None:
+def test_options(tmp_path: Path, here: Runner) -> None:
     case = make("risk_set", precision="float64")
-    found = reproduces(case, tmp_path, 60, precision="float32", device="cpu", seconds="100")
+    found = reproduces(case, tmp_path, 60, here, precision="float32", device="cpu", seconds="100")
     assert found["w"].dtype == torch.float64
 
 
