@@ -27,7 +27,7 @@ from fccomodel.core.work import Meter
 from fccomodel.library.sets import SimpleSet
 from fccomodel.report import sublevels
 from fccomodel.report.kinks import Kink
-from fccomodel.report.lagrangian import Root, gradient, roots
+from fccomodel.report.lagrangian import Root, curvature, gradient, roots
 from fccomodel.report.optimality import Optimum, optimum
 from fccomodel.report.parts import Parts, Size, sizes
 from fccomodel.report.rows import Gradients
@@ -309,10 +309,9 @@ def _hessian(
     weights = _curving(system, optimal, analysis) if dense else []
     if not terms and not weights:
         return None
-    origin = gradient(system, terms, np.zeros(system.d), weights)
     if not dense:
-        return np.maximum(gradient(system, terms, np.ones(system.d)) - origin, 0.0)
-    columns = np.stack([gradient(system, terms, unit, weights) - origin for unit in np.eye(system.d)])
+        return np.maximum(gradient(system, terms, np.ones(system.d)) - gradient(system, terms, np.zeros(system.d)), 0.0)
+    columns = curvature(system, terms, weights)
     return (columns + columns.T) / 2
 
 

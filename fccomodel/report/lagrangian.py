@@ -26,6 +26,11 @@ class Root(NamedTuple):
     constraint: ir.Constraint | None = None
 
 
+Terms = list[tuple[Root, ir.Expr]]
+Weights = Sequence[tuple[int, Array]]
+Slopes = Sequence[torch.Tensor | None]
+
+
 def roots(system: System, multipliers: Array) -> list[Root]:
     """The functions that the Lagrangian is the sum of."""
     constraints = [Root(constraint.body, 1.0, weights, constraint) for constraint, weights in of_members(system, multipliers)]
@@ -42,9 +47,27 @@ def of_members(system: System, multipliers: Array) -> Iterator[tuple[ir.Constrai
             yield constraint, weights
 
 
-def gradient(system: System, terms: list[tuple[Root, ir.Expr]], at: Array, weights: Sequence[tuple[int, Array]] = ()) -> Array:
+def gradient(system: System, terms: Terms, at: Array, weights: Weights = ()) -> Array:
     """Of the sum of the roots at any point, each with an expression of choice in place of its own, and of weighted terms of kinks
     (by record)."""
+    return _flat(*_slopes(system, terms, at, weights))
+
+
+def curvature(system: System, terms: Terms, weights: Weights = ()) -> Array:
+    """The Hessian of such a sum that is quadratic: one pass, and for each entry one back through what its slope is made of."""
+    at = 1.0 + np.arange(system.d) % 7 / 7  # no zero, where roots of squares have no second derivative
+    slopes, leaves = _slopes(system, terms, at, weights, twice=True)
+    rows = []
+    for slope, leaf in zip(slopes, leaves, strict=True):
+        for k in range(leaf.numel()):
+            bent = slope is not None and slope.requires_grad
+            parts = torch.autograd.grad(slope.reshape(-1)[k], leaves, retain_graph=True, allow_unused=True) if bent else ()
+            rows.append(_flat(parts or [None] * len(leaves), leaves))
+    return np.stack(rows)
+
+
+def _slopes(system: System, terms: Terms, at: Array, weights: Weights, twice: bool = False) -> tuple[Slopes, list[torch.Tensor]]:
+    """The gradient by variable, ``twice``: to be differentiated again, None where it is zero; and what it is by."""
     point = {name: part.clone().requires_grad_(True) for name, part in system.split(at).items()}
     evaluator = Evaluator(system.bound, point, seed=system.seed)
     total = torch.zeros((), dtype=torch.float64)
@@ -60,8 +83,11 @@ def gradient(system: System, terms: list[tuple[Root, ir.Expr]], at: Array, weigh
         system.evaluate(evaluator.point, recorder)
         total = total + sum((recorder.records[k].terms * torch.from_numpy(factors)).sum() for k, factors in weights)
     if not total.requires_grad:
-        return np.zeros(system.d)
-    slopes = torch.autograd.grad(total, leaves, allow_unused=True)
-    return np.concatenate(
-        [np.zeros(leaf.numel()) if g is None else g.numpy().ravel() for g, leaf in zip(slopes, leaves, strict=True)]
-    )
+        return [None] * len(leaves), leaves
+    return torch.autograd.grad(total, leaves, allow_unused=True, create_graph=twice), leaves
+
+
+def _flat(slopes: Slopes, leaves: Sequence[torch.Tensor]) -> Array:
+    """Slopes by variable as one vector."""
+    pairs = zip(slopes, leaves, strict=True)
+    return np.concatenate([np.zeros(x.numel()) if g is None else g.detach().numpy().ravel() for g, x in pairs])

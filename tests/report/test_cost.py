@@ -11,6 +11,7 @@ import torch
 
 import fccomodel
 from fccomodel import report
+from fccomodel.report import lagrangian
 from fccomodel.report.system import System
 
 BENCH = Path(__file__).parents[1] / "bench"
@@ -86,3 +87,22 @@ def test_derivatives_along_many_directions_at_once(counted):
         for mine, other in zip(terms, single[j], strict=True):
             np.testing.assert_allclose(mine, other)
     assert counted["gradients"] == 1
+
+
+def test_hessians_take_no_pass_for_each_variable(monkeypatch):
+    """Curvature along a mixed quadratic is found from one evaluation, whatever the number of variables."""
+    passes, evaluator = [], lagrangian.Evaluator
+    monkeypatch.setattr(lagrangian, "Evaluator", lambda *given, **more: passes.append(1) or evaluator(*given, **more))
+    counts = []
+    for d in (4, 24):
+        declared = " ".join(f"var x{k} >= 0;" for k in range(d))
+        squares = " + ".join(f"square(x{k} - 0.5 * x{(k + 1) % d}) - {1 + k % 3} * x{k}" for k in range(d))
+        made = fccomodel.compile(f"{declared} minimize {squares};").bind().bound
+        passes.clear()
+        A = np.eye(d) - 0.5 * np.roll(np.eye(d), 1, axis=1)
+        x = np.linalg.solve(2 * A.T @ A, 1 + np.arange(d) % 3)
+        found = report.report(made, {f"x{k}": np.array(v + 0.01) for k, v in enumerate(x)})
+        off = float(((A @ np.full(d, 0.01)) ** 2).sum())
+        assert found.gap.value == pytest.approx(off, rel=1e-6)
+        counts.append(len(passes))
+    assert counts[0] == counts[1] > 0
