@@ -99,7 +99,7 @@ AXES: dict[str, tuple[Callable[[int], Posed], tuple[int, ...]]] = {
     "groups": (groups, (100, 1_000, 10_000, 100_000)),
     "columns": (columns, (100, 1_000, 10_000, 100_000)),
     "terms": (terms, (50, 100, 200, 400)),
-    "definitions": (definitions, (50, 100, 200)),
+    "definitions": (definitions, (25, 50, 100)),
     "variables": (variables, (25, 50, 100, 200)),
 }
 
