@@ -128,11 +128,28 @@ class Model(Notation):
         spec   a binding file (TOML), or the same as a mapping
         Other arguments as of ``fccomodel.compile(...).bind``.
         """
-        kinds = self._kinds()
-        by_kind = {kind: dict(given.pop(kind, {}) if kind not in kinds else {}) for kind in ("data", "params", "nets")}
-        for name, value in given.items():
-            by_kind[kinds.get(name, "data")][name] = value
-        return self.compiled.bind(spec=spec, samplers=samplers, data_dir=data_dir, allow_python=allow_python, **by_kind)
+        named = self._by_kind(given)
+        return self.compiled.bind(spec=spec, samplers=samplers, data_dir=data_dir, allow_python=allow_python, **named)
+
+    def prepare(
+        self,
+        folder: str | Path,
+        *,
+        dtype: str = "float32",
+        spec: Mapping[str, Any] | str | Path | None = None,
+        samplers: Mapping[str, Callable[..., Any]] | None = None,
+        data_dir: str | Path | None = None,
+        allow_python: bool = False,
+        **given: Any,
+    ) -> BoundModel:
+        """``bind`` for tables that do not fit into memory: they are written into a folder, and mapped from there.
+
+        folder  new, empty, or of prepared tables, which are replaced; later ``bind(D=folder)`` takes it as it is
+        dtype   of vectors, ``float32`` or ``float64``
+        Other arguments as of ``bind``. Raises F0806 where the folder cannot be written.
+        """
+        more = {"samplers": samplers, "data_dir": data_dir, "allow_python": allow_python}
+        return self.compiled.prepare(folder, dtype=dtype, spec=spec, **more, **self._by_kind(given))
 
     def mock(self, *, rows: int = 200, seed: int = 0) -> BoundModel:
         """The model with data of the declared types, drawn at random, so that it runs before there is data: ``m.mock().solve()``.
@@ -146,6 +163,14 @@ class Model(Notation):
         compiled = self.compiled.compiled
         binding, bound, _ = mocking.drawn(compiled, rows=rows, seed=seed)
         return BoundModel(compiled=compiled, binding=binding, bound=bound)
+
+    def _by_kind(self, given: dict[str, Any]) -> dict[str, dict[str, Any]]:
+        """What is given by name, apart: data, params and nets."""
+        kinds = self._kinds()
+        named = {kind: dict(given.pop(kind, {}) if kind not in kinds else {}) for kind in ("data", "params", "nets")}
+        for name, value in given.items():
+            named[kinds.get(name, "data")][name] = value
+        return named
 
     def _kinds(self) -> dict[str, str]:
         """For each name that data, numbers or modules are bound to, which of them."""

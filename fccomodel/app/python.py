@@ -126,6 +126,27 @@ def owned(value: Any) -> Any:
     return value
 
 
+def _binding(
+    spec: Mapping[str, Any] | str | Path | None,
+    data: Mapping[str, Any],
+    params: Mapping[str, Any] | None,
+    nets: Mapping[str, Any] | None,
+    samplers: Mapping[str, Callable[..., Any]] | None,
+    data_dir: str | Path | None,
+    allow_python: bool,
+) -> pipeline.Binding:
+    """What is given to ``bind``, as the pipeline takes it."""
+    return pipeline.Binding(
+        spec=Path(spec) if isinstance(spec, str) else spec,
+        data=data,
+        params={name: owned(value) for name, value in (params or {}).items()},
+        nets=nets or {},
+        samplers=samplers or {},
+        data_dir=None if data_dir is None else Path(data_dir),
+        allow_python=allow_python,
+    )
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CompiledModel(latex.Typeset):
     """A checked model without data."""
@@ -168,15 +189,35 @@ class CompiledModel(latex.Typeset):
         samplers   functions for the distributions that the model names and the language does not have
         data_dir   the folder that the binding's file names start from
         """
-        binding = pipeline.Binding(
-            spec=Path(spec) if isinstance(spec, str) else spec,
-            data={name: owned(value) for name, value in {**(data or {}), **tables}.items()},
-            params={name: owned(value) for name, value in (params or {}).items()},
-            nets=nets or {},
-            samplers=samplers or {},
-            data_dir=None if data_dir is None else Path(data_dir),
-            allow_python=allow_python,
-        )
+        given = {name: owned(value) for name, value in {**(data or {}), **tables}.items()}
+        return self._bound(_binding(spec, given, params, nets, samplers, data_dir, allow_python))
+
+    def prepare(
+        self,
+        folder: str | Path,
+        *,
+        dtype: str = "float32",
+        spec: Mapping[str, Any] | str | Path | None = None,
+        data: Mapping[str, Any] | None = None,
+        params: Mapping[str, Any] | None = None,
+        nets: Mapping[str, Any] | None = None,
+        samplers: Mapping[str, Callable[..., Any]] | None = None,
+        data_dir: str | Path | None = None,
+        allow_python: bool = False,
+        **tables: Any,
+    ) -> BoundModel:
+        """``bind`` for tables that do not fit into memory: they are written into a folder, and mapped from there.
+
+        folder     new, empty, or of prepared tables, which are replaced; later ``bind(D=folder)`` takes it as it is
+        dtype      of vectors, ``float32`` or ``float64``
+        Other arguments as of ``bind``; files and queries are read in parts. Raises F0806 where the folder cannot be written.
+        """
+        options.check_value("precision", dtype, options.KEYWORD)
+        binding = _binding(spec, {**(data or {}), **tables}, params, nets, samplers, data_dir, allow_python)
+        made = pipeline.prepare(self.compiled, binding, Path(folder).absolute(), dtype=dtype)
+        return self._bound(replace(binding, data={**binding.data, **dict.fromkeys(made.tables, made.folder)}))
+
+    def _bound(self, binding: pipeline.Binding) -> BoundModel:
         return BoundModel(compiled=self.compiled, binding=binding, bound=pipeline.bind(self.compiled, binding))
 
     def explain(self, *, params: Mapping[str, Any] | None = None, **given: Any) -> Explanation:

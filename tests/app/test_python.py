@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -218,3 +219,19 @@ def test_results_and_explanations_travel(tmp_path):
     assert rest.strip() == f"{explanation}\n{explanation.why('objective')}".strip()
     for made in (copy.copy(result), copy.deepcopy(result)):
         assert made.objective == result.objective and str(made) == str(result)
+
+
+def test_tables_are_prepared_and_bound_at_once(tmp_path):
+    text = "dim d; data D : table(x: real[d], y: {-1, 1}); param mu; var w[d]; minimize E[z ~ D] dot(w, z.x) + mu * sumsq(w);"
+    rows = pd.DataFrame({"a": [1.0, 2.0, 4.0], "b": [0.5, 0.0, 1.0], "y": [1, -1, 1]})
+    given = {"spec": {"D": {"x": {"columns": ["a", "b"], "scale": "standard"}}}, "D": rows, "params": {"mu": 0.5}}
+    memory = fccomodel.compile(text).bind(**given)
+    written = fccomodel.compile(text).prepare(tmp_path / "one", dtype="float64", **given)
+    again = fccomodel.Model.parse(text).prepare(tmp_path / "two", dtype="float64", spec=given["spec"], D=rows, mu=0.5)
+    later = fccomodel.Model.parse(text).bind(D=tmp_path / "one", mu=0.5)
+    for problem in (written, again, later):
+        assert problem.bound.params["mu"] == 0.5
+        for name, column in memory.bound.tables["D"].columns.items():
+            assert np.allclose(problem.bound.tables["D"].columns[name], column, rtol=1e-12, atol=0)
+    with pytest.raises(fccomodel.FccoError, match="F0808"):
+        fccomodel.compile(text).prepare(tmp_path / "three", dtype="int8", **given)

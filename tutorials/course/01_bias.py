@@ -19,8 +19,8 @@
 # ## An expectation inside a square
 #
 # We minimise $F(w) = (\mathbb{E}[w x] - 1)^2$ where $x$ is normal with mean 1 and variance 1. Since $\mathbb{E}[w x] = w$, this
-# is $(w - 1)^2$, and the optimum is $w = 1$. No calculus is needed, which is why we take this problem: whatever goes wrong, we
-# shall see it.
+# is $(w - 1)^2$, and the optimum is $w = 1$. That needs no computer, which is why we take this problem: whatever goes wrong, we
+# shall see it. In a model, `normal(1, 1)` has the mean first and then the standard deviation.
 
 # %%
 from checks import check
@@ -50,8 +50,9 @@ problem = fc.compile(TEXT).bind()
 # %% [markdown]
 # ## Seen
 #
-# `bsgd` is plain SGD with a batch for the inner expectation. `schedule="decay"` makes the last iterate the answer and lets step
-# sizes fall, so that what remains is bias, not noise.
+# `bsgd` is plain SGD with a batch for the inner expectation: `inner_batch` is $B$. It takes 6000 steps (`budget`) of size
+# 0.02 (`eta`). `schedule="decay"` makes the last iterate the answer and divides the step size by ten at half and at three
+# quarters of the steps, so that what remains is bias, not noise.
 
 # %%
 batches = [1, 2, 4, 8]
@@ -70,17 +71,19 @@ tracked = problem.solve(algorithm="sox", inner_batch=1, gamma=0.1, eta=0.02, sch
 print(f"SOX with one sample a step ends at {float(tracked.variables['w']):.3f}")
 
 # %% [markdown]
-# SOX keeps a running estimate $u$ of the inner expectation and puts *it* into the outer function's derivative. How that works
-# is the subject of session 2.
+# SOX keeps a running estimate $u$ of the inner expectation, in which a new sample has the weight `gamma`, and puts *it* into
+# the outer function's derivative. How that works is the subject of session 2.
 #
 # ## Under the microscope
 #
-# `trace` looks at the steps: here at the mean of the stochastic gradient at the current point, and at the true gradient there.
+# `trace` looks at some of the steps: here at the mean of the stochastic gradient $G$ at the current $w$ (over many batches),
+# and at the true gradient $2w - 2$ there. With $B = 1$ the formula above says $4w - 2$ for the mean.
 
 # %%
 given = {"eta": 0.02, "schedule": "decay", "budget": "3000it", "seed": 0}
-seen = problem.solve(algorithm="bsgd", inner_batch=1, trace=["gradient"], **given).trace
-for look in seen.looks[::8]:
+looks = [0, 10, 30, 60, 100, 200, 400, 800, 1500, 2200, 2900]
+seen = problem.solve(algorithm="bsgd", inner_batch=1, trace=["gradient"], trace_at=looks, **given).trace
+for look in seen.looks[::2]:
     w, G = float(look.variables["w"]), look.gradient
     print(f"step {look.step:5}  w = {w:5.2f}  true {G.true[0]:6.2f}  mean of G {G.mean[0]:6.2f}  by the formula {4 * w - 2:6.2f}")
 
@@ -89,22 +92,24 @@ picture = seen.plot.bias()
 picture
 
 # %% [markdown]
-# At the end the mean of $G$ is zero, so that SGD stays, while the true gradient is about $-1$: the bias *is* the true gradient.
+# In the last row the mean of $G$ is nearly zero, so that SGD stays, while the true gradient is about $-1$: what holds SGD
+# there is the bias. In the picture the same, all along the run.
 #
 # ## The compiler knows
 #
-# A model says which expectations are inside nonlinear functions. `explain` finds them ("composition", "tracked"), and says of
-# plain SGD that its theorem needs inner batches which grow with the accuracy.
+# A model says which expectations are inside nonlinear functions. `explain` finds them: it calls the objective a
+# *composition*, says which expectation has to be *tracked*, and says of plain SGD what its theorem asks for and does not get,
+# inner batches which grow with the accuracy.
 
 # %%
 lines = str(problem.explain(algorithm="bsgd", unverified=True)).splitlines()
-print("\n".join(line for line in lines if any(word in line for word in ("composition", "tracked:", "inner batches"))))
+print("\n".join(line for line in lines if any(word in line for word in ("composition", "tracked:", "- inner batches"))))
 
 # %% [markdown]
 # ## Exercise 1.1
 #
 # Let $x$ be normal with mean 1 and standard deviation 2. Where does plain SGD with $B = 4$ end? Work it out on paper, put the
-# number here, and only then run the cell below it.
+# number in the place of `...`, and only then run the cell. (`check` says whether it is right.)
 
 # %%
 ending = ...
@@ -123,6 +128,5 @@ check("1.2", unbiased)
 # %% [markdown]
 # ## What to remember
 #
-# A minibatch in place of an inner expectation is unbiased only where the function around it is affine. Everything in this
-# course, risk measures, fairness constraints, partial AUC, penalties on expectations, has a function around an expectation that
-# is not.
+# A minibatch in place of an inner expectation is unbiased only where the function around it is affine. What this course is
+# about has another function there: risks of groups, fairness constraints, partial AUC, penalties on expectations.

@@ -94,8 +94,8 @@ axes[1, 0].set(ylabel="slope")
 #
 # $$ 0 \;\le\; f(u) - f_\lambda(u) \;\le\; \frac\lambda2\, (\text{slope of } f \text{ at } u)^2 . $$
 #
-# At a kink any slope between the two counts, and the least of them gives the bound. (In the inequality put the slope $y$ of
-# $f$ at $u$ into Nesterov's maximum: it gives $f(u) - \frac\lambda2 y^2$, and the maximum is no less.)
+# (To see the second inequality, put the slope $y$ of $f$ at $u$ into Nesterov's maximum: it gives $f(u) - \frac\lambda2 y^2$,
+# and the maximum is no less. At a kink any slope between the two serves, so the least of them gives the best bound.)
 
 # %%
 for name, (f, slopes) in kinks.items():
@@ -157,8 +157,8 @@ minimize abs(E[z ~ D] (w - z.x)) + (w - 1.3) ^ 2;
 """
 x = np.random.default_rng(0).normal(size=50)
 table = {"x": x - x.mean() + 1}
-problem = fc.compile(TEXT).bind(D=table)
-given = {"inner_batch": 10, "algorithm": "sonex", "polish": False, "schedule": "decay", "budget": "3000it", "seed": 0}
+problem = fc.compile(TEXT).bind(D=table)  # sonex: an algorithm that smooths, and tracks the expectation (session 5)
+given = {"inner_batch": 10, "algorithm": "sonex", "polish": False, "schedule": "decay", "budget": "2000it", "seed": 0}
 for lam in (1.0, 0.3, 0.1):
     w = float(problem.solve(lam=lam, **given).variables["w"])
     print(f"lambda = {lam}: ends at {w:.3f}, predicted {1 + 0.6 * lam / (1 + 2 * lam):.3f}; the optimum is 1")
@@ -194,8 +194,8 @@ for _ in range(6):
     centre = float(slope(w - 1, ABS, lam, centre))
 
 # %% [markdown]
-# With $\lambda = 1$ throughout, the smoothing stays as gentle as ever, and the error falls by a third each time; with a
-# smaller $\lambda$ faster. This is the *method of multipliers*. The finish of a solve, by passes over all rows, works like
+# With $\lambda = 1$ throughout, the smoothing stays as gentle as ever, and the error falls by a third each time. With a smaller
+# $\lambda$ it falls faster. This is the *method of multipliers*. The finish of a solve, by passes over all rows, works like
 # that.
 #
 # ## What the compiler smooths, and says

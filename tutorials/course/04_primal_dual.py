@@ -56,25 +56,29 @@ problem = fc.compile(TEXT).bind(D=table)
 # $$ \min_w \; \frac1n \sum_i f_i(g_i(w)) + r(w) \;=\; \min_w \max_{y_1, \dots, y_n} \;
 #    \frac1n \sum_i \bigl( y_i\, g_i(w) - f_i^*(y_i) \bigr) + r(w) . $$
 #
-# For $|u|$ the slopes are $-1 \le y_i \le 1$, and $f^*$ is 0 at all of them. A player who is against us weighs the sites, with a
-# sign. What have we won? *There is no expectation inside a function any more.* The expectation $g_i$ is multiplied by a number,
-# and a minibatch in its place is unbiased, in the gradient in $w$ and in the gradient in $y$. The price is that there is a
-# $y_i$ to be found for every block.
+# For $|u|$ the slopes are $-1 \le y_i \le 1$, and $f^*$ is 0 at all of them. A player who is against us weighs the sites,
+# with a sign. What have we won? *There is no expectation inside a function any more.* The expectation $g_i$ is multiplied by
+# a number, and a minibatch in its place is unbiased, in the gradient in $w$ and in the gradient in $y$. The price is that
+# there is a $y_i$ to be found for every block.
 #
-# **ALEXR** plays the game in turns. It draws some blocks $i$, two independent minibatches for each, and
+# **ALEXR** plays the game in turns. It draws $B_1$ blocks $i$, two independent minibatches for each, and
 #
 # | | |
 # |---|---|
 # | looks ahead | $\tilde g_i = g_i(w_t) + \theta\,(g_i(w_t) - g_i(w_{t-1}))$, both by the first minibatch |
-# | dual step | $y_i \leftarrow \arg\max_v\; v\,\tilde g_i - f_i^*(v) - \tau\,U_\psi(v, y_i)$: higher, but not far away |
-# | primal step | $G = \frac1B \sum_i y_i \nabla g_i(w_t)$ by the second, and $w \leftarrow \mathrm{prox}_{\eta r}(w - \eta\,G)$ |
+# | dual step | $y_i \leftarrow \arg\max_v\; v\,\tilde g_i - f_i^*(v) - \tau\,U_\psi(v, y_i)$ |
+# | primal step | $w \leftarrow \mathrm{prox}_{\eta r}(w - \eta G)$, $G = \frac{1}{B_1} \sum_i y_i \nabla g_i(w_t)$ by the other |
 #
-# $U_\psi(v, y)$ is a distance. With half a square it is $\frac12 (v - y)^2$, and for $|u|$ the dual step is $y_i \leftarrow
-# [y_i + \tilde g_i / \tau]$, cut off at $-1$ and 1. (In the paper $\eta$ is the inverse of ours.)
+# Three numbers are to be chosen: $\theta$, between 0 and 1, says how far $w$'s last move is continued; a large $\tau$ keeps
+# $y_i$ near where it was; $\eta$ is the step size. $U_\psi(v, y) = \psi(v) - \psi(y) - \psi'(y)\,(v - y)$ is a distance, made
+# of a convex function $\psi$. With $\psi(y) = \frac12 y^2$ it is $\frac12 (v - y)^2$, and for $|u|$ the dual step is $y_i
+# \leftarrow y_i + \tilde g_i / \tau$, cut off at $-1$ and 1. (In the paper $\eta$ is the inverse of ours, and the blocks and
+# samples of a step are $S$ and $B$.)
 #
 # ## A dual step is a moving average
 #
-# For a smooth $f$ take $f^*$ itself as $\psi$. Then (Lemma 1 of the paper) $y_i = f_i'(u_i)$ throughout, with
+# For a smooth $f$ take $f^*$ itself as $\psi$. Then, if it is so at the start, $y_i = f_i'(u_i)$ throughout (Lemma 1 of the
+# paper), with
 #
 # $$ u_i \leftarrow \frac{\tau\, u_i + \tilde g_i}{1 + \tau} , $$
 #
@@ -91,8 +95,8 @@ for value in (1.0, 3.0, 2.0, -1.0):
     assert abs(dual - 2 * average) < 1e-3
 
 # %% [markdown]
-# So "track the inner expectation" (sessions 1 and 2) and "play the dual" are the same for smooth $f$; where $f$ has a kink, only
-# the second still makes sense, for there $f'$ of an estimate jumps.
+# So "track the inner expectation" (sessions 1 and 2) and "play the dual" are the same for smooth $f$; where $f$ has a kink,
+# only the second still makes sense, for there $f'$ of an estimate jumps.
 #
 # ## The duals of a run
 #
@@ -209,8 +213,8 @@ print("\n".join(lines[at : at + 7]))
 
 # %% [markdown]
 # An *optimum*, $O(1/\epsilon^2)$; with strong convexity and smooth $f$, Theorem 1 has $O(1/\epsilon)$ up to a logarithm. For
-# problems that are not convex all that can be had is a stationary point. ALEXR asks that $f$ be convex, $g_i$ be convex, and $f$
-# non-decreasing where $g_i$ is curved (otherwise $y_i < 0$ would turn a convex $g_i$ into a concave one).
+# problems that are not convex all that can be had is a stationary point. ALEXR asks that $f$ be convex, $g_i$ be convex, and
+# $f$ non-decreasing where $g_i$ is curved (otherwise $y_i < 0$ would turn a convex $g_i$ into a concave one).
 #
 # ## Exercise 4.1
 #

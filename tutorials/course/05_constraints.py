@@ -12,16 +12,20 @@
 # - write a constraint on an expectation, and read its multiplier as a price;
 # - say why plug-in minibatches fail on penalties, and what SONEX and ALEXR2 do about it;
 # - judge an answer by its KKT residuals, and not by the objective alone.
+#
+# It takes about an hour; the computing takes less than ten seconds.
 
 # %% [markdown]
 # ## Few misses, at a price
 #
-# Tumours are to be found: among the malignant ones ($y = 1$) the loss shall be at most $\kappa$, and with that the benign ones
-# shall be treated as well as can be. The data come with scikit-learn.
+# Tumours are to be found. A score $s(x) = w^\top x + b$ above 0 says "malignant". Among the tumours that are (class 1) the
+# mean loss shall be at most $\kappa = 0.1$: few are *missed*. With that, the loss of the benign ones (class 0) shall be as
+# small as it can: few *false alarms*. The data come with scikit-learn, and [`data.py`](data.py) says which columns become $x$
+# and the class.
 
 # %%
 from checks import check
-from sklearn.datasets import load_breast_cancer
+from data import tumours
 
 import fccomodel as fc
 
@@ -36,9 +40,7 @@ def score(x) = dot(w, x) + b;
 minimize alarms: E[z ~ D | z.y == 0] log1pexp(score(z.x)) + 0.01 * sumsq(w);
 subject to misses: E[z ~ D | z.y == 1] log1pexp(-score(z.x)) <= kappa;
 """
-frame = load_breast_cancer(as_frame=True).frame
-names = list(frame.columns[:5])
-binding = {"D": {"x": {"columns": names, "scale": "standard"}, "y": {"column": "target", "map": {"0": 1, "1": 0}}}}
+frame, binding = tumours(["mean radius", "mean texture", "mean perimeter", "mean area", "mean smoothness"])
 problem = fc.compile(TEXT).bind(spec=binding, D=frame)
 result = problem.solve(seed=0)
 print(result)
@@ -46,8 +48,14 @@ print(result)
 # %% [markdown]
 # ## The multiplier is a price
 #
-# A constraint $c(w) \le \kappa$ that is active has a multiplier $y \ge 0$ with $\nabla F + y \nabla c = 0$. If $\kappa$ grows
-# by a little, the optimal value falls by $y$ times that little. Let us see.
+# We minimise $F(w)$ subject to $c(w) \le \kappa$. (Here $w$ is short for both variables, $w$ and $b$.) The constraint is
+# *active*: it holds with equality, as the report shows. Then there is a number $y \ge 0$, its **multiplier** (the $y$ of
+# sessions 3 and 4), with
+#
+# $$ \nabla F(w) + y\, \nabla c(w) = 0 . $$
+#
+# If $\kappa$ grows by a little, the optimal value falls by $y$ times that little. Let us see: solve with a slightly larger
+# and a slightly smaller $\kappa$, each from the answer we have (`start=`), and divide the differences.
 
 # %%
 step = 0.002
@@ -61,15 +69,22 @@ assert abs(slope + price) < 0.02 * price
 # %% [markdown]
 # ## From a constraint to a penalty
 #
-# With $\rho$ large enough, $F(w) + \rho\,[c(w) - \kappa]_+$ has the same minima (an *exact penalty*). But it is a composition:
-# a hinge around an expectation. A minibatch value of $c$ in the hinge is biased, by Jensen's inequality, wherever $c$ is near
-# $\kappa$, and there is where the solution is.
+# Where $\rho$ is larger than the multiplier, $F(w) + \rho\,[c(w) - \kappa]_+$ has the same minimum (an *exact penalty*; this
+# problem is convex). But it is a composition: a hinge around an expectation. A minibatch value of $c$ in the hinge is biased,
+# by Jensen's inequality, wherever $c$ is within its noise of $\kappa$; and that is where the solution is.
 #
-# SONEX smooths the hinge (its Moreau envelope) and tracks $c$ by an MSVR estimate; its slope $\rho\,[\,\cdot\,]_+'$ is then an
-# estimate of the multiplier. ALEXR2 solves for the multiplier by dual steps.
+# Two algorithms do without that bias. Both round the hinge, by its Moreau envelope of session 3:
+#
+# - **SONEX** tracks $c(w)$ by an estimate $u$ of the kind MSVR (session 2). The slope of the rounded penalty at $u$ takes the
+#   place of $y$ in the gradient above.
+# - **ALEXR2** has two loops. The inner one is ALEXR (session 4) on the rounded problem plus a parabola that holds $w$ near
+#   where it is; its dual variable $y$ takes the place of $y$. The outer one moves $w$ towards what the inner one found.
+#
+# So each has, at every step, an idea of the multiplier, and a trace shows it. (`inner_batch` is the number of rows that a
+# step draws for $c$.)
 
 # %%
-given = {"inner_batch": 32, "budget": "4000it", "seed": 0, "trace": ["u", "g", "y"]}
+given = {"inner_batch": 32, "budget": "3000it", "seed": 0, "trace": ["u", "g", "y"]}
 for name in ("sonex", "alexr2"):
     seen = problem.solve(algorithm=name, **given).trace
     path = [look.multipliers["misses"] for look in seen.looks]
@@ -81,11 +96,20 @@ picture = seen.plot.multipliers()
 picture
 
 # %% [markdown]
+# As long as $c(w)$ is well below $\kappa$ the penalty is flat, and the multiplier is 0. When the constraint begins to bind,
+# it rises until the two gradients balance, and then wavers: the noise that is left is that of $u$. The multiplier of the
+# *report* does not waver, as it is computed over all rows at the end.
+#
 # ## KKT: three numbers and a verdict
 #
-# A point is a KKT point if it is feasible, if multipliers with $y \ge 0$ make the gradient of the Lagrangian vanish
-# (stationarity), and if multipliers of inactive constraints are zero (complementarity). The report computes all three from the
-# problem as written, over all rows, whatever the solver believed.
+# A point is a KKT point (after Karush, Kuhn and Tucker) if three things hold:
+#
+# - *feasibility*: $c(w) \le \kappa$;
+# - *stationarity*: some $y \ge 0$ makes $\nabla F(w) + y\, \nabla c(w)$ vanish;
+# - *complementarity*: a constraint that is not active has $y = 0$, that is $y\,(c(w) - \kappa) = 0$.
+#
+# The report has a number for each, by how much it fails: the violation, the length of that vector, and the size of that
+# product. It computes them from the problem as written, over all rows, whatever the solver believed.
 
 # %%
 report = result.report
@@ -94,10 +118,10 @@ for name in ("feasibility", "stationarity", "complementarity"):
 print(report.verdict)
 
 # %% [markdown]
-# For a convex problem like this one, a KKT point is optimal, and the multipliers prove it: they give a lower bound on what any
-# feasible point can reach. The report's gap is what is left between the two.
-
-# %% [markdown]
+# For a convex problem like this one, a KKT point is optimal, and the multiplier proves it. As any $y$ in session 4, any
+# $y \ge 0$ gives a lower bound of what feasible points can reach, $\min_v F(v) + y\,(c(v) - \kappa)$. The *gap* in the
+# report is what is left between the objective and that bound.
+#
 # ## Exercise 5.1
 #
 # Minimise $w^2$ subject to $w \ge 1$. What is the multiplier?

@@ -24,10 +24,11 @@
 #
 # $$ \min_w \; F(w) = \bigl|\, \mathbb{E}[(y - w^\top x)\, v] \,\bigr|^2 . $$
 #
-# A square around an expectation, as in session 1, but the expectation is a *vector*. One row gives $(y - w^\top x)\, v$, with an
-# entry for each of four instruments; write $g(w) \in \mathbb{R}^4$ for the mean over all rows, and $g(w; B)$ for that over a
-# minibatch $B$. With $\phi(u) = |u|^2$ we minimise $F(w) = \phi(g(w))$. In session 2 every positive had an expectation of its
-# own, a block; here there is *one* block. The algorithms of this session, ASCVRG (2021) and HSCG (2020), are for such problems.
+# A square around an expectation, as in session 1, but the expectation is a *vector*. One row gives $(y - w^\top x)\, v$, with
+# an entry for each of four instruments; write $g(w) \in \mathbb{R}^4$ for the mean over all rows, and $g(w; \mathcal{B})$ for
+# that over a minibatch $\mathcal{B}$. With $\phi(u) = |u|^2$ we minimise $F(w) = \phi(g(w))$. In session 2 every positive had
+# an expectation of its own, a block; here there is *one* block. The algorithms of this session, ASCVRG (2021) and HSCG
+# (2020), are for such problems.
 
 # %%
 import matplotlib.pyplot as plt
@@ -68,10 +69,10 @@ assert abs(least_squares[0] - 1) > 0.5 and abs(optimum[0] - 1) < 0.1
 # is less noise, but it *stays* as long as $\gamma$ does. To have less of it, $\gamma$ must fall; a small $\gamma$ lags unless
 # steps are short; and short steps make slow progress. Can an estimate become exact while steps stay long?
 #
-# If the data are a finite table, yes. Compute $g(\tilde w)$ over **all** rows at one *reference point* $\tilde w$. At a $w$ near
-# it, let a minibatch say only *what has changed since*:
+# If the data are a finite table, yes. Compute $g(\tilde w)$ over **all** rows at one *reference point* $\tilde w$. At a $w$
+# near it, let a minibatch say only *what has changed since*:
 #
-# $$ u = g(\tilde w) + g(w; B) - g(\tilde w; B) , \qquad \text{one batch } B \text{ at both points.} $$
+# $$ u = g(\tilde w) + g(w; \mathcal{B}) - g(\tilde w; \mathcal{B}) , \qquad \text{one batch at both points.} $$
 #
 # It is unbiased for any $\tilde w$, as the means of the last two terms are $g(w)$ and $-g(\tilde w)$. **Predict**: how does its
 # standard deviation depend on $|w - \tilde w|$?
@@ -101,9 +102,9 @@ for distance in away:
 assert max(plain) < 2 * min(plain) and np.allclose(np.array(corrected) / away, corrected[0], rtol=0.2)
 
 # %% [markdown]
-# It is proportional to the distance: here $g(w; B) - g(\tilde w; B)$ is minus the mean of $v\, x^\top (w - \tilde w)$ over the
-# batch. The minibatch's own noise hardly changes. Where the reference is near, the correction is small and so is its noise:
-# variance *reduction*.
+# It is proportional to the distance: here $g(w; \mathcal{B}) - g(\tilde w; \mathcal{B})$ is minus the mean of $v\, x^\top (w
+# - \tilde w)$ over the batch. The minibatch's own noise hardly changes. Where the reference is near, the correction is small
+# and so is its noise: variance *reduction*.
 #
 # The gradient is $\nabla F(w) = J(w)^\top \nabla\phi(g(w))$, with the Jacobian $J$ of $g$. **ASCVRG** takes corrected estimates
 # of both, $g$ and $J$ (and of $\nabla\phi$, where $\phi$ is a mean over many terms as well). It works in *epochs*: a full pass
@@ -113,16 +114,17 @@ assert max(plain) < 2 * min(plain) and np.allclose(np.array(corrected) / away, c
 # ## Without full passes: the hybrid
 #
 # HSCG keeps no reference. It corrects along the path, from each point to the next, and forgets a little. With two independent
-# batches $B$ and $B'$ in every step, and a number $\beta$ between 0 and 1,
+# batches $\mathcal{B}$ and $\mathcal{B}'$ in every step, and a number $\beta$ between 0 and 1,
 #
-# $$ u_t = \beta\,\bigl(\, u_{t-1} + g(w_t; B) - g(w_{t-1}; B) \,\bigr) + (1 - \beta)\, g(w_t; B') . $$
+# $$ u_t = \beta\,\bigl( u_{t-1} + g(w_t; \mathcal{B}) - g(w_{t-1}; \mathcal{B}) \bigr) + (1 - \beta)\, g(w_t; \mathcal{B}') . $$
 #
 # Read it by its special cases. $\beta = 0$ is a minibatch. Without the difference it is SOX's moving average, with $\gamma = 1
-# - \beta$. $\beta = 1$ is *SARAH*, which never forgets, so that its errors add up. With one batch, $B' = B$, it is MSVR of
-# session 2, with $\gamma' = \beta$.
+# - \beta$. $\beta = 1$ is *SARAH*, which never forgets, so that its errors add up. With one batch, $\mathcal{B}' =
+#   \mathcal{B}$, it is MSVR of session 2, with $\gamma' = \beta$.
 #
-# Let $w$ walk in a circle around the optimum, in steps of length 0.05, and follow four estimates, with $\beta = 0.95$ and batches
-# of 16. All but the minibatch start from the exact value. **Predict**: which is the best after ten steps, and which after 400?
+# Let $w$ walk in a circle around the optimum, in steps of length 0.05, and follow four estimates, with $\beta = 0.95$ and
+# batches of 16. All but the minibatch start from the exact value. **Predict**: which is the best after ten steps, and which
+# after 400?
 
 # %%
 steps, beta = 400, 0.95
@@ -182,47 +184,56 @@ picture
 # In the table the column *KKT* is the length of the gradient. In the picture look at the upper left: how far the objective is
 # from the best, as calls go by. (The lower panels have one mark for each algorithm, its end. Seconds depend on the machine.)
 #
-# BSGD ends at a biased point: it minimises $\mathbb{E}\,|g(w; B)|^2$, which is the square *plus the variance*. SOX has taken the
-# bias away, and has its noise left. HSCG has a little less of it; how much less depends on the seed. ASCVRG is behind SOX for
-# the first 10,000 calls or so, and then goes on down as if there were no noise: the nearer $w$ comes, the nearer is its
-# reference point, and the less noise is left.
+# BSGD ends at a biased point: it minimises $\mathbb{E}\,|g(w; \mathcal{B})|^2$, which is the square *plus the variance*. SOX
+# has taken the bias away, and has its noise left. HSCG has a little less of it; how much less depends on the seed. ASCVRG is
+# behind SOX for the first 10,000 calls or so, and then goes on down as if there were no noise: the nearer $w$ comes, the
+# nearer is its reference point, and the less noise is left.
 #
-# What do the theorems say? The lines give each bound, and then its value for our problem at $\epsilon = 0.001$. $B_1$ is the
-# number of blocks in a step, here 1, and $B_2$ that of rows, here 16.
+# What do the theorems say? `explain` has the bound of each, for steps with $B_1$ blocks (here 1) and $B_2$ rows (here 16).
 
 # %%
 for name in names:
-    lines = str(problem.explain(algorithm=name, inner_batch=16, unverified=True)).splitlines()
-    at = next(k for k, line in enumerate(lines) if line.startswith("Algorithm"))
-    print("\n".join(line for line in lines[at + 1 : at + 4] if line.strip() and "chosen" not in line), "\n")
+    text = " ".join(str(problem.explain(algorithm=name, inner_batch=16, unverified=True)).split()).partition(" Algorithm ")[2]
+    bound = text[text.index("O(") :].partition(";")[0]
+    print(f"{name:7} {bound}")
 
 # %% [markdown]
-# Such lines are not to be compared at sight.
+# These four lines cannot be compared as they stand, for three reasons.
 #
-# - *Accuracy* is not the same in all. For BSGD and ASCVRG $\epsilon$ is the distance of $F$ from its least value. For SOX and
-#   HSCG it is the length of the gradient, since their theorems do without convexity.
-# - *Iterations* are not calls. BSGD's million iterations have batches of $1/\epsilon = 1000$, which makes $10^9$ calls, as many
-#   as ASCVRG's. (Ours had batches of 16 throughout, hence the bias.) HSCG's take 16 rows each, so about $10^9$ calls, and
-#   SOX's $1.6 \cdot 10^{13}$.
-# - *The letter n* is for SOX the number of blocks, here 1. For ASCVRG $m$ and $n$ count the terms of the inner and of the outer
-#   mean, here 1000 and 1.
+# First, they count different things: *iterations*, or *oracle calls*. An iteration of BSGD has a batch of $1/\epsilon$ rows
+# in its theorem (ours had 16 throughout, hence the bias); one of SOX costs 16 calls here, one of HSCG 48. Second, $n$ is for
+# SOX the number of blocks, here 1, whereas $m$ and $n$ of ASCVRG are the numbers of terms in the inner and in the outer mean,
+# here 1000 and 1. Third, $\epsilon$ is not the same accuracy. For BSGD and ASCVRG, whose theorems are for convex problems, it
+# is the distance of $F$ from its least value; for SOX and HSCG, which do without convexity, it is the length of the gradient.
 #
-# So the theorems prefer HSCG to SOX, and do not tell BSGD from ASCVRG. They are about the worst problem of a class. Ours is
-# kinder: it is strongly convex, which none of the four bounds uses, and ASCVRG's steady descent in the picture is the reward.
+# In oracle calls, for our problem and $\epsilon = 0.001$:
+#
+# | | $\epsilon$ is | iterations | calls in each | calls |
+# |---|---|---|---|---|
+# | BSGD | distance of $F$ | $1/\epsilon^2 = 10^6$ | $1/\epsilon = 1000$ | $10^9$ |
+# | ASCVRG | distance of $F$ | | | $1001 \log(1/\epsilon) + 1/\epsilon^3 = 10^9$ |
+# | HSCG | length of the gradient | $1/(16\,\epsilon^3) = 6 \cdot 10^7$ | 48 | $3 \cdot 10^9$ |
+# | SOX | length of the gradient | $1/\epsilon^4 = 10^{12}$ | 16 | $1.6 \cdot 10^{13}$ |
+#
+# Only lines with the same $\epsilon$ can be compared: the theorems prefer HSCG to SOX, and do not tell BSGD from ASCVRG. And
+# they are about the worst problem of a class. Ours is kinder: it is strongly convex, which none of the four bounds uses, and
+# ASCVRG's steady descent in the picture is the reward.
 #
 # When is SOX the better choice all the same?
 #
 # - Where a pass over all rows is dear or impossible: streams, distributions, pairs of rows. ASCVRG needs a finite table.
 # - Where there are many blocks, each with its own $g_i$. Both algorithms of this session are for one $g$ that all share.
-# - Where samples are not smooth in $w$: a correction needs $g(w; B)$ and $g(\tilde w; B)$ to be near when $w$ and $\tilde w$ are.
+# - Where samples are not smooth in $w$: a correction needs $g(w; \mathcal{B})$ and $g(\tilde w; \mathcal{B})$ to be near when
+#   $w$ and $\tilde w$ are.
 # - Early on, and for low accuracy, as in the picture. Reduced noise helps when noise is what is left.
 #
 # HSCG may also have a $\phi$ with kinks, smoothed as in session 3, and an inner $g$ that is not convex.
 #
 # ## Exercise 6.1
 #
-# Let $g(w)$ be one number, let $w$ stand still, and let each minibatch value $g(w; B)$ have the variance 1, independently of all
-# others. What is the variance of the hybrid's $u$ after many steps, for $\beta = 0.9$? (Three digits are enough.)
+# Let $g(w)$ be one number, let $w$ stand still, and let each minibatch value $g(w; \mathcal{B})$ have the variance 1,
+# independently of all others. What is the variance of the hybrid's $u$ after many steps, for $\beta = 0.9$? (Three digits are
+# enough.)
 
 # %%
 variance = ...

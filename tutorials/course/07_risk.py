@@ -46,8 +46,8 @@ print(f"crash falls on {days - len(calm)} days; without them its standard deviat
 # **Before you go on**: by mean and standard deviation, which of `index` and `crash` is the better asset?
 
 # %% [markdown]
-# By these two numbers it is `crash`: a larger mean, and a smaller standard deviation. They do not say that it has days far worse
-# than the worst of `index`.
+# By these two numbers it is `crash`: a larger mean, and a smaller standard deviation. They do not say that it has days far
+# worse than the worst of `index`.
 #
 # ## The mean of the worst
 #
@@ -84,8 +84,8 @@ axes[1].set(xlabel="s", ylabel=r"$s + E\,[L - s]_+ / \alpha$")
 # ## Portfolios
 #
 # Shares $x$ of the four, none negative, of sum 1; a day's loss is $-r^\top x$. We want the least risk at a mean return of at
-# least 0.04, by CVaR with the tails 0.5, 0.05 and 0.02, and by the variance. **Predict**: which of these four risks buys most of
-# `crash`, and which least?
+# least 0.04, by CVaR with the tails 0.5, 0.05 and 0.02, and by the variance. **Predict**: which of these four risks buys most
+# of `crash`, and which least?
 
 # %%
 TEXT = """
@@ -99,7 +99,7 @@ subject to income: E[z ~ R] dot(z.r, x) >= 0.04;
 """
 problem = fc.compile(TEXT).bind(R={"r": returns})
 tails = [0.5, 0.05, 0.02]
-curve = problem.sweep(alpha=tails, seed=0)
+curve = problem.sweep(alpha=tails, seed=0, tol=1e-4)
 shares = {f"CVaR, tail {alpha}": result.variables["x"] for alpha, result in zip(tails, curve, strict=True)}
 VARIANCE = TEXT.replace("cvar(tail = alpha)[z ~ R] (-dot(z.r, x))", "variance[z ~ R] dot(z.r, x)")
 shares["variance"] = fc.compile(VARIANCE).bind(R={"r": returns}).solve(seed=0).variables["x"]
@@ -123,9 +123,10 @@ assert crashing["CVaR, tail 0.5"] > crashing["variance"] > crashing["CVaR, tail 
 #
 # $$ \mathrm{CVaR}_\alpha(L) = \max_q \Bigl\{ \sum_i q_i L_i \;:\; 0 \le q_i \le \tfrac{1}{\alpha n},\ \sum_i q_i = 1 \Bigr\} , $$
 #
-# the largest mean under any distribution that gives no row more than $1/\alpha$ times its share $1/n$. This is *distributionally
-# robust optimisation* (DRO), and other rules for the adversary give other measures. One who pays for leaving the data, by a price
-# $\theta$ times the Kullback-Leibler divergence of $q$ from equal weights, gives the **entropic risk**
+# the largest mean under any distribution that gives no row more than $1/\alpha$ times its share $1/n$. This is
+# *distributionally robust optimisation* (DRO), and other rules for the adversary give other measures. One who pays for
+# leaving the data, by a price $\theta$ times the Kullback-Leibler divergence of $q$ from equal weights, gives the **entropic
+# risk**
 #
 # $$ \max_q \; \sum_i q_i L_i - \theta \sum_i q_i \log(n q_i) \;=\; \theta \log \frac1n \sum_i e^{L_i / \theta} , $$
 #
@@ -207,10 +208,11 @@ assert set(np.argsort(each)[-2:]) == set(np.argsort(weights)[-2:])
 assert 0.4 < weights[:2].sum() < 0.6
 
 # %% [markdown]
-# The mean ($\alpha = 1$) gives the second feature to the majority. Against the adversary that feature is of no use: he gives half
-# of the weight to groups 0 and 1 together, just enough for the two effects to cancel (more, and we would turn the sign; that is
-# the balance of the game). Within each kind he prefers the groups that do worst in this sample: of the first two group 1, of the
-# other six group 2. Robustness to groups leaves out what does not hold everywhere: the worst group gains, and the mean pays.
+# The mean ($\alpha = 1$) gives the second feature to the majority. Against the adversary that feature is of no use: he gives
+# half of the weight to groups 0 and 1 together, just enough for the two effects to cancel (more, and we would turn the sign;
+# that is the balance of the game). Within each kind he prefers the groups that do worst in this sample: of the first two
+# group 1, of the other six group 2. Robustness to groups leaves out what does not hold everywhere: the worst group gains, and
+# the mean pays.
 #
 # ## Rows that move
 #
@@ -226,8 +228,8 @@ assert 0.4 < weights[:2].sum() < 0.6
 # which moves are measured: the largest $w^\top \delta$ over moves $\delta$ of length 1. If moves are measured by their largest
 # entry, so that each entry may move by $\epsilon$, it is $\epsilon\, |w|_1$, and we have found the lasso (for absolute errors).
 #
-# We fit 40 rows with three values of $\epsilon$, and look at the mean error on these rows, on the same rows attacked with 0.5, on
-# 4000 new rows, and on the new rows with noise of standard deviation 0.5 in every feature.
+# We fit 40 rows with three values of $\epsilon$, and look at the mean error on these rows, on the same rows attacked with
+# 0.5, on 4000 new rows, and on the new rows with noise of standard deviation 0.5 in every feature.
 
 # %%
 WASSERSTEIN = """
@@ -270,11 +272,12 @@ for eps in (0.0, 0.1, 0.5):
 assert own0 < own1 < own5 and new1 < new0 and new1 < new5 and worse5 < worse1 < worse0
 
 # %% [markdown]
-# The norm is no trick to tame the fit: it *is* the worst case (the cell asserts that an attack by $\epsilon$ has the value of the
-# objective, to six digits), and $\epsilon$ has a unit, that of the features. The attack by 0.5 adds half of $|w|$ to the error.
-# Read the table by columns. On its own rows the bare fit, $\epsilon = 0$, is the best, of course, and under the attack it is the
-# worst. On new rows a little robustness helps a little, against the accidents of a sample of 40, and much of it harms. Where new
-# features are measured with noise, which no row of the sample showed, the most robust of the three is the best.
+# The norm is no trick to tame the fit: it *is* the worst case (the cell asserts that an attack by $\epsilon$ has the value of
+# the objective, to six digits), and $\epsilon$ has a unit, that of the features. The attack by 0.5 adds half of $|w|$ to the
+# error. Read the table by columns. On its own rows the bare fit, $\epsilon = 0$, is the best, of course, and under the attack
+# it is the worst. On new rows a little robustness helps a little, against the accidents of a sample of 40, and much of it
+# harms. Where new features are measured with noise, which no row of the sample showed, the most robust of the three is the
+# best.
 #
 # ## Exercise 7.1
 #
