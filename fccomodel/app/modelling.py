@@ -148,8 +148,10 @@ class Model(Notation):
         dtype   of vectors, ``float32`` or ``float64``
         Other arguments as of ``bind``. Raises F0806 where the folder cannot be written.
         """
-        more = {"samplers": samplers, "data_dir": data_dir, "allow_python": allow_python}
-        return self.compiled.prepare(folder, dtype=dtype, spec=spec, **more, **self._by_kind(given))
+        named = self._by_kind(given)
+        return self.compiled.prepare(
+            folder, dtype=dtype, spec=spec, samplers=samplers, data_dir=data_dir, allow_python=allow_python, **named
+        )
 
     def mock(self, *, rows: int = 200, seed: int = 0) -> BoundModel:
         """The model with data of the declared types, drawn at random, so that it runs before there is data: ``m.mock().solve()``.
