@@ -11,6 +11,7 @@ from emitted_models import HEAD, NET, Case, Made, make, mlp, table
 
 from fccomodel.evaluation import interpret
 from fccomodel.solver.emit.sampling import Samples
+from fccomodel.solver.lower._thinning import Thinning
 
 #: models that are affine in every sampled reduction, so that a minibatch gradient is unbiased
 LINEAR = {
@@ -275,3 +276,11 @@ def test_whole_batches_are_exact() -> None:
             continue
         mean, _, exact = spread(case, 2)
         assert torch.allclose(mean, exact, rtol=1e-9, atol=1e-12)
+
+
+def test_values_between_stages_take_a_moderate_part_of_many_pairs():
+    """Of 8e8 pairs, each evaluation between stages sees few enough to take a second."""
+    thinning = Thinning()
+    thinning.take({"P": 2747, "N": 283_301}, 2747 * 283_301)
+    kept = {"P": 2747, "N": 283_301} | thinning.thin
+    assert thinning.heavy and min(kept.values()) >= 256 and 1 << 22 <= kept["P"] * kept["N"] <= 1 << 24

@@ -19,6 +19,7 @@ from fccomodel.solver.emit.carried import source
 from fccomodel.solver.emit.page import function
 from fccomodel.solver.emit.template import AS_NAMESPACE, IMPORTS, MAPPED, PASSING
 from fccomodel.solver.lower import BlockSteps, Lowered, VectorSteps
+from fccomodel.structure.exchange import exchangeable
 
 #: the array of the first iterate, where it is given, and the beginning of the names of centres and estimates; no net is called 0
 START = "net_0"
@@ -135,8 +136,18 @@ def start(lowered: Lowered) -> str:
     for name, (a, b, _) in lowered.layout.items():
         if (net := lowered.normal.variables[name].net) is not None:
             lines.append(f"w[{a}:{b}] = INITIAL[{literal(f'net_{net}')}].to(device=device, dtype=dtype)")
+    for name in sorted(scattered(lowered)):
+        a, b, shape = lowered.layout[name]
+        lines.append(f"w[{a}:{b}] = torch.randn({b - a}, generator=rng, device=device, dtype=dtype) * {(b - a) ** -0.5:.3g}")
     about = "The first iterate: zero, inside the simple sets; nets start from their own initialisation."
+    if scattered(lowered):
+        about += " Rows that could change places start at random: steps never part equal ones."
     return function("start", about, [*lines, "project(w, 0.0)", "return w"], "rng, device, dtype")
+
+
+def scattered(lowered: Lowered) -> frozenset[str]:
+    """The variables that start at random: those with rows alike, where equal rows may be a saddle."""
+    return frozenset() if lowered.plan.convex else exchangeable(lowered.problem) & lowered.layout.keys()
 
 
 def initial(key: str) -> str:

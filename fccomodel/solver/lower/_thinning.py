@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 #: between stages, the exact problem is evaluated on at most so many pairs
-QUICK = 1 << 27
+QUICK = 1 << 24
 #: more pairs than this are evaluated in single precision between stages
 HEAVY = 1 << 24
 #: rows of a set that are kept at least
