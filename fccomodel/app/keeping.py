@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fccomodel.app import errors, store
-from fccomodel.core import options
+from fccomodel.core import options, process
 from fccomodel.core.diagnostics import FccoError, refuse
 
 if TYPE_CHECKING:
@@ -33,6 +33,9 @@ def kept(folder: str | Path | None, every: str | float | None, fresh: bool) -> I
         yield None
         return
     seconds = _seconds(EVERY if every is None else every)
+    if process.rank() > 0:  # the first process of a launcher reads and writes for all
+        yield Checkpoints(folder=Path(folder), every=seconds)
+        return
     with store.claim(Path(folder)) as claimed:
         if fresh:
             _clear(claimed.folder)

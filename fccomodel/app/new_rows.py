@@ -24,7 +24,7 @@ from fccomodel.report import margins, population
 from fccomodel.report.confidence import FEWEST, deviations, difference, student, values
 from fccomodel.report.confidence import GROUPS as REPLICATED
 from fccomodel.report.margins import Margin, Margins
-from fccomodel.solver import conic
+from fccomodel.solver import conic, errors
 from fccomodel.solver.run import Progress
 from fccomodel.solver.run.machine import interruptible
 
@@ -44,6 +44,8 @@ def solve(
     level, asked = (planned.options.get(name, (None, ""))[0] for name in ("margin", "population"))
     if level is None and asked in (None, False):
         return pipeline.solve(planned, progress, show=show, sensitive=sensitive)
+    if planned.ranks:
+        refuse(errors.of_one_process("A margin or an interval by answers on resampled rows"), source=planned.problem.source)
     with quoting(planned.problem.source):
         subsets.sampled(planned.bound)
     seconds = SECONDS if asked in (None, False, True) else options.parse_budget(asked).seconds or SECONDS

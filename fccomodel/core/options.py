@@ -46,6 +46,7 @@ WORDS: dict[str, tuple[Any, ...]] = {
     "schedule": ("practical", "theory", "decay"),
     "unverified": (True, False),
     "polish": (True, False),
+    "ranks": (True, False),
     "sampling": ("epochs", "iid"),
     "inner_sampling": ("shared", "per_block"),
     "draws": ("shared", "separate"),

@@ -3,6 +3,7 @@ a process ends that is asked to."""
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
@@ -44,6 +45,16 @@ def frames(count: int) -> Iterator[None]:
         with _COUNTING:
             _deep.remove(count)
             sys.setrecursionlimit(max([_before, *_deep]))
+
+
+def launched() -> bool:
+    """torchrun, or another launcher of torch programs, started this process as one of several (or alone: torchrun)."""
+    return "RANK" in os.environ and ("TORCHELASTIC_RUN_ID" in os.environ or int(os.environ.get("WORLD_SIZE", 1)) > 1)
+
+
+def rank() -> int:
+    """Which of the launched processes this is; 0 without a launcher."""
+    return int(os.environ["RANK"]) if launched() else 0
 
 
 def _end() -> None:

@@ -255,13 +255,13 @@ def emit(planned: Planned) -> Program:
     for a race, whose winner is not known before it is run."""
     from fccomodel.plan.errors import no_program
     from fccomodel.solver import emit as printing
-    from fccomodel.solver.lower import lower
+    from fccomodel.solver.lower import lower, over_all_ranks
 
     if planned.plan.entrants:
         refuse(no_program(planned.plan.entrants), source=planned.problem.source)
     with quoting(planned.problem.source):
         lowered = lower(planned.problem, planned.bound, planned.plan)
-        return printing.emit(lowered)
+        return printing.emit(over_all_ranks(lowered) if planned.ranks else lowered)
 
 
 def run(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 import hashlib
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from fccomodel.core import options
 from fccomodel.core.version import __version__
+from fccomodel.pipeline import emit
 from fccomodel.pipeline.records import Planned
 
 if TYPE_CHECKING:
@@ -18,17 +20,21 @@ if TYPE_CHECKING:
 #: names in a program that say how long it runs
 BUDGET = {"SECONDS", "ITERATIONS", "CALLS", "PLANNED", "WAY", "PASSES"}
 #: options of all runs, given or not; and those that change nothing of a run
-ALWAYS, NEVER = ("seed", "device", "precision"), {"budget", *options.ABOUT_NEW_ROWS}
+ALWAYS, NEVER = ("seed", "device", "precision"), {"budget", "ranks", *options.ABOUT_NEW_ROWS}
 #: numbers of a parameter that are written as they are
 FEW = 8
 
 
 def keeper(planned: Planned, program: Program, part: str) -> Keeper:
-    """What writes the checkpoints of one run of a plan, and has that which it goes on from; F0817 where this is of another."""
-    from fccomodel.solver.run import Keeper
+    """What writes the checkpoints of one run of a plan, and has that which it goes on from; F0817 where this is of another. Those
+    of a program of ranks are of the run in one process: any number of ranks goes on from them."""
+    from fccomodel.solver.run import Keeper, ranks
 
     assert planned.checkpoints is not None
-    return Keeper(planned.checkpoints.part(part), identity(planned, program))
+    if not planned.ranks:
+        return Keeper(planned.checkpoints.part(part), identity(planned, program))
+    alone = emit(replace(planned, options={**planned.options, "ranks": (False, options.AUTOMATIC)}))
+    return ranks.Keeper(planned.checkpoints.part(part), identity(planned, alone))
 
 
 def identity(planned: Planned, program: Program) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fccomodel.core import options
+from fccomodel.core.diagnostics import refuse
 from fccomodel.pipeline import Planned, automatic, decide, emit, report, routes, run
 from fccomodel.plan.start import Start
 
@@ -25,10 +26,12 @@ def answer(
 ) -> tuple[routes.Found, Race | None]:
     """The answer of a plan; where this asks for a race, that of the winner with what is left of the budget, and the race. Of one
     that is interrupted it is the best point so far."""
-    from fccomodel.solver import race
+    from fccomodel.solver import errors, race
 
     if not planned.plan.entrants:
         return routes.answer(planned, progress, sensitive=sensitive), None
+    if planned.ranks:
+        refuse(errors.of_one_process("A race"), source=planned.problem.source)
     began, budget = time.perf_counter(), options.parse_budget(planned.options["budget"][0])
 
     def lap(name: str, share: options.Budget) -> tuple[Solution, KKTReport]:

@@ -112,6 +112,11 @@ class Planned:
         return self.options.get("holdout", (None, ""))[0]
 
     @property
+    def ranks(self) -> bool:
+        """Whether the program is one of several ranks."""
+        return bool(self.options.get("ranks", (False, ""))[0])
+
+    @property
     def problem(self) -> ir.Problem:
         return self.compiled.problem
 

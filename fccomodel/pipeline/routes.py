@@ -46,8 +46,11 @@ class Found(NamedTuple):
 
 
 def answer(planned: Planned, progress: Callable[[Progress], None] | None = None, *, sensitive: bool = False) -> Found:
-    """The plan's program run and reported on; where it is a conic program too, with the interior-point method to take over."""
+    """The plan's program run and reported on; where it is a conic program too, with the interior-point method to take over, but
+    of ranks, whose steps are all that they do together."""
     until = _until(planned)
+    if planned.ranks:
+        return _judged(*run(planned, progress, until=until.run), sensitive, until)
     start = planned.plan.start
     if start is not None and start.answered:
         again = _judged(planned, emit(planned), _as_begun(planned, start), sensitive, until)

@@ -82,6 +82,7 @@ SETTINGS = {
     "device": "where it runs: auto takes an accelerator where there is one",
     "precision": "of the steps; reports are in float64",
     "backend": "what runs the steps: auto is eager but where so many iterations are asked for that another saves time",
+    "ranks": "whether the program is one of several processes, which torchrun starts (there: true)",
     "budget": "60s, 2m, 1h of the whole command; 5000it steps; 1e6oracles values g_i(w; xi)",
     "holdout": "rows left out, to judge the answer by: a condition on rows, or a share of them",
     "margin": "confidence with which constraints on expectations over rows shall hold for new rows",

@@ -1,9 +1,9 @@
-"""F0608, F0609, F0704, F0711, F0817, F0818: what cannot be in a solver, runs that find nothing, checkpoints
-that are of no use, and backends that cannot take steps."""
+"""F0608, F0609, F0616, F0704, F0711, F0713, F0817, F0818: what cannot be in a solver or over ranks, runs that find nothing,
+checkpoints that are of no use, and backends that cannot take steps."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from fccomodel.core import ir
@@ -15,7 +15,9 @@ from fccomodel.library import distributions
 
 NOT_EMITTED = Code("F0608", "not emitted")
 EMPTY_SET = Code("F0609", "empty set of a variable")
+NOT_SHARED = Code("F0616", "not over ranks")
 NOTHING_FINITE = Code("F0711", "nothing finite")
+RANK_LOST = Code("F0713", "rank lost")
 CHECKPOINT = Code("F0817", "checkpoint")
 BACKEND = Code("F0818", "backend")
 
@@ -130,7 +132,35 @@ def empty_set(variable: str, domain: ir.VectorSet, reason: str) -> Diagnostic:
     )
 
 
+def nothing_to_share(algorithm: str, whole: Mapping[str, str]) -> Diagnostic:
+    """The steps of a program on several ranks have blocks or samples that these can share."""
+    reasons = "; ".join(f"every rank needs all of {name}: {reason}" for name, reason in whole.items())
+    return NOT_SHARED.error(
+        f"There is nothing in the steps of {algorithm} that several ranks can share",
+        reason=reasons or "They have neither blocks nor samples.",
+        fix="Solve it in one process (without torchrun), or by another algorithm: --algorithm NAME.",
+    )
+
+
+def of_one_process(what: str) -> Diagnostic:
+    """Solves and programs are over ranks; what chooses among many runs is not."""
+    return NOT_SHARED.error(
+        f"{what} is of one process",
+        reason="What it does next depends on how runs ended, which only one process knows.",
+        fix="Start it without torchrun, or solve one model by one algorithm.",
+    )
+
+
 # --------------------------------------------------------------------------------------------------------------------- runs
+def rank_lost(error: Exception) -> Diagnostic:
+    """All ranks of a run go on to its end."""
+    return RANK_LOST.error(
+        "Another rank of this run is gone",
+        reason=(str(error).splitlines() or [""])[0],
+        fix="See what the launcher says of it. With --checkpoint DIR the run goes on from there when it is started again.",
+    )
+
+
 def constant_not_finite(error: Exception) -> Diagnostic:
     """Constants of a model are finite."""
     return NOTHING_FINITE.error(

@@ -9,7 +9,7 @@ import keyword
 from collections.abc import Iterable
 
 #: names that emitted functions use for their own
-LOCALS = "w w_prev u c h t y data batch G T rng torch math time part".split()
+LOCALS = "w w_prev u c h t y data batch G T rng torch math time part RANKS OWNERS".split()
 #: what their lines call, beside the functions of ``runtime.support``, ``proximal.maps`` and of reductions
 CALLED = "track track_log extrapolate multiplier couple blocks epochs project".split()
 
@@ -17,11 +17,11 @@ CALLED = "track track_log extrapolate multiplier couple blocks epochs project".s
 @functools.cache
 def reserved() -> frozenset[str]:
     """Python's own names, and those of the functions that lines made from a model may call."""
-    from fccomodel.algorithms.runtime import support, sweep
+    from fccomodel.algorithms.runtime import ranks, support, sweep
     from fccomodel.library import distances, reductions
     from fccomodel.library.proximal import maps
 
-    modules = (support, sweep, maps, distances)
+    modules = (support, sweep, maps, distances, ranks)
     functions = (name for module in modules for name, f in vars(module).items() if inspect.isfunction(f))
     return frozenset([*keyword.kwlist, *dir(builtins), *LOCALS, *CALLED, *functions, *reductions.programs()])
 

@@ -1819,6 +1819,9 @@ def main():
     parser.add_argument("--oracles", type=float, default=CALLS, help="budget of values g_i(w; xi) that steps ask for")
     parser.add_argument("--out", help="write the variables here (torch.save)")
     arguments = parser.parse_args()
+    if int(os.environ.get("WORLD_SIZE", 1)) > 1:
+        words = "error[F0616] not over ranks: this program is of one process; write one of several with --option ranks=true"
+        raise SystemExit(words if os.environ.get("RANK") == "0" else 1)
     seconds = arguments.seconds
     if seconds is None and arguments.iterations is None and arguments.oracles is None:
         seconds = SECONDS
@@ -1857,6 +1860,9 @@ def main():
     parser.add_argument("--oracles", type=float, default=CALLS, help="budget of values g_i(w; xi) that steps ask for")
     parser.add_argument("--out", help="write the variables here (torch.save)")
     arguments = parser.parse_args()
+    if int(os.environ.get("WORLD_SIZE", 1)) > 1:
+        words = "error[F0616] not over ranks: this program is of one process; write one of several with --option ranks=true"
+        raise SystemExit(words if os.environ.get("RANK") == "0" else 1)
     seconds = arguments.seconds
     if seconds is None and arguments.iterations is None and arguments.oracles is None:
         seconds = SECONDS

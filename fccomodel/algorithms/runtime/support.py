@@ -45,8 +45,8 @@ def by_segment(values, dim, cells, sizes, shape, how):
 
 def log_mean_exp(x, dim):
     """log mean exp(x) along ``dim``; at least -1e30, where everything is at -inf."""
-    total = torch.logsumexp(x, dim)
-    return (total - math.log(x.numel() / total.numel())).clamp(min=-1e30)
+    count = math.prod(x.shape[k] for k in (dim if isinstance(dim, tuple) else (dim,)))
+    return (torch.logsumexp(x, dim) - math.log(count)).clamp(min=-1e30)
 
 
 def log_by_segment(values, dim, cells, sizes, shape, how):

@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 import textwrap
+import time
 import traceback
 from collections.abc import Sequence
 from typing import Any
@@ -35,8 +36,10 @@ from fccomodel.app.cli.prepare import prepare
 from fccomodel.app.cli.report import report
 from fccomodel.app.cli.solve import solve
 from fccomodel.app.cli.sweep import sweep
-from fccomodel.core.diagnostics import FccoError
+from fccomodel.core import process
+from fccomodel.core.diagnostics import FccoError, refuse
 from fccomodel.core.version import __version__
+from fccomodel.solver.errors import of_one_process
 
 __all__ = ["COMMANDS", "DEBUG", "main"]
 
@@ -45,6 +48,8 @@ COMMANDS = (
     options, completion,
 )  # fmt: skip
 DEBUG = "FCCOMODEL_DEBUG"
+#: seconds that a process leaves another one to say why they end
+SAYING = 1.0
 
 EPILOG = """\
 examples:
@@ -62,13 +67,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
+    aside = _aside()
     try:
         args = parser().parse_args(argv)
-        status = args.run(args)
+        if process.launched() and args.command.ranks != "together":
+            if args.command.ranks == "refused":
+                refuse(of_one_process(f"`{args.command.name}`"))
+            if process.rank() > 0:
+                return DONE
+        status = args.command.run(args)
         sys.stdout.flush()
         return status
     except FccoError as error:
-        show(error.diagnostics, error.source)
+        if _to_speak(aside):
+            show(error.diagnostics, error.source)
         return BAD_INPUT
     except KeyboardInterrupt:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # nothing is left to stop
@@ -86,6 +98,29 @@ def main(argv: Sequence[str] | None = None) -> int:
             traceback.print_exc()
         show([errors.defect(error, DEBUG)], None)
         return BAD_INPUT
+
+
+def _aside() -> tuple[Any, Any]:
+    """Where output goes; of the processes that torchrun starts, all but the first are silent from here on."""
+    streams = sys.stdout, sys.stderr
+    if process.rank() > 0:
+        sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115  to the end of the process
+    return streams
+
+
+def _to_speak(streams: tuple[Any, Any]) -> bool:
+    """Whether this process says what is wrong, which the launched ones say once; the others wait until it is said, since their
+    launcher ends all with the first."""
+    if not process.launched():
+        return True
+    from fccomodel.solver.run.ranks import first_to_speak
+
+    first = first_to_speak()
+    if first:
+        sys.stdout, sys.stderr = streams
+    else:
+        time.sleep(SAYING)
+    return first
 
 
 def _end_output() -> None:
@@ -110,7 +145,7 @@ def parser() -> argparse.ArgumentParser:
         texts: dict[str, Any] = {"help": command.summary, "description": description, "epilog": examples}
         subparser = commands.add_parser(command.name, **texts, allow_abbrev=False, formatter_class=_Help)
         command.arguments(subparser)
-        subparser.set_defaults(run=command.run)
+        subparser.set_defaults(command=command)
     return top
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 #: exit statuses
 DONE, DIFFERS, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
@@ -19,6 +20,7 @@ class Command:
     run        does it, and returns the exit status
     detail     what its own help adds to the summary
     examples   commands that its own help shows
+    ranks      in processes that torchrun starts, all do it ``together``, the first does it ``alone``, or it is ``refused``
     """
 
     name: str
@@ -27,3 +29,4 @@ class Command:
     run: Callable[[argparse.Namespace], int]
     detail: str = ""
     examples: tuple[str, ...] = ()
+    ranks: Literal["together", "alone", "refused"] = "alone"

@@ -9,7 +9,7 @@ from typing import Any
 from fccomodel import pipeline
 from fccomodel.app import errors
 from fccomodel.app.cli._output import lint
-from fccomodel.core import files, options
+from fccomodel.core import files, options, process
 from fccomodel.core.diagnostics import refuse
 
 #: a command's parser, or a group of its arguments
@@ -139,4 +139,6 @@ def _named(args: argparse.Namespace) -> dict[str, Any]:
         value = getattr(args, name, None)
         if value is not None and values.setdefault(name, value) != value:
             refuse(errors.contradiction(name, value, values[name]))
+    if process.launched():
+        values.setdefault("ranks", True)
     return values

@@ -105,4 +105,5 @@ compare = Command(
     examples=('fccomodel compare model.fcco --bind model.toml --algorithms sonex,alexr2',),
     arguments=arguments,
     run=run,
+    ranks="refused",
 )

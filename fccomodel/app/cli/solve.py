@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from fccomodel.app.cli import _shared as shared
 from fccomodel.app.cli._command import DONE, Command
 from fccomodel.app.cli._output import print_json, print_report, print_written, say
+from fccomodel.core import process
 from fccomodel.core.diagnostics import FccoError
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def arguments(to: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from fccomodel.app import store
 
-    if args.out is None:
+    if args.out is None or process.rank() > 0:
         return _run(args, None)
     with store.claim(args.out) as claimed:
         return _run(args, claimed)
@@ -79,13 +80,15 @@ solve = Command(
     name="solve",
     summary="solve a model and report on the answer",
     detail="The first Ctrl-C ends with the best point so far and its report; the second ends at once. With --checkpoint a run "
-    "that was killed goes on when it is started again.",
+    "that was killed goes on when it is started again. Under torchrun, processes share the steps, and the first reports.",
     examples=(
         'fccomodel solve model.fcco --bind model.toml --budget 60s --out out',
         'fccomodel solve model.fcco --bind model.toml --budget 8h --checkpoint kept',
+        'torchrun --nproc-per-node 2 -m fccomodel solve model.fcco --bind model.toml',
         'fccomodel solve model.fcco --data D=a.parquet --show auc --holdout 0.2',
         'fccomodel solve model.fcco --bind model.toml --net "s=mlp(64, 64)"',
     ),
     arguments=arguments,
     run=run,
+    ranks="together",
 )

@@ -76,4 +76,5 @@ sweep = Command(
     examples=('fccomodel sweep model.fcco --bind model.toml --param tau=0.1,0.05,0.02',),
     arguments=arguments,
     run=run,
+    ranks="refused",
 )

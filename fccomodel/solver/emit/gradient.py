@@ -56,10 +56,11 @@ class Gradient:
             by_name.setdefault(name, []).append(text)
         layout = self.lowered.layout
         parts = [" + ".join(by_name.get(name, [f"w.new_zeros({stop - start})"])) for name, (start, stop, _) in layout.items()]
+        end = "return over_ranks({})" if self.lowered.shares else "return {}"
         if len(parts) == 1:
-            return [f"return {parts[0]}"]
+            return [end.format(parts[0])]
         lines = [f"G_{name} = {text}" for name, text in zip(layout, parts, strict=True)]
-        return [*lines, f"return torch.cat([{', '.join('G_' + name for name in layout)}])"]
+        return [*lines, end.format(f"torch.cat([{', '.join('G_' + name for name in layout)}])")]
 
     # ----------------------------------------------------------------------------------------------------------- estimates
     def estimate(self, val: Val) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
-from fccomodel.algorithms.runtime import support, sweep
+from fccomodel.algorithms.runtime import ranks, support, sweep
 from fccomodel.core import ir
 from fccomodel.core.quoting import shorten
 from fccomodel.library import distances, distributions, reductions
@@ -27,7 +27,7 @@ from fccomodel.solver.emit.sampling import Samples
 from fccomodel.solver.emit.template import report
 from fccomodel.solver.emit.update import update
 from fccomodel.solver.emit.vector import Composition
-from fccomodel.solver.lower import BlockSteps, Layout, Lowered, VectorSteps
+from fccomodel.solver.lower import BlockSteps, Layout, Lowered, Shares, VectorSteps
 from fccomodel.solver.lower._records import Buffer
 
 
@@ -52,10 +52,10 @@ class Program:
     """``text`` is a complete Python program that imports torch and the standard library alone; ``data`` is what it reads
     from the file ``DATA_FILE`` beside it, whose SHA-256 ``DATA_SHA256`` may hold. ``layout`` says where each variable lies in
     the flat vector w, ``penalties`` what each constraint became, ``smoothed`` the other envelopes by the names of their centres.
-    ``estimates`` are those of inner expectations, by their names in the program. ``runtime`` are those parts of the
-    text that tell nothing of the model: its loop, what comes after it, the command
-    line. ``modules`` are the nets that have no text: a run inside Python takes them as they stand, a file as torch.export writes
-    them."""
+    ``estimates`` are those of inner expectations, by their names in the program. ``runtime`` are those parts of the text that
+    tell nothing of the model: its loop, what comes after it, the command line. ``shares``: what each rank has, of a program of
+    several. ``modules`` are the nets that have no text: a run inside Python takes them as they stand, a file as torch.export
+    writes them."""
 
     text: str
     data: Mapping[str, Any]
@@ -65,16 +65,18 @@ class Program:
     estimates: Mapping[str, Buffer]
     runtime: tuple[str, ...]
     modules: Mapping[str, modules.Kept] = field(default_factory=dict)
+    shares: Shares | None = None
 
 
 def emit(lowered: Lowered) -> Program:
     """The text of a lowered plan, section by section."""
-    steps, samples, projection = lowered.steps, Samples(lowered.steps.state.draws), Projection(lowered)
+    steps, samples, projection = lowered.steps, Samples(lowered.steps.state.draws, lowered.shares), Projection(lowered)
     oracle = Composition(lowered, steps, samples) if isinstance(steps, VectorSteps) else Gradient(lowered, steps, samples)
     evaluation, record = Evaluation(lowered), Record(lowered=lowered, form=oracle.form)
     texts = {name: modules.text(name, net) for name, net in lowered.bound.nets.items()}
     staying = sections.staying(lowered)
-    main = report(finishing=lowered.plan.polish, solve=lowered.plan.algorithm_record.solve.__name__, mapped=bool(staying))
+    kind = {"finishing": lowered.plan.polish, "mapped": bool(staying), "ranks": lowered.shares is not None}
+    main = report(solve=lowered.plan.algorithm_record.solve.__name__, **kind)
     classes, loop = record.classes(), record.loop()
     parts = [
         sections.constants(lowered),
@@ -92,6 +94,7 @@ def emit(lowered: Lowered) -> Program:
         evaluation.text,
         "# ---- the loop",
         *map(source, loop),
+        sections.ranks(lowered, loop),
         record.text(),
         main,
     ]
@@ -105,6 +108,7 @@ def emit(lowered: Lowered) -> Program:
         estimates={b.name: b for b in steps.state.buffers.values()} if isinstance(steps, BlockSteps) else {},
         smoothed={s.name: Envelope.of(lowered, s) for s in envelopes},
         runtime=(*map(source, [*classes, *loop]), main),
+        shares=lowered.shares,
         modules={name: given(lowered, name) for name, text in texts.items() if text is None},
     )
 
@@ -122,7 +126,7 @@ def preparing(name: str, about: str, prepared: Prepared) -> str:
 
 def helpers(parts: Iterable[str]) -> list[Carried]:
     """The small functions that the parts of a program call and none of them defines."""
-    offered = {name: f for module in (maps, support, sweep, distances) for name, f in functions(module).items()}
+    offered = {name: f for module in (maps, support, sweep, distances, ranks) for name, f in functions(module).items()}
     offered |= {"noise": distributions.noise, **reductions.programs()}
     names, defined = (set().union(*each) for each in zip(*map(called, parts), strict=True))
     return [f for f in carried(f for name, f in offered.items() if name in names) if f.__name__ not in defined]

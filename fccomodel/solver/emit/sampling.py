@@ -8,6 +8,8 @@ from fccomodel.core.quoting import literal
 from fccomodel.library import distributions
 from fccomodel.solver.emit.page import function
 from fccomodel.solver.emit.printer import Printer
+from fccomodel.solver.lower import Shares
+from fccomodel.solver.lower._records import Share
 from fccomodel.solver.operations import Val
 from fccomodel.solver.operations.draws import draw, draw_range, draw_strata
 
@@ -27,6 +29,7 @@ class Samples:
     """The draws of a step: made for many steps at once, handed to each as its ``batch``."""
 
     draws: list[Val]
+    shares: Shares | None = None
 
     @property
     def names(self) -> list[str]:
@@ -46,7 +49,21 @@ class Samples:
     @property
     def unpacked(self) -> list[str]:
         """The statement that takes them out of a batch."""
-        return [f"{', '.join(self.names)}{',' if len(self.names) == 1 else ''} = batch"] if self.draws else []
+        whole = [f"{', '.join(self.names)}{',' if len(self.names) == 1 else ''} = batch"] if self.draws else []
+        return [*whole, *(line for share in (self.shares.split if self.shares else ()) for line in self.cut(share))]
+
+    def cut(self, share: Share) -> list[str]:
+        """The statements that leave a rank's share of an axis."""
+        axis = share.axis
+        along = [(name, val) for name, val in zip(self.names, self.draws, strict=True) if axis in val.axes]
+        if not along:
+            return []
+        places = f"owned({axis.name})" if share.blocks else f"placed({int(axis.size)}, data.device)"
+        lines = [f"own_{axis.name} = {places}"]
+        for name, val in along:
+            dim = val.axes.index(axis)
+            lines.append(f"{name} = {name}.index_select({dim}, own_{axis.name})")
+        return lines
 
     def introduce(self, printer: Printer) -> None:
         """A function has them as variables."""
@@ -59,9 +76,9 @@ class Samples:
 def drawn(val: Val) -> tuple[str, str]:
     """A draw's name in a batch, and the text that makes it for T steps."""
     axis = val.attrs["axis"]
-    shape = ", ".join(map(str, ["T", *(a.size for a in val.axes), *val.event]))
+    shape = ", ".join(map(str, ["T", *(int(a.size) for a in val.axes), *val.event]))
     if val.op is draw and val.attrs["how"] == "epochs":
-        return axis.name, f"epochs({literal(axis.name)}, {val.attrs['n']}, {axis.size})"
+        return axis.name, f"epochs({literal(axis.name)}, {val.attrs['n']}, {int(axis.size)})"
     if val.op is draw_strata:
         return axis.name, strata(axis.name, val)
     if val.op is draw:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import inspect
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
 import torch
 
+from fccomodel.algorithms.runtime import ranks as over
 from fccomodel.algorithms.runtime.settings import LoopSettings
+from fccomodel.core.diagnostics import refuse
 from fccomodel.core.quoting import comment, docstring, literal
 from fccomodel.data.bound import mapped
 from fccomodel.evaluation.mapped import Mapped, Products, Sums, in_memory
-from fccomodel.solver import starts
+from fccomodel.solver import errors, starts
 from fccomodel.solver.emit import flatnet, modules
-from fccomodel.solver.emit.carried import source
+from fccomodel.solver.emit.carried import Carried, carried, source
 from fccomodel.solver.emit.page import function
 from fccomodel.solver.emit.template import AS_NAMESPACE, IMPORTS, MAPPED, PASSING
 from fccomodel.solver.lower import BlockSteps, Lowered, VectorSteps
@@ -174,3 +177,24 @@ def centres(lowered: Lowered) -> str:
     lines += [f"c.{name} = {initial(f'{START}_c_{name}')}" for name in starts.centres(lowered)]
     about = "Centres of the smoothing: estimates of the multipliers."
     return function("centres", about, ["c = SimpleNamespace()", *lines, "return c"], "device, dtype")
+
+
+def ranks(lowered: Lowered, loop: Collection[Carried]) -> str:
+    """What ranks do together, around the loop's own functions. Raises F0616 for steps that are made of full passes alone."""
+    if lowered.shares is None:
+        return ""
+    algorithm = lowered.plan.algorithm_record
+    functions = carried(algorithm.functions(lowered.plan.step, lowered.plan.pace).values())
+    sampling = any("batch" in f.__code__.co_names for f in functions if inspect.isfunction(f))
+    if isinstance(lowered.steps, VectorSteps) and not sampling:
+        refuse(errors.nothing_to_share(algorithm.name, {"the rows": "its steps are passes over them"}))
+    around = {"ending": "agreed(ending)", "priced": "by_rank_0(priced)", "finish": "led(finish)", "restore": "led(restore)"}
+    around |= {"take_steps": "wholly(take_steps, OWNERS)"} if lowered.shares.owners else {}
+    names = [name for name in around if name in {f.__name__ for f in loop}]
+    called = [f for f in vars(over).values() if inspect.isfunction(f) and f"{f.__name__}(" in "".join(around[n] for n in names)]
+    return "\n\n\n".join([
+        f"# ---- {comment(lowered.shares.sentence, 110)}",
+        *map(source, carried([over.Ranks, over.joined, *called], loop)),
+        f"RANKS = Ranks()\nOWNERS = {literal(dict(lowered.shares.owners))}\n"
+        f"{', '.join(names)} = {', '.join(around[name] for name in names)}",
+    ])  # fmt: skip

@@ -4,6 +4,7 @@ IMPORTS = """import argparse
 import copy
 import hashlib
 import math
+import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -46,6 +47,7 @@ def main():
     parser.add_argument("--oracles", type=float, default=CALLS, help="budget of values g_i(w; xi) that steps ask for")
     parser.add_argument("--out", help="write the variables here (torch.save)")
     arguments = parser.parse_args()
+{start}
     seconds = arguments.seconds
     if seconds is None and arguments.iterations is None and arguments.oracles is None:
         seconds = SECONDS
@@ -72,9 +74,24 @@ if __name__ == "__main__":
     main()"""
 
 
-def report(*, finishing: bool, solve: str = "solve", mapped: bool = False) -> str:
+#: What a program of one process does first, and one of several.
+ALONE = """    if int(os.environ.get("WORLD_SIZE", 1)) > 1:
+        words = "error[F0616] not over ranks: this program is of one process; write one of several with --option ranks=true"
+        raise SystemExit(words if os.environ.get("RANK") == "0" else 1)"""
+TOGETHER = """    arguments.device = joined(arguments.device)"""
+#: What ranks but the first leave to it.
+SILENT = """        if RANKS.rank > 0:
+            return
+"""
+
+
+def report(*, finishing: bool, solve: str = "solve", mapped: bool = False, ranks: bool = False) -> str:
     """The section that a solver ends with; ``solve``: the name of what it calls where nothing comes after that; ``mapped``: some
-    of its arrays stay in their file."""
+    of its arrays stay in their file; ``ranks``: it is a program of several."""
+    text = REPORT
+    if ranks:
+        text = text.replace("        line = ", SILENT + "        line = ", 1)
+        text = text.replace("        objective, constraints", SILENT + "        objective, constraints", 1)
     run, passes = ("solve_then_finish", ", way=WAY, passes=PASSES") if finishing else (solve, "")
-    kept = ", mapped=True" if mapped else ""
-    return REPORT.replace("{run}", run).replace("{passes}", passes).replace("{mapped}", kept)
+    text = text.replace("{run}", run).replace("{passes}", passes).replace("{start}", TOGETHER if ranks else ALONE)
+    return text.replace("{mapped}", ", mapped=True" if mapped else "")

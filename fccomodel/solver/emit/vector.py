@@ -28,6 +28,8 @@ class Composition:
         inner = self.printer(steps.state)
         samples.introduce(inner)
         self.inner = [*samples.unpacked, *joined(inner, steps.samples)]
+        if lowered.shares:
+            self.inner = ["w = in_parts(w)", *self.inner[:-1], f"return over_ranks({self.inner[-1].removeprefix('return ')})"]
         self.full = joined(self.printer(steps.full), steps.values)
         phi = self.printer(steps.phi)
         phi.print([steps.root])

@@ -8,14 +8,17 @@
     _lowering    the nodes of expressions, one by one
     _vector      problems of the form phi(F(w))
     _program _lowered    a plan: its steps, and the full passes of its program
+    _ranks       the steps of a program on several ranks
 """
 
 from fccomodel.solver.lower._lowered import Block, BlockSteps, Constrained, Constraints, Layout, Lowered, VectorSteps, Whole
 from fccomodel.solver.lower._lowering import Lowering
 from fccomodel.solver.lower._program import lower
+from fccomodel.solver.lower._ranks import over_all_ranks
+from fccomodel.solver.lower._records import Shares
 from fccomodel.solver.lower._state import State
 
 __all__ = [
-    "Block", "BlockSteps", "Constrained", "Constraints", "Layout", "Lowered", "Lowering", "State", "VectorSteps", "Whole",
-    "lower",
+    "Block", "BlockSteps", "Constrained", "Constraints", "Layout", "Lowered", "Lowering", "Shares", "State", "VectorSteps",
+    "Whole", "lower", "over_all_ranks",
 ]  # fmt: skip

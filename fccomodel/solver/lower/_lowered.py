@@ -12,6 +12,7 @@ from fccomodel.data.bound import Bound
 from fccomodel.normal import NormalForm
 from fccomodel.normal.smoothing import Smoothed
 from fccomodel.plan import Plan
+from fccomodel.solver.lower._records import Shares
 from fccomodel.solver.lower._state import State
 from fccomodel.solver.lower._vector import Component
 from fccomodel.solver.operations import Axis, Event, Pull, Val
@@ -108,6 +109,7 @@ class Lowered:
     exact        the problem itself
     whole        what a finish minimises, if the plan has one and such a pass can be had
     constrained  what a restoration goes by, if the plan may come to one
+    shares       what each rank has of a step, in a program of several
     """
 
     problem: ir.Problem
@@ -118,6 +120,7 @@ class Lowered:
     exact: Exact
     whole: Whole | None
     constrained: Constrained | None
+    shares: Shares | None = None
 
     @property
     def normal(self) -> NormalForm:

@@ -108,3 +108,32 @@ class Buffer:
     node: ir.Reduce
     binders: tuple[ir.Binder, ...] = ()
     log: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Share:
+    """What a rank has of an axis: the ``blocks`` that it owns, or samples; ``size``: of all ranks together."""
+
+    axis: Axis
+    blocks: bool
+
+    @property
+    def sentence(self) -> str:
+        what = "blocks by their owner" if self.blocks else "samples"
+        return f"{self.axis.name} ({int(self.axis.size):,} in a step, {what})"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shares:
+    """Of the axes of a step: ``split`` over ranks; on every rank as a ``whole``, with the reason; and by the name of an estimate
+    or centre that is kept by owners, along which dim, and the array of their ids (None: all of them)."""
+
+    split: tuple[Share, ...]
+    whole: Mapping[str, str]
+    owners: Mapping[str, tuple[int, str | None]]
+
+    @property
+    def sentence(self) -> str:
+        """For the report."""
+        kept = "".join(f"; every rank has all of {name}: {reason}" for name, reason in self.whole.items())
+        return f"ranks share {', '.join(share.sentence for share in self.split)}{kept}"

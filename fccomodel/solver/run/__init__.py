@@ -14,13 +14,13 @@ import numpy as np
 import torch
 
 from fccomodel.core import process
-from fccomodel.core.diagnostics import quoting
+from fccomodel.core.diagnostics import quoting, refuse
 from fccomodel.core.failure import Failure
 from fccomodel.data.bound import Bound
 from fccomodel.plan.start import Kept
-from fccomodel.solver import backends, starts
+from fccomodel.solver import backends, errors, starts
 from fccomodel.solver.emit import Program
-from fccomodel.solver.run import answers
+from fccomodel.solver.run import answers, ranks
 from fccomodel.solver.run.answers import exact_values, multipliers
 from fccomodel.solver.run.checkpoints import Checkpoints
 from fccomodel.solver.run.keeper import Keeper
@@ -131,14 +131,18 @@ def run(
 
     ``budget_s`` are seconds of the clock, which ends the run; stages share ``room`` counted seconds (the same unless given), and
     with ``patience`` it ends after so many of them. ``watched``: steps alone estimate the KKT residual as well, now and then;
-    ``microscope``: looks at them as they go.
+    ``microscope``: looks at them as they go. Of a program of ranks, those but the first end with the run.
 
     ``backend``: what runs the steps, or ``auto``; a trace is of eager ones.
 
-    Raises F0818 where the ``backend`` cannot take the steps, F0711 where nothing finite was found, F0704 where the variables or
-    the arrays exceed the memory.
+    Raises F0818 where the ``backend`` cannot take the steps, F0713 where another rank is lost, F0711 where nothing finite was
+    found, F0704 where the variables or the arrays exceed the memory.
     """
     refuse_size(program, bound, precision)
+    if program.shares is not None:
+        device = ranks.join(device)
+        if backend not in ("auto", "eager"):
+            refuse(errors.of_one_process(f"The backend {backend}"), source=bound.problem.source)
     module = types.ModuleType("solver")
     module.__dict__["MODULES"] = {name: copy.deepcopy(kept.module) for name, kept in program.modules.items()}
     with process.own_randomness():
@@ -146,7 +150,8 @@ def run(
     dtype = getattr(torch, precision)
     with process.own_randomness(), quoting(bound.problem.source):
         foreseen = {"dtype": dtype, "iterations": budget_it}
-        ran, told = backends.equip(backend if microscope is None else "eager", module, program, device=device, **foreseen)
+        chosen = backend if microscope is None and program.shares is None else "eager"
+        ran, told = backends.equip(chosen, module, program, device=device, **foreseen)
     began = time.perf_counter()
     limited = (budget_s, budget_it, budget_oracles) != (None, None, None)
     seconds = budget_s if limited else module.SECONDS
@@ -159,7 +164,7 @@ def run(
     if microscope is not None:
         microscope.over(module, bound)
     if keeper is not None:
-        keeper.of(module, device, report)
+        keeper.of(module, program.data, device, report)
         began -= keeper.spent
     settings = {"seed": seed, "device": device, "dtype": dtype, "seconds": seconds, "iterations": budget_it}
     if polish:
@@ -167,9 +172,11 @@ def run(
     elif watched:
         settings |= {"tol": OUT_OF_REACH}
     final = solved(module, program, bound, polish, keeper, progress=report, oracles=budget_oracles, **settings)
+    if program.shares is not None:
+        ranks.done()
     if not bool(torch.isfinite(final.w).all()) or not final.history or not np.isfinite(final.history[-1]["merit"]):
         raise nothing_finite(bound, module, final)
-    values = exact_values(module, program, final)
+    values, ended = exact_values(module, program, final), answers.notes(program, module, final)
     return Solution(
         variables=answers.variables(program, bound, final.w),
         kept=starts.kept(program.layout, final, module.SOLVER.inside),
@@ -188,8 +195,13 @@ def run(
         planned=final.planned,
         trace=None if microscope is None else microscope.trace(module, program, bound, seed),
         backend=ran,
-        notes=(*([told] if told else []), *(keeper.notes if keeper is not None else ()), *answers.notes(program, module, final)),
+        notes=(*filter(None, (_shared(program), told)), *(keeper.notes if keeper is not None else ()), *ended),
     )
+
+
+def _shared(program: Program) -> str:
+    """What each rank had of the steps, or ""."""
+    return "" if program.shares is None else f"{ranks.count()} {program.shares.sentence}"
 
 
 def _progress(entry: Mapping[str, Any], sign: int, elapsed: float, seconds: float | None) -> Progress:

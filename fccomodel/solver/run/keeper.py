@@ -30,7 +30,7 @@ class Keeper:
 
     def __init__(self, at: Checkpoints, identity: Mapping[str, Any], *, asked: Callable[[], bool] = lambda: False):
         self.at, self.identity, self.asked = at, identity, asked
-        self.found, self.said = checkpoints.newest(at, identity)
+        self.found, self.said = self.newest()
         self.began, self.due = time.perf_counter(), time.perf_counter() + at.every
         self.spent = 0.0 if self.found is None else float(self.found.manifest["seconds"])
         self.step = self.first = 0 if self.found is None else int(self.found.manifest["step"])
@@ -42,6 +42,10 @@ class Keeper:
         self.stopping = self.terminated = self.silent = False
         self.told: Callable[[Any], None] | None = None
 
+    def newest(self) -> tuple[Checkpoint | None, str]:
+        """The checkpoint that the run goes on from, and what is to be said of damaged ones."""
+        return checkpoints.newest(self.at, self.identity)
+
     @property
     def message(self) -> str:
         """Where the run goes on, in words; "" for one that begins."""
@@ -52,8 +56,8 @@ class Keeper:
         """The same, and what is wrong with checkpoints, for the report."""
         return tuple(filter(None, (self.message and f"{self.message} from a checkpoint", self.said)))
 
-    def of(self, module: Any, device: str, told: Callable[[Any], None]) -> None:
-        """The program that runs, and who is told where it goes on."""
+    def of(self, module: Any, data: Mapping[str, Any], device: str, told: Callable[[Any], None]) -> None:
+        """The program that runs, its data, and who is told where it goes on."""
         self.settings, self.device, self.told = module.SOLVER.settings, device, told
 
     def terminate(self) -> None:
@@ -69,14 +73,18 @@ class Keeper:
         """A state that is whole, after a step; ``reason``: why it is the last."""
         if self.stopping:
             return
-        stopping = self.asked()
-        if self.terminated or stopping or reason not in CUT or time.perf_counter() >= self.due:
+        due, stopping, ending = self.word(stage)
+        if due or stopping or ending or reason not in CUT:
             self.step = self.base + run.count if isinstance(run.count, int) and stage != "restore" else self.base
             self.write(stage, run)
         self.stopping = stopping
-        if self.terminated:
+        if ending:
             print(f"terminated at step {self.step:,}: the checkpoint in {self.at.folder} goes on from there", file=sys.stderr)
             raise SystemExit(process.TERMINATED)
+
+    def word(self, stage: str) -> tuple[bool, bool, bool]:
+        """Whether it is time to write, a person wants the run to end, and the process is asked to."""
+        return time.perf_counter() >= self.due, self.asked(), self.terminated
 
     def again(self, stage: str, run: Any) -> bool:
         """Whether the checkpoint was written in this stage: then ``run`` stands as it did."""

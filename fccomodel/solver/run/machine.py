@@ -18,6 +18,7 @@ from fccomodel.core.diagnostics import FccoError, refuse
 from fccomodel.data.bound import Bound
 from fccomodel.solver import errors
 from fccomodel.solver.emit import Program
+from fccomodel.solver.run import ranks
 from fccomodel.solver.run.keeper import Keeper
 
 #: vectors as long as the variables that a run holds: iterate, averages, gradient, best point, and their copies
@@ -43,6 +44,8 @@ def solved(module: Any, program: Program, bound: Bound, polish: bool, keeper: Ke
         except ArithmeticError as error:
             raise FccoError([errors.constant_not_finite(error)], bound.problem.source) from None
         except (MemoryError, RuntimeError) as error:
+            if program.shares is not None and ranks.missing(error):
+                raise ranks.lost(error) from None
             if "without overflow" in str(error):  # a number of the model beyond those of the precision
                 raise FccoError([errors.constant_not_finite(error)], bound.problem.source) from None
             if not isinstance(error, MemoryError | torch.OutOfMemoryError) and "allocate memory" not in str(error):

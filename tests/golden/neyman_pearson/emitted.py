@@ -30,6 +30,7 @@ import argparse
 import copy
 import hashlib
 import math
+import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

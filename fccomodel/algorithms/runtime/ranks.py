@@ -1,0 +1,211 @@
+"""What a program of several ranks does together: each rank makes the same draws, works on its share, and sums go over all.
+
+A rank is a process of ``torch.distributed``; without it there is one, and everything is its own. The emitter copies what a
+program of ranks calls.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+import torch
+
+
+class Ranks:
+    """The ranks of a program, and what they said to each other: ``calls``, and ``sent`` bytes of numbers that were summed.
+
+    A word goes round after every ``pace`` times that they ask whether to end, ``asked`` times since the last, when it was
+    ``said``: so does what each of them wishes, by ``wish()``, and all have ``heard`` what any does.
+    """
+
+    def __init__(self):
+        self.calls, self.sent, self.asked, self.pace, self.said = 0, 0, 0, 1, time.perf_counter()
+        self.wish = lambda: (False, False, False)
+        self.heard: tuple[bool, ...] = (False, False, False)
+
+    @property
+    def there(self):
+        """Whether there is more than this process."""
+        return torch.distributed.is_available() and torch.distributed.is_initialized()
+
+    @property
+    def count(self):
+        return torch.distributed.get_world_size() if self.there else 1
+
+    @property
+    def rank(self):
+        return torch.distributed.get_rank() if self.there else 0
+
+    def add(self, x):
+        """The sum of all ranks' numbers, in their place."""
+        if self.there:
+            torch.distributed.all_reduce(x)
+            self.calls, self.sent = self.calls + 1, self.sent + x.numel() * x.element_size()
+        return x
+
+
+RANKS = Ranks()
+
+
+def joined(device):
+    """Makes this process one of those that torchrun, or a launcher like it, started; its own device where there are several."""
+    if "RANK" not in os.environ or "MASTER_ADDR" not in os.environ:
+        return device
+    if device == "cuda":
+        device = f"cuda:{os.environ.get('LOCAL_RANK', 0)}"
+    if device.startswith("cuda"):
+        torch.cuda.set_device(device)
+    if not torch.distributed.is_initialized():
+        torch.distributed.init_process_group("cpu:gloo,cuda:nccl" if device.startswith("cuda") else "gloo")
+    return device
+
+
+class Added(torch.autograd.Function):
+    """The sum of all ranks' values; each has the same adjoint of it, which is that of its own."""
+
+    @staticmethod
+    def forward(x):
+        return RANKS.add(x.clone())
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        pass
+
+    @staticmethod
+    def backward(ctx, adjoint):
+        return adjoint
+
+    @staticmethod
+    def vmap(info, dims, x):
+        return Added.apply(x), dims[0]
+
+
+class Apart(torch.autograd.Function):
+    """A value that all ranks have, in use by each for its share: its adjoint is the sum of theirs."""
+
+    @staticmethod
+    def forward(x):
+        return x.view_as(x)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        pass
+
+    @staticmethod
+    def backward(ctx, adjoint):
+        return Added.apply(adjoint)
+
+    @staticmethod
+    def vmap(info, dims, x):
+        return Apart.apply(x), dims[0]
+
+
+def over_ranks(x):
+    """The sum of all ranks' parts of a value."""
+    return Added.apply(x) if torch.is_grad_enabled() and x.requires_grad else RANKS.add(x.contiguous().clone())
+
+
+def in_parts(w):
+    """w for this rank's part of a value, whose derivatives are summed over all ranks."""
+    return Apart.apply(w)
+
+
+def once(x):
+    """What all ranks know, counted by the first of them alone."""
+    nothing = torch.zeros_like(x) if isinstance(x, torch.Tensor) else 0.0
+    return x if RANKS.rank == 0 else nothing
+
+
+def owned(places):
+    """Which of some drawn blocks this rank owns, as places in the draw: block i belongs to rank i modulo their number."""
+    return (places % RANKS.count == RANKS.rank).nonzero().squeeze(-1)
+
+
+def placed(count, device):
+    """This rank's share of so many samples, as places in the draw."""
+    return torch.arange(RANKS.rank, count, RANKS.count, device=device)
+
+
+def mine(count):
+    """How many of so many elements are this rank's."""
+    return len(range(RANKS.rank, count, RANKS.count))
+
+
+def brought(x, dim, ids):
+    """Makes x whole: entries along ``dim`` (those at ``ids``, in this order, where given) as their owners have them."""
+    if RANKS.count > 1:
+        ids = torch.arange(x.shape[dim], device=x.device) if ids is None else ids
+        own, total = ids[RANKS.rank :: RANKS.count], x.new_zeros((*x.shape[:dim], len(ids), *x.shape[dim + 1 :]))
+        total[(slice(None),) * dim + (slice(RANKS.rank, None, RANKS.count),)] = x.index_select(dim, own)
+        x.index_copy_(dim, ids, RANKS.add(total))
+
+
+def wholly(take_steps, owners):
+    """``take_steps``, after which every rank has all estimates and centres as their owners do; ``owners``: by name, along which
+    dim they are kept, and at which ids."""
+
+    def taken(run, solver, data, *more):
+        reason = take_steps(run, solver, data, *more)
+        whole_state(run, data, owners)
+        return reason
+
+    return taken
+
+
+def whole_state(run, data, owners):
+    """Estimates and centres as their owners have them, on every rank."""
+    for name, (dim, key) in owners.items():
+        for held in (getattr(run, "u", None), getattr(run, "c", None)):
+            if hasattr(held, name):
+                brought(getattr(held, name), dim, getattr(data, key) if key else None)
+
+
+def by_rank_0(priced):
+    """``priced``, counted by rank 0 for all: what follows from it is the same everywhere."""
+
+    def agreed(work):
+        result, seconds = priced(work)
+        return result, float(RANKS.add(torch.tensor(seconds if RANKS.rank == 0 else 0.0, dtype=torch.float64)))
+
+    return agreed
+
+
+def agreed(ending):
+    """``ending``, by one word of all ranks: the clock of any of them ends the run of all, and so does a person.
+
+    It goes round every so many calls, as rank 0 finds to take about a twentieth of a second.
+    """
+
+    def made(began, stop, seconds, iterations, oracles=None, share=None, work=None):
+        alone = ending(began, stop, seconds, None, work=work)
+        counted = ending(began, None, None, iterations, oracles, share, work)
+
+        def ended(count, calls=0):
+            RANKS.asked += 1
+            if RANKS.asked >= RANKS.pace:
+                word, each = alone(count, calls), max(time.perf_counter() - RANKS.said, 1e-6) / RANKS.asked
+                pace = min(max(1.0, 0.05 / each), 256.0) if RANKS.rank == 0 else 0.0
+                said = torch.tensor([pace, word == "interrupted", word != "", *RANKS.wish()], dtype=torch.float64)
+                pace, stopped, over, *wishes = RANKS.add(said).tolist()
+                RANKS.asked, RANKS.pace, RANKS.said, RANKS.heard = 0, int(pace), time.perf_counter(), tuple(map(bool, wishes))
+                if stopped or over:
+                    work.timed = work.timed or not stopped
+                    return "interrupted" if stopped else "the time is used up"
+            return counted(count, calls)
+
+        return ended
+
+    return made
+
+
+def led(end):
+    """What comes after the steps, by rank 0 alone; the others are done with them."""
+
+    def ended(solver, outcome, *more, **given):
+        if RANKS.rank == 0:
+            return end(solver, outcome, *more, **given)
+        outcome.passes = 0
+        return outcome
+
+    return ended
