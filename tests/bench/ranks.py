@@ -1,0 +1,193 @@
+"""Several ranks beside one process: equality, bytes per step, lost ranks, kills.
+
+    python tests/bench/ranks.py equal | bytes | lost | kills [COUNT]        (figures: ranks.md)
+
+``equal``: w after 200 steps in float64 on 2 and 3 gloo ranks beside the program of one process, by algorithm, and the estimates.
+``bytes``: what a step sends, as rows and blocks grow. ``lost``: one of three ranks is killed. ``kills``: one of two ranks is
+killed at random instants, the run goes on each time, and ends at the bits of one that was not.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+HEAD = "dim d; set K; data D : table(x: real[d], y: {-1, 1}, g: K); var w[d]; "
+LOSS = "log1pexp(-z.y * dot(w, z.x))"
+PAIRS = "mean[p in D | p.y == 1] log(1 + E[q ~ D | q.y == -1] exp(0.3 * (dot(w, q.x) - dot(w, p.x))))"
+TAIL = "cvar(tail = 0.5)[p in D | p.y == 1] (E[q ~ D | q.y == -1] sqhinge(1 + dot(w, q.x) - dot(w, p.x)))"
+MODELS = {
+    "pairs": f"minimize {PAIRS} + 0.01 * sumsq(w);",
+    "tail": f"minimize {TAIL} + 0.01 * sumsq(w);",
+    "fair": f"minimize E[z ~ D] {LOSS} + 0.01 * sumsq(w); subject to c[k in K]: E[z ~ D | z.g == k] {LOSS} <= 0.66;",
+    "variance": "minimize E[z ~ D] square(z.y - dot(w, z.x)) + variance[z ~ D] dot(w, z.x) + 0.01 * sumsq(w);",
+}
+CASES = [
+    ("pairs", "sonex"), ("tail", "sonex"), ("fair", "sonex"), ("pairs", "alexr"), ("tail", "alexr2"), ("fair", "alexr2"),
+    ("pairs", "msvr"), ("variance", "hscg"), ("fair", "hscg"), ("variance", "ascvrg"), ("pairs", "sox"), ("pairs", "soap"),
+]  # fmt: skip
+
+
+def table(rows: int) -> dict:
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(rows, 4))
+    y = np.where(X @ [1.0, -1.0, 0.5, 0.0] + rng.normal(size=rows) > 0, 1, -1)
+    return {"D": {"x": X, "y": y, "g": rng.integers(0, 5, rows)}}
+
+
+def run(name: str, algorithm: str, ranks: bool, rows: int = 401, steps: int = 200):
+    """The variables, the estimates, and what was shared."""
+    import fccomodel
+    from fccomodel import pipeline
+
+    given = {"budget": f"{steps}it", "polish": False, "precision": "float64", "outer_batch": 31, "inner_batch": 16}
+    planned = fccomodel.compile(HEAD + MODELS[name]).bind(data=table(rows)).plan(
+        ranks=ranks, algorithm=algorithm, unverified=True, **given
+    )
+    _, program, solution = pipeline.run(planned)
+    return solution.kept.variables, solution.kept.estimates, program.shares
+
+
+def apart(one, other) -> float:
+    return max((float(np.nanmax(np.abs(one[k] - other[k]), initial=0)) for k in one), default=0.0)
+
+
+def member(rank: int, size: int, path: str) -> None:
+    """One rank of several, for all cases; those but the first end with each run (``SystemExit``)."""
+    import torch
+
+    torch.set_num_threads(1)
+    found = {}
+    for k, case in enumerate(CASES):
+        torch.distributed.init_process_group("gloo", init_method=f"file://{path}.{k}", rank=rank, world_size=size)
+        try:
+            found[case] = run(*case, True)
+        except SystemExit:
+            pass
+        torch.distributed.destroy_process_group()
+    if rank == 0:
+        Path(path).write_bytes(pickle.dumps({case: x[:2] for case, x in found.items()}))
+
+
+def equal() -> None:
+    from torch import multiprocessing
+
+    alone = {case: run(*case, False) for case in CASES}
+    shares = {case: run(*case, True, steps=1)[2].sentence for case in CASES}
+    for size in (2, 3):
+        with tempfile.TemporaryDirectory() as folder:
+            multiprocessing.start_processes(member, args=(size, f"{folder}/x"), nprocs=size, start_method="spawn")
+            found = pickle.loads(Path(f"{folder}/x").read_bytes())  # noqa: S301  our own
+        for case in CASES:
+            w, u = apart(alone[case][0], found[case][0]), apart(alone[case][1], found[case][1])
+            what = shares[case].removeprefix("ranks share ")
+            print(f"| {size} | {case[1]} | {case[0]} | {w:.1e} | {u:.1e} | {what} |", flush=True)
+            assert w <= 1e-12, case
+
+
+def bytes_per_step() -> None:
+    """By the program's own count, of two runs that differ by 100 steps within one stage."""
+    from torch import multiprocessing
+
+    for rows in (1_000, 10_000, 100_000):
+        with tempfile.TemporaryDirectory() as folder:
+            multiprocessing.start_processes(counting, args=(rows, f"{folder}/x"), nprocs=2, start_method="spawn")
+            print(f"| {rows:,} | {Path(f'{folder}/x').read_text()} |", flush=True)
+
+
+def counting(rank: int, rows: int, path: str) -> None:
+    import types
+
+    import torch
+
+    import fccomodel
+    from fccomodel import pipeline
+
+    torch.set_num_threads(1)
+    torch.distributed.init_process_group("gloo", init_method=f"file://{path}.store", rank=rank, world_size=2)
+    given = {"budget": "200it", "polish": False, "outer_batch": 32, "inner_batch": 16, "stage": 1000, "algorithm": "sonex"}
+    planned = fccomodel.compile(HEAD + MODELS["pairs"]).bind(data=table(rows)).plan(ranks=True, unverified=True, **given)
+    program, sent = pipeline.emit(planned), []
+    for steps in (100, 200):
+        module = types.ModuleType("solver")
+        exec(compile(program.text, "solver.py", "exec", dont_inherit=True), module.__dict__)
+        with module.no_grad():
+            module.solve(module.SOLVER, dict(program.data), seconds=None, iterations=steps)
+        sent.append(module.RANKS.sent)
+    if rank == 0:
+        Path(path).write_text(f"{(sent[1] - sent[0]) / 100:.1f}")
+
+
+# --------------------------------------------------------------------------------------------------------------- whole runs
+def files(folder: Path) -> None:
+    import pandas
+
+    rows = table(2_000)["D"]
+    pandas.DataFrame({**{f"x{k}": rows["x"][:, k] for k in range(4)}, "y": rows["y"], "g": rows["g"]}).to_csv(folder / "d.csv")
+    (folder / "m.fcco").write_text("model m; " + HEAD + MODELS["tail"])
+    (folder / "m.toml").write_text('[D]\nsource = "d.csv"\nx = { columns = ["x0", "x1", "x2", "x3"] }\n')
+
+
+def launch(folder: Path, ranks: int, *more: str, steps: int = 4000) -> subprocess.Popen:
+    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", str(ranks), "--master-port", "0"]
+    options = ["--option", "outer_batch=32", "--option", "inner_batch=16", "--budget", f"{steps}it", "--no-polish", "-q"]
+    solve = ["-m", "fccomodel", "solve", "m.fcco", "--bind", "m.toml", "--precision", "float64", *options, *more]
+    return subprocess.Popen([*command, *solve], cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def members(launcher: subprocess.Popen) -> list[int]:
+    said = subprocess.run(["ps", "--ppid", str(launcher.pid), "-o", "pid="], capture_output=True, text=True).stdout
+    return [int(line) for line in said.split()]
+
+
+def answer(folder: Path, name: str) -> np.ndarray:
+    return np.load(folder / name / "variables.npz")["w"]
+
+
+def lost() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        files(folder := Path(name))
+        launcher = launch(folder, 3, steps=10_000_000)
+        time.sleep(25)
+        began = time.perf_counter()
+        os.kill(members(launcher)[-1], signal.SIGKILL)
+        launcher.wait(60)
+        print(f"a rank of three killed: all ended {time.perf_counter() - began:.1f} s later, status {launcher.returncode}")
+
+
+def kills(count: int) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        files(folder := Path(name))
+        began = time.perf_counter()
+        assert launch(folder, 2, "--out", "whole").wait() == 0
+        whole, met, random_numbers = time.perf_counter() - began, 0, random.Random(1)
+        kept = ("--checkpoint", "kept", "--every", "200ms", "--out", "killed")
+        while met < count:
+            launcher = launch(folder, 2, *kept)
+            try:
+                launcher.wait(random_numbers.uniform(0.3, 1.0) * whole)
+                break
+            except subprocess.TimeoutExpired:
+                for one in members(launcher)[met % 2 :][:1]:
+                    os.kill(one, signal.SIGKILL)
+                launcher.wait()
+                met += 1
+        while launcher.returncode:
+            launcher = launch(folder, 2, *kept)
+            launcher.wait()
+        same = (answer(folder, "whole") == answer(folder, "killed")).all()
+        print(f"{met} kills of either rank: the end is {'the same to the bit' if same else 'ANOTHER'}")
+
+
+if __name__ == "__main__":
+    what, *rest = sys.argv[1:] or ["equal"]
+    {"equal": equal, "bytes": bytes_per_step, "lost": lost}[what]() if what != "kills" else kills(int((rest or ["10"])[0]))
