@@ -177,7 +177,8 @@ def save(outcome: pipeline.Outcome, claimed: store.Claimed) -> dict[str, Any]:
     with store.replacing(claimed, (RESULT, VARIABLES, SOLVER, DATA, SCORES, HELD, ARRAYS)) as folder:
         write_arrays(folder / VARIABLES, outcome.solution.variables)
         try:
-            write_program(repeating(outcome.program, outcome.solution), folder / SOLVER)
+            copy_of = write_program(repeating(outcome.program, outcome.solution), folder / SOLVER)
+            record["notes"] += _copied(outcome.bound, copy_of)
         except FccoError as error:
             if any(one.code != NOT_EMITTED.id for one in error.diagnostics):
                 raise
@@ -194,6 +195,15 @@ def save(outcome: pipeline.Outcome, claimed: store.Claimed) -> dict[str, Any]:
         record = store.sealed(record, folder)
         write_text(folder / RESULT, store.json_text(record))
     return record
+
+
+def _copied(bound: Bound, data: Path) -> list[str]:
+    """That a program's data repeat those of tables in files, and how large they are."""
+    from fccomodel.data.bound import mapped
+
+    names = [name for name, table in bound.tables.items() if any(map(mapped, table.columns.values()))]
+    size = f"{data.stat().st_size / 1e6:,.1f} MB"
+    return [f"{data.name} has a copy of {', '.join(names)}, {size}: {SOLVER} runs without the prepared folder"] if names else []
 
 
 def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:

@@ -235,3 +235,15 @@ def test_tables_are_prepared_and_bound_at_once(tmp_path):
             assert np.allclose(problem.bound.tables["D"].columns[name], column, rtol=1e-12, atol=0)
     with pytest.raises(fccomodel.FccoError, match="F0808"):
         fccomodel.compile(text).prepare(tmp_path / "three", dtype="int8", **given)
+
+
+def test_a_saved_answer_says_that_it_copies_tables_in_files(tmp_path, monkeypatch):
+    from fccomodel.data.bind import _prepared
+
+    monkeypatch.setattr(_prepared, "HELD", 0)
+    model = fccomodel.compile("dim d; data D : table(x: real[d]); var w[d]; minimize E[z ~ D] dot(w, z.x) + sumsq(w);")
+    rows = {"x": np.arange(6.0).reshape(3, 2)}
+    for problem, said in ((model.bind(D=rows), False), (model.prepare(tmp_path / "prepared", D=rows), True)):
+        problem.solve(budget="3it", polish=False).save(tmp_path / "out")
+        notes = fccomodel.load(tmp_path / "out").record["notes"]
+        assert any("data.pt has a copy of D, " in note for note in notes) == said

@@ -63,10 +63,10 @@ problem = fc.compile(TEXT).bind(D=table)
 #
 # **ALEXR** plays the game in turns. It draws $B_1$ blocks $i$, two independent minibatches for each, and
 #
-# | | |
+# | ALEXR | in step $t$ |
 # |---|---|
 # | looks ahead | $\tilde g_i = g_i(w_t) + \theta\,(g_i(w_t) - g_i(w_{t-1}))$, both by the first minibatch |
-# | dual step | $y_i \leftarrow \arg\max_v\; v\,\tilde g_i - f_i^*(v) - \tau\,U_\psi(v, y_i)$ |
+# | dual step | $y_i \leftarrow \mathrm{arg\,max}_v\; v\,\tilde g_i - f_i^*(v) - \tau\,U_\psi(v, y_i)$ |
 # | primal step | $w \leftarrow \mathrm{prox}_{\eta r}(w - \eta G)$, $G = \frac{1}{B_1} \sum_i y_i \nabla g_i(w_t)$ by the other |
 #
 # Three numbers are to be chosen: $\theta$, between 0 and 1, says how far $w$'s last move is continued; a large $\tau$ keeps

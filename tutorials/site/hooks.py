@@ -27,11 +27,13 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 
 def on_page_content(html: str, **_: Any) -> str:
-    """Formulas typeset."""
+    """Formulas typeset; a command that the converter does not know would stand there as it is written."""
     return FORMULA.sub(_typeset, html)
 
 
 def _typeset(found: re.Match[str]) -> str:
     block = found[1] == "div"
     formula = convert(" ".join(unescape(found[2]).split()), display="block" if block else "inline")
+    if "\\" in formula:
+        raise ValueError(f"this formula has a command that cannot be typeset: {found[2]}")
     return f'<div class="formula">{formula}</div>' if block else formula
