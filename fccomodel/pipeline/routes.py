@@ -104,15 +104,17 @@ def _judged(planned: Planned, program: Program, solution: Solution, sensitive: b
 
 
 def interior(planned: Planned) -> Conic | None:
-    """A convex problem as a conic program of moderate size, if it is one, where the plan asks for a finish in a time; a budget
-    of steps or oracle calls is all that is used."""
+    """A convex problem as a conic program of moderate size, if it is one, where the plan asks for a finish in a time that
+    this method is foreseen to take at most; a budget of steps or oracle calls is all that is used."""
     from fccomodel.solver import conic
 
-    if not (planned.plan.polish and planned.analysis.convex) or options.parse_budget(planned.options["budget"][0])[0] is None:
+    seconds = options.parse_budget(planned.options["budget"][0])[0]
+    if not (planned.plan.polish and planned.analysis.convex) or seconds is None:
         return None
     see = planned.analysis.see
     with quoting(planned.problem.source):
-        return conic.of(planned.bound, lambda expr: see(expr).interval.value)
+        route = conic.of(planned.bound, lambda expr: see(expr).interval.value)
+    return route if route is not None and conic.cost(route) <= seconds else None
 
 
 def ended(

@@ -412,6 +412,13 @@ def test_no_cones_are_stated_of_what_is_not_convex(monkeypatch):
     assert routes.interior(planned) is None
 
 
+def test_a_method_that_takes_more_than_the_budget_is_not_tried(monkeypatch):
+    planned = fccomodel.compile("data D : table(x: real); var w; minimize E[z ~ D] abs(w - z.x);").bind(D={"x": np.arange(5.0)})
+    assert routes.interior(planned.plan(budget="2s")) is not None
+    monkeypatch.setattr(conic, "cost", lambda built: 2.5)
+    assert routes.interior(planned.plan(budget="2s")) is None and routes.interior(planned.plan(budget="3s")) is not None
+
+
 def test_every_curved_atom_states_its_cone():
     """Or has a graph, a ball, or is among those that no cone of these kinds holds."""
     curved = [a for a in atoms.all().values() if not a.internal and a.curvature(*a.inside) in ("convex", "concave")]
