@@ -121,7 +121,7 @@ assert crashing["CVaR, tail 0.5"] > crashing["variance"] > crashing["CVaR, tail 
 #
 # CVaR is a game, as in session 4, and so are many other risk measures. Somebody reweighs the $n$ rows against us:
 #
-# $$ \mathrm{CVaR}_\alpha(L) = \max_q \left\{ \sum_i q_i L_i \;:\; 0 \le q_i \le \tfrac{1}{\alpha n},\ \sum_i q_i = 1 \right\} , $$
+# $$ \mathrm{CVaR}_\alpha(L) = \max_q \left\{ \sum_i q_i L_i  :  0 \le q_i \le \tfrac{1}{\alpha n},\ \sum_i q_i = 1 \right\} , $$
 #
 # the largest mean under any distribution that gives no row more than $1/\alpha$ times its share $1/n$. This is
 # *distributionally robust optimisation* (DRO), and other rules for the adversary give other measures. One who pays for
