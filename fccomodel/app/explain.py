@@ -390,7 +390,7 @@ def _plan(plan: Any, normal: Any, width: int) -> list[str]:
         lines += wrap(f"{record.title}, {plan.promise.name}", width, "  ")
         here = getattr(plan, "rate", "")
         lines += wrap(f"O({plan.promise.rate}) {record.counts}" + (f"; here {here}" if here else ""), width, "  ", "    ")
-    lines += [line for text in choice_lines(plan) for line in wrap(text, width, "  ", "    ")]
+    lines += [line for text in (*choice_lines(plan), *backend_lines(plan)) for line in wrap(text, width, "  ", "    ")]
     if added := getattr(plan, "practice", ()):
         lines += ["", "Practice does without a theorem" if unverified else "Practice adds to the theorem"]
         lines += _items(added, width)
@@ -435,6 +435,12 @@ def choice_lines(plan: Any) -> list[str]:
         return ["chosen by name"]
     reasons = ranking.reasons()
     return [f"chosen by {'; '.join(reasons)}"] if reasons else []
+
+
+def backend_lines(plan: Any) -> list[str]:
+    """What is asked to run the steps, where it is not what runs them of itself."""
+    name, origin = plan.options.get("backend", ("auto", ""))
+    return [] if name in ("auto", "eager") else [f"steps by the {name} backend ({origin})"]
 
 
 def assumption_lines(plan: Any) -> list[str]:

@@ -60,9 +60,10 @@ def curvature(system: System, terms: Terms, weights: Weights = ()) -> Array:
     rows = []
     for slope, leaf in zip(slopes, leaves, strict=True):
         for k in range(leaf.numel()):
-            bent = slope is not None and slope.requires_grad
-            parts = torch.autograd.grad(slope.reshape(-1)[k], leaves, retain_graph=True, allow_unused=True) if bent else ()
-            rows.append(_flat(parts or [None] * len(leaves), leaves))
+            parts: Slopes = [None] * len(leaves)
+            if slope is not None and slope.requires_grad:
+                parts = torch.autograd.grad(slope.reshape(-1)[k], leaves, retain_graph=True, allow_unused=True)
+            rows.append(_flat(parts, leaves))
     return np.stack(rows)
 
 

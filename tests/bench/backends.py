@@ -56,14 +56,14 @@ class Again:
         self.replay = work
 
 
-def begun(made: Made, dtype: torch.dtype, length: float) -> tuple[SimpleNamespace, Any]:
+def begun(made: Made, dtype: torch.dtype, length: float, device: str = "cpu") -> tuple[SimpleNamespace, Any]:
     """A run as it begins, with what takes its next so many steps: eager, or by a leap."""
     module = made.solver
-    solver, rng, h = module.SOLVER, torch.Generator().manual_seed(0), module.Settings()
+    solver, rng, h = module.SOLVER, torch.Generator(device=device).manual_seed(0), module.Settings()
     with module.no_grad():
-        data = solver.prepare(solver.as_namespace(dict(made.program.data), "cpu", dtype))
-        w = solver.start(rng, "cpu", dtype)
-        u, c = solver.buffers("cpu", dtype), solver.centres("cpu", dtype)
+        data = solver.prepare(solver.as_namespace(dict(made.program.data), device, dtype))
+        w = solver.start(rng, device, dtype)
+        u, c = solver.buffers(device, dtype), solver.centres(device, dtype)
         state = SimpleNamespace(w=w, w_prev=w.clone(), met=0)
         solver.step_sizes(h, lambda *_, **__: 1e-3)
         solver.begin(state, h)

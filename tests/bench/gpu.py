@@ -1,19 +1,20 @@
-"""Steps of emitted programs on a GPU beside a loop by hand, and the share of the bandwidth of a copy that they reach.
+"""Steps of emitted programs on a GPU, eager and as CUDA graphs, beside a loop by hand, and their share of a copy's bandwidth.
 
     python tests/bench/gpu.py [--device cuda] [--batches 64 1024 16384 65536] [--rounds 7]
 
 One-way partial AUC by KL, linear and with an MLP, SOX; half of each batch positive rows, half negative, of 200,000 rows of 122
-numbers. Both sides take turns in blocks of steps between synchronisations; medians. The share is that of the bytes of a batch's
-rows, read from the table and written once, in the time of a step, against a copy of 256 MiB. ``--device cpu`` tries the script.
+numbers. The program's steps one by one, those of its ``cuda-graph`` backend, and the loop by hand take turns in blocks between
+synchronisations; medians. The share, of the faster of the first two, is that of the bytes of a batch's rows, read from
+the table and written once, in the time of a step, against a copy of 256 MiB. ``--device cpu`` tries the script.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import statistics
 import sys
 import time
-import types
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,30 +22,28 @@ import torch
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parent)]
 
+import backends  # noqa: E402
 import steps  # noqa: E402
 from emitted_models import make  # noqa: E402
+
+from fccomodel.solver.backends import cuda_graph  # noqa: E402
+from fccomodel.solver.backends._leap import Leap  # noqa: E402
+from fccomodel.solver.backends._several import Several  # noqa: E402
 
 BLOCK = 64
 
 
-def emitted(net: bool, batch: int, device: str) -> Callable[[], None]:
-    """A block of steps of the program's own loop, draws included."""
-    case = make("bench", steps.model(steps.PAUC, net), algorithm="sox", outer_batch=batch // 2, inner_batch=batch // 2)
-    solver, rng = case.solver, torch.Generator(device=device).manual_seed(0)
-    with solver.no_grad():
-        data = solver.prepare(solver.as_namespace(dict(case.program.data), device, torch.float32))
-        w = solver.start(rng, device, torch.float32)
-        state, h = types.SimpleNamespace(w=w, w_prev=w.clone()), solver.Settings()
-        u, c = solver.buffers(device, torch.float32), solver.centres(device, torch.float32)
-    solver.SOLVER.begin(state, h)
-
-    def run() -> None:
-        with solver.no_grad():
-            parts = solver.draw(data, rng, BLOCK)
-            for k in range(BLOCK):
-                solver.advance(solver.SOLVER, data, state, u, c, [part[k] for part in parts], h)
-
-    return run
+def emitted(net: bool, batch: int, device: str, graphs: bool) -> Callable[[], None]:
+    """A block of steps of the program's own loop, draws included; one by one, or by the graphs of the ``cuda-graph`` backend (on
+    the host by what they would capture)."""
+    made = make("bench", steps.model(steps.PAUC, net), algorithm="sox", outer_batch=batch // 2, inner_batch=batch // 2)
+    leap = None
+    if graphs:
+        several = Several.of(made.solver, made.program, device, torch.float32)
+        on_host = Leap(several, cuda_graph.Captured(several, backends.Again))
+        leap = cuda_graph.leap(several)[0] if device.startswith("cuda") else on_host
+    _, on = backends.begun(made, torch.float32, math.inf, device)
+    return lambda: on(BLOCK, leap)
 
 
 def by_hand(net: bool, batch: int, device: str) -> Callable[[], None]:
@@ -88,11 +87,13 @@ def bandwidth(device: str) -> float:
     return 2 * source.nbytes / statistics.median(seconds(lambda: target.copy_(source), device) for _ in range(9))
 
 
-def measured(net: bool, batch: int, asked: argparse.Namespace) -> list[tuple[float, float]]:
-    """Seconds of a step, ours and by hand, round by round."""
-    ours, theirs = emitted(net, batch, asked.device), by_hand(net, batch, asked.device)
-    ours(), theirs()
-    return [(seconds(ours, asked.device) / BLOCK, seconds(theirs, asked.device) / BLOCK) for _ in range(asked.rounds)]
+def measured(net: bool, batch: int, asked: argparse.Namespace) -> list[tuple[float, ...]]:
+    """Seconds of a step, eager, by graphs and by hand, round by round."""
+    ours = [emitted(net, batch, asked.device, graphs) for graphs in (False, True)]
+    sides = [*ours, by_hand(net, batch, asked.device)]
+    for side in sides:
+        side()
+    return [tuple(seconds(side, asked.device) / BLOCK for side in sides) for _ in range(asked.rounds)]
 
 
 def main() -> None:
@@ -107,21 +108,21 @@ def main() -> None:
     steps.ROWS, copy = asked.rows, bandwidth(asked.device)
     name = torch.cuda.get_device_name(asked.device) if asked.device.startswith("cuda") else "the host"
     print(f"{name}, torch {torch.__version__}; a copy moves {copy / 1e9:.0f} GB/s\n")
-    print("| scores | batch | emitted, µs | by hand, µs | ratio | share of a copy |\n|---|---|---|---|---|---|")
+    print("| scores | batch | eager, µs | graphs, µs | by hand, µs | eager / hand | graphs / hand | share of a copy |")
+    print("|---" * 8 + "|")
     for net in (False, True):
+        scores = "MLP 64-64" if net else "linear"
         for batch in asked.batches:
             try:
                 taken = measured(net, batch, asked)
             except torch.OutOfMemoryError:
-                print(
-                    f"| {'MLP 64-64' if net else 'linear'} | {batch:,} | skipped: beyond the device's memory | | | |", flush=True
-                )
+                print(f"| {scores} | {batch:,} | skipped: beyond the device's memory | | | | | |", flush=True)
                 continue
-            a, b = (statistics.median(column) for column in zip(*taken, strict=True))
-            ratio = statistics.median(one / other for one, other in taken)
-            share = 2 * 4 * batch * steps.WIDTH / a / copy
-            scores = "MLP 64-64" if net else "linear"
-            print(f"| {scores} | {batch:,} | {1e6 * a:.0f} | {1e6 * b:.0f} | {ratio:.2f} | {share:.1%} |", flush=True)
+            times = [statistics.median(column) for column in zip(*taken, strict=True)]
+            ratios = [statistics.median(row[k] / row[2] for row in taken) for k in (0, 1)]
+            share = 2 * 4 * batch * steps.WIDTH / min(times[:2]) / copy
+            shown = [*(f"{1e6 * t:.0f}" for t in times), *(f"{ratio:.2f}" for ratio in ratios), f"{share:.1%}"]
+            print(f"| {scores} | {batch:,} | {' | '.join(shown)} |", flush=True)
 
 
 if __name__ == "__main__":

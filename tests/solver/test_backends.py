@@ -136,6 +136,11 @@ def test_a_backend_that_cannot_take_the_steps_says_why(given, code, words):
         bound().solve(budget="40it", **given)
 
 
+def test_explanations_name_a_backend_that_is_asked_for():
+    assert "steps by the compiled backend (keyword argument)" in str(bound().explain(backend="compiled"))
+    assert "backend" not in str(bound().explain())
+
+
 def test_auto_is_eager_but_for_long_runs(monkeypatch):
     """By counted work: what a backend saves of the calls of the iterations asked for, less its start."""
     steps = several(make("several", model(PAIRS), algorithm="sonex"))
