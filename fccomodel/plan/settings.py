@@ -73,6 +73,7 @@ OPTIONS = {
     "hundredth from three quarters, all else constant, and the last iterate",
     "epsilon": "the accuracy that theory schedules and rates are for",
     "unverified": "run where no theorem covers the model",
+    "ranks": "whether the program is one of several processes, which torchrun starts (there: true)",
     "polish": "finish by passes over all rows, where they are affordable",
     "tol": "KKT residual to stop at: stationarity, violation and shift of the multipliers",
 }
@@ -82,7 +83,6 @@ SETTINGS = {
     "device": "where it runs: auto takes an accelerator where there is one",
     "precision": "of the steps; reports are in float64",
     "backend": "what runs the steps: auto is eager but where so many iterations are asked for that another saves time",
-    "ranks": "whether the program is one of several processes, which torchrun starts (there: true)",
     "budget": "60s, 2m, 1h of the whole command; 5000it steps; 1e6oracles values g_i(w; xi)",
     "holdout": "rows left out, to judge the answer by: a condition on rows, or a share of them",
     "margin": "confidence with which constraints on expectations over rows shall hold for new rows",

@@ -75,7 +75,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 refuse(of_one_process(f"`{args.command.name}`"))
             if process.rank() > 0:
                 return DONE
-        status = args.command.run(args)
+        status = args.run(args)
         sys.stdout.flush()
         return status
     except FccoError as error:
@@ -145,7 +145,7 @@ def parser() -> argparse.ArgumentParser:
         texts: dict[str, Any] = {"help": command.summary, "description": description, "epilog": examples}
         subparser = commands.add_parser(command.name, **texts, allow_abbrev=False, formatter_class=_Help)
         command.arguments(subparser)
-        subparser.set_defaults(command=command)
+        subparser.set_defaults(command=command, run=command.run)
     return top
 
 

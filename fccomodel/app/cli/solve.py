@@ -80,11 +80,11 @@ solve = Command(
     name="solve",
     summary="solve a model and report on the answer",
     detail="The first Ctrl-C ends with the best point so far and its report; the second ends at once. With --checkpoint a run "
-    "that was killed goes on when it is started again. Under torchrun, processes share the steps, and the first reports.",
+    "that was killed goes on when it is started again. Under torchrun (torchrun --nproc-per-node 2 -m fccomodel solve ...) "
+    "processes share the steps, and the first reports.",
     examples=(
         'fccomodel solve model.fcco --bind model.toml --budget 60s --out out',
         'fccomodel solve model.fcco --bind model.toml --budget 8h --checkpoint kept',
-        'torchrun --nproc-per-node 2 -m fccomodel solve model.fcco --bind model.toml',
         'fccomodel solve model.fcco --data D=a.parquet --show auc --holdout 0.2',
         'fccomodel solve model.fcco --bind model.toml --net "s=mlp(64, 64)"',
     ),
