@@ -99,7 +99,7 @@ class Several:
         return [(buffers, name) for buffers in parts for name, x in buffers.items() if x is not None]
 
     def calls(self) -> float:
-        """Counted seconds of the calls of one step."""
+        """Counted seconds of the calls of one step; Unfit where it fails, which the loop says in the model's terms."""
         copy = self.module.copy_state
 
         def step() -> None:
@@ -107,7 +107,10 @@ class Several:
             with self.module.no_grad():
                 self.module.SOLVER.advance(self.module.SOLVER, self.data, *held, self.batches[0], self.h.copy())
 
-        return priced(step)[1] - priced(step, Rates(call=0.0))[1]
+        try:
+            return priced(step)[1] - priced(step, Rates(call=0.0))[1]
+        except (ArithmeticError, RuntimeError) as error:
+            raise Unfit(f"its step fails: {error}") from None
 
     def equipped(self, leap: Any) -> Any:
         """The record that the loop takes, with what takes several steps at once."""
