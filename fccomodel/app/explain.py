@@ -439,7 +439,7 @@ def choice_lines(plan: Any) -> list[str]:
 
 def backend_lines(plan: Any) -> list[str]:
     """What is asked to run the steps, where it is not what runs them of itself."""
-    name, origin = plan.options.get("backend", ("auto", ""))
+    name, origin = getattr(plan, "options", {}).get("backend", ("auto", ""))
     return [] if name in ("auto", "eager") else [f"steps by the {name} backend ({origin})"]
 
 
