@@ -15,7 +15,7 @@ import torch
 import fccomodel
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.data import sources
-from fccomodel.data.sources import RawTable, Request
+from fccomodel.data.sources import RawTable, Request, sklearn
 
 torch.set_num_threads(1)
 
@@ -323,3 +323,19 @@ def test_a_file_is_looked_for_in_the_folders_in_order(tmp_path):
 def test_data_sets_of_scikit_learn():
     table = sources.open("sklearn:iris", request())
     assert table.n == 150 and table.names[-1] == "target" and table.origin == "sklearn:iris"
+
+
+@pytest.mark.parametrize("name", ["breast_cancer", "digits", "iris", "wine"])
+def test_files_of_scikit_learn_are_its_tables(name):
+    """Columns, types and numbers as the package gives them, which is not imported for them."""
+    read, made = sklearn._from_file(name), sklearn._from_package(name)
+    assert read is not None and (read.n, read.origin, dict(read.numeric)) == (made.n, made.origin, dict(made.numeric))
+    for column in made.names:
+        one, other = read.load(column), made.load(column)
+        assert one.dtype == other.dtype and one.values.dtype == other.values.dtype and (one.values == other.values).all()
+
+
+def test_files_that_are_not_as_expected_are_left_to_scikit_learn(monkeypatch):
+    for file, header in [("iris.csv", 0), ("none.csv", 1), ("wine_data.csv", 1)]:
+        monkeypatch.setitem(sklearn.FILES, "iris", (file, header, sklearn.FILES["iris"][2]))
+        assert sklearn._from_file("iris") is None and sources.open("sklearn:iris", request()).n == 150

@@ -69,13 +69,14 @@ def main(argv: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="replace")
     aside = _aside()
     try:
-        args = parser().parse_args(argv)
-        if process.launched() and args.command.ranks != "together":
-            if args.command.ranks == "refused":
-                refuse(of_one_process(f"`{args.command.name}`"))
-            if process.rank() > 0:
-                return DONE
-        status = args.run(args)
+        with process.rarely_collected():
+            args = parser().parse_args(argv)
+            if process.launched() and args.command.ranks != "together":
+                if args.command.ranks == "refused":
+                    refuse(of_one_process(f"`{args.command.name}`"))
+                if process.rank() > 0:
+                    return DONE
+            status = args.run(args)
         sys.stdout.flush()
         return status
     except FccoError as error:

@@ -1,20 +1,72 @@
-"""The data sets that come inside scikit-learn (nothing is downloaded)."""
+"""The data sets that come inside scikit-learn (nothing is downloaded). Its files are read as they lie in the package where they
+hold the table as it is: importing scikit-learn takes longer than many a solve."""
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data.sources import errors, frame
-from fccomodel.data.sources._base import DataSource, RawTable, Request
+from fccomodel.data.sources._base import DataSource, RawTable, Request, from_array
 
 NAMES = ("breast_cancer", "diabetes", "digits", "iris", "linnerud", "wine")
+
+_OF_NUCLEI = (
+    "radius", "texture", "perimeter", "area", "smoothness", "compactness", "concavity", "concave points", "symmetry",
+    "fractal dimension",
+)  # fmt: skip
+_WINE = (
+    "alcohol", "malic_acid", "ash", "alcalinity_of_ash", "magnesium", "total_phenols", "flavanoids", "nonflavanoid_phenols",
+    "proanthocyanins", "color_intensity", "hue", "od280/od315_of_diluted_wines", "proline",
+)  # fmt: skip
+_CELLS = ("mean {}", "{} error", "worst {}")
+#: By data set the file with its numbers, how many lines come before them, and the columns that are measurements: the class of a
+#: row, ``target``, is the last column.
+FILES: dict[str, tuple[str, int, tuple[str, ...]]] = {
+    "breast_cancer": ("breast_cancer.csv", 1, tuple(kind.format(what) for kind in _CELLS for what in _OF_NUCLEI)),
+    "digits": ("digits.csv.gz", 0, tuple(f"pixel_{row}_{column}" for row in range(8) for column in range(8))),
+    "iris": ("iris.csv", 1, tuple(f"{part} {size} (cm)" for part in ("sepal", "petal") for size in ("length", "width"))),
+    "wine": ("wine_data.csv", 1, _WINE),
+}
 
 
 def _open(name: str, request: Request) -> RawTable:
     if name not in NAMES:
         refuse(errors.no_data_set(name, NAMES))
+    table = _from_file(name)
+    return table if table is not None else _from_package(name)
+
+
+def _from_package(name: str) -> RawTable:
+    """The table as scikit-learn makes it."""
     from sklearn import datasets
 
     return frame.from_pandas(getattr(datasets, f"load_{name}")(as_frame=True).frame, f"sklearn:{name}")
+
+
+def _from_file(name: str) -> RawTable | None:
+    """The same from its file; None where this is not as expected."""
+    spec = find_spec("sklearn") if name in FILES else None
+    if spec is None or not spec.submodule_search_locations:
+        return None
+    file, header, measured = FILES[name]
+    path = Path(spec.submodule_search_locations[0], "datasets", "data", file)
+    try:
+        values = np.loadtxt(path, delimiter=",", skiprows=header, ndmin=2, encoding="utf-8")
+    except (OSError, ValueError):
+        return None
+    if values.shape[1] != len(measured) + 1:
+        return None
+    columns = dict(zip(measured, values.T, strict=False)) | {"target": values[:, -1].astype(np.int64)}
+    return RawTable(
+        origin=f"sklearn:{name}",
+        n=len(values),
+        numeric=dict.fromkeys(columns, True),
+        load=lambda column: from_array(np.ascontiguousarray(columns[column])),
+    )
 
 
 SOURCE = DataSource(
