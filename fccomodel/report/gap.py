@@ -88,6 +88,10 @@ def _up(value: float) -> str:
     return f"{math.ceil(value / unit * (1 - 1e-12)) * unit:.1e}"
 
 
+#: Hessians by the quadratic parts that they are of, with their weights.
+Hessians = dict[tuple, Array]
+
+
 class _Refused(Exception):
     """Why nothing is certified."""
 
@@ -103,7 +107,8 @@ def certify(system: System, shared: Gradients, analysis: Analysis, candidates: l
         if composed := _composed(system, analysis):
             multipliers = [dict(zip(system.labels, c.multipliers.tolist(), strict=True)) for c in admissible]
             admissible = [optimum(system, shared, meter, by_label, held=composed) for by_label in multipliers]
-        gaps = [replace(_with(system, analysis, candidate, meter), loose=bool(composed)) for candidate in admissible]
+        known: Hessians = {}
+        gaps = [replace(_with(system, analysis, candidate, meter, known), loose=bool(composed)) for candidate in admissible]
         why = "" if gaps else "no multipliers"
     except _Refused as refusal:
         gaps, why = [], str(refusal)
@@ -153,23 +158,23 @@ def _admissible(system: System, optimal: Optimum) -> bool:
     return all(equal or nu >= 0 for equal, nu in zip(system.equal, optimal.multipliers, strict=True))
 
 
-def _with(system: System, analysis: Analysis, optimal: Optimum, meter: Meter) -> Gap:
+def _with(system: System, analysis: Analysis, optimal: Optimum, meter: Meter, known: Hessians) -> Gap:
     functions = roots(system, optimal.multipliers)
     parts = Parts(see=analysis.see)
     quadratics = [parts.quadratic(root.expr, root.sign) for root in functions]
     _kinks(system, optimal.multipliers, analysis, parts)
-    hessian = _hessian(system, functions, quadratics, analysis, optimal, meter) if parts.convex else None
+    bent = _hessian(system, functions, quadratics, analysis, optimal, meter, known) if parts.convex else None
     base = optimal.missed - float(optimal.multipliers @ system.values)
     base += PRECISION * (abs(system.objective) + float(np.abs(optimal.multipliers * system.values).sum()))
     feasible = _excess(system) <= 0
 
     def within(level: bool) -> tuple[_Bound, dict[str, list[Support]]]:
         supports = _supports(system, analysis, level=level)
-        found = _bounded(system, optimal, hessian, supports, base)
+        found = _bounded(system, optimal, bent, supports, base)
         if found.value < math.inf:
             return found, supports
         supports |= sublevels.boxes(system, supports, meter, level=level)
-        return _bounded(system, optimal, hessian, supports, base), supports
+        return _bounded(system, optimal, bent, supports, base), supports
 
     best, supports = within(level=feasible)
     if not feasible:
@@ -296,9 +301,16 @@ def _past(system: System, name: str, normals: list[torch.Tensor]) -> float:
 
 # -------------------------------------------------------------------------------------------------------- strong convexity
 def _hessian(
-    system: System, functions: list[Root], quadratics: list[ir.Expr | None], analysis: Analysis, optimal: Optimum, meter: Meter
+    system: System,
+    functions: list[Root],
+    quadratics: list[ir.Expr | None],
+    analysis: Analysis,
+    optimal: Optimum,
+    meter: Meter,
+    known: Hessians,
 ) -> Array | None:
-    """The Hessian of the quadratic parts: a matrix, or where that is much work its diagonal for squares of whole variables."""
+    """The Hessian of the quadratic parts: a matrix, or where that is much work its diagonal for squares of whole variables.
+    ``known`` has those found already, which other multipliers do not change where no quadratic part is theirs."""
     work = 3 * system.forward_s * system.d
     dense = system.d <= DENSE and work < meter.left
     meter.spend(work if dense else 0.0)
@@ -310,9 +322,16 @@ def _hessian(
     if not terms and not weights:
         return None
     if not dense:
-        return np.maximum(gradient(system, terms, np.ones(system.d)) - gradient(system, terms, np.zeros(system.d)), 0.0)
-    columns = curvature(system, terms, weights)
-    return (columns + columns.T) / 2
+        difference = gradient(system, terms, np.ones(system.d)) - gradient(system, terms, np.zeros(system.d))
+        return np.maximum(difference, 0.0)
+    key = (*((id(root.expr), _bytes(root.weights)) for root, _ in terms), *((k, _bytes(factors)) for k, factors in weights))
+    if key not in known:
+        known[key] = curvature(system, terms, weights)
+    return known[key]
+
+
+def _bytes(weights: Array | None) -> bytes:
+    return b"" if weights is None else weights.tobytes()
 
 
 def _curved(
@@ -338,10 +357,13 @@ def _curved(
     values, vectors = values[::-1] - ROUNDING * max(values[-1], 0.0), vectors[:, ::-1]
     along = vectors.T @ (rest / unit)
     definite = int((values > 0).sum())
-    best = (_reach(system, rest, supports), 0.0, True)
+    best, used, tailed = _reach(system, rest, supports), 0, True
     for count in sorted({definite, *np.linspace(1, definite, min(definite, 30), dtype=int)} - {0}):
         tail = unit * (vectors[:, count:] @ along[count:]) if count < system.d else np.zeros(system.d)
         size = float((along[:count] ** 2 / (2 * values[:count])).sum()) + _reach(system, tail, supports)
-        mu = 1 / np.linalg.norm(vectors[:, :count] / np.sqrt(values[:count]) / unit[:, None], 2) ** 2
-        best = min(best, (size, float(mu), bool(tail.any())))
-    return best
+        if size < best:
+            best, used, tailed = size, count, bool(tail.any())
+    if not used:
+        return best, 0.0, True
+    mu = 1 / np.linalg.norm(vectors[:, :used] / np.sqrt(values[:used]) / unit[:, None], 2) ** 2
+    return best, float(mu), tailed

@@ -26,11 +26,6 @@ class Root(NamedTuple):
     constraint: ir.Constraint | None = None
 
 
-Terms = list[tuple[Root, ir.Expr]]
-Weights = Sequence[tuple[int, Array]]
-Slopes = Sequence[torch.Tensor | None]
-
-
 def roots(system: System, multipliers: Array) -> list[Root]:
     """The functions that the Lagrangian is the sum of."""
     constraints = [Root(constraint.body, 1.0, weights, constraint) for constraint, weights in of_members(system, multipliers)]
@@ -47,28 +42,60 @@ def of_members(system: System, multipliers: Array) -> Iterator[tuple[ir.Constrai
             yield constraint, weights
 
 
-def gradient(system: System, terms: Terms, at: Array, weights: Weights = ()) -> Array:
+Term = tuple[Root, ir.Expr]
+Weights = Sequence[tuple[int, Array]]
+
+#: By how much, relative to its size, a Hessian's product may miss the difference of gradients that it is.
+ALIKE = 1e-6
+
+
+def gradient(system: System, terms: list[Term], at: Array, weights: Weights = ()) -> Array:
     """Of the sum of the roots at any point, each with an expression of choice in place of its own, and of weighted terms of kinks
     (by record)."""
-    return _flat(*_slopes(system, terms, at, weights))
+    total, leaves = _sum(system, terms, at, weights)
+    return _slopes(total, leaves)
 
 
-def curvature(system: System, terms: Terms, weights: Weights = ()) -> Array:
-    """The Hessian of such a sum that is quadratic: one pass, and for each entry one back through what its slope is made of."""
+def curvature(system: System, terms: list[Term], weights: Weights = ()) -> Array:
+    """Of such a sum that is quadratic: its gradient differentiated once more, where that can be and agrees with a difference of
+    gradients; else by a difference for each variable."""
+    origin = gradient(system, terms, np.zeros(system.d), weights)
+    columns = _twice(system, terms, weights)
+    if columns is not None:
+        along = gradient(system, terms, np.ones(system.d), weights) - origin
+        if not np.abs(columns.sum(axis=0) - along).max() <= ALIKE * max(np.abs(columns).max(), np.abs(along).max()):
+            columns = None
+    if columns is None:
+        columns = np.stack([gradient(system, terms, unit, weights) - origin for unit in np.eye(system.d)])
+    return (columns + columns.T) / 2
+
+
+def _twice(system: System, terms: list[Term], weights: Weights) -> Array | None:
+    """A row for each variable: the gradient of the gradient's entry; None where parts of the sum are differentiated only once."""
     at = 1.0 + np.arange(system.d) % 7 / 7  # no zero, where roots of squares have no second derivative
-    slopes, leaves = _slopes(system, terms, at, weights, twice=True)
-    rows = []
-    for slope, leaf in zip(slopes, leaves, strict=True):
-        for k in range(leaf.numel()):
-            parts: Slopes = [None] * len(leaves)
-            if slope is not None and slope.requires_grad:
-                parts = torch.autograd.grad(slope.reshape(-1)[k], leaves, retain_graph=True, allow_unused=True)
-            rows.append(_flat(parts, leaves))
-    return np.stack(rows)
+    total, leaves = _sum(system, terms, at, weights)
+    if not total.requires_grad:
+        return np.zeros((system.d, system.d))
+    try:
+        slopes = torch.autograd.grad(total, leaves, create_graph=True, materialize_grads=True)
+        entries = torch.cat([slope.reshape(-1) for slope in slopes])
+        if not entries.requires_grad:
+            return None
+        return np.stack([_slopes(entry, leaves, again=True) for entry in entries])
+    except RuntimeError:
+        return None
 
 
-def _slopes(system: System, terms: Terms, at: Array, weights: Weights, twice: bool = False) -> tuple[Slopes, list[torch.Tensor]]:
-    """The gradient by variable, ``twice``: to be differentiated again, None where it is zero; and what it is by."""
+def _slopes(total: torch.Tensor, leaves: list[torch.Tensor], again: bool = False) -> Array:
+    """The gradient as one vector; ``again``: of one of several numbers with a common origin."""
+    if not total.requires_grad:
+        return np.zeros(sum(leaf.numel() for leaf in leaves))
+    slopes = torch.autograd.grad(total, leaves, materialize_grads=True, allow_unused=True, retain_graph=again)
+    return np.concatenate([slope.numpy().ravel() for slope in slopes])
+
+
+def _sum(system: System, terms: list[Term], at: Array, weights: Weights) -> tuple[torch.Tensor, list[torch.Tensor]]:
+    """The sum at a point, and the variables there."""
     point = {name: part.clone().requires_grad_(True) for name, part in system.split(at).items()}
     evaluator = Evaluator(system.bound, point, seed=system.seed)
     total = torch.zeros((), dtype=torch.float64)
@@ -83,12 +110,4 @@ def _slopes(system: System, terms: Terms, at: Array, weights: Weights, twice: bo
         recorder = Recorder(system.kinks, frozen=system.records)
         system.evaluate(evaluator.point, recorder)
         total = total + sum((recorder.records[k].terms * torch.from_numpy(factors)).sum() for k, factors in weights)
-    if not total.requires_grad:
-        return [None] * len(leaves), leaves
-    return torch.autograd.grad(total, leaves, allow_unused=True, create_graph=twice), leaves
-
-
-def _flat(slopes: Slopes, leaves: Sequence[torch.Tensor]) -> Array:
-    """Slopes by variable as one vector."""
-    pairs = zip(slopes, leaves, strict=True)
-    return np.concatenate([np.zeros(x.numel()) if g is None else g.detach().numpy().ravel() for g, x in pairs])
+    return total, leaves

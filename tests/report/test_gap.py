@@ -5,6 +5,8 @@ import pytest
 from test_kkt import FIT, D, N, X, Y, bound, fit, solved
 
 from fccomodel import report
+from fccomodel.report import lagrangian
+from fccomodel.report.system import System
 
 SIGNS = np.where(Y > 0, 1.0, -1.0)
 LOGISTIC = "E[z ~ D] log1pexp(-z.y * dot(w, z.x))"
@@ -174,3 +176,36 @@ def test_an_intercept_is_bounded_by_the_losses_of_both_classes(name):
         assert found.objective - best <= found.gap.value + 1e-7, found.gap
         near.append(found.gap.value)
     assert near[0] < 1e-4 and "no bound" not in str(found.gap)
+
+
+# ------------------------------------------------------------------------------------------------------------------ Hessians
+def quadratic(variables: int) -> tuple[System, list[lagrangian.Term]]:
+    """A fit of so many variables of one number each."""
+    names = [f"v{k}" for k in range(variables)]
+    sums = " + ".join(f"{name} * z.x[{k % D + 1}]" for k, name in enumerate(names))
+    made = bound(f"{' '.join(f'var {name};' for name in names)} var w[d]; minimize E[z ~ D] ({sums} + dot(w, z.x) - z.y)^2;")
+    system = System(made, {**dict.fromkeys(names, np.zeros(())), "w": np.zeros(D)}, seed=0)
+    root = lagrangian.roots(system, np.zeros(0))[0]
+    return system, [(root, root.expr)]
+
+
+def test_a_hessian_takes_a_few_passes_however_many_variables_there_are(monkeypatch):
+    passes, found = [], lagrangian._sum
+    monkeypatch.setattr(lagrangian, "_sum", lambda *args: passes.append(1) or found(*args))
+    counts = []
+    for variables in (2, 20):
+        system, terms = quadratic(variables)
+        hessian = lagrangian.curvature(system, terms)
+        rows = np.column_stack([*(X[:, k % D] for k in range(variables)), X])
+        assert hessian == pytest.approx(2 * rows.T @ rows / N, rel=1e-9)
+        counts.append(len(passes))
+        passes.clear()
+    assert counts == [3, 3]
+
+
+@pytest.mark.parametrize("twice", [lambda *_: None, lambda *_: np.eye(2 + D), lambda *_: np.full((2 + D, 2 + D), np.nan)])
+def test_a_hessian_that_cannot_be_differentiated_or_is_not_one_is_found_by_differences(monkeypatch, twice):
+    system, terms = quadratic(2)
+    expected = lagrangian.curvature(system, terms)
+    monkeypatch.setattr(lagrangian, "_twice", twice)
+    assert lagrangian.curvature(system, terms) == pytest.approx(expected, rel=1e-9)
