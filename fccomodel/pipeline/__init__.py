@@ -155,12 +155,13 @@ def analyse(problem: ir.Problem, bound: Bound | None = None) -> Analysis:
         return structure.analyse(problem, bound)
 
 
-def decide(analysis: Analysis, given: options.Origins | None = None) -> Plan:
-    """How the problem is solved: the algorithm, the normal form that it takes, and what the options leave open."""
+def decide(analysis: Analysis, given: options.Origins | None = None, like: Plan | None = None) -> Plan:
+    """How the problem is solved: the algorithm, the normal form that it takes, and what the options leave open. ``like``: the
+    plan for other numbers, whose algorithm is kept where it has the same guarantee."""
     from fccomodel.plan import choose
 
     with quoting(analysis.problem.source):
-        return settled(choose(analysis, given or {}))
+        return settled(choose(analysis, given or {}, None if like is None else like.choice.chosen))
 
 
 def settled(choice: Choice) -> Plan:
@@ -179,8 +180,9 @@ def plan(
     chosen: options.Origins,
     *,
     bound: Bound | None = None,
+    like: Planned | None = None,
 ) -> Planned:
-    """Bind (unless bound already) and decide."""
+    """Bind (unless bound already) and decide; ``like``: as of ``decide``."""
     began = time.perf_counter()
     held: dict[str, np.ndarray] = {}
     if "backend" in chosen:
@@ -194,7 +196,7 @@ def plan(
         else:
             bound, held = divide(compiled, binding, out, seed=_seed(chosen))
     analysis = analyse(compiled.problem, bound)
-    made = decide(analysis, chosen)
+    made = decide(analysis, chosen, None if like is None else like.plan)
     settled = {**automatic(made), **chosen, **made.options}
     return Planned(
         compiled=compiled, binding=binding, bound=bound, analysis=analysis, plan=made, options=settled, held=held,

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from fccomodel.algorithms import Algorithm, Constants, Theorem
 from fccomodel.algorithms.estimators import plug_in
@@ -36,8 +37,6 @@ class Plan:
     """How a problem is solved, and why.
 
     algorithm   identifier            via      reformulations in order
-    rejected    name -> what it lacks (or why it comes later), with the clauses of its theorem
-    others      the same for a reader: the names that share a reason, and the reason
     options     every value with its origin
     batch       (binder, elements, inner) -> sample size or None for all
     hyper       what the emitted program starts from
@@ -54,7 +53,7 @@ class Plan:
                 theorem's schedule; of problems that are not convex, where steps are of blocks
     attained    the objective is strongly convex by its regularisers: it has a minimum
     undefined   what must hold for the model to be defined, and is not proved
-    ranking     the order of the algorithms that suit
+    choice      what it was chosen among
     entrants    those of a race, if one was asked for: ``algorithm`` is the first of them
     start       where the run begins; None: at zero, nets at their initialisation
     """
@@ -62,8 +61,7 @@ class Plan:
     algorithm: str
     algorithm_record: Algorithm
     via: tuple[str, ...]
-    rejected: Mapping[str, list[str]]
-    others: list[tuple[list[str], str]]
+    choice: Choice = field(repr=False)
     options: Origins
     summary: list[str]
     normal: NormalForm
@@ -89,10 +87,24 @@ class Plan:
     direct: bool = False
     attained: bool = False
     convex: bool = False
-    ranking: Ranking = field(default_factory=Ranking)
     entrants: tuple[str, ...] = ()
     start: Start | None = None
     strata: tuple[Strata, ...] = ()
+
+    @property
+    def ranking(self) -> Ranking:
+        """The order of the algorithms that suit."""
+        return self.choice.ranking
+
+    @cached_property
+    def rejected(self) -> Mapping[str, list[str]]:
+        """By name what every other algorithm lacks (or why it comes later), with the clauses of its theorem."""
+        return rejected(self.choice.candidates, self.choice.chosen, self.ranking)
+
+    @cached_property
+    def others(self) -> list[tuple[list[str], str]]:
+        """The same for a reader: the names that share a reason, and the reason."""
+        return alike(self.choice.candidates, self.choice.chosen, self.ranking)
 
     @property
     def pace(self) -> str:
@@ -168,9 +180,7 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
     rate = rates.in_numbers(chosen.promise.rate, known, eps) if promised else ""
     summary = summarise(normal, chosen, f"{step} steps, {SCHEDULES[str(kind)]}", rate, unverified)
     return Plan(
-        algorithm=record.name, algorithm_record=record, via=normal.via, 
-        rejected=rejected(choice.candidates, chosen, choice.ranking),
-        others=alike(choice.candidates, chosen, choice.ranking), ranking=choice.ranking, entrants=choice.entrants,
+        algorithm=record.name, algorithm_record=record, via=normal.via, choice=choice, entrants=choice.entrants,
         options=settled, summary=summary,
         normal=normal, batch=batch, hyper=hyper, step=step, findings=chosen.findings, unverified=unverified,
         promise=chosen.promise, practice=practice.added(chosen, settled, step, counts, shared),

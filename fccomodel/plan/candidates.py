@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from math import inf
 from typing import Any
 
@@ -28,14 +28,28 @@ GIVEN = {"optimum": "an optimum", "stationarity": "a stationary point", "nothing
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Candidate:
-    """An algorithm for a problem, what was found about each assumption of its theorem, and the theorem that promises most;
-    ``numbers`` are the problem's own in its rate, with data."""
+    """An algorithm for a problem. Its assumptions are decided when they are asked for: by ``find``, of the problem in its own
+    setting, so that one that is named, or kept, does not wait for the others."""
 
     record: Algorithm
     setting: Setting
-    promise: Theorem
-    numbers: Mapping[str, float] = field(default_factory=dict)
-    findings: Mapping[str, Finding] = field(default_factory=dict)
+    find: Callable[[str], Finding] = field(repr=False)
+    count: Callable[[Algorithm], Mapping[str, float]] = field(repr=False)
+
+    @cached_property
+    def findings(self) -> dict[str, Finding]:
+        """What was found about each assumption of its theorem."""
+        return {needed: self.find(needed) for needed in self.record.requires}
+
+    @cached_property
+    def promise(self) -> Theorem:
+        """The theorem that promises most, of those that hold."""
+        return next(t for t in self.record.theorems if all(self.find(needed).holds for needed in t.where))
+
+    @cached_property
+    def numbers(self) -> Mapping[str, float]:
+        """The problem's own in its rate, with data."""
+        return self.count(self.record)
 
     @cached_property
     def normal(self) -> NormalForm:
@@ -129,23 +143,21 @@ def candidates(analysis: Analysis, options: Origins | None = None) -> dict[str, 
     problem, bound, options = analysis.problem, analysis.bound, options or {}
     rho = float(settings.value(options, "rho", settings.RHO))
     normal = normalise(problem, bound)
-    numbers = _numbers(Setting(normal=normal, analysis=analysis, bound=bound, penalty=None), options)
-    by_penalty: dict[str | None, Setting] = {}
-    decided: dict[tuple[str | None, str], Finding] = {}
-    considered = {}
-    for name, record in algorithms.all().items():
-        penalty = record.penalty if problem.constraints else None
-        if penalty not in by_penalty:
-            by_penalty[penalty] = Setting(normal=normal, analysis=analysis, bound=bound, penalty=penalty, rho=rho)
-        for needed in (*record.requires, *(a for theorem in record.better for a in theorem.where)):
-            if (penalty, needed) not in decided:
-                decided[penalty, needed] = assumptions.ALL[needed].decide(by_penalty[penalty])
-        findings = {needed: decided[penalty, needed] for needed in record.requires}
-        promise = next(t for t in record.theorems if all(decided[penalty, needed].holds for needed in t.where))
-        considered[name] = Candidate(
-            record=record, setting=by_penalty[penalty], promise=promise, findings=findings, numbers=numbers(record)
-        )
-    return considered
+    count = _numbers(Setting(normal=normal, analysis=analysis, bound=bound, penalty=None), options)
+
+    @cache
+    def setting(penalty: str | None) -> Setting:
+        return Setting(normal=normal, analysis=analysis, bound=bound, penalty=penalty, rho=rho)
+
+    @cache
+    def finding(penalty: str | None, needed: str) -> Finding:
+        return assumptions.ALL[needed].decide(setting(penalty))
+
+    taken = {name: record.penalty if problem.constraints else None for name, record in algorithms.all().items()}
+    return {
+        name: Candidate(record=record, setting=setting(taken[name]), find=partial(finding, taken[name]), count=count)
+        for name, record in algorithms.all().items()
+    }
 
 
 def _numbers(setting: Setting, options: Origins) -> Callable[[Algorithm], dict[str, float]]:

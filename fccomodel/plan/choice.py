@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from fccomodel import algorithms
@@ -27,8 +28,8 @@ class Choice:
     """The algorithm for a problem, what it was chosen among (by name), and the options given, with their origins.
 
     refusal   what the problem lacks, where none suits or the one named does not: nothing is chosen then
-    ranking   the order of those that suit
     entrants  of a race, if one was asked for
+    ranked    finds the order of those that suit
     """
 
     analysis: Analysis
@@ -36,8 +37,13 @@ class Choice:
     candidates: Mapping[str, Candidate]
     selected: Candidate | None = None
     refusal: tuple[Diagnostic, ...] = ()
-    ranking: Ranking = field(default_factory=Ranking)
     entrants: tuple[str, ...] = ()
+    ranked: Callable[[], Ranking] = Ranking
+
+    @property
+    def ranking(self) -> Ranking:
+        """The order of those that suit: where one was named, or kept, it is found when it is asked for."""
+        return self.ranked()
 
     @property
     def chosen(self) -> Candidate:
@@ -52,23 +58,37 @@ class Choice:
         return treatment(self.chosen.record)
 
 
-def choose(analysis: Analysis, options: Origins) -> Choice:
-    """The algorithm that the options name, or the first that suits; F06xx where the problem has no form for any."""
+def choose(analysis: Analysis, options: Origins, like: Candidate | None = None) -> Choice:
+    """The algorithm that the options name, or the first that suits; F06xx where the problem has no form for any.
+
+    like   what was chosen for other numbers in the same model: it is kept where it has the same guarantee here
+    """
     problem = analysis.problem
     settings.refuse_unknown(options, problem)
     named = settings.value(options, "algorithm")
     if named == RACE:
         refuse_alone(options, problem)
     considered = candidates(analysis, options)
-    ranking = rank(considered, settings.finishing(options), str(settings.value(options, "schedule", "practical")))
+
+    @cache
+    def ranked() -> Ranking:
+        return rank(considered, settings.finishing(options), str(settings.value(options, "schedule", "practical")))
+
     unverified = bool(settings.value(options, "unverified", False))
-    found = select(considered, ranking, None if named in (None, "auto", RACE) else str(named), unverified, problem)
+    name = None if named in (None, "auto", RACE) else str(named)
+    kept = None if like is None or named == RACE or name is not None else considered[like.record.name]
+    found = kept if like and kept and equal(kept, like) else select(considered, ranked, name, unverified, problem)
     selected, refusal = (found, ()) if isinstance(found, Candidate) else (None, found)
-    entered = entrants(considered, ranking, options) if named == RACE and selected is not None else ()
+    entered = entrants(considered, ranked(), options) if named == RACE and selected is not None else ()
     return Choice(
-        analysis=analysis, options=options, candidates=considered, selected=selected, refusal=refusal, ranking=ranking,
-        entrants=entered,
+        analysis=analysis, options=options, candidates=considered, selected=selected, refusal=refusal, entrants=entered,
+        ranked=ranked,
     )  # fmt: skip
+
+
+def equal(one: Candidate, other: Candidate) -> bool:
+    """The same algorithm covers two problems equally: the same assumptions hold, and so the same theorem."""
+    return one.admitted and other.admitted and one.broken.keys() == other.broken.keys() and one.promise == other.promise
 
 
 def refuse_alone(options: Origins, problem: ir.Problem) -> None:
@@ -94,7 +114,7 @@ def entrants(considered: Mapping[str, Candidate], ranking: Ranking, options: Ori
 
 # --------------------------------------------------------------------------------------------------------------- choosing
 def select(
-    considered: Mapping[str, Candidate], ranking: Ranking, name: str | None, unverified: bool, problem: ir.Problem
+    considered: Mapping[str, Candidate], ranked: Callable[[], Ranking], name: str | None, unverified: bool, problem: ir.Problem
 ) -> Candidate | tuple[Diagnostic, ...]:
     """The one named, checked all the same; else the first whose theorem holds; ``unverified``: else the first that can run.
     Where that is none, what the problem lacks."""
@@ -105,8 +125,8 @@ def select(
         if one.admitted or unverified and one.can_run:
             return one
         return tuple(_refusals(one, unverified))
-    if ranking.order:
-        return ranking.order[0]
+    if order := ranked().order:
+        return order[0]
     near = nearest(considered)
     return near[0] if unverified and near[0].can_run else (_none(considered),)
 

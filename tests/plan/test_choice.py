@@ -18,7 +18,7 @@ from fccomodel.app import cli, python, registry
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.source import Source
 from fccomodel.plan import candidates as considered
-from fccomodel.plan import measured, ranking, rates
+from fccomodel.plan import choice, measured, ranking, rates
 
 HEAD = "dim d;\nset K = {0, 1, 2};\ndata D : table(x: real[d], y: real, g: {0, 1, 2});\n"
 LOSS = "square(dot(w, z.x) - z.y)"
@@ -368,3 +368,30 @@ def test_what_is_not_proved_to_be_defined_is_in_the_report() -> None:
 
 def test_codes_are_registered() -> None:
     assert {"F0604", "F0605", "F0612", "F0613"} <= registry.codes().keys()
+
+
+# --------------------------------------------------------------------------------------------------- other numbers in a model
+WEIGHED = f"param c default 1;\nvar w[d];\nminimize mean[k in K] square{RISK} + c * sumsq(w);"
+
+
+def test_for_other_numbers_the_algorithm_is_kept_while_its_guarantee_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It alone is checked then; what the others lack is found when it is asked for."""
+    ranked = []
+    monkeypatch.setattr(choice, "rank", lambda *args: ranked.append(1) or ranking.rank(*args))
+    compiled = pipeline.compile_model(Source(text=HEAD + WEIGHED, name="m"))
+
+    def analysed(c: float) -> structure.Analysis:
+        binding = pipeline.Binding(data={"D": data()}, params={"c": c})
+        return pipeline.analyse(compiled.problem, pipeline.bind(compiled, binding))
+
+    first = pipeline.decide(analysed(1.0))
+    assert len(ranked) == 1
+    second = pipeline.decide(analysed(2.0), like=first)
+    assert second.algorithm == first.algorithm and len(ranked) == 1
+    checked = [name for name, one in second.choice.candidates.items() if "findings" in vars(one)]
+    assert checked == [first.algorithm]
+    alone = pipeline.decide(analysed(2.0))
+    assert second.rejected == alone.rejected and second.findings == alone.findings and second.hyper == alone.hyper
+    fewer = pipeline.decide(analysed(-2.0), like=first)
+    assert len(ranked) == 4 and fewer.algorithm == pipeline.decide(analysed(-2.0)).algorithm
+    assert fewer.promise != first.promise or fewer.algorithm != first.algorithm

@@ -96,10 +96,11 @@ def _planned(
     lists: Sequence[list[Any]],
     done: Mapping[tuple[int, ...], pipeline.Outcome],
 ) -> pipeline.Planned:
-    """The plan for one combination, with its start."""
+    """The plan for one combination, by the neighbour's algorithm as long as that has the same guarantee, with its start."""
     own = "holdout" not in chosen and (chosen.get("seed", (0,))[0] == 0 or not compiled.problem.nets)
-    planned = pipeline.plan(compiled, binding, chosen, bound=bound if own else None)
     near = next((other for other in _neighbours(cell) if other in done), None)
+    like = None if near is None else done[near].planned
+    planned = pipeline.plan(compiled, binding, chosen, bound=bound if own else None, like=like)
     if near is None:
         return starting.begun(planned, start)
     return starts.begun(planned, _before(planned, cell, near, lists, done))

@@ -29,6 +29,8 @@ from fccomodel.solver.run.microscope import Microscope, Trace
 
 #: A residual to end at that no steps come to.
 OUT_OF_REACH = 1e-15
+#: What divides the parts of a program.
+BETWEEN = "\n\n\n"
 
 __all__ = ["Checkpoints", "Failure", "Keeper", "Progress", "Solution", "exact_values", "multipliers", "run"]
 
@@ -101,10 +103,23 @@ class Solution:
         return self.ended == "interrupted"
 
 
-@lru_cache(maxsize=16)
-def _code(text: str) -> types.CodeType:
-    """A program's text compiled: once where a problem is solved again."""
-    return compile(text, "solver.py", "exec", dont_inherit=True)
+def _code(text: str) -> list[types.CodeType]:
+    """A program's text compiled by its parts, which two empty lines divide: what programs for other numbers in the same model
+    share is compiled once."""
+    parts, line, found = text.split(BETWEEN), 0, []
+    try:
+        for part in parts:
+            found.append(_compiled(part, line))
+            line += part.count("\n") + len(BETWEEN)
+    except SyntaxError:  # empty lines inside a part
+        return [_compiled(text, 0)]
+    return found
+
+
+@lru_cache(maxsize=4096)
+def _compiled(part: str, line: int) -> types.CodeType:
+    """A part that begins after so many lines."""
+    return compile("\n" * line + part, "solver.py", "exec", dont_inherit=True)
 
 
 def run(
@@ -146,7 +161,8 @@ def run(
     module = types.ModuleType("solver")
     module.__dict__["MODULES"] = {name: copy.deepcopy(kept.module) for name, kept in program.modules.items()}
     with process.own_randomness():
-        exec(_code(program.text), module.__dict__)  # noqa: S102 - what we emitted
+        for part in _code(program.text):
+            exec(part, module.__dict__)  # noqa: S102 - what we emitted
     dtype = getattr(torch, precision)
     with process.own_randomness(), quoting(bound.problem.source):
         foreseen = {"dtype": dtype, "iterations": budget_it}
