@@ -106,7 +106,8 @@ def test_the_first_model_is_solved_without_sympy_pandas_and_scikit_learn():
         "bound = fccomodel.compile('examples/neyman_pearson.fcco').bind(spec='examples/neyman_pearson.toml'); "
         "r = bound.solve(); str(r); "
         "early = {'sympy', 'pandas', 'pyarrow', 'sklearn', 'torch._dynamo'} & {*sys.modules}; "
-        "sys.exit(str(early or r.report.verdict) if early or not r.report.solved else 0)"
+        "passes = r.outcome.solution.passes; "  # 126, and 226 where each round finds the curvature anew
+        "sys.exit(str((early, passes, r.report.verdict)) if early or passes > 180 or not r.report.solved else 0)"
     )
     assert subprocess.run([sys.executable, "-c", code], timeout=120, cwd=ROOT).returncode == 0
 

@@ -172,7 +172,8 @@ def ended(
 
 
 def interiors(answer: Answer, solution: Solution | None) -> Solution:
-    """The interior-point method's answer as the end of a run, if there was one."""
+    """The interior-point method's answer as the end of a run, if there was one; of one that converged near by, what it ended with
+    is kept for others to go on from."""
     from fccomodel.plan.start import Kept
     from fccomodel.solver.run import Solution
 
@@ -186,7 +187,7 @@ def interiors(answer: Answer, solution: Solution | None) -> Solution:
         multipliers=answer.multipliers,
         limits={},
         failure=None,
-        kept=Kept(),
+        kept=solution.kept if solution.status == "converged" else Kept(),
         ended="converged",
         stopped=f"an interior-point method converged in {answer.iterations} iterations",
         interior=answer.iterations,

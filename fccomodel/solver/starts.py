@@ -17,7 +17,7 @@ from fccomodel.plan.start import Kept
 from fccomodel.solver.lower import BlockSteps, Layout, Lowered
 
 #: names of settings that a run finds, beside the smoothing of each centre
-FOUND = ("rho", "weight", "steep")
+FOUND = ("rho", "weight", "steep", "pass_step")
 #: penalties allow so many times the multipliers that a run begins with
 ROOM = 4.0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import json
 import math
 
@@ -10,8 +11,11 @@ import numpy as np
 import pytest
 
 import fccomodel as fc
+from fccomodel import pipeline
 from fccomodel.app import cli, new_rows
 from fccomodel.core.diagnostics import FccoError
+from fccomodel.plan import choice, ranking
+from fccomodel.solver import run as running
 
 BOUNDED = """
 model bounded;
@@ -66,6 +70,25 @@ def test_each_solve_begins_at_the_one_before(sweep, problem):
     assert first.iterations > 0 == sum(solution.iterations for solution in others)
     cold = problem.with_params(tau=1.0).solve()
     assert sweep[-1].objective == pytest.approx(cold.objective, rel=1e-6)
+
+
+def test_a_point_of_a_sweep_redoes_little(problem, monkeypatch):
+    """One algorithm is chosen, the programs' common parts are compiled once, the finish goes on with the step it had."""
+    ranked, compiled, found = [], [], []
+    monkeypatch.setattr(choice, "rank", lambda *args: ranked.append(1) or ranking.rank(*args))
+    begun = pipeline.plan
+
+    def counted(*args, **more):
+        compiled.append(running._compiled.cache_info().misses)
+        return begun(*args, **more)
+
+    monkeypatch.setattr(pipeline, "plan", counted)
+    for result in problem.sweep(tau=[0.55, 0.65, 0.75, 0.85, 0.95]):
+        found.append(result.outcome.solution)
+    assert len(ranked) == 1
+    assert all(after - before <= 5 for before, after in itertools.pairwise(compiled[2:])), "the second's program resumes"
+    assert all(solution.kept.settings["pass_step"] > 0 for solution in found)
+    assert sum(solution.passes for solution in found) < 330, "266; 459 where rounds find curvature and step anew"
 
 
 def test_a_grid_in_order_and_its_slope_by_another_param(problem):

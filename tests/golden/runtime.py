@@ -14,6 +14,7 @@ class LoopSettings:
     annealed   steps fall over the budget too, to a tenth
     once       over the budget alone, to a hundredth, and not within stages, which go on from where the one before ended
     kept       smoothing, rho and weight are those that another run ended with
+    pass_step  size of a proximal step of full passes, where another run found it
     """
 
     eta: float = 0.0
@@ -31,6 +32,7 @@ class LoopSettings:
     annealed: bool = False
     once: bool = False
     kept: bool = False
+    pass_step: float = 0.0
 
     def copy(self) -> Self:
         """The same numbers, to be changed apart from these."""
@@ -1287,18 +1289,28 @@ def forward_backward(at, prox, w, step):
 
 
 def direction(pairs, residual):
-    """-H residual, by the two loops of L-BFGS over pairs (change of w, change of the residual)."""
+    """-H residual, by the two loops of L-BFGS over pairs."""
     d, left = -residual.clone(), []
-    for s, y in reversed(pairs):
-        a = float(s @ d) / float(s @ y)
+    for s, y, product in reversed(pairs):
+        a = float(s @ d) / product
         d -= a * y
         left.append(a)
     if pairs:
-        s, y = pairs[-1]
-        d *= float(s @ y) / float(y @ y)
-    for (s, y), a in zip(pairs, reversed(left), strict=True):
-        d += (a - float(y @ d) / float(s @ y)) * s
+        _, y, product = pairs[-1]
+        d *= product / float(y @ y)
+    for (s, y, product), a in zip(pairs, reversed(left), strict=True):
+        d += (a - float(y @ d) / product) * s
     return d
+
+
+def with_pair(pairs, s, y, most=40, numbers=1e6):
+    """The last pairs (change s of w, change y of the residual, s.y) with one more; of many variables fewer are kept. One along
+    which the residual does not rise tells nothing."""
+    product = float(s @ y)
+    if product <= 1e-12 * float(s.norm()) * float(y.norm()):
+        return pairs
+    kept = int(min(most, max(15, numbers // s.numel())))
+    return [*pairs[1 - kept :], (s, y, product)]
 
 
 def panoc(at, prox, w, step, tol, limit, held=None):
@@ -1334,9 +1346,8 @@ def panoc(at, prox, w, step, tol, limit, held=None):
         if after is ahead and bend <= 0.2 * float(now.move @ now.move) / (2 * now.step):  # hardly curved along the move
             now, pairs = forward_backward(at, prox, ahead.w, 2 * ahead.step), []
             continue
-        s, y = after.w - now.w, -after.move / after.step - residual
-        if float(s @ y) > 1e-12 * float(s.norm()) * float(y.norm()) and after.step == now.step:
-            pairs = [*pairs[-14:], (s, y)]
+        if after.step == now.step:
+            pairs = with_pair(pairs, after.w - now.w, -after.move / after.step - residual)
         now = after
 
 
@@ -1446,7 +1457,7 @@ def first_point(full, history, step=0.0):
         best = w if failure is None else least.w
     return SimpleNamespace(
         w=w, best=best, value=value, step=step, enough=enough, error=math.inf, failure=failure, shifts={}, raised=[],
-        searched=False, inner=None,
+        searched=False, inner=None, pairs=[],
     )  # fmt: skip
 
 
@@ -1525,17 +1536,18 @@ def next_round(now, full):
     """Minimises the smoothed problem at fixed centres, then moves these; the point is kept if it is the best. False where the
     penalty was too weak to hold the point: it is stronger now."""
     data, h, count, tol = full.data, full.h, full.count, full.tol
-    if now.inner is None:
-        now.begin, now.last, now.inner = now.w, count.passes + 500, SimpleNamespace(now=None, pairs=[])
+    if now.inner is None:  # the curvature of the last round is about that of this one
+        now.begin, now.last, now.inner = now.w, count.passes + 500, SimpleNamespace(now=None, pairs=now.pairs)
+        now.step = now.step if now.pairs else 2 * now.step
 
     def limit():
         full.keep()
         return full.limit() or count.passes > now.last
 
-    now.w, residual, now.step = panoc(full.at, full.prox, now.w, 2 * now.step, now.enough, limit, now.inner)
-    now.inner, value = None, summary(full.solver.evaluate(data, now.w))
+    now.w, residual, now.step = panoc(full.at, full.prox, now.w, now.step, now.enough, limit, now.inner)
+    now.pairs, now.inner, value = now.inner.pairs, None, summary(full.solver.evaluate(data, now.w))
     if full.endless() and value[2] > 1e-6 * float(now.w.norm()):
-        now.w, count.value, count.size, now.step = now.best.clone(), 0.0, 0.0, 0.1 * now.step
+        now.w, count.value, count.size, now.step, now.pairs = now.best.clone(), 0.0, 0.0, 0.1 * now.step, []
         h.rho *= 4
         return False
     shifts, saturated, steepest = shift_centres(full.solver, data, now.w, full.c, h)
@@ -1623,13 +1635,14 @@ def finish(solver: Solver, outcome, data, *, seconds=None, passes=None, tol=1e-6
         if solver.nonconvex and outcome.first is not None and outcome.iterations:
             from_the_first(full, outcome.first)
         measured = not outcome.iterations and not solver.settings().eta
-        run.now = first_point(full, history, 0.5 * outcome.eta if measured else 0.0)
+        run.now = first_point(full, history, full.h.pass_step or (0.5 * outcome.eta if measured else 0.0))
     now = run.now
     while now.inner is not None or (now.error > tol and not full.limit() and run.rounds < 100 and now.failure is None):
         run.rounds += now.inner is None
         if next_round(now, full):
             entry = {"iteration": outcome.iterations, "oracles": history[-1]["oracles"], "eta": now.step, "kkt": now.error}
             record(history, progress, began, now.value, full.h.weight, **entry, passes=full.count.passes)
+    full.h.pass_step = now.step
     full.keep("ended")
     failure = now.failure or (None if solver.attained else descent_without_end(now, full))
     ended = status(stop, now.error <= tol)

@@ -126,7 +126,7 @@ def first_point(full, history, step=0.0):
         best = w if failure is None else least.w
     return SimpleNamespace(
         w=w, best=best, value=value, step=step, enough=enough, error=math.inf, failure=failure, shifts={}, raised=[],
-        searched=False, inner=None,
+        searched=False, inner=None, pairs=[],
     )  # fmt: skip
 
 
@@ -134,17 +134,18 @@ def next_round(now, full):
     """Minimises the smoothed problem at fixed centres, then moves these; the point is kept if it is the best. False where the
     penalty was too weak to hold the point: it is stronger now."""
     data, h, count, tol = full.data, full.h, full.count, full.tol
-    if now.inner is None:
-        now.begin, now.last, now.inner = now.w, count.passes + 500, SimpleNamespace(now=None, pairs=[])
+    if now.inner is None:  # the curvature of the last round is about that of this one
+        now.begin, now.last, now.inner = now.w, count.passes + 500, SimpleNamespace(now=None, pairs=now.pairs)
+        now.step = now.step if now.pairs else 2 * now.step
 
     def limit():
         full.keep()
         return full.limit() or count.passes > now.last
 
-    now.w, residual, now.step = panoc(full.at, full.prox, now.w, 2 * now.step, now.enough, limit, now.inner)
-    now.inner, value = None, summary(full.solver.evaluate(data, now.w))
+    now.w, residual, now.step = panoc(full.at, full.prox, now.w, now.step, now.enough, limit, now.inner)
+    now.pairs, now.inner, value = now.inner.pairs, None, summary(full.solver.evaluate(data, now.w))
     if full.endless() and value[2] > 1e-6 * float(now.w.norm()):
-        now.w, count.value, count.size, now.step = now.best.clone(), 0.0, 0.0, 0.1 * now.step
+        now.w, count.value, count.size, now.step, now.pairs = now.best.clone(), 0.0, 0.0, 0.1 * now.step, []
         h.rho *= 4
         return False
     shifts, saturated, steepest = shift_centres(full.solver, data, now.w, full.c, h)
@@ -219,13 +220,14 @@ def finish(solver: Solver, outcome, data, *, seconds=None, passes=None, tol=1e-6
         if solver.nonconvex and outcome.first is not None and outcome.iterations:
             from_the_first(full, outcome.first)
         measured = not outcome.iterations and not solver.settings().eta
-        run.now = first_point(full, history, 0.5 * outcome.eta if measured else 0.0)
+        run.now = first_point(full, history, full.h.pass_step or (0.5 * outcome.eta if measured else 0.0))
     now = run.now
     while now.inner is not None or (now.error > tol and not full.limit() and run.rounds < 100 and now.failure is None):
         run.rounds += now.inner is None
         if next_round(now, full):
             entry = {"iteration": outcome.iterations, "oracles": history[-1]["oracles"], "eta": now.step, "kkt": now.error}
             record(history, progress, began, now.value, full.h.weight, **entry, passes=full.count.passes)
+    full.h.pass_step = now.step
     full.keep("ended")
     failure = now.failure or (None if solver.attained else descent_without_end(now, full))
     ended = status(stop, now.error <= tol)

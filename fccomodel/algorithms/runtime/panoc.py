@@ -29,18 +29,28 @@ def forward_backward(at, prox, w, step):
     return SimpleNamespace(w=w, value=value, gradient=gradient, new=new, move=move, model=model, envelope=envelope, step=step)
 
 
+def with_pair(pairs, s, y, most=40, numbers=1e6):
+    """The last pairs (change s of w, change y of the residual, s.y) with one more; of many variables fewer are kept. One along
+    which the residual does not rise tells nothing."""
+    product = float(s @ y)
+    if product <= 1e-12 * float(s.norm()) * float(y.norm()):
+        return pairs
+    kept = int(min(most, max(15, numbers // s.numel())))
+    return [*pairs[1 - kept :], (s, y, product)]
+
+
 def direction(pairs, residual):
-    """-H residual, by the two loops of L-BFGS over pairs (change of w, change of the residual)."""
+    """-H residual, by the two loops of L-BFGS over pairs."""
     d, left = -residual.clone(), []
-    for s, y in reversed(pairs):
-        a = float(s @ d) / float(s @ y)
+    for s, y, product in reversed(pairs):
+        a = float(s @ d) / product
         d -= a * y
         left.append(a)
     if pairs:
-        s, y = pairs[-1]
-        d *= float(s @ y) / float(y @ y)
-    for (s, y), a in zip(pairs, reversed(left), strict=True):
-        d += (a - float(y @ d) / float(s @ y)) * s
+        _, y, product = pairs[-1]
+        d *= product / float(y @ y)
+    for (s, y, product), a in zip(pairs, reversed(left), strict=True):
+        d += (a - float(y @ d) / product) * s
     return d
 
 
@@ -77,7 +87,6 @@ def panoc(at, prox, w, step, tol, limit, held=None):
         if after is ahead and bend <= 0.2 * float(now.move @ now.move) / (2 * now.step):  # hardly curved along the move
             now, pairs = forward_backward(at, prox, ahead.w, 2 * ahead.step), []
             continue
-        s, y = after.w - now.w, -after.move / after.step - residual
-        if float(s @ y) > 1e-12 * float(s.norm()) * float(y.norm()) and after.step == now.step:
-            pairs = [*pairs[-14:], (s, y)]
+        if after.step == now.step:
+            pairs = with_pair(pairs, after.w - now.w, -after.move / after.step - residual)
         now = after

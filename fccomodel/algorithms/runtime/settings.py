@@ -25,6 +25,7 @@ class LoopSettings:
     annealed   steps fall over the budget too, to a tenth
     once       over the budget alone, to a hundredth, and not within stages, which go on from where the one before ended
     kept       smoothing, rho and weight are those that another run ended with
+    pass_step  size of a proximal step of full passes, where another run found it
     """
 
     eta: float = 0.0
@@ -42,6 +43,7 @@ class LoopSettings:
     annealed: bool = False
     once: bool = False
     kept: bool = False
+    pass_step: float = 0.0
 
     def copy(self) -> Self:
         """The same numbers, to be changed apart from these."""
