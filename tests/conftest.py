@@ -1,8 +1,12 @@
 """Options of the test run."""
 
+import os
 from pathlib import Path
 
 import pytest
+
+#: Processes that tests start keep the code that they compile: each would do so anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 TESTS = Path(__file__).parent
 #: Files and folders that a quick lane leaves out (``-m "not slow"``): whole solves, processes, programs of every model.
