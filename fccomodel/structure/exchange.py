@@ -8,9 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fccomodel.core import ir
-
-#: Functions of whole variables that do not tell their rows apart.
-ALIKE = ("sumsq", "norm1", "norm2", "norm_fro", "norm_nuc", "norminf", "sum", "mean")
+from fccomodel.library import atoms
 
 
 def exchangeable(problem: ir.Problem) -> frozenset[str]:
@@ -56,7 +54,7 @@ def _blind(node: ir.Expr, child: ir.Expr, names: set[str], rows: set[ir.Binder])
         first = node.indices[0]
         of = isinstance(node.base, ir.Var) and node.base.name in names
         return of and isinstance(first, ir.Element) and first.binder in rows and (child is node.base or child is first)
-    return isinstance(child, ir.Var) and isinstance(node, ir.Apply) and node.op in ALIKE
+    return isinstance(child, ir.Var) and isinstance(node, ir.Apply) and getattr(atoms.get(node.op), "symmetric", False)
 
 
 def _whole(binder: ir.Binder, dim: ir.Dim) -> bool:

@@ -800,6 +800,17 @@ def test_constants_and_signs_come_out(atom, rng):
     assert {atom.homogeneous} - {None} == degrees and atom.even == even
 
 
+@BOOK.checks("symmetric")
+@named([a for a in ARRAY if not a.internal])
+def test_rows_that_may_change_places(atom, rng):
+    same = len(atom.names(atom.min_count)) == 1
+    for _ in range(ROUNDS if same else 0):
+        u = rng.normal(size=array_shapes(rng, atom)[0])
+        value, turned = atom.value(u), atom.value(np.roll(u, 1, axis=0))
+        same = same and not np.ndim(value) and close(value, turned)
+    assert atom.symmetric == same
+
+
 @BOOK.checks("instead")
 @named([atom for atom in ALL.values() if atom.instead])
 def test_what_to_write_instead(atom):

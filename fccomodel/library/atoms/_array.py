@@ -49,6 +49,7 @@ class ArrayAtom(Atom):
     whole       there is one piece: it is a polynomial
     ball        of a norm: the unit ball of its dual; ``in_groups`` of consecutive groups, as many entries as the last argument
     generator   phi of a divergence sum p_i phi(q_i/p_i), in terms of ``t``
+    symmetric   entries of its one vector, or rows of its matrix, may change places: its value, a number, is the same
     """
 
     reference: Callable[..., Any]
@@ -58,6 +59,7 @@ class ArrayAtom(Atom):
     ball: Ball | None = None
     in_groups: bool = False
     generator: str = ""
+    symmetric: bool = False
 
     def shape(self, shapes: tuple[Shape, ...]) -> Shape:
         return self.rule(*shapes)

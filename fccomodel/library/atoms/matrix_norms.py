@@ -24,6 +24,7 @@ def _polar(u: np.ndarray) -> np.ndarray:
 norm_fro = ArrayAtom(
     name="norm_fro",
     meaning="the Frobenius norm, the root of the sum of squares",
+    symmetric=True,
     tex=r"\left\lVert <0> \right\rVert_{F}",
     arguments=("u",),
     reference=np.linalg.norm,
@@ -45,6 +46,7 @@ norm_fro = ArrayAtom(
 norm_nuc = ArrayAtom(
     name="norm_nuc",
     meaning="the nuclear norm, the sum of the singular values",
+    symmetric=True,
     tex=r"\left\lVert <0> \right\rVert_{*}",
     arguments=("u",),
     reference=lambda u: np.sum(np.linalg.svd(u, compute_uv=False)),

@@ -23,6 +23,7 @@ def _logsumexp(u: np.ndarray) -> float:
 logsumexp = ArrayAtom(
     name="logsumexp",
     meaning="log of the sum of e^u[i]",
+    symmetric=True,
     tex=r"\log \mathbf{1}^{\top} e^{<0>}",
     arguments=("u",),
     reference=_logsumexp,
