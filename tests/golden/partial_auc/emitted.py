@@ -218,13 +218,14 @@ def centres(device, dtype):
 def draw(data, rng, T):
     """Positions and uniform numbers for T steps, each with a leading dim of T."""
     def epochs(name, n, size):
-        # without replacement within each pass over the n elements; the rest of a pass waits for the next call
-        left = data.waiting.get(name, [])
-        while sum(map(len, left)) < T * size:
-            left.append(torch.randperm(n, generator=rng, device=data.device))
-        taken, rest = torch.cat(left).tensor_split([T * size])
-        data.waiting[name] = [rest.clone()]
-        return taken.view(T, size)
+        # without replacement within each pass over the n elements; the rest of a pass waits for the next call, where it lies
+        rest, taken, count = *data.waiting.get(name, [torch.empty(0)]), [], T * size
+        while count:
+            rest = rest if len(rest) else torch.randperm(n, generator=rng, device=data.device)
+            taken.append(rest[:count])
+            rest, count = rest[count:], count - len(taken[-1])
+        data.waiting[name] = [rest]
+        return torch.cat(taken).view(T, size)
 
     n = epochs('n', 1623, 512)
     return [n]
