@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from fccomodel.solver.conic import Answer, Conic
     from fccomodel.solver.emit import Program
     from fccomodel.solver.run import Progress, Solution
+    from fccomodel.structure import Analysis
 
 #: Counted seconds that a run has at least and at most to converge by itself, where an interior-point method can take over: else
 #: so many times what that method costs.
@@ -104,17 +105,25 @@ def _judged(planned: Planned, program: Program, solution: Solution, sensitive: b
 
 
 def interior(planned: Planned) -> Conic | None:
-    """A convex problem as a conic program of moderate size, if it is one, where the plan asks for a finish in a time that
-    this method is foreseen to take at most; a budget of steps or oracle calls is all that is used."""
+    """A problem of a convex objective and a convex set as a conic program of moderate size, if it is one, where the plan asks for
+    a finish in a time that this method is foreseen to take at most; a budget of steps or oracle calls is all that is used."""
     from fccomodel.solver import conic
 
     seconds = options.parse_budget(planned.options["budget"][0])[0]
-    if not (planned.plan.polish and planned.analysis.convex) or seconds is None:
-        return None
     see = planned.analysis.see
+    if not planned.plan.polish or seconds is None or not (planned.analysis.minimised.convex and _convex_set(planned.analysis)):
+        return None
     with quoting(planned.problem.source):
         route = conic.of(planned.bound, lambda expr: see(expr).interval.value)
     return route if route is not None and conic.cost(route) <= seconds else None
+
+
+def _convex_set(analysis: Analysis) -> bool:
+    """The constraints hold on a convex set, by what is known of each."""
+    from fccomodel.solver.conic import levels
+
+    kept = [c for c in analysis.problem.constraints if not analysis.constraints[c.label].affine]
+    return all(c.kind != "eq" and levels.convex(c.body, analysis.see) for c in kept)
 
 
 def ended(

@@ -109,27 +109,29 @@ def test_an_interruption_keeps_what_is_done(problem):
 
 
 def test_an_interruption_while_tuning_keeps_the_best_so_far(problem, monkeypatch):
-    grid = {"eta": tuple(np.geomspace(1e-6, 0.05, 65)), "gamma": (0.1, 0.5)}
+    grid = {"eta": tuple(np.geomspace(1e-6, 0.05, 9)), "gamma": (0.1, 0.5)}
     known = {"sox": dataclasses.replace(algorithms.get("sox"), grid=grid)}
     monkeypatch.setattr(algorithms, "all", lambda: known)
+    monkeypatch.setattr(tuning, "MOST", 8)
 
     def stop(step):
-        if step.done == 67:
+        if step.done == 11:
             raise KeyboardInterrupt
 
     found = fccomodel.compare(problem, algorithms=["sox"], seeds=3, budget="3it", tune=True, inner_batch=4, progress=stop)
-    assert found.interrupted and not found.runs and len(found.trials) == 67
-    assert dict(found.chosen["sox"]).keys() <= {"eta"} and "Interrupted while tuning, after 67 trials" in str(found)
+    assert found.interrupted and not found.runs and len(found.trials) == 11
+    assert dict(found.chosen["sox"]).keys() <= {"eta"} and "Interrupted while tuning, after 11 trials" in str(found)
 
 
 def test_progress_knows_how_many_runs_there_will_be(problem, monkeypatch):
-    grid = {"eta": tuple(np.geomspace(1e-3, 0.05, 60)), "gamma": (0.1, 0.5)}
+    grid = {"eta": tuple(np.geomspace(1e-3, 0.05, 8)), "gamma": (0.1, 0.5)}
     known = {"sox": dataclasses.replace(algorithms.get("sox"), grid=grid)}
     monkeypatch.setattr(algorithms, "all", lambda: known)
+    monkeypatch.setattr(tuning, "MOST", 8)
     totals = []
     given = {"algorithms": ["sox"], "seeds": 2, "budget": "2it", "tune": True, "inner_batch": 4}
     fccomodel.compare(problem, progress=lambda step: totals.append((step.done, step.total)), **given)
-    assert totals[0] == (1, 65) and totals[-1] == (65, 65)
+    assert totals[0] == (1, 13) and totals[-1] == (13, 13)
 
 
 def test_columns_are_whole_at_80_columns():

@@ -87,11 +87,11 @@ def _from_file(
     path = find_file(file, folders).resolve()
     key = f"_fccomodel_net_{hashlib.sha256(str(path).encode()).hexdigest()[:12]}"
     spec = importlib.util.spec_from_file_location(key, path)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
     loaded = importlib.util.module_from_spec(spec)
     sys.modules[key] = loaded
     try:
-        spec.loader.exec_module(loaded)
+        exec(compile(path.read_bytes(), str(path), "exec"), vars(loaded))  # what is kept compiled may be of before an edit
     except Exception as error:  # whatever the user's file does
         refuse(errors.file_fails(path.name, error))
     definition = getattr(loaded, name, None) if name else None

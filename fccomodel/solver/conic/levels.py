@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -39,6 +39,17 @@ def peeled(walk: Walk, body: ir.Expr, env: Env) -> tuple[int, float]:
                 return _condition(walk, value.data, level, sign, slope)
 
 
+def convex(body: ir.Expr, see: Callable[[ir.Expr], Any]) -> bool:
+    """body <= 0 is a convex set by what is known of it (``see``): as it stands, or without its outermost monotone functions."""
+    node, sign = body, 1.0
+    with suppress(NotConic):
+        while not (see(node).convex if sign > 0 else see(node).concave):
+            _, k, turned = _monotone(node, lambda arg: see(arg).interval.value)
+            node, sign = node.children[k], sign * turned
+        return True
+    return False
+
+
 def _condition(walk: Walk, value: Affine, level: float, sign: float, slope: float) -> tuple[int, float]:
     """sign * value <= sign * level; sums of squares by their root, which is of the size of the variables."""
     rest = level - float(value.entries()[1][0])
@@ -48,27 +59,30 @@ def _condition(walk: Walk, value: Affine, level: float, sign: float, slope: floa
     return walk.cones.nonneg(rest**0.5 - root), 2 * rest**0.5 * slope
 
 
-def _inside(walk: Walk, node: ir.Expr, env: Env, level: float) -> tuple[ir.Expr, float, float, float]:
-    """One function less: what is inside, its level, -1 where its side turns, and the function's steepness there."""
+def _monotone(node: ir.Expr, where: Callable[[ir.Expr], Interval]) -> tuple[atoms.ScalarAtom, int, float]:
+    """A monotone function, which of its arguments varies, and -1 where its side turns."""
     if not isinstance(node, ir.Apply) or not isinstance(atom := atoms.of(node), atoms.ScalarAtom):
         raise NotConic("a constraint that is no monotone function")
     varying = [k for k, arg in enumerate(node.args) if ir.variables_of(arg)]
     if len(varying) != 1 or node.shape:
         raise NotConic("a constraint on a function of several")
-    k = varying[0]
-    constants = [0.0 if j == k else _constant(walk, arg, env) for j, arg in enumerate(node.args)]
+    direction = atom.monotone(*map(where, node.args), argument=varying[0])
+    if direction not in ("increasing", "decreasing"):
+        raise NotConic("a constraint on a function that is not monotone")
+    return atom, varying[0], 1.0 if direction == "increasing" else -1.0
+
+
+def _inside(walk: Walk, node: ir.Expr, env: Env, level: float) -> tuple[ir.Expr, float, float, float]:
+    """One function less: what is inside, its level, -1 where its side turns, and the function's steepness there."""
+    atom, k, turned = _monotone(node, walk.where)
+    constants = [0.0 if j == k else _constant(walk, arg, env) for j, arg in enumerate(node.children)]
 
     def function(u: float) -> float:
         return float(atom.value(*(np.float64(u if j == k else v) for j, v in enumerate(constants))))
 
-    where = [walk.where(arg) for arg in node.args]
-    direction = atom.monotone(*where, argument=k)
-    if direction not in ("increasing", "decreasing"):
-        raise NotConic("a constraint on a function that is not monotone")
-    turned = 1.0 if direction == "increasing" else -1.0
-    inside = _crossing(lambda u: turned * function(u), turned * level, where[k])
+    inside = _crossing(lambda u: turned * function(u), turned * level, walk.where(node.children[k]))
     step = STEP * (1 + abs(inside))
-    return node.args[k], inside, turned, abs(function(inside + step) - function(inside - step)) / (2 * step)
+    return node.children[k], inside, turned, abs(function(inside + step) - function(inside - step)) / (2 * step)
 
 
 def _constant(walk: Walk, node: ir.Expr, env: Env) -> float:
