@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 
@@ -52,6 +53,8 @@ def test_sessions_become_pages_with_folded_answers(site):
     given = course.answers(folder / "answers.py")
     for path in sorted(folder.glob("[0-9]*.py")):
         text = course.page(path, given)
+        shown = json.loads((course.SHOWN / f"{path.stem}.json").read_text(encoding="utf-8"))
+        assert shown["code"] == course.code_hash(path), f"the code has changed: python tutorials/site/course.py {path.stem}"
         assert text.startswith("# ") and text.count('??? success "Answer ') == 2 and "# %%" not in text
 
 
