@@ -92,7 +92,7 @@ CASES = {
 
 
 #: those that are asked for once more after their end
-ENDED = ("sonex", "last stage", "vector", "finish", "restore")
+ENDED = ("sonex", "last stage", "vector", "finish")
 
 
 @pytest.mark.parametrize("name", CASES)

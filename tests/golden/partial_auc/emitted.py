@@ -219,7 +219,7 @@ def draw(data, rng, T):
     """Positions and uniform numbers for T steps, each with a leading dim of T."""
     def epochs(name, n, size):
         # without replacement within each pass over the n elements; the rest of a pass waits for the next call, where it lies
-        rest, taken, count = *data.waiting.get(name, [torch.empty(0)]), [], T * size
+        rest, taken, count = *data.waiting.get(name, [()]), [], T * size
         while count:
             rest = rest if len(rest) else torch.randperm(n, generator=rng, device=data.device)
             taken.append(rest[:count])
