@@ -4,16 +4,18 @@
 
 Seconds of a step on R ranks, SONEX on all pairs of rows, B1 blocks and B2 samples of each, d variables:
 
-    calls + work B1 B2 / R + draw (B1 + B2) + sum(d, R),    sum(d, R) = latency log2 R + 8 d (R - 1) / (R bandwidth) at float32
+    alone(B1 B2 / R) + draw (B1 + B2) + sums (latency log2 R + 8 d (R - 1) / (R bandwidth))    at float32
 
-``calls``, ``work`` and ``draw`` are fitted to programs of one process, ``latency`` and ``bandwidth`` of two gloo ranks to sums of
-vectors; the formula is then set beside steps of two ranks, of which nothing was fitted. For other networks give their latency
-(seconds) and bandwidth (bytes per second). ``draw`` has the growth of a random permutation with its length, measured to 1e7.
+``alone`` is what a step of one process takes, measured and interpolated (beyond the last by its slope), and ``sums`` how many
+vectors a step sums over the ranks; ``draw`` is a permutation's time per entry, ``latency`` and ``bandwidth`` those of sums of two
+gloo ranks. The formula is then set beside steps of two ranks, of which only the number of sums was taken. For other networks give
+their latency (seconds) and bandwidth (bytes per second).
 """
 
 from __future__ import annotations
 
 import argparse
+import bisect
 import math
 import statistics
 import tempfile
@@ -28,7 +30,7 @@ from ranks import HEAD, MODELS, table
 
 STEPS, ROUNDS = 150, 5
 #: sizes of steps that one process takes, and those of the check
-SIZES = ((16, 16), (64, 64), (256, 256), (512, 512))
+SIZES = ((16, 16), (64, 64), (128, 128), (256, 256), (512, 512), (1024, 512), (1024, 1024))
 CHECKED = ((128, 128), (512, 512), (1024, 1024))
 LENGTHS = (10**5, 10**6, 10**7)
 VECTORS = (16, 1 << 12, 1 << 16, 1 << 20, 1 << 22)
@@ -47,10 +49,10 @@ def module(blocks: int, samples: int, ranks: bool, rows: int = 20_000) -> tuple[
     return made, dict(program.data)
 
 
-def steps(blocks: int, samples: int, ranks: bool, clock: Callable[[], float]) -> float:
-    """Seconds of one step, by two runs that differ in their number of steps; the median of rounds."""
+def steps(blocks: int, samples: int, ranks: bool, clock: Callable[[], float]) -> tuple[float, float]:
+    """Seconds of one step, by two runs that differ in their number of steps, the median of rounds; and its sums over ranks."""
     made, data = module(blocks, samples, ranks)
-    taken = []
+    taken, sums = [], [0]
     for _ in range(ROUNDS):
         ends = []
         for count in (STEPS, 3 * STEPS):
@@ -58,8 +60,9 @@ def steps(blocks: int, samples: int, ranks: bool, clock: Callable[[], float]) ->
             with made.no_grad():
                 made.solve(made.SOLVER, dict(data), seconds=None, iterations=count)
             ends.append(clock() - began)
+            sums.append(made.RANKS.calls if ranks else 0)
         taken.append((ends[1] - ends[0]) / (2 * STEPS))
-    return statistics.median(taken)
+    return statistics.median(taken), (sums[2] - 2 * sums[1]) / (2 * STEPS)
 
 
 def draws(length: int) -> float:
@@ -85,18 +88,18 @@ def member(rank: int, path: str) -> None:
             taken.append(time.perf_counter() - began)
         lines.append(f"sum {size} {statistics.median(taken)}")
     for blocks, samples in CHECKED:
-        lines.append(f"step {blocks} {samples} {steps(blocks, samples, True, time.perf_counter)}")
+        lines.append(f"step {blocks} {samples} {' '.join(map(str, steps(blocks, samples, True, time.perf_counter)))}")
     if rank == 0:
         Path(path).write_text("\n".join(lines))
 
 
-def of_two() -> tuple[dict[int, float], dict[tuple[int, int], float]]:
-    """Seconds of sums by length, and of steps by sizes."""
+def of_two() -> tuple[dict[int, float], dict[tuple[int, int], tuple[float, float]]]:
+    """Seconds of sums by length, and those of steps by sizes with their numbers of sums."""
     with tempfile.TemporaryDirectory() as folder:
         torch.multiprocessing.start_processes(member, args=(f"{folder}/x",), nprocs=2, start_method="spawn")
         lines = [line.split() for line in Path(f"{folder}/x").read_text().splitlines()]
     sums = {int(line[1]): float(line[2]) for line in lines if line[0] == "sum"}
-    return sums, {(int(line[1]), int(line[2])): float(line[3]) for line in lines if line[0] == "step"}
+    return sums, {(int(line[1]), int(line[2])): (float(line[3]), float(line[4])) for line in lines if line[0] == "step"}
 
 
 def line(points: list[tuple[float, float]]) -> tuple[float, float]:
@@ -106,12 +109,23 @@ def line(points: list[tuple[float, float]]) -> tuple[float, float]:
     return max(constant, 0.0), max(slope, 0.0)
 
 
+def between(points: dict[float, float], at: float) -> float:
+    """Linear between measured points, and beyond the last two."""
+    known = sorted(points)
+    k = min(max(bisect.bisect_left(known, at), 1), len(known) - 1)
+    low, high = known[k - 1], known[k]
+    return points[low] + (points[high] - points[low]) * (max(at, known[0]) - low) / (high - low)
+
+
 def terms(
-    calls: float, work: float, draw: float, latency: float, bandwidth: float, *, blocks: int, samples: int, d: float, ranks: int
+    alone: dict[float, float], draw: float, link: tuple[float, float], *,
+    blocks: int, samples: int, d: float, ranks: int, sums: float,
 ) -> dict[str, float]:  # fmt: skip
     """Seconds of a step by what they are for."""
-    sent = 8 * d * (ranks - 1) / ranks / bandwidth + latency * math.log2(ranks) if ranks > 1 else 0.0
-    return {"calls": calls, "work": work * blocks * samples / ranks, "draws": draw * (blocks + samples), "sums over ranks": sent}
+    least, latency, bandwidth = min(alone.values()), *link
+    sent = sums * (latency * math.log2(ranks) + 8 * d * (ranks - 1) / ranks / bandwidth)
+    work = max(between(alone, blocks * samples / ranks) - least, 0.0)
+    return {"calls": least, "work": work, "draws": draw * (blocks + samples), "sums over ranks": sent}
 
 
 def main() -> None:
@@ -121,11 +135,9 @@ def main() -> None:
     given = parser.parse_args()
     torch.set_num_threads(1)
 
-    alone = {size: steps(*size, False, time.process_time) for size in SIZES}
-    calls, work = line([(float(a * b), seconds) for (a, b), seconds in alone.items()])
-    print("| blocks x samples, one process | ms measured | ms by the formula |\n|---|---|---|")
-    for (a, b), seconds in alone.items():
-        print(f"| {a} x {b} | {1e3 * seconds:.3f} | {1e3 * (calls + work * a * b):.3f} |")
+    alone = {float(a * b): steps(a, b, False, time.process_time)[0] for a, b in SIZES}
+    print("| blocks x samples, one process | ms |\n|---|---|")
+    print("\n".join(f"| {a} x {b} | {1e3 * alone[float(a * b)]:.3f} |" for a, b in SIZES))
     permuted = {n: draws(n) for n in LENGTHS}
     growth = max((permuted[LENGTHS[-1]] - permuted[LENGTHS[-2]]) / math.log(LENGTHS[-1] / LENGTHS[-2]), 0.0)
     print("\n| length of a permutation | ns per entry |\n|---|---|")
@@ -135,10 +147,11 @@ def main() -> None:
     latency, per = line([(float(size), seconds) for size, seconds in sums.items()])
     bandwidth = 4 / per  # of two ranks: each sends and receives half of 2 (R - 1) / R times 4 bytes
     print(f"\ntwo gloo ranks: latency {1e6 * latency:.0f} us, {bandwidth / 1e9:.2f} GB/s\n")
-    print("| blocks x samples, two ranks | ms measured | ms by the formula |\n|---|---|---|")
-    for (a, b), seconds in checked.items():
-        parts = terms(calls, work, permuted[LENGTHS[0]], latency, bandwidth, blocks=a, samples=b, d=4, ranks=2)
-        print(f"| {a} x {b} | {1e3 * seconds:.3f} | {1e3 * sum(parts.values()):.3f} |")
+    print("| blocks x samples, two ranks | sums in a step | ms measured | ms by the formula |\n|---|---|---|---|")
+    for (a, b), (seconds, count) in checked.items():
+        link = latency, bandwidth
+        parts = terms(alone, permuted[LENGTHS[0]], link, blocks=a, samples=b, d=4, ranks=2, sums=count)
+        print(f"| {a} x {b} | {count:.2f} | {1e3 * seconds:.3f} | {1e3 * sum(parts.values()):.3f} |")
 
     latency, bandwidth = given.latency or latency, given.bandwidth or bandwidth
     draw = permuted[LENGTHS[-1]] + growth * math.log(max(given.rows / LENGTHS[-1], 1.0))
@@ -147,7 +160,7 @@ def main() -> None:
     print(f"{1e6 * latency:.0f} us, {bandwidth / 1e9:.1f} GB/s:\n")
     print("| blocks x samples | calls | work | draws | sums over ranks | a step, ms | most of it |\n" + "|---" * 7 + "|")
     for a, b in ((64, 64), (1024, 256), (16_384, 1024)):
-        parts = terms(calls, work, draw, latency, bandwidth, blocks=a, samples=b, d=d, ranks=ranks)
+        parts = terms(alone, draw, (latency, bandwidth), blocks=a, samples=b, d=d, ranks=ranks, sums=1.0)
         cells = " | ".join(f"{1e3 * seconds:.3f}" for seconds in parts.values())
         print(f"| {a:,} x {b:,} | {cells} | {1e3 * sum(parts.values()):.3f} | {max(parts, key=lambda name: parts[name])} |")
     held = {"estimates u, float32": 4 * given.blocks, "the permutation of a pass, int64": 8 * given.rows, "state of Adam": 12 * d}
