@@ -84,6 +84,18 @@ class Graph(Builder):
         return self.make(sums.sum_event, [val]) if val.event else val
 
 
+def below(roots: Iterable[Val]) -> dict[int, Val]:
+    """Some values and all that they are made of, by their ids."""
+    seen: dict[int, Val] = {}
+    stack = list(roots)
+    while stack:
+        val = stack.pop()
+        if val.id not in seen:
+            seen[val.id] = val
+            stack.extend(val.args)
+    return seen
+
+
 def _key(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return tuple(_key(v) for v in value)

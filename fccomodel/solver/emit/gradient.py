@@ -10,9 +10,9 @@ from fccomodel.algorithms.runtime.solver import BlockSolver
 from fccomodel.core.quoting import docstring, shorten
 from fccomodel.solver.emit.nets import Calls
 from fccomodel.solver.emit.page import function, printer_of
-from fccomodel.solver.emit.printer import below
 from fccomodel.solver.emit.record import Form
 from fccomodel.solver.emit.sampling import Samples
+from fccomodel.solver.graph import below
 from fccomodel.solver.lower import BlockSteps, Lowered
 from fccomodel.solver.operations import Val, union
 from fccomodel.solver.operations._base import number

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from fccomodel.solver.emit.nets import Calls
+from fccomodel.solver.graph import below
 from fccomodel.solver.names import Names
 from fccomodel.solver.operations._base import Axes, Event, Pull, Val, bare, python, sizes
 from fccomodel.solver.operations.entrywise import entrywise
@@ -257,18 +258,6 @@ class Printer:
         pulls = list(pulls)
         alone = [(p.variable, p.source.op.contribution(self, p)) for p in pulls if p.source.op is not net]
         return alone + self.calls.contributions(self, [p for p in pulls if p.source.op is net])
-
-
-def below(roots: Iterable[Val]) -> dict[int, Val]:
-    """Some values and all that they are made of, by their ids."""
-    seen: dict[int, Val] = {}
-    stack = list(roots)
-    while stack:
-        val = stack.pop()
-        if val.id not in seen:
-            seen[val.id] = val
-            stack.extend(val.args)
-    return seen
 
 
 def stretches(val: Val, arg: Val) -> bool:

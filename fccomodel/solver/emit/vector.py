@@ -11,9 +11,10 @@ from fccomodel.core import ir
 from fccomodel.core.quoting import comment
 from fccomodel.library.proximal import Entropic
 from fccomodel.solver.emit.page import function, printer_of
-from fccomodel.solver.emit.printer import Prepared, Printer, below
+from fccomodel.solver.emit.printer import Prepared, Printer
 from fccomodel.solver.emit.record import Form
 from fccomodel.solver.emit.sampling import Samples
+from fccomodel.solver.graph import below
 from fccomodel.solver.lower import Lowered, State, VectorSteps
 from fccomodel.solver.operations import Val
 from fccomodel.solver.operations._base import sizes

@@ -14,7 +14,7 @@ from typing import Any
 
 from fccomodel.core.diagnostics import refuse
 from fccomodel.solver import errors
-from fccomodel.solver.graph import Graph
+from fccomodel.solver.graph import Graph, below
 from fccomodel.solver.lower._lowered import BlockSteps, Lowered, VectorSteps
 from fccomodel.solver.lower._records import Share, Shares
 from fccomodel.solver.lower._state import State
@@ -83,14 +83,7 @@ def _roots(steps: BlockSteps) -> list[Val]:
 
 def _needed(roots: Iterable[Val]) -> list[Val]:
     """The values below, in their order."""
-    seen: dict[int, Val] = {}
-    stack = list(roots)
-    while stack:
-        val = stack.pop()
-        if val.id not in seen:
-            seen[val.id] = val
-            stack.extend(val.args)
-    return [seen[i] for i in sorted(seen)]
+    return [val for _, val in sorted(below(roots).items())]
 
 
 # ------------------------------------------------------------------------------------------------------------ which axes

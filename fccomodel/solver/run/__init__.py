@@ -122,6 +122,16 @@ def _compiled(part: str, line: int) -> types.CodeType:
     return compile("\n" * line + part, "solver.py", "exec", dont_inherit=True)
 
 
+def _loaded(program: Program) -> types.ModuleType:
+    """The program as a module, with copies of the nets that have no text."""
+    module = types.ModuleType("solver")
+    module.__dict__["MODULES"] = {name: copy.deepcopy(kept.module) for name, kept in program.modules.items()}
+    with process.own_randomness():
+        for part in _code(program.text):
+            exec(part, module.__dict__)  # noqa: S102 - what we emitted
+    return module
+
+
 def run(
     program: Program,
     bound: Bound,
@@ -158,12 +168,7 @@ def run(
         device = ranks.join(device)
         if backend not in ("auto", "eager"):
             refuse(errors.of_one_process(f"The backend {backend}"), source=bound.problem.source)
-    module = types.ModuleType("solver")
-    module.__dict__["MODULES"] = {name: copy.deepcopy(kept.module) for name, kept in program.modules.items()}
-    with process.own_randomness():
-        for part in _code(program.text):
-            exec(part, module.__dict__)  # noqa: S102 - what we emitted
-    dtype = getattr(torch, precision)
+    module, dtype = _loaded(program), getattr(torch, precision)
     with process.own_randomness(), quoting(bound.problem.source):
         foreseen = {"dtype": dtype, "iterations": budget_it}
         chosen = backend if microscope is None and program.shares is None else "eager"
