@@ -139,11 +139,12 @@ def start(lowered: Lowered) -> str:
     for name, (a, b, _) in lowered.layout.items():
         if (net := lowered.normal.variables[name].net) is not None:
             lines.append(f"w[{a}:{b}] = INITIAL[{literal(f'net_{net}')}].to(device=device, dtype=dtype)")
-    for name in sorted(scattered(lowered)):
+    apart = sorted(scattered(lowered))
+    for name in apart:
         a, b, shape = lowered.layout[name]
         lines.append(f"w[{a}:{b}] = torch.randn({b - a}, generator=rng, device=device, dtype=dtype) * {(b - a) ** -0.5:.3g}")
     about = "The first iterate: zero, inside the simple sets; nets start from their own initialisation."
-    if scattered(lowered):
+    if apart:
         about += " Rows that could change places start at random: steps never part equal ones."
     return function("start", about, [*lines, "project(w, 0.0)", "return w"], "rng, device, dtype")
 

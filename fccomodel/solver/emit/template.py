@@ -54,14 +54,14 @@ def main():
     torch.set_num_threads(THREADS)
     tensors = read_data(arguments.data or Path(__file__).with_name(DATA_FILE), None if arguments.data else DATA_SHA256{mapped})
 
-    def show(entry):
+    def show(entry):{silent}
         line = "stage {stage:>3}  step {iteration:>7}  objective {objective:.6g}  violation {violation:.2e}  {seconds:.1f} s"
         print(line.format(**entry), flush=True)
 
     with no_grad():
         found = {run}(SOLVER, tensors, seed=arguments.seed, device=arguments.device, dtype=getattr(torch, arguments.precision),
                       seconds=seconds, iterations=arguments.iterations, oracles=arguments.oracles, progress=show,
-                      planned=PLANNED{passes})
+                      planned=PLANNED{passes}){silent}
         objective, constraints = evaluate(found.exact, found.w)
     print(f"objective {SIGN * float(objective):.10g}   ({found.reason}, {found.iterations} steps)")
     for label, (_, values) in constraints.items():
@@ -80,18 +80,15 @@ ALONE = """    if int(os.environ.get("WORLD_SIZE", 1)) > 1:
         raise SystemExit(words if os.environ.get("RANK") == "0" else 1)"""
 TOGETHER = """    arguments.device = joined(arguments.device)"""
 #: What ranks but the first leave to it.
-SILENT = """        if RANKS.rank > 0:
-            return
-"""
+SILENT = """
+        if RANKS.rank > 0:
+            return"""
 
 
 def report(*, finishing: bool, solve: str = "solve", mapped: bool = False, ranks: bool = False) -> str:
     """The section that a solver ends with; ``solve``: the name of what it calls where nothing comes after that; ``mapped``: some
     of its arrays stay in their file; ``ranks``: it is a program of several."""
-    text = REPORT
-    if ranks:
-        text = text.replace("        line = ", SILENT + "        line = ", 1)
-        text = text.replace("        objective, constraints", SILENT + "        objective, constraints", 1)
+    text = REPORT.replace("{silent}", SILENT if ranks else "")
     run, passes = ("solve_then_finish", ", way=WAY, passes=PASSES") if finishing else (solve, "")
     text = text.replace("{run}", run).replace("{passes}", passes).replace("{start}", TOGETHER if ranks else ALONE)
     return text.replace("{mapped}", ", mapped=True" if mapped else "")
