@@ -1,6 +1,9 @@
 """Options of the test run."""
 
 import os
+import runpy
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -100,3 +103,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def update_golden(request: pytest.FixtureRequest) -> bool:
     """Whether to rewrite expected texts instead of comparing with them."""
     return bool(request.config.getoption("--update-golden"))
+
+
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[[Path, list[str]], str]:
+    """What a folder's program prints when it runs in this process, from which the package is not to be had."""
+    import torch
+
+    def run(folder: Path, given: list[str]) -> str:
+        with monkeypatch.context() as patch:
+            patch.chdir(folder)
+            patch.setitem(sys.modules, "fccomodel", None)
+            patch.setattr(sys, "argv", ["solver.py", *given])
+            patch.setattr(torch, "set_num_threads", lambda count: None)
+            runpy.run_path("solver.py", run_name="__main__")
+        return capsys.readouterr().out
+
+    return run

@@ -157,7 +157,7 @@ def test_the_documents_run_as_they_stand(document, written, tmp_path, monkeypatc
         (tmp_path / f"{name[1]}.fcco").write_text(text)
     scope: dict[str, object] = {}
     for text in blocks(ROOT / document, "python"):
-        exec(compile(re.sub(r'budget="\w+"', 'budget="500it"', text), document, "exec"), scope)
+        exec(compile(re.sub(r'budget="\w+"', 'budget="200it"', text), document, "exec"), scope)
     assert (tmp_path / written).exists()
 
 

@@ -79,9 +79,7 @@ def test_marks_and_ends_of_lines(end: str, mark: str) -> None:
     assert cli.main(["format", "--write", "m.fcco"]) == 0 and b"\r" not in Path("m.fcco").read_bytes()
 
 
-@pytest.mark.parametrize(
-    "name", ["a b", "ä\u0301 汉", "-x", "x;y", "'q'", "{n}", "%s", "a\nb", "\x1b[31m", os.fsdecode(b"\xff\xe9")]
-)
+@pytest.mark.parametrize("name", ["a b;'q'", "-x {n} %s ä\u0301 汉", "a\nb\x1b[31m", os.fsdecode(b"\xff\xe9")])
 def test_odd_paths(name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """Of the folder that a model, its table and its results are in."""
     folder = Path.cwd() / name

@@ -38,9 +38,8 @@ def squares(kind: str, seed: int) -> Squares:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("seed", range(2))
-def test_no_point_of_the_sets_is_nearer(kind, seed):
+@pytest.mark.parametrize(("seed", "kind"), list(enumerate(KINDS)))
+def test_no_point_of_the_sets_is_nearer(seed, kind):
     found = squares(kind, seed)
     z = interior.solve(found, Meter(20.0))
     assert z is not None
