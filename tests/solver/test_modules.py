@@ -15,6 +15,7 @@ import fccomodel
 from fccomodel import FccoError
 from fccomodel.solver.emit import modules
 from fccomodel.solver.emit.flatnet import FlatNet, FunctionalNet
+from fccomodel.solver.emit.layers import LayeredNet, layered
 
 MODEL = """dim d; data D : table(x: real[d], y: {-1, 1}); net s : real[d] -> real; var w = params(s);
 minimize risk: E[z ~ D] log1pexp(-z.y * s(w; z.x)) + 0.01 * sumsq(w);"""
@@ -179,3 +180,37 @@ def test_buffers_follow_the_parameters_to_their_device(wrapper):
     net = wrapper(Scaled(), 1)
     value = net(torch.empty(4, device="meta", dtype=torch.float64), torch.empty(5, 3, device="meta", dtype=torch.float64))
     assert value.device.type == "meta" and net.module.order.device.type == "meta" and value.shape == (5, 1)
+
+
+LAYERS = [kind() for kind in LayeredNet.BACK if kind not in (nn.Flatten, nn.Unflatten)]
+
+
+@pytest.mark.parametrize("layer", [nn.ELU(0.7), nn.GELU("tanh"), nn.LeakyReLU(0.3), nn.Softplus(2.0, 1.0), *LAYERS], ids=str)
+def test_layers_go_back_as_autograd_does(layer):
+    """Values and gradients of two inputs, at parameters of their own; the second derivative by autograd."""
+    torch.manual_seed(0)
+    inside = nn.Sequential(nn.Unflatten(-1, (2, 3)), nn.Flatten(-2), nn.Linear(6, 4), layer, nn.Linear(4, 3, bias=False), layer)
+    module = nn.Sequential(inside, nn.Linear(3, 1), nn.Flatten(-2)).double()
+    assert layered(module, (6,))
+    sizes, double = sum(p.numel() for p in module.parameters()), torch.float64
+    w, x, z = (torch.randn(shape, dtype=double) for shape in (sizes, (7, 6), (2, 3, 6)))
+    found = []
+    for net in (FlatNet(module, 1), LayeredNet(module, 1)):
+        with torch.no_grad():
+            found.append([*net.taped(w, x, z), net.vjp(x[:, 0], z[..., 0])])
+        curved = torch.autograd.functional.hvp(lambda v, net=net: net(v, x).square().sum(), w, w)[1]
+        found[-1].append(curved)
+    torch.testing.assert_close(found[0], found[1], rtol=1e-12, atol=1e-12)
+
+
+def test_what_layers_alone_do_not_say_goes_by_autograd():
+    """Layers that write over their input, that share weights, that look at a whole row, or whose class is the user's own."""
+
+    class Own(nn.Linear):
+        def forward(self, x):
+            return 2 * super().forward(x)
+
+    shared = nn.Linear(3, 3)
+    others = [nn.ReLU(inplace=True), nn.ELU(-1.0), nn.LayerNorm(3), nn.Sequential(shared, nn.Tanh(), shared), Own(3, 3)]
+    assert not any(layered(nn.Sequential(nn.Linear(3, 3), other, nn.Linear(3, 1)), (3,)) for other in others)
+    assert not layered(nn.Linear(3, 1), (2, 3)) and not layered(nn.Tanh(), (3,)) and layered(nn.Linear(3, 1), (3,))

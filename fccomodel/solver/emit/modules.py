@@ -32,6 +32,8 @@ IMPORTS = "import torch.nn as nn\nimport torch.nn.functional as F\nfrom torch im
 #: The attributes of every module: its parts, which are compared by themselves, its hooks, and its mode.
 OWN = frozenset(nn.Module().__dict__)
 HOOKS = tuple(name for name in OWN if name.endswith("_hooks"))
+#: by the name of a net what makes it (see ``text``)
+Texts = Mapping[str, tuple[str, str] | None]
 
 AT_HAND = '''def module_of(name):
     """A net without a text of its own: the module itself where this runs inside Python, else as torch.export wrote it."""

@@ -74,16 +74,16 @@ def emit(lowered: Lowered) -> Program:
     oracle = Composition(lowered, steps, samples) if isinstance(steps, VectorSteps) else Gradient(lowered, steps, samples)
     evaluation, record = Evaluation(lowered), Record(lowered=lowered, form=oracle.form)
     texts = {name: modules.text(name, net) for name, net in lowered.bound.nets.items()}
-    staying = sections.staying(lowered)
+    staying, kinds = sections.staying(lowered), sections.wrappers(lowered, texts)
     kind = {"finishing": lowered.plan.polish, "mapped": bool(staying), "ranks": lowered.shares is not None}
     main = report(solve=lowered.plan.algorithm_record.solve.__name__, **kind)
     classes, loop = record.classes(), record.loop()
     parts = [
-        sections.constants(lowered),
+        sections.constants(lowered, kinds),
         "# ---- settings",
         *map(source, classes),
         sections.settings(lowered, record.form.settings),
-        sections.nets(lowered, texts),
+        sections.nets(lowered, texts, kinds),
         sections.data(lowered),
         preparing("prepare", "What depends on the data alone, computed once.", oracle.prepared),
         preparing("prepare_full", "What a full pass needs of the data alone.", evaluation.prepared),
@@ -109,14 +109,12 @@ def emit(lowered: Lowered) -> Program:
         smoothed={s.name: Envelope.of(lowered, s) for s in envelopes},
         runtime=(*map(source, [*classes, *loop]), main),
         shares=lowered.shares,
-        modules={name: given(lowered, name) for name, text in texts.items() if text is None},
+        modules={
+            name: modules.Kept.of(lowered.bound.nets[name], sections.shape(lowered, name))
+            for name, text in texts.items()
+            if text is None
+        },
     )
-
-
-def given(lowered: Lowered, name: str) -> modules.Kept:
-    """A net that has no text."""
-    shape = (size if isinstance(size, int) else lowered.bound.dims[size] for size in lowered.problem.nets[name].input)
-    return modules.Kept.of(lowered.bound.nets[name], tuple(shape))
 
 
 def preparing(name: str, about: str, prepared: Prepared) -> str:

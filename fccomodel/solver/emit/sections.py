@@ -17,7 +17,7 @@ from fccomodel.core.quoting import comment, docstring, literal
 from fccomodel.data.bound import mapped
 from fccomodel.evaluation.mapped import Mapped, Products, Sums, in_memory
 from fccomodel.solver import errors, starts
-from fccomodel.solver.emit import flatnet, modules
+from fccomodel.solver.emit import flatnet, layers, modules
 from fccomodel.solver.emit.carried import Carried, carried, source
 from fccomodel.solver.emit.page import function
 from fccomodel.solver.emit.template import AS_NAMESPACE, IMPORTS, MAPPED, PASSING
@@ -38,7 +38,7 @@ def header(lowered: Lowered) -> str:
     return f'"""{docstring(about)}Run it beside its data:  python solver.py --help\n"""\n\n{IMPORTS}'
 
 
-def constants(lowered: Lowered) -> str:
+def constants(lowered: Lowered, kinds: Mapping[str, type]) -> str:
     """What a run goes by unless the command line says otherwise."""
     plan, options = lowered.plan, lowered.plan.options
     seconds, iterations, calls = plan.budget
@@ -57,7 +57,7 @@ def constants(lowered: Lowered) -> str:
         "DATA_SHA256": None,
     }
     fixed = "\n".join(f"{name} = {literal(value)}" for name, value in run.items())
-    taped = lowered.bound.nets or isinstance(lowered.steps, VectorSteps)
+    taped = {*kinds.values()} - {layers.LayeredNet} or isinstance(lowered.steps, VectorSteps)
     return f"{fixed}\nno_grad = {'torch.no_grad' if taped else 'torch.inference_mode'}"
 
 
@@ -78,14 +78,26 @@ def settings(lowered: Lowered, base: type[LoopSettings]) -> str:
     return "\n".join(["@dataclass(kw_only=True)", f"class Settings({base.__name__}):", about, "", *lines])
 
 
-def nets(lowered: Lowered, texts: Mapping[str, tuple[str, str] | None]) -> str:
+def nets(lowered: Lowered, texts: modules.Texts, kinds: Mapping[str, type]) -> str:
     """The modules, each as a function of its parameters."""
     if not texts:
         return ""
-    wrapper = flatnet.FunctionalNet if isinstance(lowered.steps, VectorSteps) else flatnet.FlatNet
-    made = (modules.constructor(n, one, len(lowered.problem.nets[n].input), wrapper) for n, one in texts.items())
+    made = (modules.constructor(n, one, len(lowered.problem.nets[n].input), kinds[n]) for n, one in texts.items())
     at_hand = [modules.AT_HAND] if None in texts.values() else []
-    return "\n\n\n".join(["# ---- nets", source(wrapper), *at_hand, *made])
+    return "\n\n\n".join(["# ---- nets", *map(source, dict.fromkeys(kinds.values())), *at_hand, *made])
+
+
+def wrappers(lowered: Lowered, texts: modules.Texts) -> dict[str, type]:
+    """The classes by which steps call nets: ``LayeredNet`` needs no autograd."""
+    if isinstance(lowered.steps, VectorSteps):
+        return dict.fromkeys(texts, flatnet.FunctionalNet)
+    by_layers = {name for name, text in texts.items() if text and layers.layered(lowered.bound.nets[name], shape(lowered, name))}
+    return {name: layers.LayeredNet if name in by_layers else flatnet.FlatNet for name in texts}
+
+
+def shape(lowered: Lowered, name: str) -> tuple[int, ...]:
+    """Of one input of a net."""
+    return tuple(size if isinstance(size, int) else lowered.bound.dims[size] for size in lowered.problem.nets[name].input)
 
 
 def data(lowered: Lowered) -> str:

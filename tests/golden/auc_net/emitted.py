@@ -80,7 +80,7 @@ SIGN = -1
 LAYOUT = {'w': (0, 1057, (1057,))}
 DATA_FILE = 'data.pt'
 DATA_SHA256 = None
-no_grad = torch.no_grad
+no_grad = torch.inference_mode
 
 
 # ---- settings
@@ -113,67 +113,85 @@ class Settings(BlockSettings):
 # ---- nets
 
 
-class FlatNet:
-    """A torch module evaluated at a flat parameter vector, in the order of ``named_parameters``: views of it stand in for its own
-    parameters while it is called.
+class LayeredNet:
+    """A torch module of layers one after the other, evaluated at a flat parameter vector, in the order of ``named_parameters``.
 
-    ``rank`` is the number of dims of one input. Several inputs go through the module as one batch.
+    ``rank`` is the number of dims of one input. Several inputs go through the layers as one batch. Where nothing asks autograd,
+    the gradient goes back from layer to layer by these formulas: a the adjoint of the output y at the input x.
     """
+
+    BACK = {
+        torch.nn.ELU: lambda layer, a, x, y: torch.ops.aten.elu_backward.default(a, layer.alpha, 1, 1, True, y),
+        torch.nn.GELU: lambda layer, a, x, y: torch.ops.aten.gelu_backward.default(a, x, approximate=layer.approximate),
+        torch.nn.LeakyReLU: lambda layer, a, x, y: torch.where(x > 0, a, layer.negative_slope * a),
+        torch.nn.ReLU: lambda layer, a, x, y: torch.ops.aten.threshold_backward.default(a, y, 0),
+        torch.nn.SiLU: lambda layer, a, x, y: torch.ops.aten.silu_backward.default(a, x),
+        torch.nn.Sigmoid: lambda layer, a, x, y: torch.ops.aten.sigmoid_backward.default(a, y),
+        torch.nn.Softplus: lambda layer, a, x, y: torch.ops.aten.softplus_backward.default(a, x, layer.beta, layer.threshold),
+        torch.nn.Tanh: lambda layer, a, x, y: torch.ops.aten.tanh_backward.default(a, y),
+        torch.nn.Dropout: lambda layer, a, x, y: a,
+        torch.nn.Identity: lambda layer, a, x, y: a,
+        torch.nn.Flatten: lambda layer, a, x, y: a.reshape(x.shape),
+        torch.nn.Unflatten: lambda layer, a, x, y: a.reshape(x.shape),
+    }
 
     def __init__(self, module, rank):
         self.module, self.rank = module.eval(), rank
-        self.own = list(module.parameters())
-        self.sizes, self.shapes = [p.numel() for p in self.own], [p.shape for p in self.own]
-        number = {id(p): k for k, p in enumerate(self.own)}
-        owners = [part._parameters for part in module.modules()]
-        self.places = [(held, name, number[id(p)]) for held in owners for name, p in held.items() if p is not None]
+        self.layers = self.row(module)
+        self.sizes = [p.numel() for p in module.parameters()]
         self.tape: tuple = ()
 
-    def forward(self, w, inputs, taped):
-        if any(b.device != w.device or b.is_floating_point() and b.dtype != w.dtype for b in self.module.buffers()):
-            self.module.to(w.device, w.dtype)
-        parameters = [part.view(shape) for part, shape in zip(w.split(self.sizes), self.shapes, strict=True)]
-        if taped:
-            parameters = [part.detach().requires_grad_() for part in parameters]
-        rows = [x.reshape(-1, *x.shape[x.dim() - self.rank :]) for x in inputs]
-        try:
-            self.hold(parameters)
-            out = self.module(torch.cat(rows) if len(rows) > 1 else rows[0])
-        finally:
-            self.hold(self.own)
-        outs = out.split([len(x) for x in rows])
-        return (
-            [o.view(x.shape[: x.dim() - self.rank] + out.shape[1:]) for o, x in zip(outs, inputs, strict=True)],
-            out,
-            parameters,
-        )
+    @classmethod
+    def row(cls, module):
+        """The layers, each as often as rows go through it."""
+        inside = type(module) is torch.nn.Sequential
+        return [layer for part in module for layer in cls.row(part)] if inside else [module]
 
-    def hold(self, parameters):
-        for held, name, k in self.places:
-            held[name] = parameters[k]
+    def forward(self, w, inputs):
+        """Outputs, and the trace: each layer with its weights, its input and its output."""
+        parts, trace = iter(w.split(self.sizes)), []
+        rows = [x.reshape(-1, *x.shape[x.dim() - self.rank :]) for x in inputs]
+        y = torch.cat(rows) if len(rows) > 1 else rows[0]
+        for layer in self.layers:
+            x, weights = y, None
+            if type(layer) is torch.nn.Linear:
+                weights = next(parts).view(layer.weight.shape)
+                y = torch.nn.functional.linear(x, weights, None if layer.bias is None else next(parts))
+            else:
+                y = layer.forward(x)
+            trace.append((layer, weights, x, y))
+        outs = zip(y.split([len(x) for x in rows]), inputs, strict=True)
+        return [o.view(x.shape[: x.dim() - self.rank] + y.shape[1:]) for o, x in outs], trace
 
     def __call__(self, w, *inputs):
         """Outputs for the rows of each input, with a gradient where w asks for one."""
-        with torch.set_grad_enabled(w.requires_grad and torch.is_grad_enabled()):
-            outs, _, _ = self.forward(w, inputs, False)
+        outs, _ = self.forward(w, inputs)
         return outs[0] if len(outs) == 1 else outs
 
     def taped(self, w, *inputs):
         """Outputs for the rows of each input, kept until ``vjp``."""
-        with torch.enable_grad():
-            outs, whole, parameters = self.forward(w, inputs, True)
-        self.tape = whole, parameters
-        outs = [o.detach() for o in outs]
+        outs, self.tape = self.forward(w, inputs)
         return outs[0] if len(outs) == 1 else outs
 
     def vjp(self, *adjoints):
         """The flat gradient of the sum of <adjoint, output> in the parameters, for the outputs of the last ``taped``."""
-        (whole, parameters), self.tape = self.tape, ()
-        adjoint = torch.cat([a.reshape(-1, *whole.shape[1:]) for a in adjoints])
-        return torch.cat([g.reshape(-1) for g in torch.autograd.grad(whole, parameters, adjoint)])
+        trace, self.tape, parts, left = self.tape, (), [], len(self.sizes)
+        last = trace[-1][-1]
+        rows = [part.reshape(-1, *last.shape[1:]) for part in adjoints]
+        a = torch.cat(rows) if len(rows) > 1 else rows[0]
+        for layer, weights, x, y in reversed(trace):
+            if weights is None:
+                a = self.BACK[type(layer)](layer, a, x, y)
+                continue
+            mine = [a.t() @ x, a.sum(0)][: 1 if layer.bias is None else 2]
+            parts, left = mine + parts, left - len(mine)
+            if not left:
+                break
+            a = a @ weights
+        return torch.cat([part.reshape(-1) for part in parts])
 
 
-net_s = FlatNet(torch.nn.Sequential(torch.nn.Linear(64, 16, bias=True), torch.nn.ELU(alpha=1.0), torch.nn.Linear(16, 1, bias=True), torch.nn.Flatten(start_dim=-2, end_dim=-1)), 1)
+net_s = LayeredNet(torch.nn.Sequential(torch.nn.Linear(64, 16, bias=True), torch.nn.ELU(alpha=1.0), torch.nn.Linear(16, 1, bias=True), torch.nn.Flatten(start_dim=-2, end_dim=-1)), 1)
 
 
 # ---- data: 3 arrays
