@@ -35,7 +35,7 @@ from fccomodel.report.probes import somewhere_feasible as somewhere_feasible
 from fccomodel.report.rows import constraint_rows, gradients
 from fccomodel.report.scales import Scales, scales
 from fccomodel.report.system import System, norm
-from fccomodel.report.verdicts import GOOD, at_bound, judge, notes_of, verdict
+from fccomodel.report.verdicts import GOOD, at_bound, judge, loose, notes_of, verdict
 from fccomodel.report.verdicts import failed as failed
 from fccomodel.structure import Analysis, analyse
 
@@ -201,7 +201,10 @@ def _report(
     judged = judge(relative, gap, weight, _beyond(system, optimal) / weight)
     if not judging and judged.unsure(gap, weight):
         judged = judged.beside(better(system, optimal.lagrangian, GOOD * weight, meter))
-    sentence, advice = verdict(system, rows, parts, relative, judged, solvers, judging=judging, ended=ended, convex=convex)
+    sentence, advice = verdict(
+        system, rows, parts, relative, judged, solvers, judging=judging, ended=ended, convex=convex,
+        loose=loose(system, optimal, meter),
+    )  # fmt: skip
     return KKTReport(
         objective=system.objective,
         constraints=rows,

@@ -12,6 +12,8 @@ ROUNDING = 1e-10
 BEYOND = "Numbers at this point are beyond double precision: scale the data, or bound the variables by sets."
 DIVISOR = "Keep the divisor away from 0 by a constraint or a set: where it may cross it, there may be no optimum."
 SADDLE = "Conditions of first order hold at saddles too: begin elsewhere (--start, `start=` in Python)."
+CHOICE = "Not all subgradients were chosen (see the notes), so that the point may be better than its stationarity says."
+LATER = "The time for the report was used up: a longer one (--budget) may find subgradients that leave less."
 DRAWS = "The run's own tests were met: the report's draws differ from the run's, by the standard errors in the notes."
 #: what is missing, by what decides
 MISSING: Mapping[str, str] = {
@@ -61,8 +63,10 @@ class Ending:
         return ""
 
 
-def towards(ended: Ending | None, missing: str, bound: Bound) -> str:
-    """What to do about what is ``missing``, a key of ``MISSING``."""
+def towards(ended: Ending | None, missing: str, bound: Bound, loose: str = "") -> str:
+    """What to do about what is ``missing``, a key of ``MISSING``; ``loose`` says why more may be missing here than is."""
+    if loose and missing == "stationarity" and (ended is None or ended.how == "converged" or not ended.remedy):
+        return loose
     if ended is None:
         return f"{MISSING[missing]}: solve with this point as the start (--start, `start=` in Python)."
     if not ended.remedy:

@@ -129,8 +129,10 @@ class _Program:
                 self.part(inner, at, 1.0)
 
     def curved(self, kind: str, row: Array, columns: int, scale: Rows) -> None:
-        """|q| <= s; or singular values of at most s: [[s I, q], [q', s I]] has no negative eigenvalue."""
-        if kind == "ball":
+        """|q| <= s, perhaps with q >= 0; or singular values of at most s: [[s I, q], [q', s I]] has no negative eigenvalue."""
+        if kind in ("ball", "positive"):
+            if kind == "positive":
+                self.nonneg(self.at(row))
             for group in row.reshape(-1, columns or len(row)):
                 self.append("ball", _joined([scale, self.at(group)]))
             return

@@ -21,6 +21,7 @@ from fccomodel.evaluation.interpret import Evaluator, inner_maximum, ranging
 from fccomodel.evaluation.interpret.spaces import Product
 from fccomodel.library import atoms, reductions, sets
 from fccomodel.library.kinks import kinked
+from fccomodel.library.reductions.variance import VARIANCE
 from fccomodel.report import largest
 from fccomodel.report.weights import Weights
 
@@ -54,6 +55,8 @@ class Kink:
             return tuple(largest.leaves(self.node, self.sign))
         if isinstance(self.node, ir.Reduce):
             return (self.node.body,)
+        if isinstance(self.node, ir.Apply) and (root := _below_root(self.node)) is not None:
+            return (root.u,)
         atom = atoms.of(self.node)
         return self.node.children if atom is not None and atom.extreme else self.node.children[:1]
 
@@ -156,8 +159,9 @@ def _of_atom(node: ir.Apply, atom: atoms.Atom | None) -> Kink | None:
         return _largest(node, float(atom.extreme or 1))
     if atom.extreme:
         return Kink(node=node, weights=_fixed(SIMPLEX), terms=_arguments, sign=float(atom.extreme))
-    if (squared := _below_root(node)) is not None:
-        return Kink(node=node, weights=_fixed(Weights(kind="ball")), terms=partial(_roots, below=squared), signed=True)
+    if (root := _below_root(node)) is not None:
+        weights = _fixed(Weights(kind="ball" if root.signed else "positive"))
+        return Kink(node=node, weights=weights, terms=partial(_roots, root=root), signed=root.signed)
     pieces = () if atom.variadic else atom.affine_pieces(*atom.typical)
     if len(pieces) < 2:
         scalars = not any(ir.free_binders(arg) for arg in node.args[1:])
@@ -169,16 +173,38 @@ def _of_atom(node: ir.Apply, atom: atoms.Atom | None) -> Kink | None:
     return Kink(node=node, weights=partial(_slopes, node=node), terms=_argument, signed=signed)
 
 
-def _below_root(node: ir.Apply) -> tuple[ir.Expr, ir.Reduce | None] | None:
-    """(u, R) of a root of u^2 or of R u^2, R a sum or a mean over some elements."""
-    match atoms.as_power(node):
-        case (below, ir.Const(value=0.5)):
-            reduction = below if isinstance(below, ir.Reduce) and reductions.of(below).additive else None
-            if reduction is not None and any(isinstance(b.domain, ir.Distribution | ir.VectorSet) for b in reduction.binders):
-                return None
-            u = atoms.squared(below if reduction is None else reduction.body)
-            return None if u is None else (u, reduction)
-    return None
+@dataclass(frozen=True, kw_only=True)
+class Root:
+    """A root of squares of u, or of its positive part alone (then not ``signed``): of one of them, or of their sum or mean over
+    the elements of ``over``; of a variance less the ``mean``."""
+
+    u: ir.Expr
+    over: ir.Reduce | None = None
+    signed: bool = True
+    mean: bool = False
+
+
+def _below_root(node: ir.Apply) -> Root | None:
+    power = atoms.as_power(node)
+    if power is None or not isinstance(power[1], ir.Const) or power[1].value != 0.5:
+        return None
+    over = power[0] if isinstance(power[0], ir.Reduce) else None
+    if over is None:
+        return _square(power[0], None)
+    if any(isinstance(binder.domain, ir.Distribution | ir.VectorSet) for binder in over.binders):
+        return None
+    if reductions.of(over) is VARIANCE:
+        return Root(u=over.body, over=over, mean=True)
+    return _square(over.body, over) if reductions.of(over).additive else None
+
+
+def _square(expr: ir.Expr, over: ir.Reduce | None) -> Root | None:
+    """Of an expression that is a square."""
+    u = atoms.squared(expr)
+    atom = atoms.of(expr if u is None else u)
+    if atom is None or "sqhinge" not in (atom.name, atom.squared):
+        return None if u is None else Root(u=u, over=over)
+    return Root(u=(expr if u is None else u).children[0], over=over, signed=False)
 
 
 def _slopes(evaluator: Evaluator, count: int, node: ir.Apply) -> Weights:
@@ -260,20 +286,20 @@ def _pieces(evaluator: Evaluator, node: ir.Expr, env: Env) -> Named | None:
     return Named(value.unsqueeze(-1) * slope + shift, axes)
 
 
-def _roots(evaluator: Evaluator, node: ir.Expr, env: Env, below: tuple[ir.Expr, ir.Reduce | None]) -> Named | None:
+def _roots(evaluator: Evaluator, node: ir.Expr, env: Env, root: Root) -> Named | None:
     """What is squared below the root, times the root of its share; its length is the root."""
-    u, reduction = below
-    if reduction is None:
-        value = evaluator.value(u, env)
+    if root.over is None:
+        value = evaluator.value(root.u, env)
         return Named(value.data.unsqueeze(-1), value.axes)
-    space, inner = ranging.space(evaluator, reduction, env)
-    if not isinstance(space, Product) or math.prod(space.lengths.values()) > MOST_NUMBERS or reduction.shape:
+    space, inner = ranging.space(evaluator, root.over, env)
+    if not isinstance(space, Product) or math.prod(space.lengths.values()) > MOST_NUMBERS or root.over.shape:
         return None
-    evaluator.not_empty(reduction, space, space.count, inner)
-    full = space.full(evaluator.value(u, inner))
+    evaluator.not_empty(root.over, space, space.count, inner)
+    full = space.full(evaluator.value(root.u, inner))
     order = sorted(range(len(space.axes)), key=lambda k: space.axes[k] in space.over)
-    share = 1.0 if reductions.of(reduction).total else float(space.count) ** -0.5
-    return Named(full.permute(order).reshape((*space.shape, -1)) * share, space.kept)
+    share = 1.0 if reductions.of(root.over).total else float(space.count) ** -0.5
+    terms = full.permute(order).reshape((*space.shape, -1))
+    return Named((terms - terms.mean(-1, keepdim=True) if root.mean else terms) * share, space.kept)
 
 
 def _entries(evaluator: Evaluator, node: ir.Expr, env: Env) -> Named | None:

@@ -13,6 +13,7 @@ import torch
 
 from fccomodel.core import ir
 from fccomodel.core.failure import Failure
+from fccomodel.core.work import Meter
 from fccomodel.data import nets
 from fccomodel.report import advice as advising
 from fccomodel.report import recording
@@ -104,8 +105,10 @@ def verdict(
     judging: bool = False,
     ended: Ending | None = None,
     convex: bool = False,
+    loose: str = "",
 ) -> tuple[str, str]:
-    """(one line, advice): the epsilon for which the point is epsilon-KKT, what decides it, and what would lower it."""
+    """(one line, advice): the epsilon for which the point is epsilon-KKT, what decides it, and what would lower it; ``loose``:
+    why the stationarity may be less than it says."""
     epsilon, share = max(parts.values()), max(relative.values())
     grade = "On these rows" if judging else judged.grade
     name = max(relative, key=lambda key: relative[key])
@@ -119,7 +122,7 @@ def verdict(
     grade += ", by the proved gap" if judged.proved and not judging else ""
     sentence = f"{grade}: an ε-KKT point with ε = {epsilon:.1e}{scaled}{decided}{opened}."
     good = judged.solved and (share <= GOOD or judged.proved)
-    advice = "" if judging or good else _advice(system, name, solvers, parts["stationarity"], judged, ended, convex)
+    advice = "" if judging or good else _advice(system, name, solvers, parts["stationarity"], judged, ended, convex, loose)
     if advice and math.isinf(max(epsilon, share)):
         advice = advising.BEYOND
     return (f"{sentence} {advice}" if advice else sentence), advice
@@ -138,8 +141,9 @@ def _where(system: System, rows: Mapping[str, Row], name: str) -> str:
 
 
 def _advice(
-    system: System, name: str, solvers: Optimum | None, stationarity: float, judged: Judged, ended: Ending | None, convex: bool
-) -> str:
+    system: System, name: str, solvers: Optimum | None, stationarity: float, judged: Judged, ended: Ending | None, convex: bool,
+    loose: str,
+) -> str:  # fmt: skip
     if judged.better is not None and judged.better.divisor is not None:
         return advising.DIVISOR
     if judged.grade == BEATEN and not convex:
@@ -150,7 +154,14 @@ def _advice(
         return advising.DRAWS
     if name == "stationarity" and solvers is not None and solvers.gradient > 10 * max(stationarity, 1e-12):
         name = "multipliers"
-    return advising.towards(ended, name, system.bound)
+    return advising.towards(ended, name, system.bound, loose)
+
+
+def loose(system: System, optimal: Optimum, meter: Meter) -> str:
+    """Why other subgradients may leave less, or ""."""
+    if meter.timed or not optimal.weighed:
+        return advising.LATER
+    return advising.CHOICE if system.left or system.refused or any(_below_roots(system)) else ""
 
 
 def failed(report: KKTReport, failure: Failure, *, convex: bool, feasible: bool = False) -> KKTReport:

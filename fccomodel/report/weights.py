@@ -18,8 +18,8 @@ class Weights:
     """Q, a convex set of weights over the last dim.
 
     kind   ``simplex`` (0 <= q <= high, sum ``total``), ``box`` (low <= q <= high), ``ball`` (|q|_2 <= 1 of every ``columns``
-           entries one after the other), ``cross`` (|q|_1 <= 1) or ``spectral`` (q is a matrix, row after row of ``columns``
-           entries, with singular values of at most 1)
+           entries one after the other), ``positive`` (|q|_2 <= 1, q >= 0), ``cross`` (|q|_1 <= 1) or ``spectral`` (q is a matrix,
+           row after row of ``columns`` entries, with singular values of at most 1)
     """
 
     kind: str
@@ -31,14 +31,14 @@ class Weights:
     @property
     def curved(self) -> bool:
         """Q is no polytope."""
-        return self.kind in ("ball", "spectral")
+        return self.kind in ("ball", "positive", "spectral")
 
     def top(self, t: np.ndarray) -> np.ndarray:
         """A q of Q with the largest q.t."""
         if self.kind == "box":
             return np.where(t > 0, self.high, np.where(t < 0, self.low, np.clip(0.0, self.low, self.high)))
-        if self.kind == "ball":
-            groups = self._matrix(t)
+        if self.kind in ("ball", "positive"):
+            groups = self._matrix(self._allowed(t))
             norm = np.linalg.norm(groups, axis=-1, keepdims=True)
             return (groups / np.where(norm > 0, norm, 1)).reshape(t.shape)
         if self.kind == "spectral":
@@ -53,8 +53,8 @@ class Weights:
         """The nearest weights."""
         if self.kind == "box":
             return np.clip(q, self.low, self.high)
-        if self.kind == "ball":
-            groups = self._matrix(q)
+        if self.kind in ("ball", "positive"):
+            groups = self._matrix(self._allowed(q))
             return (groups / np.maximum(1, np.linalg.norm(groups, axis=-1, keepdims=True))).reshape(q.shape)
         if self.kind == "spectral":
             left, size, right = np.linalg.svd(self._matrix(q), full_matrices=False)
@@ -73,8 +73,8 @@ class Weights:
         """How far t is from a kink of phi, where another q attains it too."""
         if self.kind == "box":
             return np.abs(t).min(-1)
-        if self.kind == "ball":
-            return np.linalg.norm(self._matrix(t), axis=-1).min(-1)
+        if self.kind in ("ball", "positive"):
+            return np.linalg.norm(self._matrix(self._allowed(t)), axis=-1).min(-1)
         if self.kind == "spectral":
             return np.linalg.svd(self._matrix(t), compute_uv=False).min(-1)
         if self.kind == "cross":
@@ -98,6 +98,10 @@ class Weights:
         full_weights = np.zeros(t.shape)
         np.put_along_axis(full_weights, order[:, :full], self.high, -1)
         return replace(self, total=1 - self.high * full), order[:, full : full + most], full_weights
+
+    def _allowed(self, t: np.ndarray) -> np.ndarray:
+        """Of weights at least 0, the part that is."""
+        return np.maximum(t, 0.0) if self.kind == "positive" else t
 
     def _matrix(self, t: np.ndarray) -> np.ndarray:
         return t.reshape((*t.shape[:-1], -1, self.columns or t.shape[-1]))

@@ -17,6 +17,7 @@ KINDS = {
     "simplex": Weights(kind="simplex", high=0.6),
     "ball": Weights(kind="ball"),
     "balls": Weights(kind="ball", columns=2),
+    "positive": Weights(kind="positive"),
     "cross": Weights(kind="cross"),
     "spectral": Weights(kind="spectral", columns=2),
 }
@@ -67,6 +68,20 @@ EXACT = {
     "a root of squares that are 0": (
         "dim d; data D : table(x: real[d], y: real); var w[d]; minimize sqrt(E[z ~ D] (dot(w, z.x) - z.y)^2) + 0.01 * norm1(w);",
         {"D": {"x": X, "y": X @ W}},
+        {"w": W},
+        {"w": np.zeros(6)},
+    ),
+    "a root of squares of what is above 0, which nothing is": (
+        "dim d; data D : table(x: real[d], y: real); var w[d];"
+        "minimize sqrt(E[z ~ D] sqhinge(dot(w, z.x) - z.y)) + 0.01 * norm1(w);",
+        {"D": {"x": X, "y": X @ W}},
+        {"w": W},
+        {"w": np.zeros(6)},
+    ),
+    "a standard deviation of 0": (
+        "dim d; data D : table(x: real[d], y: real); var w[d];"
+        "minimize sqrt(variance[z ~ D] (dot(w, z.x) - z.y)) + 0.01 * norm1(w);",
+        {"D": {"x": X, "y": X @ W + 3}},
         {"w": W},
         {"w": np.zeros(6)},
     ),
