@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -14,7 +16,7 @@ from fccomodel.app.cli import main
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.data.bind import _encode, _prepared, _sink, bind
 from fccomodel.data.prepare import prepare
-from fccomodel.data.sources import _spool, csv, duckdb, parquet
+from fccomodel.data.sources import RawColumn, _spool, csv, duckdb, parquet
 
 N = 211
 
@@ -291,3 +293,18 @@ def test_the_command(folder, capsys):
     (folder / "m.fcco").unlink()
     assert main(["prepare", str(folder / "m.toml"), "--out", str(folder / "new")]) == 2
     assert "F0801" in capsys.readouterr().err
+
+
+def test_files_are_read_where_rows_are_asked_for(tmp_path):
+    """Of many columns' files a few rows are read in turns: what systems read ahead would be a multiple of each file."""
+    growing = _spool.Growing(tmp_path / "1.bin", "x")
+    numbers = np.arange(40_000.0)
+    growing.add(RawColumn(values=numbers))
+    growing.close()
+    column = growing.column()
+    for rows in (np.arange(513, 9_000), np.array([3, 4, 39_999]), np.array([5, 2, 3]), np.arange(0)):
+        assert np.array_equal(column.take(rows).values, numbers[rows])
+    smaps = Path("/proc/self/smaps")
+    if smaps.exists():
+        mine = smaps.read_text().partition(str(tmp_path / "1.bin"))[2]
+        assert "rr" in re.search(r"VmFlags: (.*)", mine)[1].split()

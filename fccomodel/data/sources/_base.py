@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fccomodel.core.diagnostics import refuse
-from fccomodel.data.sources import errors
+from fccomodel.data.sources import _pages, errors
 
 if TYPE_CHECKING:
     from fccomodel.data.sources._spool import Spool
@@ -39,7 +39,7 @@ class RawColumn:
         """The column at ``rows``; itself for None."""
         if rows is None or self.unusable:
             return self
-        return RawColumn(values=self.values[rows], categories=self.categories, dtype=self.dtype)
+        return RawColumn(values=_pages.taken(self.values, rows), categories=self.categories, dtype=self.dtype)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -12,6 +12,7 @@ import numpy as np
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data.sources import errors
 from fccomodel.data.sources._base import DataSource, RawColumn, RawTable, Request, from_array
+from fccomodel.data.sources._pages import scattered
 
 #: Bytes that are copied at once.
 COPIED = 1 << 24
@@ -84,7 +85,7 @@ class Growing:
 
     def _mapped(self, dtype: np.dtype) -> np.ndarray:
         shape = (self.n, *self.values.shape[1:])
-        return np.memmap(self.path, dtype, "c", shape=shape) if np.prod(shape) else np.zeros(shape, dtype)
+        return scattered(np.memmap(self.path, dtype, "c", shape=shape)) if np.prod(shape) else np.zeros(shape, dtype)
 
     def close(self) -> None:
         self.file.close()
