@@ -10,6 +10,7 @@ import sys
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import torch
 
@@ -189,6 +190,14 @@ def test_what_is_bound_is_owned():
     table["x"][:] = 0
     table["y"][:] = 7
     assert bound.solve(budget="50it").objective == before
+
+
+@pytest.mark.parametrize("of", [pd.Series, pa.array, lambda y: pa.chunked_array([y])])
+def test_columns_of_frames_are_bound_alone(of):
+    y = of(np.ones(60))
+    table = {"x": sent()[0]["x"], "y": y}
+    bound = fccomodel.compile(SENT).bind(D=table, a=of(np.ones(2))).bound
+    assert (bound.tables["D"].columns["y"] == 1).all() and (bound.params["a"] == 1).all()
 
 
 def test_a_result_at_hand_is_judged_on_other_rows(tmp_path):

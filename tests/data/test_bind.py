@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import torch
 from bind_tools import ARRAY, FAMILY, GROUPS, LOGISTIC, MODELS, failure, frame, people, problem, shared_problem
@@ -327,12 +328,22 @@ def test_an_array_takes_the_order_of_its_labels(tmp_path):
         {"spec": base | {"c": str(tmp_path / "c.npy")}},
         {"spec": base, "data": {"c": {"v": 20.0, "u": 10.0}}},
         {"spec": base, "data": {"c": pd.Series([20.0, 10.0], index=["v", "u"])}},
+        {"spec": base, "data": {"c": pd.Series([10.0, 20.0])}},
+        {"spec": base, "data": {"c": pa.chunked_array([[10.0], [20.0]])}},
         {"spec": base, "data": {"c": torch.tensor([10.0, 20.0])}},
     ]
     for given in sources:
         bound = bind(problem(ARRAY), **{**given, "data": table | given.get("data", {})})
         assert bound.arrays["c"].tolist() == [10.0, 20.0], given
         assert bound.labels["A"] == ("u", "v")
+
+
+def test_numbers_of_an_index_are_labels():
+    """Unless they are the places 0, 1, 2, ... that every Series has."""
+    text = "set S; data c : real[S]; data D : table(s: S, y: real); var w[S]; minimize E[z ~ D] square(w[z.s] - z.y) + dot(c, w);"
+    table = {"s": pd.Series([7, 3, 9], index=[5, 6, 7]), "y": pd.Series([1.0, 2.0, 3.0])}
+    bound = bind(problem(text), data={"c": pd.Series([9.0, 7.0, 3.0], index=[9, 7, 3]), "D": table})
+    assert bound.labels["S"] == ("9", "7", "3") and bound.tables["D"].columns["s"].tolist() == [1, 2, 0]
 
 
 PER_ROW = """

@@ -15,6 +15,8 @@ from fccomodel.app import registry
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.data.bind import bind
 
+COUNTED = "set S; data c : real[S]; data D : table(s: S); var w[S]; minimize E[z ~ D] square(w[z.s]) + dot(c, w);"
+
 
 def good() -> pd.DataFrame:
     return frame(x1=[1.0, 2.0, 3.0], x2=[0.0, 1.0, 0.0], y=[1, -1, 1], t=["a", "b", "a"])
@@ -220,6 +222,7 @@ BAD: list[tuple[str, str, str, Any]] = [
     ("F0515", "shape (1, 2), declared with 1 axes", ARRAY, array([[1.0, 2.0]])),
     ("F0516", "A = 2", ARRAY, array([1.0, 2.0, 3.0])),
     ("F0511", "1 missing value", ARRAY, array([1.0, np.nan])),
+    ("F0521", "as a mapping or a Series with its labels", COUNTED, given(data={"c": np.ones(2), "D": {"s": [0, 1]}})),
     ("F0521", "two values for u", ARRAY, array(pd.Series([1.0, 2.0], index=["u", "u"]))),
     ("F0528", "does not say which of its columns", ARRAY, array(frame(p=[1.0, 2.0], q=[1.0, 2.0]))),
     ("F0512", "column p of a DataFrame is not numbers", ARRAY, array(frame(p=["a", "b"]), {"source": "x", "column": "p"})),

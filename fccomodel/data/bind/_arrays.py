@@ -16,7 +16,7 @@ from fccomodel.data.bind._families import demand_column
 from fccomodel.data.bind._rows import Rows, demand_finite, writable
 from fccomodel.data.bind._sizes import Sizes
 from fccomodel.data.bind._spec import ArraySpec
-from fccomodel.data.sources import RawColumn, Request, find_file
+from fccomodel.data.sources import RawColumn, Request, find_file, frame
 
 
 def bind_array(
@@ -65,15 +65,22 @@ def _read(
             refuse(errors.columns.values_of_array(name))
     is_path = isinstance(value, str | Path)
     origin = str(value) if is_path else "the binding" if inline else f"a {type(value).__name__}"
-    is_series = hasattr(value, "index") and hasattr(value, "to_numpy") and not hasattr(value, "columns")
-    if is_series and not all(isinstance(label, int | np.integer) for label in value.index):  # a pandas Series with labels
-        return value.to_numpy(), tuple(map(str, value.index)), origin
+    if (index := _index(value)) is not None:
+        return value.to_numpy(), index, origin
     if is_path and str(value).lower().endswith((".npz", ".npy")):
         find_file(value, folders)
         return sources.open_array(value, request), None, origin
-    if is_path or hasattr(value, "columns") or hasattr(value, "__arrow_c_stream__"):
+    if is_path or hasattr(value, "columns") or frame.streams(value):
         return (*_from_table(array, spec, value, request), origin)
     return sources.open_array(value, request), None, origin
+
+
+def _index(value: Any) -> tuple[str, ...] | None:
+    """The labels of a pandas Series, whose index says more than the places 0, 1, 2, ... that it has by itself."""
+    if not hasattr(value, "index") or not hasattr(value, "to_numpy") or hasattr(value, "columns") or callable(value.index):
+        return None
+    labels = tuple(map(str, value.index))
+    return None if labels == tuple(map(str, range(len(labels)))) else labels
 
 
 def _from_table(array: ir.Array, spec: ArraySpec, value: Any, request: Request) -> tuple[np.ndarray, tuple[str, ...] | None]:

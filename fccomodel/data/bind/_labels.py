@@ -20,8 +20,9 @@ def positions(built: Built, domain: ir.LabelSet, what: str, draft: Draft, sizes:
     codes, unknown = sizes.positions(domain.name, built.labels, built.values)
     if unknown:
         first = int(np.flatnonzero(codes < 0)[0])
-        set_labels, place = sizes.labels[domain.name], sizes.label_places[domain.name]
-        refuse(errors.sizes.not_in_set(what, unknown, domain.name, set_labels, place, draft.rows.called(first)))
+        name, row = domain.name, draft.rows.called(first)
+        known, place, counted = sizes.labels[name], sizes.label_places[name], name in sizes.counted
+        refuse(errors.sizes.not_in_set(what, unknown, name, known, place, row, counted=counted))
     if absent := len(sizes.labels[domain.name]) - len(np.unique(codes)):
         missing = np.setdiff1d(np.arange(len(sizes.labels[domain.name])), codes)[:4]
         shown = ", ".join(sizes.labels[domain.name][k] for k in missing) + (", ..." if absent > 4 else "")

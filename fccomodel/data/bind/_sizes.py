@@ -34,6 +34,7 @@ class Sizes:
         self.by_name: dict[str, PlacedSize] = {}
         self.labels: dict[str, tuple[str, ...]] = {}
         self.label_places: dict[str, str] = {}  # label sets whose order is fixed, with what fixed it
+        self.counted: set[str] = set()  # those whose labels are 1, 2, ..., as an array came without any
         self.learned: dict[str, dict[str, Key]] = {}  # label sets that collect labels from columns
         self.claims: list[Claim] = []  # sizes of filtered rows, to be compared when the rows are known
 
@@ -75,6 +76,7 @@ class Sizes:
             self.by_name[dim] = PlacedSize(size=size, place=place)
             if isinstance(index_set, ir.LabelSet):
                 self.declare_labels(dim, tuple(str(k + 1) for k in range(size)), place)
+                self.counted.add(dim)
         elif expected != size:
             refuse(
                 errors.sizes.disagree(what, size, place, dim, expected, self.by_name[dim].place if isinstance(dim, str) else "")

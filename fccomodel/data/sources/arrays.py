@@ -45,7 +45,8 @@ def from_mapping(columns: Mapping[str, Any], origin: str = "arrays") -> RawTable
 
 
 def _accepts(value: Any) -> bool:
-    return isinstance(value, Mapping | tuple | list | np.ndarray | int | float) or hasattr(value, "detach")
+    known = isinstance(value, Mapping | tuple | list | np.ndarray | int | float) or hasattr(value, "detach")
+    return known or hasattr(value, "to_numpy") and not hasattr(value, "columns")
 
 
 def _open(value: Any, request: Request) -> RawTable:

@@ -93,15 +93,20 @@ def _is_lazy(value: Any) -> bool:
     return any(base.__module__.startswith("polars") and base.__name__ == "LazyFrame" for base in type(value).__mro__)
 
 
+def streams(value: Any) -> bool:
+    """It hands over columns as Arrow; a single column (a Series, a chunked array) does so too, and is no table."""
+    return hasattr(value, "__arrow_c_stream__") and (hasattr(value, "columns") or not hasattr(value, "to_numpy"))
+
+
 def _accepts(value: Any) -> bool:
-    return _is_pandas(value) or _is_lazy(value) or hasattr(value, "__arrow_c_stream__")
+    return _is_pandas(value) or _is_lazy(value) or streams(value)
 
 
 def read(value: Any) -> Any:
     """A query, a relation or a stream as an Arrow table, so that it is read once; tables and anything else as they are."""
     if _is_lazy(value):
         value = value.collect()
-    if not hasattr(value, "__arrow_c_stream__") or _is_pandas(value):
+    if not streams(value) or _is_pandas(value):
         return value
     import pyarrow as pa
 

@@ -101,7 +101,10 @@ def _not_an_index(value: Quote, fix: str) -> Diagnostic:
 
 def index_of_another_set(value: Quote, index: str, domain: ir.Set, axis: ir.Set | ir.Dim) -> Diagnostic:
     """An index picks an entry by its place in its own set, so that this must be the axis's."""
-    fix = f"Bind it as `{index} in {_range(axis)}`."
+    whole, part = f"{index} in {_range(axis)}", ""
+    if isinstance(domain, ir.ValueSet) and not isinstance(axis, ir.Set):
+        part = f", a part of these under a condition: `{whole} | {index} < {axis}`"
+    fix = f"Bind it as `{whole}`{part}."
     return _another_set(f"{value} ranges over {_quoted(domain)}", value.span, axis, fix)
 
 

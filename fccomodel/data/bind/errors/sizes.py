@@ -49,12 +49,18 @@ def rows_of_set(what: str, size: int, name: str, rows: int) -> Diagnostic:
 
 
 # ------------------------------------------------------------------------------------------------------------------- labels
-def not_in_set(what: str, unknown: Sequence[str], name: str, labels: Sequence[str], by: str, row: str) -> Diagnostic:
-    """A label column holds labels of its set; ``row`` is the first that does not."""
+def not_in_set(
+    what: str, unknown: Sequence[str], name: str, labels: Sequence[str], by: str, row: str, *, counted: bool = False
+) -> Diagnostic:
+    """A label column holds labels of its set; ``row`` is the first that does not. An array without labels has them ``counted``
+    from 1."""
+    fix = did_you_mean(unknown[0], labels) or "leave such rows out with where, or map them to labels of the set"
+    if counted:
+        fix = f'give that array as a mapping or a Series with its labels, or list them: [sets] {name} = ["{unknown[0]}", ...]'
     return LABELS.error(
         f"{what}: {cut([repr(label) for label in unknown], 4)} {'are' if len(unknown) > 1 else 'is'} not in {name}",
-        reason=f"{name} = {cut(labels, 8)} by {by}; the first is in {row} (counted from 0)",
-        fix=did_you_mean(unknown[0], labels) or "leave such rows out with where, or map them to labels of the set",
+        reason=f"{name} = {cut(labels, 8)} by {by}{' without labels' if counted else ''}; the first is in {row} (counted from 0)",
+        fix=fix,
     )
 
 
