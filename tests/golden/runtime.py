@@ -316,20 +316,24 @@ def starting_value(solver: Solver, data, w, G, rng):
     """The value at the start, which is moved where steps could not be taken from it. Where the problem or its derivative is not
     finite, as a logarithm at 0: to the first point at which both are, of equal entries and of random ones, of several sizes.
     Where the derivative is exactly zero: by small random numbers, since products of variables have it at zero, which no step
-    would ever leave; harmless at a minimum."""
+    would ever leave; harmless at a minimum. Where it is so for some of the variables at 0, these move, as factors beside offsets;
+    those that have no influence there either stay."""
 
     def scattered():
         return torch.randn(w.shape, generator=rng, device=w.device, dtype=w.dtype)
 
     value = value_at(solver, data, w)
-    slope = float(G(w).abs().max()) if w.numel() else 1.0
+    slopes = G(w)
+    slope = float(slopes.abs().max()) if w.numel() else 1.0
     edge = not math.isfinite(value[0] + slope)
-    if slope and not edge:
+    idle = (slopes == 0) & (w == 0) if slope else torch.ones_like(w, dtype=torch.bool)
+    if not edge and not (idle.any() and (solver.nonconvex or not slope)):
         return value
     sizes, ways = (1.0, 0.1, 10.0, 0.01, 100.0, 1000.0), [torch.ones_like(w), -torch.ones_like(w)]
     trials = ((t, way) for t in sizes for way in [*ways, *(scattered() for _ in range(4))])
     if not edge:
-        small = scattered() * w.numel() ** -0.5
+        small = scattered() * w.numel() ** -0.5 * idle
+        small *= (G(w + small) != 0) | (not slope)
         trials = ((t, small) for t in (1.0, 0.1, 0.01, 0.001))
     for size, way in trials:
         x = w + size * way

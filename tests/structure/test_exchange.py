@@ -33,3 +33,10 @@ def test_a_mixture_parts_its_centres():
     found = fccomodel.compile(text).bind(D={"x": x}, spec={"dims": {"k": 2}}).solve(budget="60it")
     centres = found.variables["M"]
     assert abs(centres[0, 0] - centres[1, 0]) > 5
+
+
+def test_factors_beside_an_offset_leave_zero():
+    """The derivative by some of the variables is zero at the start, by others it is not; what has no influence stays."""
+    text = "data c: real; data idle: real; var x; var y; var b; var z; minimize square(x * y - c) + square(b + idle * z - 1);"
+    found = fccomodel.compile(text).bind(c=2.0, idle=0.0).solve(budget="60it")
+    assert found.objective < 1e-6 and found.variables["z"] == 0
