@@ -105,7 +105,7 @@ class Algorithm:
     adaptive   the theorem of its Adam-type steps; empty: none, what it is about is momentum
     practice   what its practical steps do that the theorem's do not, besides their sizes
     rate       what it takes to the accuracy that the theorem speaks of, a formula in n, B1, B2, eps, mu
-    counts     in which unit: ``iterations``, or ``oracle calls``
+    counts     in which unit: ``iterations``, or ``oracle calls`` (where the theorem's batches grow with the accuracy, these)
     gives      ``optimum`` or ``stationarity``, as a theorem does
     theorem    where                                              cite    authors, title, venue
     better     theorems that promise more where more holds, the best first
@@ -212,11 +212,11 @@ class Algorithm:
         return (*form, *steps, *self.hyper.items(), *self.own.items())
 
     def calls(self, n: float, B1: float, B2: float) -> float:
-        """Values g_i(w; xi) that one unit of its ``rate`` takes: a step, or a call of the paper's oracle, of all blocks."""
+        """Values g_i(w; xi) that one unit of its ``rate`` takes: a step, or an oracle call (of a vector: all blocks)."""
         if self.oracle == "vector":
             return n * (1 if self.counts == "oracle calls" else B2 * self.points)
         tracked = max(self.points, 1 + bool(self.estimator and self.estimator.needs_previous))
-        return B1 * B2 * (tracked + bool(self.independent))
+        return (1 if self.counts == "oracle calls" else B1 * B2) * (tracked + bool(self.independent))
 
     @property
     def projects_in_steps(self) -> bool:

@@ -32,11 +32,12 @@ algorithm = Algorithm(
     outer="smooth",
     estimator=plug_in,
     steps={"plain": steps.plain_step},
-    rate="1 / eps^4",
+    rate="1 / eps^6",
+    counts="oracle calls",
     better=(
         Theorem(
             name="sox-2022, Table 1 (inner batches of 1 / eps)",
-            rate="1 / eps^2",
+            rate="1 / eps^3",
             where={"convex": "sox-2022, Table 1"},
             gives="optimum",
         ),

@@ -110,11 +110,12 @@ algorithm = Algorithm(
         Variant("centres of the smoothing", "hscg-2020, section 2.3", "as in the paper; in practice moved between epochs"),
     ),
     steps={"constant": constant_step, "diminishing": diminishing_step},
-    rate="1 / (B2 eps^3)",
+    rate="1 / eps^5",
+    counts="oracle calls",
     theorem="hscg-2020, Theorems 3.3 and 3.4 (values from batches of B2 / gamma^2)",
     practice=("values by as many samples as Jacobians, where theorems about kinks have 1 / gamma^2 times more",),
     better=(
-        Theorem(name="hscg-2020, Theorems 3.1 and 3.2", rate="1 / (B2 eps^3)", where={"outer smooth": "hscg-2020, Theorem 3.1"}),
+        Theorem(name="hscg-2020, Theorems 3.1 and 3.2", rate="1 / eps^3", where={"outer smooth": "hscg-2020, Theorem 3.1"}),
     ),
     cite="Tran-Dinh, Liu and Nguyen, Hybrid variance-reduced SGD algorithms for nonconvex-concave minimax problems, NeurIPS 2020",
     hyper={

@@ -29,7 +29,7 @@ algorithm = dataclasses.replace(
     title="HSCG with restarts",
     in_theory={"begin": begin},
     theorem="hscg-2020, Theorem 4.2 (values from batches of B2 / gamma^2)",
-    better=(Theorem(name="hscg-2020, Theorem 4.1", rate="1 / (B2 eps^3)", where={"outer smooth": "hscg-2020, Theorem 4.1"}),),
+    better=(Theorem(name="hscg-2020, Theorem 4.1", rate="1 / eps^3", where={"outer smooth": "hscg-2020, Theorem 4.1"}),),
     variants=(
         Variant("restarts, phi smooth", "hscg-2020, Algorithm 2 and Theorem 4.1", "as in the paper (schedule = theory)"),
         Variant("restarts, phi with kinks", "hscg-2020, Theorem 4.2", "as in the paper (schedule = theory), T by the batch"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import isinf
 from typing import Any
@@ -24,6 +25,8 @@ from fccomodel.structure.facts import Fact, Facts, Standing
 from fccomodel.structure.why import first, kinks, lost_convexity, unknown, wrap
 
 WIDTH = 80
+#: The name of a paper at the beginning of a clause: ``sox-2022, ``, ``Ghadimi, Ruszczynski and Wang 2020, ``.
+PAPER = re.compile(r".*?\d{4}, ")
 #: Bytes that full passes and reports hold for a row of a table whose vectors stay in files: its place, and values of its own.
 PER_ROW = 250
 
@@ -322,7 +325,7 @@ def _bend(f: Facts) -> str:
 
 def _constant(value: Amount) -> str:
     if not value.finite:
-        return "continuous, without a global Lipschitz constant"
+        return "continuous; no global Lipschitz constant is known"
     return f"Lipschitz with constant {value.value:.4g}" if value.known else "Lipschitz, its constant depending on the data"
 
 
@@ -446,7 +449,7 @@ def backend_lines(plan: Any) -> list[str]:
 def assumption_lines(plan: Any) -> list[str]:
     """One line per assumption: what, its clause in the paper of the theorem, how it is met, and why; what they take on trust."""
     record = plan.algorithm_record
-    paper = record.theorem.partition(", ")[0] + ", "
+    paper = (PAPER.match(record.theorem) or [""])[0]
     lines = [
         f"{name} ({record.requires[name].removeprefix(paper)}): "
         f"{finding.standing if finding.holds else 'does not hold'}; {finding.why}"

@@ -60,7 +60,7 @@ class Ranges:
 
 def applied(atom: atoms.Atom, args: tuple[Interval, ...]) -> Interval:
     """Where an atom's value lies, of arguments in these intervals as far as it is defined there."""
-    limits = atom.domains(*args)
+    limits = atom.settled(*args)
     inside = [u if limit is None else u.meet(limit) for u, limit in zip(args, limits, strict=True)]
     try:
         interval = atom.range(*inside)

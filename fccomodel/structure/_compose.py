@@ -58,7 +58,7 @@ class Composition(Placed):
     def _range(self, draft: Draft) -> None:
         where = settled(self.atom.range(*self.intervals))
         if where != REALS:
-            everywhere = settled(self.atom.range(*(REALS if d is None else opened(d) for d in self.domains)))
+            everywhere = settled(self.atom.range(*(REALS if d is None else opened(d) for d in self.settled)))
             uses = [a.interval for a in self.args if a.interval.holds] if everywhere != where else []
             draft.propose(
                 "interval", where, "interval arithmetic", f"the range of {self.called} over where its arguments lie", uses

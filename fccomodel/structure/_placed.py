@@ -37,13 +37,15 @@ class Placed:
         return self.atom.domains(*(opened(a.interval.value) for a in self.args))
 
     @cached_property
+    def settled(self) -> tuple[Interval | None, ...]:
+        """The same, as far as values that arguments may still get have no say."""
+        return self.atom.settled(*(opened(a.interval.value) for a in self.args))
+
+    @cached_property
     def intervals(self) -> tuple[Interval, ...]:
         """Where the arguments lie, as far as the atom is defined."""
-        places = []
-        for arg, domain in zip(self.args, self.domains, strict=True):
-            lies = opened(arg.interval.value)
-            places.append(lies if domain is None else lies.meet(opened(domain)))
-        return tuple(places)
+        places = (opened(a.interval.value) for a in self.args)
+        return tuple(u if d is None else u.meet(opened(d)) for u, d in zip(places, self.settled, strict=True))
 
     @cached_property
     def varying(self) -> tuple[bool, ...]:
@@ -53,7 +55,7 @@ class Placed:
     def near(self) -> tuple[Interval, ...]:
         """The same with unknown finite bounds in place of missing ones, where an argument has such."""
         bounded = (_bounded(a) for a in self.args)
-        return tuple(u if d is None else u.meet(opened(d)) for u, d in zip(bounded, self.domains, strict=True))
+        return tuple(u if d is None else u.meet(opened(d)) for u, d in zip(bounded, self.settled, strict=True))
 
     def at(self, rule: Callable[[tuple[Interval, ...]], float | None]) -> Amount:
         """A constant of the atom: a number, ``SOME`` where the arguments are bounded by numbers not known, else ``NONE``."""
@@ -117,7 +119,7 @@ class Placed:
     @cached_property
     def ranges(self) -> tuple[Fact, ...]:
         """The arguments' ranges, where the atom's properties depend on them."""
-        full = tuple(REALS if d is None else opened(d) for d in self.domains)
+        full = tuple(REALS if d is None else opened(d) for d in self.settled)
         used = []
         for i, arg in enumerate(self.args):
             if not arg.interval.holds:

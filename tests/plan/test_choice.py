@@ -160,6 +160,15 @@ def test_rates_count_whole_at_the_problems_own_numbers() -> None:
     assert rough["apg"].calls < bound(SMOOTH)["apg"].calls and rough["ascvrg"].calls < bound(SMOOTH)["ascvrg"].calls / 10
 
 
+def test_batches_that_grow_with_the_accuracy_count() -> None:
+    """BSGD's 1 / eps^2 steps take 1 / eps inner samples each; HSCG's values with kinks 1 / eps^2 (Theorem 3.3)."""
+    text = "var w[d];\nminimize mean[k in K] abs(E[z ~ D | z.g == k] (dot(w, z.x) - z.y));"
+    smooth, kinks = bound(SMOOTH), bound(text)
+    assert smooth["bsgd"].calls == pytest.approx(1e9) and rates.order(smooth["bsgd"].record.rate)[0] == 6
+    assert smooth["hscg"].calls == pytest.approx(3e9) and kinks["hscg"].calls == pytest.approx(3e15)
+    assert kinks["hscg_restarts"].calls == kinks["hscg"].calls
+
+
 def test_passes_are_counted_by_the_rows() -> None:
     assert bound(SMOOTH)["apg"].calls == pytest.approx(3 * 60 / math.sqrt(1e-3)), "n blocks, 60 rows, N / sqrt(eps)"
     assert all(c.calls is None for c in found(SMOOTH).values()), "nothing is counted before there are data"

@@ -388,3 +388,13 @@ def test_maximise_reports_what_was_written() -> None:
 def test_domains_that_are_not_proved_are_said() -> None:
     found = facts("log(E[i ~ D] dot(w, i.x)^2)")
     assert len(found.domain) == 1 and "(0, inf)" in found.domain[0].reason
+
+
+@pytest.mark.parametrize("value", [-2.0, -0.5, 1 / 3, 0.5, 1.0, 1.5, 2.0, 3.0])
+@pytest.mark.parametrize("base", ["u", "p", "h", "l", "u - v"])
+def test_an_exponent_that_is_a_parameter_claims_no_more_than_its_value(base: str, value: float) -> None:
+    """What is found of all exponents holds of the one that is given: of whole ones below 0 too, of small ones at 0."""
+    model = problem(f"{PREAMBLE}\nparam e default {value};\nminimize f: ({base})^e;")
+    found = structure.analyse(model, Bound(problem=model, params={"e": np.array(value)})).objective
+    written = facts(f"({base})^{value}" if value >= 0 else f"({base})^({value})")
+    assert (found.curvature, found.smooth) == (written.curvature, written.smooth)

@@ -82,6 +82,14 @@ class Domain:
             return self.domain(*intervals)
         return self.domain or (None,) * len(intervals)
 
+    def settled(self, *intervals: Interval) -> tuple[Interval | None, ...]:
+        """The same, None where another argument, which is no point yet, has a say: what is found there is to hold of all of its
+        values, and some of them may be defined where others are not."""
+        if not callable(self.domain):
+            return self.domains(*intervals)
+        others = [all(u.is_point for j, u in enumerate(intervals) if j != k) for k in range(len(intervals))]
+        return tuple(d if known else None for d, known in zip(self.domains(*intervals), others, strict=True))
+
     def poles(self, *intervals: Interval) -> tuple[int, ...]:
         """Positions of the arguments that must not be 0."""
         return self.nonzero(*intervals) if callable(self.nonzero) else self.nonzero

@@ -65,7 +65,7 @@ def _steepness(u: Interval, p: float, order: int) -> float:
 
 def _smoothness(u: Interval, p: Interval) -> float | None:
     if not p.is_point:
-        return inf if u.positive else None
+        return inf if u.positive or p.lo >= 1 else None
     if u.lo <= 0 < p.lo < 1 and u.has(0):
         return None
     if u.has(0) and 1 < p.lo < 2:
