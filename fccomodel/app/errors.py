@@ -347,9 +347,20 @@ def groups_of_estimator(given: Sequence[str], asked: Sequence[str]) -> Diagnosti
     return ESTIMATOR.error(f"{given_as}; {asks}", fix=fix)
 
 
-def target_of_classifier(target: str, table: str) -> Diagnostic:
-    """A classifier's model has a target of two values."""
-    return ESTIMATOR.error(f"`{table}.{target}` does not have two values", fix=f"Declare it, say, as {target}: {{-1, 1}}.")
+def target_of_classifier(target: str, table: str, values: int, classes: int) -> Diagnostic:
+    """A classifier's model has a target of two values, of as many as there are classes, or of labels."""
+    has = f"has {values} values, and the data have {classes} classes" if values else "is no column of classes"
+    fix = f"Declare it as {target}: {{-1, 1}}, or as labels that come with the data: set C; ... {target}: C."
+    return ESTIMATOR.error(f"`{table}.{target}` {has}", fix=fix)
+
+
+def score_of_classifier(name: str, classes: int) -> Diagnostic:
+    """A classifier of several classes has a score for each."""
+    return ESTIMATOR.error(
+        f"`{name}` is one number for each row, and there are {classes} classes",
+        fix="Score each class, def score(x) = W @ x, with var W[C, d]; or give the target two values, and each class is solved "
+        "against the rest.",
+    )
 
 
 # -------------------------------------------------------------------------------------------------------------- comparisons

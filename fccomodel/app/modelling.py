@@ -125,7 +125,9 @@ class Model(Notation):
 
         given  a DataFrame, a file, a mapping of arrays, ``sklearn:NAME`` for a table; numbers for a param; a torch module, or
                ``"mlp(64, 64)"``, for a net; mappings ``data``, ``params``, ``nets`` by name also
-        spec   a binding file (TOML), or the same as a mapping
+        spec   which columns become which: a binding file (TOML), or the same as a mapping, such as
+               ``{"D": {"x": {"columns": ["age", "job"], "encode": "onehot", "scale": "standard", "intercept": True},
+               "y": {"column": "paid", "map": {"no": 0, "yes": 1}}}}``; a column that it does not name has the model's own name
         Other arguments as of ``fccomodel.compile(...).bind``.
         """
         named = self._by_kind(given)

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 #: What of a table's section in the binding file holds for new rows too.
 LASTING = ("missing", "na", "separator")
-#: Atoms whose value is a probability.
-PROBABILITIES = ("sigmoid", "normcdf")
+#: Atoms whose value is a probability, and one that gives those of several classes.
+PROBABILITIES, OF_CLASSES = ("sigmoid", "normcdf"), "softmax"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -189,8 +189,17 @@ def judged(
 
 def limit(wanted: Quantity) -> float:
     """Where a score changes sides: 1/2 for a probability, else 0."""
+    return 0.5 if _outermost(wanted) in PROBABILITIES else 0.0
+
+
+def probable(wanted: Quantity) -> bool:
+    """Whether scores are probabilities, by the atom that makes them."""
+    return _outermost(wanted) in (*PROBABILITIES, OF_CLASSES)
+
+
+def _outermost(wanted: Quantity) -> str:
     top = wanted.outermost
-    return 0.5 if isinstance(top, ir.Apply) and top.op in PROBABILITIES else 0.0
+    return top.op if isinstance(top, ir.Apply) else ""
 
 
 def _target(known: Fitted, wanted: Quantity, target: str | None) -> str | None:
@@ -222,8 +231,12 @@ def values_of(
 
 
 def _classes(known: Fitted, wanted: Quantity, column: str) -> np.ndarray:
-    """The column's values as the data have them, where its map has one word for each; else as the model has them."""
-    values = _values(known, wanted, column)
+    """The column's values in order, as the data have them."""
+    return _worded(known, wanted, column, _values(known, wanted, column))
+
+
+def _worded(known: Fitted, wanted: Quantity, column: str, values: np.ndarray) -> np.ndarray:
+    """Values of a column as the data have them, where its map has one word for each; else as the model has them."""
     record = known.encoding.get(wanted.table.name, {}).get(column, {})
     words = {float(number): word for word, number in (record.get("map") or {}).items()}
     if len(words) != len(record.get("map") or {}) or set(words) != set(values.tolist()):
@@ -232,17 +245,29 @@ def _classes(known: Fitted, wanted: Quantity, column: str) -> np.ndarray:
     return np.array(named) if record.get("text", True) else np.array([float(word) for word in named])
 
 
+def members(known: Fitted, wanted: Quantity, count: int) -> np.ndarray:
+    """What the ``count`` entries of a vector of scores stand for: the labels or the numbers of its set; the numbers of the column
+    that has as many, in order; else their positions."""
+    dim = wanted.expr.shape[0] if wanted.expr.shape else wanted.others[0].domain.name
+    index_set = wanted.problem.sets.get(dim) if isinstance(dim, str) else None
+    if isinstance(index_set, ir.LabelSet):
+        return np.array(known.labels[str(dim)] if index_set.labels is None else index_set.labels)
+    if isinstance(index_set, ir.ValueSet):
+        params = {name: known.numbers[name] for name in wanted.problem.params}
+        return elements.values(Bound(problem=wanted.problem, params=params, dims=known.sizes), index_set)
+    columns = [column for column in wanted.table.columns if len(_values(known, wanted, column)) == count]
+    return _values(known, wanted, columns[0]) if len(columns) == 1 else np.arange(count)
+
+
 def _largest(known: Fitted, wanted: Quantity, scores: np.ndarray) -> np.ndarray:
     """The name of each row's largest score."""
     if np.isnan(scores).any():
         refuse(errors.no_class(int(np.isnan(scores).any(1).sum())))
-    dim = wanted.expr.shape[0] if wanted.expr.shape else wanted.others[0].domain.name
-    index_set = wanted.problem.sets.get(dim) if isinstance(dim, str) else None
-    best = scores.argmax(1)
-    if isinstance(index_set, ir.LabelSet):
-        return np.array(known.labels[str(dim)] if index_set.labels is None else index_set.labels)[best]
-    columns = [column for column in wanted.table.columns if len(_values(known, wanted, column)) == scores.shape[1]]
-    return _classes(known, wanted, columns[0])[best] if len(columns) == 1 else best
+    names = members(known, wanted, scores.shape[1])
+    if names.dtype.kind in "if":
+        columns = [name for name in wanted.table.columns if set(_values(known, wanted, name).tolist()) == set(names.tolist())]
+        names = _worded(known, wanted, columns[0], names) if len(columns) == 1 else names
+    return names[scores.argmax(1)]
 
 
 # ----------------------------------------------------------------------------------------------------------------------- nets

@@ -13,9 +13,9 @@ pytest.importorskip("sklearn")
 
 import sklearn
 from sklearn.base import clone
-from sklearn.datasets import make_classification, make_regression
+from sklearn.datasets import load_wine, make_classification, make_regression
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import Ridge
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -41,8 +41,10 @@ subject to
 
 
 @pytest.mark.slow
-@parametrize_with_checks([FCCOClassifier(), FCCORegressor()])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@parametrize_with_checks([FCCOClassifier(budget="100it"), FCCORegressor(budget="100it")])
 def test_the_checks_of_scikit_learn(estimator: Any, check: Any) -> None:
+    """After short runs: they judge manners, not answers."""
     check(estimator)
 
 
@@ -119,6 +121,67 @@ def test_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sklearn.base", None)
     with pytest.raises(FccoError, match="F0529"):
         fccomodel.FCCORegressor  # noqa: B018
+
+
+# ------------------------------------------------------------------------------------------------------------ several classes
+ONE_SCORE = """
+dim d;
+data D : table(x: real[d], y: {0, 1});
+var w[d];
+var b;
+def score(x) = dot(w, x) + b;
+minimize E[z ~ D] log1pexp(-(2 * z.y - 1) * score(z.x)) + 0.01 * sumsq(w);
+"""
+SCORES = """
+dim d;
+set C = {2, 0, 1};
+data D : table(x: real[d], y: {0, 1, 2});
+var W[C, d];
+def score(x) = W @ x;
+minimize E[z ~ D] (logsumexp(score(z.x)) - sum[k in C | k == z.y] dot(W[k], z.x)) + 0.001 * sumsq(W);
+"""
+LABELLED = SCORES.replace("set C = {2, 0, 1}", "set C").replace("y: {0, 1, 2}", "y: C")
+CLASSES = np.array(["barbera", "barolo", "grignolino"])
+
+
+@pytest.fixture(scope="module")
+def wine() -> tuple[np.ndarray, np.ndarray]:
+    x, y = load_wine(return_X_y=True)
+    return StandardScaler().fit_transform(x)[::2], CLASSES[[1, 2, 0]][y][::2]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("text", [None, ONE_SCORE, SCORES, LABELLED])
+def test_several_classes(text: str | None, wine: Any) -> None:
+    """By a softmax, by a model for each class against the rest, by one with numbers for classes, by one with labels."""
+    made = FCCOClassifier(text, budget=None if text is None else "200it").fit(*wine)
+    assert made.score(*wine) > 0.97 and made.decision_function(wine[0]).shape == (89, 3)
+    assert len(made.results_) == (3 if text is ONE_SCORE else 1) and hasattr(made, "result_") == (text is not ONE_SCORE)
+    if text is None:
+        logistic = LogisticRegression(C=1 / (2 * 0.001 * 89), tol=1e-9, max_iter=5000).fit(*wine)
+        assert made.predict_proba(wine[0]) == pytest.approx(logistic.predict_proba(wine[0]), abs=1e-4)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_classes_of_two_labels_are_told_apart_by_the_difference_of_their_scores(wine: Any) -> None:
+    x, y = wine
+    made = FCCOClassifier(LABELLED, budget="200it").fit(x, y == "barolo")
+    assert made.score(x, y == "barolo") > 0.97 and made.decision_function(x).shape == (89,)
+
+
+def test_numbers_of_classes_stand_in_the_order_of_their_set(wine: Any) -> None:
+    """The set of the scores lists them otherwise than the column does."""
+    x, y = wine[0], np.unique(wine[1], return_inverse=True)[1]
+    result = fccomodel.compile(SCORES).bind(D={"x": x, "y": y}).solve(budget="200it", polish=False)
+    assert (result.predict({"x": x}) == y).mean() > 0.97
+
+
+def test_one_score_does_not_tell_labels_apart(wine: Any) -> None:
+    text = LABELLED.replace("score(x) = W @ x", "score(x) = sum(W @ x)").replace("logsumexp(score(z.x))", "score(z.x)^2")
+    made = FCCOClassifier(text, budget="5it", options={"unverified": True, "polish": False})
+    with warnings.catch_warnings(), pytest.raises(FccoError, match="F0816"):
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        made.fit(*wine).predict(wine[0])
 
 
 OTHER_COLUMN = FAIR.replace("x: real[d]", "u: real[d]").replace("z.x", "z.u")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from pathlib import Path
 from typing import Any
 
@@ -257,6 +259,23 @@ def test_bad_bindings_are_explained(code, words, text, make, tmp_path, monkeypat
     told = " ".join(" ".join((d.message, d.reason, d.fix)) for d in found)
     assert words in told or words in str(caught.value), str(caught.value)
     assert all(d.fix for d in caught.value.diagnostics)
+
+
+def test_what_the_fixes_say_in_python_binds():
+    """A frame whose columns have other names than the model's: each fix is taken as it stands, until there is no error."""
+    model, rows = problem(LOGISTIC), frame(age=[31.0, 42.0, 23.0], bought=["yes", "no", "yes"])
+    spec, asked = {}, []
+    while len(asked) < 5:
+        try:
+            bind(model, data={"D": rows}, spec=spec)
+            break
+        except FccoError as error:
+            for one in error.diagnostics:
+                said = re.search(r"spec=(\{.*\})\)", one.fix).group(1)
+                written = ast.literal_eval(said.replace("...", "bought"))
+                spec = {"D": {**spec.get("D", {}), **written["D"]}}
+            asked.append([one.code for one in error.diagnostics])
+    assert asked == [["F0528", "F0508"], ["F0512"]] and set(spec["D"]) == {"x", "y"}
 
 
 def test_every_binding_code_is_shown_by_a_test():

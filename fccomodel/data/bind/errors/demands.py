@@ -81,7 +81,8 @@ def dim_unknown(dim: str) -> Diagnostic:
     return SIZE_UNKNOWN.error(
         f"nothing in the data has size {dim}",
         reason="a dim is solved from the columns that are declared with it",
-        fix=f"give its size: --param {dim}=10, or [dims] {dim} = 10 in the binding file",
+        fix=f"give its size: --param {dim}=10, or [dims] {dim} = 10 in the binding file; or in Python "
+        f'bind(..., params={{"{dim}": 10}})',
     )
 
 
@@ -90,7 +91,8 @@ def labels_unknown(name: str) -> Diagnostic:
     return SIZE_UNKNOWN.error(
         f"the labels of set {name} are not known",
         reason="they come with the columns that are declared with it",
-        fix=f'list them: [sets] {name} = ["a", "b"] in the binding file',
+        fix=f'list them: [sets] {name} = ["a", "b"] in the binding file; or in Python '
+        f'bind(..., spec={{"sets": {{"{name}": ["a", "b"]}}}})',
     )
 
 

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import Code, Diagnostic, did_you_mean
-from fccomodel.data.bind.errors.words import columns_of, cut
+from fccomodel.data.bind.errors.words import columns_of, cut, entry
 from fccomodel.data.sources import RawTable
 from fccomodel.data.sources.errors import COLUMN, NO_ROWS
 
+#: a column's name that is to be filled in
+THAT = '"..."'
 AMBIGUOUS = Code("F0528", "ambiguous columns")
 PREPARED = Code("F0536", "prepared otherwise")
 
@@ -49,7 +51,7 @@ def no_column_of_name(table: str, name: str, raw: RawTable) -> Diagnostic:
     return COLUMN.error(
         f"{table}.{name}: {raw.called} has no column {name}",
         reason=f"{columns_of(raw)}; a column that the binding file does not mention is the one of the same name",
-        fix=f'{near} Write in a binding file: [{table}]  {name} = {{ column = "..." }}'.strip(),
+        fix=f"{near} {entry(f'{table}.{name}', column=THAT)}".strip(),
     )
 
 
@@ -60,13 +62,13 @@ def no_column_of_numbers(what: str, source: str) -> Diagnostic:
 
 def vector(table: str, name: str, shape: ir.Shape, raw: RawTable, numbers: Sequence[str], source: str) -> Diagnostic:
     """The columns of a vector are named; ``numbers`` may be meant, ``source`` is what an entry says before them."""
-    several = f'{name} = {{ columns = "*" }}' if numbers and len(shape) == 1 else f'{name} = {{ column = "..." }}'
+    made = {"columns": '"*"'} if numbers and len(shape) == 1 else {"column": THAT}
     others = f"; it has {len(numbers)} other columns of numbers: {cut(numbers, 6)}" if numbers else ""
     scalar = f"; its column {name} holds one number per row" if name in raw.numeric else ""
     return AMBIGUOUS.error(
         f"{table}.{name} is a vector ({', '.join(map(str, shape))}), and {raw.called} does not say which columns make it",
         reason=f"there is no column {name} with vectors, and no columns {name}1, {name}2, ..{scalar}{others}. Nothing is guessed",
-        fix=f"write in a binding file: [{table}]  {source}{several}",
+        fix=entry(f"{table}.{name}", source, **made),
     )
 
 
@@ -75,7 +77,7 @@ def numbers_left_out(what: str, first: str, last: str, source: str, lacking: int
     return AMBIGUOUS.error(
         f"{what}: the columns {first} .. {last} of {source} leave out number {lacking}",
         reason="numbered columns make a vector when they run from 0 or 1 without a gap",
-        fix=f"name the columns in a binding file: {what.partition('.')[2]} = {{ columns = [...] }}",
+        fix=entry(what, columns="[...]"),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fccomodel.data.sources import RawTable
@@ -57,6 +57,25 @@ def _is_number(text: str) -> bool:
 
 def map_entry(what: str, column: str, pairs: Sequence[tuple[str, str]]) -> str:
     """The entry to write for a column whose values stand for others."""
+    return entry(what, column=f'"{column}"', map={f'"{text}"': value for text, value in pairs})
+
+
+def entry(what: str, before: str = "", **keys: str | Mapping[str, str]) -> str:
+    """The entry to write for a column, in a binding file and in Python; ``before`` is what its section in the file says besides.
+    Texts come with their quotes."""
     table, _, name = what.partition(".")
-    written = ", ".join(f'"{text}" = {value}' for text, value in pairs)
-    return f'in [{table}] of the binding file: {name} = {{ column = "{column}", map = {{ {written} }} }}'
+    in_python = f'{{"{table}": {{"{name}": {_python(keys)}}}}}'
+    return f"write in a binding file: [{table}]  {before}{name} = {_toml(keys)}; or in Python bind(..., spec={in_python})"
+
+
+def _toml(written: str | Mapping[str, Any]) -> str:
+    if isinstance(written, str):
+        return written
+    return f"{{ {', '.join(f'{key} = {_toml(value)}' for key, value in written.items())} }}"
+
+
+def _python(written: str | Mapping[str, Any]) -> str:
+    if isinstance(written, str):
+        return written
+    quoted = ((key if key.startswith('"') else f'"{key}"', value) for key, value in written.items())
+    return f"{{{', '.join(f'{key}: {_python(value)}' for key, value in quoted)}}}"
