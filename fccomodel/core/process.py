@@ -78,6 +78,19 @@ def _end() -> None:
 
 
 @contextmanager
+def killable() -> Iterator[None]:
+    """SIGTERM ends the process at once: it waits inside a library, where Python does not hear of signals."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
 def terminable(asked: Callable[[], None] = _end) -> Iterator[None]:
     """SIGTERM calls ``asked``; by default it ends the block as an exception does, so that other processes are ended too. Only in
     the main thread, where Python hears of signals."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -354,13 +355,15 @@ def solve(
     """
     from fccomodel.evaluation.values import lets, values
     from fccomodel.pipeline import races
+    from fccomodel.solver.run import company
 
     began = time.perf_counter()
     wanted = lets(planned.problem, show)
-    (planned, program, solution, kkt), race = races.answer(planned, progress, sensitive=sensitive)
+    with company.helped(planned.bound) if planned.ranks else nullcontext():
+        (planned, program, solution, kkt), race = races.answer(planned, progress, sensitive=sensitive)
+        with quoting(planned.problem.source):
+            shown = values(planned.bound, solution.variables, wanted, seed=planned.seed)
     heldout = held_out(planned, solution)
-    with quoting(planned.problem.source):
-        shown = values(planned.bound, solution.variables, wanted, seed=planned.seed)
     wall = time.perf_counter() - began
     return Outcome(
         planned=planned, program=program, solution=solution, report=kkt, wall_s=wall, shown=shown, heldout=heldout, race=race

@@ -9,10 +9,14 @@ killed at random instants, the run goes on each time, and ends at the bits of on
 
 from __future__ import annotations
 
+import importlib
+import json
 import os
 import pickle
+import pkgutil
 import random
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -20,6 +24,9 @@ import time
 from pathlib import Path
 
 import numpy as np
+
+import fccomodel
+from fccomodel.app.cli import main
 
 HEAD = "dim d; set K; data D : table(x: real[d], y: {-1, 1}, g: K); var w[d]; "
 LOSS = "log1pexp(-z.y * dot(w, z.x))"
@@ -46,7 +53,6 @@ def table(rows: int) -> dict:
 
 def run(name: str, algorithm: str, ranks: bool, rows: int = 401, steps: int = 200):
     """The variables, the estimates, and what was shared."""
-    import fccomodel
     from fccomodel import pipeline
 
     given = {"budget": f"{steps}it", "polish": False, "precision": "float64", "outer_batch": 31, "inner_batch": 16}
@@ -109,7 +115,6 @@ def counting(rank: int, rows: int, path: str) -> None:
 
     import torch
 
-    import fccomodel
     from fccomodel import pipeline
 
     torch.set_num_threads(1)
@@ -138,10 +143,14 @@ def files(folder: Path) -> None:
 
 
 def launch(folder: Path, ranks: int, *more: str, steps: int = 4000) -> subprocess.Popen:
-    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", str(ranks), "--master-port", "0"]
+    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", str(ranks), "--standalone", "-m", "fccomodel"]
+    silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    return subprocess.Popen([*command, *solving(*more, steps=steps)], cwd=folder, **silent)
+
+
+def solving(*more: str, steps: int) -> list[str]:
     options = ["--option", "outer_batch=32", "--option", "inner_batch=16", "--budget", f"{steps}it", "--no-polish", "-q"]
-    solve = ["-m", "fccomodel", "solve", "m.fcco", "--bind", "m.toml", "--precision", "float64", *options, *more]
-    return subprocess.Popen([*command, *solve], cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return ["solve", "m.fcco", "--bind", "m.toml", "--precision", "float64", *options, *more]
 
 
 def members(launcher: subprocess.Popen) -> list[int]:
@@ -164,28 +173,65 @@ def lost() -> None:
         print(f"a rank of three killed: all ended {time.perf_counter() - began:.1f} s later, status {launcher.returncode}")
 
 
-def kills(count: int) -> None:
+def forked(folder: Path, *more: str, steps: int) -> list[int]:
+    """Two ranks as processes of this one, which has imported everything: their numbers."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    made = []
+    for rank in range(2):
+        if (process := os.fork()) == 0:
+            os.chdir(folder)
+            os.environ |= {"RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+            silent = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(silent, 1), os.dup2(silent, 2)
+            try:
+                main(solving(*more, steps=steps))
+            finally:
+                os._exit(0)
+        made.append(process)
+    return made
+
+
+def ended(processes: list[int], within: float) -> bool:
+    """Waits so long at most for all of them to end; whether they have."""
+    until = time.perf_counter() + within
+    while processes and time.perf_counter() < until:
+        processes[:] = [one for one in processes if os.waitpid(one, os.WNOHANG)[0] == 0]
+        time.sleep(0.01)
+    return not processes
+
+
+def kills(count: int, steps: int = 2000) -> None:
+    """One of two ranks is killed at instants spread evenly over a run; what is begun again goes on, run after run."""
+    for module in pkgutil.walk_packages(fccomodel.__path__, "fccomodel."):
+        if module.name != "fccomodel.__main__":
+            importlib.import_module(module.name)
     with tempfile.TemporaryDirectory() as name:
         files(folder := Path(name))
         began = time.perf_counter()
-        assert launch(folder, 2, "--out", "whole").wait() == 0
-        whole, met, random_numbers = time.perf_counter() - began, 0, random.Random(1)
-        kept = ("--checkpoint", "kept", "--every", "200ms", "--out", "killed")
+        assert ended(forked(folder, "--out", "whole", steps=steps), 600)
+        seconds, known, random_numbers = time.perf_counter() - began, answer(folder, "whole"), random.Random(1)
+        met, runs, resumed, longest = 0, 0, [], 0.0
         while met < count:
-            launcher = launch(folder, 2, *kept)
-            try:
-                launcher.wait(random_numbers.uniform(0.3, 1.0) * whole)
-                break
-            except subprocess.TimeoutExpired:
-                for one in members(launcher)[met % 2 :][:1]:
-                    os.kill(one, signal.SIGKILL)
-                launcher.wait()
-                met += 1
-        while launcher.returncode:
-            launcher = launch(folder, 2, *kept)
-            launcher.wait()
-        same = (answer(folder, "whole") == answer(folder, "killed")).all()
-        print(f"{met} kills of either rank: the end is {'the same to the bit' if same else 'ANOTHER'}")
+            runs += 1
+            kept = ("--checkpoint", f"kept{runs}", "--every", "100ms", "--out", f"killed{runs}")
+            while True:
+                ranks = forked(folder, *kept, steps=steps)
+                if ended(ranks, random_numbers.uniform(0.1, 1) * seconds if met < count else 600):
+                    break
+                os.kill(lost := ranks.pop(met % 2 if len(ranks) > 1 else 0), signal.SIGKILL)
+                killed, met = time.perf_counter(), met + 1
+                os.waitpid(lost, 0)
+                if not ended(ranks, 0.2):
+                    os.kill(ranks[0], signal.SIGTERM)  # what torchrun does
+                assert ended(ranks, 30), "the other rank stays"
+                longest = max(longest, time.perf_counter() - killed)
+                found = sorted((folder / f"kept{runs}").glob("*/[0-9]*/manifest.json"))
+                resumed += [json.loads(found[-1].read_text())["step"]] if found else [0]
+            assert (answer(folder, f"killed{runs}") == known).all(), "ANOTHER END"
+            print(f"{met} kills, {runs} runs of {steps} steps, each with the same bits at its end", flush=True)
+        print(f"the runs went on from steps {sorted(resumed)}; the other rank ended at most {longest:.1f} s later")
 
 
 if __name__ == "__main__":

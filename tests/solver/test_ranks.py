@@ -59,6 +59,7 @@ def solved(made: Any, ranks: int, steps: int = 200) -> list[Any]:
                 class Here(base):
                     count = ranks
                     rank = 0
+                    least = 0  # looks are shared, however few the rows
 
                     def add(self, x):
                         self.calls, self.sent = self.calls + 1, self.sent + x.numel() * x.element_size()

@@ -11,18 +11,25 @@ import time
 
 import torch
 
+from fccomodel.algorithms.runtime.support import net_in_parts
+
 
 class Ranks:
     """The ranks of a program, and what they said to each other: ``calls``, and ``sent`` bytes of numbers that were summed.
 
     A word goes round after every ``pace`` times that they ask whether to end, ``asked`` times since the last, when it was
     ``said``: so does what each of them wishes, by ``wish()``, and all have ``heard`` what any does.
+
+    ``together``: all ranks go the same way at the moment; then passes over tables of ``least`` numbers and more are shared.
     """
+
+    least = 1 << 20
 
     def __init__(self):
         self.calls, self.sent, self.asked, self.pace, self.said = 0, 0, 0, 1, time.perf_counter()
         self.wish = lambda: (False, False, False)
         self.heard: tuple[bool, ...] = (False, False, False)
+        self.together = False
 
     @property
     def there(self):
@@ -130,6 +137,41 @@ def placed(count, device):
 def mine(count):
     """How many of so many elements are this rank's."""
     return len(range(RANKS.rank, count, RANKS.count))
+
+
+def scored(rows, w):
+    """``rows @ w``, of whose rows each rank takes a share."""
+    return gathered(lambda part: part @ w, rows)
+
+
+def net_scored(net, w, rows):
+    """The net's output for every row, of which each rank takes a share."""
+    return gathered(lambda part: net_in_parts(net, w, part), rows)
+
+
+def gathered(values, rows):
+    """``values(rows)``, one for each row: each rank makes those of its share, and has all; of few rows, and where ranks do not go
+    the same way, every rank makes its own."""
+    if not RANKS.together or RANKS.count == 1 or rows.numel() < RANKS.least:
+        return values(rows)
+    part = slice(len(rows) * RANKS.rank // RANKS.count, len(rows) * (RANKS.rank + 1) // RANKS.count)
+    own = values(rows[part])
+    total = own.new_zeros((len(rows), *own.shape[1:]))
+    total[part] = own
+    return RANKS.add(total)
+
+
+def joint(solve):
+    """``solve``, in which all ranks go the same way."""
+
+    def solved(*given, **named):
+        RANKS.together = True
+        try:
+            return solve(*given, **named)
+        finally:
+            RANKS.together = False
+
+    return solved
 
 
 def brought(x, dim, ids):

@@ -101,9 +101,9 @@ compare = Command(
     name="compare",
     summary="run algorithms side by side on the same oracle budget",
     detail="Every value is computed from the problem as written. Ctrl-C ends with the runs that are done. With --checkpoint a "
-    "comparison that was killed goes on with the others.",
+    "comparison that was killed goes on with the others. Under torchrun each run is one of all processes.",
     examples=('fccomodel compare model.fcco --bind model.toml --algorithms sonex,alexr2',),
     arguments=arguments,
     run=run,
-    ranks="refused",
+    ranks="together",
 )

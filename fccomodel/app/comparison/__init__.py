@@ -62,6 +62,7 @@ def compare(
     Ctrl-C ends it with the runs that are done.
     """
     from fccomodel.evaluation.values import lets
+    from fccomodel.solver.run import company
 
     named, seeds = variants.read(algorithms), tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds)
     names = tuple(named)
@@ -86,13 +87,17 @@ def compare(
         from fccomodel.app.comparison import kept
 
         rows = bench.bound(Job(algorithm="", seed=seeds[0]))[0]
-        bench.task = replace(task, kept=kept.begun(checkpoints, task, rows, compiled.hash))
+        known = kept.Kept(checkpoints) if process.rank() > 0 else kept.begun(checkpoints, task, rows, compiled.hash)
+        bench.task = replace(task, kept=known)
     refused, unverified = _lacking(bench, names, seeds[0])
     able = [name for name in names if name not in refused]
     sense = compiled.problem.objective.sense
     rounds = Rounds(bench, able, seeds, progress)
-    processes = max(1, min(jobs or _processes(task.chosen), len(seeds) * len(able)))
-    with process.terminable() if checkpoints is not None else nullcontext():
+    processes = 1 if task.ranks else max(1, min(jobs or _processes(task.chosen), len(seeds) * len(able)))
+    with (
+        process.terminable() if checkpoints is not None else nullcontext(),
+        company.assisted(bench.part) if task.ranks else nullcontext(),
+    ):
         interrupted = rounds.run(processes, (lambda run: score(run, sense, tolerance)) if tuning else None)
     order = sorted(rounds.runs.values(), key=lambda run: (names.index(run.job.algorithm), run.job.seed))
     return Comparison(

@@ -82,7 +82,7 @@ def begun(at: Checkpoints, task: Task, bound: Bound, model: str) -> Kept:
 def identity(task: Task, bound: Bound, model: str) -> dict[str, Any]:
     """What all runs of a comparison share, by name."""
     known: dict[str, Any] = {"fccomodel": __version__, "model": model, **identities.parameters(bound)}
-    known |= {f"option {name}": entry[0] for name, entry in sorted(task.chosen.items())}
+    known |= {f"option {name}": entry[0] for name, entry in sorted(task.chosen.items()) if name != "ranks"}
     variants = {label: [one.algorithm, dict(one.options)] for label, one in task.variants.items()}
     known |= {f"algorithm {label}": json.loads(json.dumps(plain(variant))) for label, variant in variants.items()}
     known |= {"show": list(task.show), "test": task.test, "validation": task.validation}

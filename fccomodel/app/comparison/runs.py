@@ -9,7 +9,7 @@ import signal
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf, nan
@@ -25,7 +25,7 @@ from fccomodel.core.source import Source
 from fccomodel.data.bound import Bound
 
 if TYPE_CHECKING:
-    from fccomodel.solver.run import Checkpoints
+    from fccomodel.solver.run import Checkpoints, Solution
 
 TUNED = "tuned"
 #: hyper-parameters by name, as pairs
@@ -96,6 +96,11 @@ class Task:
     split_seed: int = 0
     kept: Records | None = None
 
+    @property
+    def ranks(self) -> bool:
+        """Every run is one of all ranks."""
+        return bool(self.chosen.get("ranks", (False, ""))[0])
+
 
 class Bench:
     """The model compiled, and its data bound once for each choice of rows."""
@@ -149,22 +154,41 @@ class Bench:
         return pipeline.plan(self.compiled, self.task.binding, chosen, bound=self.bound(job)[0])
 
     def run(self, job: Job) -> Run | None:
-        """Solve and judge; None where Ctrl-C cut it short."""
+        """Solve and judge; None where Ctrl-C cut it short. Raises F0713 where a rank is lost."""
+        from fccomodel.solver.errors import RANK_LOST
+        from fccomodel.solver.run import company
+
         kept = self.task.kept
         if kept is not None and (done := kept.read(job)) is not None:
             return done
         try:
-            planned = self.plan(job) if kept is None else replace(self.plan(job), checkpoints=kept.place(job))
-            _, _, solution = pipeline.run(planned, watched=not job.trial)
-            if solution.interrupted:
-                return None
-            run = self.judge(job, solution)
+            with company.taken(job, self.bound(job)[0]) if self.task.ranks else nullcontext():
+                solution = self.solution(job)
+                if solution.interrupted:
+                    return None
+                run = self.judge(job, solution)
             if kept is not None:
                 kept.write(run)
             return run
         except FccoError as error:
             first = error.diagnostics[0]
+            if first.code == RANK_LOST.id:
+                raise
             return Run(job=job, error=f"{first.code}: {first.message}")
+
+    def solution(self, job: Job) -> Solution:
+        """The job's run."""
+        kept = self.task.kept
+        planned = self.plan(job) if kept is None else replace(self.plan(job), checkpoints=kept.place(job))
+        return pipeline.run(planned, watched=not job.trial)[2]
+
+    def part(self, job: Job) -> Bound:
+        """This rank's part in a run that the first rank judges, by the rows that it is on."""
+        from fccomodel.solver.run import ranks
+
+        with suppress(FccoError, ranks.Done):
+            self.solution(job)
+        return self.bound(job)[0]
 
     def judge(self, job: Job, solution: Any) -> Run:
         """The answer's values, from the problem and the data alone."""

@@ -21,7 +21,8 @@ class Evaluation:
 
     def __init__(self, lowered: Lowered):
         self.lowered, self.prepared = lowered, Prepared()
-        self.printer = printer_of(lowered, lowered.exact.state, self.prepared)
+        self.shared = lowered.shares is not None
+        self.printer = printer_of(lowered, lowered.exact.state, self.prepared, shared=self.shared)
         self.parts = [self.evaluate(), self.blocks()]
         self.parts += self.finish(lowered.whole) if lowered.whole else []
         self.parts += [self.constraint_values(lowered.constrained)] if lowered.constrained else []
@@ -58,7 +59,8 @@ class Evaluation:
         """Statements, and the entries of ``blocks`` that they are for."""
         texts = {i: text for i, text in self.printer.texts.items() if text.startswith("data.")}
         names = self.printer.names.copy(self.prepared.taken)
-        printer = Printer(layout=self.lowered.layout, prepared=self.prepared, names=names, texts=texts)
+        layout = self.lowered.layout
+        printer = Printer(layout=layout, prepared=self.prepared, names=names, texts=texts, shared=self.shared)
         printer.print([block.argument for block in blocks])
         printed = [self.block(printer, block) for block in blocks]
         return [*printer.lines, *(line for slope, _ in printed for line in slope)], [entry for _, entry in printed]

@@ -60,6 +60,7 @@ class Printer:
     autograd  goes through the text: slices of a full pass are computed again in its backward pass, but for means of them, whose
               gradient comes with the value
     preparing the text is of the data alone, outside the function
+    shared    ranks take a share each of the rows of tables
     """
 
     layout: Mapping[str, tuple[int, int, Event]]
@@ -76,6 +77,7 @@ class Printer:
     uses: dict[int, int] = field(default_factory=dict)
     depths: dict[int, int] = field(default_factory=dict)
     preparing: bool = False
+    shared: bool = False
 
     # ------------------------------------------------------------------------------------------------------------- printing
     def print(self, roots: Iterable[Val]) -> None:

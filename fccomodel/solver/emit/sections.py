@@ -203,11 +203,11 @@ def ranks(lowered: Lowered, loop: Collection[Carried]) -> str:
         refuse(errors.nothing_to_share(algorithm.name, {"the rows": "its steps are passes over them"}))
     around = {"ending": "agreed(ending)", "priced": "by_rank_0(priced)", "finish": "led(finish)", "restore": "led(restore)"}
     around |= {"take_steps": "wholly(take_steps, OWNERS)"} if lowered.shares.owners else {}
+    around |= {"solve": "joint(solve)"}
     names = [name for name in around if name in {f.__name__ for f in loop}]
     called = [f for f in vars(over).values() if inspect.isfunction(f) and f"{f.__name__}(" in "".join(around[n] for n in names)]
     return "\n\n\n".join([
         f"# ---- {comment(lowered.shares.sentence, 110)}",
         *map(source, carried([over.Ranks, over.joined, *called], loop)),
-        f"RANKS = Ranks()\nOWNERS = {literal(dict(lowered.shares.owners))}\n"
-        f"{', '.join(names)} = {', '.join(around[name] for name in names)}",
+        "\n".join([f"RANKS = Ranks()\nOWNERS = {literal(dict(lowered.shares.owners))}", *(f"{n} = {around[n]}" for n in names)]),
     ])  # fmt: skip

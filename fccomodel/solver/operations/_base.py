@@ -96,6 +96,7 @@ class Writer(Protocol):
     layout: Mapping[str, tuple[int, int, Event]]
     autograd: bool
     dual: bool
+    shared: bool
 
     def ref(self, val: Val, axes: Axes | None = None, event: int | None = None) -> str:
         """The text of a value, lined up with axes and a number of event dims."""

@@ -75,7 +75,8 @@ class TableScore(Op):
         return "" if len(val.args[0].event) == 1 and not val.args[0].axes else "its weights are no vector"
 
     def text(self, writer: Writer, val: Val) -> str:
-        return f"data.{val.attrs['key']} @ {writer.ref(val.args[0])}"
+        rows, weights = f"data.{val.attrs['key']}", writer.ref(val.args[0])
+        return f"scored({rows}, {weights})" if writer.shared else f"{rows} @ {weights}"
 
     def stem(self, val: Val) -> str:
         return "scores"
@@ -153,7 +154,7 @@ class TableNet(Op):
         return ()
 
     def text(self, writer: Writer, val: Val) -> str:
-        way = "net_in_slices" if writer.autograd else "net_in_parts"
+        way = "net_in_slices" if writer.autograd else "net_scored" if writer.shared else "net_in_parts"
         return f"{way}(net_{val.attrs['net']}, {writer.ref(val.args[0])}, data.{val.attrs['key']})"
 
     def stem(self, val: Val) -> str:

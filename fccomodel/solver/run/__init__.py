@@ -166,6 +166,7 @@ def run(
     refuse_size(program, bound, precision)
     if program.shares is not None:
         device = ranks.join(device)
+        ranks.waiting(False)
         if backend not in ("auto", "eager"):
             refuse(errors.of_one_process(f"The backend {backend}"), source=bound.problem.source)
     module, dtype = _loaded(program), getattr(torch, precision)

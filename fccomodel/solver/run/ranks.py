@@ -23,6 +23,9 @@ from fccomodel.solver.run.checkpoints import Checkpoint
 LOST = ("peer", "gloo", "nccl", "timed out", "timeout", "connection", "socket")
 #: key of the store that the first rank to say why a run ends has taken
 SAID = "fccomodel/said"
+#: how long ranks wait for the first, which may have a long way to go alone
+PATIENT = timedelta(days=30)
+_talking: dict[str, Any] = {}
 #: stages that are rank 0's alone
 ALONE = ("finish", "restore")
 
@@ -30,9 +33,22 @@ ALONE = ("finish", "restore")
 def join(device: str) -> str:
     """Makes this process one of those that were launched with it; its own device, where there are several."""
     try:
-        return joined(device)
+        with process.killable():
+            device = joined(device)
+            talking()
+        return device
     except RuntimeError as error:
         raise lost(error) from None
+
+
+def talking() -> Any:
+    """The group in which the first rank tells the others what to do; they wait for its word as long as it is there."""
+    if count() == 1:
+        return None
+    world = distributed.group.WORLD
+    if _talking.get("world") is not world:
+        _talking.update(world=world, group=distributed.new_group(backend="gloo", timeout=PATIENT))
+    return _talking["group"]
 
 
 def count() -> int:
@@ -40,10 +56,25 @@ def count() -> int:
     return distributed.get_world_size() if distributed.is_initialized() else 1
 
 
+class Done(SystemExit):
+    """The steps are done: a rank but the first has nothing left to do, unless the first has work for it."""
+
+
+def waiting(free: bool = True) -> None:
+    """The others have done their part, and do what the first says, or do so no more."""
+    _talking["free"] = free
+
+
 def done() -> None:
-    """Ends the process of a rank but the first, which goes on alone."""
+    """Ends the part of a rank but the first, which goes on."""
+    waiting()
     if distributed.is_initialized() and distributed.get_rank() > 0:
-        raise SystemExit(0)
+        raise Done(0)
+
+
+def free() -> bool:
+    """Whether the others wait for the first's word."""
+    return bool(_talking.get("free"))
 
 
 def missing(error: BaseException) -> bool:
