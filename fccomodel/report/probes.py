@@ -2,7 +2,8 @@
 
 A step along a direction of descent that promises a gain to first order, and makes half of it, was worth taking; where it does
 not, curvature leaves less than that on the line (for a quadratic function, gain/2 at most). Steps go along the gradient and, of
-few entries, along each by itself, so that the variables' scales do not matter; and from both sides to where a divisor is 0.
+few entries, along each by itself, so that the variables' scales do not matter; to the origin, whose value is among the scales;
+and from both sides to where a divisor is 0.
 """
 
 from __future__ import annotations
@@ -89,6 +90,8 @@ def _steps(system: System, slope: Array, gain: float) -> Iterator[tuple[Array, s
             step = np.zeros(system.d)
             step[k] = -gain / slope[k]
             yield step, f"along {_entry(system, int(k))}", gain, None
+    if any(value.any() for value in system.point.values()):
+        yield -torch.cat([value.reshape(-1) for value in system.point.values()]).numpy(), "at the origin", gain, None
     for node in dict.fromkeys(_divisors(system)):
         for step in _to_zero(system, node):
             yield step, "where a divisor is nearly 0", gain, node

@@ -11,7 +11,7 @@ from fccomodel.core.diagnostics import Code, Diagnostic
 from fccomodel.core.errors import ARGUMENT, OUTPUT
 from fccomodel.core.source import Span
 from fccomodel.evaluation.errors import TOO_LARGE
-from fccomodel.library import distributions
+from fccomodel.library import distributions, reductions
 
 NOT_EMITTED = Code("F0608", "not emitted")
 EMPTY_SET = Code("F0609", "empty set of a variable")
@@ -97,6 +97,12 @@ def all_in_every_step(kind: str, size: int, span: Span) -> Diagnostic:
     """What needs all elements of a set in every step needs few."""
     reason = "It needs all of them at once: a minibatch says little of it."
     fix = "Use E, mean or sum, logmeanexp, cvar, or a smaller set."
+    if (through := reductions.get(kind).through_log) is not None:
+        reason = "It needs all of them at once, and of so many the result is beyond double precision unless all are nearly 1."
+        fix = (
+            f"Of positive terms write `{through.name}` of their logarithms, which samples tell: it is optimal where the `{kind}` "
+            f"is, and `{kind} >= c` says the same as `{through.name} of logarithms >= log(c)`."
+        )
     return _not_solved(f"`{kind}` over {size} elements in every step", span, reason, fix)
 
 

@@ -24,7 +24,7 @@ from fccomodel.language.parse import parse
 from fccomodel.library import reductions
 from fccomodel.library.atoms import Interval
 from fccomodel.library.cones import heaviest
-from fccomodel.library.reductions import ByMeans, Option, Reduction, Site
+from fccomodel.library.reductions import ByMeans, Option, Reduction, Site, _tail
 from fccomodel.library.reductions.expectation import E
 from fccomodel.library.reductions.mean import MEAN
 from fccomodel.solver import conic
@@ -569,3 +569,22 @@ def test_registry():
 
 def test_every_field_is_checked():
     assert not BOOK.missing, f"no test checks {sorted(BOOK.missing)}"
+
+
+@pytest.mark.parametrize("shuffled", [False, True])
+@pytest.mark.parametrize("share", [1e-3, 0.05, 0.5, 1.0])
+def test_the_largest_are_found_without_an_order(share, shuffled, monkeypatch):
+    """The weights of many elements are those of few, and so are programs' means and weights where no mask is."""
+    rng = torch.Generator().manual_seed(0)
+    x, entry = torch.randn(7 * 60, generator=rng, dtype=torch.float64), torch.arange(7).repeat_interleave(60)
+    entry = entry[torch.randperm(len(entry), generator=rng)] if shuffled else entry
+    expected = _tail.heaviest(x, entry, lambda n: 1 / (share * n))
+    monkeypatch.setattr(_tail, "MANY", 0)
+    found = _tail.heaviest(x, entry, lambda n: 1 / (share * n))
+    torch.testing.assert_close(found, expected.clamp(max=1.0))
+    rows, mask = x.view(7, 60), torch.ones(7, 60, dtype=torch.float64)
+    for dim in (1, (0, 1)):
+        for part in ("program", "program_slope"):
+            more = (None,) if part == "program_slope" else ()
+            f = getattr(reductions.get("cvar"), part)
+            torch.testing.assert_close(f(rows, *more, dim, share), f(rows, *more, dim, share, mask))

@@ -294,3 +294,12 @@ def test_stored_multipliers_are_those_reported(tmp_path):
     result = problem.solve(budget="2s", seed=0)
     stored = fccomodel.load(result.save(tmp_path / "out"))
     assert stored.multipliers == pytest.approx({"c": result.report.constraints["c"].multiplier}) and stored.multipliers["c"] > 3
+
+
+def test_the_origin_may_be_better():
+    """A likelihood written as a product is so small everywhere that its slope says nothing, and no curvature is known."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(200, 2))
+    text = "dim d; data D: table(x: real[d]); var w[d]; maximize prod[z in D] sigmoid(dot(w, z.x));"
+    found = at(text, data={"D": {"x": x}}, w=[3.0, -3.0])
+    assert found.relative["epsilon"] < 1e-6 and not found.solved and "at the origin" in found.verdict

@@ -11,6 +11,7 @@ from emitted_models import HEAD, NET, Case, Made, make, mlp, table
 
 from fccomodel.evaluation import interpret
 from fccomodel.solver.emit.sampling import Samples
+from fccomodel.solver.lower import _reductions, _thinning
 from fccomodel.solver.lower._thinning import Thinning
 
 #: models that are affine in every sampled reduction, so that a minibatch gradient is unbiased
@@ -284,3 +285,13 @@ def test_values_between_stages_take_a_moderate_part_of_many_pairs():
     thinning.take({"P": 2747, "N": 283_301}, 2747 * 283_301)
     kept = {"P": 2747, "N": 283_301} | thinning.thin
     assert thinning.heavy and min(kept.values()) >= 256 and 1 << 22 <= kept["P"] * kept["N"] <= 1 << 24
+
+
+def test_tails_are_thinned_as_means_are(monkeypatch):
+    """Of a tail's rows a quick evaluation takes some."""
+    monkeypatch.setattr(_thinning, "QUICK", 64)
+    monkeypatch.setattr(_thinning, "FEWEST", 4)
+    monkeypatch.setattr(_reductions, "DENSE", 8)
+    body = "mean[p in P] cvar(tail = 0.3)[n ~ N] sqhinge(1 - dot(w, p.x - n.x)) + 0.1 * sumsq(w)"
+    case = Case(text=f"model m;{HEAD}minimize {body};", options={"algorithm": "bsgd", "unverified": True})
+    assert set(make("m", case).solver.SOLVER.thin) == {"P", "N"}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from fccomodel.library.atoms import Interval
 from fccomodel.library.reductions import _tail
 from fccomodel.library.reductions._base import ONE, Option, Options, Reduction, always, among
-from fccomodel.library.reductions._tail import counted, tail_mean, tail_weights
+from fccomodel.library.reductions._tail import at_most, counted, tail_mean, tail_weights
 
 if TYPE_CHECKING:
     import torch
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 def reduce_topk(x, dim, k, mask=None):
     """The mean of the ``k`` largest along ``dim``, of all where there are fewer."""
-    return tail_mean(x, dim, counted(x, dim, mask).clamp(max=k), mask)
+    return tail_mean(x, dim, at_most(k, counted(x, dim, mask)), mask)
 
 
 def slope_topk(x, y, dim, k, mask=None):
-    return tail_weights(x, dim, counted(x, dim, mask).clamp(max=k), mask)
+    return tail_weights(x, dim, at_most(k, counted(x, dim, mask)), mask)
 
 
 def cap_topk(x, k, dims):

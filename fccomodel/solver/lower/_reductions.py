@@ -66,11 +66,13 @@ class Reductions:
         if not (kind.linear or kind.logarithmic):
             if kind.lowered is None and kind.program is None:
                 return self.lower(self.spelled_out(node), env, linear)
-            ranged = self.ranged(node, env, Way(body=node.body, chunk=chunk, whole=True, dense=True, total=kind.total))
+            some = self.state.full and kind.sampled
+            way = Way(body=node.body, inner=some, chunk=chunk, whole=True, dense=True, total=kind.total)
+            ranged = self.ranged(node, env, way)
             return self.complete(node, self.lower(node.body, ranged.env, False), ranged, env)
         ranged = self.ranged(node, env, Way(body=node.body, inner=True, chunk=chunk, total=kind.total))
-        way: Linear = "log" if kind.logarithmic else True
-        body = self.lower(node.body, ranged.env, way)
+        under: Linear = "log" if kind.logarithmic else True
+        body = self.lower(node.body, ranged.env, under)
         if kind.condition:
             body = g.make(number, [body])
         elements = {*body.axes, *ranged.axes}
@@ -80,7 +82,7 @@ class Reductions:
         if oracle(node):
             self.state.sampled.setdefault(body.id, math.prod(a.size for a in elements))
         sampled = any(a.kind == "sample" for a in ranged.axes)
-        if linear == way or self.state.again or not sampled or not body.varying:
+        if linear == under or self.state.again or not sampled or not body.varying:
             return body
         return self.estimates.tracked(node, body, env, kind.logarithmic)
 

@@ -91,17 +91,26 @@ def tail_mean(x, dim, weight, mask):
         x = x.masked_fill(mask == 0, float("-inf"))
     if isinstance(dim, tuple):
         last = tuple(range(-len(dim), 0))
-        x, weight = x.movedim(dim, last).flatten(-len(dim)), weight.movedim(dim, last).flatten(-len(dim))
+        x = x.movedim(dim, last).flatten(-len(dim))
+        weight = weight.movedim(dim, last).flatten(-len(dim)) if torch.is_tensor(weight) and weight.dim() else weight
         dim = -1
+    if not torch.is_tensor(weight):  # the same for all: no order is needed
+        count = min(math.ceil(weight), x.shape[dim])
+        if count <= 1:
+            return x.amax(dim)
+        largest = x.topk(count, dim=dim, sorted=False).values
+        return (largest.sum(dim) - (count - weight) * largest.amin(dim)) / weight
     ordered = x.sort(dim=dim, descending=True).values
     count = torch.arange(x.shape[dim], device=x.device, dtype=x.dtype).view((-1,) + (1,) * (x.dim() - 1 - dim % x.dim()))
-    share = (weight - count).clamp(0, 1)
+    share = (weight - count).clamp(0, 1).expand(x.shape)
     return (torch.where(share > 0, ordered, torch.zeros_like(ordered)) * share).sum(dim) / share.sum(dim)
 
 
 def counted(x, dim, mask):
-    """The number of elements along ``dim``, kept as dims of size 1."""
-    return (torch.ones_like(x) if mask is None else torch.broadcast_to(mask, x.shape).to(x.dtype)).sum(dim, keepdim=True)
+    """The number of elements along ``dim``; where a mask leaves some, kept as dims of size 1."""
+    if mask is None:
+        return math.prod(x.shape[k] for k in (dim if isinstance(dim, tuple) else (dim,)))
+    return torch.broadcast_to(mask, x.shape).to(x.dtype).sum(dim, keepdim=True)
 
 
 def reduce_cvar(x, dim, tail, mask=None):
