@@ -186,7 +186,8 @@ class CompiledModel(latex.Typeset):
         data       the same as a mapping, for names that are no keyword
         spec       a binding file (TOML), or the same as a mapping
         params     numbers by name; nets: torch modules by name, or texts such as ``mlp(64, 64, activation=elu)``
-        samplers   functions for the distributions that the model names and the language does not have
+        samplers   functions for the distributions that the model names and the language does not have: ``function(rng, n,
+                   *parameters)`` returns n draws
         data_dir   the folder that the binding's file names start from
         """
         given = {name: owned(value) for name, value in {**(data or {}), **tables}.items()}

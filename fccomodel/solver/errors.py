@@ -87,10 +87,11 @@ def condition_on_draws(binder: ir.Binder) -> Diagnostic:
     return _not_solved(f"a condition on `{binder.name}`", binder.span, "Draws are not sorted or filtered.", fix)
 
 
-def sampler_from_python(family: str, span: Span) -> Diagnostic:
-    """A program draws from the distributions of the language."""
-    fix = f"Use one of {', '.join(distributions.all())}, or declare and bind a table of draws: E[z ~ Draws]."
-    return _not_solved(f"a draw from `{family}`", span, "A solver stands by itself, without samplers from Python.", fix)
+def sampler_of_an_index(family: str, span: Span) -> Diagnostic:
+    """A sampler from Python is called with plain numbers."""
+    reason = "A sampler from Python is called once, with plain numbers."
+    fix = f"Use one of {', '.join(distributions.all())}, or scale the draws in the formula: E[z ~ {family}(1)] f(rate[i] * z)."
+    return _not_solved(f"a draw from `{family}` whose parameters depend on an index around it", span, reason, fix)
 
 
 def all_in_every_step(kind: str, size: int, span: Span) -> Diagnostic:

@@ -154,7 +154,7 @@ def test_a_step_never_waits_for_the_device(name: str) -> None:
 
 
 REFUSED = {
-    "sampler": "minimize E[e ~ wind(3)] (e * w[1])^2;",
+    "sampler_of_an_index": "minimize mean[k in K] (E[e ~ wind(k)] (e * w[1])^2);",
     "filtered_draw": "minimize E[e ~ normal(0, 1) | e > 0] (e * w[1])^2;",
     "product_of_rows": "minimize prod[z in D] (1 + dot(w, z.x)^2);",
     "minimum_of_rows": "minimize min[z in D] dot(w, z.x)^2;",
@@ -166,7 +166,7 @@ REFUSED = {
 def test_what_cannot_be_in_a_solver_is_refused(name: str) -> None:
     """With a code, a place and a way out; never by an assertion."""
     data = {"D": table(6000 if name.endswith("rows") else 60)}
-    samplers = {"wind": lambda rng, n, a: rng.normal(size=n)} if name == "sampler" else {}
+    samplers = {"wind": lambda rng, n, a: rng.normal(size=n)} if name.startswith("sampler") else {}
     with pytest.raises(FccoError) as found:
         model = compiled(f"model m;{HEAD}{REFUSED[name]}")
         bound = pipeline.bind(model, pipeline.Binding(data=data, samplers=samplers))

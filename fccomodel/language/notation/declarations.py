@@ -281,8 +281,9 @@ def indexed_by(over: Any, at: Span) -> tuple[str, syntax.Expr]:
 
 
 def sampler(name: str, *args: Any, **keywords: Any) -> Set:
-    """A distribution of your own, whose draws a function gives that ``bind(samplers={name: function})`` names:
-    ``E(f(w, z) for z in sampler("demand", m.rate))``."""
+    """A distribution of your own: ``E(f(w, z) for z in sampler("demand", m.rate))``, and ``bind(samplers={"demand": function})``
+    where ``function(rng, n, *parameters)`` returns n draws, (n, *shape), by a NumPy generator. Steps choose among 100,000 of
+    them, a report takes 20,000 others."""
     term = call(name, args, keywords, places.here())
     return Set(term._node, term._owner, size=term._size)
 

@@ -82,6 +82,18 @@ class FixedNoise(Op):
         return f"fixed_noise({val.attrs['standard']!r}, {sizes(val.axes, val.event)}, {val.attrs['seed']}, data)"
 
 
+class GivenSample(Op):
+    """The reference's own sample of a sampler from Python, an array of the data along these axes."""
+
+    name = "given_sample"
+    attributes = {"key": str, "axes": tuple[Axis, ...], "event": Event}
+    source = True
+    constant = RANDOM
+
+    def text(self, writer: Writer, val: Val) -> str:
+        return f"data.{val.attrs['key']}"
+
+
 class Noise(Op):
     """Draws of a distribution with these parameters: of standard ones that the step is given by ``name``, or in a full pass of
     those in the last argument."""
@@ -104,4 +116,5 @@ draw = Draw()
 draw_strata = DrawStrata()
 draw_range = DrawRange()
 fixed_noise = FixedNoise()
+given_sample = GivenSample()
 noise = Noise()

@@ -60,9 +60,9 @@ def no_sampler(name: str, span: Span) -> Diagnostic:
     return SAMPLER.error(
         f"no sampler is bound for {name}",
         span=span,
-        reason=f"{name} is no distribution of the language, and a solver draws from those alone",
-        fix="to solve, draw from one of them (see `fccomodel atoms`), or from a table of draws: E[z ~ Draws]; to explain "
-        f"and evaluate alone, bind(..., samplers={{'{name}': function}}) in Python",
+        reason=f"{name} is no distribution of the language",
+        fix=f"in Python bind(..., samplers={{'{name}': function}}), where function(rng, n, *parameters) returns n draws; else "
+        "draw from one of the language (see `fccomodel atoms`), or from a table of draws: E[z ~ Draws]",
     )
 
 
