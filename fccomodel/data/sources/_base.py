@@ -13,10 +13,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fccomodel.core.diagnostics import refuse
-from fccomodel.data.sources import _pages, errors
+from fccomodel.core.pages import expect
+from fccomodel.data.sources import errors
 
 if TYPE_CHECKING:
     from fccomodel.data.sources._spool import Spool
+
+#: Rows of a file that may be read for each one that is asked for.
+NEAR = 8
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -36,10 +40,14 @@ class RawColumn:
     unusable: str = ""
 
     def take(self, rows: np.ndarray | None) -> RawColumn:
-        """The column at ``rows``; itself for None."""
+        """The column at ``rows``; itself for None. What lies together in a mapped file is read at once."""
         if rows is None or self.unusable:
             return self
-        return RawColumn(values=_pages.taken(self.values, rows), categories=self.categories, dtype=self.dtype)
+        first, span = (int(rows[0]), int(rows[-1]) - int(rows[0]) + 1) if len(rows) else (0, 0)
+        if isinstance(self.values, np.memmap) and 0 < span <= NEAR * len(rows):
+            width = self.values.strides[0]
+            expect(self.values.ctypes.data + first * width, span * width, "soon")
+        return RawColumn(values=self.values[rows], categories=self.categories, dtype=self.dtype)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from fccomodel.core.diagnostics import refuse
+from fccomodel.core.pages import expect
 from fccomodel.data.sources import errors
 from fccomodel.data.sources._base import DataSource, RawColumn, RawTable, Request, from_array
-from fccomodel.data.sources._pages import scattered
 
 #: Bytes that are copied at once.
 COPIED = 1 << 24
@@ -85,7 +85,11 @@ class Growing:
 
     def _mapped(self, dtype: np.dtype) -> np.ndarray:
         shape = (self.n, *self.values.shape[1:])
-        return scattered(np.memmap(self.path, dtype, "c", shape=shape)) if np.prod(shape) else np.zeros(shape, dtype)
+        if not np.prod(shape):
+            return np.zeros(shape, dtype)
+        values = np.memmap(self.path, dtype, "c", shape=shape)
+        expect(values.ctypes.data, values.nbytes, "scattered")  # rows of many columns are read in turns
+        return values
 
     def close(self) -> None:
         self.file.close()

@@ -13,6 +13,7 @@ import torch
 from fccomodel.algorithms.runtime import ranks as over
 from fccomodel.algorithms.runtime.settings import LoopSettings
 from fccomodel.core.diagnostics import refuse
+from fccomodel.core.pages import expect
 from fccomodel.core.quoting import comment, docstring, literal
 from fccomodel.data.bound import mapped
 from fccomodel.evaluation.mapped import Mapped, Products, Sums, in_memory
@@ -109,7 +110,7 @@ def data(lowered: Lowered) -> str:
     text = AS_NAMESPACE.format(count=len(lowered.data), passing=passing, params=mapping + params)
     if not kept:
         return text
-    return "\n\n\n".join([*map(source, (Mapped, in_memory, Products, Sums)), f"MAPPED = {literal(kept)}", text])
+    return "\n\n\n".join([*map(source, (expect, Mapped, in_memory, Products, Sums)), f"MAPPED = {literal(kept)}", text])
 
 
 def staying(lowered: Lowered) -> list[str]:
