@@ -10,7 +10,9 @@ def expect(start: int, size: int, how: str) -> None:
     read (systems read up to megabytes around each page); or ``soon``, all of them. No more than a hint: it changes no value."""
     import ctypes
 
-    if os.name == "posix" and size:
-        page = start - start % os.sysconf("SC_PAGE_SIZE")
-        advice = {"scattered": 1, "soon": 3}[how]
-        ctypes.CDLL(None).madvise(ctypes.c_void_p(page), ctypes.c_size_t(start - page + size), ctypes.c_int(advice))
+    if os.name != "posix" or not size:
+        return
+    madvise, end = ctypes.CDLL(None).madvise, start + size
+    advice, step = {"scattered": (1, size), "soon": (3, 1 << 17)}[how]  # of a longer part a system may read the first 128 KiB
+    for at in range(start - start % os.sysconf("SC_PAGE_SIZE"), end, step):
+        madvise(ctypes.c_void_p(at), ctypes.c_size_t(min(step, end - at)), ctypes.c_int(advice))
