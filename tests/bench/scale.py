@@ -7,7 +7,8 @@ Seconds of a step on R ranks, SONEX on all pairs of rows, B1 blocks and B2 sampl
     alone(B1 B2 / R) + draw (B1 + B2) + sums (latency log2 R + 8 d (R - 1) / (R bandwidth))    at float32
 
 ``alone`` is what a step of one process takes, measured and interpolated (beyond the last by its slope), and ``sums`` how many
-vectors a step sums over the ranks; ``draw`` is a permutation's time per entry, ``latency`` and ``bandwidth`` those of sums of two
+vectors a step sums over the ranks; ``draw`` is the time per place of a pass without replacement (a permutation up to 2^24
+elements, a key and a count beyond them), ``latency`` and ``bandwidth`` those of sums of two
 gloo ranks. The formula is then set beside steps of two ranks, of which only the number of sums was taken. For other networks give
 their latency (seconds) and bandwidth (bytes per second).
 """
@@ -32,7 +33,9 @@ STEPS, ROUNDS = 150, 5
 #: sizes of steps that one process takes, and those of the check
 SIZES = ((16, 16), (64, 64), (128, 128), (256, 256), (512, 512), (1024, 512), (1024, 1024))
 CHECKED = ((128, 128), (512, 512), (1024, 1024))
-LENGTHS = (10**5, 10**6, 10**7)
+LENGTHS = (10**5, 10**7, 10**9)
+#: places that are drawn at once where nothing of a pass is kept
+AHEAD = 1 << 13
 VECTORS = (16, 1 << 12, 1 << 16, 1 << 20, 1 << 22)
 
 
@@ -66,12 +69,19 @@ def steps(blocks: int, samples: int, ranks: bool, clock: Callable[[], float]) ->
 
 
 def draws(length: int) -> float:
-    """Seconds per entry of a permutation."""
-    rng, taken = torch.Generator().manual_seed(0), []
-    for _ in range(3):
+    """Seconds per place of a pass over so many."""
+    from fccomodel.algorithms.runtime.support import shuffled
+    from fccomodel.solver.emit.sampling import MANY
+
+    rng, taken, counted = torch.Generator().manual_seed(0), [], length > MANY
+    places = torch.arange(AHEAD)
+    for _ in range(20 if counted else 3):
         began = time.process_time()
-        torch.randperm(length, generator=rng)
-        taken.append((time.process_time() - began) / length)
+        if counted:
+            shuffled(places, length, 7)
+        else:
+            torch.randperm(length, generator=rng)
+        taken.append((time.process_time() - began) / (AHEAD if counted else length))
     return min(taken)
 
 
@@ -139,8 +149,7 @@ def main() -> None:
     print("| blocks x samples, one process | ms |\n|---|---|")
     print("\n".join(f"| {a} x {b} | {1e3 * alone[float(a * b)]:.3f} |" for a, b in SIZES))
     permuted = {n: draws(n) for n in LENGTHS}
-    growth = max((permuted[LENGTHS[-1]] - permuted[LENGTHS[-2]]) / math.log(LENGTHS[-1] / LENGTHS[-2]), 0.0)
-    print("\n| length of a permutation | ns per entry |\n|---|---|")
+    print("\n| elements of a pass | ns per place |\n|---|---|")
     print("\n".join(f"| {n:,} | {1e9 * seconds:.1f} |" for n, seconds in permuted.items()))
 
     sums, checked = of_two()
@@ -154,7 +163,7 @@ def main() -> None:
         print(f"| {a} x {b} | {count:.2f} | {1e3 * seconds:.3f} | {1e3 * sum(parts.values()):.3f} |")
 
     latency, bandwidth = given.latency or latency, given.bandwidth or bandwidth
-    draw = permuted[LENGTHS[-1]] + growth * math.log(max(given.rows / LENGTHS[-1], 1.0))
+    draw = draws(int(given.rows))
     ranks, d = int(given.ranks), given.variables
     print(f"\n{given.rows:.0e} rows, {given.blocks:.0e} blocks, {d:.0e} variables, {ranks} ranks, ", end="")
     print(f"{1e6 * latency:.0f} us, {bandwidth / 1e9:.1f} GB/s:\n")
@@ -163,7 +172,7 @@ def main() -> None:
         parts = terms(alone, draw, (latency, bandwidth), blocks=a, samples=b, d=d, ranks=ranks, sums=1.0)
         cells = " | ".join(f"{1e3 * seconds:.3f}" for seconds in parts.values())
         print(f"| {a:,} x {b:,} | {cells} | {1e3 * sum(parts.values()):.3f} | {max(parts, key=lambda name: parts[name])} |")
-    held = {"estimates u, float32": 4 * given.blocks, "the permutation of a pass, int64": 8 * given.rows, "state of Adam": 12 * d}
+    held = {"estimates u, float32": 4 * given.blocks, "state of Adam": 12 * d}
     print("\nheld by every rank: " + ", ".join(f"{name} {size / 1e9:.3g} GB" for name, size in held.items()))
 
 

@@ -9,7 +9,9 @@ import pytest
 import torch
 from emitted_models import HEAD, NET, Case, Made, make, mlp, table
 
+from fccomodel.algorithms.runtime.support import shuffled
 from fccomodel.evaluation import interpret
+from fccomodel.solver.emit import sampling
 from fccomodel.solver.emit.sampling import Samples
 from fccomodel.solver.lower import _reductions, _thinning
 from fccomodel.solver.lower._thinning import Thinning
@@ -295,3 +297,34 @@ def test_tails_are_thinned_as_means_are(monkeypatch):
     body = "mean[p in P] cvar(tail = 0.3)[n ~ N] sqhinge(1 - dot(w, p.x - n.x)) + 0.1 * sumsq(w)"
     case = Case(text=f"model m;{HEAD}minimize {body};", options={"algorithm": "bsgd", "unverified": True})
     assert set(make("m", case).solver.SOLVER.thin) == {"P", "N"}
+
+
+@pytest.mark.parametrize("n", [1, 2, 17, 1003])
+def test_places_are_shuffled_by_a_permutation(n: int) -> None:
+    """One for each key, found place by place, each in the first tenth as often as it should be."""
+    keys = torch.randint(1 << 62, (400,), generator=torch.Generator().manual_seed(0)).tolist()
+    moved = torch.stack([shuffled(torch.arange(n), n, key) for key in keys])
+    assert (moved.sort(1).values == torch.arange(n)).all()
+    assert torch.equal(shuffled(torch.tensor([n - 1, 0]), n, keys[3]), moved[3, [n - 1, 0]])
+    low = (moved < n / 10).double().mean(0)
+    share = -(-n // 10) / n
+    assert ((low - share).abs() <= 5 * (share * (1 - share) / 400) ** 0.5 + 1e-9).all()
+
+
+def test_passes_over_many_elements_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each takes all once, by any number of calls, from a key and a place that a checkpoint can hold."""
+    monkeypatch.setattr(sampling, "MANY", 3)
+    made = make("m", linear("sum[z in P] sigmoid(dot(w, z.x)) / 30"))
+    solver = made.solver
+    assert "counted('" in made.program.text and "def epochs" not in made.program.text
+    data, rng = solver.as_namespace(dict(made.program.data), "cpu", torch.float64), torch.Generator().manual_seed(1)
+    taken = torch.cat([solver.draw(data, rng, steps)[0].flatten() for steps in (1, 2, 3, 4, 5, 5)])
+    (held,) = data.waiting.values()
+    assert all(isinstance(number, int) for number in held)
+    again, other = solver.as_namespace(dict(made.program.data), "cpu", torch.float64), torch.Generator().manual_seed(1)
+    assert torch.equal(taken, solver.draw(again, other, 20)[0].flatten())
+    n = int(taken.max()) + 1
+    assert len(taken) >= 2 * n
+    first, second = taken[:n], taken[n : 2 * n]
+    assert torch.equal(first.sort().values, torch.arange(n)) and torch.equal(second.sort().values, torch.arange(n))
+    assert not torch.equal(first, second)

@@ -35,6 +35,35 @@ def in_range(start, size, r, skip=None):
     return start + k if skip is None else start + k + ((skip >= 0) & (k >= skip)).long()
 
 
+def mixed(x):
+    """64 bits of which each depends on all of x (the finaliser of splitmix64, Steele, Lea and Flood 2014), without the sign's."""
+    x = (x ^ (x >> 30 & 0x3FFFFFFFF)) * -0x40A7B892E31B1A47
+    x = (x ^ (x >> 27 & 0x1FFFFFFFFF)) * -0x6B2FB644ECCEEE15
+    return (x ^ (x >> 31 & 0x1FFFFFFFF)) & 0x7FFFFFFFFFFFFFFF
+
+
+def shuffled(places, n, key):
+    """Where the places 0 <= k < n go by a permutation of all n that the key stands for; nothing is held but these.
+
+    k = l b + r on a grid of a x b >= n, and six times l or r moves by a hash of the other: a bijection of the grid (Black and
+    Rogaway 2002). What leaves the n goes on until it is back; at most a places do.
+    """
+    a = math.isqrt(n - 1) + 1
+    b = -(-n // a)
+
+    def moved(k):
+        left, right = k // b, k % b
+        for turn in range(0, 6, 2):
+            left = (left + mixed(right * 8 + turn + key) % a) % a
+            right = (right + mixed(left * 8 + turn + 1 + key) % b) % b
+        return left * b + right
+
+    found = moved(places)
+    while bool((outside := found >= n).any()):
+        found = torch.where(outside, moved(found), found)
+    return found
+
+
 def by_segment(values, dim, cells, sizes, shape, how):
     """Sums or means of ``values`` over the segments that ``cells`` assigns along ``dim``; ``dim`` becomes ``shape``."""
     total = values.new_zeros(values.shape[:dim] + (len(sizes),) + values.shape[dim + 1 :]).index_add_(dim, cells, values)

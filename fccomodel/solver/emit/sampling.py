@@ -24,6 +24,21 @@ EPOCHS = """def epochs(name, n, size):
     return torch.cat(taken).view(T, size)
 """
 
+COUNTED = """def counted(name, n, size):
+    # the same with nothing kept of a pass but a key and how far it is: the k-th element of one is computed
+    (key, place), taken, count = data.waiting.get(name, [0, n]), [], T * size
+    while count:
+        if place == n:
+            key, place = int(torch.randint(1 << 62, (), generator=rng, device=data.device)), 0
+        end = min(n, place + count)
+        taken.append(shuffled(torch.arange(place, end, device=data.device), n, key))
+        place, count = end, count - (end - place)
+    data.waiting[name] = [key, place]
+    return torch.cat(taken).view(T, size)
+"""
+#: elements from which on passes are counted: a permutation of so many takes 128 MB
+MANY = 1 << 24
+
 
 @dataclass(frozen=True, eq=False)
 class Samples:
@@ -40,8 +55,8 @@ class Samples:
     @property
     def text(self) -> str:
         """``draw``, on the device."""
-        epochs = any(val.attrs.get("how") == "epochs" for val in self.draws)
-        lines = EPOCHS.split("\n") if epochs else []
+        passes = {way(max(sizes(val))) for val in self.draws if val.attrs.get("how") == "epochs"}
+        lines = [line for name, text in (("epochs", EPOCHS), ("counted", COUNTED)) if name in passes for line in text.split("\n")]
         lines += [f"{name} = {text}" for name, text in map(drawn, self.draws)]
         about = "Positions and uniform numbers for T steps, each with a leading dim of T."
         text = function("draw", about, [*lines, f"return [{', '.join(self.names)}]"], "data, rng, T")
@@ -74,12 +89,22 @@ class Samples:
                 printer.texts[val.id] = name
 
 
+def sizes(val: Val) -> tuple[int, ...]:
+    """Among how many a draw is."""
+    return val.attrs["sizes"] if val.op is draw_strata else (val.attrs["n"],)
+
+
+def way(n: int) -> str:
+    """What makes passes over so many."""
+    return "counted" if n > MANY else "epochs"
+
+
 def drawn(val: Val) -> tuple[str, str]:
     """A draw's name in a batch, and the text that makes it for T steps."""
     axis = val.attrs["axis"]
     shape = ", ".join(map(str, ["T", *(int(a.size) for a in val.axes), *val.event]))
     if val.op is draw and val.attrs["how"] == "epochs":
-        return axis.name, f"epochs({literal(axis.name)}, {val.attrs['n']}, {int(axis.size)})"
+        return axis.name, f"{way(val.attrs['n'])}({literal(axis.name)}, {val.attrs['n']}, {int(axis.size)})"
     if val.op is draw_strata:
         return axis.name, strata(axis.name, val)
     if val.op is draw:
@@ -97,5 +122,5 @@ def strata(name: str, val: Val) -> str:
     each = [(sum(sizes[:k]), n, count) for k, (n, count) in enumerate(zip(sizes, counts, strict=True))]
     one = "torch.randint(n, (T, count), generator=rng, device=data.device)"
     if val.attrs["how"] == "epochs":
-        one = f"epochs(({literal(name)}, start), n, count)"
+        one = f"{way(max(sizes))}(({literal(name)}, start), n, count)"
     return f"torch.cat([start + {one} for start, n, count in {each}], 1)"
