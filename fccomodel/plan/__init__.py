@@ -141,13 +141,8 @@ class Plan:
 
     @property
     def whole(self) -> bool:
-        """The smoothed problem, with centres that may move, has a gradient on all rows."""
+        """The smoothed problem, with centres that may move, has a gradient on all rows, so that passes can finish it."""
         return self.polish and finishable(self.algorithm_record)
-
-    @property
-    def finishing(self) -> bool:
-        """It can be finished by passes over all rows; of nets there are too many local solutions."""
-        return self.whole and all(v.net is None for v in self.normal.variables.values())
 
 
 def settle(choice: Choice, normal: NormalForm) -> Plan:
@@ -189,6 +184,7 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
         annealed=settings.annealed(settled, record, nets), once=settings.annealed(settled, record, sloped),
         direct=(choice.analysis.convex or record.oracle == "blocks")
         and kind == "practical"
+        and not nets
         and "algorithm" not in choice.options,
         attained=bool(_modulus(setting)) and choice.analysis.minimised.convex,
         convex=choice.analysis.convex, strata=shared,

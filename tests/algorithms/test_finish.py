@@ -309,6 +309,21 @@ def test_steps_of_a_net_that_fall_over_the_budget_are_repeated() -> None:
     assert within(h, 1.0, 1.0).eta == pytest.approx(0.01 * within(h, 1.0, 0.0).eta)
 
 
+@pytest.mark.parametrize(("price", "way"), [(0.001, "finish"), (0.01, "restore")])
+def test_passes_finish_a_net_where_they_take_little(price: float, way: str) -> None:
+    """A run of 10 s: 400 of them in a quarter of it."""
+    data = rows("labels")
+    bound = fccomodel.compile(NET).bind(data={"D": data | {"a": (data["x"][:, 0] > 0).astype(int)}}, nets={"s": "mlp(8)"})
+    program = pipeline.emit(bound.plan())
+    solver = types.ModuleType("solver")
+    exec(compile(program.text, "solver.py", "exec", dont_inherit=True), solver.__dict__)
+    exact = solver.prepare_full(solver.as_namespace(dict(program.data), "cpu", torch.float64))
+    priced = replace(solver.SOLVER, one_pass=lambda *_: price)
+    with torch.no_grad():
+        found, share, _, _ = solver.allotted(priced, exact, "cpu", 10.0, None)
+    assert found == way and not solver.SOLVER.direct and (share < 2 if way == "finish" else share > 6)
+
+
 NEIGHBOURS = """
 dim d; const k = 2; set G;
 data D : table(x: real[d], y: G);

@@ -1766,17 +1766,18 @@ def allotted(solver: Solver, exact, device, room, patience):
     fit into three quarters of the room, after steps for the other quarter: curvature gains more by each than a step does. Of a
     smooth problem after none, where a pass costs little more than steps do.
     Else ``restore``, with the room for thirty looks at the exact values, at most 0.3 of all. With ``patience`` the run is judged
-    after so much work. Steps that are annealed have the room where nothing comes after them.
+    after so much work. Steps that are annealed, those of nets, have the room where nothing comes after them; passes do where 400
+    take a quarter of it at most.
     """
-    way, share, passes = "", patience, None
-    if patience is None and solver.settings().annealed:
+    way, share, passes, annealed = "", patience, None, solver.settings().annealed
+    if patience is None and annealed:
         share = room
     price = solver.one_pass(solver, exact, device) if solver.finish is not None else float("inf")
     needed = 400 * price
-    if needed < 1.6 * room:
+    if needed < (0.25 if annealed else 1.6) * room:
         way, share = "finish", needed / 4 if solver.direct and not solver.nonconvex else min(needed + 1.0, 0.6 * room)
         passes = None if patience is None else int(400 * patience / needed) + 1
-    elif 30 * price < 0.75 * room:
+    elif 30 * price < 0.75 * room and not annealed:
         way, share = "finish", room / 4
     elif solver.restore is not None:
         way, share = "restore", room - min(30 * one_look(solver, exact, device), 0.3 * room)

@@ -157,7 +157,7 @@ def smoothed_problem(exact: Lowering, plan: Plan) -> Whole | None:
     except FccoError:
         return None
     inside = {name: lowering.state.centres[name] for name in sorted(rows)}
-    affordable = plan.finishing and few(lowering.sizes.pairs(plan.normal.objective), plan)
+    affordable = plan.whole and few(lowering.sizes.pairs(plan.normal.objective), plan)
     blocks = blocks_of(exact, plan, rows.values())
     return Whole(state=lowering.state, root=root, blocks=blocks, inside=inside, affordable=affordable)
 

@@ -424,6 +424,11 @@ def whole(data, w, c, h):
     return torch.as_tensor(t2)
 
 
+def regulariser(w):
+    """The terms with a prox."""
+    return 0.0
+
+
 def all_blocks(data, w):
     """``blocks``, and the same of functions inside expectations, row by row."""
     return {**blocks(data, w)}
@@ -443,8 +448,11 @@ def constraint_values(data, w):
 #   scale_smoothing, copy_state, inverse_smoothness, merit, set_out, pricing, Rates, operation_price, priced,
 #   step_price, passes_first, worked, ending, watching, open_stage, one_step, take_steps, least, go_back,
 #   keep_the_better, centre_at, estimated, move_centres, multipliers, fixing, some, gradient_of, slope_of, passes,
-#   assess, residual, observe, record, reached, status, mean_gradient, gradients, solve, least_norm, constraint_row,
-#   jacobian, restore, one_look, allotted, solve_then_finish
+#   assess, residual, observe, record, reached, status, mean_gradient, gradients, solve, centre_rows,
+#   differentiated, full_problem, forward_backward, direction, with_pair, panoc, cautious_step, from_the_first,
+#   shift_centres, stagnant, excess, least_violation, conflict, first_point, levels_off, falls_for_ever,
+#   raise_penalty, next_round, drifts, without_end, descent_without_end, finish, one_pass, least_norm,
+#   constraint_row, jacobian, restore, one_look, allotted, solve_then_finish
 
 
 # ---- the solver
@@ -452,8 +460,9 @@ SOLVER = BlockSolver(
     settings=Settings, schedule=Practical(falling=falling, next_stage=next_stage), as_namespace=as_namespace,
     prepare=prepare, prepare_full=prepare_full, start=start, centres=centres, draw=draw, project=project,
     evaluate=evaluate, blocks=blocks, gradient=gradient, buffers=buffers, whole=whole, all_blocks=all_blocks,
-    constraint_values=constraint_values, begin=begin, update=adam_step, step_sizes=step_sizes, advance=advance,
-    solve=solve, restore=restore, own=1057, centred=True, oracles=22528, tol=TOL,
+    regulariser=regulariser, constraint_values=constraint_values, begin=begin, update=adam_step, step_sizes=step_sizes,
+    advance=advance, solve=solve, finish=finish, one_pass=one_pass, restore=restore, own=1057, centred=True,
+    nonconvex=True, oracles=22528, tol=TOL,
 )
 
 
