@@ -12,7 +12,6 @@ class Mapped(torch.Tensor):
     through them block by block, and whatever else is asked of them has them as a whole. ``at``: which of the file's they are."""
 
     MOST = 1 << 22  # numbers that are in memory at once
-    NEAR = 8  # rows of the file that may be read for each one that is asked for
     rows: torch.Tensor
     at: torch.Tensor | None
     place: tuple[torch.device, torch.dtype]
@@ -22,15 +21,12 @@ class Mapped(torch.Tensor):
         shape = rows.shape if at is None else (len(at), *rows.shape[1:])
         made = torch.Tensor._make_wrapper_subclass(cls, shape, dtype=dtype, device=device)
         made.rows, made.at, made.place = rows, at, (torch.device(device), dtype)
-        if at is None:
-            made.expect(rows, "scattered")
         return made
 
-    @staticmethod
-    def expect(rows, how):
-        """Tells the system how rows of the file will be read."""
-        if rows.device.type == "cpu":
-            expect(rows.data_ptr(), rows.numel() * rows.element_size(), how)
+    def expect(self, how):
+        """Tells the system how rows will be read."""
+        if self.rows.device.type == "cpu":
+            expect(self.rows.data_ptr(), self.rows.numel() * self.rows.element_size(), how)
 
     def few(self, count):
         """Whether so many rows may be in memory at once."""
@@ -47,11 +43,10 @@ class Mapped(torch.Tensor):
         first = first if self.at is None else self.at[first]
         if isinstance(first, slice):
             rows = self.rows[first]
-            if self.few(len(rows)):
-                self.expect(rows, "soon")
             return rows[(slice(None), *rest)].to(*self.place) if rest or self.few(len(rows)) else Mapped(rows, *self.place)
         if isinstance(first, torch.Tensor) and first.dim() == 1 and not rest and not self.few(len(first)):
             return Mapped(self.rows, *self.place, at=first)
+        self.expect("scattered")
         return self.rows[(first, *(part.to(self.rows.device) if isinstance(part, torch.Tensor) else part for part in rest))].to(
             *self.place
         )
@@ -59,6 +54,7 @@ class Mapped(torch.Tensor):
     def blocks(self):
         """All rows in order: where they are, and their numbers, which the next block overwrites: heaps do not give back what lies
         between results that are kept."""
+        self.expect("usual")
         count, (device, dtype) = len(self), self.place
         step = max(1, min(count, self.MOST // max(1, self.rows[:1].numel())))
         shape, there = (step, *self.rows.shape[1:]), (self.rows.device, self.rows.dtype) == self.place
@@ -67,19 +63,12 @@ class Mapped(torch.Tensor):
         for start in range(0, count, step):
             part = slice(start, min(start + step, count))
             size = part.stop - start
-            self.soon(part)
             block = self.rows[part] if self.at is None else torch.index_select(self.rows, 0, self.at[part], out=taken[:size])
             yield part, block if moved is None else moved[:size].copy_(block)
 
-    def soon(self, part):
-        """Rows that lie together are read at once, before they are looked at."""
-        first, last = (part.start, part.stop - 1) if self.at is None else (int(self.at[part][0]), int(self.at[part][-1]))
-        if 0 <= last - first < self.NEAR * (part.stop - part.start):
-            self.expect(self.rows[first : last + 1], "soon")
-
     def whole(self):
         """All of it in memory."""
-        self.soon(slice(0, len(self)))
+        self.expect("usual")
         return (self.rows if self.at is None else self.rows[self.at]).to(*self.place)
 
     @classmethod
