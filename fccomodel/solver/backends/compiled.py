@@ -146,6 +146,6 @@ backend = Backend(
     meaning=f"{STEPS} steps in a call of a library that torch's inductor makes, kept on disk",
     leap=leap,
     missing=missing,
-    share=0.7,
-    start=60.0,
+    share=0.8,
+    start=30.0,
 )

@@ -148,7 +148,8 @@ class Take(Op):
     constant = DATA
 
     def text(self, writer: Writer, val: Val) -> str:
-        return f"data.{val.attrs['key']}[{writer.ref(val.args[0])}]"
+        array, (rows,) = f"data.{val.attrs['key']}", val.args
+        return f"{array}.index_select(0, {writer.ref(rows)})" if len(rows.axes) == 1 else f"{array}[{writer.ref(rows)}]"
 
     def kept(self, val: Val) -> str:
         return f"data.{val.attrs['key']}" if val.args[0].op is arange else ""

@@ -212,7 +212,7 @@ def as_namespace(tensors, device, dtype):
 def prepare(data):
     """What depends on the data alone, computed once."""
     data.all_p = torch.arange(174, device=data.device)
-    data.x_p = data.D_x[data.P]
+    data.x_p = data.D_x.index_select(0, data.P)
     return data
 
 
@@ -371,9 +371,9 @@ def project(w, step):
 def gradient(data, w, w_prev, u, c, batch, h):
     """G for auc_net: estimates updated, then the chain rule through them."""
     n, z = batch
-    N_n = data.N[n]
-    x_n = data.D_x[N_n]
-    x_z = data.D_x[z]
+    N_n = data.N.index_select(0, n)
+    x_n = data.D_x.index_select(0, N_n)
+    x_z = data.D_x.index_select(0, z)
     # line 13: s(w; p.x); line 13: s(w; n.x); line 15: s(w; z.x)
     s_p, s_n, s_z = net_s.taped(w, data.x_p, x_n, x_z)
     t1 = (s_p[:, None] - s_n).sigmoid()  # line 13: sigmoid(s(w; p.x) - s(w; n.x))

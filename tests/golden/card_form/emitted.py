@@ -146,7 +146,7 @@ def prepare(data):
     """What depends on the data alone, computed once."""
     data.all_j = torch.arange(357, device=data.device)
     data.all_i = torch.arange(212, device=data.device)
-    data.x_i = data.D_x[data.P]
+    data.x_i = data.D_x.index_select(0, data.P)
     data.all_z = torch.arange(569, device=data.device)
     data.all_k = torch.arange(2, device=data.device)
     data.t3 = 0.05 * data.K_values
@@ -161,7 +161,7 @@ def prepare_full(data):
     data.all_k = torch.arange(2, device=data.device)
     data.t3 = 0.05 * data.K_values
     data.all_z_2 = torch.arange(569, device=data.device)
-    data.y_z_2 = data.D_y[data.D]
+    data.y_z_2 = data.D_y.index_select(0, data.D)
     data.all_k_2 = torch.arange(2, device=data.device)
     data.all_i_2 = torch.arange(212, device=data.device)
     data.all_j_2 = torch.arange(357, device=data.device)

@@ -116,7 +116,7 @@ def prepare(data):
     """What depends on the data alone, computed once."""
     data.all_z = torch.arange(357, device=data.device)
     data.all_z_2 = torch.arange(212, device=data.device)
-    data.x_z_2 = data.D_x[data.D_z_2]
+    data.x_z_2 = data.D_x.index_select(0, data.D_z_2)
     return data
 
 

@@ -180,7 +180,7 @@ def as_namespace(tensors, device, dtype):
 def prepare(data):
     """What depends on the data alone, computed once."""
     data.all_p = torch.arange(174, device=data.device)
-    data.x_p = data.D_x[data.P]
+    data.x_p = data.D_x.index_select(0, data.P)
     data.t2 = 1 / data.a
     data.t3 = data.t2 / 174
     return data
@@ -348,9 +348,9 @@ def project(w, step):
 def gradient(data, w, w_prev, u, c, batch, h):
     """G for partial_auc: estimates updated, then the chain rule through them."""
     n, = batch
-    N_n = data.N[n]
+    N_n = data.N.index_select(0, n)
     w_2 = w[0:64]
-    x_n = data.D_x[N_n]
+    x_n = data.D_x.index_select(0, N_n)
     s_p = data.x_p @ w_2  # line 13: dot(w, p.x)
     t1 = (1 + (x_n @ w_2)) - s_p[:, None]  # line 13: 1 + dot(w, n.x) - dot(w, p.x)
     w_prev_2 = w_prev[0:64]
