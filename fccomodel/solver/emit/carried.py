@@ -81,8 +81,12 @@ def _in_annotations(thing: Carried) -> Iterator[str]:
 
 
 def global_names(code: CodeType) -> Iterator[str]:
-    """The global names that a function's code reads, that of the functions inside it too."""
-    yield from (step.argval for step in dis.get_instructions(code) if step.opname == "LOAD_GLOBAL")
+    """The global names that a function's code reads, that of the functions inside it too; an argument's last bit is a flag."""
+    high = 0
+    for operation, low in zip(code.co_code[::2], code.co_code[1::2], strict=True):
+        if operation == dis.opmap["LOAD_GLOBAL"]:
+            yield code.co_names[(high | low) >> 1]
+        high = (high | low) << 8 if operation == dis.EXTENDED_ARG else 0
     for inside in code.co_consts:
         if isinstance(inside, CodeType):
             yield from global_names(inside)
