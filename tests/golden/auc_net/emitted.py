@@ -175,7 +175,8 @@ class LayeredNet:
 
     def vjp(self, *adjoints):
         """The flat gradient of the sum of <adjoint, output> in the parameters, for the outputs of the last ``taped``."""
-        trace, self.tape, parts, left = self.tape, (), [], len(self.sizes)
+        trace, self.tape, left = self.tape, (), len(self.sizes)
+        parts: list[torch.Tensor] = []
         last = trace[-1][-1]
         rows = [part.reshape(-1, *last.shape[1:]) for part in adjoints]
         a = torch.cat(rows) if len(rows) > 1 else rows[0]
