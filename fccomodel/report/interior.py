@@ -20,13 +20,15 @@ from fccomodel.report.squares import Squares
 
 #: Accuracy that is asked for; numbers that the program may have, entries of the largest triangle of a semidefinite matrix.
 ACCURACY, MOST, MOST_TRIANGLE = 1e-12, 300_000, 1_500
+#: Iterations that it takes as a rule; how it says that it came to its end.
+ENOUGH, ENDED = 25, ("Solved", "AlmostSolved")
 #: affine functions of the unknowns: a matrix, and constants
 Rows = tuple[sparse.csr_matrix, Array]
 
 
-def solve(squares: Squares, meter: Meter) -> Array | None:
-    """The z with the least residual, which the groups' projections may still move a little; None where it is none that is known,
-    too large, or not found with the work left."""
+def solve(squares: Squares, meter: Meter) -> tuple[Array, bool] | None:
+    """The z with the least residual, which the groups' projections may still move a little, and whether the method came to its
+    end there or was cut short; None where the sets are none that are known, or too large, or too little work is left for it."""
     import clarabel
 
     if squares.tangent is not None or not isinstance(squares.matrix, np.ndarray):
@@ -42,7 +44,7 @@ def solve(squares: Squares, meter: Meter) -> Array | None:
     if A.nnz > MOST or program.triangle > MOST_TRIANGLE:
         return None
     iterations = int(meter.left / (price := _price(A)))
-    if not iterations:
+    if iterations < ENOUGH:  # an answer cut short is worth less than the same work otherwise
         return None
     kinds = {
         "zero": clarabel.ZeroConeT, "nonneg": clarabel.NonnegativeConeT, "ball": clarabel.SecondOrderConeT,
@@ -59,7 +61,7 @@ def solve(squares: Squares, meter: Meter) -> Array | None:
     result = clarabel.DefaultSolver(sparse.csc_matrix((n + 1, n + 1)), objective, A, right, cones, settings).solve()
     meter.spend(price * result.iterations)
     z = np.asarray(result.x)[: squares.size]
-    return z if len(z) and np.isfinite(z).all() else None
+    return (z, str(result.status) in ENDED) if len(z) and np.isfinite(z).all() else None
 
 
 def _price(A: sparse.csc_matrix) -> float:

@@ -16,8 +16,9 @@ from fccomodel.report.squares import Squares
 ITERATIONS, PATIENCE, MANY = 20_000, 400, 40
 #: Counted seconds for an exact answer, before one by projected gradients is tried.
 PATIENCE_S = 10.0
-#: From so many multiplications on, projected gradients are tried before an exact answer, for so many iterations.
-DEAR, FIRST = 1e8, 200
+#: From so many multiplications on, or with fewer counted seconds left, projected gradients are tried before an exact answer, for
+#: so many iterations.
+DEAR, LITTLE, FIRST = 1e8, 1.0, 200
 #: The projected gradient at which a residual is the least, relative to it; the residual that counts as 0, relative to the offset.
 STILL, NOTHING = 1e-9, 1e-12
 
@@ -41,7 +42,7 @@ def solve(squares: Squares, start: Array, meter: Meter) -> Array:
     if (found := _by_cones(squares, start, meter)).exact:
         return found.z
     reduced = squares.compressed()
-    if len(start) > MANY and len(reduced.offset) ** 2 * len(start) > DEAR:
+    if len(start) > MANY and (len(reduced.offset) ** 2 * len(start) > DEAR or meter.left < LITTLE):
         found = descend(reduced, start, meter, FIRST)
     polyhedral = all(part.weights.kind in ("box", "simplex") for part in parts_of(squares.groups))
     if not found.exact and len(start) > MANY and polyhedral:
@@ -55,17 +56,23 @@ def solve(squares: Squares, start: Array, meter: Meter) -> Array:
 
 def _by_cones(squares: Squares, start: Array, meter: Meter) -> Found:
     """By the interior point on the sets' cones, where it is no worse than the start."""
-    z = interior.solve(squares, meter)
-    return Found(start, False) if z is None else _no_worse(squares, z, start)
+    found = interior.solve(squares, meter)
+    if found is None:
+        return Found(start, False)
+    better = _no_worse(squares, found[0], start)
+    return better._replace(exact=better.exact and found[1])
 
 
 def _bounded(squares: Squares, start: Array, meter: Meter) -> Found:
-    """By the interior point, where it is no worse than the start."""
-    return _no_worse(squares, bounded.solve(squares, bounded.limits(squares.groups, squares.size), meter), start)
+    """By the interior point in half the work left, where it is no worse than the start."""
+    part = meter.part(meter.left / 2)
+    better = _no_worse(squares, bounded.solve(squares, bounded.limits(squares.groups, squares.size), part), start)
+    meter.spend(part.spent)
+    return better._replace(exact=better.exact and not part.over)
 
 
 def _no_worse(squares: Squares, z: Array, start: Array) -> Found:
-    """Unknowns in their sets, where they are no worse than the start."""
+    """Unknowns in their sets, where they are no worse than the start; exact where the method that found them came to its end."""
     for group in squares.groups:
         group.project(z)
     better = np.linalg.norm(squares.residual(z)) <= np.linalg.norm(squares.residual(start))
