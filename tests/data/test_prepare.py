@@ -218,10 +218,21 @@ def test_a_source_that_changed_is_refused_and_prepared_again(folder):
 def test_what_was_prepared_otherwise_is_refused(folder):
     refused("F0536", "[D] where is not what prepared was prepared with", folder, {"D": {"where": "a > 1"}})
     refused("F0536", "[D] x is not", folder, {"D": {"x": X}})
-    refused("F0536", "[D] where is not", folder, without="y == 1")
+    refused("F0536", "cannot be held out", folder, without="y == 1")
     refused("F0536", "cannot be held out", folder, rows={"D": np.arange(9)})
     labels = LOGISTIC.replace("y: {-1, 1}", "y: G").replace("dim d;", "dim d; set G;").replace("-z.y * ", "-1 * ")
     refused("F0536", "was prepared as numbers", folder, model=labels)
+
+
+def test_rows_that_no_column_was_scaled_by_are_left_out(tmp_path):
+    """By a condition on the columns, as of a table in memory; the others by the same encoding."""
+    given, model = {"D": data()}, problem(LOGISTIC)
+    prepare(model, tmp_path / "p", spec={"D": {"x": X}}, data=given, dtype="float64")
+    memory = bind(model, spec={"D": {"x": X}}, data=given, without="y == 1").tables["D"]
+    some = bind(model, data={"D": tmp_path / "p"}, without="y == 1").tables["D"]
+    np.testing.assert_array_equal(some.columns["x"], memory.columns["x"])
+    others = bind(model, data={"D": tmp_path / "p"}, encoding={"D": some.encoding}, where="y == 1").tables["D"]
+    assert some.n + others.n == N and (others.columns["y"] == 1).all()
 
 
 def test_a_failure_leaves_what_was_there(folder):

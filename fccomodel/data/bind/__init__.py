@@ -248,7 +248,7 @@ class _Binder:
     def rows_alone(self, name: str, opened: Opened) -> Opened:
         """Some rows of a table; F0536 where its columns were scaled by others."""
         stored = self.encoding.get(name, {})
-        scaled = [c for c, ready in opened.raw.ready.items() if ready.encoding.get("scale") or ready.encoding.get("texts")]
+        scaled = _prepared.by_all_rows(opened.raw)
         if any(stored.get(column, {}).get("kind") not in ("number", "features") for column in scaled):
             refuse(errors.tables.rows_of_prepared(name, opened.raw.called))
         return opened.only(self.only[name])

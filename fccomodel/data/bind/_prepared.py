@@ -37,6 +37,11 @@ def section(spec: TableSpec, raw: RawTable, name: str, stored: Mapping[str, Any]
     return replace(spec, where=None, missing="error", entries={}, family=None, members={}, raw=kept)
 
 
+def by_all_rows(raw: RawTable) -> list[str]:
+    """The columns whose numbers come of all rows: scaled by them, or with the categories that they have."""
+    return [c for c, ready in raw.ready.items() if ready.encoding.get("scale") or ready.encoding.get("texts")]
+
+
 def agree(stored: Mapping[str, Any] | None, ready: Mapping[str, Any]) -> bool:
     """Whether what an earlier binding learned is what a column was made with."""
     return not stored or all(plain(stored.get(key)) == ready.get(key) for key in DECIDING)
