@@ -159,7 +159,7 @@ class FCCOClassifier(ClassifierMixin, _Estimator):
         else:
             coded = [codes]
         self.results_ = [self._solve(X, self._members[code], group) for code in coded]
-        vars(self).pop("result_", None)
+        self.__dict__.pop("result_", None)
         if len(self.results_) == 1:
             self.result_ = self.results_[0]
         return self

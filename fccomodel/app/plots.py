@@ -23,8 +23,6 @@ ALONG = {"oracles": "oracle calls", "seconds": "seconds"}
 CURVES = (("objective", "tab:blue", "-"), ("violation", "tab:red", "--"), ("kkt", "0.25", "-."))
 #: Constraints that a picture has room for, and letters of a label.
 MOST, LETTERS = 12, 22
-#: The least value on a logarithmic axis.
-LEAST = 1e-12
 #: Values of constraints that can be told from 0.
 SEEN = 1e-4
 #: An objective that moves by less than this, relative to itself, is drawn as not moving.
@@ -105,7 +103,7 @@ def drawn(draw: Callable[[Sequence[Axes]], None], rows: int = 1, size: tuple[flo
 
 def _convergence(axes: Axes, record: Mapping[str, Any], along: str) -> None:
     stages = [entry for entry in record["history"] if entry.get(along) is not None]
-    lines = []
+    lines, residuals = [], list[float]()
     beside = axes.twinx()
     for name, colour, line in CURVES:
         points = [(entry[along], entry[name]) for entry in stages if entry.get(name) is not None]
@@ -113,7 +111,8 @@ def _convergence(axes: Axes, record: Mapping[str, Any], along: str) -> None:
             continue
         x, y = np.array(points, dtype=float).T
         on = axes if name == "objective" else beside
-        y = y if on is axes else np.maximum(np.abs(y), LEAST)
+        y = y if on is axes else np.abs(y)
+        residuals += [] if on is axes else y.tolist()
         lines += on.plot(x, y, line, color=colour, marker="o", markersize=3, label=LABELS[name])
     bound = (record.get("gap") or {}).get("bound")
     if bound is not None and _near(bound, [entry["objective"] for entry in stages]):
@@ -121,13 +120,24 @@ def _convergence(axes: Axes, record: Mapping[str, Any], along: str) -> None:
     values = [entry["objective"] for entry in stages if entry.get("objective") is not None]
     if values and max(values) - min(values) < FLAT * abs(values[-1]):  # digits that tell nothing
         axes.set_ylim(values[-1] - FLAT * abs(values[-1]), values[-1] + FLAT * abs(values[-1]))
-    beside.set_yscale("log")
+    _logarithmic(beside, residuals)
     beside.spines["right"].set_visible(True)
     beside.set_ylabel("violation, KKT residual" if record["constraints"] else "KKT residual")
     axes.set_ylabel("objective")
     axes.set_xlabel(ALONG[along])
     axes.set_title(f"{record['model']}: {record['sense']}, {record['algorithm']}", loc="left")
     axes.legend(handles=lines, loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=4, frameon=False)
+
+
+def _logarithmic(axes: Axes, values: Sequence[float]) -> None:
+    """A logarithmic axis of numbers that are at least 0; below their least decade it is linear down to a 0 among them."""
+    if 0 not in values:
+        axes.set_yscale("log")
+        return
+    least = min((value for value in values if value > 0), default=1.0)
+    decade = 10.0 ** np.floor(np.log10(least))
+    axes.set_yscale("symlog", linthresh=decade, linscale=0.5)
+    axes.set_ylim(-0.15 * decade, 3 * max(*values, decade))
 
 
 def _near(bound: float, values: Sequence[float]) -> bool:

@@ -46,7 +46,8 @@ class Ranking:
 
     @property
     def _named(self) -> list[str]:
-        return [c.record.name for c in self.order]
+        """Those that it was measured against: where a finish is wanted, after which there can be one."""
+        return [c.record.name for c in self.order if not self.finishing or finishable(c.record)]
 
     def to_json(self) -> dict[str, Any]:
         """``order``, what the ``theorems`` alone would choose, and the class and times that were ``measured`` against that."""

@@ -47,15 +47,21 @@ def test_the_names_of_a_model(asked, names, capsys):
     assert set(names) <= set(found) and (found == names or asked == ["algorithm"])
 
 
-def completed(line: str, folder) -> list[str]:
+@pytest.fixture
+def shell_path(tmp_path) -> dict[str, str]:
+    """The surroundings of a shell that finds the command."""
+    (tmp_path / "fccomodel").write_text(f'#!/bin/sh\nexec {sys.executable} -m fccomodel "$@"\n')
+    (tmp_path / "fccomodel").chmod(0o755)
+    home = {"HOME": str(tmp_path), "TERM": "dumb", "COLUMNS": "400"}
+    return {**os.environ, **home, "PATH": f"{tmp_path}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
+
+
+def completed(line: str, surroundings: dict[str, str]) -> list[str]:
     """What bash offers for the last word of a line."""
-    (folder / "fccomodel").write_text(f'#!/bin/sh\nexec {sys.executable} -m fccomodel "$@"\n')
-    (folder / "fccomodel").chmod(0o755)
     words = line.split(" ")
     script = f"""eval "$(fccomodel completion bash)"; compopt() {{ :; }}
 COMP_WORDS=({" ".join(map(shlex.quote, words))}); COMP_CWORD={len(words) - 1}; _fccomodel; printf '%s\\n' "${{COMPREPLY[@]}}" """
-    path = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=120, env=path, check=True)
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=120, env=surroundings, check=True)
     assert not done.stderr
     return done.stdout.split()
 
@@ -70,8 +76,48 @@ COMP_WORDS=({" ".join(map(shlex.quote, words))}); COMP_CWORD={len(words) - 1}; _
         (f"fccomodel solve {NP} --param t", ["tau="]),
     ],
 )
-def test_bash(line, offered, tmp_path):
-    assert completed(line, tmp_path) == offered
+def test_bash(line, offered, shell_path):
+    assert completed(line, shell_path) == offered
+
+
+#: Types a line, a tab and a Z into an interactive shell, and gives what stands in its line then: the letter shows where it goes
+#: on.
+TYPED = """zmodload zsh/zpty
+zpty shell zsh -f -i
+zpty -w shell 'PS1=; PROMPT_EOL_MARK=; stty -echo; unset zle_bracketed_paste; eval "$(fccomodel completion zsh)"; print rea''dy'
+zpty -r -m shell out '*ready*' || exit 1
+zpty -w -n shell "$LINE"$'\\tZ'
+zpty -w -n shell $'\\C-a'"print -r -- '<"$'\\C-e'">'"$'\\n'
+zpty -r -m shell out $'*\n<*>*'
+print -r -- "$out"
+"""
+
+
+@pytest.mark.skipif(shutil.which("zsh") is None, reason="no zsh here")
+@pytest.mark.parametrize(
+    ("line", "made"),
+    [
+        ("fccomodel solve --sen", "fccomodel solve --sensitivity Z"),
+        (f"fccomodel solve {NP} --param t", f"fccomodel solve {NP} --param tau=Z"),
+    ],
+)
+def test_zsh(line, made, shell_path):
+    done = subprocess.run(["zsh", "-f", "-c", TYPED], capture_output=True, text=True, timeout=60, env={**shell_path, "LINE": line})
+    assert f"<{made}>" in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.skipif(shutil.which("fish") is None, reason="no fish here")
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("fccomodel so", ["solve\tsolve a model and report on the answer"]),
+        (f"fccomodel solve {NP} --param t", ["tau="]),
+    ],
+)
+def test_fish(line, offered, shell_path):
+    script = f"fccomodel completion fish | source; complete -C {shlex.quote(line)}"
+    done = subprocess.run(["fish", "-N", "-c", script], capture_output=True, text=True, timeout=60, env=shell_path, check=True)
+    assert done.stdout.splitlines() == offered
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

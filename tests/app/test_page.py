@@ -103,6 +103,11 @@ def test_pictures(folder):
     assert [len(a.get_lines()) for a in axes] >= [1, 1] and axes[0].get_xlabel() == "seconds"
     assert plots.convergence("oracles").axes[0].get_xlabel() == "oracle calls"
     assert len(plots().axes) == 3
+    stages = [{"seconds": k, "objective": 1.0, "violation": max(0.0, 1e-3 - k), "kkt": 10.0**-k} for k in range(5)]
+    beside = Plots(record | {"history": stages}).convergence().axes[1]
+    beside.figure.canvas.draw()
+    ticks = [label.get_text() for label in beside.get_yticklabels()]
+    assert min(beside.get_lines()[0].get_ydata()) == 0 and any("{0}" in tick for tick in ticks), "a 0 is drawn as 0"
     many = {f"c[{k}]": {"value": (k - 9) * 1e-3, "multiplier": max(0.0, k - 7.0)} for k in range(30)}
     record["constraints"] = many
     (axes,) = Plots(record).constraints().axes

@@ -194,6 +194,13 @@ def test_measurements_decide_where_they_speak_against_the_theorems(monkeypatch: 
     assert overruled(monkeypatch, sox=1.0).order[0].record.name == "sox", "the theorems' first was not measured"
 
 
+def test_those_without_a_finish_are_not_named_beside_one_that_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = overruled(monkeypatch, **{"sox": 2.0, "sonex": 7.0, "hscg": 20.0})
+    finished = dataclasses.replace(told, finishing=True)
+    kept = [c.record.name for c in told.order if ranking.finishable(c.record)]
+    assert set(finished._named) == set(kept) < set(told._named)
+
+
 def test_another_class_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     overruled(monkeypatch, sonex=1.0)
     row = measured.rows()[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections.abc import Iterable, Iterator, Mapping
 
 from fccomodel.app.cli._command import DONE, Command
@@ -99,13 +100,40 @@ complete -F _fccomodel fccomodel"""
 
 
 def _zsh(options: Mapping[str, list[str]]) -> str:
-    return f"autoload -U +X compinit && compinit\nautoload -U +X bashcompinit && bashcompinit\n{_bash(options)}"
+    cases = "\n".join(f"      ({name}) compadd -- {' '.join(known)} ;;" for name, known in options.items())
+    asking = "|".join(f"--{name}" for name in (*NAMES, "algorithm"))
+    return f"""\
+#compdef fccomodel
+_fccomodel() {{
+  local before=${{words[CURRENT-1]}}
+  if (( CURRENT == 2 )); then
+    compadd -- {" ".join(options)} --help --version
+    return
+  fi
+  case $before in
+    ({asking})
+      local -a names
+      names=(${{(f)"$(fccomodel completion {ASKED} -- "${{before#--}}" "${{(@)words[3,-1]}}" 2>/dev/null)"}})
+      compadd -S '' -- ${{(M)names:#*=}}
+      compadd -- ${{names:#*=}}
+      return ;;
+  esac
+  if [[ $PREFIX == -* ]]; then
+    case ${{words[2]}} in
+{cases}
+    esac
+  else
+    _files
+  fi
+}}
+(( $+functions[compdef] )) || {{ autoload -Uz compinit && compinit }}
+compdef _fccomodel fccomodel"""
 
 
 def _fish(options: Mapping[str, list[str]]) -> str:
-    first = "__fish_use_subcommand"
-    lines = [f"complete -c fccomodel -n {first} -f -a '{' '.join(options)}'"]
+    first, lines = "__fish_use_subcommand", []
     for name, known in options.items():
+        lines.append(f"complete -c fccomodel -n {first} -f -a {name} -d {shlex.quote(_summaries()[name])}")
         inside = f"complete -c fccomodel -n '__fish_seen_subcommand_from {name}'"
         for option in known:
             asked = option.lstrip("-")
@@ -113,6 +141,13 @@ def _fish(options: Mapping[str, list[str]]) -> str:
             flag = f"-l {asked}" if option.startswith("--") else f"-s {asked}"
             lines.append(f"{inside} {flag}{more if asked in (*NAMES, 'algorithm') else ''}")
     return "\n".join(lines)
+
+
+def _summaries() -> dict[str, str]:
+    """By command what it does, in a line."""
+    from fccomodel.app.cli import COMMANDS
+
+    return {command.name: command.summary for command in COMMANDS}
 
 
 completion = Command(
