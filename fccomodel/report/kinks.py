@@ -62,8 +62,8 @@ class Kink:
 
 
 def find(bound: Bound, roots: Iterable[ir.Expr]) -> tuple[dict[int, Kink], list[tuple[ir.Expr, str]]]:
-    """The kinks of some expressions by node id, outermost ones and, inside those of few terms outside the sampling, the next;
-    and those that are too many or further inside, with the reason."""
+    """The kinks of some expressions by node id, outermost ones and, inside those of few terms outside the sampling, the next,
+    at any depth; and those that are too many or further inside, with the reason."""
     kinks: dict[int, Kink] = {}
     left: dict[int, tuple[ir.Expr, str]] = {}
     seen: set[int] = set()
@@ -79,7 +79,7 @@ def find(bound: Bound, roots: Iterable[ir.Expr]) -> tuple[dict[int, Kink], list[
             _inside(_bodies(node), "inside an expectation", left)
         elif kink is not None:
             kinks[id(node)] = replace(kink, rows=rows or (nested and bool(ir.free_binders(node))))
-            if rows or nested or not _few(bound, node):
+            if rows or not _few(bound, node):
                 _inside(kink.weighed, "inside another such function", left)
             else:
                 stack.extend((body, False, True) for body in kink.weighed)

@@ -85,6 +85,13 @@ EXACT = {
         {"w": W},
         {"w": np.zeros(6)},
     ),
+    "three kinds, one inside another": (
+        "data D : table(y: real); var w; let t = cvar(tail = 0.5)[z in D] max(w - z.y, 2 * (w - z.y) - 1);"
+        "minimize max(t, 2 * t - 0.7) - 3.5 * w;",
+        {"D": {"y": np.arange(4.0)}},
+        {"w": 2.0},
+        {"w": 2.1},
+    ),
     "groups of 0": (
         "dim d; data D : table(x: real[d], y: real); var w[d]; minimize sumsq(w - 0.1) + group_norm(w, 2);",
         {"D": {"x": X, "y": X @ W}},
