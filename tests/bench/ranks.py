@@ -1,10 +1,11 @@
 """Several ranks beside one process: equality, bytes per step, lost ranks, kills.
 
-    python tests/bench/ranks.py equal | bytes | lost | kills [COUNT]        (figures: ranks.md)
+    python tests/bench/ranks.py equal | bytes | lost | kills [COUNT] | report | reshard        (figures: ranks.md)
 
 ``equal``: w after 200 steps in float64 on 2 and 3 gloo ranks beside the program of one process, by algorithm, and the estimates.
 ``bytes``: what a step sends, as rows and blocks grow. ``lost``: one of three ranks is killed. ``kills``: one of two ranks is
-killed at random instants, the run goes on each time, and ends at the bits of one that was not.
+killed at random instants, the run goes on each time, and ends at the bits of one that was not. ``report``: the numbers of reports
+and comparisons over ranks beside those of one process. ``reshard``: two ranks' state gone on with by others.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import os
 import pickle
 import pkgutil
 import random
+import shutil
 import signal
 import socket
 import subprocess
@@ -133,10 +135,10 @@ def counting(rank: int, rows: int, path: str) -> None:
 
 
 # --------------------------------------------------------------------------------------------------------------- whole runs
-def files(folder: Path) -> None:
+def files(folder: Path, count: int = 2_000) -> None:
     import pandas
 
-    rows = table(2_000)["D"]
+    rows = table(count)["D"]
     pandas.DataFrame({**{f"x{k}": rows["x"][:, k] for k in range(4)}, "y": rows["y"], "g": rows["g"]}).to_csv(folder / "d.csv")
     (folder / "m.fcco").write_text("model m; " + HEAD + MODELS["tail"])
     (folder / "m.toml").write_text('[D]\nsource = "d.csv"\nx = { columns = ["x0", "x1", "x2", "x3"] }\n')
@@ -165,28 +167,30 @@ def answer(folder: Path, name: str) -> np.ndarray:
 def lost() -> None:
     with tempfile.TemporaryDirectory() as name:
         files(folder := Path(name))
-        launcher = launch(folder, 3, steps=10_000_000)
-        time.sleep(25)
+        launcher = launch(folder, 3, "--checkpoint", "kept", "--every", "1s", steps=10_000_000)
+        while not list((folder / "kept").glob("*/[0-9]*")):
+            time.sleep(0.1)
         began = time.perf_counter()
         os.kill(members(launcher)[-1], signal.SIGKILL)
         launcher.wait(60)
         print(f"a rank of three killed: all ended {time.perf_counter() - began:.1f} s later, status {launcher.returncode}")
 
 
-def forked(folder: Path, *more: str, steps: int) -> list[int]:
-    """Two ranks as processes of this one, which has imported everything: their numbers."""
+def forked(folder: Path, command: list[str], size: int = 2) -> list[int]:
+    """Ranks as processes of this one, which has imported everything: their numbers."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
     made = []
-    for rank in range(2):
+    for rank in range(size):
         if (process := os.fork()) == 0:
             os.chdir(folder)
-            os.environ |= {"RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+            if size > 1:
+                os.environ |= {"RANK": str(rank), "WORLD_SIZE": str(size), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
             silent = os.open(os.devnull, os.O_WRONLY)
             os.dup2(silent, 1), os.dup2(silent, 2)
             try:
-                main(solving(*more, steps=steps))
+                main(command)
             finally:
                 os._exit(0)
         made.append(process)
@@ -202,22 +206,27 @@ def ended(processes: list[int], within: float) -> bool:
     return not processes
 
 
-def kills(count: int, steps: int = 2000) -> None:
-    """One of two ranks is killed at instants spread evenly over a run; what is begun again goes on, run after run."""
+def warm() -> None:
+    """Everything imported, which forked processes have then."""
     for module in pkgutil.walk_packages(fccomodel.__path__, "fccomodel."):
         if module.name != "fccomodel.__main__":
             importlib.import_module(module.name)
+
+
+def kills(count: int, steps: int = 2000) -> None:
+    """One of two ranks is killed at instants spread evenly over a run; what is begun again goes on, run after run."""
+    warm()
     with tempfile.TemporaryDirectory() as name:
         files(folder := Path(name))
         began = time.perf_counter()
-        assert ended(forked(folder, "--out", "whole", steps=steps), 600)
+        assert ended(forked(folder, solving("--out", "whole", steps=steps)), 600)
         seconds, known, random_numbers = time.perf_counter() - began, answer(folder, "whole"), random.Random(1)
         met, runs, resumed, longest = 0, 0, [], 0.0
         while met < count:
             runs += 1
             kept = ("--checkpoint", f"kept{runs}", "--every", "100ms", "--out", f"killed{runs}")
             while True:
-                ranks = forked(folder, *kept, steps=steps)
+                ranks = forked(folder, solving(*kept, steps=steps))
                 if ended(ranks, random_numbers.uniform(0.1, 1) * seconds if met < count else 600):
                     break
                 os.kill(lost := ranks.pop(met % 2 if len(ranks) > 1 else 0), signal.SIGKILL)
@@ -234,6 +243,54 @@ def kills(count: int, steps: int = 2000) -> None:
         print(f"the runs went on from steps {sorted(resumed)}; the other rank ended at most {longest:.1f} s later")
 
 
+def report() -> None:
+    """Of 300,000 rows; the largest difference, relative where numbers are above 1, and where it is."""
+    warm()
+    with tempfile.TemporaryDirectory() as name:
+        files(folder := Path(name), 300_000)
+        several = ["compare", *solving(steps=60)[1:], "--algorithms", "sonex,alexr2", "--seeds", "2", "--jobs", "1"]
+        for size in (1, 2, 3):
+            assert ended(forked(folder, [*solving(steps=60), "--out", f"solve{size}"], size), 600)
+            assert ended(forked(folder, [*several, "--out", f"compare{size}"], size), 600)
+        for what, file in (("solve", "result.json"), ("compare", "compare.json")):
+            one, *others = (figures(json.loads((folder / f"{what}{size}" / file).read_text())) for size in (1, 2, 3))
+            for size, other in zip((2, 3), others, strict=True):
+                off = {place: abs(other[place] - x) / max(abs(x), 1.0) for place, x in one.items()}
+                place = max(off, key=lambda place: off[place])
+                print(f"{what}, {size} ranks, {len(off)} numbers: {off[place]:.1e} ({place})", flush=True)
+
+
+def reshard() -> None:
+    """150 steps on two ranks, gone on with to step 300 on others: w and the estimates row by row beside two ranks all the way."""
+    warm()
+    kept = ("--checkpoint", "kept", "--every", "1000s")
+    with tempfile.TemporaryDirectory() as name:
+        files(folder := Path(name))
+        assert ended(forked(folder, solving(*kept, steps=150)), 600)
+        (folder / "kept").rename(folder / "half")
+        found = {}
+        for size in (2, 1, 3, 4):
+            shutil.copytree(folder / "half", folder / "kept")
+            assert ended(forked(folder, solving(*kept, steps=300), size), 600)
+            (last,) = sorted((folder / "kept").glob("*/[0-9]*"))[-1:]
+            assert json.loads((last / "manifest.json").read_text())["step"] == 300
+            tensors = np.load(last / "tensors.npz")
+            found[size] = {key: tensors[key] for key in tensors.files if key.endswith((".w", ".u1", ".u2"))}
+            shutil.rmtree(folder / "kept")
+        for size, state in found.items():
+            print(size, {key: f"{apart({0: state[key]}, {0: x}):.1e}" for key, x in found[2].items()}, flush=True)
+
+
+def figures(record, place: str = "") -> dict[str, float]:
+    """All numbers of a record but seconds, by where they are."""
+    if isinstance(record, dict | list):
+        parts = record.items() if isinstance(record, dict) else enumerate(record)
+        kept = [(key, part) for key, part in parts if not str(key).endswith(("seconds", "_s"))]
+        return {k: v for key, part in kept for k, v in figures(part, f"{place}.{key}").items()}
+    return {place: float(record)} if isinstance(record, int | float) and not isinstance(record, bool) else {}
+
+
 if __name__ == "__main__":
     what, *rest = sys.argv[1:] or ["equal"]
-    {"equal": equal, "bytes": bytes_per_step, "lost": lost}[what]() if what != "kills" else kills(int((rest or ["10"])[0]))
+    modes = {"equal": equal, "bytes": bytes_per_step, "lost": lost, "report": report, "reshard": reshard}
+    modes[what]() if what in modes else kills(int((rest or ["10"])[0]))
