@@ -147,7 +147,7 @@ def test_the_report(capsys):
     assert cli.main(["solve", MODEL, "--bind", BINDING, "--budget", "300it"]) == 0
     text = capsys.readouterr().out
     assert max(map(len, text.splitlines())) <= 80
-    for word in ("false_alarms", "misses", "multiplier", "stationarity", "verdict", "569", "command line: ", "--out DIR"):
+    for word in ("false_alarms", "misses", "multiplier", "stationarity", "verdict", "569", "assumptions: ", "--out DIR"):
         assert word in text
 
 

@@ -80,8 +80,8 @@ def test_bash(line, offered, shell_path):
     assert completed(line, shell_path) == offered
 
 
-#: Types a line, a tab and a Z into an interactive shell, and gives what stands in its line then: the letter shows where it goes
-#: on.
+#: Types a line, a tab and a Z into an interactive shell, and gives what stands in its line then: the letter shows where it
+#: goes on.
 TYPED = """zmodload zsh/zpty
 zpty shell zsh -f -i
 zpty -w shell 'PS1=; PROMPT_EOL_MARK=; stty -echo; unset zle_bracketed_paste; eval "$(fccomodel completion zsh)"; print rea''dy'
@@ -102,7 +102,8 @@ print -r -- "$out"
     ],
 )
 def test_zsh(line, made, shell_path):
-    done = subprocess.run(["zsh", "-f", "-c", TYPED], capture_output=True, text=True, timeout=60, env={**shell_path, "LINE": line})
+    surroundings = {**shell_path, "LINE": line}
+    done = subprocess.run(["zsh", "-f", "-c", TYPED], capture_output=True, text=True, timeout=60, env=surroundings)
     assert f"<{made}>" in done.stdout, done.stdout + done.stderr
 
 

@@ -220,3 +220,11 @@ def test_a_title_that_fills_the_line_keeps_its_parts_apart():
         file = io.StringIO()
         _layout.terminal(file).print(_layout.title("reserve", ["hscg", *"s" * words]))
         assert file.getvalue().startswith("reserve  ")
+
+
+def test_a_small_model_is_reported_on_a_screen_and_the_rest_when_asked_for():
+    """24 lines; the algorithm's theorem and the options stand in the whole report."""
+    result = fccomodel.compile("var w[2] in ball(1); minimize sumsq(w - 1) subject to least: sum(w) <= 0.5;").solve()
+    brief, whole = str(result), result.details
+    assert len(brief.strip().splitlines()) <= 24 and "proved" in brief.partition("--verbose")[2]
+    assert all(f"\n {name} " in whole and f"\n {name} " not in brief for name in ("how", "assumes", "options"))

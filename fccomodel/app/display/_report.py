@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from fccomodel.report.active import Sensitivity
     from fccomodel.report.confidence import Intervals
 
-#: What a report leaves out unless it is asked for.
-MORE = "--verbose: assumptions, practice, options (all in result.json)"
 
 
 def outcome(result: Outcome, *, verbose: bool = False) -> RenderableType:
@@ -54,13 +52,13 @@ def outcome(result: Outcome, *, verbose: bool = False) -> RenderableType:
         parts.append(section("race", result.race.lines()))
     if solution.stopped:
         parts.append(section("stopped", [result.stopped]))
-    parts += _found(result) if verbose else [section("how", [*_briefly(planned.plan), *solution.notes])]
+    told = [] if result.report.solved else list(solution.notes)  # what may be changed for another run
+    parts += _found(result) if verbose else [section("how", told)]
     parts.append(section("defined", [f"not proved: {words}" for words in planned.plan.undefined]))
     parts.append(section("data", [*data_lines(result.bound.sources), *result.bound.notes]))
-    asked = {name: entry for name, entry in planned.options.items() if verbose or entry[1] != AUTOMATIC}
-    parts.append(section("options", option_lines(asked)))
+    parts.append(section("options", option_lines(planned.options) if verbose else []))
     if not verbose:
-        parts.append(section("more", [Text(MORE, style="dim")]))
+        parts.append(section("more", [Text(_more(planned.plan), style="dim")]))
     warned = _unverified(planned.plan)
     return Group(*([warned] if warned is not None else []), page(parts))
 
@@ -81,13 +79,12 @@ def _found(result: Outcome) -> list[RenderableType | None]:
     ]
 
 
-def _briefly(plan: Plan) -> list[str]:
-    """The algorithm, its theorem, and how its assumptions are met, in one line."""
-    record = plan.algorithm_record
+def _more(plan: Plan) -> str:
+    """What a report leaves out unless it is asked for: the theorem with the standing of its assumptions, and the rest."""
     counts = Counter(str(finding.standing) if finding.holds else "beyond it" for finding in plan.findings.values())
     met = ", ".join(f"{count} {standing}" for standing, count in counts.items())
-    name = record.theorem if plan.promise is None else plan.promise.name
-    return [f"{record.title} ({name}){f'; assumptions: {met}' if met else ''}"]
+    how = f"{plan.algorithm_record.title}'s theorem{f' (assumptions: {met})' if met else ''}"
+    return f"--verbose: {how}, practice, options; all in result.json"
 
 
 def _unverified(plan: Plan) -> RenderableType | None:
