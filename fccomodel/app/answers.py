@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 class Answer:
     """New rows are a DataFrame, a mapping of arrays, a file: what binds, with the columns that are used and no others needed.
 
-    Scaling and categories are those that the answer was found with. A text that was not there then has no indicator, a label that
-    was not there is refused. A missing value is refused, or where the binding says ``missing = "drop"`` its row gets NaN.
+    Scaling and categories are those that the answer was found with. A text that was not there then has no indicator, which a
+    warning tells; a label that was not there is refused. A missing value is refused, or where the binding says
+    ``missing = "drop"`` its row gets NaN.
     """
 
     def fitted(self) -> Fitted:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -93,6 +94,7 @@ def value(known: Fitted, wanted: Quantity, data: Any) -> np.ndarray:
 def _bound(known: Fitted, wanted: Quantity, data: Any, columns: Sequence[str]) -> tuple[BoundTable, int]:
     """The table of a quantity, with these columns alone, bound as before; how many rows were read for it."""
     from fccomodel.data import bind
+    from fccomodel.data.bind.errors.words import UNSEEN
 
     problem, name = _alone(wanted, columns), wanted.table.name
     learned = {column: record for column, record in known.encoding.get(name, {}).items() if column in columns}
@@ -107,6 +109,9 @@ def _bound(known: Fitted, wanted: Quantity, data: Any, columns: Sequence[str]) -
             params={**numbers, **sizes},
             encoding={name: learned},
         )
+    for note in bound.notes:
+        if UNSEEN in note:
+            warnings.warn(note, stacklevel=4)
     return bound.tables[name], bound.sources[name]["rows_read"]
 
 

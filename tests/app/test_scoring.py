@@ -102,7 +102,9 @@ def test_what_is_no_quantity_of_a_row(answer: Any, frame: Any, name: str) -> Non
 def test_rows_that_do_not_fit(answer: Any, result: fccomodel.Result, frame: Any) -> None:
     """A text that was not there has no indicator; a label that was not there, and a column that is not there, are refused."""
     rows = frame[:3].assign(job=["p", "new", "q"])
-    assert answer.decision_function(rows) == pytest.approx(by_hand(result, frame, rows), abs=1e-12)
+    with pytest.warns(UserWarning, match="1 row has a value of job that was not there") as told:
+        assert answer.decision_function(rows) == pytest.approx(by_hand(result, frame, rows), abs=1e-12)
+    assert told[0].filename == __file__
     assert "F0521" in refusal(lambda: answer.value("of_group", frame[:2].assign(race="c")))
     assert "F0508" in refusal(lambda: answer.predict(frame.drop(columns="income")))
 

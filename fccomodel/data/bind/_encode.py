@@ -174,7 +174,8 @@ def features(
         names += [f"{name}={category}" for category in categories[name]]
         unseen = _one_hot(x[:, start : len(names)], column, categories[name])
         if unseen:
-            notes.append(f"{what}: {unseen} rows have a value of {name} that was not there when the answer was found: all zeros")
+            have = "1 row has" if unseen == 1 else f"{unseen} rows have"
+            notes.append(f"{what}: {have} a value of {name} {words.UNSEEN}: all zeros")
     demand_all(non_finite, rows, what)
     record: dict[str, Any] = {"kind": "features", "numbers": numbers, "texts": categories, "intercept": entry.intercept}
     if entry.scale:

@@ -8,6 +8,8 @@ from typing import Any
 from fccomodel.data.sources import RawTable
 
 SHOWN = 8
+#: What is said of a text in new rows that has no indicator.
+UNSEEN = "that was not there when the answer was found"
 
 
 def listed(names: Sequence[str]) -> str:
