@@ -275,27 +275,33 @@ def apart(text: str) -> str:
 
 
 def of_semideviation(asked: argparse.Namespace) -> Iterator[Row]:
-    """A whole solve, 14,640 rows of 25 assets."""
+    """A whole solve, 14,640 rows of 25 assets, after one of 200: modules are at hand on both sides."""
     try:
         import cvxpy as cp
     except ImportError:
         raise Absent("CVXPY is not installed") from None
     rng = pairs.np.random.default_rng(0)
     factors = rng.normal(size=(14_640, 3)) @ rng.normal(size=(3, 25))
-    r = 0.05 + factors + rng.normal(size=(14_640, 25)) * rng.uniform(0.5, 2, 25)
+    all_rows = 0.05 + factors + rng.normal(size=(14_640, 25)) * rng.uniform(0.5, 2, 25)
     text = """dim d; data R: table(r: real[d]); var x[d] in simplex(d);
     let m = E[z ~ R] dot(z.r, x); minimize -m + 0.5 * E[z ~ R] pos(m - dot(z.r, x));"""
-    began = time.process_time()
-    found = fccomodel.compile(text).bind(R={"r": r}).solve(seed=0)
-    here = time.process_time() - began
-    began = time.process_time()
-    x = cp.Variable(25)
-    risk = -r.mean(0) @ x + 0.5 * cp.sum(cp.pos((r.mean(0) - r) @ x)) / len(r)
-    problem = cp.Problem(cp.Minimize(risk), [x >= 0, cp.sum(x) == 1])
-    problem.solve(solver="CLARABEL")
-    there = time.process_time() - began
-    how = f"{here:.1f} / {there:.1f} s; objectives {found.objective:.6f}, {problem.value:.6f}"
-    yield Row("mean semideviation, 14,640 rows, whole solve", "CVXPY, Clarabel", here / there, "1", how)
+
+    def ours(r: Any) -> float:
+        return float(fccomodel.compile(text).bind(R={"r": r}).solve(seed=0).objective)
+
+    def theirs(r: Any) -> float:
+        x = cp.Variable(25)
+        risk = -r.mean(0) @ x + 0.5 * cp.sum(cp.pos((r.mean(0) - r) @ x)) / len(r)
+        return float(cp.Problem(cp.Minimize(risk), [x >= 0, cp.sum(x) == 1]).solve(solver="CLARABEL"))
+
+    found = []
+    for solve in (ours, theirs):
+        solve(all_rows[:200])
+        began = time.process_time()
+        found.append((solve(all_rows), time.process_time() - began))
+    (objective, here), (other, there) = found
+    how = f"{here:.1f} / {there:.1f} s; objectives {objective:.6f}, {other:.6f}"
+    yield Row("mean semideviation, 14,640 rows, whole solve", "CVXPY, Clarabel", here / there, "1; reach 0.5", how)
 
 
 def weighted(x: Any, y: Any, tau: float, mu: float) -> tuple[float, float]:
@@ -345,7 +351,7 @@ def of_memory(asked: argparse.Namespace) -> Iterator[Row]:
     if found is None:
         raise Absent("the run did not end")
     size = x.nbytes / 2**20
-    how = f"{found['peak']:.0f} MiB of {size:.0f} MiB of data"
+    how = f"{found['peak']:.0f} MiB of {size:.0f} MiB of data; {found['read']:.0f} of them once pandas has read these"
     yield Row("memory, 280,000 rows", "1.3 x the data + 250 MiB", found["peak"] / (1.3 * size + 250), "1", how)
 
 
