@@ -5,7 +5,8 @@
 Steps are of 32 positive and 32 negative rows of 20,000 with 122 numbers; medians of the ratios of blocks of 200. Compiled steps
 are those of the backend that ``auto`` takes for runs of so many steps. The 14 constraints and the objective share one draw of
 rows, which has some of every group. LibAUC 2.0.1 and Cooper 1.0.1 come by ``pip install --no-deps libauc cooper-optim``, CVXPY
-with Clarabel and scikit-learn by the extra ``test``; a row whose peer or data are absent is skipped with the reason.
+with Clarabel and scikit-learn by the extra ``test``; a row whose peer or data are absent is skipped with the reason. README's
+first solve is to take 1.5 s in all. Where importing torch alone takes more, that cannot be: what it takes beyond that is a row.
 ``--write`` keeps ``peers.md``.
 """
 
