@@ -73,6 +73,16 @@ def told_of_lost() -> Iterator[None]:
         raise
 
 
+@contextmanager
+def uncut() -> Iterator[None]:
+    """What ranks say to each other here they say to the end; else nothing more is said, and the others end with this process."""
+    try:
+        yield
+    except BaseException:
+        ranks.silenced()
+        raise
+
+
 def leave() -> None:
     """The others may go."""
     if ranks.count() > 1 and ranks.free() and distributed.get_rank() == 0:
@@ -115,22 +125,22 @@ class First:
         return self.place(rows) is not None
 
     def products(self, rows: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
-        tell("products", self.place(rows), weights.numpy())
-        found = weights.new_empty(len(rows))
-        own = share(len(rows), 0)
-        found[own] = rows[own] @ weights
-        for rank in range(1, ranks.count()):
-            distributed.recv(found[share(len(rows), rank)], rank, group=ranks.talking())
+        place, own, found = self.place(rows), share(len(rows), 0), weights.new_empty(len(rows))
+        with uncut():
+            tell("products", place, weights.numpy())
+            found[own] = rows[own] @ weights
+            for rank in range(1, ranks.count()):
+                distributed.recv(found[share(len(rows), rank)], rank, group=ranks.talking())
         return found
 
     def sums(self, weights: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
-        tell("sums", self.place(rows))
-        weights = weights.contiguous()
-        for rank in range(1, ranks.count()):
-            distributed.send(weights[share(len(rows), rank)], rank, group=ranks.talking())
-        own = share(len(rows), 0)
-        found = weights[own] @ rows[own]
-        distributed.reduce(found, 0, group=ranks.talking())
+        place, own, weights = self.place(rows), share(len(rows), 0), weights.contiguous()
+        with uncut():
+            tell("sums", place)
+            for rank in range(1, ranks.count()):
+                distributed.send(weights[share(len(rows), rank)], rank, group=ranks.talking())
+            found = weights[own] @ rows[own]
+            distributed.reduce(found, 0, group=ranks.talking())
         return found
 
 

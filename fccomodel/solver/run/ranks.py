@@ -72,9 +72,14 @@ def done() -> None:
         raise Done(0)
 
 
+def silenced() -> None:
+    """Something was left half said: no word is understood any more."""
+    _talking["silent"] = True
+
+
 def free() -> bool:
     """Whether the others wait for the first's word."""
-    return bool(_talking.get("free"))
+    return bool(_talking.get("free")) and not _talking.get("silent")
 
 
 def missing(error: BaseException) -> bool:
