@@ -230,6 +230,7 @@ FORMULAS = {
     "weights": (lambda m: dot(fc.uniform(m.K), m.v), "dot(uniform(K), v)"),
     "over a simplex": (lambda m: fc.max(dot(q, m.v) for q in simplex(m.K)), "max[q in simplex(K)] dot(q, v)"),
     "iterate": (lambda m: fc.sum(m.v[k] for k in fc.iterate(m.K)), "sum[k in K] v[k]"),
+    "places of a dim": (lambda m: fc.sum(m.w[i + 1] for i in m.d.where(lambda i: i < m.d)), "sum[i in d | i < d] w[i + 1]"),
     "variance": (lambda m: fc.sqrt(variance(z.t for z in m.D)), "sqrt(variance[z ~ D] z.t)"),
     "probability": (lambda m: prob(z.t > m.a for z in m.D), "prob[z ~ D] (z.t > a)"),
     "topk": (lambda m: topk((z.t for z in m.D), k=3), "topk(k = 3)[z in D] z.t"),

@@ -9,7 +9,7 @@ from fccomodel.core.source import NOWHERE, Span
 from fccomodel.language import syntax
 from fccomodel.language.errors import notation as errors
 from fccomodel.language.notation import comprehensions, places
-from fccomodel.language.notation.sets import Once, Set
+from fccomodel.language.notation.sets import Once, Set, iterate
 from fccomodel.language.notation.terms import Declaration, Formula, Part, Term, fail, made, node_of
 from fccomodel.language.notation.words import Word, call
 
@@ -38,6 +38,10 @@ class Dim(Formula):
     def __iter__(self) -> Any:
         at = places.here()
         return Once(Set(node_of(self, at), self._owner), at)
+
+    def where(self, condition: Callable[[Term], Any]) -> Set:
+        """The places under a condition: ``(c[i] <= c[i + 1] for i in m.d.where(lambda i: i < m.d))``."""
+        return iterate(self).where(condition)
 
 
 class NamedSet(Set):

@@ -204,7 +204,8 @@ class _Writer:
         columns = self._of_columns(binder, condition)
         if columns is not None:
             return f"{domain}.{how}({self.formula(columns)})"
-        if isinstance(binder.domain, syntax.Name) and isinstance(self.kinds.get(binder.domain.id), syntax.DimDecl):
+        dim = isinstance(binder.domain, syntax.Name) and isinstance(self.kinds.get(binder.domain.id), syntax.DimDecl)
+        if dim and how != "where":
             domain = f"{self.fc('iterate')}({domain})"
         self.local.append(binder.name)
         text = f"{domain}.{how}(lambda {binder.name}: {self.formula(condition)})"
