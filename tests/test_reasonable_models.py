@@ -39,6 +39,7 @@ MODELS = {
     "dro_kl": "var w[d]; let risk[k in G] = E[z ~ D | z.g == k] log1pexp(-z.y*dot(w, z.x)); minimize max[q in simplex(G)] (sum[k in G] q[k]*risk[k] - 0.5*kl(q, uniform(G)));",
     "pinball": "var w[d]; minimize (E[z ~ D] pinball(z.t - dot(w, z.x), 0.8)) + 0.001*sumsq(w);",
     "precision_con": "var w[d]; let tp = E[z ~ D] (z.y+1)/2*sigmoid(dot(w, z.x)); let pp = E[z ~ D] sigmoid(dot(w, z.x)); maximize tp; subject to prec: tp/pp >= 0.7;",
+    "kl_ball": "var q >= 0; var l >= 0.01; minimize 0.1*l + l*log(E[z ~ D] exp((q - 2*min(q, z.time))/l));",
     "minimax": "var w[d]; minimize max[k in G] E[z ~ D | z.g == k] log1pexp(-z.y*dot(w, z.x));",
     "net_multi": "net s : real[d] -> real[C]; var v = params(s); minimize E[z ~ D] (logsumexp(s(v; z.x)) - s(v; z.x)[z.c]);",
     "kl_soft": "var w[d]; minimize E[z ~ D] kl(softmax(w*z.x), softmax(z.x));",
