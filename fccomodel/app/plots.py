@@ -157,9 +157,10 @@ def _constraints(axes: Axes, record: Mapping[str, Any], kinds: Mapping[str, str]
     axes.barh(range(len(worst)), values, color=colours, height=0.5)
     axes.scatter(values, range(len(worst)), color=colours, s=18, zorder=3)  # where a bar is too short to see
     axes.set_xscale("symlog", linthresh=SEEN)
+    axes.xaxis.get_major_locator().set_params(numticks=5)  # type: ignore[call-arg]  # their labels stay apart on a phone
     low, high = min([-10 * SEEN, *values]), max([10 * SEEN, *values])
     axes.set_xlim(3 * low if low < 0 else low, 3 * high)
-    axes.axvspan(-TOLERANCE, TOLERANCE, color="0.9", zorder=0)
+    axes.axvspan(-TOLERANCE, TOLERANCE, color="0.5", alpha=0.2, linewidth=0, zorder=0)
     axes.axvline(0, color="black", linewidth=1)
     _labelled(axes, worst, len(rows))
     axes.set_xlabel(f"left - right side: holds at or left of 0,\nan equality at 0 (shaded: within {TOLERANCE:g})")

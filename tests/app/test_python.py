@@ -196,7 +196,7 @@ def test_what_is_bound_is_owned():
 def test_columns_of_frames_are_bound_alone(of):
     y = of(np.ones(60))
     table = {"x": sent()[0]["x"], "y": y}
-    bound = fccomodel.compile(SENT).bind(D=table, a=of(np.ones(2))).bound
+    bound = fccomodel.compile(SENT).bind(D=table, params={"a": of(np.ones(2))}).bound
     assert (bound.tables["D"].columns["y"] == 1).all() and (bound.params["a"] == 1).all()
 
 
