@@ -1,6 +1,7 @@
 """Statements about new rows: margins of sampled constraints, and the interval of the optimality gap."""
 
 import dataclasses
+import io
 import json
 import pickle
 
@@ -272,3 +273,15 @@ def test_a_net_is_run_again():
     assert len(bag.whole) and bag.failed == 0
     few = dataclasses.replace(bag, whole=bag.whole[:3], inside=bag.inside[:3])
     assert new_rows.interval(planned, made.solve(budget="20it").variables, few).why
+
+
+@pytest.mark.parametrize("value, said", [(-0.3, "they cost 0.5"), (-0.1, "no point with them was found")])
+def test_margins_that_no_point_keeps_have_no_cost(value, said):
+    from rich.console import Console
+
+    from fccomodel.app.display._new_rows import margins as shown
+
+    rows = {"misses": margins.Margin(value=value, error=0.1, margin=0.3)}
+    console = Console(width=200, record=True, file=io.StringIO())
+    console.print(shown(margins.Margins(level=0.95, factor=3.0, how="bagging", rows=rows, plain=1.0, cost=0.5)))
+    assert said in console.export_text()

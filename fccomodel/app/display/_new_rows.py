@@ -12,6 +12,9 @@ from rich.text import Text
 from fccomodel.app.display._constraints import MOST_ROWS
 from fccomodel.app.display._layout import number, residual, seconds
 
+#: the share of a margin that may be missing where it counts as kept
+KEPT = 0.01
+
 if TYPE_CHECKING:
     from fccomodel.report.margins import Margins
     from fccomodel.report.population import Population
@@ -31,8 +34,17 @@ def margins(found: Margins) -> RenderableType:
     said += [f"no margin: {label} is {why}" for label, why in found.untouched.items()]
     said += ["the report above is of the problem with margins: left - right + margin <= 0"]
     said += [f"margins of {found.factor:.3g} standard errors, {_correction(found)}; rows taken as independent draws"]
-    said += [f"they cost {number(found.cost)}: the objective without them is {number(found.plain)}"]
+    said += [_cost(found)]
     return Group(table, *(Text(line, style="dim") for line in said))
+
+
+def _cost(found: Margins) -> str:
+    """What margins cost, where a point with them was found."""
+    label, row = max(found.rows.items(), key=lambda pair: pair[1].value + pair[1].margin)
+    short = row.value + row.margin
+    if short > KEPT * row.margin:
+        return f"no point with them was found, so their cost is not known: `{label}` is {residual(short)} short of its margin"
+    return f"they cost {number(found.cost)}: the objective without them is {number(found.plain)}"
 
 
 def _correction(found: Margins) -> str:
