@@ -357,7 +357,7 @@ class Analyser:
         if not node.shape:
             facts = _whole.radial(node, atom, args, facts)
         if not node.shape and (op == "mul" or p):
-            facts = _products.geometric_mean(node, facts, self, self.key)
+            facts = _products.geometric_mean(node, facts, self, self.key, self.declared.count)
         powers = _whole.powers_of(node, args) or facts.powers
         facts = replace(facts, powers=powers, inner=args[0] if atom.squared else self._hinge(node, args))
         if node.shape:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from math import prod
 
 from fccomodel.core import ir
 from fccomodel.core.rewrite import Rewriter, substitute
-from fccomodel.library import atoms
+from fccomodel.library import atoms, reductions
 from fccomodel.library.amounts import ZERO
+from fccomodel.library.reductions.sum import SUM
 from fccomodel.structure._arithmetic import add, renamed
 from fccomodel.structure._compose import compose
 from fccomodel.structure._draft import Draft
@@ -195,12 +197,12 @@ def _terms(node: ir.Expr) -> Iterator[tuple[int, ir.Expr]]:
 
 
 # ------------------------------------------------------------------------------------------------------ geometric means
-def geometric_mean(node: ir.Apply, facts: Facts, see: See, key: Key) -> Facts:
-    """``prod g^p`` for concave g >= 0 and p >= 0 with sum at most 1, times a nonnegative constant."""
+def geometric_mean(node: ir.Apply, facts: Facts, see: See, key: Key, count: Callable[[ir.Set], float]) -> Facts:
+    """``prod g^p`` for concave g >= 0 and p >= 0 with sum at most 1, times a nonnegative constant; sets have ``count`` elements."""
     if facts.concave or facts.constant:
         return facts
     bases: dict[int, tuple[Facts, float]] = {}
-    for base, p in _powers(node, see):
+    for base, p in _powers(node, see, count):
         if base.constant and base.interval.value.lo >= 0:
             continue
         before = bases.get(key(base.expr), (base, 0.0))[1]
@@ -217,8 +219,8 @@ def geometric_mean(node: ir.Apply, facts: Facts, see: See, key: Key) -> Facts:
     return combine(facts, draft.finish())
 
 
-def _powers(node: ir.Expr, see: See) -> Iterator[tuple[Facts, float]]:
-    """The bases of a product, of powers, roots and products, with their exponents."""
+def _powers(node: ir.Expr, see: See, count: Callable[[ir.Set], float]) -> Iterator[tuple[Facts, float]]:
+    """The bases of a product, of powers, roots and products, over sets too, with their exponents."""
     stack = [(node, 1.0)]
     while stack:
         part, p = stack.pop()
@@ -228,6 +230,8 @@ def _powers(node: ir.Expr, see: See) -> Iterator[tuple[Facts, float]]:
             stack += [(factor, p) for factor in args]
         elif isinstance(part, ir.Apply) and part.op == "div" and see(args[1]).constant and see(args[1]).interval.value.positive:
             stack.append((args[0], p))
+        elif isinstance(part, ir.Reduce) and reductions.of(part).through_log is SUM:
+            stack.append((part.body, p * prod(count(binder.domain) for binder in part.binders)))
         elif isinstance(part, ir.Apply) and atom is not None and (q := exponent(part, tuple(map(see, args)))):
             stack.append((args[0], p * q))
         else:

@@ -398,3 +398,9 @@ def test_an_exponent_that_is_a_parameter_claims_no_more_than_its_value(base: str
     found = structure.analyse(model, Bound(problem=model, params={"e": np.array(value)})).objective
     written = facts(f"({base})^{value}" if value >= 0 else f"({base})^({value})")
     assert (found.curvature, found.smooth) == (written.curvature, written.smooth)
+
+
+def test_geometric_means_over_a_set() -> None:
+    """Of three elements, K's: the third root, not the second."""
+    found = {"s[j])^(1/3)": "concave", "s[j] * p)^(1/6)": "concave", "s[j])^(1/2)": "unknown", "(s[j] - 1))^(1/3)": "unknown"}
+    assert {text: facts(f"(prod[j in K] {text}").curvature for text in found} == found
