@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from fccomodel.core import ir
+from fccomodel.core.rewrite import apply
 from fccomodel.evaluation.domains import verified
 from fccomodel.library import atoms, domains, reductions
 from fccomodel.library.amounts import NONE, SOME, ZERO, Amount, amount
@@ -362,6 +363,8 @@ class Analyser:
         facts = replace(facts, powers=powers, inner=args[0] if atom.squared else self._hinge(node, args))
         if node.shape:
             return facts
+        if op == "sub" and isinstance(less := _products.opened(node.args[1]), ir.Apply) and less.op == "neg":  # a - -b is a + b
+            node, args = apply("add", node.args[0], less.args[0], span=node.span), (args[0], self(less.args[0]))
         return _whole.attach_log(facts, _whole.apply_log(node, args, facts))
 
     def _hinge(self, node: ir.Apply, args: tuple[Facts, ...]) -> Facts | None:

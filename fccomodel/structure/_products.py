@@ -198,7 +198,7 @@ def _terms(node: ir.Expr) -> Iterator[tuple[int, ir.Expr]]:
 
 # ------------------------------------------------------------------------------------------------------ geometric means
 def geometric_mean(node: ir.Apply, facts: Facts, see: See, key: Key, count: Callable[[ir.Set], float]) -> Facts:
-    """``prod g^p`` for concave g >= 0 and p >= 0 with sum at most 1, times a nonnegative constant; sets have ``count`` elements."""
+    """``prod g^p`` for concave g >= 0 and p >= 0 with sum at most 1, times a constant >= 0; sets have ``count`` elements."""
     if facts.concave or facts.constant:
         return facts
     bases: dict[int, tuple[Facts, float]] = {}

@@ -204,6 +204,9 @@ def powers_of(expr: ir.Expr, args: tuple[Facts, ...]) -> tuple[float, Interval] 
             return 2.0, nothing
         case "add":
             return _added(args)
+        case "sum" | "mean" if base.powers is not None:
+            p, c = base.powers
+            return p, nothing if c.hi == 0 else Interval(0.0, float("inf"), c.positive)
         case "mul" | "div":
             factor, varying = (args[0], args[1]) if args[0].constant else (args[1], args[0])
             if (

@@ -400,6 +400,13 @@ def test_an_exponent_that_is_a_parameter_claims_no_more_than_its_value(base: str
     assert (found.curvature, found.smooth) == (written.curvature, written.smooth)
 
 
+@pytest.mark.parametrize("text", [
+    "sqrt(sum((w - 1)^2))", "(sum(square(2 * w)) / 2)^0.5", "sqrt(mean(w^2) + 1)", "log(1 - -(E[i ~ D] exp(dot(w, i.x))))",
+])  # fmt: skip
+def test_norms_and_sums_by_other_words_are_convex(text: str) -> None:
+    assert facts(text).curvature == "convex"
+
+
 def test_geometric_means_over_a_set() -> None:
     """Of three elements, K's: the third root, not the second."""
     found = {"s[j])^(1/3)": "concave", "s[j] * p)^(1/6)": "concave", "s[j])^(1/2)": "unknown", "(s[j] - 1))^(1/3)": "unknown"}
