@@ -363,6 +363,8 @@ class Analyser:
         facts = replace(facts, powers=powers, inner=args[0] if atom.squared else self._hinge(node, args))
         if node.shape:
             return facts
+        if op == "neg" and isinstance(turned := _products.opened(node.args[0]), ir.Apply) and turned.op == "neg":  # - -u is u
+            return combine(facts, _whole.credited(replace(self(turned.args[0]), expr=node), node))
         if op == "sub" and isinstance(less := _products.opened(node.args[1]), ir.Apply) and less.op == "neg":  # a - -b is a + b
             node, args = apply("add", node.args[0], less.args[0], span=node.span), (args[0], self(less.args[0]))
         return _whole.attach_log(facts, _whole.apply_log(node, args, facts))

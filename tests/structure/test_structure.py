@@ -402,6 +402,7 @@ def test_an_exponent_that_is_a_parameter_claims_no_more_than_its_value(base: str
 
 @pytest.mark.parametrize("text", [
     "sqrt(sum((w - 1)^2))", "(sum(square(2 * w)) / 2)^0.5", "sqrt(mean(w^2) + 1)", "log(1 - -(E[i ~ D] exp(dot(w, i.x))))",
+    "log(1 + -(-(E[i ~ D] exp(dot(w, i.x)))))", "log(E[i ~ D] 2 * -(-exp(dot(w, i.x))))",
 ])  # fmt: skip
 def test_norms_and_sums_by_other_words_are_convex(text: str) -> None:
     assert facts(text).curvature == "convex"
