@@ -59,9 +59,8 @@ Made by `tests/bench/choice.py` (see there for what is measured): the algorithm 
 (`--no-polish`; `by default` is that of a run that may be finished by passes over all rows), why, what it took to accuracy 1e-2
 and 1e-3 in oracle calls and counted seconds, the best of all that cover the model, and the ratio of their times. A time is
 sqrt(oracle calls * counted seconds), so that neither work beyond oracle calls nor what a step costs besides is left out; of
-several seeds it is the geometric mean, and the best is what is best in that. Preferences were set with seed 1 (where the class
-tells maxima from other kinks with seeds 1 and 2). Further seeds were measured for fewer models; most conformance problems take
-all rows in every step, and seeds differ little there.
+several seeds it is the geometric mean, and the best is what is best in that. Most conformance problems take all rows in every
+step, and seeds differ little there.
 """
 COLUMNS = "| model | chosen | why | by default | to 1e-2 | best | ratio | to 1e-3 | best | ratio |"
 
@@ -281,11 +280,36 @@ def table(args: argparse.Namespace) -> None:
     for title, which in seeds + fresh:
         print(f"{title}: chosen within a factor {WITHIN:g} of the best\n\n" + "\n".join(shares(read(args.record, which))) + "\n")
     print(f"{COLUMNS}\n{'|---' * (COLUMNS.count('|') - 1)}|")
-    print("\n".join(row(name, covering(name, runs)) for name, runs in found.items()))
-    print("\n## By class\n\nOf these measurements: times over the best one's, geometric means over models and accuracies.\n")
-    for problems, names, times in classes(found):
-        said = ", ".join(f"{name} {time:.1f}" for name, time in sorted(times.items(), key=lambda pair: pair[1]))
-        print(f"- {classing.named(problems)} ({len(names)} models): {said}")
+    rows = [row(name, covering(name, runs)) for name, runs in found.items()]
+    print("\n".join(rows))
+    if args.kept:
+        kept, other = before(Path(args.kept).read_text(), found)
+        print("\n".join(kept))
+        print(f"\nThe last {len(kept)} rows are of earlier measurements of the same choice, with seeds 1 and 2." + "".join(other))
+        print(f"\n{counted([*rows, *kept])}")
+    print("\n## By class\n\nWhat `measured.toml` holds: times over the best one's, geometric means over models and accuracies.\n")
+    for one in classing.rows():
+        said = ", ".join(f"{name} {time:.1f}" for name, time in sorted(one.times.items(), key=lambda pair: pair[1]))
+        print(f"- {one.name} ({len(one.models)} model{'s' * (len(one.models) > 1)}): {said}")
+
+
+def before(page: str, found: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    """The rows of an earlier page of models not measured again, and a sentence on those whose choice is another today."""
+    rows = {cells[1].strip(): (line, cells[2].strip()) for line in page.splitlines() if len(cells := line.split("|")) > 9}
+    rows = {name: entry for name, entry in rows.items() if name in models() and name not in found}
+    kept = {name: line for name, (line, chosen) in rows.items() if ranked(name).order[0].record.name == chosen}
+    gone = ", ".join(name for name in rows if name not in kept)
+    return list(kept.values()), [f" Chosen otherwise since, and not measured again: {gone}."] if gone else []
+
+
+def counted(rows: Iterable[str]) -> str:
+    """Of the rows of a page, how often the chosen one is near the best in time."""
+    said = []
+    for wanted, column in (("1e-2", 7), ("1e-3", 10)):
+        ratios = [float(cell) for line in rows if (cell := line.split("|")[column].strip()) not in ("-", "")]
+        well = sum(ratio <= WITHIN for ratio in ratios)
+        said.append(f"{well} of {len(ratios)} ({100 * well / max(len(ratios), 1):.1f}%) to {wanted}")
+    return f"All rows: chosen within a factor {WITHIN:g} of the best in time: {', '.join(said)}."
 
 
 def figures(runs: Mapping[str, dict], name: str, wanted: str) -> str:
@@ -309,6 +333,7 @@ def main() -> None:
     parser.add_argument("--algorithms", default="")
     parser.add_argument("--seeds", type=numbers, default=[1, 2])
     parser.add_argument("--fresh", type=numbers, default=[], help="of a table: seeds by which no preference was set")
+    parser.add_argument("--kept", help="of a table: an earlier page, whose rows of models without a measurement are kept")
     parser.add_argument("--most", type=float, default=2.0, help="counted seconds that one run may take")
     args = parser.parse_args()
     {"measure": measure, "table": table, "preferences": preferences}[args.what](args)
