@@ -98,7 +98,8 @@ def all_in_every_step(kind: str, size: int, span: Span) -> Diagnostic:
     """What needs all elements of a set in every step needs few."""
     reason = "It needs all of them at once: a minibatch says little of it."
     fix = "Use E, mean or sum, logmeanexp, cvar, or a smaller set."
-    if (through := reductions.get(kind).through_log) is not None:
+    known = reductions.get(kind)
+    if known is not None and (through := known.through_log) is not None:
         reason = "It needs all of them at once, and of so many the result is beyond double precision unless all are nearly 1."
         fix = (
             f"Of positive terms write `{through.name}` of their logarithms, which samples tell: it is optimal where the `{kind}` "
