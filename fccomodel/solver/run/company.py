@@ -30,6 +30,7 @@ def helped(bound: Bound) -> Iterator[None]:
             yield
     except ranks.Done:
         Follower(bound).follow()
+        ranks.part()
         raise
     finally:
         leave()
@@ -43,6 +44,7 @@ def assisted(work: Callable[[Any], Bound]) -> Iterator[None]:
     ranks.waiting()
     if distributed.get_rank() > 0:
         Follower(work=work).follow()
+        ranks.part()
         raise ranks.Done(0)
     try:
         yield
@@ -88,6 +90,7 @@ def leave() -> None:
     if ranks.count() > 1 and ranks.free() and distributed.get_rank() == 0:
         with suppress(RuntimeError):  # one of them is lost
             tell("end")
+            ranks.part()
     ranks.waiting(False)
 
 

@@ -72,6 +72,13 @@ def done() -> None:
         raise Done(0)
 
 
+def part() -> None:
+    """The ranks go apart: what they are joined by would end with the process in the middle of its work."""
+    if distributed.is_initialized():
+        distributed.destroy_process_group()
+    _talking.clear()
+
+
 def silenced() -> None:
     """Something was left half said: no word is understood any more."""
     _talking["silent"] = True
