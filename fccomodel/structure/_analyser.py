@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from fccomodel.core import ir
-from fccomodel.core.rewrite import apply
 from fccomodel.evaluation.domains import verified
 from fccomodel.library import atoms, domains, reductions
 from fccomodel.library.amounts import NONE, SOME, ZERO, Amount, amount
@@ -366,7 +365,7 @@ class Analyser:
         if op == "neg" and isinstance(turned := _products.opened(node.args[0]), ir.Apply) and turned.op == "neg":  # - -u is u
             return combine(facts, _whole.credited(replace(self(turned.args[0]), expr=node), node))
         if op == "sub" and isinstance(less := _products.opened(node.args[1]), ir.Apply) and less.op == "neg":  # a - -b is a + b
-            node, args = apply("add", node.args[0], less.args[0], span=node.span), (args[0], self(less.args[0]))
+            node, args = replace(node, op="add", args=(node.args[0], less.args[0])), (args[0], self(less.args[0]))
         return _whole.attach_log(facts, _whole.apply_log(node, args, facts))
 
     def _hinge(self, node: ir.Apply, args: tuple[Facts, ...]) -> Facts | None:
