@@ -66,7 +66,8 @@ class Sweep:
         """An adjoint on the axes and event dims of its value."""
         source = self.source if self.source is not None and self.source.op.spreads else adjoint
         if missing := [a for a in in_order([*adjoint.axes, *source.axes]) if a not in val.axes]:
-            adjoint = self.graph.total(adjoint, missing)
+            without = self.graph.weighed(adjoint, missing)
+            adjoint = self.graph.total(adjoint, missing) if without is None else without
         if len(adjoint.event) > len(val.event):
             return self.graph.sum_event(adjoint)
         if source.op is entrywise and len(source.event) > len(val.event):

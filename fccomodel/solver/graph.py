@@ -75,6 +75,10 @@ class Graph(Builder):
         """The sum over axes; those that the value lacks count by their size."""
         return sums.total(self, val, tuple(axes))
 
+    def weighed(self, val: Val, axes: Iterable[Axis]) -> Val | None:
+        """The same of vectors times numbers that have more axes, without the products; None of another value."""
+        return sums.weighed(self, val, tuple(axes))
+
     def average(self, val: Val, axes: Iterable[Axis]) -> Val:
         """The mean over axes."""
         return sums.average(self, val, tuple(axes))

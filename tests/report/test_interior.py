@@ -87,7 +87,7 @@ EXACT = {
     ),
     "three kinds, one inside another": (
         "data D : table(y: real); var w; let t = cvar(tail = 0.5)[z in D] max(w - z.y, 2 * (w - z.y) - 1);"
-        "minimize max(t, 2 * t - 0.7) - 3.5 * w;",
+        "minimize max(t, 2 * t - 0.7) - 3.4 * w;",
         {"D": {"y": np.arange(4.0)}},
         {"w": 2.0},
         {"w": 2.1},

@@ -23,6 +23,7 @@ LINEAR = {
     "sum": "sum[z in P] sigmoid(dot(w, z.x)) / 30",
     "pairs": "E[p ~ P, n ~ N] sigmoid(dot(w, n.x - p.x) * p.time)",
     "nested": "mean[p in P] E[n ~ N] sigmoid(dot(w, n.x - p.x) * p.time)",
+    "pair_dots": "mean[i in D] E[j ~ D] tanh(dot(w * i.x, j.x) * j.time)",
     "order": "mean[i in D] E[j ~ D | j.time >= i.time] tanh(dot(w, j.x - i.x) * i.time)",
     "order_strict": "mean[i in {z in D | z.time > 0.7}] E[j ~ D | j.time < i.time] tanh(dot(w, j.x - i.x) * i.time)",
     "order_sum": "mean[i in D] sum[j in D | j.time >= i.time] tanh(dot(w, j.x - i.x) * i.time)",
@@ -234,6 +235,12 @@ def test_conditions_choose_rows_directly(condition: str, accepted: Any) -> None:
             allowed[row] = False
         assert count[~allowed].sum() == 0
         assert even(torch.as_tensor(count[allowed]))
+
+
+def test_dots_of_pairs_are_products_of_matrices() -> None:
+    """Neither they nor their gradients have an entry for each pair and coordinate."""
+    text = gradient(make("m", linear(LINEAR["pair_dots"])))
+    assert 'torch.einsum("ay,by->ab"' in text and 'torch.einsum("ab,bz->az"' in text and ":, :, None" not in text
 
 
 def test_two_inner_batches_are_independent() -> None:

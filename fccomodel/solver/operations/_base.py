@@ -7,7 +7,7 @@ them, or a chunk of a full pass.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
@@ -212,6 +212,14 @@ def dims(val: Val, over: Iterable[Axis]) -> str:
     """Where some axes of a value lie, as a torch ``dim``."""
     places = sorted(val.axes.index(a) for a in over)
     return str(places[0]) if len(places) == 1 else str(tuple(places))
+
+
+def einsum(writer: Writer, args: Sequence[Val], events: Sequence[str], axes: Axes, event: str) -> str:
+    """The text of a sum of products, by letters of each argument's entries and of those that stay."""
+    letters = {a: chr(ord("a") + k) for k, a in enumerate(union(args))}
+    given = ("".join(letters[a] for a in arg.axes) + more for arg, more in zip(args, events, strict=True))
+    kept = "".join(letters[a] for a in axes) + event
+    return f'torch.einsum("{",".join(given)}->{kept}", {", ".join(map(writer.ref, args))})'
 
 
 def sizes(axes: Axes, event: Event = ()) -> tuple[int, ...]:

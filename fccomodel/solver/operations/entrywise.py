@@ -9,7 +9,7 @@ from typing import Any
 
 from fccomodel.library import atoms
 from fccomodel.library.formulas import atom_of
-from fccomodel.solver.operations._base import Axis, Builder, Event, Op, Reverse, Val, Writer, bare, python, sizes
+from fccomodel.solver.operations._base import Axis, Builder, Event, Op, Reverse, Val, Writer, bare, einsum, python, sizes
 from fccomodel.solver.operations.indexing import entry
 
 
@@ -99,6 +99,8 @@ class ArrayAtom(Op):
         atom = atom_of(val.attrs["atom"])
         if atom.variadic and val.axes:  # arrays side by side: each on all axes
             return atom.lower(tuple(f"({writer.expanded(a, val.axes, a.event)})" for a in val.args), site(val))
+        if val.attrs["atom"] == "dot" and all(a.axes for a in val.args) and not {*val.args[0].axes} & {*val.args[1].axes}:
+            return einsum(writer, val.args, ("y", "y"), val.axes, "")  # of all pairs, without the products of their entries
         deepest = max((len(a.event) for a in val.args), default=0)
         texts = [writer.ref(a, val.axes, len(a.event) if a.event else deepest) for a in val.args]
         tensors = [python(a) and name not in atom.parameters for name, a in zip(atom.names(len(texts)), val.args, strict=True)]

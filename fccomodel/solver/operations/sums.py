@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from fccomodel.solver.operations._base import Axes, Axis, Builder, Event, Op, Reverse, Val, Writer, dims, in_order, union
+from fccomodel.solver.operations._base import Axes, Axis, Builder, Event, Op, Reverse, Val, Writer, dims, einsum, in_order, union
 
 FULL_PASS = "autograd goes through full passes, or nothing does"
 
@@ -93,10 +93,8 @@ class Contract(Over):
         return "t1"
 
     def text(self, writer: Writer, val: Val) -> str:
-        letters = {a: chr(ord("a") + k) for k, a in enumerate(union(val.args))}
-        left, right = ("".join(letters[a] for a in arg.axes) for arg in val.args)
-        out = "".join(letters[a] for a in val.axes)
-        return f'torch.einsum("{left}y,{right}z->{out}yz", {", ".join(map(writer.ref, val.args))})'
+        events = tuple(letter if arg.event else "" for letter, arg in zip("yz", val.args, strict=True))
+        return einsum(writer, val.args, events, val.axes, "".join(events))
 
 
 class SumEvent(Op):
@@ -151,6 +149,16 @@ def total(g: Builder, val: Val, axes: Axes) -> Val:
     elif have:
         val = g.make(sum_axes, [val], over=have)
     return g.apply("mul", g.const(times), val)
+
+
+def weighed(g: Builder, val: Val, axes: Axes) -> Val | None:
+    """``total`` of vectors times numbers that have more axes, without the products; None for another value."""
+    if not {*axes} <= {*val.axes} or val.op.name != "ew" or val.attrs["atom"] != "mul" or len(val.event) != 1:
+        return None
+    number, vector = sorted(val.args, key=lambda arg: len(arg.event))
+    if number.event or {*val.axes} == {*vector.axes} or not number.axes:
+        return None
+    return g.make(contract, [number, vector], over=tuple(a for a in val.axes if a in axes))
 
 
 def average(g: Builder, val: Val, axes: Axes) -> Val:
