@@ -133,6 +133,14 @@ def test_moreaus_identity_with_the_conjugate_of_a_max():
         assert np.isclose(float(f.value(torch.tensor(x))), ordered @ weights * cap)
 
 
+def test_the_conjugate_at_a_slope_that_stays():
+    """sup_t s t - elu(s t) = 0, at every t > 0, whatever the rounding of the derivative there."""
+    for c in np.random.default_rng(0).uniform(0, 3, 20):
+        f = of(call("elu", call("add", call("mul", ir.Const(value=float(c)), T), T)), (T,), facts_of)
+        found = f.conjugate(torch.tensor([f.slopes[1], 1.01 * (1 + c)], dtype=torch.float64))
+        assert abs(float(found[0])) < 1e-12 and found[1] == inf
+
+
 def test_entries_that_are_left_out():
     """An entry at -inf gets no weight, and the tail is of the others."""
     x = torch.tensor([0.3, -0.2, 1.0, 0.5], dtype=torch.float64)

@@ -155,7 +155,9 @@ def keep_the_better(run, solver: BlockSolver, data, h: BlockSettings):
     once, from the last); else they go back. Returns its violation, whether its value is finite, and whether it gains enough."""
     value, chosen = least(solver, data, [run.state.w, run.average] if run.kept else [run.state.w], h.weight)
     gain, schedule = merit(run.value, h.weight) - merit(value, h.weight), solver.schedule
-    finite = math.isfinite(value[0]) and gain > -1e8 * (1 + abs(merit(run.value, h.weight)))  # it may have run away
+    if float(chosen.norm()) > 1e8 * (1 + float(run.best.w.norm())):
+        gain = -math.inf  # it has run away, to where values are rounding
+    finite = math.isfinite(value[0]) and gain > -1e8 * (1 + abs(merit(run.value, h.weight)))
     if finite and schedule.adapts and not h.once:
         run.state.w.copy_(chosen)
     if gain > 0 or schedule.keeps_last or solver.surrogate:

@@ -91,8 +91,9 @@ class Smooth(Proximal):
         before, step = (float(d) for d in slopes.diff()[-2:])
         if abs(step) > 0.5 * abs(before) + 1e-12:
             return side * inf
-        rest = step * step / (before - step) if step else 0.0  # what is left of a geometric approach
-        return round(last + rest, 9) + 0.0
+        if not step:
+            return last + 0.0
+        return round(last + step * step / (before - step), 9) + 0.0  # with what is left of a geometric approach
 
     def value_text(self, u: str, dims: tuple[int, ...]) -> str:
         text = f"(lambda {NAME}: {self.formula})({u})" if u != NAME else self.formula
@@ -116,7 +117,8 @@ class Smooth(Proximal):
         for _ in range(80):  # from a point inside outwards, until f' has passed y
             for end, side in ((left, -1.0), (right, 1.0)):
                 trial = self.at + side * step
-                passed = side * (_run(self.first, {NAME: trial}) + 0 * trial - y) >= 0
+                beyond = side * (_run(self.first, {NAME: trial}) + 0 * trial - y)
+                passed = beyond >= -1e-14 * (1 + y.abs())  # where f' stays, rounding has it on either side of y
                 end.copy_(torch.where(end.isinf() & passed, trial, end))
             step = 2 * step
         left, right = left.clamp(min=-1e24), right.clamp(max=1e24)
