@@ -1,8 +1,9 @@
 """The order in which the compiler chooses among the algorithms that suit a problem, and why each other one comes later.
 
-No condition names an algorithm. Where a run ends with passes over all rows, those go first after which there can be any, and of
-them those whose theorem covers the problem. Among these the theorems decide (``candidates``), unless algorithms were measured on
-problems of the same class and the theorems' first was far from the best there (``measured``).
+No condition names an algorithm. Where a run ends with passes over all rows, those go first after which there can be any, of them
+those whose theorem covers the problem, and of these those that smooth all of its kinks. Among these the theorems decide
+(``candidates``), unless algorithms were measured on problems of the same class and the theorems' first was far from the best
+there (``measured``).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from fccomodel.plan import measured
 from fccomodel.plan.candidates import GUARANTEES, Candidate, finishable
 
 FINISHED = "after which there can be no finish by passes over all rows (--no-polish asks for none)"
+KINKED = "with kinks left to subgradients, which passes over all rows do not finish (--no-polish asks for none)"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -40,14 +42,21 @@ class Ranking:
         first, alone = self.order[0], self.theorems[0]
         said = [f"its theorem: {first.worth()}" if self.row is None else self.row.sentence(first.record.name, self._named)]
         if first is not alone:
-            lost = f", {FINISHED}" if self.finishing and not finishable(alone.record) else ""
-            said.append(f"by the theorems alone it would be {alone.record.name}: {alone.worth()}{lost}")
+            lost = self._unfinished(alone, first)
+            said.append(f"by the theorems alone it would be {alone.record.name}: {alone.worth()}{lost and ', ' + lost}")
         return said
+
+    def _unfinished(self, other: Candidate, chosen: Candidate) -> str:
+        """Why a finish that is wanted is none after ``other``, as it is after the one chosen; "" where it is."""
+        if not self.finishing or not finishable(chosen.record):
+            return ""
+        kinked = other.left and not chosen.left and other.covered == chosen.covered
+        return FINISHED if not finishable(other.record) else KINKED if kinked else ""
 
     @property
     def _named(self) -> list[str]:
         """Those that it was measured against: where a finish is wanted, after which there can be one."""
-        return [c.record.name for c in self.order if not self.finishing or finishable(c.record)]
+        return [c.record.name for c in self.order if not self._unfinished(c, self.order[0])]
 
     def to_json(self) -> dict[str, Any]:
         """``order``, what the ``theorems`` alone would choose, and the class and times that were ``measured`` against that."""
@@ -63,8 +72,8 @@ class Ranking:
         if chosen is None:
             return "covers the model" if other.covered else "could run"
         suits, title = "covered too" if other.covered else "could run too", chosen.record.title
-        if self.finishing and finishable(chosen.record) and not finishable(other.record):
-            return f"{suits}, {FINISHED}"
+        if lost := self._unfinished(other, chosen):
+            return f"{suits}, {lost}"
         if self.row is not None and self.row.place(chosen.record.name) < inf and other.covered == chosen.covered:
             slower = self.row.place(other.record.name)
             if slower == inf:
@@ -85,7 +94,8 @@ def rank(considered: Mapping[str, Candidate], finishing: bool = False, schedule:
     by_theory = schedule == "theory"
 
     def late(c: Candidate) -> tuple[bool, ...]:
-        return finishing and not finishable(c.record), by_theory and c.record.theory is None, not c.covered
+        unfinished, kinked = finishing and not finishable(c.record), finishing and c.left > 0
+        return unfinished, by_theory and c.record.theory is None, not c.covered, kinked
 
     first = [c.record.name for c in theorems if late(c) == min(map(late, theorems))]
     row = measured.of(class_of(theorems)) if len(first) > 1 and not by_theory else None
