@@ -15,8 +15,8 @@ from fccomodel.evaluation.errors import too_many_to_sort
 from fccomodel.report import estimated
 
 RNG = np.random.default_rng(3)
-X = RNG.normal(size=(1500, 3))
-Y = np.where(X[:, 0] + RNG.normal(size=1500) > 0.8, 1, -1)
+X = RNG.normal(size=(900, 3))
+Y = np.where(X[:, 0] + RNG.normal(size=900) > 0.8, 1, -1)
 TAIL = """dim d; data D : table(x: real[d], y: {-1, 1}); var w[d];
 minimize mean[p in D | p.y == 1] cvar(tail = 0.2)[n ~ D | n.y == -1] sqhinge(1 - dot(w, p.x) + dot(w, n.x)) + 0.1 * sumsq(w);"""
 GROUPS = """dim d; set K; data D : table(x: real[d], g: K); var w[d];
@@ -30,8 +30,8 @@ def bound():
 
 def test_elements_are_counted(bound):
     assert estimated.amount(bound.bound) == (Y == 1).sum() * (Y == -1).sum()
-    grouped = fccomodel.compile(GROUPS).bind(data={"D": {"x": X, "g": np.arange(1500) % 3}}).bound
-    assert estimated.amount(grouped) == 1500**2
+    grouped = fccomodel.compile(GROUPS).bind(data={"D": {"x": X, "g": np.arange(900) % 3}}).bound
+    assert estimated.amount(grouped) == 900**2
 
 
 def test_what_cannot_be_held_is_estimated(bound, monkeypatch):
@@ -41,7 +41,7 @@ def test_what_cannot_be_held_is_estimated(bound, monkeypatch):
     system = report.System
 
     def small(rows, *args, **more):
-        if rows.tables["D"].n > 1000:
+        if rows.tables["D"].n > 600:
             refuse(too_many_to_sort(next(n for n in ir.walk(*rows.problem.roots) if isinstance(n, ir.Reduce)), 1e9))
         return system(rows, *args, **more)
 

@@ -126,10 +126,10 @@ def test_an_optimum_at_kinks(name):
 def test_little_work_is_shared_by_the_methods():
     """A tail of tails where all are alike: a method that is cut short leaves the rest to others."""
     rng = np.random.default_rng(0)
-    x, y = rng.normal(size=(260, 5)), np.repeat([1, 0], [60, 200])
-    x[:60, 0] += 1
+    x, y = rng.normal(size=(170, 5)), np.repeat([1, 0], [40, 130])
+    x[:40, 0] += 1
     bound = fccomodel.compile(
         "dim d; data D : table(x: real[d], y: {0, 1}); set P = {z in D | z.y == 1}; set N = {z in D | z.y == 0}; var w[d];"
         "minimize cvar(tail = 0.3)[p in P] (cvar(tail = 0.1)[n ~ N] sqhinge(1 - dot(w, p.x - n.x))) + 0.001 * sumsq(w);"
     ).bind(D={"x": x, "y": y}).bound  # fmt: skip
-    assert report.report(bound, {"w": np.zeros(5)}, work=Meter(0.2)).epsilon < 1e-6
+    assert report.report(bound, {"w": np.zeros(5)}, work=Meter(0.05)).epsilon < 1e-6
