@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from fccomodel.app.explain import normal_of
+from fccomodel.app.notebook.shown import Shown
 from fccomodel.core import ir
 from fccomodel.language import latex
 from fccomodel.language.latex import Printer, Row
@@ -35,7 +36,7 @@ def written(stated: ir.Problem, explained: Explained | None, which: str) -> str:
     return f"% {stated.name}: what is minimised, penalties and envelopes in place\n{_smoothed(normal)}"
 
 
-class Typeset:
+class Typeset(Shown):
     """Models that are shown as mathematics; they have ``compiled`` and ``explain``."""
 
     def latex(self: Any, form: str = "problem") -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fccomodel.app.notebook.shown import Shown
 from fccomodel.core import files
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.source import Source
@@ -52,7 +53,7 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-class Model(Notation):
+class Model(Shown, Notation):
     """A model written in Python, statement by statement: an attribute for each declaration, calls for objective and constraints.
 
     >>> import fccomodel as fc

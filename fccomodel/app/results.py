@@ -25,6 +25,7 @@ from fccomodel import pipeline
 from fccomodel.app import errors, explain, labelled, scoring, store
 from fccomodel.app.answers import Answer
 from fccomodel.app.history import History
+from fccomodel.app.notebook.shown import Shown
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import FccoError, refuse
 from fccomodel.core.files import digest, read_text, whole, write_text
@@ -346,7 +347,7 @@ def at_hand(outcome: pipeline.Outcome) -> Stored:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class Evaluation:
+class Evaluation(Shown):
     """An answer judged on rows of choice. ``print(evaluation)`` shows the report."""
 
     stored: Stored

@@ -13,6 +13,7 @@ from fccomodel import pipeline
 from fccomodel.app import citing, display, explain, labelled, page, plots, results, scoring, store
 from fccomodel.app.answers import Answer
 from fccomodel.app.history import History
+from fccomodel.app.notebook.shown import Shown
 from fccomodel.core import options
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Explanation:
+class Explanation(Shown):
     """What was found about a model and what follows for its solution, or what it lacks."""
 
     explained: pipeline.Explained
@@ -58,7 +59,7 @@ class Explanation:
         return html.explanation(self.explained)
 
 
-class Planned(pipeline.Planned):
+class Planned(Shown, pipeline.Planned):
     """A plan: ``print`` shows the algorithm, its theorem's assumptions and what the other algorithms lack."""
 
     def __str__(self) -> str:
@@ -71,7 +72,7 @@ class Planned(pipeline.Planned):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Result(Answer):
+class Result(Shown, Answer):
     """A solved problem. ``print(result)`` shows the report."""
 
     outcome: pipeline.Outcome

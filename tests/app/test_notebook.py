@@ -144,5 +144,7 @@ def test_models_explain_themselves_as_html():
     refused = fccomodel.compile(text).explain()._repr_html_()
     assert refused.count("<details") == refused.count("</details>") and "other algorithms" in refused
     model = fccomodel.Model("unfinished")
-    assert model._repr_html_() is None
+    assert model._repr_html_() is None and set(model._repr_mimebundle_()) == {"text/plain"}
+    bundle = fccomodel.compile(text)._repr_mimebundle_(exclude={"text/html"})
+    assert set(bundle) == {"text/plain", "text/latex"} and "\\sqrt" in bundle["text/latex"]
     assert "Planned" in repr(fccomodel.compile("var t; minimize t^2;").bind().plan())

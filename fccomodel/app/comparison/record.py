@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fccomodel.app.comparison.runs import Hyper, Run
 from fccomodel.app.frames import frame
+from fccomodel.app.notebook.shown import Shown
 from fccomodel.app.results import plain, versions
 from fccomodel.core.files import make_folder, write_text
 
@@ -31,7 +32,7 @@ class Mean(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Comparison:
+class Comparison(Shown):
     """Algorithms side by side. ``print`` shows the table.
 
     runs      those that ended, by algorithm and seed        refused   algorithm -> what it lacks on this model

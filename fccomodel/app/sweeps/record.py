@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from fccomodel import pipeline
 from fccomodel.app import results, store
 from fccomodel.app.frames import frame
+from fccomodel.app.notebook.shown import Shown
 from fccomodel.core.files import make_folder, write_text
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class Point:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Sweep:
+class Sweep(Shown):
     """Solves along values of params. ``print`` shows the table, ``plot()`` the trade-off; ``results`` are those of the solves.
 
     points       one for each combination of values that was solved, in order
