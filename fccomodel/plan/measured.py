@@ -29,7 +29,7 @@ Class = Mapping[str, bool]
 WORDS = {
     "convex": ("convex", "not convex"),
     "constrained": ("with constraints", "without constraints"),
-    "kinks": ("with kinks", "smooth"),
+    "kinks": ("with kinks", "smooth or smoothed"),
     "nets": ("of nets", ""),
     "sampled": ("by samples", "by all rows in every step"),
     "few": (f"of at most {FEW} variables", f"of more than {FEW} variables"),
@@ -48,7 +48,7 @@ class Row:
 
     @property
     def name(self) -> str:
-        """``convex, without constraints, smooth, of at most 10 variables``."""
+        """``convex, without constraints, smooth or smoothed, of at most 10 variables``."""
         return named(self.problems)
 
     def best(self, names: Sequence[str]) -> str | None:
