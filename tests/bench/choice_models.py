@@ -36,7 +36,9 @@ class Model:
 
 def models() -> dict[str, Model]:
     """All of them by name; those whose data are not there are left out."""
-    return {m.name: m for m in (*_bound("examples", EXAMPLES), *_bound("shared", SHARED / "models"), *_papers(), *_conformance())}
+    folders = {"examples": EXAMPLES, "applications": EXAMPLES / "applications", "shared": SHARED / "models"}
+    shipped = (m for group, folder in folders.items() for m in _bound(group, folder))
+    return {m.name: m for m in (*shipped, *_papers(), *_conformance())}
 
 
 def _read(path: Path) -> Source:
