@@ -94,15 +94,16 @@ def rank(considered: Mapping[str, Candidate], finishing: bool = False, schedule:
     by_theory = schedule == "theory"
 
     def late(c: Candidate) -> tuple[bool, ...]:
-        unfinished, kinked = finishing and not finishable(c.record), finishing and c.left > 0
-        return unfinished, by_theory and c.record.theory is None, not c.covered, kinked
+        return finishing and not finishable(c.record), by_theory and c.record.theory is None, not c.covered
 
-    first = [c.record.name for c in theorems if late(c) == min(map(late, theorems))]
+    early = [c for c in theorems if late(c) == min(map(late, theorems))]
+    kinked = {c.record.name: finishing and c.left > 0 for c in early}
+    first = [c.record.name for c in early if kinked[c.record.name] == min(kinked.values())]
     row = measured.of(class_of(theorems)) if len(first) > 1 and not by_theory else None
     row = row if row is not None and row.best(first) else None
 
     def order(c: Candidate) -> tuple[Any, ...]:
-        return *late(c), row.step(c.record.name, first) if row else 0.0, c.order
+        return *late(c), kinked.get(c.record.name, False), row.step(c.record.name, first) if row else 0.0, c.order
 
     return Ranking(theorems=tuple(theorems), order=tuple(sorted(theorems, key=order)), row=row, finishing=finishing)
 
