@@ -12,7 +12,7 @@ def expect(start: int, size: int, how: str) -> None:
 
     if os.name != "posix" or not size:
         return
-    madvise, end = ctypes.CDLL(None).madvise, start + size
-    advice, step = {"usual": (0, size), "scattered": (1, size), "soon": (3, 1 << 17)}[how]  # it may read 128 KiB
+    madvise, end = ctypes.pythonapi.madvise, start + size  # a handle that is open already: batches ask at every step
+    advice, step = {"usual": (0, size), "scattered": (1, size), "soon": (3, 1 << 17)}[how]  # at once it may read 128 KiB alone
     for at in range(start - start % os.sysconf("SC_PAGE_SIZE"), end, step):
         madvise(ctypes.c_void_p(at), ctypes.c_size_t(min(step, end - at)), ctypes.c_int(advice))

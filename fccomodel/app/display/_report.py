@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from fccomodel.report.confidence import Intervals
 
 
-
 def outcome(result: Outcome, *, verbose: bool = False) -> RenderableType:
     """The report of a solve: where it ended and how good that is; ``verbose``: how it was found too, and every option."""
     planned, solution = result.planned, result.solution

@@ -69,15 +69,22 @@ def at_most(k, count):
     return count.clamp(max=k) if hasattr(count, "clamp") else min(count, k)
 
 
+def in_line(x, dim):
+    """Several dims as the last one; what has none as it is."""
+    return x.movedim(dim, tuple(range(-len(dim), 0))).flatten(-len(dim)) if torch.is_tensor(x) and x.dim() else x
+
+
+def places(x, dim):
+    """0, 1, 2, ... along ``dim``."""
+    return torch.arange(x.shape[dim], device=x.device, dtype=x.dtype).view((-1,) + (1,) * (x.dim() - 1 - dim % x.dim()))
+
+
 def tail_mean(x, dim, weight, mask):
     """The mean of the largest elements along ``dim`` that weigh ``weight`` together, each at most 1."""
     if mask is not None:
         x = x.masked_fill(mask == 0, float("-inf"))
     if isinstance(dim, tuple):
-        last = tuple(range(-len(dim), 0))
-        x = x.movedim(dim, last).flatten(-len(dim))
-        weight = weight.movedim(dim, last).flatten(-len(dim)) if torch.is_tensor(weight) and weight.dim() else weight
-        dim = -1
+        x, weight, dim = in_line(x, dim), in_line(weight, dim), -1
     if not torch.is_tensor(weight):  # the same for all: no order is needed
         count = min(math.ceil(weight), x.shape[dim])
         if count <= 1:
@@ -85,8 +92,7 @@ def tail_mean(x, dim, weight, mask):
         largest = x.topk(count, dim=dim, sorted=False).values
         return (largest.sum(dim) - (count - weight) * largest.amin(dim)) / weight
     ordered = x.sort(dim=dim, descending=True).values
-    count = torch.arange(x.shape[dim], device=x.device, dtype=x.dtype).view((-1,) + (1,) * (x.dim() - 1 - dim % x.dim()))
-    share = (weight - count).clamp(0, 1).expand(x.shape)
+    share = (weight - places(ordered, dim)).clamp(0, 1).expand(x.shape)
     return (torch.where(share > 0, ordered, torch.zeros_like(ordered)) * share).sum(dim) / share.sum(dim)
 
 
@@ -94,16 +100,12 @@ def tail_weights(x, dim, weight, mask):
     """The weights of ``tail_mean``."""
     if isinstance(dim, tuple):
         last = tuple(range(-len(dim), 0))
-        moved = x.movedim(dim, last)
-        weight = weight.movedim(dim, last).flatten(-len(dim)) if torch.is_tensor(weight) and weight.dim() else weight
-        x = moved.flatten(-len(dim))
-        mask = None if mask is None else mask.movedim(dim, last).flatten(-len(dim))
-        return tail_weights(x, -1, weight, mask).view(moved.shape).movedim(last, dim)
+        found = tail_weights(in_line(x, dim), -1, in_line(weight, dim), in_line(mask, dim))
+        return found.view(x.movedim(dim, last).shape).movedim(last, dim)
     if not torch.is_tensor(weight):
-        order = x.topk(min(max(math.ceil(weight), 1), x.shape[dim]), dim=dim).indices
-        count = torch.arange(order.shape[dim], device=x.device, dtype=x.dtype).view((-1,) + (1,) * (x.dim() - 1 - dim % x.dim()))
-        return torch.zeros_like(x).scatter(dim, order, ((weight - count).clamp(0, 1) / weight).expand(order.shape))
+        largest, order = x.topk(min(max(math.ceil(weight), 1), x.shape[dim]), dim=dim)
+        share = (weight - places(largest, dim)).clamp(0, 1)
+        return torch.zeros_like(x).scatter(dim, order, (share / weight).expand(order.shape))
     order = (x if mask is None else x.masked_fill(mask == 0, float("-inf"))).argsort(dim=dim, descending=True)
-    count = torch.arange(x.shape[dim], device=x.device, dtype=x.dtype).view((-1,) + (1,) * (x.dim() - 1 - dim % x.dim()))
-    share = (weight - count).clamp(0, 1).expand(x.shape)
+    share = (weight - places(x, dim)).clamp(0, 1).expand(x.shape)
     return torch.zeros_like(x).scatter(dim, order, share / share.sum(dim, keepdim=True))

@@ -71,15 +71,22 @@ def unsegment(values, dim, count, cells, sizes, how):
     return rows
 
 
+def in_line(x, dim):
+    """Several dims as the last one; what has none as it is."""
+    return x.movedim(dim, tuple(range(-len(dim), 0))).flatten(-len(dim)) if torch.is_tensor(x) and x.dim() else x
+
+
+def places(x, dim):
+    """0, 1, 2, ... along ``dim``."""
+    return torch.arange(x.shape[dim], device=x.device, dtype=x.dtype).view((-1,) + (1,) * (x.dim() - 1 - dim % x.dim()))
+
+
 def tail_mean(x, dim, weight, mask):
     """The mean of the largest elements along ``dim`` that weigh ``weight`` together, each at most 1."""
     if mask is not None:
         x = x.masked_fill(mask == 0, float("-inf"))
     if isinstance(dim, tuple):
-        last = tuple(range(-len(dim), 0))
-        x = x.movedim(dim, last).flatten(-len(dim))
-        weight = weight.movedim(dim, last).flatten(-len(dim)) if torch.is_tensor(weight) and weight.dim() else weight
-        dim = -1
+        x, weight, dim = in_line(x, dim), in_line(weight, dim), -1
     if not torch.is_tensor(weight):  # the same for all: no order is needed
         count = min(math.ceil(weight), x.shape[dim])
         if count <= 1:
@@ -87,8 +94,7 @@ def tail_mean(x, dim, weight, mask):
         largest = x.topk(count, dim=dim, sorted=False).values
         return (largest.sum(dim) - (count - weight) * largest.amin(dim)) / weight
     ordered = x.sort(dim=dim, descending=True).values
-    count = torch.arange(x.shape[dim], device=x.device, dtype=x.dtype).view((-1,) + (1,) * (x.dim() - 1 - dim % x.dim()))
-    share = (weight - count).clamp(0, 1).expand(x.shape)
+    share = (weight - places(ordered, dim)).clamp(0, 1).expand(x.shape)
     return (torch.where(share > 0, ordered, torch.zeros_like(ordered)) * share).sum(dim) / share.sum(dim)
 
 
