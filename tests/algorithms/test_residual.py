@@ -111,6 +111,7 @@ def test_a_tight_tolerance_is_not_met_by_noise():
 SQUARE = "model m; var w >= -2, <= 2; minimize (E[x ~ normal(1, 1)] (w * x) - 1)^2;"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["bsgd", "sox", "nasa"])
 def test_what_minibatches_would_bias_is_not_estimated(algorithm):
     """Plain minibatches, which BSGD goes by, have their zero at w = 1/2, where the residual is 1."""

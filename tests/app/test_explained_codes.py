@@ -8,6 +8,7 @@ from fccomodel.app import codes, registry
 from fccomodel.app.cli import main
 
 
+@pytest.mark.slow
 def test_every_code_has_a_rule_and_a_stage():
     found = {code.id: rules for code, rules in codes.catalogue().items()}
     assert found.keys() == registry.codes().keys() and len(found) > 130

@@ -31,6 +31,7 @@ def reference():
     return reference
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_columns_equal_the_reference(name, reference):
     bound = bind(shared_problem(name), spec=SHARED / "models" / f"{name}.toml", data_dir=SHARED / "data")

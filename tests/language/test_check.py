@@ -392,6 +392,7 @@ def test_places_are_those_of_the_text() -> None:
     assert made.source.text[made.variables["w"].span.start] == "w" and made.source.place(made.variables["w"].span) == (2, 5)
 
 
+@pytest.mark.slow
 def test_long_sums_need_no_stack() -> None:
     source = Source(text=f"var w;\nminimize {' + '.join(['w'] * 5001)};")
     made = check(parse(source), source)

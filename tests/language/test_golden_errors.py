@@ -45,12 +45,14 @@ def test_text(path: Path, update_golden: bool) -> None:
     assert text == expected.read_text()
 
 
+@pytest.mark.slow
 def test_every_syntax_error_is_shown() -> None:
     shown = {code for path in MODELS for code in registry.codes() if f"[{code}]" in path.with_suffix(".txt").read_text()}
     of_python = {value.id for value in vars(notation).values() if isinstance(value, Code)}
     assert {code for code in registry.codes() if code.startswith("F01")} - shown - of_python == GENERATED
 
 
+@pytest.mark.slow
 def test_every_error_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each function of ``language/errors`` makes a diagnostic of some model."""
     made: set[str] = set()

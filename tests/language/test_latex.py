@@ -71,6 +71,7 @@ def test_a_problem_with_its_constraints_and_quantities():
 MODELS = sorted([*ROOT.glob("examples/**/*.fcco"), *ROOT.glob("tests/golden/facts/*.fcco"), *SHARED.glob("models/*.fcco")])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
 def test_every_model_is_mathematics(path):
     """Brackets match, and a converter to MathML takes every row."""

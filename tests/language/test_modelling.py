@@ -71,6 +71,7 @@ def test_file_to_python_to_file(path):
     assert said == comments(str(again)) and sorted(said) == sorted(comments(path.read_text()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, 400, 100))
 def test_every_text_can_be_printed(first):
     """What is printed of any syntax reads as that syntax."""

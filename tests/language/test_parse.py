@@ -229,6 +229,7 @@ def test_spaces(text: str) -> None:
     assert read(text) == read("var x; minimize x;")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(60))
 def test_random_models(seed: int) -> None:
     model = Generator(seed).model()

@@ -158,6 +158,7 @@ def test_what_is_read_keeps_its_place(text: str) -> None:
     assert problem.text(read(problem).objective.expr) == text
 
 
+@pytest.mark.slow
 def test_long_sums_are_read_in_time() -> None:
     """Without recursion."""
     expr = compiled(" + ".join(f"2 * (exp({k} * b) - {k})" for k in range(1200))).problem.objective.expr

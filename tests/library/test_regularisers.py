@@ -144,6 +144,7 @@ def test_smooth_ones_are_flat_at_zero(r):
     assert (slope < 1e-4) == r.smooth
 
 
+@pytest.mark.slow
 @named
 def test_distance_to_the_subdifferential_by_sampling(r):
     """No subgradient, among many, is nearer than the distance; and the nearest is a subgradient."""
