@@ -1,0 +1,73 @@
+"""What the reader of a model should know besides: assumptions in use, conditions not proved, lint, and what will be large."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from fccomodel.data.bound import Bound, mapped
+from fccomodel.structure import RULES, Analysis
+from fccomodel.structure.facts import Fact, Standing
+
+#: Bytes that full passes and reports hold for a row of a table whose vectors stay in files: its place, and values of its own.
+PER_ROW = 250
+
+
+def warnings(analysis: Analysis) -> list[str]:
+    """What the reader should know: assumptions in use, conditions not proved, and the lint of the model."""
+    said = []
+    roots = [analysis.objective, *analysis.constraints.values()]
+    for root in roots:
+        said += [f"{f.reason}: {analysis.problem.text(f.subject)}" for f in root.domain]
+    left = analysis.left_to_binding.items()
+    said += [f"{needs}: `{analysis.problem.text(argument)}`, which is checked when it is bound" for argument, needs in left]
+    for root in roots:
+        for fact in _behind([root.curvature_fact, root.differentiable, root.gradient, root.lipschitz]):
+            if fact.standing == Standing.ASSUMED and not any(u.standing == Standing.ASSUMED for u in fact.uses):
+                said.append(f"assumed, not proved: {fact.reason or RULES[fact.rule]}")
+    said += [getattr(w, "message", str(w)) for w in analysis.problem.warnings]
+    said += _large(analysis)
+    return list(dict.fromkeys(said))
+
+
+def _large(analysis: Analysis) -> list[str]:
+    """What will be large on the data: of so many elements a report may take some."""
+    if analysis.bound is None:
+        return []
+    from fccomodel.report import estimated
+
+    said = _in_files(analysis.bound)
+    if (whole := estimated.amount(analysis.bound)) <= estimated.FEW or not estimated.thinnable(analysis.bound):
+        return said
+    drawn = "where the budget is short of that, the report is of rows drawn at random"
+    return [*said, f"{whole:.1e} elements are evaluated: {drawn}"]
+
+
+def _in_files(bound: Bound) -> list[str]:
+    """What of the tables stays in files, and what must be in memory."""
+    said = []
+    for name, table in bound.tables.items():
+        kept = {column: values for column, values in table.columns.items() if mapped(values)}
+        for column, values in kept.items():
+            shape = " x ".join(f"{size:,}" for size in values.shape)
+            said.append(f"{name}.{column} ({shape}, {values.dtype}) stays in its file of {_size(values.nbytes)}")
+        if kept:
+            size = _size(table.n * PER_ROW)
+            said.append(f"in memory are about {size} for the {table.n:,} rows of {name}: {PER_ROW} bytes each, and blocks")
+    return said
+
+
+def _size(count: int) -> str:
+    """Bytes as people say them."""
+    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:,.0f} MB"
+
+
+def _behind(facts: Iterable[Fact]) -> Iterator[Fact]:
+    """All facts that some follow from, themselves included, each once."""
+    seen: set[int] = set()
+    stack = list(facts)
+    while stack:
+        fact = stack.pop()
+        if id(fact) not in seen:
+            seen.add(id(fact))
+            yield fact
+            stack.extend(fact.uses)
