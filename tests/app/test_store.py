@@ -149,7 +149,7 @@ def test_full_disks(tmp_path: Path, answers: list[Result]) -> None:
 def test_the_answer_is_shown_where_it_cannot_be_kept(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "m.fcco").write_text("var x; minimize (x - 1)^2;")
     program = (
-        "import resource, signal, sys; from fccomodel.app import cli;"
+        "import resource, signal, sys; sys.dont_write_bytecode = True; from fccomodel.app import cli;"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100));"
         f"sys.exit(cli.main(['solve', {str(tmp_path / 'm.fcco')!r}, '--out', {str(tmp_path / 'out')!r}, '--budget', '20it']))"
     )

@@ -133,6 +133,7 @@ def full_disks(folder: Path, written: list[Result], disks: int, seed: int = 0) -
         limit, before = int(LARGEST ** rng.uniform(0, 1)), read_as(folder, written)
 
         def work(limit: int = limit, turn: int = (k + 1) % len(written)) -> None:
+            sys.dont_write_bytecode = True  # a module's file that ends early would stay
             resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
             written[turn].save(folder)
 

@@ -1,0 +1,121 @@
+"""A solved problem from files: as it was written, with its model compiled again."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fccomodel import pipeline
+from fccomodel.app import errors, labelled, scoring, store
+from fccomodel.app.answers import Answer
+from fccomodel.app.history import History
+from fccomodel.app.results.record import ARRAYS, FORMAT, RESULT, VARIABLES, to_json
+from fccomodel.core.diagnostics import FccoError, refuse
+from fccomodel.core.source import Source
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Stored(Answer):
+    """A result read back: its record, its variables, and the model compiled again; ``numbers`` are params and arrays."""
+
+    folder: Path
+    record: Mapping[str, Any]
+    variables: Mapping[str, np.ndarray]
+    compiled: pipeline.Compiled
+    binding: pipeline.Binding
+    numbers: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"<Stored {self.record['model']}: objective {self.record['objective']:.6g}, {self.record['verdict']}>"
+
+    @property
+    def multipliers(self) -> dict[str, Any]:
+        """Those that the report states, by the constraint's name: a number, or an array over a family's labels."""
+        return labelled.by_family(self.report_multipliers, self.record["axes"]["constraints"])
+
+    @property
+    def report_multipliers(self) -> dict[str, float]:
+        """The same by constraint label, those that are known."""
+        rows = self.record.get("constraints") or {}
+        return {label: row["multiplier"] for label, row in rows.items() if row["multiplier"] is not None}
+
+    @property
+    def history(self) -> History:
+        """After each stage: objective and violation of the best point so far, oracle calls, seconds."""
+        return History(self.record["history"])
+
+    def fitted(self) -> scoring.Fitted:
+        problem, record = self.compiled.problem, self.record
+        return scoring.Fitted(
+            compiled=self.compiled,
+            point=self.variables,
+            numbers=self.numbers,
+            sizes=record["sizes"],
+            labels={name: tuple(labels) for name, labels in record["labels"].items()},
+            encoding=record["encoding"],
+            sections=scoring.sections(record["sources"]),
+            nets=scoring.Modules(problem, self.binding, record["sizes"]),
+            samplers=self.binding.samplers,
+        )
+
+    @property
+    def solvers_multipliers(self) -> dict[str, float]:
+        """The solver's own, by constraint label."""
+        own = self.record["kkt"].get("own") or {"multipliers": {}}
+        return {label: value for label, value in own["multipliers"].items() if value is not None}
+
+
+def at_hand(outcome: pipeline.Outcome) -> Stored:
+    """A result as if it had been stored and read back."""
+    planned = outcome.planned
+    return Stored(
+        folder=Path(), record=to_json(outcome), variables=outcome.solution.variables, compiled=planned.compiled,
+        binding=planned.binding, numbers={**outcome.bound.arrays, **outcome.bound.params},
+    )  # fmt: skip
+
+
+def load(folder: Path, *, nets: Mapping[str, Any] | None = None, allow_python: bool = False) -> Stored:
+    """Read a result folder; every way in which it is not one, or not as it was written, has its own message (F0810)."""
+    if not folder.is_dir():
+        refuse(errors.no_result_folder(folder))
+
+    def parsed(record: Any) -> tuple[Any, Source, pipeline.Binding]:
+        if record.get("format") != FORMAT:
+            refuse(errors.format_of_result(folder / RESULT, record.get("format"), FORMAT))
+        return record, Source(text=record["source"]["text"], name=record["source"]["name"]), _binding(record["binding"])
+
+    (record, source, binding), files = store.read(folder, RESULT, parsed)
+    variables = _arrays(files.get(VARIABLES, folder / VARIABLES))
+    numbers = {name: np.asarray(value, float) for name, value in record["params"].items()}
+    numbers |= _arrays(files[ARRAYS]) if ARRAYS in files else {}
+    compiled = pipeline.compile_model(source)
+    if compiled.hash != record["model_hash"]:
+        refuse(errors.other_model(folder / RESULT, record["model_hash"], compiled.hash, record["versions"]["fccomodel"]))
+    binding = replace(binding, nets={**binding.nets, **(nets or {})}, allow_python=allow_python)
+    named = labelled.variables(variables, record["axes"]["variables"])
+    return Stored(folder=folder, record=record, variables=named, compiled=compiled, binding=binding, numbers=numbers)
+
+
+def _arrays(path: Path) -> dict[str, np.ndarray]:
+    """The arrays of an npz file; F0810 where it cannot be read."""
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            return {name: arrays[name] for name in arrays.files}
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise FccoError([errors.unreadable_variables(path, error)]) from None
+
+
+def _binding(stored: Mapping[str, Any]) -> pipeline.Binding:
+    """What ``binding_json`` could keep."""
+    return pipeline.Binding(
+        spec=stored["spec"],
+        data={name: value for name, value in stored["data"].items() if value is not None},
+        params=stored["params"],
+        nets={name: value for name, value in stored["nets"].items() if value is not None},
+        data_dir=None if stored["data_dir"] is None else Path(stored["data_dir"]),
+    )
