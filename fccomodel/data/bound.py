@@ -15,13 +15,15 @@ from fccomodel.core import ir
 class BoundTable:
     """``n`` rows; each column is (n, *shape): float64 numbers (float32 where the source is and the user asked for it), or
     int64 positions for a label column. A family's table has the hidden column ``__family``: the int64 position of a label, the
-    value of a number. ``rows`` are their numbers in the source, None for all of it in its order."""
+    value of a number. ``rows`` are their numbers in the source, None for all of it in its order. ``indices``: prepared groups and
+    orders of all rows, by what decides each, and its arrays by name, in files."""
 
     name: str
     n: int
     columns: Mapping[str, np.ndarray]
     encoding: Mapping[str, Any] = field(default_factory=dict)
     rows: np.ndarray | None = None
+    indices: Mapping[str, Mapping[str, np.ndarray]] = field(default_factory=dict)
 
     @property
     def numbers(self) -> np.ndarray:

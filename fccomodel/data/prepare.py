@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +27,10 @@ from fccomodel.data.sources import Spool, _folder
 READ = ("origin", "rows_read", "dropped", "where", "members", "unused")
 
 
+#: A table, what decides an order of its rows, and the order's arrays by name.
+Ordered = tuple[str, str, Mapping[str, np.ndarray]]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Prepared:
     """What was written: ``tables`` by name with their numbers of rows, ``bytes`` of all files; ``again`` says why a folder that
@@ -45,12 +49,14 @@ def prepare(
     *,
     dtype: str = "float32",
     told: Callable[[str, int, int | None], None] = lambda *_: None,
+    orders: Callable[[Bound], Iterable[Ordered]] = lambda bound: (),
     **binding: Any,
 ) -> Prepared:
     """The tables of a binding (see ``bind``) in files of a folder: vectors in ``dtype``, numbers in float64, labels in int64.
 
     The rows stay in their order, and every number is that of the same binding in memory, up to the rounding of ``dtype``. Sources
-    are read once, in parts; one column of numbers or labels is in memory at a time, and of vectors a block of rows.
+    are read once, in parts; one column of numbers or labels is in memory at a time, and of vectors a block of rows. ``orders``:
+    which groups and orders of rows are written as well, one after another; each is sorted in memory.
 
     Raises F0806 where the folder holds something else or cannot be written, and what ``bind`` raises.
     """
@@ -64,6 +70,8 @@ def prepare(
         if not bound.tables:
             refuse(demands.no_table_to_prepare())
         tables = {name: _table(bound, table, sink) for name, table in bound.tables.items()}
+        for name, indices in _orders(bound, orders, sink).items():
+            tables[name]["indices"] = indices
         shutil.rmtree(scratch)
         sources = [{"path": str(path.absolute()), **_folder.stamp(path)} for path in dict.fromkeys(spool.paths)]
         files = {path.name: _folder.stamp(path) for path in sorted(new.iterdir())}
@@ -92,6 +100,18 @@ def _column(table: BoundTable, name: str, values: np.ndarray, sink: Sink) -> dic
         known = dict(zip(own, sorting, strict=True))
         keys = [known.get(label, ((1, 0.0, label),)) for label in labels]
     return {"file": file, "encoding": encoding, "names": encoding.get("names"), "labels": labels, "keys": keys}
+
+
+def _orders(bound: Bound, orders: Callable[[Bound], Iterable[Ordered]], sink: Sink) -> dict[str, dict[str, dict[str, str]]]:
+    """By table and what decides an order, the files of its arrays."""
+    written: dict[str, dict[str, dict[str, str]]] = {name: {} for name in bound.tables}
+    for name, what, arrays in orders(bound):
+        files = {part: f"{name}.order{len(written[name])}.{part}.npy" for part in arrays}
+        for part, array in arrays.items():
+            np.save(sink.folder / files[part], array)
+        written[name][what] = files
+        sink.told(f"{name}: groups and orders", len(written[name]), None)
+    return written
 
 
 def _reason(folder: Path) -> str:

@@ -16,7 +16,7 @@ from fccomodel.core import ir, progressions
 from fccomodel.core.diagnostics import refuse
 from fccomodel.core.lazy import torch
 from fccomodel.data.bound import Bound, mapped
-from fccomodel.evaluation import errors
+from fccomodel.evaluation import errors, indices
 from fccomodel.evaluation.axes import Env, Named, align, apply_atom, new_axis, spread, union
 from fccomodel.library import sets
 
@@ -77,15 +77,26 @@ def ids(bound: Bound, domain: ir.Set) -> np.ndarray:
 
 def _ids(bound: Bound, domain: ir.Set) -> np.ndarray:
     if isinstance(domain, ir.RowSet):
-        everything = np.arange(bound.tables[domain.table].n, dtype=np.int64)
+        everyone = everything(bound, domain.table)
         if domain.where is None or domain.row is None:
-            return everything
-        return everything[accepted(bound, domain.row, (domain.where,), everything)]
+            return everyone
+        known = indices.prepared(bound, domain, indices.decided(domain))
+        return everyone[accepted(bound, domain.row, (domain.where,), everyone)] if known is None else known.rows
     if isinstance(domain, ir.LabelSet):
         return np.arange(len(labels(bound, domain)), dtype=np.int64)
     if isinstance(domain, ir.ValueSet):
         return np.arange(len(values(bound, domain)), dtype=np.int64)
     refuse(errors.no_elements(domain), source=bound.problem.source)
+
+
+def everything(bound: Bound, table: str) -> np.ndarray:
+    """All row numbers of a table, always the same array."""
+    return remember(bound, ("everything", table), lambda: _everything(bound, table))
+
+
+def _everything(bound: Bound, table: str) -> np.ndarray:
+    known = indices.prepared(bound, ir.RowSet(name=table, table=table), "")
+    return np.arange(bound.tables[table].n, dtype=np.int64) if known is None else known.rows
 
 
 def labels(bound: Bound, domain: ir.LabelSet) -> tuple[str, ...]:
@@ -331,7 +342,7 @@ class Pointwise:
 
     def everything(self, table: str) -> torch.Tensor:
         """All row numbers of a table, always the same tensor."""
-        return remember(self.bound, ("everything", table), lambda: torch.arange(self.bound.tables[table].n))
+        return remember(self.bound, ("rows", table), lambda: torch.from_numpy(everything(self.bound, table)))
 
     def whole(self, domain: ir.Set, elements: np.ndarray) -> torch.Tensor:
         """Ids as a tensor; the shared one where they are all the rows of a table."""

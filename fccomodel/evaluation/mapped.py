@@ -115,14 +115,19 @@ class Products(torch.autograd.Function):
     @staticmethod
     def forward(ctx, rows, w):
         ctx.rows = rows
+        return Products.of(rows, w)
+
+    @staticmethod
+    def of(rows, w):
         found = w.new_empty((len(rows), *w.shape[1:]))
         for part, block in rows.blocks():
-            torch.matmul(block, w, out=found[part])
+            found[part] = block @ w
         return found
 
     @staticmethod
     def backward(ctx, g):
-        return None, Sums.apply(g.mT, ctx.rows).mT if g.dim() == 2 else Sums.apply(g, ctx.rows)
+        sums = Sums.apply if torch.is_grad_enabled() else Sums.of  # many g at once are no argument of the first
+        return None, sums(g.mT, ctx.rows).mT if g.dim() == 2 else sums(g, ctx.rows)
 
 
 class Sums(torch.autograd.Function):
@@ -131,11 +136,16 @@ class Sums(torch.autograd.Function):
     @staticmethod
     def forward(ctx, g, rows):
         ctx.rows = rows
+        return Sums.of(g, rows)
+
+    @staticmethod
+    def of(g, rows):
         total = g.new_zeros((*g.shape[:-1], rows.shape[1]))
         for part, block in rows.blocks():
-            total += g[..., part] @ block
+            total += g.narrow(-1, part.start, part.stop - part.start) @ block
         return total
 
     @staticmethod
     def backward(ctx, g):
-        return Products.apply(ctx.rows, g.mT).mT if g.dim() == 2 else Products.apply(ctx.rows, g), None
+        products = Products.apply if torch.is_grad_enabled() else Products.of
+        return products(ctx.rows, g.mT).mT if g.dim() == 2 else products(ctx.rows, g), None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Literal, NoReturn, cast
 
 import numpy as np
@@ -15,7 +15,7 @@ from fccomodel.core.diagnostics import refuse
 from fccomodel.core.lazy import torch
 from fccomodel.core.rewrite import conjuncts
 from fccomodel.data.bound import Bound
-from fccomodel.evaluation import errors
+from fccomodel.evaluation import errors, indices
 from fccomodel.evaluation.axes import Env, Named, new_axis, spread
 from fccomodel.evaluation.elements import (
     Owned,
@@ -30,6 +30,7 @@ from fccomodel.evaluation.elements import (
     size,
     values,
 )
+from fccomodel.evaluation.indices import Order
 
 __all__ = ["Index", "Ranges", "Selection", "ids", "index", "names", "realise", "size", "split", "values"]
 
@@ -194,26 +195,11 @@ def _exists(bound: Bound, selection: Selection) -> np.ndarray:
 
 # ------------------------------------------------------------------------------------------------------------------ indexing
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Index(Owned):
-    """The elements of a selection sorted so that keys and orders select a contiguous run.
-
-    rows      ids sorted by group, then by the ordered quantity
-    keys      per key, the sorted distinct own values
-    groups    the codes of the groups that occur, ascending; group g is rows[bounds[g] : bounds[g + 1]]
-    levels    the sorted distinct values of the ordered quantity
-    ranked    group * (len(levels) + 1) + level of each of ``rows``, ascending; none where nothing is ordered or keyed
-    place     where each id stands in ``rows``, -1 where it does not; none where no id is left out
-    """
+class Index(Order, Owned):
+    """The elements of a selection, sorted so that keys and orders select a contiguous run."""
 
     owner: weakref.ref[Bound]
     selection: Selection
-    rows: np.ndarray
-    keys: tuple[np.ndarray, ...] = ()
-    groups: np.ndarray
-    bounds: np.ndarray
-    levels: np.ndarray
-    ranked: np.ndarray
-    place: np.ndarray
 
     def locate(self, env: Env) -> tuple[Named, Named, Named | None]:
         """(start, size, skip) for the combinations of the parents' elements in ``env``, over the axes that decide them."""
@@ -279,48 +265,61 @@ def index(bound: Bound, selection: Selection) -> Index:
 
 
 def _index(bound: Bound, selection: Selection) -> Index:
+    """Its order, which all selections have that the same conditions, keys and quantity decide."""
+    domain, what = selection.binder.domain, decided_by(selection)
+    key = ("order", domain.table if isinstance(domain, ir.RowSet) else domain, selection if what is None else what)
+    order = remember(bound, key, lambda: indices.prepared(bound, domain, what) or order_of(bound, selection))
+    arrays = {field.name: getattr(order, field.name) for field in fields(Order)}
+    if selection.excludes and not len(order.place):
+        arrays["place"] = remember(bound, ("place", *key[1:]), lambda: places(bound, selection, order.rows))
+    return Index(owner=weakref.ref(bound), selection=selection, **arrays)
+
+
+def decided_by(selection: Selection) -> str | None:
+    """What decides its order, see ``indices.decided``."""
+    inner = [own for own, _ in selection.keys]
+    along = selection.orders[0][1] if selection.orders else None
+    return indices.decided(selection.binder.domain, selection.static, inner, along)
+
+
+def order_of(bound: Bound, selection: Selection) -> Order:
+    """The rows of a selection, sorted."""
     binder = selection.binder
     rows = ids(bound, binder.domain)
     if selection.static:
         rows = rows[accepted(bound, binder, selection.static, rows, Conditions)]
+    one, both = np.zeros(1, dtype=np.int64), np.array([0, len(rows)], dtype=np.int64)
     if not selection.keys and not selection.orders:
-        one, both = np.zeros(1, dtype=np.int64), np.array([0, len(rows)], dtype=np.int64)
-        return Index(
-            owner=weakref.ref(bound), selection=selection, rows=rows, groups=one, bounds=both, levels=np.zeros(0), ranked=one[:0],
-            place=_places(bound, selection, rows),
-        )  # fmt: skip
-    axis = new_axis()
-    env = {binder: _named(np.ascontiguousarray(rows), (axis,))}
+        return Order(rows=rows, groups=one, bounds=both)
+    env = {binder: _named(np.ascontiguousarray(rows), (new_axis(),))}
     evaluate = Conditions(bound)
 
-    def per_row(expr: ir.Expr) -> np.ndarray:
+    def distinct(expr: ir.Expr) -> tuple[np.ndarray, np.ndarray]:
+        """The values of the rows that differ, and which of them each row has."""
         value = evaluate.value(expr, env)
-        return np.broadcast_to(value.data.numpy(), (len(rows),))
+        return np.unique(np.broadcast_to(value.data.numpy(), (len(rows),)), return_inverse=True)
 
-    code, keys = np.zeros(len(rows), dtype=np.int64), []
+    code, keys, levels = np.zeros(len(rows), dtype=np.int64), [], indices.NONE
     for expr, _ in selection.keys:
-        distinct, at = np.unique(per_row(expr), return_inverse=True)
-        keys.append(distinct)
-        code = code * max(len(distinct), 1) + at
-    levels, level = np.zeros(0), np.zeros(len(rows), dtype=np.int64)
+        own, at = distinct(expr)
+        keys.append(own)
+        code = code * max(len(own), 1) + at
     if selection.orders:
-        levels, level = np.unique(per_row(selection.orders[0][1]), return_inverse=True)
-    order = np.lexsort((level, code))
-    groups, group = np.unique(code[order], return_inverse=True)
-    if not selection.keys:
-        groups, group = np.zeros(1, dtype=np.int64), np.zeros(len(rows), dtype=np.int64)
-    bounds = np.append(np.searchsorted(group, np.arange(len(groups))), len(rows)).astype(np.int64)
-    return Index(
-        owner=weakref.ref(bound), selection=selection, rows=rows[order], keys=tuple(keys), groups=groups, bounds=bounds,
-        levels=levels, ranked=group * (len(levels) + 1) + level[order],
-        place=_places(bound, selection, rows[order]),
-    )  # fmt: skip
+        levels, level = distinct(selection.orders[0][1])
+        order = np.lexsort((level, code))
+    else:
+        order = np.argsort(code, kind="stable")
+    code = code[order]
+    first = np.flatnonzero(np.append(True, code[1:] != code[:-1])) if len(rows) else indices.NONE
+    groups, bounds = (code[first], np.append(first, len(rows))) if selection.keys else (one, both)
+    ranked = indices.NONE
+    if selection.orders:
+        ranked = np.repeat(np.arange(len(groups)), np.diff(bounds)) * (len(levels) + 1) + level[order]
+    return Order(rows=rows[order], keys=tuple(keys), groups=groups, bounds=bounds, levels=levels, ranked=ranked)
 
 
-def _places(bound: Bound, selection: Selection, rows: np.ndarray) -> np.ndarray:
-    """Where each id stands in ``rows``, for selections that leave one out; none for others, which never ask."""
-    if not selection.excludes:
-        return np.zeros(0, dtype=np.int64)
+def places(bound: Bound, selection: Selection, rows: np.ndarray) -> np.ndarray:
+    """Where each id stands in ``rows``, -1 where it does not."""
     place = np.full(extent(bound, selection.binder.domain), -1, dtype=np.int64)
     place[rows] = np.arange(len(rows))
     return place

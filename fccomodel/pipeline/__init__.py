@@ -85,12 +85,14 @@ def bind(
 def prepare(
     compiled: Compiled, binding: Binding, folder: Path, *, dtype: str = "float32", told: Callable[..., None] = lambda *_: None
 ) -> Prepared:
-    """The tables of a binding in files of a folder, which is a source of them from then on."""
+    """The tables of a binding, and the groups and orders that the model asks for, in files of a folder, which is a source of
+    them from then on."""
     from fccomodel.data.prepare import prepare
+    from fccomodel.evaluation.preparing import orders
 
     with quoting(compiled.problem.source):
         given = {entry.name: getattr(binding, entry.name) for entry in fields(binding)}
-        return prepare(compiled.problem, folder, dtype=dtype, told=told, **given)
+        return prepare(compiled.problem, folder, dtype=dtype, told=told, orders=orders, **given)
 
 
 def rebind(compiled: Compiled, binding: Binding, bound: Bound, params: Mapping[str, Any]) -> tuple[Binding, Bound]:

@@ -1,8 +1,9 @@
 """A table that stays in its file: seconds and anonymous memory of prepare, bind, first step, evaluation, solve and report.
 
-    python tests/bench/large.py FOLDER [--rows 1e7] [--features 50] [--memory] [--budget 30s]
+    python tests/bench/large.py FOLDER [--rows 1e7] [--features 50] [--groups 1000] [--memory] [--budget 30s]
 
-A logistic objective under a constraint (Neyman-Pearson) on rows that are drawn into a Parquet file of the folder, once.
+A logistic objective under a constraint (Neyman-Pearson), or with ``--groups`` the squared risks of groups, on rows that are drawn
+into a Parquet file of the folder, once.
 ``--memory`` binds that file itself, as float64 in memory, to compare. Anonymous memory (RssAnon) is what cannot be dropped: pages
 of a mapped file do not count. Each line tells the most that a stage had, sampled every few milliseconds.
 """
@@ -33,23 +34,32 @@ var w[d];
 minimize false_alarms: E[z ~ D | z.y == -1] log1pexp(dot(w, z.x)) + 0.01 * sumsq(w);
 subject to misses: E[z ~ D | z.y == 1] log1pexp(-dot(w, z.x)) <= 0.45;
 """
-BINDING = {"D": {"source": "raw.parquet", "x": {"columns": "*", "scale": "standard", "intercept": True}}}
+OF_GROUPS = """
+model large;
+dim d;
+set G;
+data D : table(x: real[d], y: {-1, 1}, g: G);
+var w[d];
+minimize risks: E[k ~ G] square(E[z ~ D | z.g == k] log1pexp(-z.y * dot(w, z.x))) + 0.01 * sumsq(w);
+"""
+BINDING = {"D": {"source": "raw.parquet", "x": {"columns": "*", "except": ["g"], "scale": "standard", "intercept": True}}}
 PART = 1 << 18
 
 
-def drawn(path: Path, n: int, d: int) -> None:
-    """Rows of a logistic model."""
+def drawn(path: Path, n: int, d: int, groups: int) -> None:
+    """Rows of a logistic model, in groups at random."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     rng = np.random.default_rng(0)
     w = rng.normal(size=d) / np.sqrt(d)
-    schema = pa.schema([*((f"x{k + 1}", pa.float32()) for k in range(d)), ("y", pa.int8())])
+    schema = pa.schema([*((f"x{k + 1}", pa.float32()) for k in range(d)), ("y", pa.int8()), ("g", pa.int32())])
     with pq.ParquetWriter(path, schema, use_dictionary=False, compression=None) as file:
         for low in range(0, n, PART):
             x = rng.standard_normal((min(PART, n - low), d), dtype=np.float32)
             y = np.where(x @ w + rng.logistic(size=len(x)) > 0, 1, -1).astype(np.int8)
-            file.write_table(pa.table([*x.T, y], schema=schema), row_group_size=PART)
+            g = rng.integers(0, groups, len(x), dtype=np.int32)
+            file.write_table(pa.table([*x.T, y, g], schema=schema), row_group_size=PART)
 
 
 def anonymous() -> float:
@@ -83,6 +93,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--rows", type=float, default=1e7)
     parser.add_argument("--features", type=int, default=50)
+    parser.add_argument("--groups", type=int, default=0, help="the model of groups, of so many of them")
     parser.add_argument("--budget", default="30s")
     parser.add_argument("--memory", action="store_true", help="bind the Parquet file itself")
     given = parser.parse_args()
@@ -90,8 +101,8 @@ def main() -> None:
     given.folder.mkdir(parents=True, exist_ok=True)
     raw, prepared = given.folder / "raw.parquet", given.folder / "prepared"
     if not raw.exists():
-        drawn(raw, int(given.rows), given.features)
-    compiled = pipeline.compile_model(Source(text=MODEL, name="large.fcco"))
+        drawn(raw, int(given.rows), given.features, given.groups or 1)
+    compiled = pipeline.compile_model(Source(text=OF_GROUPS if given.groups else MODEL, name="large.fcco"))
     if given.memory:
         binding = pipeline.Binding(spec=BINDING, data_dir=given.folder)
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import runpy
 from pathlib import Path
@@ -11,9 +12,11 @@ import pytest
 import torch
 
 import fccomodel as fc
+from fccomodel.core import ir
 from fccomodel.core.source import Source
 from fccomodel.data.bind import _prepared
 from fccomodel.data.prepare import prepare
+from fccomodel.evaluation import selections
 from fccomodel.evaluation.interpret import evaluate
 from fccomodel.evaluation.mapped import Mapped
 from fccomodel.language.check import check
@@ -66,8 +69,8 @@ def test_what_is_taken_is_what_would_be_in_memory(dtype, whole):
     assert whole == [(N, D), (200, D)]
 
 
-@pytest.mark.parametrize("columns", [(), (3,)])
-def test_products_and_their_derivatives(columns, whole):
+@pytest.mark.parametrize("columns, most", [((), 64), ((3,), 64), ((), 1 << 20), ((3,), 1 << 20)])
+def test_products_and_their_derivatives(columns, most, whole, monkeypatch):
     x, kept = (of[:40] for of in rows())
     w = torch.randn(D, *columns, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     assert torch.autograd.gradcheck(lambda v: kept @ v, w.requires_grad_())
@@ -78,6 +81,13 @@ def test_products_and_their_derivatives(columns, whole):
         return torch.autograd.functional.hessian(lambda v: torch.nn.functional.softplus(rows @ v).sum(), w.detach())
 
     torch.testing.assert_close(hessian(kept), hessian(x))
+    many = torch.eye(40 * math.prod(columns), dtype=torch.float64).reshape(-1, 40, *columns)  # as families of constraints ask
+    monkeypatch.setattr(Mapped, "MOST", most)
+    slopes = [torch.autograd.grad(of @ w, w, many, is_grads_batched=True)[0] for of in (kept, x)]
+    torch.testing.assert_close(*slopes)
+    many = torch.ones(3, *columns[::-1], D, dtype=torch.float64)
+    slopes = [torch.autograd.grad(g @ of, g, many, is_grads_batched=True)[0] for of in (kept, x)]
+    torch.testing.assert_close(*slopes)
     assert not whole
 
 
@@ -151,3 +161,42 @@ def test_answers_reports_and_programs(bound, whole, tmp_path):
     assert float(objective) == pytest.approx(files.objective, rel=1e-9)
 
 
+GROUPED = """
+model m;
+dim d; set G;
+data D : table(x: real[d], y: {-1, 1}, t: real, g: G);
+set P = {z in D | z.y == 1};
+param tau default 0.3;
+var w[d] in box(-2, 2);
+minimize E[p ~ P] square(E[j ~ D | j.g == p.g and j.t >= p.t and j != p] log1pexp(dot(w, j.x) - dot(w, p.x))) + 0.1 * sumsq(w);
+subject to parity[k in G]: E[z ~ D | z.g == k and z.y == -1] log1pexp(dot(w, z.x)) <= 2;
+tail: E[z ~ D | z.t >= tau] square(dot(w, z.x)) <= 50;
+"""
+
+
+def test_groups_and_orders_stay_in_their_files(tmp_path, monkeypatch):
+    """Every order that no parameter decides is mapped, not made again; another order of the labels makes its own."""
+    rng, model = np.random.default_rng(0), fc.compile(GROUPED)
+    x, y, g = rng.normal(size=(N, 3)), np.where(np.arange(N) % 3, -1, 1), np.array(["a", "b", "c"])[np.arange(N) % 5 % 3]
+    data = {"D": {"x": x, "y": y, "t": rng.normal(size=N) - 2 * (y > 0), "g": g}}
+    model.prepare(tmp_path / "p", data=data, dtype="float64")
+    monkeypatch.setattr(_prepared, "HELD", 0)
+    made, sort = [], selections.order_of
+
+    def order_of(bound, part):
+        made.append(selections.decided_by(part) if isinstance(part.binder.domain, ir.RowSet) else part.binder.domain.name)
+        return sort(bound, part)
+
+    monkeypatch.setattr(selections, "order_of", order_of)
+    options = {"budget": "3it", "polish": False}
+    memory = model.bind(data=data).solve(**options)
+    assert "by row.g; along row.t" in made
+    made.clear()
+    bound = model.bind(data={"D": tmp_path / "p"})
+    said = str(bound.explain())
+    assert "groups and orders of D stay in their files" in said and "MB of groups and orders of D that were not prepared" in said
+    assert bound.solve(**options).objective == pytest.approx(memory.objective, rel=1e-12)
+    assert set(made) == {"where ge(row.t, $tau)", "G"}
+    turned = model.bind(spec={"sets": {"G": ["c", "b", "a"]}}, data={"D": tmp_path / "p"}).bound
+    value = evaluate(turned, turned.problem.objective.expr, {"w": torch.from_numpy(memory.variables["w"])})
+    assert not turned.tables["D"].indices and float(value) == pytest.approx(memory.objective, rel=1e-9)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from fccomodel.data.bound import Bound, mapped
+from fccomodel.evaluation import preparing
 from fccomodel.structure import RULES, Analysis
 from fccomodel.structure.facts import Fact, Standing
 
-#: Bytes that full passes and reports hold for a row of a table whose vectors stay in files: its place, and values of its own.
-PER_ROW = 250
+#: Bytes that full passes and reports hold for a row of a table whose vectors stay in files: values of its own.
+PER_ROW = 120
 
 
 def warnings(analysis: Analysis) -> list[str]:
@@ -50,9 +51,14 @@ def _in_files(bound: Bound) -> list[str]:
         for column, values in kept.items():
             shape = " x ".join(f"{size:,}" for size in values.shape)
             said.append(f"{name}.{column} ({shape}, {values.dtype}) stays in its file of {_size(values.nbytes)}")
+        if kept and table.indices:
+            files = sum(array.nbytes for arrays in table.indices.values() for array in arrays.values())
+            said.append(f"groups and orders of {name} stay in their files of {_size(files)}")
         if kept:
             size = _size(table.n * PER_ROW)
             said.append(f"in memory are about {size} for the {table.n:,} rows of {name}: {PER_ROW} bytes each, and blocks")
+        if kept and (indices := preparing.held(bound, name)):
+            said.append(f"in memory are {_size(indices)} of groups and orders of {name} that were not prepared")
     return said
 
 

@@ -305,8 +305,9 @@ class _Binder:
                 values_of = _sizes.members(domain, values.scalar) if isinstance(domain, ir.ValueSet) else None
                 columns[ir.FAMILY] = positions if values_of is None else values_of[positions]
             encoding = _labels.encoding_of(draft, sizes)
+            indices = draft.opened.raw.indices if _labels.unmoved(draft, columns) else {}
             tables[name] = BoundTable(
-                name=name, n=draft.rows.n, columns=columns, encoding=encoding, rows=draft.rows.indices
+                name=name, n=draft.rows.n, columns=columns, encoding=encoding, rows=draft.rows.indices, indices=indices
             )
         return tables
 

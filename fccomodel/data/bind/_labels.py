@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -23,11 +24,17 @@ def positions(built: Built, domain: ir.LabelSet, what: str, draft: Draft, sizes:
         name, row = domain.name, draft.rows.called(first)
         known, place, counted = sizes.labels[name], sizes.label_places[name], name in sizes.counted
         refuse(errors.sizes.not_in_set(what, unknown, name, known, place, row, counted=counted))
-    if absent := len(sizes.labels[domain.name]) - len(np.unique(codes)):
-        missing = np.setdiff1d(np.arange(len(sizes.labels[domain.name])), codes)[:4]
-        shown = ", ".join(sizes.labels[domain.name][k] for k in missing) + (", ..." if absent > 4 else "")
+    missing = np.flatnonzero(np.bincount(codes, minlength=len(sizes.labels[domain.name])) == 0)
+    if len(missing):
+        shown = ", ".join(sizes.labels[domain.name][k] for k in missing[:4]) + (", ..." if len(missing) > 4 else "")
         return codes, [f"{what}: no row has {shown} of {domain.name}"]
     return codes, []
+
+
+def unmoved(draft: Draft, columns: Mapping[str, np.ndarray]) -> bool:
+    """All rows of a table, and each label where it was when they were prepared: what was prepared of their order holds."""
+    kept = all(columns.get(name) is built.values for name, built in draft.columns.items() if built.labels is not None)
+    return kept and draft.rows.indices is None and draft.opened.family is None
 
 
 def encoding_of(draft: Draft, sizes: Sizes) -> dict[str, Any]:

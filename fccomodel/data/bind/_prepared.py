@@ -59,12 +59,13 @@ def plain(value: Any) -> Any:
 
 
 def column(ready: Ready, kind: ir.ColumnType, what: str, rows: Rows, dtype: str) -> Built:
-    """A prepared column at the rows in use: mapped from its file where it is large and all of it is used, else in memory."""
+    """A prepared column at the rows in use: mapped from its file where all of it is used, and it is large or as it is in memory;
+    else in memory."""
     if isinstance(kind.domain, ir.LabelSet) != (ready.labels is not None):
         refuse(errors.tables.prepared_as_another_kind(what, "labels" if ready.labels is not None else "numbers"))
     own = np.int64 if ready.labels is not None else np.float64
     values = ready.values if rows.indices is None else ready.values[rows.indices]
-    mapped = rows.indices is None and values.size * 8 > HELD
+    mapped = rows.indices is None and (values.size * 8 > HELD or values.ndim == 1 and values.dtype == own)
     rounded = values.ndim > 1 and values.dtype != own and bool(ready.encoding)
     notes = (f"{what}: prepared as {dtype}",) if rounded else ()
     return Built(

@@ -93,7 +93,8 @@ class Sizes:
         """Positions in the set for positions in ``labels`` (-1 for unknown), and the labels it does not have."""
         position = {label: k for k, label in enumerate(self.labels[name])}
         recode = np.array([position.get(label, -1) for label in labels], np.int64)
-        return recode[codes] if len(labels) else codes, [label for label in labels if label not in position]
+        same = np.array_equal(recode, np.arange(len(labels)))
+        return codes if same else recode[codes], [label for label in labels if label not in position]
 
 
 def start(

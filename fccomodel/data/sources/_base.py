@@ -61,6 +61,7 @@ class RawTable:
     hidden   columns that ``"*"`` leaves out (an index that was stored beside the columns)
     parts    a column in parts that fit the memory, one after another; None where it is there as a whole
     ready    the model's columns that were prepared, by their names; ``prepared`` is what their folder says of the table
+    indices  of prepared rows, see ``BoundTable``
     """
 
     origin: str
@@ -72,6 +73,7 @@ class RawTable:
     parts: Callable[[str], Iterator[RawColumn]] | None = None
     ready: Mapping[str, Ready] = field(default_factory=dict)
     prepared: Mapping[str, Any] = field(default_factory=dict)
+    indices: Mapping[str, Mapping[str, np.ndarray]] = field(default_factory=dict)
 
     @property
     def called(self) -> str:

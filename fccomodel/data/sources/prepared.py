@@ -26,18 +26,27 @@ def _open(folder: Path, request: Request) -> RawTable:
         vectors=frozenset(name for name, column in ready.items() if column.values.ndim > 1),
         ready=ready,
         prepared={**table, "dtype": manifest["dtype"]},
+        indices={what: _indices(folder, files) for what, files in table.get("indices", {}).items()},
     )
 
 
 def _ready(folder: Path, column: dict[str, Any]) -> Ready:
     """A column mapped from its file: what is written to it stays in memory, the file as it is."""
     return Ready(
-        values=np.load(folder / column["file"], mmap_mode="c", allow_pickle=False),
+        values=_mapped(folder / column["file"]),
         encoding=column["encoding"],
         names=None if column["names"] is None else tuple(column["names"]),
         labels=None if column["labels"] is None else tuple(column["labels"]),
         keys=tuple(tuple(map(tuple, key)) for key in column["keys"]),
     )
+
+
+def _indices(folder: Path, files: dict[str, str]) -> dict[str, np.ndarray]:
+    return {name: _mapped(folder / file) for name, file in files.items()}
+
+
+def _mapped(file: Path) -> np.ndarray:
+    return np.load(file, mmap_mode="c", allow_pickle=False)
 
 
 SOURCE = DataSource(name="prepared", meaning="tables that `fccomodel prepare` wrote", open=_open)

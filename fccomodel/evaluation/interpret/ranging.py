@@ -109,14 +109,28 @@ def runs_of(
     index = selections.index(evaluator.bound, part)
     start, size, skip = index.locate({parent: along(inner[parent]) for parent in part.parents})
     first, count = (np.array(np.broadcast_to(array.data.numpy(), (total,))) for array in (start, size))
-    change = np.zeros(len(index.rows) + 1, dtype=np.int64)
-    np.add.at(change, first, count > 0)
-    np.add.at(change, first + count, -(count > 0).astype(np.int64))
-    used = np.cumsum(change[:-1]) > 0
-    rows = np.sort(index.rows[used])
-    order = np.full(len(index.rows), -1, dtype=np.int64)
-    order[used] = np.searchsorted(rows, index.rows[used])
+    rows, order = met(evaluator, part, index, first, count)
     left_out = None if skip is None else np.array(np.broadcast_to(skip.data.numpy(), (total,)))
     return Runs(start=first, size=count, skip=left_out, order=order), Named(
         evaluator.whole(part.binder.domain, rows), (new_axis(),)
     )
+
+
+def met(
+    evaluator: Evaluator, part: selections.Selection, index: selections.Index, first: np.ndarray, count: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The elements that some run has, in order, and where each of the index's stands among them, -1 for others."""
+    n, domain = len(index.rows), part.binder.domain
+    filled = np.flatnonzero(count)
+    filled = filled[np.argsort(first[filled], kind="stable")]
+    reached = np.maximum.accumulate(np.append(0, first[filled] + count[filled]))
+    if n == elements.extent(evaluator.bound, domain) == reached[-1] and (first[filled] <= reached[:-1]).all():
+        return elements.ids(evaluator.bound, domain), index.rows
+    change = np.zeros(n + 1, dtype=np.int64)
+    np.add.at(change, first, count > 0)
+    np.add.at(change, first + count, -(count > 0).astype(np.int64))
+    used = np.cumsum(change[:-1]) > 0
+    rows = np.sort(index.rows[used])
+    order = np.full(n, -1, dtype=np.int64)
+    order[used] = np.searchsorted(rows, index.rows[used])
+    return rows, order

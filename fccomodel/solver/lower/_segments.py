@@ -47,16 +47,15 @@ class Segments:
         start, size = realised.start[grid].ravel(), realised.size[grid].ravel()
         if most is not None and size.sum() > size.size * most:
             return None
-        return self.laid_out(sel, realised.rows, start, size, dict(zip(axes, lists, strict=True)), moved)
+        return self.laid_out(sel, start, size, dict(zip(axes, lists, strict=True)), moved)
 
     def laid_out(
-        self, sel: Selection, rows: np.ndarray, start: np.ndarray, size: np.ndarray, lists: Mapping[Axis, np.ndarray],
+        self, sel: Selection, start: np.ndarray, size: np.ndarray, lists: Mapping[Axis, np.ndarray],
         moved: Mapping[ir.Binder, Slot],
     ) -> Flat:  # fmt: skip
-        """Cell by cell, rows ``start .. start + size`` of ``rows``; ``moved``: the slots along the parents' axes."""
+        """Cell by cell, ``start .. start + size`` of the selection's rows; ``moved``: the slots along the parents' axes."""
         state, g, binder = self.state, self.state.graph, sel.binder
-        cell = np.repeat(np.arange(len(size)), size)
-        offset = np.arange(len(cell)) - np.repeat(np.cumsum(size) - size, size)
+        here, cell, members = self.rows_of(sel, start, size)
         stem = state.unique(f"{binder.name}_by")
         axis = g.axis(state.unique(binder.name), len(cell), "all")
         pos = g.make(arange, axis=axis)
@@ -64,18 +63,29 @@ class Segments:
         def per_row(key: str, array: np.ndarray) -> Val:
             return state.take(state.ship(f"{stem}_{key}", array), pos, ())
 
-        here = rows[np.repeat(start, size) + offset]
         ids = per_row("rows", here)
-        members = np.flatnonzero(np.bincount(here))
         slot = Slot(binder=binder, ids=ids, pos=ids, n=state.total(binder), members=members, selection=sel)
-        places = dict(zip(lists, np.unravel_index(cell, tuple(map(len, lists.values()))), strict=True))
+        shape = tuple(map(len, lists.values()))
+        places = dict(zip(lists, [cell] if len(shape) == 1 else np.unravel_index(cell, shape), strict=True))
         aliases = {}
         for b, s in moved.items():
-            alias = per_row(b.name, self.slots.known_ids(s)[places[s.ids.axes[0]]])
+            known, at = self.slots.known_ids(s), places[s.ids.axes[0]]
+            alias = per_row(b.name, at if np.array_equal(known, np.arange(len(known))) else known[at])
             aliases[b] = replace(s, ids=alias, pos=alias)
         segment = Segment(cells=state.ship(f"{stem}_cell", cell), sizes=state.ship(f"{stem}_size", size), parents=tuple(lists))
         part = Part(binder=binder, axis=axis, count=g.const(1), segment=segment, parents=sel.parents)
         return slot, part, aliases
+
+    def rows_of(self, sel: Selection, start: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The rows of cells one after another, the cell of each, and the rows that there are; the selection's own arrays where
+        its groups are the cells."""
+        index = selections.index(self.state.bound, sel)
+        if np.array_equal(np.append(start, len(index.rows)), index.bounds) and np.array_equal(size, np.diff(index.bounds)):
+            return index.rows, index.cells(), self.slots.members(sel)
+        cell = np.repeat(np.arange(len(size)), size)
+        offset = np.arange(len(cell)) - np.repeat(np.cumsum(size) - size, size)
+        here = index.rows[np.repeat(start, size) + offset]
+        return here, cell, np.flatnonzero(np.bincount(here))
 
 
 def along_one(slot: Slot) -> bool:

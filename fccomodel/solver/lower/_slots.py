@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import replace
 
 import numpy as np
@@ -33,7 +34,8 @@ class Slots:
         """Every element, along the axis that another reduction has for the same ones already, unless it is around this one: what
         both are made of is computed once."""
         around = {axis for slot in env.values() for axis in slot.ids.axes}
-        known = self.alike.setdefault((set_key(sel.binder.domain), self.members(sel).tobytes()), [])
+        said = hashlib.blake2b(memoryview(np.ascontiguousarray(self.members(sel)))).digest()
+        known = self.alike.setdefault((set_key(sel.binder.domain), said), [])
         slot = next((slot for slot in known if around.isdisjoint(slot.ids.axes)), None)
         if slot is None:
             known.append(slot := self.all(sel))
@@ -65,7 +67,7 @@ class Slots:
 
     def rows_key(self, sel: Selection, rows: np.ndarray, force: bool = False) -> str | None:
         """The key of an array of row numbers; None where all elements are there in order."""
-        if not force and len(rows) == self.state.total(sel.binder) and np.array_equal(rows, np.arange(len(rows))):
+        if not force and len(rows) == self.state.total(sel.binder) and bool((rows[1:] > rows[:-1]).all()):
             return None
         domain = set_key(sel.binder.domain)
         return self.state.ship(domain if not sel.static else f"{domain}_{sel.binder.name}", rows)
