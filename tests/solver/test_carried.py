@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import inspect
 import symtable
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from emitted_models import CASES, HEAD, Case, made, make
 
 from fccomodel import algorithms
 from fccomodel.algorithms.runtime import block_loop, ending, finish, restore, schedules, settings, solver, vector_loop
-from fccomodel.solver.emit.carried import called, carried, source
+from fccomodel.solver.emit.carried import carried, read, source
 
 SMOOTH = Case(text=f"model m;{HEAD}minimize (E[z ~ P] tanh(dot(w, z.x)))^2 + 0.1 * sumsq(w);")
 WORST = Case(text=f"model m;{HEAD}minimize max[k in G] (E[z ~ D | z.g == k] (dot(w, z.x) - z.y)^2);")
@@ -91,8 +92,14 @@ def test_what_is_carried() -> None:
     assert carried([root]) == [Base, helper, Derived, root]
     assert carried([root], elsewhere=[Derived]) == [root]
     assert carried([root, helper]) == [Base, helper, Derived, root]
-    assert called("x = f(g(1))\ndef h(): pass") == ({"f", "g"}, {"h"})
+    assert read("x = f(g(1))\ndef h(a: b): return k(a)") == ({"f", "g", "k"}, {"h"})
     assert source(helper) == "def helper(a: int) -> int:\n    return abs(a)"
+
+
+def test_a_source_is_the_whole_of_it() -> None:
+    everything = carried([settings.BlockSettings, *schedules.SCHEDULES.values(), block_loop.solve, ending.solve_then_finish])
+    assert len(everything) > 50
+    assert all(source(thing) == inspect.getsource(thing).rstrip() for thing in everything)
 
 
 def test_the_runtime_needs_nothing_else() -> None:

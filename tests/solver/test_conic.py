@@ -16,6 +16,7 @@ from fccomodel.solver import conic
 from fccomodel.solver.conic import cones
 from fccomodel.solver.conic.affine import Affine, NotConic, joined, stacked
 from fccomodel.solver.conic.cones import Cones
+from fccomodel.solver.conic.walk import Walk
 from fccomodel.solver.conic.walk import conic as built
 
 
@@ -229,6 +230,9 @@ def test_programs_that_grow_too_large_are_not_built(monkeypatch):
     monkeypatch.setattr(cones, "MOST_CURVED", 49)
     with pytest.raises(NotConic, match="larger program"):
         program_of(text, D={"x": rows})
+    monkeypatch.setattr(Walk, "dot", lambda *_: pytest.fail("no scores are made"))
+    with pytest.raises(NotConic, match="larger program"):
+        program_of("data D : table(x: real[1]); var w[1]; minimize E[z ~ D] exp(dot(w, z.x));", D={"x": rows[:, None]})
     monkeypatch.undo()
     monkeypatch.setattr(cones, "MOST_NUMBERS", 99)
     with pytest.raises(NotConic, match="larger program"):

@@ -246,8 +246,8 @@ class Cones:
     def _cone(self, kind: str, parts: list[Affine], allowed: Sequence[int], power: float = 0.5) -> int:
         shape = np.broadcast_shapes(*(part.index.shape for part in parts))
         if kind in CURVED:
+            self.room(math.prod(shape))
             self.curved += math.prod(shape)
-            self._count(0)
         for part, kinds in zip(parts, allowed, strict=True):
             _check(part.kind[part.index].ravel(), kinds)
         whole = stacked([part.laid(np.broadcast_to(part.index, shape)) for part in parts])
@@ -261,7 +261,11 @@ class Cones:
 
     def _count(self, numbers: int) -> None:
         self.numbers += numbers
-        if self.numbers > MOST_NUMBERS or self.curved > MOST_CURVED:
+        self.room(0)
+
+    def room(self, curved: int) -> None:
+        """NotConic where so many more cones that are not symmetric make it too large."""
+        if self.numbers > MOST_NUMBERS or self.curved + curved > MOST_CURVED:
             raise NotConic("a larger program than an interior-point method takes")
 
 

@@ -9,9 +9,10 @@ side where the condition on it implies the one on what it estimates (M. Grant, S
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, cast
 
 import numpy as np
@@ -315,6 +316,7 @@ class Walk(Evaluator):
         size = math.prod(space.lengths[axis] for axis in (*space.kept, *space.over))
         if size * (space.total_size if isinstance(space, Listing) else 1) > MOST:
             raise NotConic("more elements than are held at once")
+        self.cones.room(sum(_curved(part.op) * self.numel(part, inner) for part in _functions(node.body)))
         whole = space if isinstance(space, Product) else space.whole()
         self.not_empty(node, space, whole.count, inner)
         if isinstance(whole, Product):
@@ -354,6 +356,25 @@ def _as_written(node: ir.Expr) -> bool:
         return reductions.of(node).cone is not None
     atom = atoms.of(node)
     return isinstance(atom, atoms.ScalarAtom) and (atom.exponent == 0.5 or atom.exponent in atom.parameters)
+
+
+def _functions(body: ir.Expr) -> Iterator[ir.Apply]:
+    """Those functions of the variables, outside reductions, that cones which are not symmetric state."""
+    stack = [body]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ir.Apply) and _curved(node.op) and ir.variables_of(node):
+            yield node
+        stack.extend(() if isinstance(node, ir.Reduce) else node.children)
+
+
+@cache
+def _curved(name: str) -> int:
+    """Such cones for each entry of a function of one number."""
+    atom, tried = atoms.get(name), Cones()
+    if isinstance(atom, atoms.ScalarAtom) and atom.cone is not None and len(atom.arguments) == 1:
+        atom.cone(tried, tried.variable(()))
+    return tried.curved
 
 
 def _root(atom: atoms.Atom, values: list[Named]) -> float:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import ast
 import dis
 import inspect
+import linecache
 import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cache, lru_cache
 from types import CodeType, FunctionType
 from typing import Any
+
+#: what reads a global name, and how many bits of its argument are flags
+READS = {dis.opmap["LOAD_GLOBAL"]: 1, dis.opmap["LOAD_NAME"]: 0}
 
 #: a function or a class
 Carried = Callable[..., Any]
@@ -35,16 +38,30 @@ def carried(roots: Iterable[Carried], elsewhere: Collection[Carried] = ()) -> li
 
 @cache
 def source(thing: Carried) -> str:
-    """Its text."""
-    return inspect.getsource(thing).rstrip()
+    """Its text: the lines of its file from its decorators up to the next that begins something else."""
+    file, word = inspect.getsourcefile(thing), "class" if inspect.isclass(thing) else "def"
+    assert file is not None and thing.__qualname__ == thing.__name__, f"{thing.__qualname__} stands in no file by itself"
+    lines = linecache.getlines(file)
+    first = next(k for k, line in enumerate(lines) if re.match(rf"{word} {thing.__name__}\b", line))
+    last = next((k for k, line in enumerate(lines) if k > first and re.match(r"[^\s)]", line)), len(lines))
+    while lines[first - 1].startswith("@"):
+        first -= 1
+    return "".join(lines[first:last]).rstrip()
 
 
 @lru_cache(maxsize=256)
-def called(text: str) -> tuple[frozenset[str], frozenset[str]]:
-    """The names that a piece of a program calls, and those of the functions that it defines; many pieces are in all programs."""
-    nodes = list(ast.walk(ast.parse(text)))
-    used = frozenset(node.func.id for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name))
-    return used, frozenset(node.name for node in nodes if isinstance(node, ast.FunctionDef))
+def read(text: str) -> tuple[frozenset[str], frozenset[str]]:
+    """The global names that a piece of a program reads, and those of the functions that it defines; many pieces are in all
+    programs."""
+    code = compile(text, "solver.py", "exec", annotations.compiler_flag, dont_inherit=True)
+    return frozenset(global_names(code)), frozenset(_defined(code))
+
+
+def _defined(code: CodeType) -> Iterator[str]:
+    for inside in code.co_consts:
+        if isinstance(inside, CodeType):
+            yield inside.co_name
+            yield from _defined(inside)
 
 
 @cache
@@ -81,11 +98,11 @@ def _in_annotations(thing: Carried) -> Iterator[str]:
 
 
 def global_names(code: CodeType) -> Iterator[str]:
-    """The global names that a function's code reads, that of the functions inside it too; an argument's last bit is a flag."""
+    """The global names that code reads, and that of the functions inside it; some bits of an argument are flags."""
     high = 0
     for operation, low in zip(code.co_code[::2], code.co_code[1::2], strict=True):
-        if operation == dis.opmap["LOAD_GLOBAL"]:
-            yield code.co_names[(high | low) >> 1]
+        if operation in READS:
+            yield code.co_names[(high | low) >> READS[operation]]
         high = (high | low) << 8 if operation == dis.EXTENDED_ARG else 0
     for inside in code.co_consts:
         if isinstance(inside, CodeType):

@@ -241,10 +241,11 @@ class Printer:
 
     def static(self, val: Val) -> None:
         """A value of the data alone: an attribute of ``data``."""
-        for arg in val.args:
+        kept = val.op.kept(val)
+        for arg in () if kept else val.args:
             if not arg.op.python and arg.id not in self.texts:
                 self.static(arg)
-        self.texts[val.id] = val.op.kept(val) or self.computed(val)
+        self.texts[val.id] = kept or self.computed(val)
 
     def computed(self, val: Val) -> str:
         """The attribute that a static value is computed for; every axis has positions of its own."""

@@ -16,7 +16,7 @@ from fccomodel.library.proximal import maps
 from fccomodel.normal.penalty import Penalty
 from fccomodel.normal.smoothing import Smoothed
 from fccomodel.solver.emit import modules, sections
-from fccomodel.solver.emit.carried import Carried, called, carried, source
+from fccomodel.solver.emit.carried import Carried, carried, read, source
 from fccomodel.solver.emit.evaluation import Evaluation
 from fccomodel.solver.emit.gradient import Gradient
 from fccomodel.solver.emit.page import function
@@ -123,10 +123,10 @@ def preparing(name: str, about: str, prepared: Prepared) -> str:
 
 
 def helpers(parts: Iterable[str]) -> list[Carried]:
-    """The small functions that the parts of a program call and none of them defines."""
+    """The small functions that the parts of a program name and none of them defines."""
     offered = {name: f for module in (maps, support, sweep, distances, ranks) for name, f in functions(module).items()}
     offered |= {"noise": distributions.noise, **reductions.programs()}
-    names, defined = (set().union(*each) for each in zip(*map(called, parts), strict=True))
+    names, defined = (set().union(*each) for each in zip(*map(read, parts), strict=True))
     return [f for f in carried(f for name, f in offered.items() if name in names) if f.__name__ not in defined]
 
 

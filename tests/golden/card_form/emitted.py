@@ -144,10 +144,7 @@ def as_namespace(tensors, device, dtype):
 
 def prepare(data):
     """What depends on the data alone, computed once."""
-    data.all_j = torch.arange(357, device=data.device)
-    data.all_i = torch.arange(212, device=data.device)
     data.x_i = data.D_x.index_select(0, data.P)
-    data.all_z = torch.arange(569, device=data.device)
     data.all_k = torch.arange(2, device=data.device)
     data.t3 = 0.05 * data.K_values
     return data
@@ -155,20 +152,10 @@ def prepare(data):
 
 def prepare_full(data):
     """What a full pass needs of the data alone."""
-    data.all_i = torch.arange(212, device=data.device)
-    data.all_j = torch.arange(357, device=data.device)
-    data.all_z = torch.arange(569, device=data.device)
-    data.all_k = torch.arange(2, device=data.device)
     data.t3 = 0.05 * data.K_values
-    data.all_z_2 = torch.arange(569, device=data.device)
     data.y_z_2 = data.D_y.index_select(0, data.D)
     data.all_k_2 = torch.arange(2, device=data.device)
-    data.all_i_2 = torch.arange(212, device=data.device)
-    data.all_j_2 = torch.arange(357, device=data.device)
-    data.all_k_3 = torch.arange(2, device=data.device)
-    data.all_z_3 = torch.arange(569, device=data.device)
-    data.all_z_4 = torch.arange(569, device=data.device)
-    data.all_k_4 = torch.arange(2, device=data.device)
+    data.all_k = torch.arange(2, device=data.device)
     return data
 
 
@@ -343,7 +330,7 @@ def whole(data, w, c, h):
     s_i = scores[data.P]  # line 12: dot(w, i.x)
     s_j = scores[data.N]  # line 12: dot(w, j.x)
     t1 = mean_of_pieces((-s_i), (1 + s_j), [(0, 0, 0, 0), (float('inf'), 1, 0, 0)])
-    c_y1 = c.y1[data.all_k_3]
+    c_y1 = c.y1[data.all_k]
     # line 18: missed: E[h_k(w)] <= 0
     t2 = h.rho * (((((1 - (data.D_y * scores)).relu().square().mean() - data.t3) + h.lam_y1 * c_y1) / (h.rho * h.lam_y1)).clamp(0, 1) * ((((1 - (data.D_y * scores)).relu().square().mean() - data.t3) + h.lam_y1 * c_y1) - (h.rho * h.lam_y1) / 2 * ((((1 - (data.D_y * scores)).relu().square().mean() - data.t3) + h.lam_y1 * c_y1) / (h.rho * h.lam_y1)).clamp(0, 1))) - h.lam_y1 / 2 * c_y1.square()
     t4 = (1 + t1).log().mean() + (2 * t2.mean())  # line 18: missed: E[h_k(w)] <= 0

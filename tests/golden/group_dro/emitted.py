@@ -171,7 +171,6 @@ def as_namespace(tensors, device, dtype):
 
 def prepare(data):
     """What depends on the data alone, computed once."""
-    data.all_z = torch.arange(1797, device=data.device)
     data.y_z = data.D_y.index_select(0, data.z_by_rows)
     data.t1 = -data.y_z
     data.all_k = torch.arange(10, device=data.device)
@@ -182,14 +181,11 @@ def prepare(data):
 
 def prepare_full(data):
     """What a full pass needs of the data alone."""
-    data.all_z = torch.arange(1797, device=data.device)
     data.y_z = data.D_y.index_select(0, data.z_by_rows)
     data.t1 = -data.y_z
-    data.all_z_2 = torch.arange(1797, device=data.device)
     data.y_z_2 = data.D_y.index_select(0, data.z_by_2_rows)
     data.t2 = -data.y_z_2
     data.all_k_2 = torch.arange(10, device=data.device)
-    data.all_z_3 = torch.arange(1797, device=data.device)
     data.all_k = torch.arange(10, device=data.device)
     data.t4 = 1 / data.alpha
     return data

@@ -114,19 +114,12 @@ def as_namespace(tensors, device, dtype):
 
 def prepare(data):
     """What depends on the data alone, computed once."""
-    data.all_z = torch.arange(357, device=data.device)
-    data.all_z_2 = torch.arange(212, device=data.device)
     data.x_z_2 = data.D_x.index_select(0, data.D_z_2)
     return data
 
 
 def prepare_full(data):
     """What a full pass needs of the data alone."""
-    data.all_z = torch.arange(357, device=data.device)
-    data.all_z_2 = torch.arange(212, device=data.device)
-    data.all_z_3 = torch.arange(357, device=data.device)
-    data.all_z_2_2 = torch.arange(212, device=data.device)
-    data.all_z_4 = torch.arange(212, device=data.device)
     return data
 
 

@@ -185,7 +185,6 @@ def as_namespace(tensors, device, dtype):
 
 def prepare(data):
     """What depends on the data alone, computed once."""
-    data.all_p = torch.arange(174, device=data.device)
     data.x_p = data.D_x.index_select(0, data.P)
     data.t2 = 1 / data.a
     data.t3 = data.t2 / 174
@@ -194,12 +193,6 @@ def prepare(data):
 
 def prepare_full(data):
     """What a full pass needs of the data alone."""
-    data.all_p = torch.arange(174, device=data.device)
-    data.all_n = torch.arange(1623, device=data.device)
-    data.all_p_2 = torch.arange(174, device=data.device)
-    data.all_n_2 = torch.arange(1623, device=data.device)
-    data.all_p_3 = torch.arange(174, device=data.device)
-    data.all_n_3 = torch.arange(1623, device=data.device)
     data.t3 = 1 / data.a
     return data
 
