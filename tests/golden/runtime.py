@@ -273,6 +273,35 @@ class Decay(Schedule):
         h.eta = first * 0.1 ** ((spent >= 0.5) + (spent >= 0.75))
 
 
+def mixed(x):
+    """64 bits of which each depends on all of x (the finaliser of splitmix64, Steele, Lea and Flood 2014), without the sign's."""
+    x = (x ^ (x >> 30 & 0x3FFFFFFFF)) * -0x40A7B892E31B1A47
+    x = (x ^ (x >> 27 & 0x1FFFFFFFFF)) * -0x6B2FB644ECCEEE15
+    return (x ^ (x >> 31 & 0x1FFFFFFFF)) & 0x7FFFFFFFFFFFFFFF
+
+
+def shuffled(places, n, key):
+    """Where the places 0 <= k < n go by a permutation of all n that the key stands for; nothing is held but these.
+
+    k = l b + r on a grid of a x b >= n, and six times l or r moves by a hash of the other: a bijection of the grid (Black and
+    Rogaway 2002). What leaves the n goes on until it is back; at most a places do.
+    """
+    a = math.isqrt(n - 1) + 1
+    b = -(-n // a)
+
+    def moved(k):
+        left, right = k // b, k % b
+        for turn in range(0, 6, 2):
+            left = (left + mixed(right * 8 + turn + key) % a) % a
+            right = (right + mixed(left * 8 + turn + 1 + key) % b) % b
+        return left * b + right
+
+    found = moved(places)
+    while bool((outside := found >= n).any()):
+        found = torch.where(outside, moved(found), found)
+    return found
+
+
 def thinned(solver: Solver, data, seed=1):
     """The same data with fewer rows where pairs are many: evaluations between stages use these, the final one does not."""
     if not solver.thin:
@@ -280,8 +309,8 @@ def thinned(solver: Solver, data, seed=1):
     quick = SimpleNamespace(**vars(data))
     rng = torch.Generator(device=data.device).manual_seed(seed)
     for key, count in solver.thin.items():
-        rows = getattr(data, key)
-        chosen = torch.randperm(len(rows), generator=rng, device=data.device)[:count]
+        rows, places = getattr(data, key), torch.arange(count, device=data.device)
+        chosen = shuffled(places, len(rows), int(torch.randint(1 << 62, (), generator=rng, device=data.device)))
         setattr(quick, key, rows[chosen.sort().values])
     return quick
 

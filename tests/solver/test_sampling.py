@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 import torch
 from emitted_models import HEAD, NET, Case, Made, make, mlp, table
 
+from fccomodel.algorithms.runtime.progress import thinned
 from fccomodel.algorithms.runtime.support import shuffled
 from fccomodel.evaluation import interpret
 from fccomodel.solver.emit import sampling
@@ -316,6 +318,16 @@ def test_places_are_shuffled_by_a_permutation(n: int) -> None:
     low = (moved < n / 10).double().mean(0)
     share = -(-n // 10) / n
     assert ((low - share).abs() <= 5 * (share * (1 - share) / 400) ** 0.5 + 1e-9).all()
+
+
+def test_some_of_many_rows_are_drawn_without_a_permutation() -> None:
+    """They differ, go up, are others for another seed and for each set of rows; nothing as long as the set is made."""
+    solver = SimpleNamespace(thin={"P": 300, "N": 300, "many": 1000})
+    data = SimpleNamespace(device="cpu", P=torch.arange(1003), N=torch.arange(1003), many=torch.zeros(1).expand(1 << 40))
+    one, other = (thinned(solver, data, seed) for seed in (1, 2))
+    assert all((rows.diff() > 0).all() and len(rows) == 300 for rows in (one.P, one.N, other.P))
+    assert len(one.many) == 1000 and not torch.equal(one.P, one.N) and not torch.equal(one.P, other.P)
+    assert torch.equal(one.P, thinned(solver, data, 1).P)
 
 
 def test_passes_over_many_elements_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:

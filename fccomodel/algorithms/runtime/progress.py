@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 from fccomodel.algorithms.runtime.settings import LoopSettings
 from fccomodel.algorithms.runtime.solver import Solver
+from fccomodel.algorithms.runtime.support import shuffled
 from fccomodel.core.lazy import torch
 
 
@@ -73,8 +74,8 @@ def thinned(solver: Solver, data, seed=1):
     quick = SimpleNamespace(**vars(data))
     rng = torch.Generator(device=data.device).manual_seed(seed)
     for key, count in solver.thin.items():
-        rows = getattr(data, key)
-        chosen = torch.randperm(len(rows), generator=rng, device=data.device)[:count]
+        rows, places = getattr(data, key), torch.arange(count, device=data.device)
+        chosen = shuffled(places, len(rows), int(torch.randint(1 << 62, (), generator=rng, device=data.device)))
         setattr(quick, key, rows[chosen.sort().values])
     return quick
 
