@@ -425,9 +425,21 @@ def free_binders(expr: Expr, *, lets: bool = True) -> tuple[Binder, ...]:
     return memo[id(expr)]
 
 
-def variables_of(expr: Expr) -> set[str]:
-    """Names of the decision variables that an expression uses."""
-    return {node.name for node in walk(expr) if isinstance(node, Var)}
+def variables_of(expr: Expr) -> frozenset[str]:
+    """Names of the decision variables that an expression uses; each node knows its own, once asked."""
+    stack = [expr]
+    while stack:
+        node = stack[-1]
+        inner = (*node.children, node.let.body) if isinstance(node, LetRef) else node.children
+        if "_variables" in vars(node):
+            stack.pop()
+        elif unknown := [child for child in inner if "_variables" not in vars(child)]:
+            stack.extend(unknown)
+        else:
+            names = {vars(child)["_variables"] for child in inner} | {frozenset({node.name} if isinstance(node, Var) else ())}
+            vars(node)["_variables"] = frozenset().union(*names) if len(names) > 2 else max(names, key=len)
+            stack.pop()
+    return vars(expr)["_variables"]
 
 
 def same(a: Expr, b: Expr) -> bool:

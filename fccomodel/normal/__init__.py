@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, NamedTuple
 
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import refuse
@@ -23,7 +24,7 @@ from fccomodel.normal.penalty import Penalty
 from fccomodel.normal.reformulations import Chain, Reformulation
 from fccomodel.normal.smoothing import Smoothed, envelopes
 
-__all__ = ["NormalForm", "Prox", "Term", "constant_values", "normalise", "sampled"]
+__all__ = ["Forms", "NormalForm", "Prox", "Term", "constant_values", "normalise", "sampled"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -69,54 +70,87 @@ class NormalForm:
         return tuple(step.reformulation.title for step in self.chain.steps)
 
 
-def normalise(
-    problem: ir.Problem,
-    bound: Bound | None = None,
-    *,
-    outer: str = "moreau",
-    inner: str = "moreau",
-    penalty: str | None = reformulations.PENALTY,
-    coupled: bool = False,
-    surrogate: str | None = None,
-) -> NormalForm:
-    """The normal form of a problem; sizes and constants come from ``bound`` where there is one, else from defaults.
+class Stated(NamedTuple):
+    """A problem after the reformulations that keep it the same; ``smooth``: without its regularisers, before any smoothing."""
 
-    outer, penalty   an algorithm's declared form (one that takes no constraint gets the smoothed hinge all the same)
-    inner            ``moreau`` or ``subgradient``: what it makes of kinks inside expectations
-    coupled          it takes the worst of a family, a maximum or a tail mean, as one function of all members
-    surrogate        the reformulation by which it solves another problem
-    """
-    refuse_steps(problem)
-    forms = [r for r in reformulations.all() if r.role == "equivalent" or r.name == surrogate]
-    unwanted = reformulations.STRUCTURE - (set(reductions.named(lambda kind: kind.tail)) if coupled else set())
-    constant = constant_values(problem, bound)
-    sizes = known_sizes(problem, bound)
-    stated = canonical(problem, sizes)
-    chain = reformulations.chain(stated, unwanted | ({"worst case"} if surrogate else set()), forms, constant)
-    reformed = shared(canonical(chain.problem, sizes))
-    terms = [describe("objective", part, reformed, bound) for part in compositions(reformed.objective.expr)]
-    rest, prox = split_regularisers(reformed, constant)
-    equivalent = reformed
-    reformed = dataclasses.replace(
-        reformed,
-        variables=projections(reformed, constant),
-        objective=dataclasses.replace(reformed.objective, expr=rest),
-    )
-    terms += [describe(c.label, c.body, reformed, bound) for c in reformed.constraints if ir.variables_of(c.body)]
-    treated = reformulations.chain(reformed, *form(outer, inner, penalty), constant)
-    objective = treated.problem.objective.expr
-    kept = reformulations.kinks([objective], constant)
-    asked = {False: outer in ("moreau", "dual", "entropy", "conjugate"), True: inner == "moreau"}
-    reasons = tuple(refusal(n, constant) if asked[inside] else "the algorithm takes its subgradients" for n, inside in kept)
-    return NormalForm(
-        problem=problem, chain=chain.then(treated), reformed=equivalent, variables=treated.problem.variables,
-        objective=objective, rest=rest,
-        prox=tuple(prox), terms=tuple(terms), kept=tuple(kept), reasons=reasons,
-        treatment=(
-            *treatment(reformed, objective, terms, prox, dict(zip((n for n, _ in kept), reasons, strict=True)), treated),
-            *without_pairs(problem, bound, constant),
-        ),
-    )  # fmt: skip
+    chain: Chain
+    reformed: ir.Problem
+    smooth: ir.Problem
+    prox: tuple[Prox, ...]
+    terms: tuple[Term, ...]
+
+
+class Forms:
+    """The normal forms of a problem by what an algorithm makes of it, each part once; sizes and constants come from ``bound``
+    where there is one, else from defaults."""
+
+    def __init__(self, problem: ir.Problem, bound: Bound | None = None):
+        refuse_steps(problem)
+        self.problem, self.bound = problem, bound
+        self.constant, self.sizes = constant_values(problem, bound), known_sizes(problem, bound)
+        self.canonical = canonical(problem, self.sizes)
+        self.stated: dict[tuple[bool, str | None], Stated] = {}
+        self.treated: dict[tuple[Any, ...], NormalForm] = {}
+
+    def __call__(
+        self,
+        *,
+        outer: str = "moreau",
+        inner: str = "moreau",
+        penalty: str | None = reformulations.PENALTY,
+        coupled: bool = False,
+        surrogate: str | None = None,
+    ) -> NormalForm:
+        """
+        outer, penalty   an algorithm's declared form (one that takes no constraint gets the smoothed hinge all the same)
+        inner            ``moreau`` or ``subgradient``: what it makes of kinks inside expectations
+        coupled          it takes the worst of a family, a maximum or a tail mean, as one function of all members
+        surrogate        the reformulation by which it solves another problem
+        """
+        if (first := (coupled, surrogate)) not in self.stated:
+            self.stated[first] = self._stated(coupled, surrogate)
+        if (whole := (*first, outer, inner, penalty)) not in self.treated:
+            self.treated[whole] = self._treated(self.stated[first], outer, inner, penalty)
+        return self.treated[whole]
+
+    def _stated(self, coupled: bool, surrogate: str | None) -> Stated:
+        forms = [r for r in reformulations.all() if r.role == "equivalent" or r.name == surrogate]
+        unwanted = reformulations.STRUCTURE - (set(reductions.named(lambda kind: kind.tail)) if coupled else set())
+        unwanted |= {"worst case"} if surrogate else set()
+        chain = reformulations.chain(self.canonical, unwanted, forms, self.constant)
+        reformed = shared(canonical(chain.problem, self.sizes))
+        terms = [describe("objective", part, reformed, self.bound) for part in compositions(reformed.objective.expr)]
+        rest, prox = split_regularisers(reformed, self.constant)
+        smooth = dataclasses.replace(
+            reformed,
+            variables=projections(reformed, self.constant),
+            objective=dataclasses.replace(reformed.objective, expr=rest),
+        )
+        terms += [describe(c.label, c.body, smooth, self.bound) for c in smooth.constraints if ir.variables_of(c.body)]
+        return Stated(chain, reformed, smooth, tuple(prox), tuple(terms))
+
+    def _treated(self, stated: Stated, outer: str, inner: str, penalty: str | None) -> NormalForm:
+        reformed, constant = stated.smooth, self.constant
+        treated = reformulations.chain(reformed, *form(outer, inner, penalty), constant)
+        objective = treated.problem.objective.expr
+        kept = reformulations.kinks([objective], constant)
+        asked = {False: outer in ("moreau", "dual", "entropy", "conjugate"), True: inner == "moreau"}
+        reasons = tuple(refusal(n, constant) if asked[inside] else "the algorithm takes its subgradients" for n, inside in kept)
+        whys = dict(zip((n for n, _ in kept), reasons, strict=True))
+        return NormalForm(
+            problem=self.problem, chain=stated.chain.then(treated), reformed=stated.reformed, objective=objective,
+            variables=treated.problem.variables, rest=reformed.objective.expr, prox=stated.prox,
+            terms=stated.terms, kept=tuple(kept), reasons=reasons,
+            treatment=(
+                *treatment(reformed, objective, stated.terms, stated.prox, whys, treated),
+                *without_pairs(self.problem, self.bound, constant),
+            ),
+        )  # fmt: skip
+
+
+def normalise(problem: ir.Problem, bound: Bound | None = None, **treatment: Any) -> NormalForm:
+    """One normal form of a problem (see ``Forms``)."""
+    return Forms(problem, bound)(**treatment)
 
 
 def form(outer: str, inner: str, penalty: str | None) -> tuple[set[str], list[Reformulation]]:
@@ -139,8 +173,8 @@ def form(outer: str, inner: str, penalty: str | None) -> tuple[set[str], list[Re
 def treatment(
     problem: ir.Problem,
     objective: ir.Expr,
-    terms: list[Term],
-    prox: list[Prox],
+    terms: tuple[Term, ...],
+    prox: tuple[Prox, ...],
     kept: Mapping[ir.Expr, str],
     chain: Chain,
 ) -> Iterator[tuple[str, str, str]]:

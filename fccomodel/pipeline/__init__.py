@@ -169,12 +169,10 @@ def decide(analysis: Analysis, given: options.Origins | None = None, like: Plan 
 
 def settled(choice: Choice) -> Plan:
     """The plan of a choice; F06xx where nothing was chosen."""
-    from fccomodel.normal import normalise
     from fccomodel.plan import settle
 
-    problem = choice.analysis.problem
-    with quoting(problem.source):
-        return settle(choice, normalise(problem, choice.analysis.bound, **choice.treatment))
+    with quoting(choice.analysis.problem.source):
+        return settle(choice, choice.chosen.normal)
 
 
 def plan(

@@ -7,6 +7,7 @@ what a step takes (before there are data, by the powers of 1/eps, n and the batc
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property, partial
@@ -16,7 +17,7 @@ from typing import Any
 from fccomodel import algorithms
 from fccomodel.algorithms import Algorithm, Theorem
 from fccomodel.core.options import Origins
-from fccomodel.normal import NormalForm, normalise, reformulations
+from fccomodel.normal import Forms, NormalForm, reformulations
 from fccomodel.plan import assumptions, rates, settings, sizes
 from fccomodel.plan.assumptions import Finding, Setting, modulus
 from fccomodel.structure import Analysis
@@ -33,6 +34,7 @@ class Candidate:
 
     record: Algorithm
     setting: Setting
+    forms: Forms = field(repr=False)
     find: Callable[[str], Finding] = field(repr=False)
     count: Callable[[Algorithm], Mapping[str, float]] = field(repr=False)
 
@@ -54,7 +56,7 @@ class Candidate:
     @cached_property
     def normal(self) -> NormalForm:
         """The problem in the algorithm's own form."""
-        return normalise(self.setting.problem, self.setting.bound, **treatment(self.record))
+        return self.forms(**treatment(self.record))
 
     @property
     def broken(self) -> dict[str, Finding]:
@@ -142,12 +144,14 @@ def candidates(analysis: Analysis, options: Origins | None = None) -> dict[str, 
     """Every algorithm with what was found; raises where the problem has no normal form at all."""
     problem, bound, options = analysis.problem, analysis.bound, options or {}
     rho = float(settings.value(options, "rho", settings.RHO))
-    normal = normalise(problem, bound)
-    count = _numbers(Setting(normal=normal, analysis=analysis, bound=bound, penalty=None), options)
+    forms = Forms(problem, bound)
+    normal = forms()
+    free = Setting(normal=normal, analysis=analysis, bound=bound, penalty=None, rho=rho)
+    count = _numbers(free, options)
 
     @cache
     def setting(penalty: str | None) -> Setting:
-        return Setting(normal=normal, analysis=analysis, bound=bound, penalty=penalty, rho=rho)
+        return free if penalty is None else dataclasses.replace(free, penalty=penalty, free=free)
 
     @cache
     def finding(penalty: str | None, needed: str) -> Finding:
@@ -155,7 +159,7 @@ def candidates(analysis: Analysis, options: Origins | None = None) -> dict[str, 
 
     taken = {name: record.penalty if problem.constraints else None for name, record in algorithms.all().items()}
     return {
-        name: Candidate(record=record, setting=setting(taken[name]), find=partial(finding, taken[name]), count=count)
+        name: Candidate(record=record, setting=setting(taken[name]), forms=forms, find=partial(finding, taken[name]), count=count)
         for name, record in algorithms.all().items()
     }
 

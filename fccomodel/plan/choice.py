@@ -12,7 +12,7 @@ from fccomodel.core import ir
 from fccomodel.core.diagnostics import Diagnostic, refuse
 from fccomodel.core.options import Origins
 from fccomodel.plan import assumptions, errors, settings
-from fccomodel.plan.candidates import Candidate, candidates, treatment
+from fccomodel.plan.candidates import Candidate, candidates
 from fccomodel.plan.ranking import Ranking, nearest, rank
 from fccomodel.structure import Analysis
 
@@ -51,11 +51,6 @@ class Choice:
         if self.selected is None:
             refuse(*self.refusal, source=self.analysis.problem.source)
         return self.selected
-
-    @property
-    def treatment(self) -> dict[str, Any]:
-        """How the algorithm wants non-smooth parts and constraints to be treated: arguments of ``normalise``."""
-        return treatment(self.chosen.record)
 
 
 def choose(analysis: Analysis, options: Origins, like: Candidate | None = None) -> Choice:

@@ -8,7 +8,6 @@ there (``measured``).
 
 from __future__ import annotations
 
-import dataclasses
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -110,8 +109,8 @@ def rank(considered: Mapping[str, Candidate], finishing: bool = False, schedule:
 
 def class_of(suited: Sequence[Candidate]) -> measured.Class | None:
     """The class of the problem that these are for; None before there are data."""
-    setting = dataclasses.replace(suited[0].setting, penalty=None)
-    return measured.features(setting, sampled=all(c.sampled for c in suited))
+    setting = suited[0].setting
+    return measured.features(setting.free or setting, sampled=all(c.sampled for c in suited))
 
 
 def direct(considered: Mapping[str, Candidate]) -> list[Candidate]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from math import isfinite
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from fccomodel import algorithms, pipeline, plan
+from fccomodel.core import ir
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.source import Source
 from fccomodel.plan import assumptions, rates
@@ -188,3 +190,26 @@ def test_what_an_algorithm_declares(name: str) -> None:
     assert all(callable(step) for step in record.steps.values())
     assert (record.estimator is None) == (record.oracle == "vector")
     assert record.estimator is None or callable(record.estimator.track)
+
+
+def test_each_part_of_a_problem_is_worked_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the number of algorithms, and of the forms in which they take constraints."""
+    analysed, canonical = [], []
+    rules = sys.modules["fccomodel.normal"]
+    block, one_form = assumptions.Setting._block, rules.canonical
+    monkeypatch.setattr(assumptions.Setting, "_block", lambda *of: analysed.append(of[1]) or block(*of))
+    monkeypatch.setattr(rules, "canonical", lambda *of: canonical.append(of) or one_form(*of))
+    chosen = made(BOUNDED.replace(";\nsubject", " + exp(w[1]) + abs(w[2]);\nsubject"), data=True)
+    assert len(chosen.rejected) > 5 and analysed.count("objective") == 3
+    assert len(canonical) <= 5
+
+
+def test_nodes_know_their_variables() -> None:
+    """Asked of every node of a long sum, each is visited once."""
+    text = "var x; var y; let t = exp(y); minimize " + " + ".join(f"square(x - {k})" for k in range(400)) + " + t;"
+    problem = pipeline.compile_model(Source(text=text, name="m")).problem
+    root = problem.objective.expr
+    assert ir.variables_of(root) == {"x", "y"}
+    nodes = list(ir.walk(root))
+    assert all("_variables" in vars(node) for node in nodes)
+    assert all(ir.variables_of(n) == {m.name for m in ir.walk(n) if isinstance(m, ir.Var)} for n in nodes[-7:])

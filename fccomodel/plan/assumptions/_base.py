@@ -121,6 +121,7 @@ class Setting:
     normal    its normal form, every kink smoothed that can be        analysis  of the problem as the user wrote it
     penalty   how the algorithm takes constraints; None: not at all
     rho       the largest multiplier that the penalty allows
+    free      the same problem without penalties
     """
 
     normal: NormalForm
@@ -128,6 +129,7 @@ class Setting:
     bound: Bound | None = None
     penalty: str | None = reformulations.PENALTY
     rho: float = 10.0
+    free: Setting | None = None
 
     @property
     def problem(self) -> ir.Problem:
@@ -153,17 +155,31 @@ class Setting:
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
         """Everything that is minimised but the regularisers; constraints only where the algorithm takes them."""
+        free = self.free or self
+        return (*free.composed, *self.penalties, *free.plain)
+
+    @cached_property
+    def composed(self) -> tuple[Block, ...]:
+        """The objective's functions of expectations."""
+        terms = [term for term in self.normal.terms if term.label == "objective" and term.d1]
+        return tuple(self._block(term.label, term.text, term.f, term.means, term) for term in terms)
+
+    @cached_property
+    def plain(self) -> tuple[Block, ...]:
+        """The objective's functions of the variables alone."""
+        parts = [p for p in summands(self.normal.rest) if ir.variables_of(p) and not sampled(p)]
+        return tuple(self._block("objective", self.reformed.text(p), p, (), None) for p in parts)
+
+    @cached_property
+    def penalties(self) -> tuple[Block, ...]:
+        """The constraints' penalties; none where the algorithm takes no constraints."""
         kinds = {c.label: c.kind for c in self.reformed.constraints}
         blocks = []
         for term in self.normal.terms:
-            if term.label == "objective" and term.d1:
-                blocks.append(self._block(term.label, term.text, term.f, term.means, term))
-            elif term.label in kinds and self.penalty is not None:
+            if term.label in kinds and self.penalty is not None and not (term.label == "objective" and term.d1):
                 f: ir.Expr = term.f if term.d1 else ir.Hole(name="u1")
                 means = term.means if term.d1 else (term.f,)
                 blocks.append(self._block(term.label, term.text, self.penalised(f, kinds[term.label]), means, term))
-        plain = [p for p in summands(self.normal.rest) if ir.variables_of(p) and not sampled(p)]
-        blocks += [self._block("objective", self.reformed.text(p), p, (), None) for p in plain]
         return tuple(blocks)
 
     def penalised(self, f: ir.Expr, kind: str) -> ir.Expr:
