@@ -14,6 +14,7 @@ from fccomodel.evaluation.domains import verified
 from fccomodel.library import atoms, domains, reductions
 from fccomodel.library.amounts import NONE, SOME, ZERO, Amount, amount
 from fccomodel.library.domains import Use
+from fccomodel.library.identities import multiples
 from fccomodel.library.reductions.variance import VARIANCE
 from fccomodel.structure import _arithmetic, _nets, _products, _whole
 from fccomodel.structure._averaged import averaged
@@ -277,7 +278,7 @@ class Analyser:
         return compose(node, atom, args, sizes, entries, self.everywhere)
 
     def _square(self, node: ir.Apply, op: str, args: tuple[Facts, ...], sizes: tuple[float, ...], entries: float) -> Facts | None:
-        """A product of an expression with itself, or x' A x."""
+        """A product of an expression with itself or a multiple of it, or x' A x."""
         left, right = node.args
         name = "square" if op == "mul" else "sumsq"
         if _products.alike(left, right, self.key) and (op == "mul" or len(left.shape) == 1):
@@ -286,6 +287,9 @@ class Analyser:
             facts = compose(node, atom, args[:1], sizes[:1], entries, self.everywhere)
             p = 2.0 if args[0].affine else None
             return replace(_arithmetic.renamed(facts, "square"), powers=None if p is None else (p, atoms.Interval(0.0, 0.0)))
+        if (op == "mul" or len(left.shape) == 1) and (twice := multiples(left, right)) is not None:
+            of = ir.Apply(op=name, args=(twice.core,), shape=node.shape, span=node.span)
+            return _arithmetic.renamed(_whole.credited(self(replace(twice, core=of).expr), node), "square")
         if op not in ("dot", "matmul") or not len(left.shape) == len(right.shape) == 1:
             return None
         for x, image in ((left, right), (right, left)):

@@ -36,7 +36,7 @@ RULES: dict[str, str] = {
     "scaling": "A nonnegative factor keeps curvature, a nonpositive one turns it round; constants scale with its size.",
     "linear map": "A linear map with constant coefficients keeps affine functions affine; constants scale with its norm.",
     "product": "A product of two varying factors has the gradient constant |a| L_b + |b| L_a + 2 C_a C_b.",
-    "square": "A product of an expression with itself is a square.",
+    "square": "A product of an expression with itself, or with a multiple of it, is a square.",
     "quadratic form": "x' A x is convex exactly where A is positive semidefinite.",
     "ratio": "a/b is the product of a and 1/b, which is smooth where b stays away from 0.",
     # ---- what only the whole has

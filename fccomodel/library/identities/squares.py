@@ -8,16 +8,16 @@ from fccomodel.core import ir
 from fccomodel.core.rewrite import apply as make
 from fccomodel.library import atoms
 from fccomodel.library.identities._base import Identity, Known
-from fccomodel.library.identities._equal import equal
+from fccomodel.library.identities._multiples import multiples
 from fccomodel.library.linear import Factor, Term, single
 
 
 def _product(node: ir.Expr, known: Known) -> ir.Expr | None:
     match node:
-        case ir.Apply(op="mul", args=(a, b)) if a.shape == b.shape and equal(a, b):
-            return make("square", a, span=node.span)
-        case ir.Apply(op="dot", args=(a, b)) if equal(a, b):
-            return ir.Apply(op="sumsq", args=(a,), span=node.span)
+        case ir.Apply(op="mul" | "dot" as op, args=(a, b)) if (twice := multiples(a, b)) is not None:
+            square = make("square", twice.core, span=node.span)
+            whole = square if op == "mul" else ir.Apply(op="sumsq", args=(twice.core,), span=node.span)
+            return replace(twice, core=whole, place=node.span).expr
         case ir.Apply(op="pow", args=(a, ir.Const(value=2.0))):
             return make("square", a, span=node.span)
     return None
@@ -67,7 +67,11 @@ def _sum(node: ir.Expr, known: Known) -> ir.Expr | None:
     return None
 
 
-square_of_product = Identity(name="square_of_product", formula="u u = u^2 = square(u);  dot(u, u) = sumsq(u)", apply=_product)
+square_of_product = Identity(
+    name="square_of_product",
+    formula="u u = u^2 = square(u);  (2 u) (u / 4) = 0.5 square(u);  dot(u, u) = sumsq(u)",
+    apply=_product,
+)
 square_of_norm = Identity(
     name="square_of_norm",
     formula="norm2(u)^2 = norm_fro(u)^2 = sumsq(u);  abs(u)^2 = u^2;  pos(u)^2 = sqhinge(u)",
