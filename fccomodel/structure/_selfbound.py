@@ -35,7 +35,7 @@ def self_bounded(f: Placed, draft: Draft, free: Callable[[Facts], Facts] | None)
         return
     lies = opened(wide.interval.value)
     for anchor, sign in ((lies.lo, 1.0), (lies.hi, -1.0)):
-        if abs(anchor) == inf:
+        if abs(anchor) == inf or _room(f, i, anchor, sign) < 0:  # where it lies f is not defined
             continue
         slope, bent = _tails(f, i, anchor, sign)
         uses = (wide.gradient, wide.interval)
@@ -53,6 +53,12 @@ def self_bounded(f: Placed, draft: Draft, free: Callable[[Facts], Facts] | None)
             draft.propose(kind, total, RULE, reason, (*facts, *uses), lacks=lacks(f, kind), fix=fix)
 
 
+def _room(f: Placed, i: int, anchor: float, sign: float) -> float:
+    """How far from the anchor the argument may lie."""
+    lies = f.intervals[i]
+    return lies.hi - anchor if sign > 0 else anchor - lies.lo
+
+
 def _tails(f: Placed, i: int, anchor: float, sign: float) -> tuple[Amount, Amount]:
     """sup |f'(u)| sqrt|u - anchor| and sup |f''(u)| |u - anchor|, over geometric steps away from the anchor.
 
@@ -60,8 +66,7 @@ def _tails(f: Placed, i: int, anchor: float, sign: float) -> tuple[Amount, Amoun
     """
     slope = bent = before = 0.0
     far_off: list[tuple[float, float]] = []
-    lies = f.intervals[i]
-    limit = lies.hi - anchor if sign > 0 else anchor - lies.lo
+    lies, limit = f.intervals[i], _room(f, i, anchor, sign)
     for after in _steps():
         far = min(after, limit)
         near, end = sorted((anchor + sign * before, anchor + sign * far))

@@ -10,6 +10,7 @@ import pytest
 
 from fccomodel import structure
 from fccomodel.core import ir
+from fccomodel.core.rewrite import apply as make
 from fccomodel.core.source import Source
 from fccomodel.data.bound import Bound, BoundTable
 from fccomodel.language.check import check
@@ -269,6 +270,12 @@ def test_self_bounded() -> None:
     exact = 2 * (2 * longest**2) / 4  # 2 L sup u / (1 + u)^2
     assert exact <= found.rho <= 1.1 * exact
     assert found.lipschitz.value.finite
+
+
+def test_nothing_is_claimed_of_what_is_defined_nowhere() -> None:
+    below = make("logsigmoid", make("logsigmoid", ir.Var(name="v")))
+    found = structure.facts_of(make("log", below))
+    assert not (found.convex or found.lipschitz.value.finite or found.gradient.value.finite)
 
 
 def test_a_family_costs_as_much_as_one_member() -> None:
