@@ -3,7 +3,8 @@
 ``measured.toml`` is made by ``tests/bench/choice.py`` from runs of every algorithm on every model with several seeds: for each
 class, the geometric mean over its models of an algorithm's time over that of the best there. A time is sqrt(oracle calls *
 counted seconds) to an accuracy, 1e-2 and 1e-3, by stochastic steps alone. The theorems' order stands unless their first choice
-was measured to take more than ``AGAINST`` times as long as the best.
+was measured to take more than ``AGAINST`` times as long as the best, and so were their first choices for the class's models, each
+its own.
 """
 
 from __future__ import annotations
@@ -40,11 +41,13 @@ WORDS = {
 @dataclass(frozen=True, kw_only=True)
 class Row:
     """A class of problems, the models of it that were measured, and by algorithm how much longer it took than the best. Features
-    that it does not name may be either way: where a class has a single model, that stands with those of a wider one."""
+    that it does not name may be either way: where a class has a single model, that stands with those of a wider one.
+    ``theorems``: the same of what these choose for each model by itself."""
 
     problems: Class
     models: tuple[str, ...]
     times: Mapping[str, float]
+    theorems: float
 
     @property
     def name(self) -> str:
@@ -52,10 +55,11 @@ class Row:
         return named(self.problems)
 
     def best(self, names: Sequence[str]) -> str | None:
-        """The one of these that took the least, where the first of them took more than ``AGAINST`` times as long."""
+        """The one of these that took the least, where the first of them took more than ``AGAINST`` times as long, and what the
+        theorems choose did."""
         timed = [name for name in names if name in self.times]
         least = min(timed, key=lambda name: self.times[name], default=None)
-        if least is None or names[0] in self.times and self.times[names[0]] <= AGAINST * self.times[least]:
+        if least is None or min(self.times.get(names[0], self.theorems), self.theorems) <= AGAINST * self.times[least]:
             return None
         return least
 
@@ -88,7 +92,7 @@ def rows() -> tuple[Row, ...]:
     """All that was measured."""
     text = resources.files("fccomodel.plan").joinpath("measured.toml").read_text()
     return tuple(
-        Row(problems=entry["problems"], models=tuple(entry["models"]), times=entry["times"])
+        Row(problems=entry["problems"], models=tuple(entry["models"]), times=entry["times"], theorems=entry["theorems"])
         for entry in tomllib.loads(text).get("class", [])
     )
 

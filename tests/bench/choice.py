@@ -188,9 +188,9 @@ def mean(values: Iterable[float]) -> float:
     return math.exp(sum(logarithms) / len(logarithms))
 
 
-def classes(found: Mapping[str, dict[str, dict]]) -> Iterator[tuple[dict, list[str], dict[str, float]]]:
-    """The classes of the models measured: features, models, and the mean ratio of every algorithm; those of several models first,
-    then wider ones, without the last feature, without the last two, and without the last three."""
+def classes(found: Mapping[str, dict[str, dict]]) -> Iterator[tuple[dict, dict[str, dict[str, dict]]]]:
+    """The classes of the models measured: features, and what was measured of each model; those of several models first, then
+    wider ones, without the last feature, without the last two, and without the last three."""
     named = {name: features(name) for name in found if ratios(found[name])}
     for width in range(WIDEST + 1):
         groups: dict[tuple, list[str]] = defaultdict(list)
@@ -198,7 +198,7 @@ def classes(found: Mapping[str, dict[str, dict]]) -> Iterator[tuple[dict, list[s
             groups[tuple(problems.items())[: len(problems) - width]].append(name)
         for problems, names in sorted(groups.items()):
             if len(names) > 1 or width == WIDEST:
-                yield dict(problems), names, times_of({name: found[name] for name in names})
+                yield dict(problems), {name: found[name] for name in names}
 
 
 def times_of(found: Mapping[str, dict[str, dict]]) -> dict[str, float]:
@@ -211,6 +211,12 @@ def times_of(found: Mapping[str, dict[str, dict]]) -> dict[str, float]:
                 each[algorithm].append(min(ratio, MISSED))
     most = max(map(len, each.values()))
     return {name: mean(r) for name, r in each.items() if 2 * len(r) >= most}
+
+
+def by_theorems(found: Mapping[str, dict[str, dict]]) -> float:
+    """The mean ratio of what the theorems choose for each of these models."""
+    each = [(ranked(name).theorems[0].record.name, by) for name, runs in found.items() for by in ratios(runs).values()]
+    return mean(min(by.get(chosen, MISSED), MISSED) for chosen, by in each)
 
 
 @functools.cache
@@ -233,14 +239,17 @@ def covering(name: str, runs: Mapping[str, dict]) -> dict[str, dict]:
 
 
 def preferences(args: argparse.Namespace) -> None:
+    found = read(args.record, args.seeds)
     print("# Made by tests/bench/choice.py from measurements: by class of problems, how much longer each algorithm took than the")
-    print("# best (geometric means over the models of the class); figures by model in tests/bench/choice.md.")
-    for problems, names, times in classes(read(args.record, args.seeds)):
+    print("# best (geometric means over the models of the class); `theorems`: what these choose, for each model its own.")
+    print(f"# Figures by model in tests/bench/choice.md. Of {len(found)} models, {seeded(args.seeds)}.")
+    for problems, members in classes(found):
         print("\n[[class]]")
         print(f"problems = {{ {', '.join(f'{key} = {str(value).lower()}' for key, value in problems.items())} }}")
-        print(f"models = {json.dumps(names)}")
+        print(f"models = {json.dumps(list(members))}")
+        print(f"theorems = {by_theorems(members):.3g}")
         print("[class.times]")
-        print("\n".join(f"{name} = {time:.3g}" for name, time in sorted(times.items(), key=lambda pair: pair[1])))
+        print("\n".join(f"{name} = {time:.3g}" for name, time in sorted(times_of(members).items(), key=lambda pair: pair[1])))
 
 
 def shares(found: Mapping[str, dict[str, dict]]) -> Iterator[str]:
@@ -273,43 +282,39 @@ def row(name: str, runs: Mapping[str, dict]) -> str:
 def table(args: argparse.Namespace) -> None:
     """The choice on every model, and by class what was measured."""
     found = read(args.record, args.seeds)
-    print(HEAD)
+    own = {name for one in classing.rows() for name in one.models}
+    part = f"{len(own & found.keys())} had a part in the preferences"
+    print(f"{HEAD}\n{len(found)} models were measured {seeded(args.seeds)}; {part}.\n")
     seeds = [(f"Seeds {', '.join(map(str, args.seeds))}", args.seeds)]
     fresh = [(f"Seed {seed}, fresh", [seed]) for seed in args.fresh]
     fresh += [(f"Seeds {', '.join(map(str, args.fresh))}, fresh", args.fresh)] if len(args.fresh) > 1 else []
     for title, which in seeds + fresh:
         print(f"{title}: chosen within a factor {WITHIN:g} of the best\n\n" + "\n".join(shares(read(args.record, which))) + "\n")
+    print("\n".join(missed(found)) + "\n")
     print(f"{COLUMNS}\n{'|---' * (COLUMNS.count('|') - 1)}|")
     rows = [row(name, covering(name, runs)) for name, runs in found.items()]
     print("\n".join(rows))
-    if args.kept:
-        kept, other = before(Path(args.kept).read_text(), found)
-        print("\n".join(kept))
-        print(f"\nThe last {len(kept)} rows are of earlier measurements of the same choice, with seeds 1 and 2." + "".join(other))
-        print(f"\n{counted([*rows, *kept])}")
     print("\n## By class\n\nWhat `measured.toml` holds: times over the best one's, geometric means over models and accuracies.\n")
     for one in classing.rows():
-        said = ", ".join(f"{name} {time:.1f}" for name, time in sorted(one.times.items(), key=lambda pair: pair[1]))
+        times = sorted({**one.times, "*the theorems*": one.theorems}.items(), key=lambda pair: pair[1])
+        said = ", ".join(f"{name} {time:.1f}" for name, time in times)
         print(f"- {one.name} ({len(one.models)} model{'s' * (len(one.models) > 1)}): {said}")
 
 
-def before(page: str, found: Mapping[str, Any]) -> tuple[list[str], list[str]]:
-    """The rows of an earlier page of models not measured again, and a sentence on those whose choice is another today."""
-    rows = {cells[1].strip(): (line, cells[2].strip()) for line in page.splitlines() if len(cells := line.split("|")) > 9}
-    rows = {name: entry for name, entry in rows.items() if name in models() and name not in found}
-    kept = {name: line for name, (line, chosen) in rows.items() if ranked(name).order[0].record.name == chosen}
-    gone = ", ".join(name for name in rows if name not in kept)
-    return list(kept.values()), [f" Chosen otherwise since, and not measured again: {gone}."] if gone else []
+def seeded(seeds: list[int]) -> str:
+    return f"with seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}"
 
 
-def counted(rows: Iterable[str]) -> str:
-    """Of the rows of a page, how often the chosen one is near the best in time."""
-    said = []
-    for wanted, column in (("1e-2", 7), ("1e-3", 10)):
-        ratios = [float(cell) for line in rows if (cell := line.split("|")[column].strip()) not in ("-", "")]
-        well = sum(ratio <= WITHIN for ratio in ratios)
-        said.append(f"{well} of {len(ratios)} ({100 * well / max(len(ratios), 1):.1f}%) to {wanted}")
-    return f"All rows: chosen within a factor {WITHIN:g} of the best in time: {', '.join(said)}."
+def missed(found: Mapping[str, dict[str, dict]]) -> Iterator[str]:
+    """Where the chosen one is further from the best than ``WITHIN``, and how far."""
+    for wanted in (f"{a:g}" for a in ACCURACIES):
+        said = []
+        for name, runs in found.items():
+            chosen, each = ranked(name).order[0].record.name, ratios(covering(name, runs)).get(wanted, {})
+            if each and each.get(chosen, MISSED) > WITHIN:
+                came = wanted in runs.get(chosen, {}).get("reached", {})
+                said.append(f"{name} ({chosen} {f'{each[chosen]:.1f}' if came else 'did not come to it'})")
+        yield f"Further, to {wanted}: {', '.join(said) or 'none'}."
 
 
 def figures(runs: Mapping[str, dict], name: str, wanted: str) -> str:
@@ -333,7 +338,6 @@ def main() -> None:
     parser.add_argument("--algorithms", default="")
     parser.add_argument("--seeds", type=numbers, default=[1, 2])
     parser.add_argument("--fresh", type=numbers, default=[], help="of a table: seeds by which no preference was set")
-    parser.add_argument("--kept", help="of a table: an earlier page, whose rows of models without a measurement are kept")
     parser.add_argument("--most", type=float, default=2.0, help="counted seconds that one run may take")
     args = parser.parse_args()
     {"measure": measure, "table": table, "preferences": preferences}[args.what](args)

@@ -177,8 +177,8 @@ def test_passes_are_counted_by_the_rows() -> None:
 MEASURED = {"convex": True, "constrained": False, "kinks": False, "nets": False, "sampled": False, "few": True, "maxima": False}
 
 
-def overruled(monkeypatch: pytest.MonkeyPatch, **times: float) -> ranking.Ranking:
-    row = measured.Row(problems=MEASURED, models=("one", "another"), times=times)
+def overruled(monkeypatch: pytest.MonkeyPatch, theorems: float = 10.0, **times: float) -> ranking.Ranking:
+    row = measured.Row(problems=MEASURED, models=("one", "another"), times=times, theorems=theorems)
     monkeypatch.setattr(measured, "rows", lambda: (row,))
     return ranking.rank(bound(SMOOTH))
 
@@ -192,6 +192,7 @@ def test_measurements_decide_where_they_speak_against_the_theorems(monkeypatch: 
     assert f"by the theorems alone it would be {alone}" in second
     assert overruled(monkeypatch, **{alone: 1.4, "sox": 1.0}).row is None, "within what measurements can tell"
     assert overruled(monkeypatch, sox=1.0).order[0].record.name == "sox", "the theorems' first was not measured"
+    assert overruled(monkeypatch, **{alone: 3.0, "sox": 1.1}, theorems=1.5).row is None, "they choose well for each model"
 
 
 def test_those_without_a_finish_are_not_named_beside_one_that_has_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ import torch
 from emitted_models import CASES, HEAD, Made, make, settings, table, with_form
 from test_gradients import check, value_of
 
+import fccomodel
 from fccomodel.core import ir
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation import interpret, members
@@ -253,3 +254,11 @@ def test_the_hinge_is_exact_above_the_multipliers() -> None:
 
     largest = max(map(abs, nu.values()))
     assert lowest(1.5 * largest) > -1e-7 and lowest(0.3 * largest) < -1e-5
+
+
+def test_a_hinge_too_weak_grows() -> None:
+    """A multiplier of 40 is above rho = 10, by which the constraint would be violated by 0.7."""
+    text = "model m;\ndata D : table(y: real);\nvar b;\nminimize f: E[z ~ D] 20 * square(b - z.y);\n"
+    bound = fccomodel.compile(text + "subject to c: E[z ~ D] exp(b * z.y) <= 1;").bind(data={"D": {"y": [0.5, 1.5]}})
+    found = bound.solve(algorithm="sonx", polish=False, budget="1500it", seed=0)
+    assert found.objective == pytest.approx(25, abs=0.05) and found.variables["b"] == pytest.approx(0, abs=1e-3)
