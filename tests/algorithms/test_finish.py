@@ -101,6 +101,27 @@ def test_long_straight_stretches() -> None:
     assert torch.allclose(w, torch.tensor([1e4, 3.0], dtype=torch.float64), atol=1e-4)
 
 
+def test_directions_that_are_tried_first_spare_passes() -> None:
+    """Rosenbrock's function of twenty numbers, to the same point."""
+
+    def minimised(bold: bool) -> tuple[torch.Tensor, int]:
+        passes = 0
+
+        def at(w: torch.Tensor) -> tuple[float, torch.Tensor]:
+            nonlocal passes
+            passes += 1
+            x = w.clone().requires_grad_()
+            value = (100 * (x[1:] - x[:-1].square()).square() + (1 - x[:-1]).square()).sum()
+            return float(value.detach()), torch.autograd.grad(value, x)[0]
+
+        w = torch.zeros(20, dtype=torch.float64)
+        return panoc(at, lambda x, step: 0.0, w, 1e-3, 1e-6, lambda: passes > 3000, bold=bold)[0], passes
+
+    (safe, many), (bold, few) = minimised(False), minimised(True)
+    assert torch.allclose(bold, torch.ones(20, dtype=torch.float64), atol=1e-6) and torch.allclose(safe, bold, atol=1e-6)
+    assert few < 0.7 * many
+
+
 def test_maxima_of_arrays() -> None:
     """Several products of a newsvendor at once: the optimum is a quantile of each demand."""
     demand = np.random.default_rng(0).gamma(3.0, 1.0, (400, 3))

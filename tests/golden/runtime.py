@@ -1309,18 +1309,21 @@ def full_problem(solver: Solver, outcome, data, *, seconds, passes, tol, stop):
 
 def forward_backward(at, prox, w, step):
     """The proximal gradient step from w, and the forward-backward envelope there (``prox(x, step)`` moves x, in place, to the
-    proximal point of the rest, and returns the rest's value there)."""
+    proximal point of the rest, and returns the rest's value there); ``free``: there is no rest where the step ends."""
     value, gradient = at(w)
     while True:
-        new = w - step * gradient
+        ahead = w - step * gradient
+        new = ahead.clone()
         rest = prox(new, step)
-        move = new - w
+        move, free = new - w, rest == 0 and torch.equal(new, ahead)
         model = float(gradient @ move) + float(move @ move) / (2 * step)
         envelope = value + model + rest
         if math.isfinite(envelope) or step < 1e-14:
             break
         step *= 0.1
-    return SimpleNamespace(w=w, value=value, gradient=gradient, new=new, move=move, model=model, envelope=envelope, step=step)
+    return SimpleNamespace(
+        w=w, value=value, gradient=gradient, new=new, move=move, model=model, envelope=envelope, step=step, free=free
+    )  # fmt: skip
 
 
 def direction(pairs, residual):
@@ -1338,6 +1341,13 @@ def direction(pairs, residual):
     return d
 
 
+def falls(now, tried, size):
+    """The function itself and its envelope fall enough where nothing stands beside it: the point that safeguards is not asked."""
+    enough = 1e-4 * now.step * size**2
+    descends = tried.value <= now.value - enough and tried.envelope <= now.envelope - enough
+    return descends and now.free and tried.free and tried.step == now.step
+
+
 def with_pair(pairs, s, y, most=40, numbers=1e6):
     """The last pairs (change s of w, change y of the residual, s.y) with one more; of many variables fewer are kept. One along
     which the residual does not rise tells nothing."""
@@ -1348,10 +1358,10 @@ def with_pair(pairs, s, y, most=40, numbers=1e6):
     return [*pairs[1 - kept :], (s, y, product)]
 
 
-def panoc(at, prox, w, step, tol, limit, held=None):
+def panoc(at, prox, w, step, tol, limit, held=None, bold=False):
     """Minimise the function that ``at`` differentiates, plus the rest that ``prox`` knows, from w until the fixed-point residual
     is ``tol`` or ``limit()`` says stop. ``held`` has where it stands whenever ``limit`` is asked; where it had that before, it
-    goes on from there.
+    goes on from there. ``bold``: a direction is tried before the gradient step that safeguards it, which it spares where it does.
 
     Returns the point, its residual |w - prox(w - step grad)| / step, and the step.
     """
@@ -1361,6 +1371,12 @@ def panoc(at, prox, w, step, tol, limit, held=None):
         size, held.now, held.pairs = float(now.move.norm()) / now.step, now, pairs
         if size <= tol or limit():
             return now.new, size, now.step
+        residual, first = -now.move / now.step, None
+        if bold and pairs and now.free:
+            first = forward_backward(at, prox, now.w + direction(pairs, residual), now.step)
+            if falls(now, first, size):
+                now, pairs = first, with_pair(pairs, first.w - now.w, -first.move / first.step - residual)
+                continue
         while True:  # the step must be below 1/L near w
             ahead = forward_backward(at, prox, now.new, now.step)
             if ahead.value <= now.value + now.model + 1e-12 * abs(now.value) or now.step < 1e-14:
@@ -1370,7 +1386,7 @@ def panoc(at, prox, w, step, tol, limit, held=None):
         d = direction(pairs, residual) if pairs else now.move
         enough, tau, after = now.envelope - 1e-4 * now.step * size**2, 1.0, ahead
         while pairs and tau > 0.05:
-            tried = forward_backward(at, prox, now.w + (1 - tau) * now.move + tau * d, now.step)
+            tried, first = first or forward_backward(at, prox, now.w + (1 - tau) * now.move + tau * d, now.step), None
             level = now.envelope + 1e-13 * abs(now.envelope)  # where rounding hides the descent, the residual tells
             nearer = tried.envelope <= level and float(tried.move.norm()) <= 0.9 * float(now.move.norm())
             if (tried.envelope <= enough or nearer) and tried.step == now.step:
@@ -1402,7 +1418,7 @@ def from_the_first(full, first, most=40):
     def limit():
         return full.limit() or count.passes >= last or count.value < enough
 
-    found, _, _ = panoc(at, full.prox, start, 2 * cautious_step(at, start), 0.0, limit)
+    found, _, _ = panoc(at, full.prox, start, 2 * cautious_step(at, start), 0.0, limit, bold=True)
     if at(found)[0] + full.prox(found.clone(), 0.0) < enough:
         value = summary(full.solver.evaluate(full.data, found))
         if merit(value, h.weight) <= merit(full.value, h.weight):
@@ -1579,7 +1595,8 @@ def next_round(now, full):
         full.keep()
         return full.limit() or count.passes > now.last
 
-    now.w, residual, now.step = panoc(full.at, full.prox, now.w, now.step, now.enough, limit, now.inner)
+    bold = full.solver.nonconvex
+    now.w, residual, now.step = panoc(full.at, full.prox, now.w, now.step, now.enough, limit, now.inner, bold)
     now.pairs, now.inner, value = now.inner.pairs, None, summary(full.solver.evaluate(data, now.w))
     if full.endless() and value[2] > 1e-6 * float(now.w.norm()):
         now.w, count.value, count.size, now.step, now.pairs = now.best.clone(), 0.0, 0.0, 0.1 * now.step, []

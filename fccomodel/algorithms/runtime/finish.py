@@ -102,7 +102,7 @@ def from_the_first(full, first, most=40):
     def limit():
         return full.limit() or count.passes >= last or count.value < enough
 
-    found, _, _ = panoc(at, full.prox, start, 2 * cautious_step(at, start), 0.0, limit)
+    found, _, _ = panoc(at, full.prox, start, 2 * cautious_step(at, start), 0.0, limit, bold=True)
     if at(found)[0] + full.prox(found.clone(), 0.0) < enough:
         value = summary(full.solver.evaluate(full.data, found))
         if merit(value, h.weight) <= merit(full.value, h.weight):
@@ -142,7 +142,8 @@ def next_round(now, full):
         full.keep()
         return full.limit() or count.passes > now.last
 
-    now.w, residual, now.step = panoc(full.at, full.prox, now.w, now.step, now.enough, limit, now.inner)
+    bold = full.solver.nonconvex
+    now.w, residual, now.step = panoc(full.at, full.prox, now.w, now.step, now.enough, limit, now.inner, bold)
     now.pairs, now.inner, value = now.inner.pairs, None, summary(full.solver.evaluate(data, now.w))
     if full.endless() and value[2] > 1e-6 * float(now.w.norm()):
         now.w, count.value, count.size, now.step, now.pairs = now.best.clone(), 0.0, 0.0, 0.1 * now.step, []

@@ -5,6 +5,7 @@ import math
 from types import SimpleNamespace
 
 from fccomodel.algorithms.runtime.progress import smoothness
+from fccomodel.core.lazy import torch
 
 
 def cautious_step(at, w):
@@ -15,18 +16,21 @@ def cautious_step(at, w):
 
 def forward_backward(at, prox, w, step):
     """The proximal gradient step from w, and the forward-backward envelope there (``prox(x, step)`` moves x, in place, to the
-    proximal point of the rest, and returns the rest's value there)."""
+    proximal point of the rest, and returns the rest's value there); ``free``: there is no rest where the step ends."""
     value, gradient = at(w)
     while True:
-        new = w - step * gradient
+        ahead = w - step * gradient
+        new = ahead.clone()
         rest = prox(new, step)
-        move = new - w
+        move, free = new - w, rest == 0 and torch.equal(new, ahead)
         model = float(gradient @ move) + float(move @ move) / (2 * step)
         envelope = value + model + rest
         if math.isfinite(envelope) or step < 1e-14:
             break
         step *= 0.1
-    return SimpleNamespace(w=w, value=value, gradient=gradient, new=new, move=move, model=model, envelope=envelope, step=step)
+    return SimpleNamespace(
+        w=w, value=value, gradient=gradient, new=new, move=move, model=model, envelope=envelope, step=step, free=free
+    )  # fmt: skip
 
 
 def with_pair(pairs, s, y, most=40, numbers=1e6):
@@ -54,10 +58,17 @@ def direction(pairs, residual):
     return d
 
 
-def panoc(at, prox, w, step, tol, limit, held=None):
+def falls(now, tried, size):
+    """The function itself and its envelope fall enough where nothing stands beside it: the point that safeguards is not asked."""
+    enough = 1e-4 * now.step * size**2
+    descends = tried.value <= now.value - enough and tried.envelope <= now.envelope - enough
+    return descends and now.free and tried.free and tried.step == now.step
+
+
+def panoc(at, prox, w, step, tol, limit, held=None, bold=False):
     """Minimise the function that ``at`` differentiates, plus the rest that ``prox`` knows, from w until the fixed-point residual
     is ``tol`` or ``limit()`` says stop. ``held`` has where it stands whenever ``limit`` is asked; where it had that before, it
-    goes on from there.
+    goes on from there. ``bold``: a direction is tried before the gradient step that safeguards it, which it spares where it does.
 
     Returns the point, its residual |w - prox(w - step grad)| / step, and the step.
     """
@@ -67,6 +78,12 @@ def panoc(at, prox, w, step, tol, limit, held=None):
         size, held.now, held.pairs = float(now.move.norm()) / now.step, now, pairs
         if size <= tol or limit():
             return now.new, size, now.step
+        residual, first = -now.move / now.step, None
+        if bold and pairs and now.free:
+            first = forward_backward(at, prox, now.w + direction(pairs, residual), now.step)
+            if falls(now, first, size):
+                now, pairs = first, with_pair(pairs, first.w - now.w, -first.move / first.step - residual)
+                continue
         while True:  # the step must be below 1/L near w
             ahead = forward_backward(at, prox, now.new, now.step)
             if ahead.value <= now.value + now.model + 1e-12 * abs(now.value) or now.step < 1e-14:
@@ -76,7 +93,7 @@ def panoc(at, prox, w, step, tol, limit, held=None):
         d = direction(pairs, residual) if pairs else now.move
         enough, tau, after = now.envelope - 1e-4 * now.step * size**2, 1.0, ahead
         while pairs and tau > 0.05:
-            tried = forward_backward(at, prox, now.w + (1 - tau) * now.move + tau * d, now.step)
+            tried, first = first or forward_backward(at, prox, now.w + (1 - tau) * now.move + tau * d, now.step), None
             level = now.envelope + 1e-13 * abs(now.envelope)  # where rounding hides the descent, the residual tells
             nearer = tried.envelope <= level and float(tried.move.norm()) <= 0.9 * float(now.move.norm())
             if (tried.envelope <= enough or nearer) and tried.step == now.step:
