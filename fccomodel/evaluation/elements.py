@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,17 @@ from fccomodel.evaluation import errors, indices
 from fccomodel.evaluation.axes import Env, Named, align, apply_atom, new_axis, spread, union
 from fccomodel.library import sets
 
+
 # --------------------------------------------------------------------------------------------------------- memory of a bound
-_memories: weakref.WeakKeyDictionary[Bound, dict[Any, Any]] = weakref.WeakKeyDictionary()
+class Memory(dict):
+    """What is remembered of a bound problem by itself; ``common``: what it has in common with those of the same data."""
+
+    def __init__(self, common: dict[Any, Any] | None = None):
+        super().__init__()
+        self.common: dict[Any, Any] = {} if common is None else common
+
+
+_memories: weakref.WeakKeyDictionary[Bound, Memory] = weakref.WeakKeyDictionary()
 
 
 class Owned:
@@ -39,15 +49,67 @@ class Owned:
 def remember(bound: Bound, key: Any, make: Callable[[], Any]) -> Any:
     """What ``make()`` gave the first time, for one bound problem. Keys may hold records of the problem, which it keeps alive;
     what is made must not hold the bound problem itself, whose data would never be let go (see ``Owned``)."""
-    memory = _memories.setdefault(bound, {})
+    memory = _memory(bound)
     if key not in memory:
         memory[key] = make()
     return memory[key]
 
 
+def _memory(bound: Bound) -> Memory:
+    memory = _memories.get(bound)
+    return _memories.setdefault(bound, Memory()) if memory is None else memory
+
+
+def akin(bound: Bound, other: Bound) -> Bound:
+    """The same data with other params: what is made of neither is remembered for both."""
+    _memories[bound] = Memory(_memory(other).common)
+    return bound
+
+
+def common(bound: Bound, key: Any, made_of: Iterable[ir.Expr], make: Callable[[], Any]) -> Any:
+    """As ``remember``, for all bound problems of the same data: what is made of these and of some expressions, which no param
+    with another value is in. A record that has an owner gets the one who asks."""
+    memory, whole = _memory(bound), (key, *((name, bound.params[name].tobytes()) for name in _named(bound, tuple(made_of))))
+    if whole not in memory:
+        found = memory.common.get(whole)
+        if found is None:
+            found = memory.common[whole] = make()
+        elif isinstance(found, Owned) and found.owner() is not bound:
+            found = replace(found, owner=weakref.ref(bound))  # type: ignore[type-var]
+        memory[whole] = found
+    return memory[whole]
+
+
+def _named(bound: Bound, exprs: tuple[ir.Expr, ...]) -> tuple[str, ...]:
+    """The params that some expressions name, in the sets of their binders too."""
+    memory = _memory(bound).common
+    if ("params", exprs) not in memory:
+        nodes = [node for expr in exprs for node in ir.walk(expr)]
+        domains = [b.domain for node in nodes for b in _binders(node)]
+        inner = tuple(dict.fromkeys(part for domain in domains for part in deciding(domain)))
+        names = {node.name for node in nodes if isinstance(node, ir.Param)} | set(_named(bound, inner) if inner else ())
+        memory["params", exprs] = tuple(sorted(names & bound.params.keys()))
+    return memory["params", exprs]
+
+
+def _binders(node: ir.Expr) -> tuple[ir.Binder, ...]:
+    if isinstance(node, ir.Reduce):
+        return node.binders
+    return (node.binder,) if isinstance(node, ir.Column | ir.Element | ir.Exists) else ()
+
+
+def deciding(domain: ir.Set) -> tuple[ir.Expr, ...]:
+    """The expressions that decide a set."""
+    if isinstance(domain, ir.RowSet):
+        return () if domain.where is None else (domain.where,)
+    if isinstance(domain, ir.ValueSet):
+        return tuple(e for e in (*(domain.items or ()), domain.low, domain.high, domain.step) if e is not None)
+    return tuple(getattr(domain, "args", ()))
+
+
 def column(bound: Bound, table: str, name: str) -> torch.Tensor:
     """A column as float64, (n, *shape); a large one that was prepared stays in its file."""
-    return remember(bound, ("column", table, name), lambda: _column(bound.tables[table].columns[name]))
+    return common(bound, ("column", table, name), (), lambda: _column(bound.tables[table].columns[name]))
 
 
 def _column(array: np.ndarray) -> torch.Tensor:
@@ -72,7 +134,7 @@ def ids(bound: Bound, domain: ir.Set) -> np.ndarray:
 
     Raises F0703 for a distribution or a set of vectors, which have no finite list of elements.
     """
-    return remember(bound, ("ids", domain), lambda: _ids(bound, domain))
+    return common(bound, ("ids", domain), deciding(domain), lambda: _ids(bound, domain))
 
 
 def _ids(bound: Bound, domain: ir.Set) -> np.ndarray:
@@ -91,7 +153,7 @@ def _ids(bound: Bound, domain: ir.Set) -> np.ndarray:
 
 def everything(bound: Bound, table: str) -> np.ndarray:
     """All row numbers of a table, always the same array."""
-    return remember(bound, ("everything", table), lambda: _everything(bound, table))
+    return common(bound, ("everything", table), (), lambda: _everything(bound, table))
 
 
 def _everything(bound: Bound, table: str) -> np.ndarray:
@@ -274,7 +336,7 @@ class Pointwise:
     # ------------------------------------------------------------------------------------------------------------- the walk
     def free(self, node: ir.Expr) -> tuple[ir.Binder, ...]:
         """The binders that a node's value depends on."""
-        return remember(self.bound, ("free", node), lambda: ir.free_binders(node))
+        return common(self.bound, ("free", node), (), lambda: ir.free_binders(node))
 
     def key(self, node: ir.Expr, env: Env) -> tuple[Any, ...]:
         """What decides a node's value within this evaluation."""
@@ -342,7 +404,7 @@ class Pointwise:
 
     def everything(self, table: str) -> torch.Tensor:
         """All row numbers of a table, always the same tensor."""
-        return remember(self.bound, ("rows", table), lambda: torch.from_numpy(everything(self.bound, table)))
+        return common(self.bound, ("rows", table), (), lambda: torch.from_numpy(everything(self.bound, table)))
 
     def whole(self, domain: ir.Set, elements: np.ndarray) -> torch.Tensor:
         """Ids as a tensor; the shared one where they are all the rows of a table."""

@@ -21,6 +21,8 @@ from fccomodel.evaluation.elements import (
     Owned,
     Pointwise,
     accepted,
+    common,
+    deciding,
     extent,
     ids,
     matching,
@@ -38,7 +40,7 @@ __all__ = ["Index", "Ranges", "Selection", "ids", "index", "names", "realise", "
 MOST_CELLS, MOST_TESTS = 1 << 27, 1 << 34
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Selection:
     """The elements of one binder, with its condition split by the way it can be sampled.
 
@@ -260,8 +262,10 @@ def _joined(parts: Sequence[Named], keys: Sequence[np.ndarray]) -> tuple[Named, 
 
 
 def index(bound: Bound, selection: Selection) -> Index:
-    """The sorted rows of a selection (made once per bound problem)."""
-    return remember(bound, ("index", selection), lambda: _index(bound, selection))
+    """The sorted rows of a selection (made once for the same data)."""
+    inner = (*selection.static, *(own for own, _ in selection.keys), *(own for _, own, _ in selection.orders))
+    made_of = (*inner, *deciding(selection.binder.domain))
+    return common(bound, ("index", selection), made_of, lambda: _index(bound, selection))
 
 
 def _index(bound: Bound, selection: Selection) -> Index:

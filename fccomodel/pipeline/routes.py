@@ -10,6 +10,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from fccomodel.core import options
@@ -57,10 +58,20 @@ def answer(planned: Planned, progress: Callable[[Progress], None] | None = None,
         again = _judged(planned, emit(planned), _as_begun(planned, start), sensitive, until)
         if again.report.solved and _settled(again):
             return again
-    route = interior(planned)
-    if route is None:
+    known, built = None if start is None else start.patience, None
+    if known is None and (built := interior(planned)) is not None:
+        known = _patience(built)
+    if known is None or not _open(planned):
         return _judged(*run(planned, progress, until=until.run), sensitive, until)
-    return ended(planned, route, progress, sensitive=sensitive, until=until)
+    route = (lambda: built) if built is not None else partial(interior, planned)
+    return ended(planned, route, known, progress, sensitive=sensitive, until=until)
+
+
+def _patience(route: Conic) -> float:
+    """Counted seconds that a run has, where the interior-point method can take over."""
+    from fccomodel.solver import conic
+
+    return min(max(SOON, TIMES * conic.cost(route)), PATIENCE)
 
 
 def _as_begun(planned: Planned, start: Start) -> Solution:
@@ -109,13 +120,19 @@ def interior(planned: Planned) -> Conic | None:
     a finish in a time that this method is foreseen to take at most; a budget of steps or oracle calls is all that is used."""
     from fccomodel.solver import conic
 
-    seconds = options.parse_budget(planned.options["budget"][0])[0]
-    see = planned.analysis.see
-    if not planned.plan.polish or seconds is None or not (planned.analysis.minimised.convex and _convex_set(planned.analysis)):
+    seconds, see = options.parse_budget(planned.options["budget"][0])[0], planned.analysis.see
+    if seconds is None or not _open(planned):
         return None
     with quoting(planned.problem.source):
         route = conic.of(planned.bound, lambda expr: see(expr).interval.value)
     return route if route is not None and conic.cost(route) <= seconds else None
+
+
+def _open(planned: Planned) -> bool:
+    """The problem is convex, on a convex set, and its plan asks for a finish within a budget of seconds."""
+    seconds = options.parse_budget(planned.options["budget"][0])[0]
+    asked = planned.plan.polish and seconds is not None
+    return asked and planned.analysis.minimised.convex and _convex_set(planned.analysis)
 
 
 def _convex_set(analysis: Analysis) -> bool:
@@ -128,21 +145,21 @@ def _convex_set(analysis: Analysis) -> bool:
 
 def ended(
     planned: Planned,
-    route: Conic,
+    built: Callable[[], Conic | None],
+    patience: float,
     progress: Callable[[Progress], None] | None = None,
     *,
     sensitive: bool = False,
     until: Until = NEVER,
 ) -> Found:
-    """A run of no more work than twice what the interior-point method is foreseen to take, and where the report does not find it
-    at the optimum, that method: the better of both, or a run with the whole budget where this method finds nothing."""
+    """A run of no more work than its ``patience``, and where the report does not find it at the optimum, the interior-point
+    method: the better of both, or a run with the whole budget where this method finds nothing."""
     from fccomodel.solver import conic
     from fccomodel.solver.run.machine import interruptible
 
     failed: FccoError | None = None
     first: Found | None = None
     solution: Solution | None = None
-    patience = min(max(SOON, TIMES * conic.cost(route)), PATIENCE)
     try:
         planned, program, solution = run(planned, progress, until=until.run, patience=patience)
     except FccoError as error:
@@ -152,6 +169,8 @@ def ended(
         gap = first.report.gap
         if solution.status != "converged" or _settled(first) and gap is not None and _small(first.report, gap.value):
             return first
+    if (route := built()) is None:  # it was one for other numbers
+        return _judged(*run(planned, progress, until=until.run, part="again"), sensitive, until)
     with interruptible() as asked:
         left = until.run - time.perf_counter()
         found = conic.solve(route, seconds=None if math.isinf(left) else max(left, PATIENCE))

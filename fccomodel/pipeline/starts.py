@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,7 @@ def after(planned: Planned, other: Planned, solution: Solution) -> Start:
         multipliers=solution.multipliers,
         kept=kept,
         found=True,
+        patience=solution.patience if same else None,
         answered=same and solution.status == "converged" and _equal(planned.bound.params, other.bound.params),
     )
 
@@ -82,26 +84,29 @@ def _by_label(bound: Bound, variable: ir.Variable, value: Any) -> Any:
     return [value[label] for label in labels]
 
 
-def ahead(last: Start, before: Start, share: float) -> Start:
-    """The line through two answers, continued beyond the last by that share of their distance; multipliers keep their signs."""
+def ahead(known: Sequence[tuple[float, Start]], at: float) -> Start:
+    """The curve through answers at some numbers, the nearest first, continued to another: Lagrange's polynomial. Multipliers keep
+    their signs, and what the others do not have is the nearest's."""
+    (_, last), places = known[0], [place for place, _ in known]
+    weights = [math.prod((at - other) / (place - other) for other in places if other != place) for place in places]
 
-    def along(now: Mapping[str, np.ndarray], then: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        alike = {name: then[name] for name, value in now.items() if name in then and then[name].shape == value.shape}
-        moved = {name: np.asarray(now[name] + share * (now[name] - value)) for name, value in alike.items()}
-        return {**now, **moved}
+    def along(*parts: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        alike = [n for n, value in parts[0].items() if all(n in other and other[n].shape == value.shape for other in parts)]
+        moved = {name: np.asarray(sum(c * part[name] for c, part in zip(weights, parts, strict=True))) for name in alike}
+        return {**parts[0], **moved}
 
-    def sign(now: float, then: float) -> float:
-        moved = now + share * (now - then)
+    def sign(label: str, now: float) -> float:
+        moved = sum(c * start.multipliers.get(label, now) for c, (_, start) in zip(weights, known, strict=True))
         return moved if moved * now > 0 else 0.5 * now
 
     return replace(
         last,
-        values=along(last.values, before.values),
-        multipliers={label: sign(nu, before.multipliers.get(label, nu)) for label, nu in last.multipliers.items()},
+        values=along(*(start.values for _, start in known)),
+        multipliers={label: sign(label, nu) for label, nu in last.multipliers.items()},
         kept=replace(
             last.kept,
-            variables=along(last.kept.variables, before.kept.variables),
-            centres=along(last.kept.centres, before.kept.centres),
+            variables=along(*(start.kept.variables for _, start in known)),
+            centres=along(*(start.kept.centres for _, start in known)),
         ),
         answered=False,
     )

@@ -12,7 +12,7 @@ from fccomodel.algorithms.estimators import plug_in
 from fccomodel.core.options import Budget, Origins
 from fccomodel.normal import NormalForm
 from fccomodel.plan import practice, rates, settings, sizes
-from fccomodel.plan.assumptions import Finding, Setting, modulus
+from fccomodel.plan.assumptions import Finding, Setting, coercive, modulus
 from fccomodel.plan.candidates import Candidate, finishable
 from fccomodel.plan.choice import Choice, choose
 from fccomodel.plan.ranking import Ranking, alike, rejected
@@ -51,7 +51,7 @@ class Plan:
     annealed    steps fall over the budget, not within stages alone; ``once``: not within stages at all
     direct      steps may only prepare passes over all rows, where these are affordable: nobody asked for this algorithm or its
                 theorem's schedule; of problems that are not convex, where steps are of blocks
-    attained    the objective is strongly convex by its regularisers: it has a minimum
+    attained    the objective is convex and grows in every direction: it has a minimum
     undefined   what must hold for the model to be defined, and is not proved
     choice      what it was chosen among
     entrants    those of a race, if one was asked for: ``algorithm`` is the first of them
@@ -186,7 +186,7 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
         and kind == "practical"
         and not nets
         and "algorithm" not in choice.options,
-        attained=bool(_modulus(setting)) and choice.analysis.minimised.convex,
+        attained=coercive(setting),
         convex=choice.analysis.convex, strata=shared,
     )  # fmt: skip
 

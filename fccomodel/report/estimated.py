@@ -94,7 +94,11 @@ def part_for(bound: Bound, point: Mapping[str, np.ndarray], *, seed: int, afford
 
 def foreseen(bound: Bound, *, seed: int) -> float:
     """Counted seconds of a report's passes over all rows, from one at the origin; infinite where one is much itself, or where
-    the problem is not defined there."""
+    the problem is not defined there. With other params they are taken to be the same."""
+    return elements.common(bound, ("foreseen", seed), (), lambda: _foreseen(bound, seed))
+
+
+def _foreseen(bound: Bound, seed: int) -> float:
     if amount(bound) > TRIED[1]:
         return math.inf
     shapes = {name: (f"params({v.net})",) if v.net else v.shape for name, v in bound.problem.variables.items()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,8 @@ from fccomodel.solver.lower import BlockSteps, Layout, Lowered
 
 #: names of settings that a run finds, beside the smoothing of each centre
 FOUND = ("rho", "weight", "steep", "pass_step")
+#: numbers that the pairs of a quasi-Newton method may be, to be kept
+MOST_PAIRED = 1 << 17
 #: penalties allow so many times the multipliers that a run begins with
 ROOM = 4.0
 
@@ -33,7 +35,14 @@ def kept(layout: Layout, final: Any, inside: Collection[str] = ()) -> Kept:
         centres={name: value.cpu().double().numpy() for name, value in vars(final.c).items() if name not in inside},
         estimates={name: value.cpu().double().numpy() for name, value in estimates.items()},
         settings={name: value for name, value in found.items() if math.isfinite(value)},
+        pairs=_paired(getattr(final, "pairs", []), w.size),
     )
+
+
+def _paired(pairs: Sequence[Any], size: int) -> np.ndarray | None:
+    """The last pairs as arrays."""
+    pairs = pairs[-(MOST_PAIRED // (2 * max(size, 1))) :] if 2 * size <= MOST_PAIRED else []
+    return np.stack([[s.cpu().numpy(), y.cpu().numpy()] for s, y, _ in pairs], axis=1) if pairs else None
 
 
 def first(lowered: Lowered) -> np.ndarray | None:
@@ -69,6 +78,14 @@ def estimates(lowered: Lowered) -> dict[str, np.ndarray]:
     shapes = {buffer.name: tuple(buffer.shape) for buffer in steps.state.buffers.values()}
     shapes |= {name: steps.state.centres[name] for name in lowered.estimated}
     return {name: value for name, value in start.kept.estimates.items() if value.shape == shapes.get(name)}
+
+
+def pairs(lowered: Lowered) -> np.ndarray | None:
+    """Those kept, of as many variables."""
+    start, length = lowered.plan.start, max((stop for _, stop, _ in lowered.layout.values()), default=0)
+    if start is None or lowered.plan.pace != "practical" or start.kept.pairs is None:
+        return None
+    return start.kept.pairs if start.kept.pairs.shape[2] == length else None
 
 
 def settings(lowered: Lowered) -> dict[str, Any]:

@@ -150,7 +150,8 @@ class Solver:
     thin       rows that evaluations between stages take, by the name of their array; ``heavy``: a full pass takes pairs
     tol        the KKT residual to end at                         direct    passes may come first: nobody asked for the steps
     resume     where another run ended: a finish goes on from there, without a step before
-    attained   the objective is strongly convex: it does not fall for ever
+    pairs      pairs(device): by which its quasi-Newton method knew the curvature there
+    attained   the objective is known to have a minimum: it does not fall for ever
     biased     gradients of minibatches are, whatever their number, and there is no ``whole``: nothing tells the KKT residual
     nonconvex  where steps come to rest may be far from the best: the finish tries the first iterate too
     """
@@ -177,6 +178,7 @@ class Solver:
     one_pass: Any = None
     restore: Any = None
     resume: Any = None
+    pairs: Any = None
     block: int = 64
     own: int = 0
     centred: bool = False
@@ -1507,9 +1509,19 @@ def first_point(full, history, step=0.0):
         failure = conflict(least, max(tol, 1e-3 * value[2]), far=100.0)
         best = w if failure is None else least.w
     return SimpleNamespace(
-        w=w, best=best, value=value, step=step, enough=enough, error=math.inf, failure=failure, shifts={}, raised=[],
-        searched=False, inner=None, pairs=[],
+        w=w, best=best, value=value, step=step, enough=enough, error=math.inf, off=math.inf, failure=failure, shifts={},
+        raised=[], searched=False, inner=None, pairs=[], more=0,
     )  # fmt: skip
+
+
+def unfinished(now, full, most=3):
+    """Not at the tolerance yet. Where another run ended some rounds more come cheap, until what is off counts for nothing in the
+    objective."""
+    if now.error > full.tol:
+        return True
+    now.more += 1
+    counts = full.h.weight * now.off > full.tol * max(abs(now.value[0]), 0.01)
+    return full.solver.resume is not None and counts and now.more <= most
 
 
 def levels_off(solver: Solver, data, w, end, h: LoopSettings, most=1e-3, least=1e-9, apart=1.5):
@@ -1604,7 +1616,10 @@ def next_round(now, full):
         return False
     shifts, saturated, steepest = shift_centres(full.solver, data, now.w, full.c, h)
     h.weight = max(h.weight, 2 * steepest)
-    if merit(value, h.weight) <= merit(now.value, h.weight) + 1e-9 * (1 + abs(now.value[0])):
+    now.off = max([value[2], *shifts.values()])
+    now.error = max(residual, now.off)
+    equal = tol if now.error <= tol else 1e-9  # one that converged is the answer before others as good
+    if merit(value, h.weight) <= merit(now.value, h.weight) + equal * (1 + abs(now.value[0])):
         now.best, now.value = now.w.clone(), value
     for name, shift in shifts.items():
         if shift > tol and shift > 0.5 * now.shifts.get(name, math.inf):
@@ -1614,9 +1629,8 @@ def next_round(now, full):
         now.failure = {"kind": "unbounded", "direction": moved}
     if saturated and value[2] > tol:
         raise_penalty(now, full, value[2])
-    now.shifts, now.error = shifts, max([residual, value[2], *shifts.values()])
-    off = now.error if full.solver.resume is None else max([value[2], *shifts.values()])
-    now.enough = max(tol, min(now.enough, 0.3 * off))
+    now.shifts = shifts
+    now.enough = max(tol, min(now.enough, 0.3 * (now.error if full.solver.resume is None else now.off)))
     return True
 
 
@@ -1688,8 +1702,9 @@ def finish(solver: Solver, outcome, data, *, seconds=None, passes=None, tol=1e-6
             from_the_first(full, outcome.first)
         measured = not outcome.iterations and not solver.settings().eta
         run.now = first_point(full, history, full.h.pass_step or (0.5 * outcome.eta if measured else 0.0))
+        run.now.pairs = getattr(outcome, "pairs", [])
     now = run.now
-    while now.inner is not None or (now.error > tol and not full.limit() and run.rounds < 100 and now.failure is None):
+    while now.inner is not None or (unfinished(now, full) and not full.limit() and run.rounds < 100 and now.failure is None):
         run.rounds += now.inner is None
         if next_round(now, full):
             entry = {"iteration": outcome.iterations, "oracles": history[-1]["oracles"], "eta": now.step, "kkt": now.error}
@@ -1705,7 +1720,8 @@ def finish(solver: Solver, outcome, data, *, seconds=None, passes=None, tol=1e-6
         reason = f"converged: stationarity, violation and shift of the multipliers at most {tol:g}"
     reason = ended if ended == "interrupted" else failure["kind"] if failure else reason
     more = {"w": now.best, "c": full.c, "h": full.h, "history": history, "exact": data, "passes": full.count.passes}
-    more |= {"way": "finish", "failure": failure, "reason": reason, "status": ended, "timed": outcome.timed or full.count.timed}
+    more |= {"way": "finish", "failure": failure, "reason": reason, "status": ended, "pairs": now.pairs}
+    more["timed"] = outcome.timed or full.count.timed
     return SimpleNamespace(**{**vars(outcome), **more})
 
 

@@ -31,7 +31,8 @@ class Solver:
     thin       rows that evaluations between stages take, by the name of their array; ``heavy``: a full pass takes pairs
     tol        the KKT residual to end at                         direct    passes may come first: nobody asked for the steps
     resume     where another run ended: a finish goes on from there, without a step before
-    attained   the objective is strongly convex: it does not fall for ever
+    pairs      pairs(device): by which its quasi-Newton method knew the curvature there
+    attained   the objective is known to have a minimum: it does not fall for ever
     biased     gradients of minibatches are, whatever their number, and there is no ``whole``: nothing tells the KKT residual
     nonconvex  where steps come to rest may be far from the best: the finish tries the first iterate too
     """
@@ -58,6 +59,7 @@ class Solver:
     one_pass: Any = None
     restore: Any = None
     resume: Any = None
+    pairs: Any = None
     block: int = 64
     own: int = 0
     centred: bool = False

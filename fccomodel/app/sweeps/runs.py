@@ -18,8 +18,8 @@ from fccomodel.data.bound import Bound
 from fccomodel.pipeline import starts
 from fccomodel.plan.start import Start
 
-#: A line through two answers is continued for at most so many times their distance.
-FARTHEST = 2.0
+#: A curve through answers is continued for at most so many times the distance of the last two; through so many at most.
+FARTHEST, KNOWN = 2.0, 4
 
 #: What is told of a sweep as it goes: the point solved last, how many there are, of how many.
 Told = Callable[[Point, int, int], None]
@@ -120,15 +120,18 @@ def _before(
     lists: Sequence[list[Any]],
     done: Mapping[tuple[int, ...], pipeline.Outcome],
 ) -> Start:
-    """The neighbour's answer; where there is one on its other side, on the line through both."""
+    """The neighbour's answer; where there are others on its other side, on the curve through them."""
     last = starts.after(planned, done[near].planned, done[near].solution)
     k = next(k for k in range(len(cell)) if cell[k] != near[k])
-    beyond = done.get((*near[:k], near[k] - 1, *near[k + 1 :]))
-    if beyond is None:
-        return last
+    row = [(*near[:k], near[k] - back, *near[k + 1 :]) for back in range(KNOWN)]
+    known = [other for other in itertools.takewhile(done.__contains__, row)]
     try:
-        first, second, now = (float(lists[k][at]) for at in (near[k] - 1, near[k], cell[k]))
+        now, *places = (float(lists[k][other[k]]) for other in (cell, *known))
     except TypeError:  # of arrays
         return last
-    share = (now - second) / (second - first) if second != first else 0.0
-    return starts.ahead(last, starts.after(planned, beyond.planned, beyond.solution), share) if abs(share) <= FARTHEST else last
+    steps = [abs(a - b) for a, b in itertools.pairwise((now, *places))]
+    count = sum(1 for _ in itertools.takewhile(lambda pair: 0 < pair[0] <= FARTHEST * pair[1], itertools.pairwise(steps))) + 1
+    if count == 1 or len(set(places[:count])) < count:
+        return last
+    answers = [starts.after(planned, done[other].planned, done[other].solution) for other in known[:count]]
+    return starts.ahead([*zip(places, answers, strict=False)], now)

@@ -50,6 +50,13 @@ def modulus(setting: Setting) -> tuple[float, str]:
     return (0.0 if least == float("inf") else least), without
 
 
+def coercive(setting: Setting) -> bool:
+    """A convex objective has a minimum: each of the model's own variables is in a bounded set, or its squared norm is a term."""
+    squared = {p.variable for p in setting.normal.prox if p.coefficients.get("mu", 0.0) > 0}
+    free = [ir.Var(name=name, shape=v.shape) for name, v in setting.problem.variables.items() if name not in squared]
+    return setting.analysis.minimised.convex and all(setting.see.see(node).size.value.finite for node in free)
+
+
 def strongly_convex(setting: Setting) -> Finding:
     whole = convex(setting)
     if not whole.holds:

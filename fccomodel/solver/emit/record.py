@@ -14,6 +14,7 @@ from fccomodel.algorithms.runtime.solver import Solver
 from fccomodel.core.quoting import literal
 from fccomodel.library.kinks import kinked
 from fccomodel.plan import Plan, sizes
+from fccomodel.solver import starts
 from fccomodel.solver.emit.carried import Carried, carried
 from fccomodel.solver.lower import Lowered
 
@@ -113,4 +114,5 @@ class Record:
         """The functions of the passes that there are."""
         whole = ["whole", "all_blocks"] if self.lowered.whole else []
         whole += ["regulariser"] if "finish" in self.after else []
+        whole += ["pairs"] if "resume" in self.after and starts.pairs(self.lowered) is not None else []
         return [*whole, *(["constraint_values"] if self.lowered.constrained else [])]

@@ -129,6 +129,8 @@ def tensors(lowered: Lowered, sets: Mapping[str, torch.Tensor]) -> dict[str, Any
         kept[START] = torch.from_numpy(w)
     kept |= {f"{START}_c_{name}": torch.from_numpy(value) for name, value in starts.centres(lowered).items()}
     kept |= {f"{START}_u_{name}": torch.from_numpy(value) for name, value in starts.estimates(lowered).items()}
+    if (pairs := starts.pairs(lowered)) is not None:
+        kept[f"{START}_pairs"] = torch.from_numpy(pairs)
     for name, net in lowered.bound.nets.items():
         kept[f"net_{name}"] = torch.cat([p.detach().reshape(-1) for p in net.parameters()]).to(torch.float64)
     return kept
@@ -137,7 +139,8 @@ def tensors(lowered: Lowered, sets: Mapping[str, torch.Tensor]) -> dict[str, Any
 def variables(lowered: Lowered) -> str:
     """Where each variable lies, the first iterate, and what steps keep of each block."""
     layout = [f"#   w[{a}:{b}] = {name}{list(shape) or ''}" for name, (a, b, shape) in lowered.layout.items()]
-    parts = [start(lowered), *([buffers(lowered)] if isinstance(lowered.steps, BlockSteps) else []), centres(lowered)]
+    estimates = [buffers(lowered)] if isinstance(lowered.steps, BlockSteps) else []
+    parts = [start(lowered), *paired(lowered), *estimates, centres(lowered)]
     return "\n".join(["# ---- variables, one flat vector", *layout, "\n\n\n".join(parts)])
 
 
@@ -170,6 +173,15 @@ def scattered(lowered: Lowered) -> frozenset[str]:
 def initial(key: str) -> str:
     """The text of an array that a run begins with."""
     return f"INITIAL[{literal(key)}].to(device=device, dtype=dtype, copy=True)"
+
+
+def paired(lowered: Lowered) -> list[str]:
+    """The function that gives the pairs of a finish that another run kept, if there are any."""
+    if starts.pairs(lowered) is None:
+        return []
+    about = "Changes of w and of the residual by which another run knew the curvature, with their products."
+    lines = [f"s, y = INITIAL[{literal(f'{START}_pairs')}].to(device=device, dtype=torch.float64)"]
+    return [function("pairs", about, [*lines, "return [(a, b, float(a @ b)) for a, b in zip(s, y, strict=True)]"], "device")]
 
 
 def buffers(lowered: Lowered) -> str:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 import time
-import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -24,13 +21,12 @@ from fccomodel.solver.run import answers, ranks
 from fccomodel.solver.run.answers import exact_values, multipliers
 from fccomodel.solver.run.checkpoints import Checkpoints
 from fccomodel.solver.run.keeper import Keeper
+from fccomodel.solver.run.loading import loaded
 from fccomodel.solver.run.machine import nothing_finite, refuse_size, solved
 from fccomodel.solver.run.microscope import Microscope, Trace
 
 #: A residual to end at that no steps come to.
 OUT_OF_REACH = 1e-15
-#: What divides the parts of a program.
-BETWEEN = "\n\n\n"
 
 __all__ = ["Checkpoints", "Failure", "Keeper", "Progress", "Solution", "exact_values", "multipliers", "run"]
 
@@ -59,7 +55,8 @@ class Solution:
     ``limits``: by constraint (a family as a whole) the largest multiplier that its penalty allows, where there is one.
     ``stopped`` is the reason in words, ``ended`` one of ``converged``, ``interrupted``, ``stopped``.
     ``timed``: the clock ended it, or one of its stages, so that another run may end elsewhere.
-    ``worked``: its counted seconds.  ``planned``: the steps of its budget, or those that its last stage was to end at.
+    ``worked``: its counted seconds, of no more than its ``patience`` where it had one.
+    ``planned``: the steps of its budget, or those that its last stage was to end at.
     ``interior``: iterations of the interior-point method that found the answer after the program's own run, 0 where it did not.
     ``history``: for each stage objective (in the model's sense) and violation of the best point so far, oracle calls, seconds.
     ``passes`` over all rows of the ``way`` it ended (``finish``, ``restore``), 0 where there was none. ``failure`` is why there
@@ -83,6 +80,7 @@ class Solution:
     failure: Failure | None = None
     timed: bool = False
     worked: float = 0.0
+    patience: float | None = None
     planned: int | None = None
     kept: Kept = field(default_factory=Kept)
     backend: str = "eager"
@@ -101,35 +99,6 @@ class Solution:
     @property
     def interrupted(self) -> bool:
         return self.ended == "interrupted"
-
-
-def _code(text: str) -> list[types.CodeType]:
-    """A program's text compiled by its parts, which two empty lines divide: what programs for other numbers in the same model
-    share is compiled once."""
-    parts, line, found = text.split(BETWEEN), 0, []
-    try:
-        for part in parts:
-            found.append(_compiled(part, line))
-            line += part.count("\n") + len(BETWEEN)
-    except SyntaxError:  # empty lines inside a part
-        return [_compiled(text, 0)]
-    return found
-
-
-@lru_cache(maxsize=4096)
-def _compiled(part: str, line: int) -> types.CodeType:
-    """A part that begins after so many lines."""
-    return compile("\n" * line + part, "solver.py", "exec", dont_inherit=True)
-
-
-def _loaded(program: Program) -> types.ModuleType:
-    """The program as a module, with copies of the nets that have no text."""
-    module = types.ModuleType("solver")
-    module.__dict__["MODULES"] = {name: copy.deepcopy(kept.module) for name, kept in program.modules.items()}
-    with process.own_randomness():
-        for part in _code(program.text):
-            exec(part, module.__dict__)  # noqa: S102 - what we emitted
-    return module
 
 
 def run(
@@ -169,7 +138,7 @@ def run(
         ranks.waiting(False)
         if backend not in ("auto", "eager"):
             refuse(errors.of_one_process(f"The backend {backend}"), source=bound.problem.source)
-    module, dtype = _loaded(program), getattr(torch, precision)
+    module, dtype = loaded(program), getattr(torch, precision)
     with process.own_randomness(), quoting(bound.problem.source):
         foreseen = {"dtype": dtype, "iterations": budget_it}
         chosen = backend if microscope is None and program.shares is None else "eager"
@@ -214,6 +183,7 @@ def run(
         ended=final.status,
         timed=final.timed,
         worked=final.worked,
+        patience=patience,
         planned=final.planned,
         trace=None if microscope is None else microscope.trace(module, program, bound, seed),
         backend=ran,

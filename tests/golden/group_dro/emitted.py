@@ -394,7 +394,7 @@ def all_blocks(data, w):
 #   keep_the_better, centre_at, estimated, move_centres, multipliers, fixing, some, gradient_of, slope_of, passes,
 #   assess, residual, observe, record, reached, status, mean_gradient, gradients, solve, centre_rows,
 #   differentiated, full_problem, forward_backward, direction, falls, with_pair, panoc, cautious_step,
-#   from_the_first, shift_centres, stagnant, excess, least_violation, conflict, first_point, levels_off,
+#   from_the_first, shift_centres, stagnant, excess, least_violation, conflict, first_point, unfinished, levels_off,
 #   falls_for_ever, raise_penalty, next_round, drifts, without_end, descent_without_end, finish, one_pass, one_look,
 #   allotted, solve_then_finish
 
@@ -405,7 +405,7 @@ SOLVER = BlockSolver(
     prepare=prepare, prepare_full=prepare_full, start=start, centres=centres, draw=draw, project=project,
     evaluate=evaluate, blocks=blocks, gradient=gradient, buffers=buffers, whole=whole, all_blocks=all_blocks,
     regulariser=regulariser, begin=begin, update=adam_step, step_sizes=step_sizes, advance=advance, solve=solve,
-    finish=finish, one_pass=one_pass, own=65, centred=True, direct=True, oracles=1797, tol=TOL,
+    finish=finish, one_pass=one_pass, own=65, centred=True, direct=True, attained=True, oracles=1797, tol=TOL,
 )
 
 
