@@ -328,6 +328,15 @@ def _flat_at_0(atom: atoms.Atom, expr: ir.Expr, args: tuple[Facts, ...], varying
     return bend is not None and atom.lipschitz(*near, argument=0) <= bend * NEAR_0 * (1 + 1e-6)
 
 
+def _away_from_zero(x: Facts) -> tuple[Fact, str] | None:
+    """Why the size of x is convex: x has one sign, and bends away from 0."""
+    if x.convex and x.interval.value.lo >= 0:
+        return x.below, "convex and nonnegative"
+    if x.concave and x.interval.value.hi <= 0:
+        return x.above, "concave and nonpositive"
+    return None
+
+
 def quadratic_form(
     expr: ir.Expr, x: Facts, matrix: Facts, spectrum: tuple[float | None, float | None], facts: Facts, standing: Standing
 ) -> Facts:
@@ -348,7 +357,11 @@ def quadratic_form(
             draft.propose(kind, times(amount(2 * end), steep), "quadratic form", where, (x.lipschitz,), standing=standing)
         draft.propose("differentiable", True, "quadratic form", where, (x.differentiable,))
         draft.propose("gradient", times(top, steep), "quadratic form", where, (x.lipschitz,), standing=standing)
-    elif low == 0 and x.convex and x.interval.value.lo >= 0 and matrix.interval.value.lo >= 0:
-        reason = f"{where}, its entries and x are nonnegative, so it is non-decreasing in x, which is convex"
-        draft.propose("below", ZERO, "quadratic form", reason, (x.below, x.interval, matrix.interval), standing=standing)
+    elif (size := _away_from_zero(x)) is not None:
+        fact, said = size
+        entries = matrix.interval.value
+        for kind, end, signed in (("below", low, entries.lo >= 0), ("above", high, entries.hi <= 0)):
+            if end == 0 and signed:
+                reason = f"{where}, its entries have one sign, and x is {said}, so that it grows with the entries of x"
+                draft.propose(kind, ZERO, "quadratic form", reason, (fact, x.interval, matrix.interval), standing=standing)
     return combine(facts, draft.finish())

@@ -23,6 +23,7 @@ dim d, m;
 set K = {1, 2, 3};
 data D : table(x: real[d], y: {-1, 1}, t: real, g: K);
 data A : real[d, d];
+data S : real[d, d];
 data B : real[m, d];
 param a >= 0 default 1;
 param b > 0 default 1;
@@ -216,7 +217,7 @@ def bound_to(model: ir.Problem, rows: int = 50, size: int = 4) -> Bound:
     return Bound(
         problem=model,
         tables={"D": BoundTable(name="D", n=rows, columns=columns)},
-        arrays={"A": root @ root.T, "B": rng.normal(size=(3, size))},
+        arrays={"A": root @ root.T, "S": abs(root) @ abs(root).T, "B": rng.normal(size=(3, size))},
         params={name: np.float64(value) for name, value in params.items()},
         dims={"d": size, "m": 3},
     )
@@ -252,6 +253,13 @@ def test_quadratic_forms() -> None:
     assert found.curvature == "convex" and found.below.rule == "quadratic form"
     assert found.L == pytest.approx(2 * np.linalg.eigvalsh(bound.arrays["A"])[-1])
     assert facts("dot(w, A @ w)").rho == np.inf
+
+
+@pytest.mark.parametrize("size", ["abs(w)", "-abs(w)", "exp(w)"])
+def test_quadratic_forms_of_what_has_one_sign(size: str) -> None:
+    assert bound_facts(f"dot({size}, S @ {size})")[0].curvature == "convex"
+    assert bound_facts(f"-dot({size}, S @ ({size}))")[0].curvature == "concave"
+    assert bound_facts(f"dot({size}, A @ {size})")[0].curvature == "unknown", "entries of both signs"
 
 
 def test_weak_convexity_by_the_lemma() -> None:
