@@ -1900,6 +1900,7 @@ def main():
     parser.add_argument("--iterations", type=int, default=ITERATIONS)
     parser.add_argument("--oracles", type=float, default=CALLS, help="budget of values g_i(w; xi) that steps ask for")
     parser.add_argument("--out", help="write the variables here (torch.save)")
+    parser.add_argument("--backend", default="eager", help="any but eager is of fccomodel, which must be installed")
     arguments = parser.parse_args()
     if int(os.environ.get("WORLD_SIZE", 1)) > 1:
         words = "error[F0616] not over ranks: this program is of one process; write one of several with --option ranks=true"
@@ -1909,6 +1910,13 @@ def main():
         seconds = SECONDS
     torch.set_num_threads(THREADS)
     tensors = read_data(arguments.data or Path(__file__).with_name(DATA_FILE), None if arguments.data else DATA_SHA256)
+    if arguments.backend != "eager":
+        import sys
+        try:
+            from fccomodel.solver.backends import equip_program
+        except ImportError:
+            raise SystemExit("error[F0818] backend: any but eager is of fccomodel, which is not installed") from None
+        equip_program(sys.modules[__name__], tensors, arguments)
 
     def show(entry):
         line = "stage {stage:>3}  step {iteration:>7}  objective {objective:.6g}  violation {violation:.2e}  {seconds:.1f} s"
@@ -1941,6 +1949,7 @@ def main():
     parser.add_argument("--iterations", type=int, default=ITERATIONS)
     parser.add_argument("--oracles", type=float, default=CALLS, help="budget of values g_i(w; xi) that steps ask for")
     parser.add_argument("--out", help="write the variables here (torch.save)")
+    parser.add_argument("--backend", default="eager", help="any but eager is of fccomodel, which must be installed")
     arguments = parser.parse_args()
     if int(os.environ.get("WORLD_SIZE", 1)) > 1:
         words = "error[F0616] not over ranks: this program is of one process; write one of several with --option ranks=true"
@@ -1950,6 +1959,13 @@ def main():
         seconds = SECONDS
     torch.set_num_threads(THREADS)
     tensors = read_data(arguments.data or Path(__file__).with_name(DATA_FILE), None if arguments.data else DATA_SHA256)
+    if arguments.backend != "eager":
+        import sys
+        try:
+            from fccomodel.solver.backends import equip_program
+        except ImportError:
+            raise SystemExit("error[F0818] backend: any but eager is of fccomodel, which is not installed") from None
+        equip_program(sys.modules[__name__], tensors, arguments)
 
     def show(entry):
         line = "stage {stage:>3}  step {iteration:>7}  objective {objective:.6g}  violation {violation:.2e}  {seconds:.1f} s"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import runpy
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -167,3 +169,28 @@ def test_steps_by_graphs_on_a_gpu(name):
             given = {"iterations": 215, "seconds": None, "dtype": torch.float64, "device": "cuda"}
             found.append(module.solve(solver, dict(made.program.data), **given))
     assert torch.allclose(found[0].w, found[1].w, rtol=0, atol=1e-9)
+
+
+def test_a_program_by_itself_takes_backends_too(tmp_path, monkeypatch, capsys):
+    """Those of the package, where it is installed: the same point as eager steps, and the same errors."""
+    made = make("several", model(PAIRS), algorithm="sonex")
+    (tmp_path / "solver.py").write_text(made.program.text)
+    torch.save(dict(made.program.data), tmp_path / "data.pt")
+
+    def solved(backend: str) -> torch.Tensor:
+        out = str(tmp_path / f"{backend}.pt")
+        given = ["--iterations", "41", "--precision", "float64", "--backend", backend, "--out", out]
+        monkeypatch.setattr("sys.argv", [str(tmp_path / "solver.py"), *given])
+        runpy.run_path(str(tmp_path / "solver.py"), run_name="__main__")
+        return torch.load(out)["w"]
+
+    fake = replace(cuda_graph.backend, leap=lambda steps: (Leap(steps, cuda_graph.Captured(steps, Again)), "by a graph"))
+    known = {**backends.all(), "cuda-graph": replace(fake, missing=lambda _: "")}
+    monkeypatch.setattr(backends, "all", lambda: known)
+    assert torch.allclose(solved("cuda-graph"), solved("eager"), rtol=0, atol=1e-9)
+    assert "by a graph" in capsys.readouterr().out
+    with pytest.raises(SystemExit, match="(?s)F0808.*no backend"):
+        solved("numba")
+    monkeypatch.setitem(sys.modules, "fccomodel.solver.backends", None)
+    with pytest.raises(SystemExit, match="F0818.*not installed"):
+        solved("compiled")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from types import ModuleType
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from fccomodel.core import options
-from fccomodel.core.diagnostics import refuse
+from fccomodel.core.diagnostics import FccoError, refuse
 from fccomodel.core.errors import not_a_word
 from fccomodel.core.registry import records
 from fccomodel.solver import errors
@@ -57,6 +58,19 @@ def equip(name: str, module: ModuleType, program: Any, *, device: str, dtype: An
         return EAGER, f"steps are eager: the {asked} backend cannot take them ({unfit})"
     vars(module)["SOLVER"] = several.equipped(leap)
     return asked, said
+
+
+def equip_program(module: ModuleType, tensors: Any, asked: Any) -> None:
+    """``equip`` of a program that runs by itself, by its command line; it ends by the same errors."""
+    import torch
+
+    program = SimpleNamespace(text=Path(str(module.__file__)).read_text(), data=tensors, modules={})
+    given = {"device": asked.device, "dtype": getattr(torch, asked.precision), "iterations": asked.iterations}
+    try:
+        chosen, said = equip(check(asked.backend, "--backend"), module, program, **given)
+    except FccoError as error:
+        raise SystemExit(str(error)) from None
+    print(said or f"steps by the {chosen} backend")
 
 
 def _best(several: Any, iterations: int) -> str:

@@ -45,7 +45,7 @@ def main():
     parser.add_argument("--seconds", type=float, help=f"budget of time (default: {SECONDS}, or none where another is given)")
     parser.add_argument("--iterations", type=int, default=ITERATIONS)
     parser.add_argument("--oracles", type=float, default=CALLS, help="budget of values g_i(w; xi) that steps ask for")
-    parser.add_argument("--out", help="write the variables here (torch.save)")
+    parser.add_argument("--out", help="write the variables here (torch.save)"){backend}
     arguments = parser.parse_args()
 {start}
     seconds = arguments.seconds
@@ -53,7 +53,7 @@ def main():
         seconds = SECONDS
     torch.set_num_threads(THREADS)
     tensors = read_data(arguments.data or Path(__file__).with_name(DATA_FILE), None if arguments.data else DATA_SHA256{mapped})
-
+{equipped}
     def show(entry):{silent}
         line = "stage {stage:>3}  step {iteration:>7}  objective {objective:.6g}  violation {violation:.2e}  {seconds:.1f} s"
         print(line.format(**entry), flush=True)
@@ -74,6 +74,17 @@ if __name__ == "__main__":
     main()"""
 
 
+#: What runs the steps of a program of one process, where it is asked for.
+BACKEND = """
+    parser.add_argument("--backend", default="eager", help="any but eager is of fccomodel, which must be installed")"""
+EQUIPPED = """    if arguments.backend != "eager":
+        import sys
+        try:
+            from fccomodel.solver.backends import equip_program
+        except ImportError:
+            raise SystemExit("error[F0818] backend: any but eager is of fccomodel, which is not installed") from None
+        equip_program(sys.modules[__name__], tensors, arguments)
+"""
 #: What a program of one process does first, and one of several.
 ALONE = """    if int(os.environ.get("WORLD_SIZE", 1)) > 1:
         words = "error[F0616] not over ranks: this program is of one process; write one of several with --option ranks=true"
@@ -91,4 +102,5 @@ def report(*, finishing: bool, solve: str = "solve", mapped: bool = False, ranks
     text = REPORT.replace("{silent}", SILENT if ranks else "")
     run, passes = ("solve_then_finish", ", way=WAY, passes=PASSES") if finishing else (solve, "")
     text = text.replace("{run}", run).replace("{passes}", passes).replace("{start}", TOGETHER if ranks else ALONE)
+    text = text.replace("{backend}", "" if ranks else BACKEND).replace("{equipped}", "" if ranks else EQUIPPED)
     return text.replace("{mapped}", ", mapped=True" if mapped else "")
