@@ -20,7 +20,7 @@ import torch
 import fccomodel
 from fccomodel import pipeline
 from fccomodel.algorithms.runtime import ending
-from fccomodel.algorithms.runtime.panoc import panoc
+from fccomodel.algorithms.runtime.panoc import direction, panoc
 from fccomodel.algorithms.runtime.restore import least_norm
 
 HEAD = "model m; dim d; data D : table(x: real[d], y: real); var w[d];\n"
@@ -387,3 +387,14 @@ def test_least_norm_steps() -> None:
     cp.Problem(cp.Minimize(cp.sum_squares(d)), [(values + J @ d)[:2] == 0, (values + J @ d)[2:] <= 0]).solve(solver=cp.CLARABEL)
     found = least_norm(torch.from_numpy(J), torch.from_numpy(values), torch.from_numpy(equal))
     assert np.allclose(found, d.value, atol=1e-6)
+
+
+@pytest.mark.parametrize(("entries", "count"), [(31, 40), (5, 12), (200, 40)])
+def test_many_short_pairs_give_the_direction_of_the_two_loops(entries, count):
+    rng = torch.Generator().manual_seed(entries)
+    scale = torch.logspace(0, 4, entries, dtype=torch.float64)
+    changes = torch.randn(count, entries, generator=rng, dtype=torch.float64)
+    pairs = [(s, scale * s, float(s @ (scale * s))) for s in changes]
+    residual = torch.randn(entries, generator=rng, dtype=torch.float64)
+    slow, fast = direction(pairs, residual, small=0), direction(pairs, residual)
+    assert not torch.equal(slow, fast) and torch.allclose(slow, fast, rtol=1e-9, atol=1e-12)

@@ -43,9 +43,11 @@ def with_pair(pairs, s, y, most=40, numbers=1e6):
     return [*pairs[1 - kept :], (s, y, product)]
 
 
-def direction(pairs, residual):
-    """-H residual, by the two loops of L-BFGS over pairs."""
+def direction(pairs, residual, few=8, small=10_000):
+    """-H residual, by the two loops of L-BFGS over pairs; of many short ones at once."""
     d, left = -residual.clone(), []
+    if len(pairs) > few and len(pairs) * d.numel() <= small:
+        return at_once(pairs, d)
     for s, y, product in reversed(pairs):
         a = float(s @ d) / product
         d -= a * y
@@ -56,6 +58,16 @@ def direction(pairs, residual):
     for (s, y, product), a in zip(pairs, reversed(left), strict=True):
         d += (a - float(y @ d) / product) * s
     return d
+
+
+def at_once(pairs, d):
+    """The same as two triangular systems, of the products s.y of earlier changes s with later y."""
+    s, y = torch.stack([s for s, _, _ in pairs]), torch.stack([y for _, y, _ in pairs])
+    products = (s @ y.T).triu()
+    a = torch.linalg.solve_triangular(products, (s @ d)[:, None], upper=True)[:, 0]
+    d = (d - a @ y) * (pairs[-1][2] / float(y[-1] @ y[-1]))
+    rest = torch.linalg.solve_triangular(products.T, (products.diagonal() * a - y @ d)[:, None], upper=False)[:, 0]
+    return d + rest @ s
 
 
 def falls(now, tried, size):
