@@ -87,7 +87,20 @@ def test_it_runs(name: str) -> None:
 
 
 def test_what_nothing_covers_is_refused() -> None:
-    """A minimum of smooth functions, minimised: its kinks point upwards, and no theorem here takes them inside an expectation."""
-    text = f"model m;\n{HEAD}var w[d]; minimize E[z ~ D] min(square(z.t - dot(w, z.x)), 1);"
+    """A minimum of smooth functions of expectations, minimised: its kinks point upwards, and no theorem here takes them."""
+    text = f"model m;\n{HEAD}var w[d]; minimize min(E[z ~ D] square(z.t - dot(w, z.x)), E[z ~ D] square(dot(w, z.x)));"
     with pytest.raises(fccomodel.FccoError, match="F0605"):
         fccomodel.compile(text).bind(**DATA).plan()
+
+
+def test_truncated_squares() -> None:
+    """A loss that is cut off finds the plane of most rows: least squares of those, and the cut for the others."""
+    rng = np.random.default_rng(21)
+    x = rng.normal(size=(120, 3))
+    t = x @ [1.0, 2.0, 3.0] + 0.1 * rng.normal(size=120)
+    t[:15] += 20
+    text = "dim d; data D : table(x: real[d], t: real); var w[d]; minimize E[z ~ D] min(square(z.t - dot(w, z.x)), 4);"
+    found = fccomodel.compile(text).bind(D={"x": x, "t": t}).solve(seed=0)
+    left = np.linalg.lstsq(x[15:], t[15:], rcond=None)[1][0]
+    assert found.objective == pytest.approx((left + 4 * 15) / 120, rel=1e-6)
+    assert found.report.verdict.startswith("Solved")

@@ -17,7 +17,7 @@ from fccomodel.app import cli
 from fccomodel.structure import RULES
 
 HEAD = "model m;\ndim d;\ndata D : table(x: real[d], y: {-1, 1});\nvar w[d];\n"
-UNCOVERED = HEAD + "minimize E[z ~ D] min(square(dot(w, z.x)), 1);"
+UNCOVERED = HEAD + "minimize min(E[z ~ D] square(dot(w, z.x)), E[z ~ D] square(dot(w, z.x) - 1));"
 STEP = HEAD + "minimize E[z ~ D] step(dot(w, z.x));"
 TAIL = HEAD + "maximize cvar(tail = 0.1)[z ~ D] dot(w, z.x);"
 NAMED = HEAD + "minimize E[z ~ D] square(dot(w, z.x)); subject to c: sumsq(w) >= 1; options { algorithm = apg; }"

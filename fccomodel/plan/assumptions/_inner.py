@@ -77,9 +77,7 @@ def _smooth_as(setting: Setting, g: Inner, f: Facts) -> Finding:
     if nets := _unbound(setting, failures):
         return _about(setting, g, f"net {nets[0]} is not bound yet, and taken for smooth", standing=Standing.ASSUMED)
     rough = [one for one in failures if isinstance(one[0], ir.NetCall)]
-    bent = setting.analysis.convex or (f.weakly_concave if g.flipped else f.weakly_convex)
-    made = [s.stated if bent else s.original for s in setting.normal.smoothed]
-    smoothed = {id(n) for node in made for n in ir.walk(node)}
+    smoothed = {id(n) for s in setting.normal.smoothed for n in ir.walk(s.stated)}
     left = rough or [one for one in failures if id(one[0]) not in smoothed]
     if left:
         return _lacking(setting, g, left, "not smooth")
