@@ -112,6 +112,20 @@ def test_the_first_model_is_solved_without_sympy_pandas_and_scikit_learn():
     assert subprocess.run([sys.executable, "-c", code], timeout=120, cwd=ROOT).returncode == 0
 
 
+def test_derivatives_along_given_ways_are_had_without_sympy():
+    """torch imports it where it is given the adjoints of several outputs: of a vector of expectations, of a net."""
+    code = (
+        "import sys, fccomodel, torch, numpy as np; torch.manual_seed(0); "
+        "head = 'model m; dim d; data D: table(x: real[d]); '; rows = {'x': np.random.default_rng(0).normal(size=(40, 3))}; "
+        "vector = fccomodel.compile(head + 'var w[d]; minimize log(E[z ~ D] exp(dot(w, z.x))) + sumsq(w);').bind(D=rows); "
+        "vector.solve(algorithm='hscg', budget='20it', unverified=True); vector.solve(algorithm='ascvrg', budget='20it'); "
+        "net = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.LayerNorm(2), torch.nn.Linear(2, 1), torch.nn.Flatten(0)); "
+        "deep = fccomodel.compile(head + 'net s : real[d] -> real; var w = params(s); minimize E[z ~ D] s(w; z.x)^2;'); "
+        "deep.bind(D=rows, nets={'s': net}).solve(budget='20it'); sys.exit('sympy' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], timeout=120, cwd=ROOT).returncode == 0
+
+
 def test_the_version_is_the_installed_one():
     from importlib.metadata import PackageNotFoundError, version
 

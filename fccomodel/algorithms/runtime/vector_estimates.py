@@ -8,8 +8,9 @@ from fccomodel.core.lazy import torch
 
 def pulled(now, s, then, t):
     """J(now)' s - J(then)' t, in one pass backwards."""
-    ahead, back = torch.autograd.grad((now.taped, then.taped), (now.x, then.x), (s, t))
-    return ahead - back
+    with torch.enable_grad():
+        ahead, back = torch.autograd.grad((now.taped * s).sum() - (then.taped * t).sum(), (now.x, then.x))
+    return ahead + back
 
 
 def decayed(state, h, power):

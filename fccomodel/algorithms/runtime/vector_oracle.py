@@ -18,7 +18,8 @@ def linearised(f, w):
         value = f(x)
 
     def pull(s):
-        return torch.autograd.grad(value, x, s, retain_graph=True)[0]
+        with torch.enable_grad():
+            return torch.autograd.grad((value * s).sum(), x, retain_graph=True)[0]
 
     def matrix():
         rows = torch.eye(len(value), dtype=w.dtype, device=w.device)
@@ -30,8 +31,8 @@ def linearised(f, w):
     def push(d):
         with torch.enable_grad():
             s = torch.zeros_like(value).requires_grad_()
-            back = torch.autograd.grad(value, x, s, create_graph=True)[0]
-        return torch.autograd.grad(back, s, d, retain_graph=True)[0]
+            back = torch.autograd.grad((value * s).sum(), x, create_graph=True)[0]
+            return torch.autograd.grad((back * d).sum(), s, retain_graph=True)[0]
 
     return SimpleNamespace(value=value.detach(), pull=pull, matrix=matrix, push=push, taped=value, x=x)
 

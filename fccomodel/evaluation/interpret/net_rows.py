@@ -39,8 +39,8 @@ class NetRows(torch.autograd.Function):
         for part, outer in zip(rows.split(ROWS), gradient.split(ROWS), strict=True):
             part = part.detach().requires_grad_(ctx.needs_input_grad[2])
             with torch.enable_grad():
-                value = net_apply(ctx.module, leaf, part)
-            gradients = torch.autograd.grad(value, [leaf, part] if part.requires_grad else [leaf], outer)
+                value = (net_apply(ctx.module, leaf, part) * outer).sum()
+            gradients = torch.autograd.grad(value, [leaf, part] if part.requires_grad else [leaf])
             total += gradients[0]
             parts += gradients[1:]
         return None, total, torch.cat(parts) if parts else None

@@ -170,7 +170,9 @@ class Streamed(Blocks):
                 continue
             outer = self._pulled(slope, gradient, block, full.detach(), start)
             varying = [piece for piece in inputs if piece.requires_grad]
-            gradients = iter(torch.autograd.grad(full, varying, outer, allow_unused=True))
+            with torch.enable_grad():
+                whole = (full * outer).sum()
+            gradients = iter(torch.autograd.grad(whole, varying, allow_unused=True))
             for total, leaf, piece in zip(totals, self.leaves, inputs, strict=True):
                 if total is not None and (part := next(gradients)) is not None:
                     block.give(Named(total, leaf.axes), part.reshape(piece.shape))

@@ -62,7 +62,9 @@ class FlatNet:
         """The flat gradient of the sum of <adjoint, output> in the parameters, for the outputs of the last ``taped``."""
         (whole, parameters), self.tape = self.tape, ()
         adjoint = torch.cat([a.reshape(-1, *whole.shape[1:]) for a in adjoints])
-        return torch.cat([g.reshape(-1) for g in torch.autograd.grad(whole, parameters, adjoint)])
+        with torch.enable_grad():
+            total = (whole * adjoint).sum()
+        return torch.cat([g.reshape(-1) for g in torch.autograd.grad(total, parameters)])
 
 
 class FunctionalNet:
