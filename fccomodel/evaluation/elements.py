@@ -68,16 +68,19 @@ def akin(bound: Bound, other: Bound) -> Bound:
 
 def common(bound: Bound, key: Any, made_of: Iterable[ir.Expr], make: Callable[[], Any]) -> Any:
     """As ``remember``, for all bound problems of the same data: what is made of these and of some expressions, which no param
-    with another value is in. A record that has an owner gets the one who asks."""
-    memory, whole = _memory(bound), (key, *((name, bound.params[name].tobytes()) for name in _named(bound, tuple(made_of))))
-    if whole not in memory:
-        found = memory.common.get(whole)
-        if found is None:
-            found = memory.common[whole] = make()
+    with another value is in; of the values that were asked for, the last are kept. A record that has an owner gets the one who
+    asks."""
+    memory = _memory(bound)
+    if key not in memory:
+        values = [bound.params[name].tobytes() for name in _named(bound, tuple(made_of))]
+        then, found = memory.common.get(key, (None, None))
+        if then != values:
+            found = make()
+            memory.common[key] = values, found
         elif isinstance(found, Owned) and found.owner() is not bound:
             found = replace(found, owner=weakref.ref(bound))  # type: ignore[type-var]
-        memory[whole] = found
-    return memory[whole]
+        memory[key] = found
+    return memory[key]
 
 
 def _named(bound: Bound, exprs: tuple[ir.Expr, ...]) -> tuple[str, ...]:
